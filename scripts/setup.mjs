@@ -1,0 +1,51 @@
+// Brings a checkout to the state where everything runs: packages installed, dist/ built.
+// Plain JavaScript without dependencies, because on a fresh clone it runs on whatever Node the machine has.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const stamps = join(root, 'node_modules', '.cache', 'manyworlds')
+
+const hash = (text) => createHash('sha256').update(text).digest('hex')
+const stamped = (name) => (existsSync(join(stamps, name)) ? readFileSync(join(stamps, name), 'utf8') : '')
+const stamp = (name, value) => {
+  mkdirSync(stamps, { recursive: true })
+  writeFileSync(join(stamps, name), value)
+}
+
+function run(label, command, args) {
+  process.stderr.write(`manyworlds: ${label} ...\n`)
+  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  if (done.status !== 0) {
+    process.stderr.write(`manyworlds: "${command} ${args.join(' ')}" failed; its output is above\n`)
+    process.exit(done.status ?? 1)
+  }
+}
+
+const wanted = hash(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+if (stamped('installed') !== wanted) {
+  run('installing packages', 'npm', ['ci', '--loglevel=error'])
+  stamp('installed', wanted)
+}
+
+const sources = readdirSync(join(root, 'src'), { recursive: true })
+  .map(String)
+  .filter((name) => name.endsWith('.ts'))
+  .sort()
+  .map((name) => `${name} ${statSync(join(root, 'src', name)).mtimeMs}`)
+const state = hash(
+  [...sources, readFileSync(join(root, 'tsconfig.json')), readFileSync(join(root, 'tsconfig.build.json'))].join('\n'),
+)
+if (stamped('built') !== state || !existsSync(join(root, 'dist', 'index.js'))) {
+  // A file that was renamed or removed in src/ must not live on in dist/.
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  run('building', join(root, 'node_modules', '.bin', 'node'), [
+    join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
+    '-p',
+    'tsconfig.build.json',
+  ])
+  stamp('built', state)
+}

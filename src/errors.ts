@@ -1,0 +1,63 @@
+/**
+ * The error model, in one place. Two kinds:
+ *
+ * - a caller's mistake or a broken environment is *thrown*, as a `ManyworldsError`, before work starts where it can be known then;
+ * - what goes wrong inside a task is a *value*: the `error` of its response, a `TaskError`.
+ *
+ * Both carry a stable `code`. Messages say what happened, where, and what to do next.
+ */
+
+/** Codes of errors that are thrown at the caller. */
+export type ErrorCode =
+  // what was asked for
+  | 'CONFIG_INVALID'
+  | 'TASK_INVALID'
+  | 'TASK_DUPLICATE_ID'
+  | 'INPUT_NOT_SERIALISABLE'
+  | 'DEPENDENCY_UNKNOWN'
+  | 'DEPENDENCY_CYCLE'
+  | 'DEPENDENCY_NEEDS_ARRAY'
+  | 'SYNC_UNSUPPORTED'
+  | 'QUEUE_FULL'
+  | 'EXECUTOR_CLOSED'
+  | 'SOURCE_FAILED'
+  | 'SUBTASK_TOO_DEEP'
+  // agents and their code
+  | 'AGENT_INVALID'
+  | 'AGENT_REDEFINED'
+  | 'AGENT_MODULE_UNKNOWN'
+  | 'AGENT_IN_TEST_FILE'
+  | 'AGENT_NOT_FOUND'
+  | 'AGENT_MISMATCH'
+  | 'AGENT_LOAD_FAILED'
+  // engines and workers
+  | 'ENGINE_UNKNOWN'
+  | 'ENGINE_INVALID'
+  | 'ENGINE_FAILED'
+  | 'NODE_TOO_OLD'
+  | 'WORKER_START_FAILED'
+  | 'PROTOCOL_ERROR'
+  | 'MESSAGE_TOO_LARGE'
+  // bundles
+  | 'BUNDLE_FAILED'
+  | 'BUNDLE_NATIVE_MODULE'
+  | 'BUNDLE_FILE_MISSING'
+  | 'BUNDLE_LOAD_FAILED'
+
+const MARKER = Symbol.for('manyworlds.error')
+
+export class ManyworldsError extends Error {
+  readonly code: ErrorCode;
+  // A marker instead of `instanceof`, so that checks survive two copies of the package in one process.
+  readonly [MARKER] = true
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'ManyworldsError'
+    this.code = code
+  }
+
+  static is(value: unknown): value is ManyworldsError {
+    return typeof value === 'object' && value !== null && MARKER in value
+  }
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/no-orphans.ts'],
+    // Two files at a time: every test starts real processes, and CI machines have two cores.
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // The package under test is the built one, loaded by Node itself as a user's program would load it.
+    server: { deps: { external: [/\/dist\//, /\/test\/agents\//] } },
+  },
+})

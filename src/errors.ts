@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'AGENT_MODULE_UNKNOWN'
   | 'AGENT_IN_TEST_FILE'
   | 'AGENT_NOT_FOUND'
+  | 'AGENT_DEFINED_TOO_LATE'
   | 'AGENT_MISMATCH'
   | 'AGENT_LOAD_FAILED'
   // engines and workers
@@ -47,7 +48,7 @@ export type ErrorCode =
 const MARKER = Symbol.for('manyworlds.error')
 
 export class ManyworldsError extends Error {
-  readonly code: ErrorCode;
+  readonly code: ErrorCode
   // A marker instead of `instanceof`, so that checks survive two copies of the package in one process.
   readonly [MARKER] = true
 
@@ -59,5 +60,35 @@ export class ManyworldsError extends Error {
 
   static is(value: unknown): value is ManyworldsError {
     return typeof value === 'object' && value !== null && MARKER in value
+  }
+}
+
+/** Codes of errors that are values: the `error` of a response that did not succeed. */
+export type TaskErrorCode =
+  | 'TASK_THREW'
+  | 'TASK_TIMEOUT'
+  | 'TASK_BLOCKED_WORKER'
+  | 'TASK_CANCELLED'
+  | 'RUN_DEADLINE'
+  | 'DEPENDENCY_FAILED'
+  | 'WORKER_CRASHED'
+  | 'PROCESS_EXIT'
+  | 'UNCAUGHT_IN_TASK'
+  | 'INPUT_NOT_SERIALISABLE'
+  | 'ANSWER_NOT_SERIALISABLE'
+  | 'SETUP_FAILED'
+  | 'REQUIRES_UNMET'
+  | 'ALL_SUBAGENTS_FAILED'
+
+/** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
+export class TaskError extends Error {
+  readonly code: TaskErrorCode
+  readonly [MARKER] = true
+
+  constructor(code: TaskErrorCode, message: string, options?: { cause?: unknown; name?: string; stack?: string }) {
+    super(message, options && 'cause' in options ? { cause: options.cause } : undefined)
+    this.name = options?.name ?? 'TaskError'
+    this.code = code
+    this.stack = options?.stack ?? `${this.name}: ${message}`
   }
 }

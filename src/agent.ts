@@ -1,0 +1,182 @@
+import { hash } from 'node:crypto'
+import { callerModule } from './call-site.ts'
+import { ManyworldsError } from './errors.ts'
+import { registry } from './registry.ts'
+import type { TaskLike, TaskOptions, TaskResponse } from './task.ts'
+import type { StepRecord } from './trajectory.ts'
+
+/** What an agent's `run` is given besides its input. */
+export interface Context<Params = unknown, State = unknown> {
+  /** Aborted when the task times out or is cancelled: pass it to `fetch` and friends. */
+  readonly signal: AbortSignal
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** The same for every attempt and rerun of this task: give it to services that can tell a repeat from a new request. */
+  readonly idempotencyKey: string
+  readonly task: TaskInfo
+  /** The driver's params, whatever the worker's own evaluation of the module came to. */
+  readonly params: Params
+  /** What `setup` returned in this worker. */
+  readonly state: State
+  /** Keeps a line with this task; `console.*` does the same. */
+  log(...values: unknown[]): void
+  /** A number in [0, 1) that depends on the run's seed and the task only, so that a rerun draws the same ones. */
+  random(): number
+  /** Records a step of the trajectory; it is kept even if the task later fails, times out or takes its worker down. */
+  step(record: StepRecord): void
+  /** With `sequenceDependent`: the answer of the task before. */
+  readonly previous: unknown
+  /** With `dependsOn`: the answers of those tasks, by id. */
+  readonly results: ReadonlyMap<string, unknown>
+  /** Runs tasks as sub-tasks of this one, on any worker; this task's slot is free for others while it waits. */
+  runTask: RunSubTask
+}
+
+interface RunSubTask {
+  <A extends AnyAgent>(task: TaskLike<A>): Promise<TaskResponse<AnswerOf<A>>>
+  <A extends AnyAgent>(tasks: readonly TaskLike<A>[]): Promise<Map<string, TaskResponse<AnswerOf<A>>>>
+}
+
+/** The task as its agent sees it. */
+export interface TaskInfo {
+  readonly id: string
+  readonly tools?: readonly string[]
+  readonly groundTruth?: unknown
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly groupId?: string
+}
+
+export interface SetupContext {
+  /** Aborted when the worker is about to leave. */
+  readonly signal: AbortSignal
+}
+
+export interface AgentDefinition<Input, Answer, Params, State, Name extends string> {
+  /** Unique in its module. */
+  readonly name: Name
+  /** Plain data that is sent to the workers: whatever varies between driver and worker belongs here, not in a closure. */
+  readonly params?: Params
+  /** Runs once per worker, before its first task of this agent. */
+  setup?(params: Params, ctx: SetupContext): State | Promise<State>
+  run(input: Input, ctx: Context<Params, State>): Answer | Promise<Answer>
+  /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
+  readonly module?: string | URL
+}
+
+declare const INPUT: unique symbol
+declare const ANSWER: unique symbol
+
+/** A defined agent: what tasks refer to. Workers import its module and find it by name. */
+export interface Agent<Input = never, Answer = unknown, Params = unknown, Name extends string = string> {
+  readonly name: Name
+  readonly params: Params
+  /** A task for this agent. */
+  task(input: Input, options?: TaskOptions): TaskLike<Agent<Input, Answer, Params, Name>>
+  /** The same agent with other params. */
+  withParams(params: Params): Agent<Input, Answer, Params, Name>
+  /** How workers find it. */
+  readonly ref: AgentRef
+  /** @internal */ readonly [INPUT]?: (input: Input) => void
+  /** @internal */ readonly [ANSWER]?: Answer
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an agent of whatever types, for constraints
+export type AnyAgent = Agent<any, any, any, string>
+export type InputOf<A> = A extends Agent<infer Input, infer _A, infer _P, infer _N> ? Input : never
+export type AnswerOf<A> = A extends { readonly [ANSWER]?: infer Answer }
+  ? Exclude<Answer, undefined> | Extract<Answer, undefined>
+  : never
+
+/** Where an agent's code is. This, not the code, is what travels. */
+export interface AgentRef {
+  readonly name: string
+  readonly module: string
+  /** Differs when driver and worker evaluated different definitions under one name. Undefined: cannot be compared. */
+  readonly fingerprint: string | undefined
+}
+
+/**
+ * Defines an agent. Call it at the top level of a module, above the first `await Runners.…` of a script:
+ * workers import that module and find the agent by its name.
+ *
+ * @example
+ * const shout = defineAgent({ name: 'shout', run: async (input: string) => input.toUpperCase() })
+ * const response = await Runners.runTask(shout.task('hello'))
+ */
+export function defineAgent<Input, Answer, Params = undefined, State = undefined, const Name extends string = string>(
+  definition: AgentDefinition<Input, Answer, Params, State, Name>,
+): Agent<Input, Awaited<Answer>, Params, Name> {
+  checkDefinition(definition)
+  const module = moduleOf(definition)
+  const ref: AgentRef = { name: definition.name, module, fingerprint: fingerprintOf(definition as RunnableDefinition) }
+  registry.add(module, ref.name, definition as RunnableDefinition, ref.fingerprint)
+  return makeAgent(ref, definition.params as Params) as Agent<Input, Awaited<Answer>, Params, Name>
+}
+
+/** A definition as the worker runs it. */
+export type RunnableDefinition = AgentDefinition<unknown, unknown, unknown, unknown, string>
+
+function makeAgent(ref: AgentRef, params: unknown): AnyAgent {
+  const agent: AnyAgent = {
+    name: ref.name,
+    params,
+    ref,
+    task: (input, options) => ({ ...options, input, agent }),
+    withParams: (other) => makeAgent(ref, other),
+  }
+  return agent
+}
+
+export function isAgent(value: unknown): value is AnyAgent {
+  if (typeof value !== 'object' || value === null) return false
+  const ref = (value as Partial<AnyAgent>).ref
+  return typeof ref === 'object' && ref !== null && typeof ref.module === 'string' && typeof ref.name === 'string'
+}
+
+function checkDefinition(definition: unknown): asserts definition is RunnableDefinition {
+  const wrong = (what: string) => {
+    throw new ManyworldsError('AGENT_INVALID', `defineAgent: ${what}`)
+  }
+  if (typeof definition !== 'object' || definition === null)
+    return wrong('give one object: defineAgent({ name: "…", run: async (input, ctx) => … })')
+  const known = ['name', 'params', 'setup', 'run', 'module']
+  const { name, run, setup } = definition as Record<string, unknown>
+  if (typeof name !== 'string' || name === '') return wrong('`name` must be a non-empty string')
+  if (typeof run !== 'function') return wrong(`\`run\` of agent '${name}' must be a function, it is ${describe(run)}`)
+  if (setup !== undefined && typeof setup !== 'function')
+    return wrong(`\`setup\` of agent '${name}' must be a function, it is ${describe(setup)}`)
+  const unknown = Object.keys(definition).filter((key) => !known.includes(key))
+  if (unknown.length > 0)
+    return wrong(
+      `unknown key '${unknown[0]}' in agent '${name}'; allowed: ${known.join(', ')}. Data for the agent goes into \`params\``,
+    )
+}
+
+const describe = (value: unknown) => (value === null ? 'null' : typeof value)
+
+function moduleOf(definition: { name: string; module?: string | URL }): string {
+  if (registry.loadingModule !== undefined) return registry.loadingModule
+  if (definition.module !== undefined) {
+    const url = String(definition.module)
+    if (!URL.canParse(url))
+      throw new ManyworldsError(
+        'AGENT_INVALID',
+        `defineAgent: \`module\` of agent '${definition.name}' must be a URL such as import.meta.url, it is '${url}'`,
+      )
+    return url
+  }
+  const url = callerModule()
+  if (url === undefined)
+    throw new ManyworldsError(
+      'AGENT_MODULE_UNKNOWN',
+      `defineAgent: agent '${definition.name}' is not defined in a file (eval, REPL or stdin?), so workers could not load it; move it to a module, or say which with \`module: import.meta.url\``,
+    )
+  return url
+}
+
+/** Of name and source. A test runner rewrites sources, so there it cannot be compared. */
+function fingerprintOf(definition: RunnableDefinition): string | undefined {
+  if (process.env['VITEST'] !== undefined || process.env['JEST_WORKER_ID'] !== undefined) return undefined
+  const source = [definition.name, String(definition.run), String(definition.setup)].join('\0')
+  return hash('sha256', source).slice(0, 16)
+}

@@ -1,0 +1,23 @@
+import { isAbsolute } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { getCallSites } from 'node:util'
+
+// Everything of this package lives under one folder (src/ or dist/); its frames are never the user's.
+const OWN_FOLDER = new URL('.', import.meta.url).href
+
+/** The `file:` URL of the nearest caller outside this package, or undefined (eval, REPL, stdin). */
+export function callerModule(): string | undefined {
+  for (const site of getCallSites(30)) {
+    const url = toFileUrl(site.scriptName)
+    if (url === undefined || url.startsWith(OWN_FOLDER)) continue
+    return url
+  }
+  return undefined
+}
+
+// ES modules are named by URL, CommonJS modules by path; node: internals and eval are neither.
+function toFileUrl(scriptName: string): string | undefined {
+  if (scriptName.startsWith('file:')) return scriptName
+  if (isAbsolute(scriptName)) return pathToFileURL(scriptName).href
+  return undefined
+}

@@ -1,0 +1,85 @@
+/**
+ * The contract of an engine. An engine places worker processes somewhere and hands back a link for each: a duplex channel
+ * of opaque frames. It never sees a task: queueing, retries, timeouts, crash recovery and ordering exist once, in the
+ * executor, and so behave the same on every engine. `manyworlds/testing` checks an engine against this contract.
+ */
+export interface RuntimeEngine {
+  readonly apiVersion: 1
+  readonly name: string
+  /** The most workers that can be placed at once, if that is known; more are asked for at most once, with one warning. */
+  readonly maxWorkers?: number
+  /**
+   * Resolves when the request is accepted; rejects when it can never be met. Links arrive through `events`, also later ones:
+   * the engine keeps `placement.workers` of them alive, and replaces one whose process ends, until `stop`.
+   */
+  start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void>
+  /** From now on keep this many workers. Growing is at once; shrinking is the executor's to finish, by `kill` on idle links. */
+  scale?(workers: number): Promise<void>
+  /** Ends all workers and whatever they started. Resolves when they are gone. */
+  stop(): Promise<void>
+  /** Whether the engine's handles keep the driver's process alive: true while there is work, false when the pool is idle. */
+  keepAlive?(alive: boolean): void
+}
+
+/** What to start. The engine adds nothing of its own to the command but a way to carry frames. */
+export interface Placement {
+  /** How many workers to begin with. */
+  readonly workers: number
+  /** The module that a worker process runs: `node [execArgv] workerEntry`. It speaks frames on fd 3, its watchdog on fd 4. */
+  readonly workerEntry: string
+  readonly execArgv: readonly string[]
+  /** The driver's own argv and working directory; a worker shows them to the user's modules. */
+  readonly argv: readonly string[]
+  readonly cwd: string
+  /** The whole environment of a worker, not additions to one. */
+  readonly env: Readonly<Record<string, string>>
+  /** What a worker prints outside of any task. */
+  readonly output: 'drop' | 'show'
+}
+
+export interface EngineEvents {
+  /** A worker process is there; its frames may already be on their way. */
+  link(link: WorkerLink): void
+  /** No more workers can be had, for this reason; those that live go on. */
+  failed(error: Error): void
+  /** One line for the user: waiting for resources, fewer workers than asked for. */
+  notice(line: string): void
+}
+
+export interface WorkerLink {
+  readonly id: string
+  /** Counts the processes that had this place before; frames of an older one never come through a newer link. */
+  readonly generation: number
+  readonly info: WorkerInfo
+  /** False: wait for drain before sending more. The frame is taken all the same. */
+  send(frame: Uint8Array): boolean
+  onDrain(listener: () => void): void
+  onFrame(listener: (frame: Uint8Array) => void): void
+  /** Stops and restarts the flow of incoming frames. */
+  pause(): void
+  resume(): void
+  /** Resolves when the process is gone, after its last frame was delivered. Never rejects. */
+  readonly closed: Promise<WorkerExit>
+  /** A request to end the process at once, with all that it started. Nobody waits for it: an outcome that comes later is fenced. */
+  kill(): void
+}
+
+export interface WorkerInfo {
+  readonly host: string
+  readonly pid?: number
+  readonly labels?: readonly string[]
+}
+
+export interface WorkerExit {
+  readonly code: number | null
+  readonly signal: string | null
+  /** Why, if the engine knows more than the process told: a lost node, no heartbeat. */
+  readonly reason?: string
+  /** What the worker's watchdog said on fd 4 before it ended the process. */
+  readonly lastWords?: string
+  /** The end of what the process printed on stderr. */
+  readonly stderr?: string
+}
+
+/** A class that makes an engine, for `cls` of a RunConfig. */
+export type RuntimeEngineClass = new () => RuntimeEngine

@@ -1,0 +1,103 @@
+import { availableParallelism, freemem } from 'node:os'
+import { ManyworldsError } from '../errors.ts'
+import type { EngineEvents, Placement, RuntimeEngine, WorkerExit } from './engine.ts'
+import { type ProcessLink, startWorkerProcess } from './worker-process.ts'
+
+const BEAT_CHECK_MS = 1000
+/** Looks without a heartbeat before a process counts as hung (stopped, swapped out). Looks, not time: after a laptop's sleep both start anew. */
+const BEATS_MISSED = 20
+/** A worker that ends sooner after its start than this, and never sent a frame, counts as one that cannot start. */
+const START_FAILURES = 3
+const RESTART_MS = 50
+/** What a worker needs at least, for the most that can be placed here. */
+const WORKER_MB = 64
+
+/** The most worker processes that make sense on this machine. */
+export const localMaxWorkers = (): number =>
+  Math.max(1, Math.min(16 * availableParallelism() + 16, Math.floor(freemem() / 2 ** 20 / WORKER_MB)))
+
+/** Workers as child processes on this machine. */
+export class LocalRuntime implements RuntimeEngine {
+  readonly apiVersion = 1
+  readonly name = 'local'
+  readonly maxWorkers: number = localMaxWorkers()
+  readonly #links = new Map<number, ProcessLink>()
+  readonly #missed = new Map<ProcessLink, number>()
+  #placement: Placement | undefined
+  #events: EngineEvents | undefined
+  #wanted = 0
+  #generation = 0
+  #failures = 0
+  #alive = true
+  #stopped = false
+  #beats: NodeJS.Timeout | undefined
+
+  async start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
+    this.#placement = placement
+    this.#events = events
+    signal.addEventListener('abort', () => void this.stop(), { once: true })
+    this.#beats = setInterval(() => this.#checkBeats(), BEAT_CHECK_MS)
+    this.#beats.unref()
+    await this.scale(placement.workers)
+  }
+
+  async scale(workers: number): Promise<void> {
+    this.#wanted = Math.min(workers, this.maxWorkers)
+    this.#fill()
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#alive = alive
+    for (const link of this.#links.values()) link.keepAlive(alive)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#beats)
+    const links = [...this.#links.values()]
+    for (const link of links) link.kill()
+    await Promise.all(links.map((link) => link.closed))
+  }
+
+  /** Starts what is missing, in the lowest free places. */
+  #fill(): void {
+    if (this.#stopped) return
+    for (let place = 0; place < this.#wanted; place++) if (!this.#links.has(place)) this.#startOne(place)
+  }
+
+  #startOne(place: number): void {
+    const link = startWorkerProcess(this.#placement!, `local-${place}`, this.#generation++)
+    this.#links.set(place, link)
+    this.#missed.set(link, 0)
+    link.keepAlive(this.#alive)
+    void link.closed.then((exit) => {
+      this.#links.delete(place)
+      this.#missed.delete(link)
+      if (this.#stopped) return
+      if (link.spoke) this.#failures = 0
+      else if (++this.#failures >= START_FAILURES) {
+        this.#wanted = 0
+        this.#events!.failed(startFailure(exit))
+        return
+      }
+      setTimeout(() => this.#fill(), link.spoke ? 0 : RESTART_MS)
+    })
+    this.#events!.link(link)
+  }
+
+  #checkBeats(): void {
+    for (const [link, missed] of this.#missed) {
+      const silent = link.takeBeats() > 0 ? 0 : missed + 1
+      this.#missed.set(link, silent)
+      if (silent > BEATS_MISSED) link.killFor(`no heartbeat for ${Math.round((silent * BEAT_CHECK_MS) / 1000)} s`)
+    }
+  }
+}
+
+function startFailure(exit: WorkerExit): ManyworldsError {
+  const how = exit.reason ?? (exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`)
+  return new ManyworldsError(
+    'WORKER_START_FAILED',
+    `worker processes end before they are ready (${how}, ${START_FAILURES} times in a row)${exit.stderr === undefined ? '' : `; the last one said:\n${exit.stderr}`}`,
+  )
+}

@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { hostname } from 'node:os'
+import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
+import { frameReader, writeFrame } from './frames.ts'
+
+/** How much of a worker's stderr is kept for the error of its crash. */
+const STDERR_CHARS = 4000
+
+/** A link to a worker process on this machine. */
+export interface ProcessLink extends WorkerLink {
+  /** Whether a frame ever came: a process that ends without one could not start. */
+  readonly spoke: boolean
+  /** Heartbeats since the last look. */
+  takeBeats(): number
+  keepAlive(alive: boolean): void
+  /** Ends the process for a reason that the exit will carry. */
+  killFor(reason: string): void
+}
+
+/** Everything alive, so that the driver's exit leaves nothing behind even if nobody stopped the engine. */
+const alive = new Set<number>()
+process.on('exit', () => {
+  for (const pid of alive) killGroup(pid)
+})
+
+/**
+ * Starts a worker: frames on fd 3, its watchdog on fd 4. It leads a process group of its own, so that what its tasks
+ * start can be ended with it, and so that a Ctrl-C at the terminal reaches only the driver.
+ */
+export function startWorkerProcess(placement: Placement, id: string, generation: number): ProcessLink {
+  const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    cwd: placement.cwd,
+    env: { ...placement.env, MANYWORLDS_WORKER: '1', MANYWORLDS_ARGV: JSON.stringify(placement.argv) },
+    detached: true,
+  })
+  const frames = child.stdio[3] as Socket
+  const watchdog = child.stdio[4] as unknown as Socket
+  const { pid } = child
+  if (pid !== undefined) alive.add(pid)
+
+  let beats = 0
+  let words = ''
+  let reason: string | undefined
+  watchdog.setEncoding('utf8')
+  watchdog.on('data', (text: string) => {
+    beats++
+    if (words !== '' || text.includes('!')) words += text
+  })
+  const stderr = keepTail(child, placement.output)
+
+  for (const stream of [frames, watchdog]) stream.on('error', () => {})
+  const closed = Promise.all([exitOf(child), ended(frames)]).then(([exit]): WorkerExit => {
+    if (pid !== undefined) {
+      killGroup(pid)
+      alive.delete(pid)
+    }
+    watchdog.destroy()
+    const lastWords = /!(.*)\n/.exec(words)?.[1]
+    const said = stderr()
+    return {
+      ...exit,
+      ...(reason === undefined ? {} : { reason }),
+      ...(lastWords === undefined ? {} : { lastWords }),
+      ...(said === '' ? {} : { stderr: said }),
+    }
+  })
+  const kill = () => {
+    if (pid !== undefined) killGroup(pid)
+  }
+
+  return {
+    id,
+    generation,
+    info: { host: hostname(), ...(pid === undefined ? {} : { pid }) },
+    send: (frame) => writeFrame(frames, frame),
+    onDrain: (listener) => void frames.on('drain', listener),
+    onFrame: (listener) => void frames.on('data', frameReader(listener, kill)),
+    get spoke() {
+      return frames.bytesRead > 0
+    },
+    pause: () => void frames.pause(),
+    resume: () => void frames.resume(),
+    closed,
+    kill,
+    killFor(why) {
+      reason ??= why
+      kill()
+    },
+    takeBeats() {
+      const taken = beats
+      beats = 0
+      return taken
+    },
+    keepAlive(wanted) {
+      if (wanted) {
+        child.ref()
+        frames.ref()
+      } else {
+        child.unref()
+        for (const stream of [frames, watchdog, child.stdout, child.stderr] as (Socket | null)[]) stream?.unref()
+      }
+    },
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: string | null; reason?: string }> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.once('error', (error) =>
+      resolve({ code: null, signal: null, reason: `the process could not be started: ${error.message}` }),
+    )
+  })
+}
+
+/** The end of a stream, with all of its data read. */
+const ended = (stream: Socket): Promise<void> => new Promise((resolve) => stream.once('close', () => resolve()))
+
+/** What a worker prints outside of any task is dropped, or shown if the run asks for it; the end of stderr is kept for its crash. */
+function keepTail(child: ChildProcess, output: Placement['output']): () => string {
+  let tail = ''
+  child.stdout?.on('data', (chunk: Buffer) => {
+    if (output === 'show') process.stderr.write(chunk)
+  })
+  child.stderr?.on('data', (chunk: Buffer) => {
+    if (output === 'show') process.stderr.write(chunk)
+    tail = (tail + chunk.toString()).slice(-STDERR_CHARS)
+  })
+  return () => tail.trim()
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Already gone.
+  }
+}

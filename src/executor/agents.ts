@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto'
+import type { AgentRef, AnyAgent } from '../agent.ts'
+import { ManyworldsError } from '../errors.ts'
+import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
+import type { Entry } from './entry.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+/** An agent as the executor knows it. Its tasks are held until a first worker has loaded its code. */
+export interface AgentState {
+  readonly key: number
+  readonly ref: AgentRef
+  readonly params: unknown
+  readonly size: number
+  loaded: boolean
+  /** The worker that is trying to load it first. */
+  probedBy: WorkerHandle | undefined
+  /** Workers that could not load what another had loaded. */
+  failures: number
+  readonly held: Entry[]
+}
+
+/** Agents by what they are (module, name, params), not by object identity: `withParams` in a loop makes many of the same. */
+export class AgentTable {
+  readonly #byObject = new WeakMap<AnyAgent, AgentState>()
+  readonly #byContent = new Map<string, AgentState>()
+  readonly #byKey: AgentState[] = []
+
+  of(agent: AnyAgent): AgentState {
+    let state = this.#byObject.get(agent)
+    if (state === undefined) {
+      state = this.find(agent.ref, packParams(agent))
+      this.#byObject.set(agent, state)
+    }
+    return state
+  }
+
+  find(ref: AgentRef, params: unknown): AgentState {
+    const size = lastPackedSize(params)
+    const content = params instanceof Uint8Array ? hash('sha256', params) : JSON.stringify(params, exact)
+    const id = [ref.module, ref.name, ref.fingerprint, content].join('\0')
+    let state = this.#byContent.get(id)
+    if (state === undefined) {
+      state = { key: this.#byKey.length, ref, params, size, loaded: false, probedBy: undefined, failures: 0, held: [] }
+      this.#byContent.set(id, state)
+      this.#byKey.push(state)
+    }
+    return state
+  }
+
+  [Symbol.iterator](): Iterator<AgentState> {
+    return this.#byKey[Symbol.iterator]()
+  }
+
+  byKey(key: number): AgentState | undefined {
+    return this.#byKey[key]
+  }
+}
+
+function packParams(agent: AnyAgent): unknown {
+  try {
+    return pack(agent.params)
+  } catch (error) {
+    if (!(error instanceof NotPackable)) throw error
+    throw new ManyworldsError(
+      'AGENT_INVALID',
+      `the params of agent '${agent.name}' cannot be sent to workers: ${error.message}; give plain data, and make the rest in \`setup\``,
+    )
+  }
+}
+
+// JSON alone would take undefined, NaN and 1n for each other.
+const exact = (_key: string, value: unknown) =>
+  typeof value === 'bigint' || value === undefined || (typeof value === 'number' && !Number.isFinite(value))
+    ? `\0${typeof value}${String(value)}`
+    : value

@@ -1,0 +1,42 @@
+/** A queue whose ends are both cheap. */
+export class Deque<T> {
+  #items: T[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  push(item: T): void {
+    this.#items.push(item)
+  }
+
+  /** Puts items before all others, keeping their order. */
+  unshift(items: readonly T[]): void {
+    this.#items.splice(0, this.#head, ...items)
+    this.#head = 0
+  }
+
+  shift(): T | undefined {
+    if (this.#head === this.#items.length) return undefined
+    const item = this.#items[this.#head]
+    this.#items[this.#head++] = undefined as T
+    // Give the memory of what was taken back now and then, at a cost that is spread over many takes.
+    if (this.#head === this.#items.length) {
+      this.#items = []
+      this.#head = 0
+    } else if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+
+  /** Takes everything. */
+  drain(): T[] {
+    const items = this.#items.slice(this.#head)
+    this.#items = []
+    this.#head = 0
+    return items
+  }
+}

@@ -1,0 +1,86 @@
+import type { WorkerName } from '../task.ts'
+import type { AgentState } from './agents.ts'
+import type { Children } from './children.ts'
+import type { Run } from './run.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+/** A task on its way through the executor. */
+export class Entry {
+  readonly run: Run
+  readonly index: number
+  readonly id: string
+  readonly agent: AgentState
+  readonly profile: number
+  readonly options: EntryOptions
+  input: unknown
+  readonly size: number
+  readonly submittedAt: number
+  /** Attempts that count: it threw, timed out, or took down a worker in which it was alone. */
+  attempts = 0
+  /** The live lease; an outcome under any other is late and changes nothing. */
+  lease: Lease | undefined
+  worker: WorkerName | undefined
+  /** Packed steps and lines of the attempt under way. */
+  steps: unknown[] | undefined
+  logs: string[] | undefined
+  settled = false
+  /** Why it is being cancelled, once it is. */
+  cancelling: 'cancelled' | 'deadline' | undefined
+  /** It took down a worker in which it was alone: it is tried again alone. */
+  alone = false
+  retryTimer: NodeJS.Timeout | undefined
+  /** For a sub-task: whose. */
+  readonly parent: Entry | undefined
+  readonly depth: number
+  /** Its own sub-tasks, if it has asked for any. */
+  children: Children | undefined
+
+  constructor(
+    run: Run,
+    index: number,
+    id: string,
+    agent: AgentState,
+    profile: number,
+    packed: PackedInput,
+    options: EntryOptions,
+    parent?: Entry,
+  ) {
+    this.run = run
+    this.index = index
+    this.id = id
+    this.agent = agent
+    this.profile = profile
+    this.input = packed.input
+    this.size = packed.size
+    this.options = options
+    this.submittedAt = performance.now()
+    this.parent = parent
+    this.depth = parent === undefined ? 0 : parent.depth + 1
+  }
+}
+
+interface PackedInput {
+  readonly input: unknown
+  readonly size: number
+}
+
+export interface EntryOptions {
+  readonly maxAttempts: number
+  readonly neverRerun: boolean
+  readonly requires: readonly string[] | undefined
+  /** Packed: see TaskExtras. */
+  readonly info?: unknown
+  readonly previous?: unknown
+  readonly results?: unknown
+}
+
+/** One attempt of a task at one worker. */
+export interface Lease {
+  readonly id: number
+  readonly entry: Entry
+  readonly worker: WorkerHandle
+  /** The worker said that it has started it (asked for only where it matters). */
+  started: boolean
+  /** Sub-task calls it waits for: it runs no code then. */
+  waitingCalls: number
+}

@@ -1,0 +1,144 @@
+import { createRequire } from 'node:module'
+import { ManyworldsError } from '../errors.ts'
+import type { RunConfig } from '../run-config.ts'
+import type { ResolvedConfig } from '../run-config-schema.ts'
+import { placementOf } from '../runners/environment.ts'
+import { makeDispatcher } from '../runners/pools.ts'
+import { PushSource } from '../runners/push-source.ts'
+import { openRun } from '../runners/start-run.ts'
+import type { TaskLike, TaskResponse } from '../task.ts'
+import { mustPark } from '../worker/role.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import type { Run } from './run.ts'
+
+export interface ExecutorConfig extends Omit<RunConfig, 'sequenceDependent'> {
+  /** Tasks that may be submitted and not yet finished; one more is refused. Default 100,000. */
+  readonly maxQueueSize?: number
+}
+
+/**
+ * Submit tasks whenever you like, collect what is done whenever you like. The same workers, promises and options as
+ * `Runners`, for programs that do not have their tasks together.
+ *
+ * @example
+ * await using executor = new DistributedExecutor({ workerNum: 4 })
+ * const id = executor.submitTask(shout.task('hello'))
+ * const done = await executor.collectResults({ timeoutMs: 1000 })
+ */
+export class DistributedExecutor implements AsyncDisposable {
+  readonly #dispatcher: Dispatcher | undefined
+  readonly #source = new PushSource()
+  readonly #maxQueueSize: number
+  readonly #config: ResolvedConfig | undefined
+  #run: Run | undefined
+  #done = new Map<string, TaskResponse>()
+  #pending = 0
+  #closed = false
+  #error: Error | undefined
+  #changed: (() => void)[] = []
+
+  constructor(config: ExecutorConfig = {}) {
+    const { maxQueueSize = 100_000, ...runConfig } = config
+    if (!Number.isInteger(maxQueueSize) || maxQueueSize < 1)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `\`maxQueueSize\` must be a whole number of at least 1, it is ${String(maxQueueSize)}`,
+      )
+    this.#maxQueueSize = maxQueueSize
+    // In a worker, the script that made this executor is only read for its agents.
+    if (mustPark()) return
+    // Loaded here and not above: zod is slow to load, and workers, who import this file too, never need it.
+    const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+    const { resolveConfig } = createRequire(import.meta.url)(
+      `../run-config-schema${extension}`,
+    ) as typeof import('../run-config-schema.ts')
+    this.#config = resolveConfig(runConfig)
+    this.#dispatcher = makeDispatcher(
+      this.#config,
+      placementOf(this.#config.env, this.#config.showLogs ? 'show' : 'drop'),
+    )
+  }
+
+  /** Tasks that were submitted and are not done. */
+  get pending(): number {
+    return this.#pending
+  }
+
+  /** Queues a task, and answers its id. */
+  submitTask(task: TaskLike): string {
+    this.#check()
+    if (this.#pending >= this.#maxQueueSize)
+      throw new ManyworldsError(
+        'QUEUE_FULL',
+        `${this.#pending} tasks are waiting or running, and maxQueueSize is ${this.#maxQueueSize}; call collectResults() before submitting more`,
+      )
+    const id = this.#source.push(task)
+    this.#pending++
+    this.#run ??= this.#open()
+    return id
+  }
+
+  /** What was done since the last call. Waits until something is, if nothing is and something may be: at most `timeoutMs`. */
+  async collectResults({ timeoutMs }: { timeoutMs?: number } = {}): Promise<Map<string, TaskResponse>> {
+    if (this.#done.size === 0 && this.#pending > 0 && this.#error === undefined) await this.#change(timeoutMs)
+    if (this.#done.size === 0 && this.#error !== undefined) throw this.#error
+    const done = this.#done
+    this.#done = new Map()
+    return done
+  }
+
+  /** Waits for what is pending (or cancels it), and ends the workers. What is done can still be collected. */
+  async shutdown({ wait = true }: { wait?: boolean } = {}): Promise<void> {
+    this.#closed = true
+    this.#source.end()
+    if (this.#run && !this.#run.over) {
+      if (wait) this.#dispatcher!.wake(this.#run)
+      else this.#dispatcher!.stopRun(this.#run, 'cancelled')
+      while (!this.#run.over) await this.#change(undefined)
+    }
+    await this.#dispatcher?.shutdown()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.shutdown()
+  }
+
+  #check(): void {
+    if (this.#dispatcher === undefined)
+      throw new ManyworldsError(
+        'EXECUTOR_CLOSED',
+        'an executor made at the top level of a script does not run in its workers',
+      )
+    if (this.#error) throw this.#error
+    if (this.#closed) throw new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down; make a new one')
+  }
+
+  #open(): Run {
+    return openRun(this.#dispatcher!, this.#config!, this.#source, {
+      response: (_index, response) => {
+        this.#pending--
+        this.#done.set(response.id, response)
+        this.#tell()
+      },
+      full: () => false,
+      end: (error) => {
+        this.#error = error
+        this.#tell()
+      },
+    })
+  }
+
+  #tell(): void {
+    for (const changed of this.#changed.splice(0)) changed()
+  }
+
+  #change(timeoutMs: number | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs)
+      this.#changed.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+}

@@ -1,0 +1,117 @@
+import type { ErrorItem, Packed } from '../protocol/messages.ts'
+import { unpack } from '../protocol/pack.ts'
+import { taskError } from '../response.ts'
+import type { TaskResponse, TaskStatus } from '../task.ts'
+import { type Step, totalUsage } from '../trajectory.ts'
+import type { Entry } from './entry.ts'
+import type { Run } from './run.ts'
+
+interface Hooks {
+  retry(entry: Entry): void
+  childSettled(child: Entry, response: TaskResponse): void
+  cancelChildren(entry: Entry): void
+  ended(run: Run): void
+}
+
+const NO_STEPS: readonly Step[] = Object.freeze([])
+const NO_LOGS: readonly string[] = Object.freeze([])
+const NO_USAGE = Object.freeze({})
+
+/** Errors that another attempt would only repeat. */
+const FINAL = new Set(['ANSWER_NOT_SERIALISABLE', 'REQUIRES_UNMET'])
+
+/** Turns ends of attempts into responses, exactly one per task. */
+export class Responses {
+  readonly #hooks: Hooks
+
+  constructor(hooks: Hooks) {
+    this.#hooks = hooks
+  }
+
+  succeed(entry: Entry, value: Packed, runMs: number, now: number): void {
+    entry.attempts++
+    const bytes = value instanceof Uint8Array ? value.byteLength : entry.size
+    this.#settle(entry, this.#response(entry, 'success', unpack(value), undefined, runMs, now), bytes)
+  }
+
+  /** Tries again if the task may, else answers. */
+  fail(
+    entry: Entry,
+    status: Exclude<TaskStatus, 'success' | 'cancelled'>,
+    error: ErrorItem,
+    runMs: number,
+    final = FINAL.has(error.code),
+  ): void {
+    if (entry.settled) return
+    if (entry.cancelling !== undefined) return this.cancelled(entry, runMs)
+    const again =
+      !final && entry.attempts < entry.options.maxAttempts && !(status === 'crashed' && entry.options.neverRerun)
+    if (again) this.#hooks.retry(entry)
+    else this.#settle(entry, this.#response(entry, status, undefined, error, runMs, performance.now()), 0)
+  }
+
+  cancelled(entry: Entry, runMs = 0): void {
+    if (entry.settled) return
+    const deadline = entry.cancelling === 'deadline'
+    const error: ErrorItem = deadline
+      ? {
+          code: 'RUN_DEADLINE',
+          name: 'AbortError',
+          message: 'the run reached its deadline before this task was done',
+          stack: undefined,
+        }
+      : { code: 'TASK_CANCELLED', name: 'AbortError', message: 'the task was cancelled', stack: undefined }
+    this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
+  }
+
+  /** Never run: something it depends on did not succeed. */
+  skipped(entry: Entry, message: string): void {
+    const error: ErrorItem = { code: 'DEPENDENCY_FAILED', name: 'TaskError', message, stack: undefined }
+    this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, 0, performance.now()), 0)
+  }
+
+  errorOf(value: Packed): ErrorItem {
+    return unpack(value) as ErrorItem
+  }
+
+  #response(
+    entry: Entry,
+    status: TaskStatus,
+    answer: unknown,
+    error: ErrorItem | undefined,
+    runMs: number,
+    now: number,
+  ): TaskResponse {
+    const trajectory = entry.steps === undefined ? NO_STEPS : (entry.steps.map(unpack) as Step[])
+    const base = {
+      id: entry.id,
+      agentName: entry.agent.ref.name,
+      trajectory,
+      usage: trajectory.length === 0 ? NO_USAGE : totalUsage(trajectory),
+      timing: { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs },
+      attempts: entry.attempts,
+      worker: entry.worker,
+      logs: entry.logs ?? NO_LOGS,
+    }
+    return (
+      error === undefined
+        ? { ...base, success: true, status: 'success', answer }
+        : { ...base, success: false, status, error: taskError(error) }
+    ) as TaskResponse
+  }
+
+  #settle(entry: Entry, response: TaskResponse, bytes: number): void {
+    const { run } = entry
+    entry.settled = true
+    entry.input = undefined
+    run.live--
+    if (entry.children) this.#hooks.cancelChildren(entry)
+    if (run.over) return
+    if (entry.parent) this.#hooks.childSettled(entry, response)
+    else {
+      run.source.settled?.(entry.index, response)
+      run.sink.response(entry.index, response, bytes)
+    }
+    if (run.live === 0) this.#hooks.ended(run)
+  }
+}

@@ -1,0 +1,57 @@
+import type { TaskResponse } from '../task.ts'
+import { Deque } from './deque.ts'
+import type { Entry } from './entry.ts'
+import type { TaskSource } from './source.ts'
+
+export interface RunOptions {
+  readonly runId: string
+  readonly seed: number
+  readonly timeoutMs: number | undefined
+  readonly maxAttempts: number
+  readonly backoffMs: number
+  readonly backoffMaxMs: number
+  readonly deadlineMs: number | undefined
+  readonly signal: AbortSignal | undefined
+  readonly showLogs: boolean
+}
+
+/** Where a run's responses go. */
+export interface RunSink {
+  response(index: number, response: TaskResponse, bytes: number): void
+  /** True: responses are not being fetched; read no more tasks for now. */
+  full(): boolean
+  /** The run is over: every task that was read has been answered. With an error: the run could not go on. */
+  end(error: Error | undefined): void
+}
+
+/** One call of the user's: its queue, its source, its responses. Runs of one executor share its workers fairly. */
+export class Run {
+  readonly options: RunOptions
+  readonly source: TaskSource
+  readonly sink: RunSink
+  readonly profiles: number[] = []
+  /** Goes first: sub-tasks, and tasks that were already under way once. */
+  readonly urgent = new Deque<Entry>()
+  readonly ready = new Deque<Entry>()
+  /** Entries that are not settled, sub-tasks included. */
+  live = 0
+  sourceState: 'open' | 'waiting' | 'ended' = 'open'
+  /** Why nothing new is started. */
+  stopping: 'cancelled' | 'deadline' | 'failed' | undefined
+  error: Error | undefined
+  over = false
+  deadlineTimer: NodeJS.Timeout | undefined
+  readonly retrying = new Set<Entry>()
+  /** The last profile that was made, and for what: most tasks of a run have the same. */
+  lastProfile: { key: number; agent: number; timeoutMs: number | undefined; announce: boolean } | undefined
+
+  constructor(options: RunOptions, source: TaskSource, sink: RunSink) {
+    this.options = options
+    this.source = source
+    this.sink = sink
+  }
+
+  get finished(): boolean {
+    return this.sourceState === 'ended' && this.live === 0
+  }
+}

@@ -1,0 +1,30 @@
+import type { TaskLike, TaskResponse } from '../task.ts'
+
+/** A task that may run now. */
+export interface ReadyTask {
+  readonly index: number
+  readonly id: string
+  readonly task: TaskLike
+  /** Packed input, if it was packed before. */
+  readonly packed?: { readonly input: unknown; readonly size: number; readonly info: unknown }
+  /** Packed: for `ctx.previous` and `ctx.results`. */
+  readonly previous?: unknown
+  readonly results?: unknown
+  /** Not to be run: something it depends on did not succeed. Says what. */
+  readonly skip?: string
+}
+
+/**
+ * Where a run's tasks come from: an array, an iterable, a chain, a graph. The executor pulls when a worker has room, so
+ * nothing is read far ahead of what workers can take.
+ */
+export interface TaskSource {
+  /** The next task; 'wait': not now, `wake` will be called; 'end': no more. Throws on a bad task: that ends the run. */
+  pull(): ReadyTask | 'wait' | 'end'
+  /** Called once, before the first pull. `room` tells how many tasks the workers could take. */
+  open(wake: () => void, room: () => number): void
+  /** A task of this source has ended. */
+  settled?(index: number, response: TaskResponse): void
+  /** Stop reading. Answers the tasks that were given in but not yet pulled. */
+  close(): ReadyTask[]
+}

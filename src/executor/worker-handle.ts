@@ -1,0 +1,150 @@
+import type { WorkerLink } from '../engines/engine.ts'
+import type { ManyworldsError } from '../errors.ts'
+import { Channel } from '../protocol/channel.ts'
+import { CODEC } from '../protocol/codec.ts'
+import {
+  type DriverMessage,
+  type ErrorItem,
+  PROTOCOL_VERSION,
+  type Profile,
+  type TaskItem,
+  type WorkerMessage,
+  type WorkerSettings,
+} from '../protocol/messages.ts'
+import type { WorkerName } from '../task.ts'
+import type { AgentState } from './agents.ts'
+import type { Entry, Lease } from './entry.ts'
+import type { Loaded } from './load-buckets.ts'
+import { Window } from './window.ts'
+
+/** Tasks go to a worker in frames of about this size. */
+const BATCH_BYTES = 64 * 1024
+
+/** A worker as the executor sees it: what it holds, and what may still be given to it. */
+export class WorkerHandle implements Loaded {
+  readonly link: WorkerLink
+  readonly name: WorkerName
+  readonly channel: Channel<DriverMessage, WorkerMessage>
+  readonly window: Window
+  readonly leases = new Map<number, Lease>()
+  state: 'starting' | 'ready' | 'retiring' | 'closed' = 'starting'
+  /** Tasks that it was given and that are not waiting for sub-tasks. */
+  load = 0
+  slot = -1
+  /** It takes nothing new, and is given these suspects when it is empty. */
+  reserved = false
+  /** It runs suspects only, and says when each starts. */
+  careful = false
+  /** The worker said that it exits because of this task. */
+  fate: { lease: number; error: ErrorItem } | undefined
+  /** We asked for its end: whoever is in it is innocent. */
+  expected = false
+  /** Cancellations it has not yet taken notice of. */
+  readonly unseen = new Set<number>()
+  unseenTimer: NodeJS.Timeout | undefined
+  readonly #settings: WorkerSettings
+  readonly #entryScript: string | undefined
+  readonly #agents = new Set<number>()
+  readonly #profiles = new Set<number>()
+  #batch: TaskItem[] = []
+  #batchBytes = 0
+
+  constructor(
+    link: WorkerLink,
+    settings: WorkerSettings,
+    entryScript: string | undefined,
+    receive: (worker: WorkerHandle, message: WorkerMessage) => void,
+    broken: (worker: WorkerHandle, error: ManyworldsError) => void,
+  ) {
+    this.link = link
+    this.#settings = settings
+    this.#entryScript = entryScript
+    this.window = new Window(settings.concurrency)
+    this.name = { id: link.id, host: link.info.host, pid: link.info.pid }
+    this.channel = new Channel<DriverMessage, WorkerMessage>(
+      link,
+      (message) => receive(this, message),
+      (error) => broken(this, error),
+    )
+  }
+
+  greet(): void {
+    this.channel.control({ type: 'hello', protocol: PROTOCOL_VERSION, codec: CODEC, settings: this.#settings })
+  }
+
+  /** Has this worker load an agent, once. */
+  introduce(agent: AgentState): void {
+    if (this.#agents.has(agent.key)) return
+    this.#agents.add(agent.key)
+    this.flush()
+    const { key, ref, params, size } = agent
+    this.channel.post({ type: 'agent', key, ref, params, entry: this.#entryScript }, size)
+  }
+
+  /** Adds a task to the batch for this worker. */
+  add(lease: Lease, profile: Profile): void {
+    const { entry } = lease
+    const { options } = entry
+    this.introduce(entry.agent)
+    if (!this.#profiles.has(entry.profile)) {
+      this.#profiles.add(entry.profile)
+      this.flush()
+      this.channel.post({ type: 'profile', key: entry.profile, profile })
+    }
+    const extras =
+      options.info !== undefined || options.previous !== undefined || options.results !== undefined
+        ? extrasOf(entry)
+        : undefined
+    const item: TaskItem = [lease.id, entry.profile, entry.id, entry.attempts + 1, entry.input, extras]
+    if (entry.size > BATCH_BYTES) {
+      this.flush()
+      this.channel.post({ type: 'run', tasks: [item], careful: this.careful }, entry.size)
+      return
+    }
+    this.#batch.push(item)
+    this.#batchBytes += entry.size + 48
+    if (this.#batchBytes > BATCH_BYTES) this.flush()
+  }
+
+  /** The run that these belong to is over. */
+  forget(profiles: readonly number[]): void {
+    const known = profiles.filter((key) => this.#profiles.delete(key))
+    if (known.length > 0) this.channel.post({ type: 'forget', profiles: known })
+  }
+
+  flush(): void {
+    if (this.#batch.length === 0) return
+    const tasks = this.#batch
+    this.#batch = []
+    this.#batchBytes = 0
+    this.channel.post({ type: 'run', tasks, careful: this.careful })
+  }
+
+  retire(): void {
+    this.state = 'retiring'
+    this.endIfEmpty()
+  }
+
+  endIfEmpty(): void {
+    if (this.state !== 'retiring' || this.leases.size > 0) return
+    this.end()
+  }
+
+  end(): void {
+    this.expected = true
+    this.link.kill()
+  }
+
+  hasLabels(required: readonly string[]): boolean {
+    return required.every((label) => this.link.info.labels?.includes(label))
+  }
+}
+
+function extrasOf({ options }: Entry) {
+  const { info, previous, results } = options
+  return {
+    ...(info === undefined ? {} : { info }),
+    ...(previous === undefined ? {} : { previous }),
+    ...(results === undefined ? {} : { results }),
+  }
+}

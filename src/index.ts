@@ -1,0 +1,31 @@
+export {
+  type Agent,
+  type AgentDefinition,
+  type AgentRef,
+  type AnswerOf,
+  type Context,
+  defineAgent,
+  type InputOf,
+  type SetupContext,
+  type TaskInfo,
+} from './agent.ts'
+export type {
+  EngineEvents,
+  Placement,
+  RuntimeEngine,
+  RuntimeEngineClass,
+  WorkerExit,
+  WorkerInfo,
+  WorkerLink,
+} from './engines/engine.ts'
+export { frameReader, writeFrame } from './engines/frames.ts'
+export { LocalRuntime } from './engines/local.ts'
+export { type ErrorCode, ManyworldsError, TaskError, type TaskErrorCode } from './errors.ts'
+export { DistributedExecutor } from './executor/executor.ts'
+export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
+export { EngineName, type RunConfig } from './run-config.ts'
+export * as Runners from './runners/runners.ts'
+export { execTasks } from './runners/runners.ts'
+export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'
+export type { Step, StepRecord, Usage } from './trajectory.ts'
+export { isWorker } from './worker/role.ts'

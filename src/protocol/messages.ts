@@ -1,0 +1,117 @@
+import type { AgentRef } from '../agent.ts'
+import type { TaskErrorCode } from '../errors.ts'
+
+/**
+ * Every message that crosses a process, both ways. A frame is an array of messages; `codec.ts` turns it into bytes,
+ * `channel.ts` decides what goes first. What happens per task is a tuple inside a batch, because object keys cost
+ * more than everything else at 100,000 tasks a second; all else is an object with a `type`.
+ */
+export const PROTOCOL_VERSION = 1
+
+/** A value ready to travel: see `pack.ts`. */
+export type Packed = unknown
+
+// ---- driver to worker
+
+export type DriverMessage =
+  | { type: 'hello'; protocol: number; codec: string; settings: WorkerSettings }
+  | { type: 'agent'; key: number; ref: AgentRef; params: Packed; entry: string | undefined }
+  | { type: 'profile'; key: number; profile: Profile }
+  | { type: 'forget'; profiles: number[] }
+  | { type: 'run'; tasks: TaskItem[]; careful: boolean }
+  | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
+  | Reply
+
+export interface WorkerSettings {
+  /** Tasks that may run at once in this worker. */
+  readonly concurrency: number
+  /** The worker asks to be replaced after this many tasks, or above this much memory. */
+  readonly recycleAfterTasks: number | undefined
+  readonly recycleAboveMb: number | undefined
+  /** Variables that were kept from the worker, for a hint in errors that name one. */
+  readonly withheldEnv: readonly string[]
+}
+
+/** What many tasks have in common, sent once per worker. */
+export interface Profile {
+  readonly agent: number
+  readonly runId: string
+  readonly seed: number
+  readonly timeoutMs: number | undefined
+  /** Tell the driver before the task starts: it must never be started twice. */
+  readonly announce: boolean
+}
+
+export type TaskItem = [
+  lease: number,
+  profile: number,
+  id: string,
+  attempt: number,
+  input: Packed,
+  extras: TaskExtras | undefined,
+]
+
+/** What most tasks do not have. Every field is packed as one value. */
+export interface TaskExtras {
+  readonly info?: Packed
+  readonly previous?: Packed
+  readonly results?: Packed
+}
+
+// ---- worker to driver
+
+export type WorkerMessage =
+  | { type: 'ready'; protocol: number; codec: string; node: string; pid: number }
+  | { type: 'loaded'; agent: number }
+  | { type: 'load-failed'; agent: number; code: LoadFailure; message: string; stack: string | undefined }
+  /** What tasks recorded and printed, and how some of them ended; of one task, the records come first. */
+  | { type: 'done'; emits: Emit[]; outcomes: Outcome[] }
+  | { type: 'started'; leases: number[] }
+  /** Everything this worker was given is waiting for I/O: it could take more. */
+  | { type: 'hungry' }
+  /** Nothing new, please; replace me when I am empty. */
+  | { type: 'retire'; reason: string; unstarted: number[] }
+  /** The worker is about to exit because of this task; its neighbours are innocent. */
+  | { type: 'fate'; lease: number; error: ErrorItem }
+  | { type: 'cancel-seen'; lease: number }
+  /** An error that belongs to no running task. */
+  | { type: 'stray'; error: ErrorItem }
+  | SubTaskRequest
+
+export type Emit = [lease: number, steps: Packed[], logs: string[]]
+export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runMs: number]
+export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const
+export type OutcomeStatus = (typeof OUTCOME)[keyof typeof OUTCOME]
+
+export interface ErrorItem {
+  readonly code: TaskErrorCode
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  /** What was thrown, if it can travel. */
+  readonly thrown?: Packed
+}
+
+export type LoadFailure =
+  | 'AGENT_NOT_FOUND'
+  | 'AGENT_DEFINED_TOO_LATE'
+  | 'AGENT_MISMATCH'
+  | 'AGENT_REDEFINED'
+  | 'AGENT_LOAD_FAILED'
+
+/** A task asks for others to be run and waits; its slot is free meanwhile. */
+export interface SubTaskRequest {
+  type: 'subtasks'
+  request: number
+  lease: number
+  /** How many such requests this attempt made before: makes the ids of the children the same when it runs again. */
+  ordinal: number
+  tasks: { id: string | undefined; ref: AgentRef; params: Packed; input: Packed; options: Packed }[]
+}
+
+export interface Reply {
+  type: 'reply'
+  request: number
+  ok: boolean
+  value: Packed
+}

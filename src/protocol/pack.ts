@@ -1,0 +1,132 @@
+import { deserialize, serialize } from 'node:v8'
+
+/**
+ * Makes a value ready to travel inside a batch, at the moment it is given, so that
+ * - a later change by its owner is not seen at the other end,
+ * - two tasks of one batch never share an object (one v8 batch keeps shared references),
+ * - what cannot travel is found here, with the path to it, and not in the middle of a batch.
+ *
+ * Small plain data is copied and stays a value; the rest (Map, Date, bytes, cycles, anything large) becomes the bytes
+ * of its own v8 serialisation. Bytes in a packed place therefore always mean the second: users' bytes are wrapped too.
+ */
+export interface PackedValue {
+  readonly value: unknown
+  /** Bytes it will take in a frame, roughly. */
+  readonly size: number
+}
+
+/** Above this a value is serialised on its own. */
+const INLINE_CHARS = 8 * 1024
+const INLINE_OBJECTS = 24
+const INLINE_DEPTH = 8
+/** More than this in one value is refused: it would not fit in memory a few times over. */
+export const MAX_VALUE_BYTES = 512 * 1024 * 1024
+
+/** Thrown when a value cannot travel; the caller says whose value it was. */
+export class NotPackable extends Error {}
+
+const UNSUITABLE = Symbol('unsuitable')
+let chars = 0
+const seen: object[] = []
+
+export function pack(value: unknown): unknown {
+  chars = 0
+  if (typeof value !== 'object' || value === null) {
+    if (typeof value === 'string') return value.length > INLINE_CHARS ? packBytes(value) : keep(value)
+    if (typeof value === 'function' || typeof value === 'symbol') throw new NotPackable(`it is a ${typeof value}`)
+    return value
+  }
+  seen.length = 0
+  const copy = copyPlain(value, 0)
+  return copy === UNSUITABLE ? packBytes(value) : copy
+}
+
+/** The rough size of what `pack` returned last. */
+export const lastPackedSize = (packed: unknown): number =>
+  packed instanceof Uint8Array ? packed.byteLength : chars + 16
+
+export function unpack(packed: unknown): unknown {
+  return packed instanceof Uint8Array ? deserialize(packed) : packed
+}
+
+function keep(value: string): string {
+  chars = value.length
+  return value
+}
+
+function copyPlain(value: object, depth: number): unknown {
+  if (depth > INLINE_DEPTH || seen.length >= INLINE_OBJECTS || seen.includes(value)) return UNSUITABLE
+  seen.push(value)
+  if (Array.isArray(value)) {
+    const copy: unknown[] = new Array(value.length)
+    for (let i = 0; i < value.length; i++) {
+      // A hole is not an undefined: leave arrays with holes to v8.
+      if (value[i] === undefined && !(i in value)) return UNSUITABLE
+      const item = copyAny(value[i], depth)
+      if (item === UNSUITABLE) return UNSUITABLE
+      copy[i] = item
+    }
+    chars += 8 * value.length
+    return Object.keys(value).length === value.length ? copy : UNSUITABLE
+  }
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype) return UNSUITABLE
+  const copy: Record<string, unknown> = {}
+  for (const key in value) {
+    if (key === '__proto__') return UNSUITABLE
+    const item = copyAny((value as Record<string, unknown>)[key], depth)
+    if (item === UNSUITABLE) return UNSUITABLE
+    copy[key] = item
+    chars += key.length + 8
+  }
+  return chars > INLINE_CHARS ? UNSUITABLE : copy
+}
+
+function copyAny(value: unknown, depth: number): unknown {
+  switch (typeof value) {
+    case 'string':
+      chars += value.length
+      return value
+    case 'object':
+      return value === null ? null : copyPlain(value, depth + 1)
+    case 'function':
+    case 'symbol':
+      return UNSUITABLE
+    default:
+      return value
+  }
+}
+
+function packBytes(value: unknown): Uint8Array {
+  let bytes: Uint8Array
+  try {
+    bytes = serialize(value)
+  } catch (error) {
+    throw new NotPackable(whyNot(value, '') ?? (error as Error).message)
+  }
+  if (bytes.byteLength > MAX_VALUE_BYTES)
+    throw new NotPackable(
+      `it takes ${bytes.byteLength} bytes, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`,
+    )
+  return bytes
+}
+
+/** Where in a value the first thing is that cannot travel. */
+function whyNot(value: unknown, path: string, visited = new Set<unknown>()): string | undefined {
+  const at = path === '' ? 'it' : `\`${path}\``
+  if (typeof value === 'function' || typeof value === 'symbol') return `${at} is a ${typeof value}`
+  if (typeof value !== 'object' || value === null || visited.has(value)) return undefined
+  visited.add(value)
+  if (value instanceof Promise) return `${at} is a Promise; await it first`
+  if (value instanceof WeakMap || value instanceof WeakSet || value instanceof WeakRef)
+    return `${at} is a ${value.constructor.name}`
+  const inside: [string, unknown][] =
+    value instanceof Map || value instanceof Set
+      ? [...value.entries()].map(([key, item]) => [`${path}.get(${String(key)})`, item])
+      : Object.entries(value).map(([key, item]) => [path === '' ? key : `${path}.${key}`, item])
+  for (const [where, item] of inside) {
+    const reason = whyNot(item, where, visited)
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}

@@ -1,0 +1,53 @@
+import type { RunnableDefinition } from './agent.ts'
+import { ManyworldsError } from './errors.ts'
+
+/**
+ * The agents that this process has defined, by module and name. It hangs on globalThis, because one process may hold
+ * two copies of this package (a CommonJS and an ES one, a bundled one) and a worker must find what either defined.
+ */
+interface Registry {
+  readonly agents: Map<string, { definition: RunnableDefinition; fingerprint: string | undefined }>
+  /** In a worker that loads from a bundle, where all modules share one URL: the module being loaded. */
+  loadingModule: string | undefined
+  /** Called whenever an agent is defined. */
+  onDefine: (() => void) | undefined
+}
+
+const KEY = Symbol.for('manyworlds.registry')
+const holder = globalThis as unknown as Record<symbol, Registry | undefined>
+holder[KEY] ??= { agents: new Map(), loadingModule: undefined, onDefine: undefined }
+const shared: Registry = holder[KEY]
+
+const keyOf = (module: string, name: string) => `${module}\0${name}`
+
+// A test runner evaluates modules anew for each file in one process; a second definition is normal there.
+const reloads = process.env['VITEST'] !== undefined || process.env['JEST_WORKER_ID'] !== undefined
+
+export const registry = {
+  add(module: string, name: string, definition: RunnableDefinition, fingerprint: string | undefined): void {
+    const key = keyOf(module, name)
+    if (shared.agents.has(key) && !reloads)
+      throw new ManyworldsError(
+        'AGENT_REDEFINED',
+        `agent '${name}' is defined twice in ${module}; workers find agents by name, so give each its own (or one agent with \`params\`)`,
+      )
+    shared.agents.set(key, { definition, fingerprint })
+    shared.onDefine?.()
+  },
+  find(module: string, name: string) {
+    return shared.agents.get(keyOf(module, name))
+  },
+  names(module: string): string[] {
+    const prefix = keyOf(module, '')
+    return [...shared.agents.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
+  },
+  get loadingModule() {
+    return shared.loadingModule
+  },
+  set loadingModule(module: string | undefined) {
+    shared.loadingModule = module
+  },
+  set onDefine(listener: (() => void) | undefined) {
+    shared.onDefine = listener
+  },
+}

@@ -1,0 +1,47 @@
+import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
+
+/** The engines, for those who like a name better than a string. */
+export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
+export type EngineName = (typeof EngineName)[keyof typeof EngineName]
+
+/** How to run. Everything has a default; a key that is not listed here is refused. */
+export interface RunConfig {
+  /** Where the workers are. Default: `'local'`, child processes on this machine. */
+  readonly engineName?: EngineName
+  /** Worker processes. Default: the machine's cores. No more are started than there are tasks. */
+  readonly workerNum?: number
+  /** Tasks at once in each worker: many for tasks that wait for a model or a service, 1 to keep them apart. Default 64. */
+  readonly concurrency?: number
+  /** For engines on a cluster: start a small one here, for tests. */
+  readonly inLocal?: boolean
+  /** One task after the other, each with the answer of the one before in `ctx.previous`; stops at the first failure. */
+  readonly sequenceDependent?: boolean
+  /** An engine of your own: its class, a function that makes one, or one that you made. */
+  readonly cls?: RuntimeEngineClass | (() => RuntimeEngine) | RuntimeEngine
+  /** Milliseconds a task may run, from its start, per attempt. Default: no limit. */
+  readonly timeoutMs?: number
+  /** How often a task may be tried when it fails. Default 1. */
+  readonly maxAttempts?: number
+  /** Wait before the second attempt; doubled for each further one, with jitter. Default 200. */
+  readonly backoffMs?: number
+  /** The longest such wait. Default 30,000. */
+  readonly backoffMaxMs?: number
+  /** Milliseconds for the whole run; what is not done by then is answered `cancelled`. Default: no limit. */
+  readonly deadlineMs?: number
+  /** Cancels the run: what is not done is answered `cancelled`. */
+  readonly signal?: AbortSignal
+  /** For `ctx.random`. Default 0. */
+  readonly seed?: number
+  /** Names the run; part of every `ctx.idempotencyKey`. Default: a new one. */
+  readonly runId?: string
+  /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */
+  readonly showLogs?: boolean
+  /** Replace a worker after so many tasks. Default: never. */
+  readonly recycleAfterTasks?: number
+  /** Replace a worker that uses more megabytes. Default: never. */
+  readonly recycleAboveMb?: number
+  /** More environment variables for the workers; keys of model providers are only passed this way. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** How long idle workers are kept for the next call. 0: end them with the run. Default 60,000. */
+  readonly warmMs?: number
+}

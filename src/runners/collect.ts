@@ -1,0 +1,28 @@
+import type { RunConfig } from '../run-config.ts'
+import type { TaskResponse } from '../task.ts'
+import { startRun, type TasksInput } from './start-run.ts'
+
+/** Runs tasks and gathers their responses, in the order in which the tasks were given. */
+export async function collect(tasks: TasksInput, runConf: RunConfig | undefined): Promise<Map<string, TaskResponse>> {
+  const byIndex: TaskResponse[] = []
+  await new Promise<void>((resolve, reject) => {
+    const end = (error: Error | undefined) => (error ? reject(withPartial(error, byIndex)) : resolve())
+    startRun(tasks, runConf, {
+      response: (index, response) => void (byIndex[index] = response),
+      full: () => false,
+      end,
+    }).catch(reject)
+  })
+  return toMap(byIndex)
+}
+
+function toMap(byIndex: readonly (TaskResponse | undefined)[]): Map<string, TaskResponse> {
+  const map = new Map<string, TaskResponse>()
+  for (const response of byIndex) if (response) map.set(response.id, response)
+  return map
+}
+
+/** Nothing is lost: the responses that were there when the run failed are on its error. */
+function withPartial(error: Error, byIndex: readonly TaskResponse[]): Error {
+  return Object.assign(error, { responses: toMap(byIndex) })
+}

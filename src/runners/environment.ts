@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Placement } from '../engines/engine.ts'
+import { WORKER_VARIABLE } from '../worker/role.ts'
+
+/** Where keys of model providers come from. Workers get them only if the run's `env` says so. */
+const MODEL_KEY =
+  /^(OPENAI|ANTHROPIC|AZURE(_OPENAI)?|GOOGLE(_GENERATIVE_AI)?|GEMINI|VERTEX|MISTRAL|GROQ|COHERE|DEEPSEEK|XAI|TOGETHER(_AI)?|FIREWORKS|PERPLEXITY|OPENROUTER|REPLICATE|CEREBRAS|DEEPINFRA|MOONSHOT|DASHSCOPE|HUGGINGFACE|AI_GATEWAY)_API_(KEY|TOKEN)$|^(HF_TOKEN|REPLICATE_API_TOKEN|HUGGING_FACE_HUB_TOKEN)$/
+
+/** Flags that concern the driver alone: a debugger's port, a watcher, a test runner, code on the command line. */
+const DRIVER_FLAG = /^--?(inspect|watch|test|eval|print|check|interactive|input-type|e$|p$|pe$|c$|i$)/
+const FLAGS_WITH_VALUE =
+  /^(-e|--eval|-p|--print|-pe|--input-type|--watch-path|--test-[a-z-]+|--inspect-port|--inspect-publish-uid)$/
+
+export const isModelKey = (name: string): boolean => MODEL_KEY.test(name)
+
+/** What a worker on this machine is started with. */
+export function placementOf(
+  extraEnv: Readonly<Record<string, string | undefined>>,
+  output: Placement['output'],
+): Omit<Placement, 'workers'> & { withheld: string[] } {
+  const env: Record<string, string> = {}
+  const withheld: string[] = []
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value === undefined || name === WORKER_VARIABLE) continue
+    if (isModelKey(name) && extraEnv[name] === undefined) withheld.push(name)
+    else env[name] = value
+  }
+  for (const [name, value] of Object.entries(extraEnv)) if (value !== undefined) env[name] = value
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  return {
+    workerEntry: fileURLToPath(new URL(`../worker/main${extension}`, import.meta.url)),
+    execArgv: workerFlags(process.execArgv),
+    argv: process.argv,
+    cwd: process.cwd(),
+    env,
+    output,
+    withheld,
+  }
+}
+
+export function workerFlags(execArgv: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let i = 0; i < execArgv.length; i++) {
+    const flag = execArgv[i]!
+    if (!DRIVER_FLAG.test(flag)) kept.push(flag)
+    else if (FLAGS_WITH_VALUE.test(flag)) i++
+  }
+  return kept
+}
+
+/** The script that was started, as a URL; undefined in a REPL. */
+export function entryScript(): string | undefined {
+  const path = process.argv[1]
+  return path !== undefined && existsSync(path) ? pathToFileURL(path).href : undefined
+}

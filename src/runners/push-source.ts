@@ -1,0 +1,53 @@
+import { ManyworldsError } from '../errors.ts'
+import { Deque } from '../executor/deque.ts'
+import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import type { TaskLike } from '../task.ts'
+import { checkTask, packTask } from '../task-checks.ts'
+import { checkModule } from './check-module.ts'
+import { automaticId } from './sources.ts'
+
+/** Tasks that are handed in one by one. */
+export class PushSource implements TaskSource {
+  readonly #queue = new Deque<ReadyTask>()
+  readonly #ids = new Set<string>()
+  #index = 0
+  #ended = false
+  #wake = () => {}
+
+  open(wake: () => void): void {
+    this.#wake = wake
+  }
+
+  push(task: TaskLike): string {
+    const index = this.#index
+    checkTask(task, index)
+    checkModule(task.agent)
+    if (task.dependsOn !== undefined)
+      throw new ManyworldsError(
+        'DEPENDENCY_NEEDS_ARRAY',
+        '`dependsOn` needs all tasks together: give them to Runners as an array',
+      )
+    const id = task.id ?? automaticId(index)
+    if (this.#ids.has(id))
+      throw new ManyworldsError('TASK_DUPLICATE_ID', `a task with the id '${id}' was submitted before`)
+    const packed = packTask(task, index)
+    this.#ids.add(id)
+    this.#index++
+    this.#queue.push({ index, id, task, packed })
+    this.#wake()
+    return id
+  }
+
+  end(): void {
+    this.#ended = true
+  }
+
+  pull(): ReadyTask | 'wait' | 'end' {
+    return this.#queue.shift() ?? (this.#ended ? 'end' : 'wait')
+  }
+
+  close(): ReadyTask[] {
+    this.#ended = true
+    return this.#queue.drain()
+  }
+}

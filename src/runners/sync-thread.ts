@@ -1,0 +1,25 @@
+import { type MessagePort, workerData } from 'node:worker_threads'
+import { ManyworldsError } from '../errors.ts'
+import { responseToWire } from '../response.ts'
+import type { TaskLike } from '../task.ts'
+import { collect } from './collect.ts'
+import type { SyncReply, SyncRequest } from './sync.ts'
+
+/** The thread behind `syncRunTask`: the same executor, on an event loop that is not blocked. */
+const { port, flag } = workerData as { port: MessagePort; flag: Int32Array }
+
+port.on('message', async ({ tasks, config }: SyncRequest) => {
+  port.postMessage(await answer(tasks, config))
+  Atomics.store(flag, 0, 1)
+  Atomics.notify(flag, 0)
+})
+
+async function answer(tasks: SyncRequest['tasks'], config: SyncRequest['config']): Promise<SyncReply> {
+  try {
+    const responses = await collect(tasks as unknown as readonly TaskLike[], config)
+    return { ok: true, responses: [...responses.values()].map(responseToWire) }
+  } catch (error) {
+    const { name, message, stack } = error as Error
+    return { ok: false, code: ManyworldsError.is(error) ? error.code : undefined, name, message, stack }
+  }
+}

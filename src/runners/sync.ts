@@ -1,0 +1,88 @@
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { ManyworldsError } from '../errors.ts'
+import { responseFromWire } from '../response.ts'
+import type { RunConfig } from '../run-config.ts'
+import type { TaskLike, TaskResponse } from '../task.ts'
+
+/** What the thread answers. */
+export type SyncReply =
+  | { readonly ok: true; readonly responses: unknown[] }
+  | {
+      readonly ok: false
+      readonly code: ManyworldsError['code'] | undefined
+      readonly name: string
+      readonly message: string
+      readonly stack: string | undefined
+    }
+
+export interface SyncRequest {
+  readonly tasks: readonly Record<string, unknown>[]
+  readonly config: RunConfig | undefined
+}
+
+interface Thread {
+  readonly worker: Worker
+  readonly port: MessagePort
+  /** 1 when the thread has answered. */
+  readonly flag: Int32Array
+}
+
+// Kept between calls, and with it the workers it has warmed.
+let thread: Thread | undefined
+
+/** Runs tasks in another thread and stops this one until they are done. */
+export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | undefined): Map<string, TaskResponse> {
+  if (!Array.isArray(tasks))
+    throw new ManyworldsError(
+      'SYNC_UNSUPPORTED',
+      'syncRunTask takes an array of tasks: while it blocks, nothing could read from an iterable',
+    )
+  for (const key of ['signal', 'cls'] as const)
+    if (config?.[key] !== undefined)
+      throw new ManyworldsError(
+        'SYNC_UNSUPPORTED',
+        `syncRunTask cannot take \`${key}\`: ${key === 'signal' ? 'nothing could abort it while this thread is blocked; use deadlineMs' : 'a class cannot be sent to the thread that runs the tasks'}, or use await runTask`,
+      )
+  const { worker, port, flag } = (thread ??= startThread())
+  Atomics.store(flag, 0, 0)
+  const plain = tasks.map((task) =>
+    typeof task === 'object' && task !== null ? { ...task, agent: bare(task.agent) } : task,
+  )
+  try {
+    port.postMessage({ tasks: plain, config })
+  } catch (error) {
+    throw new ManyworldsError(
+      'INPUT_NOT_SERIALISABLE',
+      `a task or the run configuration cannot be sent to the thread that runs the tasks: ${(error as Error).message}; give plain data`,
+      { cause: error },
+    )
+  }
+  Atomics.wait(flag, 0, 0)
+  const reply = receiveMessageOnPort(port)?.message as SyncReply | undefined
+  if (reply === undefined) {
+    thread = undefined
+    void worker.terminate()
+    throw new ManyworldsError('ENGINE_FAILED', 'the thread that runs the tasks of syncRunTask ended without an answer')
+  }
+  if (reply.ok) return new Map(reply.responses.map(responseFromWire).map((response) => [response.id, response]))
+  if (reply.code === undefined) throw Object.assign(new Error(reply.message), { name: reply.name, stack: reply.stack })
+  throw new ManyworldsError(reply.code, reply.message)
+}
+
+function startThread(): Thread {
+  const { port1, port2 } = new MessageChannel()
+  const flag = new Int32Array(new SharedArrayBuffer(4))
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  const worker = new Worker(new URL(`./sync-thread${extension}`, import.meta.url), {
+    workerData: { port: port2, flag },
+    transferList: [port2],
+    argv: process.argv.slice(2),
+  })
+  worker.unref()
+  port1.unref()
+  return { worker, port: port1, flag }
+}
+
+/** An agent without its methods: what travels is the reference. */
+const bare = (agent: TaskLike['agent'] | undefined) =>
+  agent && { name: agent.name, params: agent.params, ref: agent.ref }

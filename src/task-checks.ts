@@ -1,0 +1,114 @@
+import { isAgent } from './agent.ts'
+import { ManyworldsError } from './errors.ts'
+import { lastPackedSize, NotPackable, pack } from './protocol/pack.ts'
+import type { TaskLike } from './task.ts'
+
+/** Checks of one task, by hand and not by schema: they run for every one of a million tasks. */
+const KNOWN = new Set([
+  'id',
+  'input',
+  'agent',
+  'timeoutMs',
+  'maxAttempts',
+  'dependsOn',
+  'requires',
+  'tools',
+  'groundTruth',
+  'metadata',
+  'groupId',
+  'rerun',
+])
+const MAX_ID_LENGTH = 512
+/** Longer timers overflow in Node and fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+export function checkTask(task: unknown, index: number): asserts task is TaskLike {
+  if (typeof task !== 'object' || task === null)
+    throw invalid(index, undefined, `is ${show(task)}; give { input, agent } or agent.task(input)`)
+  const { id, agent, timeoutMs, maxAttempts, dependsOn, requires, rerun } = task as Record<string, unknown>
+  if (id !== undefined) checkId(id, index)
+  if (!isAgent(agent)) throw invalid(index, id, agentProblem(task, agent))
+  for (const key in task)
+    if (!KNOWN.has(key)) throw invalid(index, id, `has an unknown key '${key}'; allowed: ${[...KNOWN].join(', ')}`)
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS))
+    throw invalid(
+      index,
+      id,
+      `\`timeoutMs\` must be a number of milliseconds from 1 to ${MAX_TIMER_MS}, it is ${show(timeoutMs)}`,
+    )
+  if (maxAttempts !== undefined && !(Number.isInteger(maxAttempts) && (maxAttempts as number) >= 1))
+    throw invalid(index, id, `\`maxAttempts\` must be a whole number of at least 1, it is ${show(maxAttempts)}`)
+  if (dependsOn !== undefined) checkNames(dependsOn, 'dependsOn', index, id)
+  if (requires !== undefined) checkNames(requires, 'requires', index, id)
+  if (rerun !== undefined && rerun !== 'auto' && rerun !== 'never')
+    throw invalid(index, id, `\`rerun\` must be 'auto' or 'never', it is ${show(rerun)}`)
+}
+
+function checkId(id: unknown, index: number): void {
+  if (typeof id !== 'string' || id === '')
+    throw invalid(index, undefined, `\`id\` must be a non-empty string, it is ${show(id)}`)
+  if (id.length > MAX_ID_LENGTH) throw invalid(index, undefined, `\`id\` is longer than ${MAX_ID_LENGTH} characters`)
+  if (id.startsWith('#')) throw invalid(index, id, "ids that begin with '#' are kept for tasks without an id")
+}
+
+function agentProblem(task: object, agent: unknown): string {
+  if (isAgent(task)) return 'is an agent, not a task; give agent.task(input)'
+  if (agent === undefined) return 'has no `agent`; give what defineAgent() returned'
+  return `\`agent\` must be what defineAgent() returned, it is ${show(agent)}`
+}
+
+function checkNames(value: unknown, key: string, index: number, id: unknown): void {
+  if (!Array.isArray(value) || value.some((item) => typeof item !== 'string'))
+    throw invalid(index, id, `\`${key}\` must be an array of strings, it is ${show(value)}`)
+}
+
+function invalid(index: number, id: unknown, what: string): ManyworldsError {
+  return new ManyworldsError('TASK_INVALID', `${nameOf(index, id)} ${what}`)
+}
+
+const nameOf = (index: number, id: unknown) => (typeof id === 'string' ? `task '${id}'` : `task ${index + 1}`)
+
+/** What most tasks do not have, and the agent may want to see. */
+const INFO_KEYS = ['tools', 'groundTruth', 'metadata', 'groupId'] as const
+
+/** The parts of a task that travel. What cannot is an error now, not in the middle of the run. */
+export function packTask(
+  task: TaskLike,
+  index: number,
+): { input: unknown; size: number; info: unknown; options: unknown } {
+  let what = '`input`'
+  try {
+    const input = pack(task.input)
+    let size = lastPackedSize(input)
+    let info: Record<string, unknown> | undefined
+    for (const key of INFO_KEYS) {
+      if (task[key] === undefined) continue
+      info ??= {}
+      info[key] = task[key]
+    }
+    let packedInfo: unknown
+    if (info !== undefined) {
+      what = `\`${Object.keys(info).join('`, `')}\``
+      packedInfo = pack(info)
+      size += lastPackedSize(packedInfo)
+    }
+    const { timeoutMs, maxAttempts, requires, rerun } = task
+    return { input, size, info: packedInfo, options: { timeoutMs, maxAttempts, requires, rerun, info: packedInfo } }
+  } catch (error) {
+    if (!(error instanceof NotPackable)) throw error
+    throw new ManyworldsError(
+      'INPUT_NOT_SERIALISABLE',
+      `${nameOf(index, task.id)}: its ${what} cannot be sent to a worker: ${error.message}; give plain data, and let the agent make the rest`,
+    )
+  }
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.slice(0, 60)}'`
+  if (typeof value === 'function') return 'a function'
+  try {
+    return (JSON.stringify(value) ?? String(value)).slice(0, 60)
+  } catch {
+    return typeof value
+  }
+}

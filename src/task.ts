@@ -1,0 +1,103 @@
+import type { Agent, AnswerOf, AnyAgent, InputOf } from './agent.ts'
+import type { TaskError } from './errors.ts'
+import type { Step, Usage } from './trajectory.ts'
+
+/** What can be said about a task besides its input and its agent. */
+export interface TaskOptions {
+  /** Unique in its run. Left out, the task gets `#1`, `#2`, … by its place. */
+  readonly id?: string
+  /** Milliseconds from the moment the task starts to run, per attempt; overrides the run's. */
+  readonly timeoutMs?: number
+  /** How often the task may be tried; overrides the run's. */
+  readonly maxAttempts?: number
+  /** Ids of tasks of the same array that must succeed first; their answers are in `ctx.results`. */
+  readonly dependsOn?: readonly string[]
+  /** Labels that a worker must have to be given this task. */
+  readonly requires?: readonly string[]
+  /** Tools the agent may use (its own business; passed on in `ctx.task`). */
+  readonly tools?: readonly string[]
+  /** The expected solution, for graders and training. */
+  readonly groundTruth?: unknown
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** Tasks of one group are compared with each other in training. */
+  readonly groupId?: string
+  /** `'never'`: if the worker dies while the task may have been running, answer `crashed` rather than run it again. */
+  readonly rerun?: 'auto' | 'never'
+}
+
+/** A task as a literal: an input for an agent. */
+export interface TaskLike<A extends AnyAgent = AnyAgent> extends TaskOptions {
+  readonly input: InputOf<A>
+  readonly agent: A
+}
+
+/** A task as an object; the same as the literal, for those who like `new`. */
+export class Task<A extends AnyAgent = AnyAgent> implements TaskLike<A> {
+  readonly input: InputOf<A>
+  readonly agent: A
+  declare readonly id?: string
+  declare readonly timeoutMs?: number
+  declare readonly maxAttempts?: number
+  declare readonly dependsOn?: readonly string[]
+  declare readonly requires?: readonly string[]
+  declare readonly tools?: readonly string[]
+  declare readonly groundTruth?: unknown
+  declare readonly metadata?: Readonly<Record<string, unknown>>
+  declare readonly groupId?: string
+  declare readonly rerun?: 'auto' | 'never'
+
+  constructor(literal: { input: InputOf<NoInfer<A>>; agent: A } & TaskOptions) {
+    Object.assign(this, literal)
+    this.input = literal.input
+    this.agent = literal.agent
+  }
+}
+
+export type TaskStatus = 'success' | 'failed' | 'timeout' | 'crashed' | 'cancelled'
+
+interface ResponseBase {
+  readonly id: string
+  readonly agentName: string
+  /** Steps that the last attempt recorded; also there when it failed, timed out or crashed. */
+  readonly trajectory: readonly Step[]
+  /** Sum of what the steps reported. */
+  readonly usage: Usage
+  readonly timing: {
+    /** Milliseconds between reading the task and its last start: queues, dependencies, earlier attempts. */
+    readonly queuedMs: number
+    /** Milliseconds the last attempt ran, measured in the worker. */
+    readonly runMs: number
+  }
+  /** Attempts that count. A rerun after somebody else's crash does not. */
+  readonly attempts: number
+  /** Where the last attempt ran; undefined when it never started. */
+  readonly worker: WorkerName | undefined
+  /** What the task printed (`console.*`, `ctx.log`), a line each. */
+  readonly logs: readonly string[]
+}
+
+export interface WorkerName {
+  readonly id: string
+  readonly host: string
+  readonly pid: number | undefined
+}
+
+/** How a task ended. Look at `success` (or `status`) first; TypeScript then knows which of `answer` and `error` is there. */
+export type TaskResponse<Answer = unknown> =
+  | (ResponseBase & {
+      readonly success: true
+      readonly status: 'success'
+      readonly answer: Answer
+      readonly error?: never
+    })
+  | (ResponseBase & {
+      readonly success: false
+      readonly status: Exclude<TaskStatus, 'success'>
+      readonly answer?: never
+      readonly error: TaskError
+    })
+
+/** The response type of a task type. */
+export type ResponseOf<T> = T extends { readonly agent: infer A } ? TaskResponse<AnswerOf<A>> : never
+
+export type { Agent }

@@ -1,0 +1,135 @@
+import { hash } from 'node:crypto'
+import { format } from 'node:util'
+import type { Context, TaskInfo } from '../agent.ts'
+import type { Profile, TaskItem } from '../protocol/messages.ts'
+import { unpack } from '../protocol/pack.ts'
+import type { Step, StepRecord } from '../trajectory.ts'
+import type { TaskRunner } from './task-runner.ts'
+
+/** Lines kept per task; a task that prints without end must not fill the driver's memory. */
+const MAX_LOG_LINES = 1000
+const MAX_LOG_CHARS = 256 * 1024
+const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
+
+/**
+ * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
+ * rare is made when it is asked for, because this is allocated for every task.
+ */
+export class TaskContext implements Context {
+  readonly lease: number
+  readonly attempt: number
+  readonly params: unknown
+  readonly state: unknown
+  readonly startedAt: number
+  /** Set once the driver has been told how it ended; what the agent still does after that is not listened to. */
+  settled = false
+  /** It counts among the running ones. */
+  holdsSlot = true
+  /** Its code has come to an end. */
+  ended = false
+  /** It was given up, and its code goes on regardless. */
+  zombie = false
+  /** Sub-task calls it is waiting for; while there are any, its slot belongs to others. */
+  waitingCalls = 0
+  timer: NodeJS.Timeout | undefined
+  deadline = Number.POSITIVE_INFINITY
+  subTaskCalls = 0
+  readonly #runner: TaskRunner
+  readonly #item: TaskItem
+  readonly #profile: Profile
+  #abort: AbortController | undefined
+  #random: (() => number) | undefined
+  #steps = 0
+  #logLines = 0
+  #logChars = 0
+
+  constructor(runner: TaskRunner, item: TaskItem, profile: Profile, params: unknown, state: unknown, now: number) {
+    this.#runner = runner
+    this.#item = item
+    this.#profile = profile
+    this.lease = item[0]
+    this.attempt = item[3]
+    this.params = params
+    this.state = state
+    this.startedAt = now
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    return this.#abort.signal
+  }
+
+  abort(reason: Error): void {
+    if (this.#abort === undefined) this.#abort = new AbortController()
+    this.#abort.abort(reason)
+  }
+
+  get idempotencyKey(): string {
+    return `${this.#profile.runId}/${this.#item[2]}`
+  }
+
+  get task(): TaskInfo {
+    const info = unpack(this.#item[5]?.info) as Omit<TaskInfo, 'id'> | undefined
+    return { id: this.#item[2], ...info }
+  }
+
+  get previous(): unknown {
+    return unpack(this.#item[5]?.previous)
+  }
+
+  get results(): ReadonlyMap<string, unknown> {
+    return (unpack(this.#item[5]?.results) as ReadonlyMap<string, unknown> | undefined) ?? NO_RESULTS
+  }
+
+  // Getters that return closures: agents take these off the context (`const { step, log } = ctx`).
+  get log() {
+    return (...values: unknown[]) => this.print(format(...values))
+  }
+
+  get random() {
+    this.#random ??= seeded(hash('sha256', `${this.#profile.seed}/${this.#item[2]}`, 'buffer').readUInt32LE(0))
+    return this.#random
+  }
+
+  get step() {
+    return (record: StepRecord) => {
+      if (typeof record !== 'object' || record === null)
+        throw new TypeError('ctx.step() takes an object, such as { action, observation, reward }')
+      if (this.settled) return
+      const step: Step = { ...record, index: this.#steps++, atMs: performance.now() - this.startedAt }
+      this.#runner.emitStep(this.lease, step)
+    }
+  }
+
+  get runTask() {
+    return this.#runner.subTasks.runTaskOf(this) as Context['runTask']
+  }
+
+  /** Keeps text that the task printed; one entry a line. */
+  print(text: string): void {
+    if (this.settled || this.#logLines > MAX_LOG_LINES) return
+    for (const line of text.split('\n')) {
+      this.#logChars += line.length
+      if (++this.#logLines > MAX_LOG_LINES || this.#logChars > MAX_LOG_CHARS) {
+        this.#logLines = MAX_LOG_LINES + 1
+        this.#runner.emitLog(
+          this.lease,
+          `… (more than ${MAX_LOG_LINES} lines or ${MAX_LOG_CHARS} characters; the rest is not kept)`,
+        )
+        return
+      }
+      this.#runner.emitLog(this.lease, line)
+    }
+  }
+}
+
+/** mulberry32: small, fast, and good enough for sampling; not for secrets. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}

@@ -1,0 +1,125 @@
+import { enableCompileCache } from 'node:module'
+import { Socket } from 'node:net'
+import { framedWire } from '../engines/frames.ts'
+import { Channel } from '../protocol/channel.ts'
+import { CODEC } from '../protocol/codec.ts'
+import { type DriverMessage, OUTCOME, PROTOCOL_VERSION, type WorkerMessage } from '../protocol/messages.ts'
+import { pack, unpack } from '../protocol/pack.ts'
+import { errorItem } from './error-item.ts'
+import { type LoadError, loadAgent } from './load.ts'
+import { keepOutputWithTasks } from './output.ts'
+import { becomeWorker } from './role.ts'
+import { TaskRunner } from './task-runner.ts'
+import { Timeouts } from './timeouts.ts'
+import { startWatchdog } from './watchdog-start.ts'
+
+/** The child side. Frames come and go on fd 3; fd 4 belongs to the watchdog thread. */
+enableCompileCache?.()
+
+const socket = new Socket({ fd: 3, readable: true, writable: true })
+const leaving = new AbortController()
+const leave = () => {
+  leaving.abort()
+  process.exit(0)
+}
+socket.on('error', leave)
+socket.on('close', leave)
+
+const channel = new Channel<WorkerMessage, DriverMessage>(framedWire(socket), receive, (error) => {
+  process.stderr.write(`manyworlds worker: ${error.message}\n`)
+  process.exit(1)
+})
+const nearestDeadline = startWatchdog(() => {
+  const task = runner.current()
+  return task && { lease: task.lease, deadline: task.deadline }
+})
+const runner = new TaskRunner(
+  channel,
+  (self) =>
+    new Timeouts(self.live, nearestDeadline, (task, ms) =>
+      self.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
+    ),
+  leaving.signal,
+)
+
+becomeWorker({ current: runner.current })
+keepOutputWithTasks(runner.current)
+showDriversArguments()
+channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: process.version, pid: process.pid })
+
+function receive(message: DriverMessage): void {
+  switch (message.type) {
+    case 'hello':
+      if (message.protocol !== PROTOCOL_VERSION || message.codec !== CODEC) process.exit(1)
+      return runner.configure(message.settings)
+    case 'agent':
+      void load(message)
+      return
+    case 'profile':
+      runner.profiles.set(message.key, message.profile)
+      return
+    case 'forget':
+      for (const key of message.profiles) runner.profiles.delete(key)
+      return
+    case 'run':
+      return runner.take(message.tasks, message.careful)
+    case 'cancel':
+      return runner.cancel(message.lease, message.reason)
+    case 'reply':
+      return runner.subTasks.onReply(message)
+  }
+}
+
+async function load({ key, ref, params, entry }: Extract<DriverMessage, { type: 'agent' }>): Promise<void> {
+  const agent = runner.agent(key)
+  agent.params = unpack(params)
+  try {
+    agent.definition = await loadAgent(ref, entry)
+  } catch (error) {
+    const { code, message, stack } = error as LoadError
+    channel.control({ type: 'load-failed', agent: key, code: code ?? 'AGENT_LOAD_FAILED', message, stack })
+    return
+  }
+  channel.control({ type: 'loaded', agent: key })
+  runner.agentReady(agent)
+}
+
+/** The user's modules see the command line of the driver, so that what they read from it is the same. */
+function showDriversArguments(): void {
+  const argv = process.env['MANYWORLDS_ARGV']
+  delete process.env['MANYWORLDS_ARGV']
+  if (argv !== undefined) process.argv = JSON.parse(argv) as string[]
+}
+
+// ---- leaving because of a task
+
+let fate: WorkerMessage | undefined
+const realExit = process.exit.bind(process)
+process.exit = ((code?: number) => {
+  const task = runner.current()
+  if (task !== undefined && !task.settled) {
+    const text = `the task called process.exit(${code ?? ''})`
+    const { stack } = new Error(text)
+    fate = { type: 'fate', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message: text, stack } }
+  }
+  return realExit(code)
+}) as typeof process.exit
+
+process.on('exit', () => {
+  // Finished outcomes must not be lost with the process. If the socket still holds part of a frame, writing past it
+  // would garble the stream; those tasks are then run again.
+  if (socket.writableLength > 0) return
+  runner.flush()
+  if (fate) channel.control(fate)
+  if (socket.writableLength > 0) return
+})
+
+process.on('uncaughtException', (error) => {
+  const task = runner.current()
+  if (task !== undefined && !task.settled) {
+    runner.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))
+    task.abort(error)
+  } else channel.control({ type: 'stray', error: errorItem('UNCAUGHT_IN_TASK', error) })
+  // Node makes no promise about a process after this: finish what runs, take nothing new.
+  runner.retire('an uncaught exception')
+})

@@ -1,0 +1,48 @@
+import type { Context } from '../agent.ts'
+
+/**
+ * Which side of the process boundary this is. On globalThis, because the user's module may bring its own copy of this
+ * package (bundled, or CommonJS beside ESM), and that copy must know it too.
+ */
+interface Role {
+  /** The task whose code is running now, in this asynchronous context. */
+  current: () => Context | undefined
+}
+
+const ROLE = Symbol.for('manyworlds.worker')
+const PARKED = Symbol.for('manyworlds.parked')
+const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: () => void }
+
+/** Set by the engine in a worker's environment; the worker removes it, so that programs that a task starts do not see it. */
+export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
+
+export function becomeWorker(role: Role): void {
+  holder[ROLE] = role
+  delete process.env[WORKER_VARIABLE]
+}
+
+const inWorker = () => holder[ROLE] !== undefined || process.env[WORKER_VARIABLE] !== undefined
+
+/** True in a worker process: guards what a script should do only once, such as printing a banner. */
+export const isWorker: boolean = inWorker()
+
+/** The context of the task that is running here, if one is. */
+export const currentTask = (): Context | undefined => holder[ROLE]?.current()
+
+/** Whether a `Runners` call belongs to the driver's script that this worker has imported, and so must do nothing. */
+export const mustPark = (): boolean => inWorker() && currentTask() === undefined
+
+/** Never settles: none of the script's code below its first awaited run is executed in a worker. */
+export function park(): Promise<never> {
+  holder[PARKED]?.()
+  return new Promise<never>(() => {})
+}
+
+export function onParked(listener: () => void): void {
+  holder[PARKED] = listener
+}
+
+/** What a blocking call throws in a worker, where it cannot wait for ever; the loader takes it for a park. */
+export class Parked extends Error {
+  override readonly name = 'Parked'
+}

@@ -1,0 +1,419 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { RunnableDefinition } from '../agent.ts'
+import type { TaskErrorCode } from '../errors.ts'
+import type { Channel } from '../protocol/channel.ts'
+import {
+  type DriverMessage,
+  type Emit,
+  OUTCOME,
+  type Outcome,
+  type OutcomeStatus,
+  type Profile,
+  type TaskItem,
+  type WorkerMessage,
+  type WorkerSettings,
+} from '../protocol/messages.ts'
+import { lastPackedSize, NotPackable, pack, unpack } from '../protocol/pack.ts'
+import type { Step } from '../trajectory.ts'
+import { TaskContext } from './context.ts'
+import { errorItem } from './error-item.ts'
+import { SubTasks } from './subtasks.ts'
+import type { Timeouts } from './timeouts.ts'
+
+/** Outcomes are sent when this much has gathered, or at the end of the turn of the event loop. */
+const BATCH_BYTES = 64 * 1024
+/** Tasks are started for this long before I/O gets its turn. */
+const SLICE_MS = 1
+/** How long a task that was timed out or cancelled keeps its slot, so that one that heeds its signal ends in peace. */
+const ZOMBIE_GRACE_MS = 500
+const MEMORY_CHECK_MS = 1000
+
+/** An agent in this worker. Tasks wait in `waiting` while its code loads or its `setup` runs. */
+export interface LoadedAgent {
+  definition: RunnableDefinition | undefined
+  params: unknown
+  state: unknown
+  setUp: boolean
+  readonly waiting: TaskItem[]
+}
+
+/** Runs many tasks at once and tells the driver how they ended. */
+export class TaskRunner {
+  readonly agents = new Map<number, LoadedAgent>()
+  readonly profiles = new Map<number, Profile>()
+  readonly live = new Map<number, TaskContext>()
+  readonly subTasks: SubTasks
+  readonly timeouts: Timeouts
+  readonly #current = new AsyncLocalStorage<TaskContext>()
+  readonly #channel: Channel<WorkerMessage, DriverMessage>
+  readonly #leaving: AbortSignal
+  #settings: WorkerSettings = {
+    concurrency: 1,
+    recycleAfterTasks: undefined,
+    recycleAboveMb: undefined,
+    withheldEnv: [],
+  }
+  #queue: TaskItem[] = []
+  #head = 0
+  #running = 0
+  #careful = false
+  #outcomes: Outcome[] = []
+  #emits: Emit[] = []
+  #emitOf = new Map<number, Emit>()
+  #batchBytes = 0
+  readonly #bulkLeases = new Set<number>()
+  #armed = false
+  #pumping = false
+  #turnBegan = 0
+  #fresh = false
+  #finished = 0
+  #zombies = 0
+  #retiring = false
+  #memoryCheckedAt = 0
+
+  constructor(
+    channel: Channel<WorkerMessage, DriverMessage>,
+    timeouts: (runner: TaskRunner) => Timeouts,
+    leaving: AbortSignal,
+  ) {
+    this.#channel = channel
+    this.#leaving = leaving
+    this.timeouts = timeouts(this)
+    this.subTasks = new SubTasks(channel, {
+      giveSlot: (task) => this.#release(task),
+      takeSlot: (task) => {
+        if (this.#running >= this.#settings.concurrency) return false
+        this.#running++
+        task.holdsSlot = true
+        return true
+      },
+      flush: () => this.flush(),
+    })
+  }
+
+  readonly current = (): TaskContext | undefined => this.#current.getStore()
+
+  /** Large params travel slowly: tasks may name an agent before it is here. */
+  agent(key: number): LoadedAgent {
+    let agent = this.agents.get(key)
+    if (agent === undefined) {
+      agent = { definition: undefined, params: undefined, state: undefined, setUp: false, waiting: [] }
+      this.agents.set(key, agent)
+    }
+    return agent
+  }
+
+  configure(settings: WorkerSettings): void {
+    this.#settings = settings
+  }
+
+  take(tasks: TaskItem[], careful: boolean): void {
+    this.#careful = careful
+    for (const task of tasks) this.#queue.push(task)
+    this.#fresh = true
+    this.#turnBegan = performance.now()
+    this.#pump()
+  }
+
+  /** The agent's code is there: start what waited for it. */
+  agentReady(agent: LoadedAgent): void {
+    const waiting = agent.waiting.splice(0)
+    this.#queue.splice(this.#head, 0, ...waiting)
+    this.#pump()
+  }
+
+  /** Ends a task for the driver; whatever its code still does is not listened to. */
+  settle(task: TaskContext, status: OutcomeStatus, value: unknown, size = 0): void {
+    if (task.settled) return
+    task.settled = true
+    this.live.delete(task.lease)
+    if (task.timer !== undefined) clearTimeout(task.timer)
+    this.#finished++
+    this.#outcome([task.lease, status, value, performance.now() - task.startedAt], size)
+  }
+
+  /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */
+  abandon(task: TaskContext, status: OutcomeStatus, code: TaskErrorCode, message: string): void {
+    if (task.settled) return
+    const error = new DOMException(message, status === OUTCOME.timeout ? 'TimeoutError' : 'AbortError')
+    this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }))
+    task.abort(error)
+    this.subTasks.abandon(task, error)
+    setTimeout(() => this.#becomeZombie(task), ZOMBIE_GRACE_MS).unref()
+    this.flush()
+  }
+
+  cancel(lease: number, reason: 'cancelled' | 'deadline'): void {
+    this.#channel.control({ type: 'cancel-seen', lease })
+    const task = this.live.get(lease)
+    if (task) {
+      const [code, message] = cancelText(reason)
+      this.abandon(task, OUTCOME.cancelled, code, message)
+      return
+    }
+    if (this.#unqueue(lease)) {
+      const [code, message] = cancelText(reason)
+      this.#outcome([lease, OUTCOME.cancelled, pack({ code, name: 'AbortError', message, stack: undefined }), 0], 0)
+    }
+  }
+
+  emitStep(lease: number, step: Step): void {
+    let packed: unknown
+    try {
+      packed = pack(step)
+    } catch (error) {
+      if (!(error instanceof NotPackable)) throw error
+      throw new TypeError(`ctx.step(): the step cannot be recorded: ${error.message}; record plain data`)
+    }
+    const size = lastPackedSize(packed)
+    this.#emitFor(lease)[1].push(packed)
+    this.#grow(size)
+  }
+
+  emitLog(lease: number, line: string): void {
+    this.#emitFor(lease)[2].push(line)
+    this.#grow(line.length)
+  }
+
+  /** Sends what has gathered. */
+  flush(): void {
+    if (this.#outcomes.length === 0 && this.#emits.length === 0) return
+    const message: WorkerMessage = { type: 'done', emits: this.#emits, outcomes: this.#outcomes }
+    const size = this.#batchBytes
+    this.#outcomes = []
+    this.#emits = []
+    if (this.#emitOf.size > 0) this.#emitOf.clear()
+    this.#batchBytes = 0
+    this.#channel.post(message, size)
+  }
+
+  retire(reason: string): void {
+    if (this.#retiring) return
+    this.#retiring = true
+    this.flush()
+    const unstarted = this.#queue.slice(this.#head).map((task) => task[0])
+    for (const agent of this.agents.values()) unstarted.push(...agent.waiting.splice(0).map((task) => task[0]))
+    this.#queue = []
+    this.#head = 0
+    this.#channel.post({ type: 'retire', reason, unstarted })
+  }
+
+  #pump(): void {
+    // A task that ends at once frees its slot inside this loop; the loop goes on by itself.
+    if (this.#pumping) return
+    this.#pumping = true
+    const { concurrency } = this.#settings
+    let now = performance.now()
+    while (this.#head < this.#queue.length && this.#running < concurrency && now - this.#turnBegan < SLICE_MS) {
+      const item = this.#queue[this.#head++]!
+      if (!this.#start(item, now)) {
+        this.#head--
+        break
+      }
+      now = performance.now()
+    }
+    this.#pumping = false
+    if (this.#head >= this.#queue.length) {
+      this.#queue = []
+      this.#head = 0
+    }
+    this.#arm()
+  }
+
+  /** False: not now, the wire is full and this task may only start once the driver knows of it. */
+  #start(item: TaskItem, now: number): boolean {
+    const profile = this.profiles.get(item[1])!
+    const agent = this.agent(profile.agent)
+    const { definition } = agent
+    if (definition === undefined || (!agent.setUp && definition.setup)) {
+      agent.waiting.push(item)
+      if (definition !== undefined && agent.waiting.length === 1) void this.#setUp(agent, definition)
+      return true
+    }
+    if (profile.announce || this.#careful) {
+      if (this.#channel.congested) return false
+      this.#channel.control({ type: 'started', leases: [item[0]] })
+    }
+    const task = new TaskContext(this, item, profile, agent.params, agent.state, now)
+    this.live.set(task.lease, task)
+    this.#running++
+    if (profile.timeoutMs !== undefined) this.timeouts.watch(task, profile.timeoutMs)
+    let result: unknown
+    try {
+      result = this.#current.run(task, runAgent, definition, unpack(item[4]), task)
+    } catch (error) {
+      this.#finish(task, OUTCOME.failed, error)
+      return true
+    }
+    if (typeof result === 'object' && result !== null && typeof (result as PromiseLike<unknown>).then === 'function')
+      (result as PromiseLike<unknown>).then(
+        (answer) => this.#finish(task, OUTCOME.success, answer),
+        (error: unknown) => this.#finish(task, OUTCOME.failed, error),
+      )
+    else this.#finish(task, OUTCOME.success, result)
+    return true
+  }
+
+  #finish(task: TaskContext, status: OutcomeStatus, value: unknown): void {
+    if (!task.settled) {
+      if (status === OUTCOME.success) this.#succeed(task, value)
+      else this.settle(task, status, packError('TASK_THREW', value, this.#settings.withheldEnv))
+    } else if (task.zombie) {
+      this.#zombies--
+      return
+    }
+    task.ended = true
+    this.#release(task)
+  }
+
+  #succeed(task: TaskContext, answer: unknown): void {
+    let packed: unknown
+    try {
+      packed = pack(answer)
+    } catch (error) {
+      const reason = error instanceof NotPackable ? error.message : String(error)
+      const message = `the answer cannot be sent: ${reason}; return plain data`
+      this.settle(
+        task,
+        OUTCOME.failed,
+        pack({ code: 'ANSWER_NOT_SERIALISABLE', name: 'TaskError', message, stack: undefined }),
+      )
+      return
+    }
+    this.settle(task, OUTCOME.success, packed, lastPackedSize(packed))
+  }
+
+  /** A slot is free: a parent whose sub-tasks are done goes first, then whatever is next. */
+  #release(task: TaskContext): void {
+    if (!task.holdsSlot) return
+    task.holdsSlot = false
+    this.#running--
+    if (this.subTasks.resumeOne()) return
+    if (this.#head < this.#queue.length) this.#pump()
+    else this.#arm()
+  }
+
+  async #setUp(agent: LoadedAgent, definition: RunnableDefinition): Promise<void> {
+    try {
+      agent.state = await definition.setup!(agent.params, { signal: this.#leaving })
+      agent.setUp = true
+    } catch (error) {
+      // Not remembered: the next task tries again, so that a passing fault does not turn this worker into a black hole.
+      const value = packError(
+        'SETUP_FAILED',
+        error,
+        this.#settings.withheldEnv,
+        `setup of agent '${definition.name}' failed: `,
+      )
+      for (const item of agent.waiting.splice(0)) this.#outcome([item[0], OUTCOME.failed, value, 0], 0)
+    }
+    this.agentReady(agent)
+  }
+
+  #outcome(outcome: Outcome, size: number): void {
+    const lease = outcome[0]
+    if (size > BATCH_BYTES || this.#bulkLeases.has(lease)) {
+      // On its own, after its own records: a large answer must not hold up a batch of small ones.
+      this.flush()
+      this.#bulkLeases.delete(lease)
+      this.#channel.post({ type: 'done', emits: [], outcomes: [outcome] }, size, lease)
+      return
+    }
+    this.#outcomes.push(outcome)
+    this.#grow(size + 24)
+    if (this.#careful) this.flush()
+  }
+
+  #emitFor(lease: number): Emit {
+    let emit = this.#emitOf.get(lease)
+    if (emit === undefined) {
+      emit = [lease, [], []]
+      this.#emitOf.set(lease, emit)
+      this.#emits.push(emit)
+    }
+    return emit
+  }
+
+  #grow(bytes: number): void {
+    if (bytes > BATCH_BYTES) {
+      this.#sendLargeEmit(bytes)
+      return
+    }
+    this.#batchBytes += bytes
+    if (this.#batchBytes > BATCH_BYTES) this.flush()
+    else this.#arm()
+  }
+
+  /** A step that is itself large goes alone under its lease's key; what follows of that lease stays behind it. */
+  #sendLargeEmit(size: number): void {
+    const emit = this.#emits.at(-1)!
+    const own = this.#emits.pop()!
+    this.#emitOf.delete(own[0])
+    this.flush()
+    this.#bulkLeases.add(emit[0])
+    this.#channel.post({ type: 'done', emits: [own], outcomes: [] }, size, own[0])
+  }
+
+  #unqueue(lease: number): boolean {
+    for (const list of [this.#queue, ...[...this.agents.values()].map((agent) => agent.waiting)]) {
+      const at = list.findIndex((task, index) => task[0] === lease && (list !== this.#queue || index >= this.#head))
+      if (at < 0) continue
+      list.splice(at, 1)
+      return true
+    }
+    return false
+  }
+
+  #becomeZombie(task: TaskContext): void {
+    if (task.ended) return
+    task.zombie = true
+    this.#zombies++
+    this.#release(task)
+    if (this.#zombies >= Math.max(1, this.#settings.concurrency >> 2))
+      this.retire('tasks that were timed out or cancelled do not end: they ignore ctx.signal')
+  }
+
+  #arm(): void {
+    if (this.#armed) return
+    this.#armed = true
+    setImmediate(this.#turn)
+  }
+
+  readonly #turn = () => {
+    this.#armed = false
+    this.#turnBegan = performance.now()
+    if (this.#head < this.#queue.length) this.#pump()
+    this.flush()
+    this.#sayHungry()
+    this.#checkRecycling()
+  }
+
+  /** Once per batch taken: all of it is running, and none of it is done. */
+  #sayHungry(): void {
+    if (!this.#fresh || this.#head < this.#queue.length || this.#retiring) return
+    this.#fresh = false
+    if (this.#running > 0 && this.#running < this.#settings.concurrency) this.#channel.control({ type: 'hungry' })
+  }
+
+  #checkRecycling(): void {
+    const { recycleAfterTasks, recycleAboveMb } = this.#settings
+    if (recycleAfterTasks !== undefined && this.#finished >= recycleAfterTasks)
+      this.retire(`${this.#finished} tasks done`)
+    if (recycleAboveMb === undefined) return
+    const now = performance.now()
+    if (now - this.#memoryCheckedAt < MEMORY_CHECK_MS) return
+    this.#memoryCheckedAt = now
+    const megabytes = process.memoryUsage.rss() / 2 ** 20
+    if (megabytes > recycleAboveMb) this.retire(`${Math.round(megabytes)} MB in use`)
+  }
+}
+
+const runAgent = (definition: RunnableDefinition, input: unknown, task: TaskContext) => definition.run(input, task)
+
+const cancelText = (reason: 'cancelled' | 'deadline'): [TaskErrorCode, string] =>
+  reason === 'deadline'
+    ? ['RUN_DEADLINE', 'the run reached its deadline']
+    : ['TASK_CANCELLED', 'the task was cancelled']
+
+const packError = (code: TaskErrorCode, error: unknown, withheld: readonly string[], prefix = ''): unknown =>
+  pack(errorItem(code, error, withheld, prefix))

@@ -1,0 +1,126 @@
+import { writeSync } from 'node:fs'
+import { type InspectorNotification, Session } from 'node:inspector'
+import { Socket } from 'node:net'
+import { isMainThread, workerData } from 'node:worker_threads'
+
+/**
+ * A thread beside the user's event loop, for what a blocked loop cannot do itself:
+ * - it beats on fd 4, so that whoever started the worker knows that the process lives;
+ * - it ends the process, and all that it started, when fd 4 closes: the driver or host is gone;
+ * - it ends a process whose loop is blocked past a task's deadline, and says on fd 4 which task did it.
+ */
+export const HEARTBEAT_MS = 1000
+const CHECK_MS = 100
+/** Past a deadline by this much without the loop having noticed: it is blocked. */
+const BLOCKED_GRACE_MS = 300
+/** If the inspector cannot stop the loop in this time (a native call), nobody is named. */
+const INSPECT_MS = 1000
+/** Name of the global that tells, when evaluated in the stopped loop, whose code it was. */
+export const BLAME = 'manyworlds.blame'
+const STACK_LINES = 8
+
+/** What the watchdog says before it ends its process. */
+export interface LastWords {
+  readonly blocked: true
+  /** The task whose code blocked the loop; undefined if that could not be seen. */
+  readonly lease: number | undefined
+  readonly stack: string
+}
+
+interface Blamed {
+  readonly lease: number
+  readonly deadline: number | null
+}
+
+if (!isMainThread && workerData instanceof Float64Array) watch(workerData)
+
+function watch(shared: Float64Array): void {
+  const socket = new Socket({ fd: 4, readable: true, writable: true })
+  socket.on('error', endProcess)
+  socket.on('close', endProcess)
+  socket.resume()
+  setInterval(() => socket.write('.'), HEARTBEAT_MS)
+  // A blocker whose own deadline is still to come is left alone until then.
+  let notBefore = 0
+  let inspecting = false
+  setInterval(() => {
+    const deadline = shared[0]!
+    const now = Date.now()
+    if (inspecting || now < deadline + BLOCKED_GRACE_MS || now < notBefore) return
+    inspecting = true
+    findBlocker((blamed, stack) => {
+      inspecting = false
+      // It may have come back while we looked.
+      if (shared[0] !== deadline) return
+      if (blamed !== undefined) {
+        const due = blamed.deadline === null ? Number.POSITIVE_INFINITY : blamed.deadline + BLOCKED_GRACE_MS
+        if (Date.now() < due) {
+          notBefore = due
+          return
+        }
+      }
+      const words: LastWords = { blocked: true, lease: blamed?.lease, stack }
+      try {
+        writeSync(4, `!${JSON.stringify(words)}\n`)
+      } catch {
+        // Nobody listens; the end is the same.
+      }
+      endProcess()
+    })
+  }, CHECK_MS)
+}
+
+/** Stops the event loop with the debugger, wherever it is, and asks there whose code is running. */
+function findBlocker(done: (blamed: Blamed | undefined, stack: string) => void): void {
+  const session = new Session()
+  let finished = false
+  const finish = (blamed: Blamed | undefined, stack: string) => {
+    if (finished) return
+    finished = true
+    clearTimeout(timer)
+    session.disconnect()
+    done(blamed, stack)
+  }
+  const timer = setTimeout(finish, INSPECT_MS, undefined, '')
+  const scripts = new Map<string, string>()
+  session.connectToMainThread()
+  session.on('inspectorNotification', (message: InspectorNotification<object>) => {
+    if (message.method === 'Debugger.scriptParsed') {
+      const { scriptId, url } = message.params as { scriptId: string; url: string }
+      scripts.set(scriptId, url)
+    }
+    if (message.method !== 'Debugger.paused') return
+    const { callFrames } = message.params as { callFrames: CallFrame[] }
+    const stack = callFrames
+      .slice(0, STACK_LINES)
+      .map(({ functionName, location }) => {
+        const where = `${scripts.get(location.scriptId) ?? '?'}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
+        return functionName === '' ? `    at ${where}` : `    at ${functionName} (${where})`
+      })
+      .join('\n')
+    const expression = `globalThis[Symbol.for('${BLAME}')]()`
+    const callFrameId = callFrames[0]!.callFrameId
+    session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression, returnByValue: true }, (error, reply) => {
+      const text = (reply as { result?: { value?: unknown } } | undefined)?.result?.value
+      const blamed = error === null && typeof text === 'string' ? (JSON.parse(text) as Blamed | null) : null
+      session.post('Debugger.resume', () => finish(blamed ?? undefined, stack))
+    })
+  })
+  session.post('Debugger.enable', () => session.post('Debugger.pause'))
+}
+
+interface CallFrame {
+  readonly callFrameId: string
+  readonly functionName: string
+  readonly location: { readonly scriptId: string; readonly lineNumber: number; readonly columnNumber?: number }
+}
+
+/** The whole process group: the worker leads one, so what its tasks started goes with it. */
+function endProcess(): void {
+  try {
+    process.kill(-process.pid, 'SIGKILL')
+  } catch {
+    // Not a group leader (started by a custom engine).
+  }
+  process.kill(process.pid, 'SIGKILL')
+}

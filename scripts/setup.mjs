@@ -40,12 +40,15 @@ const state = hash(
   [...sources, readFileSync(join(root, 'tsconfig.json')), readFileSync(join(root, 'tsconfig.build.json'))].join('\n'),
 )
 if (stamped('built') !== state || !existsSync(join(root, 'dist', 'index.js'))) {
-  // A file that was renamed or removed in src/ must not live on in dist/.
-  rmSync(join(root, 'dist'), { recursive: true, force: true })
   run('building', join(root, 'node_modules', '.bin', 'node'), [
     join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
     '-p',
     'tsconfig.build.json',
   ])
+  // A file that was renamed or removed in src/ must not live on in dist/.
+  for (const name of readdirSync(join(root, 'dist'), { recursive: true }).map(String)) {
+    const source = name.replace(/(\.d\.ts|\.js)$/, '.ts')
+    if (source !== name && !existsSync(join(root, 'src', source))) rmSync(join(root, 'dist', name))
+  }
   stamp('built', state)
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { callerModule } from './call-site.ts'
 import { ManyworldsError } from './errors.ts'
 import { registry } from './registry.ts'
-import type { TaskLike, TaskOptions, TaskResponse } from './task.ts'
+import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
 import type { StepRecord } from './trajectory.ts'
 
 /** What an agent's `run` is given besides its input. */
@@ -33,8 +33,8 @@ export interface Context<Params = unknown, State = unknown> {
 }
 
 interface RunSubTask {
-  <A extends AnyAgent>(task: TaskLike<A>): Promise<TaskResponse<AnswerOf<A>>>
-  <A extends AnyAgent>(tasks: readonly TaskLike<A>[]): Promise<Map<string, TaskResponse<AnswerOf<A>>>>
+  <A extends AnyAgent>(task: TaskFor<A>): Promise<TaskResponse<AnswerOf<A>>>
+  <List extends readonly AnyAgent[]>(tasks: TasksFor<List>): Promise<Map<string, TaskResponse<AnswerOf<List[number]>>>>
 }
 
 /** The task as its agent sees it. */
@@ -63,8 +63,7 @@ export interface AgentDefinition<Input, Answer, Params, State, Name extends stri
   readonly module?: string | URL
 }
 
-declare const INPUT: unique symbol
-declare const ANSWER: unique symbol
+export declare const TYPES: unique symbol
 
 /** A defined agent: what tasks refer to. Workers import its module and find it by name. */
 export interface Agent<Input = never, Answer = unknown, Params = unknown, Name extends string = string> {
@@ -76,16 +75,14 @@ export interface Agent<Input = never, Answer = unknown, Params = unknown, Name e
   withParams(params: Params): Agent<Input, Answer, Params, Name>
   /** How workers find it. */
   readonly ref: AgentRef
-  /** @internal */ readonly [INPUT]?: (input: Input) => void
-  /** @internal */ readonly [ANSWER]?: Answer
+  /** For the compiler alone: what it takes and what it answers. */
+  readonly [TYPES]?: (input: Input) => Answer
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: an agent of whatever types, for constraints
 export type AnyAgent = Agent<any, any, any, string>
-export type InputOf<A> = A extends Agent<infer Input, infer _A, infer _P, infer _N> ? Input : never
-export type AnswerOf<A> = A extends { readonly [ANSWER]?: infer Answer }
-  ? Exclude<Answer, undefined> | Extract<Answer, undefined>
-  : never
+export type InputOf<A> = A extends { readonly [TYPES]?: (input: infer Input) => unknown } ? Input : never
+export type AnswerOf<A> = A extends { readonly [TYPES]?: (input: never) => infer Answer } ? Answer : never
 
 /** Where an agent's code is. This, not the code, is what travels. */
 export interface AgentRef {

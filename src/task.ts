@@ -31,6 +31,18 @@ export interface TaskLike<A extends AnyAgent = AnyAgent> extends TaskOptions {
   readonly agent: A
 }
 
+/** A task whose input fits its agent; of a union of agents, each with the input of its own. */
+export type TaskFor<A> = A extends AnyAgent ? TaskLike<A> : never
+
+/** An array of tasks, written so that the compiler infers each task's agent and then checks the input beside it. */
+export type TasksFor<List extends readonly AnyAgent[]> = { readonly [Place in keyof List]: TaskFor<List[Place]> }
+
+/** What yields tasks. Not an array: those are checked element by element, where a mistake is shown at its place. */
+export type TaskIterable<T extends { readonly agent: AnyAgent }> = (
+  | Iterable<T & TaskFor<T['agent']>>
+  | AsyncIterable<T & TaskFor<T['agent']>>
+) & { readonly length?: never }
+
 /** A task as an object; the same as the literal, for those who like `new`. */
 export class Task<A extends AnyAgent = AnyAgent> implements TaskLike<A> {
   readonly input: InputOf<A>

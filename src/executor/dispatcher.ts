@@ -41,6 +41,8 @@ export interface DispatcherOptions {
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions
+  #workerNum: number
+  #settings: WorkerSettings
   readonly #workers = new Set<WorkerHandle>()
   /** Workers that can take more. */
   readonly #open = new LoadBuckets<WorkerHandle>()
@@ -66,6 +68,8 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options
+    this.#workerNum = this.#capped(options.workerNum, options.settings)
+    this.#settings = options.settings
     this.#responses = new Responses({
       retry: (entry) => this.#retry(entry),
       childSettled: (child, response) => this.#desk.childSettled(child, response),
@@ -84,6 +88,37 @@ export class Dispatcher {
   /** False once the engine has failed for good: the next run starts anew. */
   get usable(): boolean {
     return !this.#closed && !this.#failed
+  }
+
+  get idle(): boolean {
+    return this.#runs.length === 0
+  }
+
+  /** Whether `reconfigure` can give it more workers. */
+  get reshapable(): boolean {
+    return this.#options.engine.scale !== undefined
+  }
+
+  #capped(workerNum: number, { concurrency }: WorkerSettings): number {
+    const { engine, notice } = this.#options
+    const most = engine.maxWorkers ?? workerNum
+    if (most < workerNum)
+      notice(
+        `${workerNum} workers were asked for and ${most} can be placed by the ${engine.name} engine; each runs up to ${concurrency} tasks at once`,
+      )
+    return Math.min(workerNum, most)
+  }
+
+  /** Between runs: another number of workers, another concurrency. Workers beyond the number stay, and are not used. */
+  reconfigure(workerNum: number, settings: WorkerSettings): void {
+    this.#workerNum = this.#capped(workerNum, settings)
+    this.#settings = settings
+    let used = 0
+    for (const worker of this.#workers) {
+      worker.spare = used++ >= this.#workerNum
+      worker.reconfigure(settings)
+      this.#changeLoad(worker, 0)
+    }
   }
 
   /** Begins a run. Its responses go to the sink. */
@@ -135,8 +170,8 @@ export class Dispatcher {
   #startEngine(): void {
     if (this.#started) return
     this.#started = true
-    const { engine, placement, workerNum } = this.#options
-    this.#wanted = engine.scale ? Math.min(workerNum, Math.max(1, this.#backlog())) : workerNum
+    const { engine, placement } = this.#options
+    this.#wanted = engine.scale ? Math.min(this.#workerNum, Math.max(1, this.#backlog())) : this.#workerNum
     const events: EngineEvents = {
       link: (link) => this.#onLink(link),
       failed: (error) => this.#onEngineFailed(error),
@@ -151,7 +186,7 @@ export class Dispatcher {
     if (this.#closed) return link.kill()
     const worker = new WorkerHandle(
       link,
-      this.#options.settings,
+      this.#settings,
       this.#options.entryScript,
       (from, message) => this.#receive(from, message),
       (from, error) => {
@@ -159,9 +194,25 @@ export class Dispatcher {
         from.link.kill()
       },
     )
+    worker.spare = this.#used() >= this.#workerNum
     this.#workers.add(worker)
     worker.greet()
     void link.closed.then((exit) => this.#onClosed(worker, exit))
+  }
+
+  #used(): number {
+    let used = 0
+    for (const worker of this.#workers) if (!worker.spare) used++
+    return used
+  }
+
+  #useSpare(): void {
+    if (this.#used() >= this.#workerNum) return
+    for (const worker of this.#workers) {
+      if (!worker.spare) continue
+      worker.spare = false
+      return this.#changeLoad(worker, 0)
+    }
   }
 
   #onEngineFailed(error: Error): void {
@@ -259,7 +310,12 @@ export class Dispatcher {
       }
       this.#giveBack(verdict.innocent.filter((lease) => this.#mayRunAgain(lease, exit)))
     }
-    for (const agent of this.#agents) if (agent.probedBy === worker) agent.probedBy = undefined
+    for (const agent of this.#agents) {
+      if (agent.probedBy !== worker) continue
+      agent.probedBy = undefined
+      this.#probeAgain(agent)
+    }
+    this.#useSpare()
     this.#arm()
   }
 
@@ -292,7 +348,12 @@ export class Dispatcher {
 
   #hold(entry: Entry): void {
     entry.agent.held.push(entry)
-    for (const worker of this.#workers) if (worker.state === 'ready') return this.#probe(entry.agent, worker)
+    this.#probeAgain(entry.agent)
+  }
+
+  #probeAgain(agent: AgentState): void {
+    if (agent.held.length === 0) return
+    for (const worker of this.#workers) if (worker.state === 'ready') return this.#probe(agent, worker)
   }
 
   #probeAgents(worker: WorkerHandle): void {
@@ -472,7 +533,13 @@ export class Dispatcher {
     if (worker.slot >= 0) this.#open.remove(worker)
     worker.load += by
     if (worker.careful && worker.load === 0) worker.careful = false
-    if (worker.state === 'ready' && !worker.reserved && !worker.careful && worker.load < worker.window.limit)
+    if (
+      worker.state === 'ready' &&
+      !worker.spare &&
+      !worker.reserved &&
+      !worker.careful &&
+      worker.load < worker.window.limit
+    )
       this.#open.add(worker)
   }
 
@@ -543,7 +610,7 @@ export class Dispatcher {
         this.#changeLoad(worker, 0)
         continue
       }
-      if (worker.state !== 'ready' || worker.careful) continue
+      if (worker.state !== 'ready' || worker.spare || worker.careful) continue
       if (worker.load === 0) this.#giveGroup(worker)
       else if (worker.reserved || reserved < most) {
         reserved++
@@ -574,7 +641,7 @@ export class Dispatcher {
       if (free) this.#give(free, entry)
       else if (
         able.length > 0 ||
-        this.#wanted < this.#options.workerNum ||
+        this.#wanted < this.#workerNum ||
         [...this.#workers].some((worker) => worker.state === 'starting')
       )
         this.#picky.push(entry)
@@ -597,7 +664,7 @@ export class Dispatcher {
   #room(): number {
     let room = 0
     for (const worker of this.#workers) room += worker.window.limit
-    return Math.max(2, room, this.#options.workerNum)
+    return Math.max(2, room, this.#workerNum)
   }
 
   #backlog(): number {
@@ -609,7 +676,7 @@ export class Dispatcher {
 
   /** Reads a few tasks, to see how many workers are worth starting and which agents they need. */
   #peek(run: Run): void {
-    while (this.#backlog() < this.#options.workerNum && run.sourceState === 'open') {
+    while (this.#backlog() < this.#workerNum && run.sourceState === 'open') {
       const entry = this.#read(run)
       if (entry) this.#enqueue(entry, false)
     }
@@ -617,7 +684,8 @@ export class Dispatcher {
 
   /** All workers are busy: start more, as far as there is work for them. */
   #grow(): void {
-    const { engine, workerNum } = this.#options
+    const { engine } = this.#options
+    const workerNum = this.#workerNum
     if (!this.#started || this.#wanted >= workerNum || !engine.scale) return
     for (const run of this.#runs) this.#peek(run)
     const wanted = Math.min(workerNum, this.#wanted + this.#backlog())

@@ -2,6 +2,8 @@
 const PREFETCH_MS = 20
 const PREFETCH_MAX = 1024
 const START = 2
+/** Less time than this says nothing: answers come in bursts. */
+const MEASURE_MS = 2
 /** Weight of the newest measurement of a worker's rate. */
 const NEWEST = 0.3
 
@@ -16,6 +18,7 @@ export class Window {
   #grown: number
   #rate = 0
   #measuredAt = 0
+  #count = 0
   limit: number
 
   constructor(concurrency: number) {
@@ -33,13 +36,17 @@ export class Window {
   /** The worker was given something after it had nothing: time before now says nothing about its speed. */
   wokeUp(now: number): void {
     this.#measuredAt = now
+    this.#count = 0
   }
 
   /** So many tasks came back. */
   done(count: number, now: number): void {
-    const elapsed = Math.max(now - this.#measuredAt, 0.01)
+    this.#count += count
+    const elapsed = now - this.#measuredAt
+    if (elapsed < MEASURE_MS) return
+    this.#rate += NEWEST * (this.#count / elapsed - this.#rate)
     this.#measuredAt = now
-    this.#rate += NEWEST * (count / elapsed - this.#rate)
+    this.#count = 0
     this.#update()
   }
 

@@ -25,13 +25,15 @@ export class WorkerHandle implements Loaded {
   readonly link: WorkerLink
   readonly name: WorkerName
   readonly channel: Channel<DriverMessage, WorkerMessage>
-  readonly window: Window
+  window: Window
   readonly leases = new Map<number, Lease>()
   state: 'starting' | 'ready' | 'retiring' | 'closed' = 'starting'
   /** Tasks that it was given and that are not waiting for sub-tasks. */
   load = 0
   slot = -1
-  /** It takes nothing new, and is given these suspects when it is empty. */
+  /** More than this run may use; kept warm for one that may. */
+  spare = false
+  /** It takes nothing new, and is given suspects when it is empty. */
   reserved = false
   /** It runs suspects only, and says when each starts. */
   careful = false
@@ -42,7 +44,7 @@ export class WorkerHandle implements Loaded {
   /** Cancellations it has not yet taken notice of. */
   readonly unseen = new Set<number>()
   unseenTimer: NodeJS.Timeout | undefined
-  readonly #settings: WorkerSettings
+  #settings: WorkerSettings
   readonly #entryScript: string | undefined
   readonly #agents = new Set<number>()
   readonly #profiles = new Set<number>()
@@ -70,6 +72,12 @@ export class WorkerHandle implements Loaded {
 
   greet(): void {
     this.channel.control({ type: 'hello', protocol: PROTOCOL_VERSION, codec: CODEC, settings: this.#settings })
+  }
+
+  reconfigure(settings: WorkerSettings): void {
+    this.#settings = settings
+    this.window = new Window(settings.concurrency)
+    this.greet()
   }
 
   /** Has this worker load an agent, once. */

@@ -58,6 +58,8 @@ function copyPlain(value: object, depth: number): unknown {
   if (depth > INLINE_DEPTH || seen.length >= INLINE_OBJECTS || seen.includes(value)) return UNSUITABLE
   seen.push(value)
   if (Array.isArray(value)) {
+    // Too many for us, and it shows at once.
+    if (value.length > INLINE_OBJECTS && typeof value[0] === 'object') return UNSUITABLE
     const copy: unknown[] = new Array(value.length)
     for (let i = 0; i < value.length; i++) {
       // A hole is not an undefined: leave arrays with holes to v8.

@@ -1,18 +1,20 @@
 import { hash } from 'node:crypto'
 import { makeEngine } from '../engines/make-engine.ts'
 import { Dispatcher } from '../executor/dispatcher.ts'
+import type { WorkerSettings } from '../protocol/messages.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import { entryScript, placementOf } from './environment.ts'
 
 /** Workers are kept between calls: a pool per kind of worker, shared by the runs that want that kind. */
 interface Pool {
   readonly key: string
+  shape: string
   readonly dispatcher: Dispatcher
   warmTimer: NodeJS.Timeout | undefined
   users: number
 }
 
-const pools = new Map<string, Pool>()
+const pools = new Map<string, Pool[]>()
 const classKeys = new WeakMap<object, number>()
 let nextClassKey = 1
 
@@ -20,15 +22,26 @@ let nextClassKey = 1
 export function acquirePool(config: ResolvedConfig): { dispatcher: Dispatcher; release: () => void } {
   const placement = placementOf(config.env, config.showLogs ? 'show' : 'drop')
   const key = keyOf(config, placement)
-  let pool = pools.get(key)
-  if (pool === undefined) {
-    pool = { key, dispatcher: makeDispatcher(config, placement), warmTimer: undefined, users: 0 }
-    pools.set(key, pool)
+  const shape = shapeOf(config)
+  const alike = pools.get(key) ?? []
+  // Runs of the same shape share workers; an idle pool takes on any shape; else a pool of its own.
+  const found =
+    alike.find((pool) => pool.shape === shape) ?? alike.find((pool) => pool.users === 0 && pool.dispatcher.reshapable)
+  const pool: Pool = found ?? {
+    key,
+    shape,
+    dispatcher: makeDispatcher(config, placement),
+    warmTimer: undefined,
+    users: 0,
   }
-  const held = pool
-  clearTimeout(held.warmTimer)
-  held.users++
-  return { dispatcher: held.dispatcher, release: () => letGo(held, config.warmMs) }
+  if (!found) pools.set(key, [...alike, pool])
+  else if (found.shape !== shape) {
+    found.shape = shape
+    found.dispatcher.reconfigure(config.workerNum, settingsOf(config, placement.withheld))
+  }
+  clearTimeout(pool.warmTimer)
+  pool.users++
+  return { dispatcher: pool.dispatcher, release: () => letGo(pool, config.warmMs) }
 }
 
 export function makeDispatcher(
@@ -36,19 +49,19 @@ export function makeDispatcher(
   { withheld, ...placement }: ReturnType<typeof placementOf>,
 ): Dispatcher {
   const engine = makeEngine(config)
-  const workerNum = Math.min(config.workerNum, engine.maxWorkers ?? config.workerNum)
-  if (workerNum < config.workerNum)
-    notice(
-      `${config.workerNum} workers were asked for and ${workerNum} can be placed by the ${engine.name} engine; each runs up to ${config.concurrency} tasks at once`,
-    )
-  const { concurrency, recycleAfterTasks, recycleAboveMb } = config
-  const settings = { concurrency, recycleAfterTasks, recycleAboveMb, withheldEnv: withheld }
-  return new Dispatcher({ engine, placement, workerNum, settings, entryScript: entryScript(), notice })
+  return new Dispatcher({
+    engine,
+    placement,
+    workerNum: config.workerNum,
+    settings: settingsOf(config, withheld),
+    entryScript: entryScript(),
+    notice,
+  })
 }
 
 /** Ends all workers that were kept warm. */
 export async function shutdownPools(): Promise<void> {
-  const all = [...pools.values()]
+  const all = [...pools.values()].flat()
   pools.clear()
   await Promise.all(all.map((pool) => closePool(pool)))
 }
@@ -56,15 +69,18 @@ export async function shutdownPools(): Promise<void> {
 function letGo(pool: Pool, warmMs: number): void {
   if (--pool.users > 0) return
   if (warmMs === 0 || !pool.dispatcher.usable) {
-    pools.delete(pool.key)
-    void closePool(pool)
+    forget(pool)
     return
   }
-  pool.warmTimer = setTimeout(() => {
-    pools.delete(pool.key)
-    void closePool(pool)
-  }, warmMs)
+  pool.warmTimer = setTimeout(() => forget(pool), warmMs)
   pool.warmTimer.unref()
+}
+
+function forget(pool: Pool): void {
+  const left = pools.get(pool.key)?.filter((other) => other !== pool) ?? []
+  if (left.length > 0) pools.set(pool.key, left)
+  else pools.delete(pool.key)
+  void closePool(pool)
 }
 
 async function closePool(pool: Pool): Promise<void> {
@@ -72,22 +88,21 @@ async function closePool(pool: Pool): Promise<void> {
   await pool.dispatcher.shutdown()
 }
 
-/** Options, environment, folder and command line: what a worker that is already running cannot change. */
-function keyOf(config: ResolvedConfig, placement: ReturnType<typeof placementOf>): string {
-  const { engineName, workerNum, concurrency, recycleAfterTasks, recycleAboveMb, inLocal, cls } = config
-  return hash(
-    'sha256',
-    JSON.stringify([
-      engineName,
-      workerNum,
-      concurrency,
-      recycleAfterTasks,
-      recycleAboveMb,
-      inLocal,
-      cls && classKey(cls),
-      placement,
-    ]),
-  )
+/** Environment, folder, command line: what a worker that is already running cannot change. */
+function keyOf({ engineName, inLocal, cls }: ResolvedConfig, placement: object): string {
+  return hash('sha256', JSON.stringify([engineName, inLocal, cls && classKey(cls), placement]))
+}
+
+/** What a pool can be told between two runs. */
+function shapeOf({ workerNum, concurrency, recycleAfterTasks, recycleAboveMb }: ResolvedConfig): string {
+  return JSON.stringify([workerNum, concurrency, recycleAfterTasks, recycleAboveMb])
+}
+
+function settingsOf(
+  { concurrency, recycleAfterTasks, recycleAboveMb }: ResolvedConfig,
+  withheldEnv: readonly string[],
+): WorkerSettings {
+  return { concurrency, recycleAfterTasks, recycleAboveMb, withheldEnv }
 }
 
 function classKey(cls: object): number {

@@ -1,7 +1,7 @@
-import type { AnswerOf, AnyAgent, Context, InputOf } from '../agent.ts'
+import type { AnswerOf, AnyAgent, Context } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
-import type { ResponseOf, TaskLike, TaskOptions, TaskResponse } from '../task.ts'
+import type { TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } from '../task.ts'
 import { currentTask, mustPark, Parked, park } from '../worker/role.ts'
 import { collect } from './collect.ts'
 import { shutdownPools } from './pools.ts'
@@ -9,28 +9,22 @@ import { ResponseStream } from './response-stream.ts'
 import { startRun, type TasksInput } from './start-run.ts'
 import { runBlocking } from './sync.ts'
 
-/**
- * A task whose input fits its own agent. Written so that TypeScript infers the agent of each element from its `agent`
- * property, and then checks the `input` beside it: mixed agents in one array are each checked on their own.
- */
-export type CheckedTask<A> = A extends AnyAgent
-  ? TaskOptions & { readonly agent: A; readonly input: InputOf<A> }
-  : never
-
 /** Runs one task. */
-export function runTask<A extends AnyAgent>(
-  task: CheckedTask<A>,
-  runConf?: RunConfig,
-): Promise<TaskResponse<AnswerOf<A>>>
+export function runTask<A extends AnyAgent>(task: TaskFor<A>, runConf?: RunConfig): Promise<TaskResponse<AnswerOf<A>>>
 /** Runs many; the map is in the order in which they were given. */
-export function runTask<const T extends readonly TaskLike[]>(
-  tasks: T & CheckAll<T>,
+export function runTask<List extends readonly AnyAgent[]>(
+  tasks: TasksFor<List>,
   runConf?: RunConfig,
-): Promise<Map<string, ResponseOf<T[number]>>>
-export function runTask<T extends TaskLike>(
-  tasks: (Iterable<T> | AsyncIterable<T>) & CheckIterable<T>,
+): Promise<Map<string, TaskResponse<AnswerOf<List[number]>>>>
+export function runTask<T extends { readonly agent: AnyAgent }>(
+  tasks: TaskIterable<T>,
   runConf?: RunConfig,
-): Promise<Map<string, ResponseOf<T>>>
+): Promise<Map<string, TaskResponse<AnswerOf<T['agent']>>>>
+/** One or many. It comes last because the compiler shows a mistake in terms of the last: at the very input that is wrong. */
+export function runTask<A extends AnyAgent, List extends readonly AnyAgent[]>(
+  tasks: TaskFor<A> | TasksFor<List>,
+  runConf?: RunConfig,
+): Promise<TaskResponse<AnswerOf<A>> | Map<string, TaskResponse<AnswerOf<List[number]>>>>
 export async function runTask(tasks: TaskLike | TasksInput, runConf?: RunConfig): Promise<unknown> {
   if (mustPark()) return park()
   const single = isSingle(tasks)
@@ -41,10 +35,6 @@ export async function runTask(tasks: TaskLike | TasksInput, runConf?: RunConfig)
   return single ? responses.values().next().value : responses
 }
 
-type CheckAll<T extends readonly unknown[]> = { readonly [K in keyof T]: Fits<T[K]> }
-type CheckIterable<T> = T extends unknown ? Iterable<Fits<T>> | AsyncIterable<Fits<T>> : never
-type Fits<T> = T extends { readonly agent: infer A } ? Omit<T, 'input'> & { readonly input: InputOf<A> } : never
-
 /**
  * Runs tasks and yields their responses as they finish. Nothing starts before the first one is asked for; leaving the
  * loop cancels the rest.
@@ -52,14 +42,14 @@ type Fits<T> = T extends { readonly agent: infer A } ? Omit<T, 'input'> & { read
  * @example
  * for await (const response of Runners.streamTask(tasks)) console.log(response.id, response.status)
  */
-export function streamTask<const T extends readonly TaskLike[]>(
-  tasks: T & CheckAll<T>,
+export function streamTask<T extends { readonly agent: AnyAgent }>(
+  tasks: TaskIterable<T>,
   runConf?: RunConfig,
-): AsyncIterableIterator<ResponseOf<T[number]>, undefined>
-export function streamTask<T extends TaskLike>(
-  tasks: (Iterable<T> | AsyncIterable<T>) & CheckIterable<T>,
+): AsyncIterableIterator<TaskResponse<AnswerOf<T['agent']>>, undefined>
+export function streamTask<List extends readonly AnyAgent[]>(
+  tasks: TasksFor<List>,
   runConf?: RunConfig,
-): AsyncIterableIterator<ResponseOf<T>, undefined>
+): AsyncIterableIterator<TaskResponse<AnswerOf<List[number]>>, undefined>
 export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterableIterator<unknown, undefined> {
   return new ResponseStream((sink) => {
     if (mustPark()) return park()
@@ -79,10 +69,10 @@ export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterabl
  * Runs an array of tasks and blocks this thread until they are done, as the Python name promises. The executor works in
  * a thread of its own. Prefer `runTask`.
  */
-export function syncRunTask<const T extends readonly TaskLike[]>(
-  tasks: T & CheckAll<T>,
+export function syncRunTask<List extends readonly AnyAgent[]>(
+  tasks: TasksFor<List>,
   runConf?: RunConfig,
-): Map<string, ResponseOf<T[number]>> {
+): Map<string, TaskResponse<AnswerOf<List[number]>>> {
   if (mustPark()) {
     void park()
     throw new Parked('a worker does not run the script’s own runs')
@@ -92,18 +82,18 @@ export function syncRunTask<const T extends readonly TaskLike[]>(
       'SYNC_UNSUPPORTED',
       'syncRunTask would block the worker that its tasks need; use await ctx.runTask(tasks)',
     )
-  return runBlocking(tasks, runConf) as Map<string, ResponseOf<T[number]>>
+  return runBlocking(tasks as readonly TaskLike[], runConf) as Map<string, TaskResponse<AnswerOf<List[number]>>>
 }
 
 /** AWorld's utility entry: the same as `runTask` with many. */
-export function execTasks<const T extends readonly TaskLike[]>(
-  tasks: T & CheckAll<T>,
+export function execTasks<T extends { readonly agent: AnyAgent }>(
+  tasks: TaskIterable<T>,
   runConf?: RunConfig,
-): Promise<Map<string, ResponseOf<T[number]>>>
-export function execTasks<T extends TaskLike>(
-  tasks: (Iterable<T> | AsyncIterable<T>) & CheckIterable<T>,
+): Promise<Map<string, TaskResponse<AnswerOf<T['agent']>>>>
+export function execTasks<List extends readonly AnyAgent[]>(
+  tasks: TasksFor<List>,
   runConf?: RunConfig,
-): Promise<Map<string, ResponseOf<T>>>
+): Promise<Map<string, TaskResponse<AnswerOf<List[number]>>>>
 export function execTasks(tasks: TasksInput, runConf?: RunConfig): Promise<unknown> {
   return runTask((isSingle(tasks) ? [tasks] : tasks) as never, runConf)
 }

@@ -3,6 +3,7 @@ import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
 import type { Profile, TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
+import { seeded } from '../random.ts'
 import type { Step, StepRecord } from '../trajectory.ts'
 import type { TaskRunner } from './task-runner.ts'
 
@@ -120,16 +121,5 @@ export class TaskContext implements Context {
       }
       this.#runner.emitLog(this.lease, line)
     }
-  }
-}
-
-/** mulberry32: small, fast, and good enough for sampling; not for secrets. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
   }
 }

@@ -5,6 +5,7 @@ import { Channel } from '../protocol/channel.ts'
 import { CODEC } from '../protocol/codec.ts'
 import { type DriverMessage, OUTCOME, PROTOCOL_VERSION, type WorkerMessage } from '../protocol/messages.ts'
 import { pack, unpack } from '../protocol/pack.ts'
+import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
 import { type LoadError, loadAgent } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
@@ -18,9 +19,10 @@ enableCompileCache?.()
 
 const socket = new Socket({ fd: 3, readable: true, writable: true })
 const leaving = new AbortController()
+// The driver is gone, or has closed us: nothing that a task started may stay behind.
 const leave = () => {
   leaving.abort()
-  process.exit(0)
+  endProcess()
 }
 socket.on('error', leave)
 socket.on('close', leave)
@@ -29,10 +31,13 @@ const channel = new Channel<WorkerMessage, DriverMessage>(framedWire(socket), re
   process.stderr.write(`manyworlds worker: ${error.message}\n`)
   process.exit(1)
 })
-const nearestDeadline = startWatchdog(() => {
-  const task = runner.current()
-  return task && { lease: task.lease, deadline: task.deadline }
-})
+const nearestDeadline = startWatchdog(
+  () => {
+    const task = runner.current()
+    return task && { lease: task.lease, deadline: task.deadline }
+  },
+  () => runner.open(),
+)
 const runner = new TaskRunner(
   channel,
   (self) =>

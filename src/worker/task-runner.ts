@@ -62,6 +62,7 @@ export class TaskRunner {
   #emitOf = new Map<number, Emit>()
   #batchBytes = 0
   readonly #bulkLeases = new Set<number>()
+  #guarded = false
   #armed = false
   #pumping = false
   #turnBegan = 0
@@ -105,6 +106,12 @@ export class TaskRunner {
 
   configure(settings: WorkerSettings): void {
     this.#settings = settings
+  }
+
+  /** The watchdog is there: tasks may start. Before that, a busy loop could outlive its driver. */
+  open(): void {
+    this.#guarded = true
+    this.#pump()
   }
 
   take(tasks: TaskItem[], careful: boolean): void {
@@ -200,7 +207,7 @@ export class TaskRunner {
 
   #pump(): void {
     // A task that ends at once frees its slot inside this loop; the loop goes on by itself.
-    if (this.#pumping) return
+    if (this.#pumping || !this.#guarded) return
     this.#pumping = true
     const { concurrency } = this.#settings
     let now = performance.now()
@@ -213,11 +220,13 @@ export class TaskRunner {
       now = performance.now()
     }
     this.#pumping = false
-    if (this.#head >= this.#queue.length) {
+    const more = this.#head < this.#queue.length
+    if (!more) {
       this.#queue = []
       this.#head = 0
     }
-    this.#arm()
+    // With all slots taken there is nothing to do until one is free: an armed turn would spin.
+    if (!more || this.#running < concurrency) this.#arm()
   }
 
   /** False: not now, the wire is full and this task may only start once the driver knows of it. */

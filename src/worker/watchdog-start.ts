@@ -5,7 +5,7 @@ import { BLAME } from './watchdog.ts'
  * Starts the watchdog thread. It shares one number with us, the nearest deadline of a running task (epoch ms), and owns
  * fd 4: see `watchdog.ts`.
  */
-export function startWatchdog(blame: () => unknown): Float64Array {
+export function startWatchdog(blame: () => unknown, ready: () => void): Float64Array {
   const shared = new Float64Array(new SharedArrayBuffer(8))
   shared[0] = Number.POSITIVE_INFINITY
   ;(globalThis as Record<symbol, unknown>)[Symbol.for(BLAME)] = () => JSON.stringify(blame() ?? null)
@@ -20,6 +20,7 @@ export function startWatchdog(blame: () => unknown): Float64Array {
     stderr: false,
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
   })
+  thread.once('message', ready)
   thread.unref()
   return shared
 }

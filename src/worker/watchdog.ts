@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs'
 import { type InspectorNotification, Session } from 'node:inspector'
 import { Socket } from 'node:net'
-import { isMainThread, workerData } from 'node:worker_threads'
+import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { endProcess } from './end-process.ts'
 
 /**
  * A thread beside the user's event loop, for what a blocked loop cannot do itself:
@@ -39,6 +40,7 @@ function watch(shared: Float64Array): void {
   socket.on('error', endProcess)
   socket.on('close', endProcess)
   socket.resume()
+  parentPort!.postMessage('watching')
   setInterval(() => socket.write('.'), HEARTBEAT_MS)
   // A blocker whose own deadline is still to come is left alone until then.
   let notBefore = 0
@@ -113,14 +115,4 @@ interface CallFrame {
   readonly callFrameId: string
   readonly functionName: string
   readonly location: { readonly scriptId: string; readonly lineNumber: number; readonly columnNumber?: number }
-}
-
-/** The whole process group: the worker leads one, so what its tasks started goes with it. */
-function endProcess(): void {
-  try {
-    process.kill(-process.pid, 'SIGKILL')
-  } catch {
-    // Not a group leader (started by a custom engine).
-  }
-  process.kill(process.pid, 'SIGKILL')
 }

@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process'
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Agent, defineAgent } from '../agent.ts'
+
+/** The agents of the conformance kit: one for each way in which a task can behave, or misbehave. */
+const module = import.meta.url
+const define = <I, O>(
+  name: string,
+  run: Parameters<typeof defineAgent<I, O>>[0]['run'],
+): Agent<I, Awaited<O>, undefined> =>
+  defineAgent<I, O, undefined, undefined, string>({ name: `kit-${name}`, module, run })
+
+export const echo = define('echo', (input: unknown) => input)
+export const falsy = define('falsy', (which: number) => [0, '', false, null, undefined, Number.NaN][which])
+export const pause = define('pause', async (ms: number) => {
+  await sleep(ms)
+  return ms
+})
+export const whoAmI = define('who-am-i', async (ms: number) => {
+  await sleep(ms)
+  return process.pid
+})
+
+/** Throws what is asked for. */
+export const thrower = define(
+  'thrower',
+  async (what: 'error' | 'subclass' | 'string' | 'null' | 'undefined' | 'object' | 'function') => {
+    class Broken extends TypeError {
+      override name = 'Broken'
+    }
+    switch (what) {
+      case 'error':
+        throw new Error('kaputt', { cause: 'a reason' })
+      case 'subclass':
+        throw new Broken('very kaputt')
+      case 'object':
+        throw { status: 500, text: 'no' }
+      case 'function':
+        throw () => {}
+      case 'string':
+        throw 'just text'
+      case 'null':
+        throw null
+      case 'undefined':
+        throw undefined
+    }
+  },
+)
+
+/** Ends its own process in the way that is asked for, after having recorded a step and a line. */
+export const killer = define('killer', async (how: 'sigkill' | 'exit' | 'abort' | 'none', ctx) => {
+  if (how === 'none') return 'alive'
+  ctx.step({ action: 'last step' })
+  console.log('last line')
+  // A turn of the event loop, so that the records are on their way.
+  await sleep(20)
+  if (how === 'exit') process.exit(7)
+  if (how === 'abort') process.abort()
+  process.kill(process.pid, 'SIGKILL')
+  await sleep(60_000)
+  return 'never'
+})
+
+/** Kills its worker at once, in the first instant of its run. */
+export const suddenKiller = define('sudden-killer', (kill: boolean) => {
+  if (kill) process.kill(process.pid, 'SIGKILL')
+  return 'alive'
+})
+
+/** Never gives its event loop back. */
+export const busyLoop = define('busy-loop', async (input: { afterMs: number; pidFile?: string }) => {
+  if (input.pidFile !== undefined) {
+    const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
+    appendFileSync(input.pidFile, `${process.pid}\n${child.pid}\n`)
+  }
+  await sleep(input.afterMs)
+  for (;;) Math.random()
+})
+
+/** Pays no attention to its signal. */
+export const deaf = define('deaf', async (ms: number) => {
+  await sleep(ms)
+  return 'late'
+})
+
+/** Heeds its signal. */
+export const obedient = define('obedient', async (ms: number, ctx) => {
+  await sleep(ms, undefined, { signal: ctx.signal })
+  return 'done'
+})
+
+/** Fails until the attempt that is asked for. */
+export const stubborn = define('stubborn', (succeedsAt: number, ctx) => {
+  if (ctx.attempt < succeedsAt) throw new Error(`attempt ${ctx.attempt}`)
+  return { attempt: ctx.attempt, key: ctx.idempotencyKey }
+})
+
+/** Throws outside of its own call stack. */
+export const stray = define('stray', async () => {
+  setTimeout(() => {
+    throw new Error('thrown from a timer')
+  }, 10)
+  await sleep(10_000)
+  return 'never'
+})
+
+/** Writes a line per start, so that a test can count how often it was started. */
+export const countStarts = define('count-starts', async (input: { file: string; kill: boolean }) => {
+  appendFileSync(input.file, 'started\n')
+  if (input.kill) process.kill(process.pid, 'SIGKILL')
+  await sleep(50)
+  return 'done'
+})
+
+/** A tree of sub-tasks: `width` children, `depth` levels. */
+export const tree: Agent<{ depth: number; width: number }, number, undefined> = define(
+  'tree',
+  async ({ depth, width }: { depth: number; width: number }, ctx): Promise<number> => {
+    if (depth === 0) return 1
+    const responses = await ctx.runTask(Array.from({ length: width }, () => tree.task({ depth: depth - 1, width })))
+    let sum = 1
+    for (const response of responses.values()) if (response.success) sum += response.answer
+    return sum
+  },
+)
+
+/** A parent whose only child takes its worker down. */
+export const parentOfKiller = define('parent-of-killer', async (_: null, ctx) => {
+  const response = await ctx.runTask(killer.task('sigkill'))
+  return response.status
+})
+
+export const large = define('large', (input: { bytes: Uint8Array; answerBytes: number }) => {
+  const answer = new Uint8Array(input.answerBytes)
+  for (let i = 0; i < answer.length; i += 4096) answer[i] = (i / 4096) % 251
+  return { received: input.bytes.byteLength, sum: sumOf(input.bytes), answer }
+})
+
+export const sumOf = (bytes: Uint8Array): number => {
+  let sum = 0
+  for (let i = 0; i < bytes.length; i += 4096) sum += bytes[i]!
+  return sum
+}
+
+export const printer = define('printer', async (word: string, ctx) => {
+  for (let i = 0; i < 3; i++) {
+    console.log(`${word} ${i}`)
+    ctx.step({ action: word, reward: i })
+    await sleep(5)
+  }
+  return word
+})
+
+export const writePid = define('write-pid', async (file: string) => {
+  writeFileSync(file, String(process.pid))
+  await sleep(60_000)
+})

@@ -1,0 +1,24 @@
+import type { RuntimeEngine, RuntimeEngineClass } from '../engines/engine.ts'
+import type { RunConfig } from '../run-config.ts'
+
+/** An engine by reference: a module and the name of what it exports, a class or a function that makes one. */
+export interface EngineReference {
+  readonly module: string | URL
+  readonly export: string
+}
+
+export type EngineFactory = RuntimeEngineClass | (() => RuntimeEngine)
+
+/** What a case is given. */
+export interface Kit {
+  /** A configuration on the engine under test; all cases share one engine. */
+  conf(config?: RunConfig): RunConfig
+  /** Where another process can get the engine from, for cases in which the driver dies. */
+  readonly reference: EngineReference | undefined
+}
+
+export interface Case {
+  /** A promise of the design, as a user would notice it. */
+  readonly name: string
+  run(kit: Kit): Promise<void>
+}

@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const GONE_WITHIN_MS = 5000
+/** In the environment of everything that this test run starts: other runs on this machine are not our business. */
+const MARKER = 'MANYWORLDS_TEST_RUN'
+
+/** Worker processes of this test run that are alive. */
+function workers(run: string): Map<number, string> {
+  const found = new Map<number, string>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      if (!command.includes('/dist/worker/main.js')) continue
+      if (readFileSync(`/proc/${name}/environ`, 'utf8').includes(`${MARKER}=${run}`)) found.set(Number(name), command)
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return found
+}
+
+/** Fails the whole run if a test, failed or not, has left a worker behind. */
+export default function setup(): () => Promise<void> {
+  if (process.platform !== 'linux') return async () => {}
+  const run = randomUUID()
+  process.env[MARKER] = run
+  return async () => {
+    let left = workers(run)
+    for (const until = Date.now() + GONE_WITHIN_MS; left.size > 0 && Date.now() < until; left = workers(run))
+      await sleep(100)
+    for (const pid of left.keys()) process.kill(pid, 'SIGKILL')
+    if (left.size > 0)
+      throw new Error(
+        `workers were left behind by the tests:\n${[...left].map((entry) => entry.join(' ')).join('\n')}`,
+      )
+  }
+}

@@ -58,7 +58,8 @@ export interface AgentDefinition<Input, Answer, Params, State, Name extends stri
   readonly params?: Params
   /** Runs once per worker, before its first task of this agent. */
   setup?(params: Params, ctx: SetupContext): State | Promise<State>
-  run(input: Input, ctx: Context<Params, State>): Answer | Promise<Answer>
+  /** Does the work. What it returns, or resolves to, is the answer. */
+  run(input: Input, ctx: Context<Params, State>): Answer
   /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
   readonly module?: string | URL
 }

@@ -5,6 +5,9 @@ import { getCallSites } from 'node:util'
 // Everything of this package lives under one folder (src/ or dist/); its frames are never the user's.
 const OWN_FOLDER = new URL('.', import.meta.url).href
 
+// What Node calls code from the command line or stdin, as if it were a file in the working directory.
+const NOT_A_FILE = /\[(eval|stdin|worker eval)\d*\]$/
+
 /** The `file:` URL of the nearest caller outside this package, or undefined (eval, REPL, stdin). */
 export function callerModule(): string | undefined {
   for (const site of getCallSites(30)) {
@@ -17,6 +20,7 @@ export function callerModule(): string | undefined {
 
 // ES modules are named by URL, CommonJS modules by path; node: internals and eval are neither.
 function toFileUrl(scriptName: string): string | undefined {
+  if (NOT_A_FILE.test(scriptName)) return undefined
   if (scriptName.startsWith('file:')) return scriptName
   if (isAbsolute(scriptName)) return pathToFileURL(scriptName).href
   return undefined

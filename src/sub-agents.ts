@@ -25,9 +25,7 @@ export async function runHere(
   const run = subAgentRunner(ctx)
   const ends = await Promise.allSettled(agents.map((agent, index) => run(agent, inputs[index], index)))
   return ends.map((end) =>
-    end.status === 'fulfilled'
-      ? { success: true, answer: end.value }
-      : { success: false, error: asError(end.reason) },
+    end.status === 'fulfilled' ? { success: true, answer: end.value } : { success: false, error: asError(end.reason) },
   )
 }
 
@@ -57,7 +55,10 @@ export function subAgentRunner(ctx: Context<GroupParams>) {
   return async (agent: AnyAgent, input: unknown, index: number): Promise<unknown> => {
     const found = registry.find(agent.ref.module, agent.ref.name)
     if (!found)
-      throw new ManyworldsError('AGENT_NOT_FOUND', `sub-agent '${agent.name}' of ${agent.ref.module} is not loaded here`)
+      throw new ManyworldsError(
+        'AGENT_NOT_FOUND',
+        `sub-agent '${agent.name}' of ${agent.ref.module} is not loaded here`,
+      )
     const params = ctx.params.subParams[index]
     const state = found.definition.setup && (await setUpOnce(agent, params, found.definition.setup))
     return found.definition.run(input, contextFor(agent.name, params, state, ctx, random))

@@ -25,7 +25,10 @@ export const MAX_TIMER_MS = 2 ** 31 - 1
 export function checkTask(task: unknown, index: number): asserts task is TaskLike {
   if (typeof task !== 'object' || task === null)
     throw invalid(index, undefined, `is ${show(task)}; give { input, agent } or agent.task(input)`)
-  const { id, agent, timeoutMs, maxAttempts, dependsOn, requires, rerun } = task as Record<string, unknown>
+  const { id, agent, timeoutMs, maxAttempts, dependsOn, requires, rerun, tools, groupId, metadata } = task as Record<
+    string,
+    unknown
+  >
   if (id !== undefined) checkId(id, index)
   if (!isAgent(agent)) throw invalid(index, id, agentProblem(task, agent))
   for (const key in task)
@@ -40,6 +43,11 @@ export function checkTask(task: unknown, index: number): asserts task is TaskLik
     throw invalid(index, id, `\`maxAttempts\` must be a whole number of at least 1, it is ${show(maxAttempts)}`)
   if (dependsOn !== undefined) checkNames(dependsOn, 'dependsOn', index, id)
   if (requires !== undefined) checkNames(requires, 'requires', index, id)
+  if (tools !== undefined) checkNames(tools, 'tools', index, id)
+  if (groupId !== undefined && typeof groupId !== 'string')
+    throw invalid(index, id, `\`groupId\` must be a string, it is ${show(groupId)}`)
+  if (metadata !== undefined && (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)))
+    throw invalid(index, id, `\`metadata\` must be an object, it is ${show(metadata)}`)
   if (rerun !== undefined && rerun !== 'auto' && rerun !== 'never')
     throw invalid(index, id, `\`rerun\` must be 'auto' or 'never', it is ${show(rerun)}`)
 }
@@ -53,6 +61,8 @@ function checkId(id: unknown, index: number): void {
 
 function agentProblem(task: object, agent: unknown): string {
   if (isAgent(task)) return 'is an agent, not a task; give agent.task(input)'
+  if (Array.isArray(task)) return 'is an array; give one flat array of tasks'
+  if (task instanceof Promise) return 'is a Promise; await it first'
   if (agent === undefined) return 'has no `agent`; give what defineAgent() returned'
   return `\`agent\` must be what defineAgent() returned, it is ${show(agent)}`
 }
@@ -72,16 +82,14 @@ const nameOf = (index: number, id: unknown) => (typeof id === 'string' ? `task '
 const INFO_KEYS = ['tools', 'groundTruth', 'metadata', 'groupId'] as const
 
 /** The parts of a task that travel. What cannot is an error now, not in the middle of the run. */
-export function packTask(
-  task: TaskLike,
-  index: number,
-): { input: unknown; size: number; info: unknown; options: unknown } {
+export function packTask(task: TaskLike, index: number): { input: unknown; size: number; info: unknown } {
   let what = '`input`'
   try {
     const input = pack(task.input)
     let size = lastPackedSize(input)
     let info: Record<string, unknown> | undefined
-    for (const key of INFO_KEYS) {
+    for (let i = 0; i < INFO_KEYS.length; i++) {
+      const key = INFO_KEYS[i]!
       if (task[key] === undefined) continue
       info ??= {}
       info[key] = task[key]
@@ -92,13 +100,14 @@ export function packTask(
       packedInfo = pack(info)
       size += lastPackedSize(packedInfo)
     }
-    const { timeoutMs, maxAttempts, requires, rerun } = task
-    return { input, size, info: packedInfo, options: { timeoutMs, maxAttempts, requires, rerun, info: packedInfo } }
+    return { input, size, info: packedInfo }
   } catch (error) {
-    if (!(error instanceof NotPackable)) throw error
+    // Whatever else is thrown here comes from the user's own data: a getter, a proxy.
+    const reason = error instanceof NotPackable ? error.message : `reading it failed: ${String(error)}`
     throw new ManyworldsError(
       'INPUT_NOT_SERIALISABLE',
-      `${nameOf(index, task.id)}: its ${what} cannot be sent to a worker: ${error.message}; give plain data, and let the agent make the rest`,
+      `${nameOf(index, task.id)}: its ${what} cannot be sent to a worker: ${reason}; give plain data, and let the agent make the rest`,
+      { cause: error },
     )
   }
 }
@@ -106,6 +115,7 @@ export function packTask(
 function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 60)}'`
   if (typeof value === 'function') return 'a function'
+  if (typeof value === 'number') return String(value)
   try {
     return (JSON.stringify(value) ?? String(value)).slice(0, 60)
   } catch {

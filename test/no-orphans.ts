@@ -13,7 +13,7 @@ function workers(run: string): Map<number, string> {
     if (!/^\d+$/.test(name)) continue
     try {
       const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
-      if (!command.includes('/dist/worker/main.js')) continue
+      if (!command.includes('/dist/worker/boot.js')) continue
       if (readFileSync(`/proc/${name}/environ`, 'utf8').includes(`${MARKER}=${run}`)) found.set(Number(name), command)
     } catch {
       // It ended while we looked.

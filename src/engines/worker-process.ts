@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { hostname } from 'node:os'
+import { hostname, tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
 
@@ -32,7 +33,12 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     cwd: placement.cwd,
-    env: { ...placement.env, MANYWORLDS_WORKER: '1', MANYWORLDS_ARGV: JSON.stringify(placement.argv) },
+    env: {
+      ...compileCache(placement.env),
+      ...placement.env,
+      MANYWORLDS_WORKER: '1',
+      MANYWORLDS_ARGV: JSON.stringify(placement.argv),
+    },
     detached: true,
   })
   const frames = child.stdio[3] as Socket
@@ -103,6 +109,12 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
       }
     },
   }
+}
+
+/** Compiled code is kept between workers: it halves the start of one, more so for TypeScript. */
+function compileCache(env: Placement['env']): Record<string, string> {
+  if (env['NODE_COMPILE_CACHE'] !== undefined || env['NODE_DISABLE_COMPILE_CACHE'] !== undefined) return {}
+  return { NODE_COMPILE_CACHE: join(tmpdir(), `node-compile-cache-${userInfo().uid}`), MANYWORLDS_COMPILE_CACHE: '1' }
 }
 
 function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: string | null; reason?: string }> {

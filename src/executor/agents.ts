@@ -36,7 +36,10 @@ export class AgentTable {
 
   find(ref: AgentRef, params: unknown): AgentState {
     const size = lastPackedSize(params)
-    const content = params instanceof Uint8Array ? hash('sha256', params) : JSON.stringify(params, exact)
+    const content =
+      params instanceof Uint8Array || params instanceof String
+        ? hash('sha256', params.valueOf() as Uint8Array | string)
+        : JSON.stringify(params, exact)
     const id = [ref.module, ref.name, ref.fingerprint, content].join('\0')
     let state = this.#byContent.get(id)
     if (state === undefined) {
@@ -56,7 +59,8 @@ export class AgentTable {
   }
 }
 
-function packParams(agent: AnyAgent): unknown {
+/** The params of an agent, ready to travel. */
+export function packParams(agent: AnyAgent): unknown {
   try {
     return pack(agent.params)
   } catch (error) {

@@ -22,6 +22,8 @@ import { WorkerHandle } from './worker-handle.ts'
 
 /** A worker that has not taken notice of a cancellation in this time has a blocked event loop, and is ended. */
 const CANCEL_SEEN_MS = 1000
+/** How long a worker may be idle while another has tasks it has not started. */
+const RECALL_MS = 50
 /** Workers that may fail to load an agent that another has loaded, before the run is given up. */
 const LOAD_FAILURES = 3
 
@@ -62,6 +64,7 @@ export class Dispatcher {
   #started = false
   #wanted = 0
   #armed = false
+  #recallTimer: NodeJS.Timeout | undefined
   #closed = false
   #failed = false
   readonly #stop = new AbortController()
@@ -162,7 +165,10 @@ export class Dispatcher {
     for (const run of [...this.#runs])
       this.#failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
     for (const worker of this.#workers) worker.expected = true
-    if (this.#started) await this.#options.engine.stop()
+    if (!this.#started) return
+    // Whoever waits for the end must not find that nothing keeps the process alive.
+    this.#options.engine.keepAlive?.(true)
+    await this.#options.engine.stop()
   }
 
   // ---- workers
@@ -250,8 +256,14 @@ export class Dispatcher {
       case 'cancel-seen':
         worker.unseen.delete(message.lease)
         return
+      case 'returned':
+        this.#takeBack(worker, message.unstarted)
+        return this.#dispatch()
       case 'retire':
-        return this.#onRetire(worker, message.unstarted)
+        this.#takeBack(worker, message.unstarted)
+        worker.retire()
+        this.#changeLoad(worker, 0)
+        return this.#arm()
       case 'fate':
         worker.fate = { lease: message.lease, error: message.error }
         return
@@ -276,7 +288,8 @@ export class Dispatcher {
     this.#dispatch()
   }
 
-  #onRetire(worker: WorkerHandle, unstarted: readonly number[]): void {
+  /** Tasks that a worker has not started, and now will not. */
+  #takeBack(worker: WorkerHandle, unstarted: readonly number[]): void {
     const back: Lease[] = []
     for (const id of unstarted) {
       const lease = worker.leases.get(id)
@@ -287,9 +300,6 @@ export class Dispatcher {
       this.#changeLoad(worker, -1)
     }
     this.#giveBack(back)
-    worker.retire()
-    this.#changeLoad(worker, 0)
-    this.#arm()
   }
 
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
@@ -417,6 +427,20 @@ export class Dispatcher {
     }
     this.#flush()
     if (this.#open.size === 0) this.#grow()
+    else if (this.#open.size < this.#workers.size) this.#recallSoon()
+  }
+
+  /** Some workers have nothing to do. If others still hold tasks that they have not started, those are fetched back. */
+  #recallSoon(): void {
+    if (this.#recallTimer !== undefined || this.#runs.length === 0) return
+    this.#recallTimer = setTimeout(() => {
+      this.#recallTimer = undefined
+      if (this.#open.least()?.load !== 0) return
+      for (const worker of this.#workers)
+        if (worker.state === 'ready' && !worker.careful && worker.window.overfull(worker.load))
+          worker.channel.control({ type: 'recall' })
+    }, RECALL_MS)
+    this.#recallTimer.unref()
   }
 
   #flush(): void {
@@ -476,14 +500,14 @@ export class Dispatcher {
     const agent = this.#agents.of(task.agent)
     const ready = packed ?? packTask(task, index)
     const neverRerun = task.rerun === 'never'
-    const options: EntryOptions = {
-      maxAttempts: task.maxAttempts ?? run.options.maxAttempts,
-      neverRerun,
-      requires: task.requires !== undefined && task.requires.length > 0 ? task.requires : undefined,
-      info: ready.info,
-      previous,
-      results,
-    }
+    const maxAttempts = task.maxAttempts ?? run.options.maxAttempts
+    const requires = task.requires !== undefined && task.requires.length > 0 ? task.requires : undefined
+    const { info } = ready
+    const ordinary = info === undefined && previous === undefined && results === undefined && requires === undefined
+    const options: EntryOptions =
+      ordinary && !neverRerun && maxAttempts === run.usualOptions.maxAttempts
+        ? run.usualOptions
+        : { maxAttempts, neverRerun, requires, info, previous, results }
     const profile = this.#profileOf(run, agent, task.timeoutMs ?? run.options.timeoutMs, neverRerun)
     run.live++
     return new Entry(run, index, id, agent, profile, ready, options)
@@ -556,18 +580,20 @@ export class Dispatcher {
     if (outcomes.length === 0) return
     const now = performance.now()
     let released = 0
+    let ranMs = 0
     for (const [id, status, value, runMs] of outcomes) {
       const lease = worker.leases.get(id)
       // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
       if (!lease) continue
       worker.leases.delete(id)
       if (lease.waitingCalls === 0) released++
+      ranMs += runMs
       const { entry } = lease
       entry.lease = undefined
       if (status === OUTCOME.success) this.#responses.succeed(entry, value, runMs, now)
       else this.#onFailure(entry, status, value as ErrorItem, runMs)
     }
-    worker.window.done(outcomes.length, now)
+    worker.window.done(outcomes.length, ranMs, now)
     this.#changeLoad(worker, -released)
     worker.endIfEmpty()
     this.#dispatch()

@@ -1,15 +1,18 @@
-import { createRequire } from 'node:module'
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
-import { placementOf } from '../runners/environment.ts'
-import { makeDispatcher } from '../runners/pools.ts'
-import { PushSource } from '../runners/push-source.ts'
-import { openRun } from '../runners/start-run.ts'
+import { requireDriver } from '../runners/driver-side.ts'
+import type { PushSource } from '../runners/push-source.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { mustPark } from '../worker/role.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Run } from './run.ts'
+
+interface Parts {
+  readonly config: ResolvedConfig
+  readonly dispatcher: Dispatcher
+  readonly source: PushSource
+}
 
 export interface ExecutorConfig extends Omit<RunConfig, 'sequenceDependent'> {
   /** Tasks that may be submitted and not yet finished; one more is refused. Default 100,000. */
@@ -26,10 +29,9 @@ export interface ExecutorConfig extends Omit<RunConfig, 'sequenceDependent'> {
  * const done = await executor.collectResults({ timeoutMs: 1000 })
  */
 export class DistributedExecutor implements AsyncDisposable {
-  readonly #dispatcher: Dispatcher | undefined
-  readonly #source = new PushSource()
+  /** Undefined in a worker, where the script that made this executor is only read for its agents. */
+  readonly #parts: Parts | undefined
   readonly #maxQueueSize: number
-  readonly #config: ResolvedConfig | undefined
   #run: Run | undefined
   #done = new Map<string, TaskResponse>()
   #pending = 0
@@ -45,18 +47,11 @@ export class DistributedExecutor implements AsyncDisposable {
         `\`maxQueueSize\` must be a whole number of at least 1, it is ${String(maxQueueSize)}`,
       )
     this.#maxQueueSize = maxQueueSize
-    // In a worker, the script that made this executor is only read for its agents.
     if (mustPark()) return
-    // Loaded here and not above: zod is slow to load, and workers, who import this file too, never need it.
-    const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    const { resolveConfig } = createRequire(import.meta.url)(
-      `../run-config-schema${extension}`,
-    ) as typeof import('../run-config-schema.ts')
-    this.#config = resolveConfig(runConfig)
-    this.#dispatcher = makeDispatcher(
-      this.#config,
-      placementOf(this.#config.env, this.#config.showLogs ? 'show' : 'drop'),
-    )
+    const { resolveConfig, makeDispatcher, placementOf, PushSource } = requireDriver()
+    const resolved = resolveConfig(runConfig)
+    const placement = placementOf(resolved.env, resolved.showLogs ? 'show' : 'drop')
+    this.#parts = { config: resolved, dispatcher: makeDispatcher(resolved, placement), source: new PushSource() }
   }
 
   /** Tasks that were submitted and are not done. */
@@ -66,13 +61,13 @@ export class DistributedExecutor implements AsyncDisposable {
 
   /** Queues a task, and answers its id. */
   submitTask(task: TaskLike): string {
-    this.#check()
+    const { source } = this.#check()
     if (this.#pending >= this.#maxQueueSize)
       throw new ManyworldsError(
         'QUEUE_FULL',
         `${this.#pending} tasks are waiting or running, and maxQueueSize is ${this.#maxQueueSize}; call collectResults() before submitting more`,
       )
-    const id = this.#source.push(task)
+    const id = source.push(task)
     this.#pending++
     this.#run ??= this.#open()
     return id
@@ -90,31 +85,33 @@ export class DistributedExecutor implements AsyncDisposable {
   /** Waits for what is pending (or cancels it), and ends the workers. What is done can still be collected. */
   async shutdown({ wait = true }: { wait?: boolean } = {}): Promise<void> {
     this.#closed = true
-    this.#source.end()
+    this.#parts?.source.end()
     if (this.#run && !this.#run.over) {
-      if (wait) this.#dispatcher!.wake(this.#run)
-      else this.#dispatcher!.stopRun(this.#run, 'cancelled')
+      if (wait) this.#parts!.dispatcher.wake(this.#run)
+      else this.#parts!.dispatcher.stopRun(this.#run, 'cancelled')
       while (!this.#run.over) await this.#change(undefined)
     }
-    await this.#dispatcher?.shutdown()
+    await this.#parts?.dispatcher.shutdown()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.shutdown()
   }
 
-  #check(): void {
-    if (this.#dispatcher === undefined)
+  #check(): Parts {
+    if (this.#parts === undefined)
       throw new ManyworldsError(
         'EXECUTOR_CLOSED',
         'an executor made at the top level of a script does not run in its workers',
       )
     if (this.#error) throw this.#error
     if (this.#closed) throw new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down; make a new one')
+    return this.#parts
   }
 
   #open(): Run {
-    return openRun(this.#dispatcher!, this.#config!, this.#source, {
+    const { dispatcher, config, source } = this.#parts!
+    return requireDriver().openRun(dispatcher, config, source, {
       response: (_index, response) => {
         this.#pending--
         this.#done.set(response.id, response)

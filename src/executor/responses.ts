@@ -30,7 +30,7 @@ export class Responses {
 
   succeed(entry: Entry, value: Packed, runMs: number, now: number): void {
     entry.attempts++
-    const bytes = value instanceof Uint8Array ? value.byteLength : entry.size
+    const bytes = value instanceof Uint8Array || value instanceof String ? value.length : 64
     this.#settle(entry, this.#response(entry, 'success', unpack(value), undefined, runMs, now), bytes)
   }
 

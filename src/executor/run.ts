@@ -1,6 +1,6 @@
 import type { TaskResponse } from '../task.ts'
 import { Deque } from './deque.ts'
-import type { Entry } from './entry.ts'
+import type { Entry, EntryOptions } from './entry.ts'
 import type { TaskSource } from './source.ts'
 
 export interface RunOptions {
@@ -30,6 +30,8 @@ export class Run {
   readonly source: TaskSource
   readonly sink: RunSink
   readonly profiles: number[] = []
+  /** The options of most entries: one object for all of them. */
+  readonly usualOptions: EntryOptions
   /** Goes first: sub-tasks, and tasks that were already under way once. */
   readonly urgent = new Deque<Entry>()
   readonly ready = new Deque<Entry>()
@@ -47,6 +49,7 @@ export class Run {
 
   constructor(options: RunOptions, source: TaskSource, sink: RunSink) {
     this.options = options
+    this.usualOptions = { maxAttempts: options.maxAttempts, neverRerun: false, requires: undefined }
     this.source = source
     this.sink = sink
   }

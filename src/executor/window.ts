@@ -1,7 +1,9 @@
 /** How much work a worker is given ahead of what it is doing: enough that it never waits for us. */
 const PREFETCH_MS = 20
 const PREFETCH_MAX = 1024
-const START = 2
+/** Tasks that take longer than this are not given ahead: one that waits behind them could start at once elsewhere. */
+const PREFETCH_RUN_MS = 40
+const START = 1
 /** Less time than this says nothing: answers come in bursts. */
 const MEASURE_MS = 2
 /** Weight of the newest measurement of a worker's rate. */
@@ -17,8 +19,11 @@ export class Window {
   readonly #concurrency: number
   #grown: number
   #rate = 0
-  #measuredAt = 0
+  #runMs = 0
+  /** Since the last measurement: tasks done, and time with something to do. */
   #count = 0
+  #busyMs = 0
+  #seenAt = 0
   limit: number
 
   constructor(concurrency: number) {
@@ -35,22 +40,29 @@ export class Window {
 
   /** The worker was given something after it had nothing: time before now says nothing about its speed. */
   wokeUp(now: number): void {
-    this.#measuredAt = now
-    this.#count = 0
+    this.#seenAt = now
   }
 
-  /** So many tasks came back. */
-  done(count: number, now: number): void {
+  /** True if it holds tasks that it cannot have started. */
+  overfull(load: number): boolean {
+    return load > this.#grown
+  }
+
+  /** So many tasks came back, which ran so long in all. */
+  done(count: number, runMs: number, now: number): void {
+    this.#runMs += NEWEST * (runMs / count - this.#runMs)
     this.#count += count
-    const elapsed = now - this.#measuredAt
-    if (elapsed < MEASURE_MS) return
-    this.#rate += NEWEST * (this.#count / elapsed - this.#rate)
-    this.#measuredAt = now
+    this.#busyMs += now - this.#seenAt
+    this.#seenAt = now
+    if (this.#busyMs < MEASURE_MS) return
+    this.#rate += NEWEST * (this.#count / this.#busyMs - this.#rate)
+    this.#busyMs = 0
     this.#count = 0
     this.#update()
   }
 
   #update(): void {
-    this.limit = this.#grown + Math.min(PREFETCH_MAX, Math.floor(this.#rate * PREFETCH_MS))
+    const prefetch = this.#runMs > PREFETCH_RUN_MS ? 0 : Math.floor(this.#rate * PREFETCH_MS)
+    this.limit = this.#grown + Math.min(PREFETCH_MAX, prefetch)
   }
 }

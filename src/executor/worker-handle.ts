@@ -96,8 +96,7 @@ export class WorkerHandle implements Loaded {
     this.introduce(entry.agent)
     if (!this.#profiles.has(entry.profile)) {
       this.#profiles.add(entry.profile)
-      this.flush()
-      this.channel.post({ type: 'profile', key: entry.profile, profile })
+      this.channel.ride({ type: 'profile', key: entry.profile, profile })
     }
     const extras =
       options.info !== undefined || options.previous !== undefined || options.results !== undefined
@@ -117,7 +116,7 @@ export class WorkerHandle implements Loaded {
   /** The run that these belong to is over. */
   forget(profiles: readonly number[]): void {
     const known = profiles.filter((key) => this.#profiles.delete(key))
-    if (known.length > 0) this.channel.post({ type: 'forget', profiles: known })
+    if (known.length > 0) this.channel.ride({ type: 'forget', profiles: known })
   }
 
   flush(): void {

@@ -51,6 +51,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   readonly #broken: (error: ManyworldsError) => void
   #full = false
   #waiting: Out[] = []
+  #riders: Out[] = []
   #nextStream = 1
   readonly #outgoing = new Map<number, Outgoing>()
   readonly #outgoingByKey = new Map<number, Outgoing>()
@@ -73,6 +74,11 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     this.#send([TAG.batch, message])
   }
 
+  /** Sends with the next ordinary message, in the same frame and before it: what nobody needs any sooner. */
+  ride(message: Out): void {
+    this.#riders.push(message)
+  }
+
   /** Sends in order. `size` is the rough size of its payload, `key` the lease it belongs to, if it is of one only. */
   post(message: Out, size = 0, key = 0): void {
     if (key !== 0 && this.#outgoingByKey.size > 0) {
@@ -82,9 +88,19 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
         return
       }
     }
-    if (size > BULK_BYTES) this.#openStream(message, key)
+    const riders = this.#riders
+    if (riders.length > 0) this.#riders = []
+    if (size > BULK_BYTES) {
+      if (riders.length > 0) this.#post(riders)
+      this.#openStream(message, key)
+    } else if (riders.length > 0) this.#post([...riders, message])
     else if (this.#full) this.#waiting.push(message)
     else this.#send([TAG.batch, message])
+  }
+
+  #post(messages: Out[]): void {
+    if (this.#full) this.#waiting.push(...messages)
+    else this.#send([TAG.batch, ...messages])
   }
 
   /** True while ordinary messages wait for the wire. */

@@ -19,6 +19,8 @@ export type DriverMessage =
   | { type: 'profile'; key: number; profile: Profile }
   | { type: 'forget'; profiles: number[] }
   | { type: 'run'; tasks: TaskItem[]; careful: boolean }
+  /** Others are idle: send back what is not started. */
+  | { type: 'recall' }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
   | Reply
 
@@ -69,6 +71,8 @@ export type WorkerMessage =
   | { type: 'started'; leases: number[] }
   /** Everything this worker was given is waiting for I/O: it could take more. */
   | { type: 'hungry' }
+  /** The answer to a recall. */
+  | { type: 'returned'; unstarted: number[] }
   /** Nothing new, please; replace me when I am empty. */
   | { type: 'retire'; reason: string; unstarted: number[] }
   /** The worker is about to exit because of this task; its neighbours are innocent. */

@@ -6,8 +6,9 @@ import { deserialize, serialize } from 'node:v8'
  * - two tasks of one batch never share an object (one v8 batch keeps shared references),
  * - what cannot travel is found here, with the path to it, and not in the middle of a batch.
  *
- * Small plain data is copied and stays a value; the rest (Map, Date, bytes, cycles, anything large) becomes the bytes
- * of its own v8 serialisation. Bytes in a packed place therefore always mean the second: users' bytes are wrapped too.
+ * Small plain data is copied and stays a value. Large plain data becomes its JSON text, which is twice as fast to read
+ * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialisation. A boxed String and
+ * bytes in a packed place therefore always mean that: a user's are never plain, and so are wrapped too.
  */
 export interface PackedValue {
   readonly value: unknown
@@ -32,20 +33,22 @@ const seen: object[] = []
 export function pack(value: unknown): unknown {
   chars = 0
   if (typeof value !== 'object' || value === null) {
-    if (typeof value === 'string') return value.length > INLINE_CHARS ? packBytes(value) : keep(value)
+    if (typeof value === 'string') return value.length > INLINE_CHARS ? packLarge(value) : keep(value)
     if (typeof value === 'function' || typeof value === 'symbol') throw new NotPackable(`it is a ${typeof value}`)
     return value
   }
   seen.length = 0
   const copy = copyPlain(value, 0)
-  return copy === UNSUITABLE ? packBytes(value) : copy
+  return copy === UNSUITABLE ? packLarge(value) : copy
 }
 
 /** The rough size of what `pack` returned last. */
 export const lastPackedSize = (packed: unknown): number =>
-  packed instanceof Uint8Array ? packed.byteLength : chars + 16
+  packed instanceof Uint8Array ? packed.byteLength : packed instanceof String ? packed.length : chars + 16
 
 export function unpack(packed: unknown): unknown {
+  if (typeof packed !== 'object') return packed
+  if (packed instanceof String) return JSON.parse(packed.valueOf())
   return packed instanceof Uint8Array ? deserialize(packed) : packed
 }
 
@@ -99,18 +102,51 @@ function copyAny(value: unknown, depth: number): unknown {
   }
 }
 
-function packBytes(value: unknown): Uint8Array {
-  let bytes: Uint8Array
+function packLarge(value: unknown): Uint8Array | String {
+  let packed: Uint8Array | String
+  values = 0
   try {
-    bytes = serialize(value)
+    // biome-ignore lint/style/useConsistentBuiltinInstantiation: the box is the mark
+    packed = isJson(value, 0) ? new String(JSON.stringify(value)) : serialize(value)
   } catch (error) {
     throw new NotPackable(whyNot(value, '') ?? (error as Error).message)
   }
-  if (bytes.byteLength > MAX_VALUE_BYTES)
+  const size = lastPackedSize(packed)
+  if (size > MAX_VALUE_BYTES)
     throw new NotPackable(
-      `it takes ${bytes.byteLength} bytes, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`,
+      `it takes ${size} bytes, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`,
     )
-  return bytes
+  return packed
+}
+
+const JSON_DEPTH = 64
+/** A graph in which many paths lead to one object would grow without end as text. */
+const JSON_VALUES = 1_000_000
+let values = 0
+
+/** Whether JSON would bring this back as it is: plain data, without undefined, -0, NaN or holes, and not a circle. */
+function isJson(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return true
+    case 'number':
+      return value - value === 0 && (value !== 0 || 1 / value > 0)
+    case 'object':
+      return value === null || (depth < JSON_DEPTH && ++values < JSON_VALUES && isJsonObject(value, depth))
+    default:
+      return false
+  }
+}
+
+function isJsonObject(value: object, depth: number): boolean {
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (!isJson(value[i], depth + 1)) return false
+    return true
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false
+  for (const key in value) if (!isJson((value as Record<string, unknown>)[key], depth + 1)) return false
+  return true
 }
 
 /** Where in a value the first thing is that cannot travel. */

@@ -1,3 +1,4 @@
+import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskResponse } from '../task.ts'
 import { startRun, type TasksInput } from './start-run.ts'
@@ -5,8 +6,9 @@ import { startRun, type TasksInput } from './start-run.ts'
 /** Runs tasks and gathers their responses, in the order in which the tasks were given. */
 export async function collect(tasks: TasksInput, runConf: RunConfig | undefined): Promise<Map<string, TaskResponse>> {
   const byIndex: TaskResponse[] = []
+  const called = new Error('called')
   await new Promise<void>((resolve, reject) => {
-    const end = (error: Error | undefined) => (error ? reject(withPartial(error, byIndex)) : resolve())
+    const end = (error: Error | undefined) => (error ? reject(withPartial(error, byIndex, called)) : resolve())
     startRun(tasks, runConf, {
       response: (index, response) => void (byIndex[index] = response),
       full: () => false,
@@ -22,7 +24,12 @@ function toMap(byIndex: readonly (TaskResponse | undefined)[]): Map<string, Task
   return map
 }
 
-/** Nothing is lost: the responses that were there when the run failed are on its error. */
-function withPartial(error: Error, byIndex: readonly TaskResponse[]): Error {
+/**
+ * Nothing is lost: the responses that were there when the run failed are on its error. And what it shows is who called,
+ * not the insides of the executor that noticed.
+ */
+function withPartial(error: Error, byIndex: readonly TaskResponse[], called: Error): Error {
+  const frames = called.stack?.slice(called.stack.indexOf('\n')) ?? ''
+  if (ManyworldsError.is(error)) error.stack = `${error.name}: ${error.message}${frames}`
   return Object.assign(error, { responses: toMap(byIndex) })
 }

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Placement } from '../engines/engine.ts'
 import { WORKER_VARIABLE } from '../worker/role.ts'
@@ -10,15 +11,40 @@ const MODEL_KEY =
 /** Flags that concern the driver alone: a debugger's port, a watcher, a test runner, code on the command line. */
 const DRIVER_FLAG = /^--?(inspect|watch|test|eval|print|check|interactive|input-type|e$|p$|pe$|c$|i$)/
 const FLAGS_WITH_VALUE =
-  /^(-e|--eval|-p|--print|-pe|--input-type|--watch-path|--test-[a-z-]+|--inspect-port|--inspect-publish-uid)$/
+  /^(-e|--eval|-p|--print|-pe|--input-type|--watch-path|--watch-kill-signal|--test-(?!only$|force-exit$|update-snapshots$)[a-z-]+|--inspect-port|--inspect-publish-uid)$/
 
 export const isModelKey = (name: string): boolean => MODEL_KEY.test(name)
 
 /** What a worker on this machine is started with. */
+export interface LocalPlacement extends Omit<Placement, 'workers'> {
+  /** Variables that were kept from the workers. */
+  readonly withheld: readonly string[]
+  /** The same text for the same placement: what a worker that is already running cannot change. */
+  readonly identity: string
+}
+
+let last: LocalPlacement | undefined
+
+/** The same object for the same environment, so that a call in a tight loop does not pay for it again. */
 export function placementOf(
   extraEnv: Readonly<Record<string, string | undefined>>,
   output: Placement['output'],
-): Omit<Placement, 'workers'> & { withheld: string[] } {
+): LocalPlacement {
+  const identity = [
+    output,
+    process.cwd(),
+    JSON.stringify([process.argv, process.execArgv, extraEnv]),
+    JSON.stringify(process.env),
+  ].join('\0')
+  if (last?.identity !== identity) last = makePlacement(extraEnv, output, identity)
+  return last
+}
+
+function makePlacement(
+  extraEnv: Readonly<Record<string, string | undefined>>,
+  output: Placement['output'],
+  identity: string,
+): LocalPlacement {
   const env: Record<string, string> = {}
   const withheld: string[] = []
   for (const [name, value] of Object.entries(process.env)) {
@@ -26,16 +52,20 @@ export function placementOf(
     if (isModelKey(name) && extraEnv[name] === undefined) withheld.push(name)
     else env[name] = value
   }
+  // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait for one for ever.
+  if (env['NODE_OPTIONS'] !== undefined)
+    env['NODE_OPTIONS'] = env['NODE_OPTIONS'].replaceAll(/(?<!\S)--inspect\S*/g, '')
   for (const [name, value] of Object.entries(extraEnv)) if (value !== undefined) env[name] = value
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return {
-    workerEntry: fileURLToPath(new URL(`../worker/main${extension}`, import.meta.url)),
+    workerEntry: fileURLToPath(new URL(`../worker/boot${extension}`, import.meta.url)),
     execArgv: workerFlags(process.execArgv),
     argv: process.argv,
     cwd: process.cwd(),
     env,
     output,
     withheld,
+    identity,
   }
 }
 
@@ -49,8 +79,18 @@ export function workerFlags(execArgv: readonly string[]): string[] {
   return kept
 }
 
-/** The script that was started, as a URL; undefined in a REPL. */
+/**
+ * The script that was started, as a URL; undefined in a REPL. Not a program of an installed package: a worker that
+ * imported a test runner's would begin to run tests.
+ */
 export function entryScript(): string | undefined {
   const path = process.argv[1]
-  return path !== undefined && existsSync(path) ? pathToFileURL(path).href : undefined
+  if (path === undefined) return undefined
+  try {
+    // `node .` and `node script` leave the rest of the name to be found.
+    const found = createRequire(import.meta.url).resolve(path)
+    return found.includes(`${sep}node_modules${sep}`) ? undefined : pathToFileURL(found).href
+  } catch {
+    return undefined
+  }
 }

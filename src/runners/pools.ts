@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto'
 import { makeEngine } from '../engines/make-engine.ts'
 import { Dispatcher } from '../executor/dispatcher.ts'
 import type { WorkerSettings } from '../protocol/messages.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
-import { entryScript, placementOf } from './environment.ts'
+import { entryScript, type LocalPlacement, placementOf } from './environment.ts'
 
 /** Workers are kept between calls: a pool per kind of worker, shared by the runs that want that kind. */
 interface Pool {
@@ -46,7 +45,7 @@ export function acquirePool(config: ResolvedConfig): { dispatcher: Dispatcher; r
 
 export function makeDispatcher(
   config: ResolvedConfig,
-  { withheld, ...placement }: ReturnType<typeof placementOf>,
+  { withheld, identity: _, ...placement }: LocalPlacement,
 ): Dispatcher {
   const engine = makeEngine(config)
   return new Dispatcher({
@@ -89,8 +88,8 @@ async function closePool(pool: Pool): Promise<void> {
 }
 
 /** Environment, folder, command line: what a worker that is already running cannot change. */
-function keyOf({ engineName, inLocal, cls }: ResolvedConfig, placement: object): string {
-  return hash('sha256', JSON.stringify([engineName, inLocal, cls && classKey(cls), placement]))
+function keyOf({ engineName, inLocal, cls }: ResolvedConfig, { identity }: LocalPlacement): string {
+  return [engineName, inLocal, cls && classKey(cls), identity].join('\0')
 }
 
 /** What a pool can be told between two runs. */

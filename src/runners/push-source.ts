@@ -3,7 +3,7 @@ import { Deque } from '../executor/deque.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskLike } from '../task.ts'
 import { checkTask, packTask } from '../task-checks.ts'
-import { checkModule } from './check-module.ts'
+import { checkAgent } from './check-agent.ts'
 import { automaticId } from './sources.ts'
 
 /** Tasks that are handed in one by one. */
@@ -21,7 +21,7 @@ export class PushSource implements TaskSource {
   push(task: TaskLike): string {
     const index = this.#index
     checkTask(task, index)
-    checkModule(task.agent)
+    checkAgent(task.agent)
     if (task.dependsOn !== undefined)
       throw new ManyworldsError(
         'DEPENDENCY_NEEDS_ARRAY',

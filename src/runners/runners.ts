@@ -3,11 +3,9 @@ import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } from '../task.ts'
 import { currentTask, mustPark, Parked, park } from '../worker/role.ts'
-import { collect } from './collect.ts'
-import { shutdownPools } from './pools.ts'
+import { loadDriver, requireDriver } from './driver-side.ts'
 import { ResponseStream } from './response-stream.ts'
-import { startRun, type TasksInput } from './start-run.ts'
-import { runBlocking } from './sync.ts'
+import type { TasksInput } from './start-run.ts'
 
 /** Runs one task. */
 export function runTask<A extends AnyAgent>(task: TaskFor<A>, runConf?: RunConfig): Promise<TaskResponse<AnswerOf<A>>>
@@ -31,6 +29,7 @@ export async function runTask(tasks: TaskLike | TasksInput, runConf?: RunConfig)
   const input = single ? [tasks] : tasks
   const parent = currentTask()
   if (parent) return runInside(parent, tasks, runConf)
+  const { collect } = await loadDriver()
   const responses = await collect(input, runConf)
   return single ? responses.values().next().value : responses
 }
@@ -51,16 +50,15 @@ export function streamTask<List extends readonly AnyAgent[]>(
   runConf?: RunConfig,
 ): AsyncIterableIterator<TaskResponse<AnswerOf<List[number]>>, undefined>
 export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterableIterator<unknown, undefined> {
-  return new ResponseStream((sink) => {
+  return new ResponseStream(async (sink) => {
     if (mustPark()) return park()
     const parent = currentTask()
     if (parent)
-      return Promise.reject(
-        new ManyworldsError(
-          'CONFIG_INVALID',
-          'inside a task, use ctx.runTask(tasks): its sub-tasks come back together',
-        ),
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        'inside a task, use ctx.runTask(tasks): its sub-tasks come back together',
       )
+    const { startRun } = await loadDriver()
     return startRun(isSingle(tasks) ? [tasks] : tasks, runConf, sink)
   })
 }
@@ -82,7 +80,10 @@ export function syncRunTask<List extends readonly AnyAgent[]>(
       'SYNC_UNSUPPORTED',
       'syncRunTask would block the worker that its tasks need; use await ctx.runTask(tasks)',
     )
-  return runBlocking(tasks as readonly TaskLike[], runConf) as Map<string, TaskResponse<AnswerOf<List[number]>>>
+  return requireDriver().runBlocking(tasks as readonly TaskLike[], runConf) as Map<
+    string,
+    TaskResponse<AnswerOf<List[number]>>
+  >
 }
 
 /** AWorld's utility entry: the same as `runTask` with many. */
@@ -101,7 +102,7 @@ export function execTasks(tasks: TasksInput, runConf?: RunConfig): Promise<unkno
 /** Ends the workers that are kept warm between calls. A program that just ends need not call it. */
 export async function shutdown(): Promise<void> {
   if (mustPark()) return park()
-  await shutdownPools()
+  await (await loadDriver()).shutdownPools()
 }
 
 function isSingle(tasks: unknown): tasks is TaskLike {

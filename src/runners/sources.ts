@@ -2,11 +2,12 @@ import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskLike } from '../task.ts'
 import { checkTask, packTask } from '../task-checks.ts'
-import { checkModule } from './check-module.ts'
+import { checkAgent } from './check-agent.ts'
 import { IdSet } from './id-set.ts'
 
-/** Bytes of packed inputs kept from the check of an array; beyond that an input is packed again when its turn comes. */
+/** Bytes of packed inputs kept from the check of an array; beyond that a large one is packed again when its turn comes. */
 const KEEP_PACKED_BYTES = 64 * 1024 * 1024
+const SMALL_BYTES = 16 * 1024
 
 export const automaticId = (index: number): string => `#${index + 1}`
 
@@ -18,16 +19,17 @@ export function checkArray(tasks: readonly TaskLike[]): ReadyTask[] {
   for (let index = 0; index < tasks.length; index++) {
     const task: unknown = tasks[index]
     checkTask(task, index)
-    checkModule(task.agent)
+    checkAgent(task.agent)
+    // Automatic ids begin with a sign that users' may not: only those can meet twice.
+    if (task.id !== undefined) {
+      if (ids.has(task.id)) throw duplicate(task.id)
+      ids.add(task.id)
+    }
     const id = task.id ?? automaticId(index)
-    if (ids.has(id)) throw duplicate(id)
-    ids.add(id)
     const packed = packTask(task, index)
-    bytes += packed.size
+    if (packed.size > SMALL_BYTES) bytes += packed.size
     ready[index] =
-      bytes < KEEP_PACKED_BYTES || !(packed.input instanceof Uint8Array)
-        ? { index, id, task, packed }
-        : { index, id, task }
+      bytes < KEEP_PACKED_BYTES || packed.size <= SMALL_BYTES ? { index, id, task, packed } : { index, id, task }
   }
   return ready
 }
@@ -65,7 +67,7 @@ class Reader {
   read(task: unknown): ReadyTask {
     const index = this.#index++
     checkTask(task, index)
-    checkModule(task.agent)
+    checkAgent(task.agent)
     if (task.dependsOn !== undefined && task.dependsOn.length > 0)
       throw new ManyworldsError(
         'DEPENDENCY_NEEDS_ARRAY',

@@ -4,7 +4,7 @@ import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunSink } from '../executor/run.ts'
 import type { TaskSource } from '../executor/source.ts'
 import type { RunConfig } from '../run-config.ts'
-import type { ResolvedConfig } from '../run-config-schema.ts'
+import { type ResolvedConfig, resolveConfig } from '../run-config-schema.ts'
 import type { TaskLike } from '../task.ts'
 import { GraphSource, SequenceSource } from './ordered-sources.ts'
 import { acquirePool } from './pools.ts'
@@ -20,7 +20,6 @@ export interface StartedRun {
 
 /** Checks everything that can be checked, and only then starts. */
 export async function startRun(tasks: TasksInput, config: RunConfig | undefined, sink: RunSink): Promise<StartedRun> {
-  const { resolveConfig } = await import('../run-config-schema.ts')
   const resolved = resolveConfig(config)
   const source = sourceOf(tasks, resolved.sequenceDependent)
   const { dispatcher, release } = acquirePool(resolved)

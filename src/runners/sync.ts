@@ -3,6 +3,7 @@ import { ManyworldsError } from '../errors.ts'
 import { responseFromWire } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
+import { checkArray } from './sources.ts'
 
 /** What the thread answers. */
 export type SyncReply =
@@ -35,7 +36,7 @@ export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | unde
   if (!Array.isArray(tasks))
     throw new ManyworldsError(
       'SYNC_UNSUPPORTED',
-      'syncRunTask takes an array of tasks: while it blocks, nothing could read from an iterable',
+      'syncRunTask takes an array of tasks, [task] for a single one: while it blocks, nothing could read from an iterable',
     )
   for (const key of ['signal', 'cls'] as const)
     if (config?.[key] !== undefined)
@@ -51,6 +52,8 @@ export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | unde
   try {
     port.postMessage({ tasks: plain, config })
   } catch (error) {
+    // The same check that the thread would make knows which task it is, and where in it.
+    checkArray(tasks)
     throw new ManyworldsError(
       'INPUT_NOT_SERIALISABLE',
       `a task or the run configuration cannot be sent to the thread that runs the tasks: ${(error as Error).message}; give plain data`,

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import type { AgentRef, RunnableDefinition } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { LoadFailure } from '../protocol/messages.ts'
@@ -6,6 +7,10 @@ import { onParked } from './role.ts'
 
 /** How long an agent may be missing after its module was evaluated: it may be defined in an async main(). */
 const LATE_DEFINITION_MS = 3000
+/** The same after a `Runners` call, which never returns here: only what does not wait for that call can still come. */
+const LATE_AFTER_PARKING_MS = 1000
+/** How long a module may go on loading after a `Runners` call of which it cannot be told whether it waits for it. */
+const SLOW_AFTER_PARKING_MS = 15_000
 
 export class LoadError extends Error {
   readonly code: LoadFailure
@@ -15,16 +20,31 @@ export class LoadError extends Error {
   }
 }
 
+/** Every module is evaluated once; agents that come later wait for the same evaluation. */
+const evaluations = new Map<string, Promise<void>>()
+/** Where scripts came to a `Runners` call: the stack of each. */
+const parks: string[] = []
+/** Those who wait for an agent to be defined, or for a script to be parked. */
+const waiting = new Set<() => void>()
+const wake = () => {
+  for (const check of waiting) check()
+}
+registry.onDefine = wake
+onParked(() => {
+  parks.push(longStack())
+  wake()
+})
+
 /** Finds an agent by importing its module and then, for agents made by a factory, the entry script. */
 export async function loadAgent(ref: AgentRef, entry: string | undefined): Promise<RunnableDefinition> {
-  let parked = false
-  for (const module of new Set([ref.module, entry])) {
-    if (module === undefined || registry.find(ref.module, ref.name)) continue
-    if ((await evaluate(module, ref)) === 'parked') parked = true
-  }
-  if (!registry.find(ref.module, ref.name) && !parked) await definedLate(ref)
-  const found = registry.find(ref.module, ref.name)
-  if (!found) throw notFound(ref, parked)
+  const find = () => registry.find(ref.module, ref.name)
+  let entryError: LoadError | undefined
+  if (!find()) await evaluate(ref.module, ref)
+  if (!find() && entry !== undefined && entry !== ref.module)
+    await evaluate(entry, ref).catch((error: LoadError) => (entryError = error))
+  if (!find() && !entryError) await definedLate(find)
+  const found = find()
+  if (!found) throw notFound(ref, entryError)
   if (ref.fingerprint !== undefined && found.fingerprint !== undefined && ref.fingerprint !== found.fingerprint)
     throw new LoadError(
       'AGENT_MISMATCH',
@@ -33,49 +53,73 @@ export async function loadAgent(ref: AgentRef, entry: string | undefined): Promi
   return found.definition
 }
 
-/** Evaluates a module until it has settled, or has come to a `Runners` call, which in a worker never returns. */
-function evaluate(module: string, ref: AgentRef): Promise<'settled' | 'parked'> {
-  return new Promise((resolve, reject) => {
-    onParked(() => resolve('parked'))
-    import(module).then(
-      () => resolve('settled'),
-      (error: unknown) => {
-        if ((error as Error)?.name === 'Parked') return resolve('parked')
-        // The agent may have been defined before the module failed: what happens below it is the driver's affair.
-        if (registry.find(ref.module, ref.name)) return resolve('settled')
-        reject(loadFailed(module, ref, error))
-      },
-    )
-  })
+/** Evaluates a module until it has settled, or is parked, and so never will. */
+async function evaluate(module: string, ref: AgentRef): Promise<void> {
+  let evaluation = evaluations.get(module)
+  if (!evaluation) {
+    evaluation = import(module).then(() => {})
+    evaluations.set(module, evaluation)
+  }
+  try {
+    await Promise.race([evaluation, parkedIn(module)])
+  } catch (error) {
+    if ((error as Error)?.name === 'Parked') return
+    // The agent may have been defined before the module failed: what happens below it is the driver's affair.
+    if (!registry.find(ref.module, ref.name)) throw loadFailed(module, ref, error)
+  }
 }
 
-function definedLate(ref: AgentRef): Promise<void> {
+/** Another script's parking is no reason to give up a module that just takes long to load, unless it takes very long. */
+async function parkedIn(module: string): Promise<void> {
+  const before = parks.length
+  const here = () => parks.some((stack) => stack.includes(module) || stack.includes(pathOf(module)))
+  await until(() => here() || parks.length > before)
+  await until(here, SLOW_AFTER_PARKING_MS)
+}
+
+const pathOf = (module: string) => (module.startsWith('file:') ? fileURLToPath(module) : module)
+
+/** With the callers that wait for this call, as far as V8 knows them. */
+function longStack(): string {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 100
+  const stack = new Error('parked').stack ?? ''
+  Error.stackTraceLimit = stackTraceLimit
+  return stack
+}
+
+async function definedLate(find: () => unknown): Promise<void> {
+  const found = () => find() !== undefined
+  if (parks.length === 0) await until(() => found() || parks.length > 0, LATE_DEFINITION_MS)
+  if (parks.length > 0) await until(found, LATE_AFTER_PARKING_MS)
+}
+
+function until(condition: () => boolean, atMostMs?: number): Promise<void> {
+  if (condition()) return Promise.resolve()
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, LATE_DEFINITION_MS)
-    const check = () => {
-      if (!registry.find(ref.module, ref.name)) return
+    const end = () => {
       clearTimeout(timer)
+      waiting.delete(check)
       resolve()
     }
-    registry.onDefine = check
-    onParked(() => {
-      clearTimeout(timer)
-      resolve()
-    })
+    const check = () => condition() && end()
+    const timer = atMostMs === undefined ? undefined : setTimeout(end, atMostMs)
+    waiting.add(check)
   })
 }
 
-function notFound(ref: AgentRef, parked: boolean): LoadError {
+function notFound(ref: AgentRef, entryError: LoadError | undefined): LoadError {
   const others = registry.names(ref.module)
   const seen = others.length === 0 ? 'no agent' : `only ${others.map((name) => `'${name}'`).join(', ')}`
-  return parked
+  return parks.length > 0
     ? new LoadError(
         'AGENT_DEFINED_TOO_LATE',
         `agent '${ref.name}' is defined after the first awaited run of ${ref.module}, where workers stop reading (they found ${seen}); move its defineAgent above that run, or into a module of its own`,
       )
     : new LoadError(
         'AGENT_NOT_FOUND',
-        `a worker imported ${ref.module} and found ${seen} in it, not '${ref.name}'; define it at the top level of a module, not in a function or branch that a worker does not enter`,
+        `a worker imported ${ref.module} and found ${seen} in it, not '${ref.name}'; define it at the top level of a module, not in a function or branch that a worker does not enter${entryError === undefined ? '' : ` (the script that was started may define it, but ${entryError.message})`}`,
+        { cause: entryError },
       )
 }
 

@@ -1,5 +1,5 @@
-import { enableCompileCache } from 'node:module'
 import { Socket } from 'node:net'
+import { callerModule } from '../call-site.ts'
 import { framedWire } from '../engines/frames.ts'
 import { Channel } from '../protocol/channel.ts'
 import { CODEC } from '../protocol/codec.ts'
@@ -9,13 +9,12 @@ import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
 import { type LoadError, loadAgent } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
-import { becomeWorker } from './role.ts'
+import { becomeWorker, Parked } from './role.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
-import { startWatchdog } from './watchdog-start.ts'
+import { watchdog } from './watchdog-start.ts'
 
 /** The child side. Frames come and go on fd 3; fd 4 belongs to the watchdog thread. */
-enableCompileCache?.()
 
 const socket = new Socket({ fd: 3, readable: true, writable: true })
 const leaving = new AbortController()
@@ -31,21 +30,19 @@ const channel = new Channel<WorkerMessage, DriverMessage>(framedWire(socket), re
   process.stderr.write(`manyworlds worker: ${error.message}\n`)
   process.exit(1)
 })
-const nearestDeadline = startWatchdog(
-  () => {
-    const task = runner.current()
-    return task && { lease: task.lease, deadline: task.deadline }
-  },
-  () => runner.open(),
-)
 const runner = new TaskRunner(
   channel,
   (self) =>
-    new Timeouts(self.live, nearestDeadline, (task, ms) =>
+    new Timeouts(self.live, watchdog.nearestDeadline, (task, ms) =>
       self.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
     ),
   leaving.signal,
 )
+watchdog.blameBy(() => {
+  const task = runner.current()
+  return task && { lease: task.lease, deadline: task.deadline }
+})
+void watchdog.watching.then(() => runner.open())
 
 becomeWorker({ current: runner.current })
 keepOutputWithTasks(runner.current)
@@ -68,6 +65,8 @@ function receive(message: DriverMessage): void {
       return
     case 'run':
       return runner.take(message.tasks, message.careful)
+    case 'recall':
+      return runner.recall()
     case 'cancel':
       return runner.cancel(message.lease, message.reason)
     case 'reply':
@@ -89,6 +88,12 @@ async function load({ key, ref, params, entry }: Extract<DriverMessage, { type: 
   runner.agentReady(agent)
 }
 
+// It was for this process's own start: what a task starts should not find it.
+if (process.env['MANYWORLDS_COMPILE_CACHE'] !== undefined) {
+  delete process.env['MANYWORLDS_COMPILE_CACHE']
+  delete process.env['NODE_COMPILE_CACHE']
+}
+
 /** The user's modules see the command line of the driver, so that what they read from it is the same. */
 function showDriversArguments(): void {
   const argv = process.env['MANYWORLDS_ARGV']
@@ -107,6 +112,8 @@ process.exit = ((code?: number) => {
     const { stack } = new Error(text)
     fate = { type: 'fate', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message: text, stack } }
   }
+  // A script that a worker only reads for its agents may end itself, not the worker.
+  if (task === undefined && callerModule() !== undefined) throw new Parked('process.exit() is the driver’s')
   return realExit(code)
 }) as typeof process.exit
 
@@ -120,6 +127,7 @@ process.on('exit', () => {
 })
 
 process.on('uncaughtException', (error) => {
+  if (error?.name === 'Parked') return
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     runner.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))

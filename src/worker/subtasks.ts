@@ -49,7 +49,9 @@ export class SubTasks {
     const request = this.#next++
     const items = tasks.map((literal, index) => {
       checkTask(literal, index)
-      const { input, options } = packTask(literal, index)
+      const { input, info } = packTask(literal, index)
+      const { timeoutMs, maxAttempts, requires, rerun } = literal
+      const options = { timeoutMs, maxAttempts, requires, rerun, info }
       return { id: literal.id, ref: literal.agent.ref, params: pack(literal.agent.params), input, options }
     })
     const answer = new Promise((resolve, reject) => this.#calls.set(request, { task, resolve, reject }))

@@ -34,6 +34,7 @@ export interface LoadedAgent {
   params: unknown
   state: unknown
   setUp: boolean
+  settingUp: boolean
   readonly waiting: TaskItem[]
 }
 
@@ -98,7 +99,14 @@ export class TaskRunner {
   agent(key: number): LoadedAgent {
     let agent = this.agents.get(key)
     if (agent === undefined) {
-      agent = { definition: undefined, params: undefined, state: undefined, setUp: false, waiting: [] }
+      agent = {
+        definition: undefined,
+        params: undefined,
+        state: undefined,
+        setUp: false,
+        settingUp: false,
+        waiting: [],
+      }
       this.agents.set(key, agent)
     }
     return agent
@@ -194,14 +202,24 @@ export class TaskRunner {
     this.#channel.post(message, size)
   }
 
-  retire(reason: string): void {
-    if (this.#retiring) return
-    this.#retiring = true
-    this.flush()
+  /** Others are idle: give back what is not started. */
+  recall(): void {
+    this.#channel.control({ type: 'returned', unstarted: this.#unstarted() })
+  }
+
+  #unstarted(): number[] {
     const unstarted = this.#queue.slice(this.#head).map((task) => task[0])
     for (const agent of this.agents.values()) unstarted.push(...agent.waiting.splice(0).map((task) => task[0]))
     this.#queue = []
     this.#head = 0
+    return unstarted
+  }
+
+  retire(reason: string): void {
+    if (this.#retiring) return
+    this.#retiring = true
+    this.flush()
+    const unstarted = this.#unstarted()
     this.#channel.post({ type: 'retire', reason, unstarted })
   }
 
@@ -236,7 +254,7 @@ export class TaskRunner {
     const { definition } = agent
     if (definition === undefined || (!agent.setUp && definition.setup)) {
       agent.waiting.push(item)
-      if (definition !== undefined && agent.waiting.length === 1) void this.#setUp(agent, definition)
+      if (definition !== undefined && !agent.settingUp) void this.#setUp(agent, definition)
       return true
     }
     if (profile.announce || this.#careful) {
@@ -303,6 +321,7 @@ export class TaskRunner {
   }
 
   async #setUp(agent: LoadedAgent, definition: RunnableDefinition): Promise<void> {
+    agent.settingUp = true
     try {
       agent.state = await definition.setup!(agent.params, { signal: this.#leaving })
       agent.setUp = true
@@ -316,6 +335,7 @@ export class TaskRunner {
       )
       for (const item of agent.waiting.splice(0)) this.#outcome([item[0], OUTCOME.failed, value, 0], 0)
     }
+    agent.settingUp = false
     this.agentReady(agent)
   }
 

@@ -1,26 +1,36 @@
 import { Worker } from 'node:worker_threads'
-import { BLAME } from './watchdog.ts'
+import { BLAME } from './blame.ts'
 
-/**
- * Starts the watchdog thread. It shares one number with us, the nearest deadline of a running task (epoch ms), and owns
- * fd 4: see `watchdog.ts`.
- */
-export function startWatchdog(blame: () => unknown, ready: () => void): Float64Array {
-  const shared = new Float64Array(new SharedArrayBuffer(8))
-  shared[0] = Number.POSITIVE_INFINITY
-  ;(globalThis as Record<symbol, unknown>)[Symbol.for(BLAME)] = () => JSON.stringify(blame() ?? null)
-  const file = new URL(`./watchdog${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
-  const thread = new Worker(file, {
-    workerData: shared,
+interface Watchdog {
+  /** The nearest deadline of a running task, epoch ms: memory that the thread reads. */
+  readonly nearestDeadline: Float64Array
+  /** Resolves when the thread watches. */
+  readonly watching: Promise<void>
+  /** Tells it how to find out whose code is running. */
+  blameBy(find: () => unknown): void
+}
+
+/** Started by importing this module: the thread that `watchdog.ts` describes. */
+export const watchdog: Watchdog = startWatchdog()
+
+function startWatchdog(): Watchdog {
+  const nearestDeadline = new Float64Array(new SharedArrayBuffer(8))
+  nearestDeadline[0] = Number.POSITIVE_INFINITY
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  const thread = new Worker(new URL(`./watchdog${extension}`, import.meta.url), {
+    workerData: nearestDeadline,
     // None of the user's flags, loaders or variables: this thread must come up whatever they do.
     execArgv: [],
     env: {},
-    stdin: false,
-    stdout: false,
-    stderr: false,
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
   })
-  thread.once('message', ready)
+  const watching = new Promise<void>((resolve) => thread.once('message', () => resolve()))
   thread.unref()
-  return shared
+  return {
+    nearestDeadline,
+    watching,
+    blameBy(find) {
+      ;(globalThis as Record<symbol, unknown>)[Symbol.for(BLAME)] = () => JSON.stringify(find() ?? null)
+    },
+  }
 }

@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs'
 import { type InspectorNotification, Session } from 'node:inspector'
 import { Socket } from 'node:net'
-import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
+import { BLAME } from './blame.ts'
 import { endProcess } from './end-process.ts'
 
 /**
@@ -10,14 +11,12 @@ import { endProcess } from './end-process.ts'
  * - it ends the process, and all that it started, when fd 4 closes: the driver or host is gone;
  * - it ends a process whose loop is blocked past a task's deadline, and says on fd 4 which task did it.
  */
-export const HEARTBEAT_MS = 1000
+const HEARTBEAT_MS = 1000
 const CHECK_MS = 100
 /** Past a deadline by this much without the loop having noticed: it is blocked. */
 const BLOCKED_GRACE_MS = 300
 /** If the inspector cannot stop the loop in this time (a native call), nobody is named. */
 const INSPECT_MS = 1000
-/** Name of the global that tells, when evaluated in the stopped loop, whose code it was. */
-export const BLAME = 'manyworlds.blame'
 const STACK_LINES = 8
 
 /** What the watchdog says before it ends its process. */
@@ -33,7 +32,7 @@ interface Blamed {
   readonly deadline: number | null
 }
 
-if (!isMainThread && workerData instanceof Float64Array) watch(workerData)
+watch(workerData as Float64Array)
 
 function watch(shared: Float64Array): void {
   const socket = new Socket({ fd: 4, readable: true, writable: true })

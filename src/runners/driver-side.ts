@@ -1,0 +1,20 @@
+import { createRequire } from 'node:module'
+import type * as driver from './driver.ts'
+
+/**
+ * Everything that only a driver needs, loaded when it is first used: workers import this package too, for `defineAgent`,
+ * and should not wait for an executor and a schema library that they never use.
+ */
+export async function loadDriver(): Promise<typeof driver> {
+  loaded ??= await import('./driver.ts')
+  return loaded
+}
+
+// An import that is done is not free: 80 microseconds, and a call of few tasks takes not much more.
+let loaded: typeof driver | undefined
+
+/** The same for callers who cannot wait. */
+export function requireDriver(): typeof driver {
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  return createRequire(import.meta.url)(`./driver${extension}`) as typeof driver
+}

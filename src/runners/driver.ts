@@ -1,0 +1,8 @@
+/** The driver's half of this package; see `driver-side.ts`. */
+export { resolveConfig } from '../run-config-schema.ts'
+export { collect } from './collect.ts'
+export { placementOf } from './environment.ts'
+export { makeDispatcher, shutdownPools } from './pools.ts'
+export { PushSource } from './push-source.ts'
+export { openRun, startRun } from './start-run.ts'
+export { runBlocking } from './sync.ts'

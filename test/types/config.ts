@@ -1,0 +1,43 @@
+// Compiled by `npm run check`, never run: a configuration with a mistake in it.
+import { defineAgent, DistributedExecutor, EngineName, LocalRuntime, type RunConfig, Runners } from 'manyworlds'
+import { same } from './equal.ts'
+
+const explain = defineAgent({ name: 'explain', run: async (input: string) => input })
+const tasks = [explain.task('x')]
+
+same<RunConfig['engineName'], 'local' | 'nodes' | 'ray' | 'spark' | undefined>(true)
+await Runners.runTask(tasks, { engineName: EngineName.LOCAL })
+await Runners.runTask(tasks, { engineName: 'nodes' })
+// @ts-expect-error: no such engine
+await Runners.runTask(tasks, { engineName: 'rai' })
+// @ts-expect-error: AWorld's spelling
+await Runners.runTask(tasks, { worker_num: 4 })
+// @ts-expect-error: a number
+await Runners.runTask(tasks, { workerNum: '4' })
+// @ts-expect-error: AWorld's spelling
+Runners.streamTask(tasks, { engine_name: 'local' })
+// @ts-expect-error: unknown key, with one task
+await Runners.runTask(explain.task('x'), { workers: 4 })
+// @ts-expect-error: no such engine
+Runners.syncRunTask(tasks, { engineName: 'rai' })
+
+// ---- engines of one's own
+
+await Runners.runTask(tasks, { cls: LocalRuntime })
+await Runners.runTask(tasks, { cls: () => new LocalRuntime() })
+await Runners.runTask(tasks, { cls: new LocalRuntime() })
+// @ts-expect-error: not an engine
+await Runners.runTask(tasks, { cls: class {} })
+// @ts-expect-error: not an engine
+await Runners.runTask(tasks, { cls: {} })
+
+// ---- the executor
+
+await using executor = new DistributedExecutor({ workerNum: 2, maxQueueSize: 10 })
+same<ReturnType<typeof executor.submitTask>, string>(true)
+executor.submitTask(explain.task('x'))
+executor.submitTask({ input: 'x', agent: explain, id: 'a' })
+// @ts-expect-error: tasks come one by one
+executor.submitTask(tasks)
+// @ts-expect-error: has no meaning here
+new DistributedExecutor({ sequenceDependent: true })

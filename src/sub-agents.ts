@@ -88,7 +88,10 @@ async function setUpOnce(agent: AnyAgent, params: unknown, setup: Setup): Promis
 function keyOf(params: unknown): string {
   if (typeof params !== 'object' || params === null) return hash('sha256', serialize(params))
   let key = keysOfParams.get(params)
-  if (key === undefined) keysOfParams.set(params, (key = hash('sha256', serialize(params))))
+  if (key === undefined) {
+    key = hash('sha256', serialize(params))
+    keysOfParams.set(params, key)
+  }
   return key
 }
 

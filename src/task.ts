@@ -37,6 +37,10 @@ export type TaskFor<A> = A extends AnyAgent ? TaskLike<A> : never
 /** An array of tasks, written so that the compiler infers each task's agent and then checks the input beside it. */
 export type TasksFor<List extends readonly AnyAgent[]> = { readonly [Place in keyof List]: TaskFor<List[Place]> }
 
+/** A task out of a union of tasks, each with the input of its own agent, and without keys that no task has. */
+export type OneOf<T extends { readonly agent: AnyAgent }> = T &
+  TaskFor<T['agent']> & { readonly [Unknown in Exclude<keyof T, keyof TaskLike>]: never }
+
 /** What yields tasks. Not an array: those are checked element by element, where a mistake is shown at its place. */
 export type TaskIterable<T extends { readonly agent: AnyAgent }> = (
   | Iterable<T & TaskFor<T['agent']>>

@@ -4,6 +4,7 @@ import { echo, sleeper } from './agents/basics.ts'
 import { CountingRuntime, refused } from './refused.ts'
 
 // What users give wrongly is, on purpose, what the compiler would not let them.
+// biome-ignore lint/suspicious/noExplicitAny: it is the point
 type Given = any
 const run = async () => 1
 

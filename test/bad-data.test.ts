@@ -5,6 +5,7 @@ import { echo, sleeper } from './agents/basics.ts'
 import { CountingRuntime, refused } from './refused.ts'
 
 // What users give wrongly is, on purpose, what the compiler would not let them.
+// biome-ignore lint/suspicious/noExplicitAny: it is the point
 type Given = any
 const counted = { cls: CountingRuntime }
 
@@ -25,7 +26,15 @@ describe('an input that cannot be sent is refused before anything starts, with t
     ['a generator', { next: (function* () {})() }, 'could not be cloned'],
     ['a method that is a property', new Client(), '`retry` is a function'],
     ['a stream', process.stdin, 'is a function'],
-    ['a getter that throws', { get trap() { throw new Error('sprung') } }, 'sprung'], // biome-ignore format: one line a case
+    [
+      'a getter that throws',
+      {
+        get trap() {
+          throw new Error('sprung')
+        },
+      },
+      'sprung',
+    ],
   ]
   test.each(wrong)('%s', async (_what, input, ...words) => {
     const tasks = [echo.task(1), echo.task(input, { id: 'bad' })]
@@ -168,8 +177,14 @@ describe('DistributedExecutor', () => {
     executor.submitTask(sleeper.task(60, { id: 'b' }))
     await refused(() => executor.submitTask(echo.task(1)), 'QUEUE_FULL', 'maxQueueSize is 2', 'collectResults()')
     const seen = new Map()
-    while (executor.pending > 0 || seen.size < 2) for (const [id, response] of await executor.collectResults()) seen.set(id, response.answer)
-    expect(seen).toEqual(new Map([['a', 50], ['b', 60]])) // biome-ignore format: one line
+    while (executor.pending > 0 || seen.size < 2)
+      for (const [id, response] of await executor.collectResults()) seen.set(id, response.answer)
+    expect(seen).toEqual(
+      new Map([
+        ['a', 50],
+        ['b', 60],
+      ]),
+    )
     expect(executor.submitTask(echo.task('room again'))).toBe('#3')
   })
 

@@ -4,6 +4,7 @@ import { echo } from './agents/basics.ts'
 import { CountingRuntime, refused } from './refused.ts'
 
 // What users give wrongly is, on purpose, what the compiler would not let them.
+// biome-ignore lint/suspicious/noExplicitAny: it is the point
 type Given = any
 const run = (tasks: Given, config: Given = {}) => Runners.runTask(tasks, { cls: CountingRuntime, ...config })
 
@@ -71,7 +72,12 @@ describe('a run configuration with a mistake is refused before anything starts',
       ['sequence_dependent', 'sequenceDependent'],
       ['timeoutMS', 'timeoutMs'],
     ])
-      await refused(() => run([], { [given!]: 1 }), 'CONFIG_INVALID', `unknown key '${given}'`, `did you mean '${meant}'`)
+      await refused(
+        () => run([], { [given!]: 1 }),
+        'CONFIG_INVALID',
+        `unknown key '${given}'`,
+        `did you mean '${meant}'`,
+      )
   })
 
   test('an unknown key is refused with the list of those that exist', async () => {
@@ -83,7 +89,11 @@ describe('a run configuration with a mistake is refused before anything starts',
     await refused(() => run([], { workerNum: 0, seed: 'x' }), 'CONFIG_INVALID', '`workerNum`', '`seed`')
   })
 
-  test.each([[null, 'null'], [4, '4'], [[{ workerNum: 4 }], 'an array']])('%j as the configuration', async (given, word) => {
+  test.each([
+    [null, 'null'],
+    [4, '4'],
+    [[{ workerNum: 4 }], 'an array'],
+  ])('%j as the configuration', async (given, word) => {
     await refused(() => Runners.runTask([echo.task(1)], given as Given), 'CONFIG_INVALID', 'must be an object', word)
   })
 })
@@ -98,14 +108,26 @@ describe('what is no task is refused with its place', () => {
     ['an agent', echo, 'task 1', 'is an agent', 'agent.task(input)'],
     ['a promise of tasks', Promise.resolve([task]), 'is a Promise', 'await'],
     ['null in an array', [task, null], 'task 2', 'is null', '{ input, agent }'],
-    ['a hole in an array', [task, , task], 'task 2', 'is undefined'],
+    ['a hole in an array', Object.assign(new Array(2), { 0: task }), 'task 2', 'is undefined'],
     ['a number in an array', [5], 'task 1', 'is 5'],
     ['an agent in an array', [task, echo], 'task 2', 'is an agent', 'agent.task(input)'],
     ['an array in an array', [[task]], 'task 1', 'is an array', 'flat'],
     ['no agent', [{ input: 1 }], 'task 1', 'no `agent`', 'defineAgent'],
-    ['a plain object as agent', [{ id: 'a', input: 1, agent: { name: 'x' } }], "task 'a'", 'defineAgent', '{"name":"x"}'],
+    [
+      'a plain object as agent',
+      [{ id: 'a', input: 1, agent: { name: 'x' } }],
+      "task 'a'",
+      'defineAgent',
+      '{"name":"x"}',
+    ],
     ['a function as agent', [{ input: 1, agent: async () => 1 }], '`agent`', 'defineAgent', 'a function'],
-    ['an unknown key', [{ id: 'a', input: 1, agent: echo, timeout: 5 }], "task 'a'", "unknown key 'timeout'", 'timeoutMs'],
+    [
+      'an unknown key',
+      [{ id: 'a', input: 1, agent: echo, timeout: 5 }],
+      "task 'a'",
+      "unknown key 'timeout'",
+      'timeoutMs',
+    ],
     ['a number as id', [echo.task(1, { id: 7 as Given })], '`id`', 'non-empty string', 'it is 7'],
     ['null as id', [echo.task(1, { id: null as Given })], '`id`', 'it is null'],
     ['an empty id', [echo.task(1, { id: '' })], '`id`', 'non-empty'],

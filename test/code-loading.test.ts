@@ -93,10 +93,14 @@ describe('a script whose agents workers cannot find fails with one clear error',
   test('code on the command line that uses agents of a module is fine', async () => {
     const { href } = new URL('./agents/basics.ts', import.meta.url)
     const ended = await runScript(undefined, {
-      flags: ['--input-type=module', '-e', `${program.split('\n')[0]}
+      flags: [
+        '--input-type=module',
+        '-e',
+        `${program.split('\n')[0]}
         const { echo } = await import(${JSON.stringify(href)})
-        console.log(JSON.stringify((await Runners.runTask(echo.task('fine'))).answer))`],
-    }) // biome-ignore format: the program
+        console.log(JSON.stringify((await Runners.runTask(echo.task('fine'))).answer))`,
+      ],
+    })
     expect(printed(ended)).toEqual(['fine'])
     expect(ended).toMatchObject({ code: 0, stderr: '' })
   })

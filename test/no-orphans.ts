@@ -33,8 +33,6 @@ export default function setup(): () => Promise<void> {
       await sleep(100)
     for (const pid of left.keys()) process.kill(pid, 'SIGKILL')
     if (left.size > 0)
-      throw new Error(
-        `workers were left behind by the tests:\n${[...left].map((entry) => entry.join(' ')).join('\n')}`,
-      )
+      throw new Error(`workers were left behind by the tests:\n${[...left].map((entry) => entry.join(' ')).join('\n')}`)
   }
 }

@@ -48,7 +48,8 @@ describe('several agents on one input', () => {
   ])('all of them failing is a failure that names each: %s', async (_how, agent) => {
     const { status, error } = await Runners.runTask(agent.task('cats'))
     expect([status, error?.code]).toEqual(['failed', 'ALL_SUBAGENTS_FAILED'])
-    for (const words of [`'${agent.name}'`, 'all 2', 'fails: no cats', 'fails-oddly: ']) expect(error?.message).toContain(words)
+    for (const words of [`'${agent.name}'`, 'all 2', 'fails: no cats', 'fails-oddly: '])
+      expect(error?.message).toContain(words)
   })
 
   test('an aggregate that fails is a failure like any', async () => {
@@ -67,8 +68,8 @@ describe('several agents on one input', () => {
 })
 
 describe('each has a context of its own', () => {
-  const look = async (agent: typeof groups.contexts, id = 't') => {
-    const response = await Runners.runTask(agent.task(0, { id }), { ...narrow, runId: 'r', seed: 3 })
+  const look = async (agent: typeof groups.contexts, first = 'soon', id = 't') => {
+    const response = await Runners.runTask(agent.task(first, { id }), { ...narrow, runId: 'r', seed: 3 })
     const { soon, late } = response.answer!
     return { soon: soon.answer!, late: late.answer!, response }
   }
@@ -77,13 +78,16 @@ describe('each has a context of its own', () => {
     const { soon, late, response } = await look(groups.contexts)
     expect(soon).toMatchObject({ tone: 'calm', key: 'r/t/soon', id: 't', size: 1 })
     expect(late).toMatchObject({ tone: 'calm', key: 'r/t/late', id: 't', size: 1 })
-    expect(response.trajectory).toMatchObject([{ agent: 'soon', action: 'look' }, { agent: 'late', action: 'look' }])
+    expect(response.trajectory).toMatchObject([
+      { agent: 'soon', action: 'look' },
+      { agent: 'late', action: 'look' },
+    ])
     expect(response.logs).toEqual(['soon', 'late'])
   })
 
   test('set up once for the same params in a worker, and anew for others, whatever they are made of', async () => {
     const first = await look(groups.contexts)
-    const second = await look(groups.contexts, 'u')
+    const second = await look(groups.contexts, 'soon', 'u')
     expect(second.soon.setups).toBe(first.soon.setups)
     const other = await look(groups.contextsOtherParams as unknown as typeof groups.contexts)
     expect(other.soon).toMatchObject({ tone: 'loud', size: 2 })
@@ -94,7 +98,7 @@ describe('each has a context of its own', () => {
   test('random numbers that do not depend on who draws first', async () => {
     const { soon, late } = await look(groups.contexts)
     expect(soon.random).not.toEqual(late.random)
-    const again = await look(groups.contexts)
+    const again = await look(groups.contexts, 'late')
     expect([again.soon.random, again.late.random]).toEqual([soon.random, late.random])
   })
 })
@@ -118,7 +122,9 @@ describe('spread over the workers', () => {
   test('many at once, with a single worker that has a single slot', async () => {
     const tasks = Array.from({ length: 10 }, (_, input) => groups.deepSpread.task(input))
     const responses = await Runners.runTask(tasks, narrow)
-    expect([...responses.values()].map(({ answer }) => answer?.leaf.answer)).toEqual(tasks.map(({ input }) => input + 1))
+    expect([...responses.values()].map(({ answer }) => answer?.leaf.answer)).toEqual(
+      tasks.map(({ input }) => input + 1),
+    )
   })
 
   test('they run at the same time, as tasks with ids that tell whose they are', async () => {

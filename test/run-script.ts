@@ -38,8 +38,12 @@ export async function runScript(script: string | undefined, options: Options = {
   child.stdin.end(stdin)
   let stdout = ''
   let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
   const code = await new Promise<number | null>((done) => child.once('close', done))
   await nothingLeft(mark)
   return { code, stdout, stderr }

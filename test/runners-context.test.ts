@@ -11,7 +11,9 @@ const statuses = (responses: Map<string, { status: string }>) => [...responses.v
 describe('what a task sees', () => {
   test('its own data, and nothing that was not given', async () => {
     const given = { tools: ['search'], groundTruth: 42, metadata: { source: 'test' }, groupId: 'g' }
-    const responses = await Runners.runTask([seer.task('x', { id: 'full', ...given }), seer.task('y')], { runId: 'run-7' })
+    const responses = await Runners.runTask([seer.task('x', { id: 'full', ...given }), seer.task('y')], {
+      runId: 'run-7',
+    })
     expect(responses.get('full')?.answer).toMatchObject({
       input: 'x',
       task: { id: 'full', ...given },
@@ -32,7 +34,8 @@ describe('what a task sees', () => {
   })
 
   test('random numbers that depend on the seed and the task alone', async () => {
-    const draw = async (config: object, id = 'a') => (await Runners.runTask(seer.task(0, { id }), config)).answer!.random
+    const draw = async (config: object, id = 'a') =>
+      (await Runners.runTask(seer.task(0, { id }), config)).answer!.random
     const first = await draw({ seed: 1, workerNum: 1 })
     expect(first).toEqual(await draw({ seed: 1, workerNum: 2, runId: 'other' }))
     expect(first[0]).not.toBe(first[1])
@@ -49,7 +52,11 @@ test('what tasks print and record is kept with each, also when they run side by 
   const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 3 })
   for (const name of names) {
     const { logs, trajectory, usage } = responses.get(name)!
-    const turns = [0, 1, 2].flatMap((turn) => [`${name} says ${turn}`, `${name} warns ${turn}`, `${name} { turn: ${turn} }`])
+    const turns = [0, 1, 2].flatMap((turn) => [
+      `${name} says ${turn}`,
+      `${name} warns ${turn}`,
+      `${name} { turn: ${turn} }`,
+    ])
     expect(logs).toEqual([...turns, 'two', 'lines'])
     expect(trajectory).toMatchObject(
       [0, 1, 2].map((turn) => ({ index: turn, action: turn, observation: name, reward: 0.5, mine: [turn] })),
@@ -63,7 +70,10 @@ describe('attempts', () => {
   const quick = { backoffMs: 1, backoffMaxMs: 5 }
 
   test('a task that fails is tried again, as the same task', async () => {
-    const { answer, attempts, trajectory, logs } = await Runners.runTask(succeedsAt.task(3), { ...quick, maxAttempts: 5 })
+    const { answer, attempts, trajectory, logs } = await Runners.runTask(succeedsAt.task(3), {
+      ...quick,
+      maxAttempts: 5,
+    })
     expect(attempts).toBe(3)
     expect(answer?.attempt).toBe(3)
     // What the response shows is the last attempt.
@@ -79,14 +89,21 @@ describe('attempts', () => {
   test('no more often than it may, and not once more by default', async () => {
     const tasks = [succeedsAt.task(9, { id: 'own', maxAttempts: 2 }), succeedsAt.task(9, { id: 'run' })]
     const responses = await Runners.runTask(tasks, { ...quick, maxAttempts: 3 })
-    expect([...responses.values()].map(({ status, attempts }) => [status, attempts])).toEqual([['failed', 2], ['failed', 3]]) // biome-ignore format: one line
+    expect([...responses.values()].map(({ status, attempts }) => [status, attempts])).toEqual([
+      ['failed', 2],
+      ['failed', 3],
+    ])
     expect(await Runners.runTask(succeedsAt.task(2))).toMatchObject({ status: 'failed', attempts: 1 })
   })
 })
 
 describe('time', () => {
   test('a task that takes too long is a timeout, and its neighbours are not', async () => {
-    const tasks = [sleeper.task(60_000, { id: 'slow' }), sleeper.task(60_000, { id: 'own', timeoutMs: 50 }), echo.task(1)]
+    const tasks = [
+      sleeper.task(60_000, { id: 'slow' }),
+      sleeper.task(60_000, { id: 'own', timeoutMs: 50 }),
+      echo.task(1),
+    ]
     const responses = await Runners.runTask(tasks, { timeoutMs: 300, workerNum: 1 })
     expect(statuses(responses)).toEqual(['timeout', 'timeout', 'success'])
     expect(responses.get('slow')?.error).toMatchObject({ code: 'TASK_TIMEOUT', name: 'TimeoutError' })
@@ -123,7 +140,10 @@ describe('time', () => {
     const controller = new AbortController()
     const tasks = [echo.task(1, { id: 'done' }), ...Array.from({ length: 5 }, () => sleeper.task(60_000))]
     const seen: string[] = []
-    for await (const { id, status, error } of Runners.streamTask(tasks, { signal: controller.signal, concurrency: 2 })) {
+    for await (const { id, status, error } of Runners.streamTask(tasks, {
+      signal: controller.signal,
+      concurrency: 2,
+    })) {
       seen.push(`${id} ${status} ${error?.code ?? ''}`)
       if (id === 'done') controller.abort()
     }
@@ -155,7 +175,10 @@ describe('one after the other', () => {
   const config = { sequenceDependent: true, workerNum: 2 }
 
   test('each has its own input and the answer of the one before', async () => {
-    const responses = await Runners.runTask([1, 2, 3, 4].map((input) => summer.task(input)), config)
+    const responses = await Runners.runTask(
+      [1, 2, 3, 4].map((input) => summer.task(input)),
+      config,
+    )
     expect([...responses.values()].map(({ answer }) => answer)).toEqual([1, 3, 6, 10])
   })
 
@@ -203,7 +226,10 @@ describe('dependsOn', () => {
       echo.task(new Map([['a', 1]]), { id: 'map', dependsOn: ['slow'] }),
     ])
     expect([...responses.keys()]).toEqual(['last', 'slow', 'map'])
-    const expected = new Map<string, unknown>([['slow', 50], ['map', new Map([['a', 1]])]]) // biome-ignore format: one line
+    const expected = new Map<string, unknown>([
+      ['slow', 50],
+      ['map', new Map([['a', 1]])],
+    ])
     expect(responses.get('last')?.answer).toMatchObject({ results: expected })
   })
 

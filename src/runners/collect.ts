@@ -10,7 +10,9 @@ export async function collect(tasks: TasksInput, runConf: RunConfig | undefined)
   await new Promise<void>((resolve, reject) => {
     const end = (error: Error | undefined) => (error ? reject(withPartial(error, byIndex, called)) : resolve())
     startRun(tasks, runConf, {
-      response: (index, response) => void (byIndex[index] = response),
+      response(index, response) {
+        byIndex[index] = response
+      },
       full: () => false,
       end,
     }).catch(reject)

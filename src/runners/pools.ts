@@ -106,7 +106,10 @@ function settingsOf(
 
 function classKey(cls: object): number {
   let key = classKeys.get(cls)
-  if (key === undefined) classKeys.set(cls, (key = nextClassKey++))
+  if (key === undefined) {
+    key = nextClassKey++
+    classKeys.set(cls, key)
+  }
   return key
 }
 

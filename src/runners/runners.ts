@@ -1,7 +1,7 @@
 import type { AnswerOf, AnyAgent, Context } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
-import type { TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } from '../task.ts'
+import type { OneOf, TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } from '../task.ts'
 import { currentTask, mustPark, Parked, park } from '../worker/role.ts'
 import { loadDriver, requireDriver } from './driver-side.ts'
 import { ResponseStream } from './response-stream.ts'
@@ -18,6 +18,11 @@ export function runTask<T extends { readonly agent: AnyAgent }>(
   tasks: TaskIterable<T>,
   runConf?: RunConfig,
 ): Promise<Map<string, TaskResponse<AnswerOf<T['agent']>>>>
+/** A task that may be of one agent or another. */
+export function runTask<T extends { readonly agent: AnyAgent }>(
+  task: OneOf<T>,
+  runConf?: RunConfig,
+): Promise<TaskResponse<AnswerOf<T['agent']>>>
 /** One or many. It comes last because the compiler shows a mistake in terms of the last: at the very input that is wrong. */
 export function runTask<A extends AnyAgent, List extends readonly AnyAgent[]>(
   tasks: TaskFor<A> | TasksFor<List>,

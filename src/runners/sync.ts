@@ -44,7 +44,8 @@ export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | unde
         'SYNC_UNSUPPORTED',
         `syncRunTask cannot take \`${key}\`: ${key === 'signal' ? 'nothing could abort it while this thread is blocked; use deadlineMs' : 'a class cannot be sent to the thread that runs the tasks'}, or use await runTask`,
       )
-  const { worker, port, flag } = (thread ??= startThread())
+  thread ??= startThread()
+  const { worker, port, flag } = thread
   Atomics.store(flag, 0, 0)
   const plain = tasks.map((task) =>
     typeof task === 'object' && task !== null ? { ...task, agent: bare(task.agent) } : task,

@@ -41,7 +41,9 @@ export async function loadAgent(ref: AgentRef, entry: string | undefined): Promi
   let entryError: LoadError | undefined
   if (!find()) await evaluate(ref.module, ref)
   if (!find() && entry !== undefined && entry !== ref.module)
-    await evaluate(entry, ref).catch((error: LoadError) => (entryError = error))
+    await evaluate(entry, ref).catch((error: LoadError) => {
+      entryError = error
+    })
   if (!find() && !entryError) await definedLate(find)
   const found = find()
   if (!found) throw notFound(ref, entryError)

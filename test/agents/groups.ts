@@ -20,7 +20,10 @@ export const aggregated = new ParallelizableAgent({
 
 // ---- failures
 
-const fails = defineAgent({ name: 'fails', run: async (query: string) => Promise.reject(new RangeError(`no ${query}`)) })
+const fails = defineAgent({
+  name: 'fails',
+  run: async (query: string) => Promise.reject(new RangeError(`no ${query}`)),
+})
 const failsOddly = defineAgent({ name: 'fails-oddly', run: async (_query: string) => Promise.reject('just text') })
 
 export const oneFails = new ParallelizableAgent({ name: 'one-fails', agents: [googleSearch, fails, failsOddly] })
@@ -30,7 +33,11 @@ export const oneFailsSpread = new ParallelizableAgent({
   spread: true,
 })
 export const allFail = new ParallelizableAgent({ name: 'all-fail', agents: [fails, failsOddly] })
-export const allFailSpread = new ParallelizableAgent({ name: 'all-fail-spread', agents: [fails, failsOddly], spread: true })
+export const allFailSpread = new ParallelizableAgent({
+  name: 'all-fail-spread',
+  agents: [fails, failsOddly],
+  spread: true,
+})
 export const aggregateFails = new ParallelizableAgent({
   name: 'aggregate-fails',
   agents: [googleSearch],
@@ -41,7 +48,7 @@ export const aggregateFails = new ParallelizableAgent({
 
 // ---- what sub-agents have to themselves
 
-const greedy = (name: string) =>
+const greedy = <const Name extends string>(name: Name) =>
   defineAgent({
     name,
     run: async (input: { list: string[] }) => {
@@ -55,24 +62,39 @@ export const ownInputs = new ParallelizableAgent({ name: 'own-inputs', agents: o
 export const ownInputsSpread = new ParallelizableAgent({ name: 'own-inputs-spread', agents: ownInput, spread: true })
 
 let setups = 0
-const counting = (name: string, delay: number) =>
+const counting = <const Name extends string>(name: Name) =>
   defineAgent({
     name,
     params: { tone: 'calm', table: new Map([['a', 1]]) },
     setup: async ({ table }) => ({ setups: ++setups, size: table.size }),
-    run: async (_input: unknown, ctx) => {
-      await sleep(delay)
+    run: async (first: string, ctx) => {
+      await sleep(first === name ? 0 : 30)
       ctx.step({ action: 'look' })
       ctx.log(name)
-      return { ...ctx.params, ...ctx.state, key: ctx.idempotencyKey, id: ctx.task.id, random: [ctx.random(), ctx.random()] }
+      return {
+        ...ctx.params,
+        ...ctx.state,
+        key: ctx.idempotencyKey,
+        id: ctx.task.id,
+        random: [ctx.random(), ctx.random()],
+      }
     },
   })
-const soon = counting('soon', 0)
-const late = counting('late', 30)
+const soon = counting('soon')
+const late = counting('late')
 export const contexts = new ParallelizableAgent({ name: 'contexts', agents: [soon, late] })
 export const contextsOtherParams = new ParallelizableAgent({
   name: 'contexts-other-params',
-  agents: [soon.withParams({ tone: 'loud', table: new Map([['a', 1], ['b', 2]]) }), late], // biome-ignore format: one line
+  agents: [
+    soon.withParams({
+      tone: 'loud',
+      table: new Map([
+        ['a', 1],
+        ['b', 2],
+      ]),
+    }),
+    late,
+  ],
 })
 
 // ---- nested
@@ -85,7 +107,7 @@ const innerHere = new ParallelizableAgent({ name: 'inner-here', agents: [leaf] }
 export const deepHere = new ParallelizableAgent({ name: 'deep-here', agents: [innerHere, leaf] })
 
 /** Together only if both run at once. */
-const meet = (name: string) =>
+const meet = <const Name extends string>(name: Name) =>
   defineAgent({
     name,
     run: async (_input: unknown, ctx) => {
@@ -93,12 +115,17 @@ const meet = (name: string) =>
       return { at: Date.now(), worker: process.pid, id: ctx.task.id }
     },
   })
-export const meeting = new ParallelizableAgent({ name: 'meeting', agents: [meet('meet-a'), meet('meet-b')], spread: true })
+export const meeting = new ParallelizableAgent({
+  name: 'meeting',
+  agents: [meet('meet-a'), meet('meet-b')],
+  spread: true,
+})
 
 /** Waits until it is told to stop. */
 const waits = defineAgent({
   name: 'waits',
-  run: (_input: unknown, ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
+  run: (_input: unknown, ctx) =>
+    new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
 })
 export const waiting = new ParallelizableAgent({ name: 'waiting', agents: [waits], spread: true })
 
@@ -121,7 +148,11 @@ export const chainAggregated = new SerialableAgent({
 export const chainOfGroups = new SerialableAgent({
   name: 'chain-of-groups',
   agents: [
-    new ParallelizableAgent({ name: 'first', agents: [words], aggregateFunc: (_agent, { words }) => words.answer ?? [] }),
+    new ParallelizableAgent({
+      name: 'first',
+      agents: [words],
+      aggregateFunc: (_agent, { words }) => words.answer ?? [],
+    }),
     count,
   ],
 })

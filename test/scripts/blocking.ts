@@ -1,6 +1,9 @@
 import { defineAgent, Runners } from 'manyworlds'
 
-const square = defineAgent({ name: 'square', run: async (input: number) => ({ square: input * input, pid: process.pid }) })
+const square = defineAgent({
+  name: 'square',
+  run: async (input: number) => ({ square: input * input, pid: process.pid }),
+})
 let turns = 0
 const timer = setInterval(() => turns++, 1)
 

@@ -1,4 +1,4 @@
-import { defineAgent, DistributedExecutor } from 'manyworlds'
+import { DistributedExecutor, defineAgent } from 'manyworlds'
 
 const square = defineAgent({ name: 'square', run: async (input: number) => input * input })
 

@@ -10,4 +10,6 @@ const teller = defineAgent({
 })
 const responses = await Runners.runTask([teller.task(0), teller.withParams({ ...params, pid: 5 }).task(0)])
 const [own, other] = [...responses.values()].map(({ answer }) => answer)
-console.log(JSON.stringify([own?.[0] === process.pid, own?.slice(1).map((value) => value === process.pid || value), other]))
+console.log(
+  JSON.stringify([own?.[0] === process.pid, own?.slice(1).map((value) => value === process.pid || value), other]),
+)

@@ -33,6 +33,7 @@ same<AnswerOf<typeof either>, string | number>(true)
 const yesNo = defineAgent({ name: 'yes-no', run: async (input: string) => input === 'yes' })
 same<AnswerOf<typeof yesNo>, boolean>(true)
 const anything = defineAgent({ name: 'anything', run: async (input: string) => JSON.parse(input) })
+// biome-ignore lint/suspicious/noExplicitAny: it is what JSON.parse answers
 same<AnswerOf<typeof anything>, any>(true)
 const choice = defineAgent({ name: 'choice', run: async (input: 'left' | 'right') => input })
 same<InputOf<typeof choice>, 'left' | 'right'>(true)

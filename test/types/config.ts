@@ -1,5 +1,5 @@
 // Compiled by `npm run check`, never run: a configuration with a mistake in it.
-import { defineAgent, DistributedExecutor, EngineName, LocalRuntime, type RunConfig, Runners } from 'manyworlds'
+import { DistributedExecutor, defineAgent, EngineName, LocalRuntime, type RunConfig, Runners } from 'manyworlds'
 import { same } from './equal.ts'
 
 const explain = defineAgent({ name: 'explain', run: async (input: string) => input })

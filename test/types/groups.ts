@@ -52,7 +52,10 @@ const merged = new ParallelizableAgent({
   },
 })
 same<AnswerOf<typeof merged>, string[]>(true)
-const later = new ParallelizableAgent({ agents: [google, wiki], aggregateFunc: async (_agent, results) => results.wiki })
+const later = new ParallelizableAgent({
+  agents: [google, wiki],
+  aggregateFunc: async (_agent, results) => results.wiki,
+})
 same<AnswerOf<typeof later> extends { success: boolean } ? true : false, true>(true)
 const action = new ParallelizableAgent({
   agents: [google],

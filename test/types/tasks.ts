@@ -49,6 +49,15 @@ new Task({ input: 1, agent: explain })
 // @ts-expect-error: an agent is not a task
 await Runners.runTask(explain)
 
+declare const left: boolean
+const ofEither = await Runners.runTask(left ? explain.task('x') : double.task(1))
+same<typeof ofEither, TaskResponse<string | number>>(true)
+const wrongEither = left ? { input: 1, agent: explain } : { input: 1, agent: double }
+// @ts-expect-error: the wrong input for one of them
+await Runners.runTask(wrongEither)
+// @ts-expect-error: unknown key
+await Runners.runTask({ input: 'x', agent: explain, timeoutMS: 5 })
+
 // ---- literals: each input is checked against the agent beside it
 
 const mixed = await Runners.runTask([
@@ -123,6 +132,7 @@ const objects: Task<typeof double>[] = []
 same<Awaited<ReturnType<typeof runObjects>>, Map<string, TaskResponse<number>>>(true)
 const runObjects = () => Runners.runTask(objects)
 const untyped: TaskLike[] = []
+// biome-ignore lint/suspicious/noExplicitAny: an agent of whatever types
 same<Awaited<ReturnType<typeof runUntyped>>, Map<string, TaskResponse<any>>>(true)
 const runUntyped = () => Runners.runTask(untyped)
 declare const oneOrMany: TaskLike<typeof explain> | TaskLike<typeof explain>[]

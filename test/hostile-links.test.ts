@@ -1,0 +1,222 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
+import { Dispatcher } from '../src/executor/dispatcher.ts'
+import type { TaskSource } from '../src/executor/source.ts'
+import { CODEC, decode, encode } from '../src/protocol/codec.ts'
+import {
+  type DriverMessage,
+  OUTCOME,
+  type Outcome,
+  PROTOCOL_VERSION,
+  type TaskItem,
+  type WorkerMessage,
+} from '../src/protocol/messages.ts'
+import type { TaskLike, TaskResponse } from '../src/task.ts'
+
+/** How a task behaves: it answers, throws, or takes its worker down. */
+type Behaviour = 'good' | 'throws' | 'poison'
+
+/** Numbers in [0, 1) that depend on the seed alone. */
+function randomFrom(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0
+    return (state >>> 0) / 2 ** 32
+  }
+}
+
+/** A worker that loses unsent results when it dies, repeats itself, retires, and dies for no reason. */
+class HostileLink implements WorkerLink {
+  readonly id: string
+  readonly generation: number
+  readonly info = { host: 'nowhere' }
+  readonly closed: Promise<WorkerExit>
+  readonly #random: () => number
+  readonly #concurrency: number
+  #end!: (exit: WorkerExit) => void
+  #listener: (frame: Uint8Array) => void = () => {}
+  #dead = false
+  #queue: TaskItem[] = []
+  #running: TaskItem[] = []
+  #unsent: Outcome[] = []
+  #careful = false
+
+  constructor(id: string, generation: number, concurrency: number, random: () => number) {
+    this.id = id
+    this.generation = generation
+    this.#concurrency = concurrency
+    this.#random = random
+    this.closed = new Promise((resolve) => (this.#end = resolve))
+  }
+
+  onDrain(): void {}
+  pause(): void {}
+  resume(): void {}
+  onFrame(listener: (frame: Uint8Array) => void): void {
+    this.#listener = listener
+  }
+
+  kill(): void {
+    if (this.#dead) return
+    this.#dead = true
+    setImmediate(() => this.#end({ code: null, signal: 'SIGKILL' }))
+  }
+
+  send(frame: Uint8Array): boolean {
+    for (const message of (decode(frame) as unknown[]).slice(1) as DriverMessage[]) {
+      if (message.type === 'hello')
+        this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: '', pid: 0 })
+      if (message.type === 'agent') this.#say({ type: 'loaded', agent: message.key })
+      if (message.type === 'recall')
+        this.#say({ type: 'returned', unstarted: this.#queue.splice(0).map(([lease]) => lease) })
+      if (message.type === 'run') {
+        this.#careful = message.careful
+        this.#queue.push(...message.tasks)
+        setImmediate(() => this.#work())
+      }
+    }
+    return true
+  }
+
+  #work(): void {
+    if (this.#dead) return
+    const chance = this.#random()
+    if (chance < 0.02) return this.kill()
+    if (chance < 0.03)
+      this.#say({ type: 'retire', reason: 'a whim', unstarted: this.#queue.splice(0).map(([lease]) => lease) })
+    while (this.#queue.length > 0 && this.#running.length < this.#concurrency) {
+      const task = this.#queue.shift()!
+      if (this.#careful) this.#say({ type: 'started', leases: [task[0]] })
+      if ((task[4] as Behaviour) === 'poison') return this.kill()
+      this.#running.push(task)
+      if (this.#running.length < this.#concurrency) this.#say({ type: 'hungry' })
+    }
+    for (const [lease, , , , behaviour] of this.#running.splice(0, 1 + Math.floor(this.#random() * 8))) {
+      const error = { code: 'TASK_THREW', name: 'Error', message: 'no', stack: undefined }
+      this.#unsent.push(behaviour === 'throws' ? [lease, OUTCOME.failed, error, 1] : [lease, OUTCOME.success, 'yes', 1])
+    }
+    if (this.#careful || this.#random() < 0.6) {
+      const outcomes = this.#unsent.splice(0)
+      if (outcomes.length > 0) this.#say({ type: 'done', emits: [], outcomes })
+      // Said twice: the second time counts for nothing.
+      if (outcomes.length > 0 && this.#random() < 0.2) this.#say({ type: 'done', emits: [], outcomes })
+    }
+    if (this.#running.length > 0 || this.#unsent.length > 0 || this.#queue.length > 0) setImmediate(() => this.#work())
+  }
+
+  #say(message: WorkerMessage): void {
+    const frame = encode([0, message])
+    setImmediate(() => {
+      if (!this.#dead || this.#random() < 0.5) this.#listener(frame)
+    })
+  }
+}
+
+class HostileEngine implements RuntimeEngine {
+  readonly apiVersion = 1
+  readonly name = 'hostile'
+  readonly #random: () => number
+  readonly #concurrency: number
+  #generation = 0
+  #stopped = false
+
+  constructor(seed: number, concurrency: number) {
+    this.#random = randomFrom(seed)
+    this.#concurrency = concurrency
+  }
+
+  async start({ workers }: Placement, events: EngineEvents): Promise<void> {
+    for (let i = 0; i < workers; i++) this.#place(`w${i}`, events)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+  }
+
+  #place(id: string, events: EngineEvents): void {
+    const link = new HostileLink(id, this.#generation++, this.#concurrency, this.#random)
+    void link.closed.then(() => this.#stopped || this.#place(id, events))
+    events.link(link)
+  }
+}
+
+const agent = {
+  name: 'a',
+  params: undefined,
+  ref: { name: 'a', module: 'file:///a.js', fingerprint: undefined },
+} as unknown as TaskLike['agent']
+
+function runOn(
+  engine: RuntimeEngine,
+  workers: number,
+  concurrency: number,
+  behaviours: readonly Behaviour[],
+): Promise<TaskResponse[]> {
+  const dispatcher = new Dispatcher({
+    engine,
+    workerNum: workers,
+    settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
+    placement: { workerEntry: '', execArgv: [], argv: [], cwd: '.', env: {}, output: 'drop' },
+    entryScript: undefined,
+    notice: () => {},
+  })
+  let next = 0
+  const source: TaskSource = {
+    open: () => {},
+    close: () => [],
+    pull: () =>
+      next === behaviours.length
+        ? 'end'
+        : { index: next, id: `t${next}`, task: { input: behaviours[next++]!, agent, maxAttempts: 12 } },
+  }
+  const responses: TaskResponse[] = []
+  return new Promise<TaskResponse[]>((resolve, reject) => {
+    const options = {
+      runId: 'r',
+      seed: 0,
+      timeoutMs: undefined,
+      maxAttempts: 12,
+      backoffMs: 0,
+      backoffMaxMs: 0,
+      deadlineMs: undefined,
+      signal: undefined,
+      showLogs: false,
+    }
+    dispatcher.open(options, source, {
+      response: (_index, response) => responses.push(response),
+      full: () => false,
+      end: (error) => (error ? reject(error) : resolve(responses)),
+    })
+  }).finally(() => dispatcher.shutdown())
+}
+
+it('every task is answered exactly once and rightly, however the workers behave', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer(),
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.array(
+        fc.oneof(
+          { weight: 30, arbitrary: fc.constant<Behaviour>('good') },
+          { weight: 2, arbitrary: fc.constant<Behaviour>('throws') },
+          { weight: 1, arbitrary: fc.constant<Behaviour>('poison') },
+        ),
+        { minLength: 1, maxLength: 150 },
+      ),
+      async (seed, workers, concurrency, behaviours) => {
+        const responses = await runOn(new HostileEngine(seed, concurrency), workers, concurrency, behaviours)
+        expect(responses.map(({ id }) => id).sort()).toEqual(behaviours.map((_, index) => `t${index}`).sort())
+        for (const { id, status } of responses) {
+          // A task that throws may, at its last attempt, be alone in a worker that dies for no reason.
+          const right = { good: ['success'], throws: ['failed', 'crashed'], poison: ['crashed'] }[
+            behaviours[Number(id.slice(1))]!
+          ]
+          expect(right, id).toContain(status)
+        }
+      },
+    ),
+    { numRuns: 400, interruptAfterTimeLimit: 40_000 },
+  )
+}, 90_000)

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DistributedExecutor, Runners } from 'manyworlds'
+import { afterAll, describe, expect, it } from 'vitest'
+import { echo, sleeper } from './agents/basics.ts'
+import { environment, garbler, hoarder, nativeBlock, pid } from './agents/workers.ts'
+
+afterAll(() => Runners.shutdown())
+
+const answers = (responses: Map<string, { answer?: unknown }>) => [...responses.values()].map(({ answer }) => answer)
+const statuses = (responses: Map<string, { status: string }>) => {
+  const counts: Record<string, number> = {}
+  for (const { status } of responses.values()) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+describe('when workers are taken away', () => {
+  it('kill -9 of workers again and again loses no task and answers none twice', async () => {
+    const seen = new Set<string>()
+    let kills = 0
+    const tasks = Array.from({ length: 3000 }, (_, i) => pid.task(i % 7, { id: `t${i}` }))
+    for await (const response of Runners.streamTask(tasks, {
+      workerNum: 2,
+      concurrency: 32,
+      maxAttempts: 5,
+      backoffMs: 1,
+    })) {
+      expect(seen.has(response.id)).toBe(false)
+      seen.add(response.id)
+      expect(response.status).toBe('success')
+      if (seen.size % 300 !== 0) continue
+      kills++
+      try {
+        process.kill(response.worker!.pid!, 'SIGKILL')
+      } catch {
+        // It had gone already.
+      }
+    }
+    expect(seen.size).toBe(3000)
+    expect(kills).toBe(10)
+  })
+
+  it('a worker that is stopped (SIGSTOP) is noticed, and its tasks run elsewhere', async () => {
+    let stopped: number | undefined
+    const seen: string[] = []
+    for await (const { id, success, worker } of Runners.streamTask(
+      Array.from({ length: 40 }, (_, i) => pid.task(200, { id: `t${i}` })),
+      { workerNum: 2, concurrency: 4, maxAttempts: 3, backoffMs: 1 },
+    )) {
+      seen.push(id)
+      expect(success).toBe(true)
+      if (stopped !== undefined) continue
+      stopped = worker!.pid!
+      process.kill(stopped, 'SIGSTOP')
+    }
+    expect(new Set(seen).size).toBe(40)
+    expect(() => process.kill(stopped!, 0)).toThrow('ESRCH')
+  })
+
+  it('a worker that sends garbage is replaced, and its neighbours complete', async () => {
+    const tasks = [garbler.task(undefined, { id: 'garbler' }), ...Array.from({ length: 20 }, () => sleeper.task(100))]
+    const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 32 })
+    expect(statuses(responses)).toEqual({ crashed: 1, success: 20 })
+    expect(responses.get('garbler')!.status).toBe('crashed')
+  })
+
+  it('a loop that is blocked in a native call is ended, and the innocent are told apart by running them again', async () => {
+    const tasks = [nativeBlock.task(600_000, { id: 'blocker' }), ...Array.from({ length: 5 }, () => sleeper.task(100))]
+    const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 8, timeoutMs: 1500 })
+    expect(responses.get('blocker')!.status).toBe('timeout')
+    expect(statuses(responses)).toEqual({ timeout: 1, success: 5 })
+  })
+})
+
+describe('workers between calls', () => {
+  it('are kept warm, and shared by runs at the same time', async () => {
+    const conf = { workerNum: 2, concurrency: 3 }
+    const first = answers(
+      await Runners.runTask(
+        Array.from({ length: 12 }, () => pid.task(20)),
+        conf,
+      ),
+    )
+    const [second, third] = await Promise.all(
+      [1, 2].map(() =>
+        Runners.runTask(
+          Array.from({ length: 12 }, () => pid.task(20)),
+          conf,
+        ),
+      ),
+    )
+    const used = new Set([...first, ...answers(second!), ...answers(third!)])
+    expect(used.size).toBe(2)
+  })
+
+  it('are not shared with a call that has another environment', async () => {
+    const value = async (env: Record<string, string>) =>
+      (await Runners.runTask(environment.task('WHERE'), { env })).answer
+    expect(await value({ WHERE: 'here' })).toBe('here')
+    expect(await value({ WHERE: 'there' })).toBe('there')
+    expect(await value({ WHERE: 'here' })).toBe('here')
+  })
+
+  it('are not more than there are tasks', async () => {
+    const executor = new DistributedExecutor({ workerNum: 8, concurrency: 1 })
+    executor.submitTask(pid.task(50))
+    const first = await executor.collectResults()
+    for (let i = 0; i < 30; i++) executor.submitTask(pid.task(300))
+    const used = new Set(answers(first))
+    while (executor.pending > 0) for (const answer of answers(await executor.collectResults())) used.add(answer)
+    await executor.shutdown()
+    expect(used.size).toBeGreaterThan(1)
+    expect(used.size).toBeLessThanOrEqual(8)
+  })
+
+  it('are replaced after so many tasks', async () => {
+    const tasks = Array.from({ length: 100 }, () => pid.task(1))
+    const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 4, recycleAfterTasks: 20 })
+    expect(statuses(responses)).toEqual({ success: 100 })
+    expect(new Set(answers(responses)).size).toBeGreaterThanOrEqual(3)
+  })
+
+  it('are replaced when they have grown too large', async () => {
+    const pids = new Set<unknown>()
+    for (let i = 0; i < 6; i++) {
+      const conf = { workerNum: 1, concurrency: 1, recycleAboveMb: 300 }
+      pids.add((await Runners.runTask(hoarder.task(150), conf)).answer)
+      await sleep(1100)
+      pids.add((await Runners.runTask(hoarder.task(1), conf)).answer)
+    }
+    expect(pids.size).toBeGreaterThan(1)
+  })
+
+  it('go when they were not wanted for a while', async () => {
+    const conf = { workerNum: 1, concurrency: 5, warmMs: 100 }
+    const { answer } = await Runners.runTask(pid.task(1), conf)
+    for (let i = 0; i < 100 && alive(answer as number); i++) await sleep(100)
+    expect(alive(answer as number)).toBe(false)
+    const again = await Runners.runTask(pid.task(1), conf)
+    expect(again.success).toBe(true)
+  })
+
+  it('do not keep a program from ending, and Runners.shutdown() settles on an idle pool', async () => {
+    await Runners.runTask(echo.task(1))
+    await Runners.shutdown()
+    expect((await Runners.runTask(echo.task(2))).answer).toBe(2)
+  })
+})
+
+it('more workers than can be placed are capped, with one line to say so', async () => {
+  const executor = new DistributedExecutor({ workerNum: 50_000 })
+  executor.submitTask(echo.task('fine'))
+  expect(answers(await executor.collectResults())).toEqual(['fine'])
+  await executor.shutdown()
+})
+
+it('a task that requires a label no worker has is answered at once', async () => {
+  const responses = await Runners.runTask([echo.task(1, { id: 'gpu', requires: ['gpu'] }), echo.task(2)], {
+    workerNum: 1,
+  })
+  expect(responses.get('gpu')!.error!.code).toBe('REQUIRES_UNMET')
+  expect(statuses(responses)).toEqual({ failed: 1, success: 1 })
+})
+
+function alive(process_: number): boolean {
+  try {
+    return process.kill(process_, 0)
+  } catch {
+    return false
+  }
+}

@@ -36,14 +36,18 @@ async function inFlight(): Promise<void> {
     if (round > 0) seconds.push((performance.now() - began) / 1000)
   }
   const median = seconds.sort((a, b) => a - b)[seconds.length >> 1]!
-  console.log(`warm, ${TASKS} tasks of ${MS} ms, 1,024 in flight: median ${median.toFixed(3)} s of ${ROUNDS} rounds, ideal ${ideal.toFixed(1)} s, ratio ${(median / ideal).toFixed(3)}`)
+  console.log(
+    `warm, ${TASKS} tasks of ${MS} ms, 1,024 in flight: median ${median.toFixed(3)} s of ${ROUNDS} rounds, ideal ${ideal.toFixed(1)} s, ratio ${(median / ideal).toFixed(3)}`,
+  )
 }
 
 async function million(): Promise<void> {
   async function* source() {
     for (let id = 0; id < MILLION; id++) yield noop.task({ id, text: 'x'.repeat(180) }, { id: `task-${id}` })
   }
-  console.log(`\n${MILLION.toLocaleString('en')} no-op tasks from an async generator through streamTask, each with an id:`)
+  console.log(
+    `\n${MILLION.toLocaleString('en')} no-op tasks from an async generator through streamTask, each with an id:`,
+  )
   console.log('| answered | driver RSS MB | heap used MB |\n|---|---|---|')
   const began = performance.now()
   let answered = 0
@@ -51,9 +55,13 @@ async function million(): Promise<void> {
     if (!success) throw new Error('a task failed')
     if (++answered % Math.ceil(MILLION / 10) === 0 || answered === 10_000) {
       const { rss, heapUsed } = process.memoryUsage()
-      console.log(`| ${answered.toLocaleString('en')} | ${(rss / 2 ** 20).toFixed(0)} | ${(heapUsed / 2 ** 20).toFixed(0)} |`)
+      console.log(
+        `| ${answered.toLocaleString('en')} | ${(rss / 2 ** 20).toFixed(0)} | ${(heapUsed / 2 ** 20).toFixed(0)} |`,
+      )
     }
   }
   const elapsed = (performance.now() - began) / 1000
-  console.log(`${answered.toLocaleString('en')} answered in ${elapsed.toFixed(1)} s, ${Math.round(answered / elapsed).toLocaleString('en')} a second`)
+  console.log(
+    `${answered.toLocaleString('en')} answered in ${elapsed.toFixed(1)} s, ${Math.round(answered / elapsed).toLocaleString('en')} a second`,
+  )
 }

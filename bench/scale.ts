@@ -22,7 +22,11 @@ const BY_WORKERS: Setting[] = [10, 100, 1000].map((workers) => ({ workers, tasks
 const BY_TASKS: Setting[] = [10_000, 100_000, 1_000_000].map((tasks) => ({ workers: 100, tasks }))
 const nameOf = ({ workers, tasks }: Setting) => `${workers} workers, ${tasks} tasks`
 
-const agent = { name: 'noop', params: undefined, ref: { name: 'noop', module: 'file:///simulated.js', fingerprint: undefined } } as unknown as ReadyTask['task']['agent']
+const agent = {
+  name: 'noop',
+  params: undefined,
+  ref: { name: 'noop', module: 'file:///simulated.js', fingerprint: undefined },
+} as unknown as ReadyTask['task']['agent']
 const measured = new Map<string, number[]>()
 
 // One round to warm up, then all settings in turn, several times: a slow minute of the machine hits all of them.
@@ -42,7 +46,9 @@ const median = (setting: Setting) => {
 }
 console.log('| workers | tasks | in flight (at most) | CPU us per task |\n|---|---|---|---|')
 for (const setting of [...BY_WORKERS, ...BY_TASKS.filter(({ tasks }) => tasks !== 1_000_000)])
-  console.log(`| ${setting.workers} | ${setting.tasks} | ${Math.min(setting.tasks, IN_FLIGHT)} | ${median(setting).toFixed(2)} |`)
+  console.log(
+    `| ${setting.workers} | ${setting.tasks} | ${Math.min(setting.tasks, IN_FLIGHT)} | ${median(setting).toFixed(2)} |`,
+  )
 console.log(`\n1,000 workers / 10 workers: ${(median(BY_WORKERS[2]!) / median(BY_WORKERS[0]!)).toFixed(2)}`)
 console.log(`1,000,000 tasks / 10,000 tasks: ${(median(BY_TASKS[2]!) / median(BY_TASKS[0]!)).toFixed(2)}`)
 console.log(`\n${describeMachine()}`)
@@ -70,7 +76,12 @@ function makeDispatcher(engine: RuntimeEngine, workers: number): Dispatcher {
   return new Dispatcher({
     engine,
     workerNum: workers,
-    settings: { concurrency: IN_FLIGHT / workers, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
+    settings: {
+      concurrency: IN_FLIGHT / workers,
+      recycleAfterTasks: undefined,
+      recycleAboveMb: undefined,
+      withheldEnv: [],
+    },
     placement: { workerEntry: '', execArgv: [], argv: [], cwd: '.', env: {}, output: 'drop' },
     entryScript: undefined,
     notice: (line) => process.stderr.write(`${line}\n`),
@@ -81,12 +92,23 @@ function runThrough(dispatcher: Dispatcher, tasks: number): Promise<void> {
   let answered = 0
   return new Promise((resolve, reject) => {
     dispatcher.open(
-      { runId: randomUUID(), seed: 0, timeoutMs: undefined, maxAttempts: 1, backoffMs: 1, backoffMaxMs: 1, deadlineMs: undefined, signal: undefined, showLogs: false },
+      {
+        runId: randomUUID(),
+        seed: 0,
+        timeoutMs: undefined,
+        maxAttempts: 1,
+        backoffMs: 1,
+        backoffMaxMs: 1,
+        deadlineMs: undefined,
+        signal: undefined,
+        showLogs: false,
+      },
       countingSource(tasks),
       {
         response: () => void answered++,
         full: () => false,
-        end: (error) => (error || answered !== tasks ? reject(error ?? new Error(`${answered} of ${tasks} answered`)) : resolve()),
+        end: (error) =>
+          error || answered !== tasks ? reject(error ?? new Error(`${answered} of ${tasks} answered`)) : resolve(),
       },
     )
   })
@@ -97,6 +119,9 @@ function countingSource(tasks: number): TaskSource {
   return {
     open: () => {},
     close: () => [],
-    pull: () => (index === tasks ? 'end' : { index, id: `t${index}`, task: { input: { id: index++, text: 'a small input' }, agent } }),
+    pull: () =>
+      index === tasks
+        ? 'end'
+        : { index, id: `t${index}`, task: { input: { id: index++, text: 'a small input' }, agent } },
   }
 }

@@ -1,6 +1,12 @@
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
 import { CODEC, decode, encode } from '../src/protocol/codec.ts'
-import { type DriverMessage, OUTCOME, type Outcome, PROTOCOL_VERSION, type WorkerMessage } from '../src/protocol/messages.ts'
+import {
+  type DriverMessage,
+  OUTCOME,
+  type Outcome,
+  PROTOCOL_VERSION,
+  type WorkerMessage,
+} from '../src/protocol/messages.ts'
 
 /** Outcomes per frame, as a real worker would flush them. */
 const FLUSH = 256
@@ -85,10 +91,12 @@ class SimulatedLink implements WorkerLink {
 
   #receive(message: DriverMessage): void {
     if (message.type === 'hello')
-      setImmediate(() => this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: process.version, pid: 0 }))
+      setImmediate(() =>
+        this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: process.version, pid: 0 }),
+      )
     if (message.type === 'agent') setImmediate(() => this.#say({ type: 'loaded', agent: message.key }))
     if (message.type !== 'run') return
-    for (const [lease, , , , input] of message.tasks) this.#held.push([lease, OUTCOME.success, input, 0.01])
+    for (const [lease, , , input] of message.tasks) this.#held.push([lease, OUTCOME.success, input, 10])
     this.#count(message.tasks.length)
     this.#hungry = true
   }

@@ -174,7 +174,7 @@ function moduleOf(definition: { name: string; module?: string | URL }): string {
 
 /** Of name and source. A test runner rewrites sources, so there it cannot be compared. */
 function fingerprintOf(definition: RunnableDefinition): string | undefined {
-  if (process.env['VITEST'] !== undefined || process.env['JEST_WORKER_ID'] !== undefined) return undefined
+  if (process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined) return undefined
   const source = [definition.name, String(definition.run), String(definition.setup)].join('\0')
   return hash('sha256', source).slice(0, 16)
 }

@@ -21,7 +21,7 @@ const shared: Registry = holder[KEY]
 const keyOf = (module: string, name: string) => `${module}\0${name}`
 
 // A test runner evaluates modules anew for each file in one process; a second definition is normal there.
-const reloads = process.env['VITEST'] !== undefined || process.env['JEST_WORKER_ID'] !== undefined
+const reloads = process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined
 
 export const registry = {
   add(module: string, name: string, definition: RunnableDefinition, fingerprint: string | undefined): void {

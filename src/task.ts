@@ -1,4 +1,4 @@
-import type { Agent, AnswerOf, AnyAgent, InputOf } from './agent.ts'
+import type { AnswerOf, AnyAgent, InputOf } from './agent.ts'
 import type { TaskError } from './errors.ts'
 import type { Step, Usage } from './trajectory.ts'
 
@@ -115,5 +115,3 @@ export type TaskResponse<Answer = unknown> =
 
 /** The response type of a task type. */
 export type ResponseOf<T> = T extends { readonly agent: infer A } ? TaskResponse<AnswerOf<A>> : never
-
-export type { Agent }

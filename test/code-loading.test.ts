@@ -143,7 +143,7 @@ describe('workers have the surroundings of their script', () => {
   }
 
   test('arguments, folder and environment, but not the keys of models', async () => {
-    const env = { OPENAI_API_KEY: 'sk-secret', PATH: process.env['PATH'] ?? '' }
+    const env = { OPENAI_API_KEY: 'sk-secret', PATH: process.env.PATH ?? '' }
     const { driver, worker } = await look({ args: ['--depth', '3'], cwd: '/tmp', env })
     expect(worker.argv).toEqual(driver.argv)
     expect(worker.argv.slice(2)).toEqual(['--depth', '3'])
@@ -164,7 +164,7 @@ describe('workers have the surroundings of their script', () => {
   test('a debugger from NODE_OPTIONS does not come along, the rest of it does', async () => {
     const { worker } = await look({ env: { NODE_OPTIONS: '--inspect=0 --conditions=special' } })
     expect(worker.debugged).toBe(false)
-    expect(worker.env['NODE_OPTIONS']?.trim()).toBe('--conditions=special')
+    expect(worker.env.NODE_OPTIONS?.trim()).toBe('--conditions=special')
   })
 
   test.each([

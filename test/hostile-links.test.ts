@@ -88,11 +88,11 @@ class HostileLink implements WorkerLink {
     while (this.#queue.length > 0 && this.#running.length < this.#concurrency) {
       const task = this.#queue.shift()!
       if (this.#careful) this.#say({ type: 'started', leases: [task[0]] })
-      if ((task[4] as Behaviour) === 'poison') return this.kill()
+      if ((task[3] as Behaviour) === 'poison') return this.kill()
       this.#running.push(task)
       if (this.#running.length < this.#concurrency) this.#say({ type: 'hungry' })
     }
-    for (const [lease, , , , behaviour] of this.#running.splice(0, 1 + Math.floor(this.#random() * 8))) {
+    for (const [lease, , , behaviour] of this.#running.splice(0, 1 + Math.floor(this.#random() * 8))) {
       const error = { code: 'TASK_THREW', name: 'Error', message: 'no', stack: undefined }
       this.#unsent.push(behaviour === 'throws' ? [lease, OUTCOME.failed, error, 1] : [lease, OUTCOME.success, 'yes', 1])
     }

@@ -90,7 +90,10 @@ describe('frames', () => {
 
   it('of an impossible length are refused', () => {
     const reasons: string[] = []
-    frameReader(expect.fail, (reason) => reasons.push(reason))(Buffer.from([0xff, 0xff, 0xff, 0xff]))
+    frameReader(
+      () => expect.fail(),
+      (reason) => reasons.push(reason),
+    )(Buffer.from([0xff, 0xff, 0xff, 0xff]))
     expect(reasons).toEqual(['a frame of 4294967295 bytes'])
   })
 })

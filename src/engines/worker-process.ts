@@ -113,7 +113,7 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
 
 /** Compiled code is kept between workers: it halves the start of one, more so for TypeScript. */
 function compileCache(env: Placement['env']): Record<string, string> {
-  if (env['NODE_COMPILE_CACHE'] !== undefined || env['NODE_DISABLE_COMPILE_CACHE'] !== undefined) return {}
+  if (env.NODE_COMPILE_CACHE !== undefined || env.NODE_DISABLE_COMPILE_CACHE !== undefined) return {}
   return { NODE_COMPILE_CACHE: join(tmpdir(), `node-compile-cache-${userInfo().uid}`), MANYWORLDS_COMPILE_CACHE: '1' }
 }
 

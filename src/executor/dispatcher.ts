@@ -581,12 +581,13 @@ export class Dispatcher {
     const now = performance.now()
     let released = 0
     let ranMs = 0
-    for (const [id, status, value, runMs] of outcomes) {
+    for (const [id, status, value, runUs] of outcomes) {
       const lease = worker.leases.get(id)
       // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
       if (!lease) continue
       worker.leases.delete(id)
       if (lease.waitingCalls === 0) released++
+      const runMs = runUs / 1000
       ranMs += runMs
       const { entry } = lease
       entry.lease = undefined

@@ -83,21 +83,27 @@ export class Responses {
     now: number,
   ): TaskResponse {
     const trajectory = entry.steps === undefined ? NO_STEPS : (entry.steps.map(unpack) as Step[])
-    const base = {
-      id: entry.id,
-      agentName: entry.agent.ref.name,
-      trajectory,
-      usage: trajectory.length === 0 ? NO_USAGE : totalUsage(trajectory),
-      timing: { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs },
-      attempts: entry.attempts,
-      worker: entry.worker,
-      logs: entry.logs ?? NO_LOGS,
-    }
-    return (
-      error === undefined
-        ? { ...base, success: true, status: 'success', answer }
-        : { ...base, success: false, status, error: taskError(error) }
-    ) as TaskResponse
+    const usage = trajectory.length === 0 ? NO_USAGE : totalUsage(trajectory)
+    const { id, attempts, worker } = entry
+    const agentName = entry.agent.ref.name
+    const logs = entry.logs ?? NO_LOGS
+    const timing = { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs }
+    // Two literals, no spreading: this is made for every task.
+    return error === undefined
+      ? { id, success: true, status: 'success', answer, agentName, trajectory, usage, timing, attempts, worker, logs }
+      : {
+          id,
+          success: false,
+          status: status as Exclude<TaskStatus, 'success'>,
+          error: taskError(error),
+          agentName,
+          trajectory,
+          usage,
+          timing,
+          attempts,
+          worker,
+          logs,
+        }
   }
 
   #settle(entry: Entry, response: TaskResponse, bytes: number): void {

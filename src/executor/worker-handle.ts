@@ -102,7 +102,10 @@ export class WorkerHandle implements Loaded {
       options.info !== undefined || options.previous !== undefined || options.results !== undefined
         ? extrasOf(entry)
         : undefined
-    const item: TaskItem = [lease.id, entry.profile, entry.id, entry.attempts + 1, entry.input, extras]
+    const item: TaskItem =
+      extras === undefined && entry.attempts === 0
+        ? [lease.id, entry.profile, entry.id, entry.input]
+        : [lease.id, entry.profile, entry.id, entry.input, entry.attempts + 1, extras ?? NO_EXTRAS]
     if (entry.size > BATCH_BYTES) {
       this.flush()
       this.channel.post({ type: 'run', tasks: [item], careful: this.careful }, entry.size)
@@ -146,6 +149,8 @@ export class WorkerHandle implements Loaded {
     return required.every((label) => this.link.info.labels?.includes(label))
   }
 }
+
+const NO_EXTRAS = {}
 
 function extrasOf({ options }: Entry) {
   const { info, previous, results } = options

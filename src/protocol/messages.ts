@@ -44,13 +44,14 @@ export interface Profile {
   readonly announce: boolean
 }
 
+/** The last two are left out of a first attempt that has nothing special about it, which is nearly every one. */
 export type TaskItem = [
   lease: number,
   profile: number,
   id: string,
-  attempt: number,
   input: Packed,
-  extras: TaskExtras | undefined,
+  attempt?: number,
+  extras?: TaskExtras,
 ]
 
 /** What most tasks do not have. Every field is packed as one value. */
@@ -83,7 +84,8 @@ export type WorkerMessage =
   | SubTaskRequest
 
 export type Emit = [lease: number, steps: Packed[], logs: string[]]
-export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runMs: number]
+/** `runUs`, whole microseconds: a small integer costs a byte or two where a fraction costs eight. */
+export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runUs: number]
 export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const
 export type OutcomeStatus = (typeof OUTCOME)[keyof typeof OUTCOME]
 

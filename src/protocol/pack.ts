@@ -1,21 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
 
-/**
- * Makes a value ready to travel inside a batch, at the moment it is given, so that
- * - a later change by its owner is not seen at the other end,
- * - two tasks of one batch never share an object (one v8 batch keeps shared references),
- * - what cannot travel is found here, with the path to it, and not in the middle of a batch.
- *
- * Small plain data is copied and stays a value. Large plain data becomes its JSON text, which is twice as fast to read
- * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialisation. A boxed String and
- * bytes in a packed place therefore always mean that: a user's are never plain, and so are wrapped too.
- */
-export interface PackedValue {
-  readonly value: unknown
-  /** Bytes it will take in a frame, roughly. */
-  readonly size: number
-}
-
 /** Above this a value is serialised on its own. */
 const INLINE_CHARS = 8 * 1024
 const INLINE_OBJECTS = 24
@@ -30,6 +14,16 @@ const UNSUITABLE = Symbol('unsuitable')
 let chars = 0
 const seen: object[] = []
 
+/**
+ * Makes a value ready to travel inside a batch, at the moment it is given, so that
+ * - a later change by its owner is not seen at the other end,
+ * - two tasks of one batch never share an object (one v8 batch keeps shared references),
+ * - what cannot travel is found here, with the path to it, and not in the middle of a batch.
+ *
+ * Small plain data is copied and stays a value. Large plain data becomes its JSON text, which is twice as fast to read
+ * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialisation. A boxed String and
+ * bytes in a packed place therefore always mean that: a user's are never plain, and so are wrapped too.
+ */
 export function pack(value: unknown): unknown {
   chars = 0
   if (typeof value !== 'object' || value === null) {
@@ -102,11 +96,13 @@ function copyAny(value: unknown, depth: number): unknown {
   }
 }
 
-function packLarge(value: unknown): Uint8Array | String {
-  let packed: Uint8Array | String
+/** A boxed string: the box is the mark. */
+type JsonText = InstanceType<typeof String>
+
+function packLarge(value: unknown): Uint8Array | JsonText {
+  let packed: Uint8Array | JsonText
   values = 0
   try {
-    // biome-ignore lint/style/useConsistentBuiltinInstantiation: the box is the mark
     packed = isJson(value, 0) ? new String(JSON.stringify(value)) : serialize(value)
   } catch (error) {
     throw new NotPackable(whyNot(value, '') ?? (error as Error).message)

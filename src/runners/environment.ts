@@ -53,8 +53,7 @@ function makePlacement(
     else env[name] = value
   }
   // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait for one for ever.
-  if (env['NODE_OPTIONS'] !== undefined)
-    env['NODE_OPTIONS'] = env['NODE_OPTIONS'].replaceAll(/(?<!\S)--inspect\S*/g, '')
+  if (env.NODE_OPTIONS !== undefined) env.NODE_OPTIONS = env.NODE_OPTIONS.replaceAll(/(?<!\S)--inspect\S*/g, '')
   for (const [name, value] of Object.entries(extraEnv)) if (value !== undefined) env[name] = value
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return {

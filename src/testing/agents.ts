@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Agent, defineAgent } from '../agent.ts'
 
@@ -150,9 +150,4 @@ export const printer = define('printer', async (word: string, ctx) => {
     await sleep(5)
   }
   return word
-})
-
-export const writePid = define('write-pid', async (file: string) => {
-  writeFileSync(file, String(process.pid))
-  await sleep(60_000)
 })

@@ -6,7 +6,7 @@ interface Runner {
 }
 
 export async function testRunner(): Promise<Runner> {
-  if (process.env['VITEST'] !== undefined) {
+  if (process.env.VITEST !== undefined) {
     const { afterAll, describe, it } = await import('vitest')
     return { describe, it, after: (body) => afterAll(body, 60_000) }
   }

@@ -49,7 +49,7 @@ export class TaskContext implements Context {
     this.#item = item
     this.#profile = profile
     this.lease = item[0]
-    this.attempt = item[3]
+    this.attempt = item[4] ?? 1
     this.params = params
     this.state = state
     this.startedAt = now

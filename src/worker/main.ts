@@ -89,15 +89,15 @@ async function load({ key, ref, params, entry }: Extract<DriverMessage, { type: 
 }
 
 // It was for this process's own start: what a task starts should not find it.
-if (process.env['MANYWORLDS_COMPILE_CACHE'] !== undefined) {
-  delete process.env['MANYWORLDS_COMPILE_CACHE']
-  delete process.env['NODE_COMPILE_CACHE']
+if (process.env.MANYWORLDS_COMPILE_CACHE !== undefined) {
+  delete process.env.MANYWORLDS_COMPILE_CACHE
+  delete process.env.NODE_COMPILE_CACHE
 }
 
 /** The user's modules see the command line of the driver, so that what they read from it is the same. */
 function showDriversArguments(): void {
-  const argv = process.env['MANYWORLDS_ARGV']
-  delete process.env['MANYWORLDS_ARGV']
+  const argv = process.env.MANYWORLDS_ARGV
+  delete process.env.MANYWORLDS_ARGV
   if (argv !== undefined) process.argv = JSON.parse(argv) as string[]
 }
 

@@ -144,7 +144,7 @@ export class TaskRunner {
     this.live.delete(task.lease)
     if (task.timer !== undefined) clearTimeout(task.timer)
     this.#finished++
-    this.#outcome([task.lease, status, value, performance.now() - task.startedAt], size)
+    this.#outcome([task.lease, status, value, Math.round((performance.now() - task.startedAt) * 1000)], size)
   }
 
   /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */
@@ -267,7 +267,7 @@ export class TaskRunner {
     if (profile.timeoutMs !== undefined) this.timeouts.watch(task, profile.timeoutMs)
     let result: unknown
     try {
-      result = this.#current.run(task, runAgent, definition, unpack(item[4]), task)
+      result = this.#current.run(task, runAgent, definition, unpack(item[3]), task)
     } catch (error) {
       this.#finish(task, OUTCOME.failed, error)
       return true

@@ -82,8 +82,8 @@ export const controlCases: Case[] = [
         if (++seen === 8) abort.abort()
       }
       assert.equal(seen, 71)
-      assert.equal((statuses['success'] ?? 0) + (statuses['cancelled'] ?? 0), 71)
-      assert.ok((statuses['cancelled'] ?? 0) >= 61)
+      assert.equal((statuses.success ?? 0) + (statuses.cancelled ?? 0), 71)
+      assert.ok((statuses.cancelled ?? 0) >= 61)
     },
   },
   {

@@ -20,7 +20,7 @@ export const endCases: Case[] = [
       if (!reference) {
         const reason =
           'give testEngine the engine by reference ({ module, export }) for the case in which the driver is killed'
-        if (process.env['CI'] === 'true') assert.fail(reason)
+        if (process.env.CI === 'true') assert.fail(reason)
         process.stderr.write(`manyworlds kit: SKIPPED: ${reason}\n`)
         return
       }

@@ -1,0 +1,46 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const pages = ['README.md', 'CHANGELOG.md', ...globSync('docs/*.md', { cwd: root })]
+
+describe('the documentation keeps up with the source', () => {
+  it('explains every error code', () => {
+    const codes = read('src/errors.ts').match(/(?<=\| ')[A-Z_]+(?=')/g)!
+    const explained = read('docs/errors.md').match(/(?<=^\| `)[A-Z_]+(?=`)/gm)!
+    expect(explained.toSorted()).toEqual(codes.toSorted())
+  })
+
+  it('lists every key of the configuration', () => {
+    const keys = read('src/run-config.ts').match(/(?<=^ {2}readonly )\w+(?=\?:)/gm)!
+    const table = read('README.md').split('## Configuration')[1]!.split('\n## ')[0]!
+    expect(table.match(/(?<=^\| `)\w+(?=`)/gm)!.toSorted()).toEqual(keys.toSorted())
+  })
+
+  it('lists every message of the protocol', () => {
+    const types = read('src/protocol/messages.ts').match(/(?<=\btype: ')[a-z-]+(?=')/g)!
+    const section = read('docs/architecture.md').split('## The protocol')[1]!.split('\n## ')[0]!
+    const listed = section.match(/(?<=^\| )`.*?(?= \|)/gm)!.flatMap((cell) => cell.match(/(?<=`)[a-z-]+(?=`)/g)!)
+    expect(listed.toSorted()).toEqual([...new Set(types)].toSorted())
+  })
+
+  it('shows the hello world that is in the examples', () => {
+    const [, shown] = /## Hello, world\n+```ts\n(.*?)```/s.exec(read('README.md'))!
+    expect(read('examples/hello.ts')).toBe(`${read('examples/hello.ts').split('\n')[0]}\n${shown}`)
+  })
+})
+
+describe.each(pages)('%s', (page) => {
+  it('names files that exist', () => {
+    const text = read(page)
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path]) => join(dirname(page), path!))
+    const sources = [...text.matchAll(/`((?:src\/)?[\w-]+(?:\/[\w-]+)*\.ts)`/g)].map(([, path]) =>
+      join('src', path!.replace(/^src\//, '')),
+    )
+    const named = page === 'docs/architecture.md' ? [...links, ...sources] : links
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+})

@@ -23,8 +23,10 @@ export function makeEngine(config: {
 
 function construct(cls: NonNullable<RunConfig['cls']>): RuntimeEngine {
   if (typeof cls !== 'function') return cls
-  // A class has methods on its prototype; a plain function makes the engine itself.
-  const isClass = typeof cls.prototype === 'object' && cls.prototype !== null && 'start' in cls.prototype
+  // What is written as a class is one; of other functions, those with methods to inherit.
+  const isClass =
+    /^class\b/.test(Function.prototype.toString.call(cls)) ||
+    (typeof cls.prototype === 'object' && cls.prototype !== null && 'start' in cls.prototype)
   try {
     return isClass ? new (cls as RuntimeEngineClass)() : (cls as () => RuntimeEngine)()
   } catch (cause) {

@@ -323,7 +323,8 @@ export class Dispatcher {
     for (const agent of this.#agents) {
       if (agent.probedBy !== worker) continue
       agent.probedBy = undefined
-      this.#probeAgain(agent)
+      if (!worker.expected && ++agent.failures >= LOAD_FAILURES) this.#giveUpAgent(agent, exit)
+      else this.#probeAgain(agent)
     }
     this.#useSpare()
     this.#arm()
@@ -376,10 +377,22 @@ export class Dispatcher {
     worker.introduce(agent)
   }
 
+  /** Worker after worker ended while it imported the agent's module. */
+  #giveUpAgent(agent: AgentState, exit: WorkerExit): void {
+    const { name, module } = agent.ref
+    const error = new ManyworldsError(
+      'AGENT_LOAD_FAILED',
+      `workers end while they import ${module} to find agent '${name}' (${LOAD_FAILURES} times in a row): ${crashError(exit).message}`,
+    )
+    agent.failures = 0
+    for (const run of new Set(agent.held.splice(0).map((entry) => entry.run))) this.#failRun(run, error)
+  }
+
   #onLoaded(key: number): void {
     const agent = this.#agents.byKey(key)
     if (agent === undefined || agent.loaded) return
     agent.loaded = true
+    agent.failures = 0
     for (const entry of agent.held.splice(0))
       if (!entry.settled) (entry.parent ? entry.run.urgent : entry.run.ready).push(entry)
     this.#dispatch()

@@ -1,9 +1,10 @@
+import type { AnyAgent } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import { requireDriver } from '../runners/driver-side.ts'
 import type { PushSource } from '../runners/push-source.ts'
-import type { TaskLike, TaskResponse } from '../task.ts'
+import type { TaskFor, TaskLike, TaskResponse } from '../task.ts'
 import { mustPark } from '../worker/role.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Run } from './run.ts'
@@ -40,7 +41,14 @@ export class DistributedExecutor implements AsyncDisposable {
   #changed: (() => void)[] = []
 
   constructor(config: ExecutorConfig = {}) {
+    if (typeof config !== 'object' || config === null)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `the configuration of an executor must be an object such as { workerNum: 4 }, it is ${String(config)}`,
+      )
     const { maxQueueSize = 100_000, ...runConfig } = config
+    if ('sequenceDependent' in runConfig)
+      throw new ManyworldsError('CONFIG_INVALID', '`sequenceDependent` needs all tasks together: give them to Runners')
     if (!Number.isInteger(maxQueueSize) || maxQueueSize < 1)
       throw new ManyworldsError(
         'CONFIG_INVALID',
@@ -60,14 +68,14 @@ export class DistributedExecutor implements AsyncDisposable {
   }
 
   /** Queues a task, and answers its id. */
-  submitTask(task: TaskLike): string {
+  submitTask<A extends AnyAgent>(task: TaskFor<A>): string {
     const { source } = this.#check()
     if (this.#pending >= this.#maxQueueSize)
       throw new ManyworldsError(
         'QUEUE_FULL',
         `${this.#pending} tasks are waiting or running, and maxQueueSize is ${this.#maxQueueSize}; call collectResults() before submitting more`,
       )
-    const id = source.push(task)
+    const id = source.push(task as TaskLike)
     this.#pending++
     this.#run ??= this.#open()
     return id

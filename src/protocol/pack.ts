@@ -1,4 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
+import { whyNotSendable } from './sendable.ts'
 
 /** Above this a value is serialised on its own. */
 const INLINE_CHARS = 8 * 1024
@@ -103,9 +104,9 @@ function packLarge(value: unknown): Uint8Array | JsonText {
   let packed: Uint8Array | JsonText
   values = 0
   try {
-    packed = isJson(value, 0) ? new String(JSON.stringify(value)) : serialize(value)
+    packed = isJson(value, 0) ? new String(JSON.stringify(value)) : serializeAll(value)
   } catch (error) {
-    throw new NotPackable(whyNot(value, '') ?? (error as Error).message)
+    throw error instanceof NotPackable ? error : new NotPackable(whyNotSendable(value) ?? (error as Error).message)
   }
   const size = lastPackedSize(packed)
   if (size > MAX_VALUE_BYTES)
@@ -115,6 +116,14 @@ function packLarge(value: unknown): Uint8Array | JsonText {
   return packed
 }
 
+/** v8 would send some objects as empty ones, without a word. */
+function serializeAll(value: unknown): Uint8Array {
+  const reason = whyNotSendable(value)
+  if (reason !== undefined) throw new NotPackable(reason)
+  return serialize(value)
+}
+
+const MANY = 1000
 const JSON_DEPTH = 64
 /** A graph in which many paths lead to one object would grow without end as text. */
 const JSON_VALUES = 1_000_000
@@ -138,29 +147,10 @@ function isJson(value: unknown, depth: number): boolean {
 function isJsonObject(value: object, depth: number): boolean {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) if (!isJson(value[i], depth + 1)) return false
-    return true
+    // An array may have properties of its own, as the result of a regular expression has.
+    return value.length > MANY || Object.keys(value).length === value.length
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return false
   for (const key in value) if (!isJson((value as Record<string, unknown>)[key], depth + 1)) return false
   return true
-}
-
-/** Where in a value the first thing is that cannot travel. */
-function whyNot(value: unknown, path: string, visited = new Set<unknown>()): string | undefined {
-  const at = path === '' ? 'it' : `\`${path}\``
-  if (typeof value === 'function' || typeof value === 'symbol') return `${at} is a ${typeof value}`
-  if (typeof value !== 'object' || value === null || visited.has(value)) return undefined
-  visited.add(value)
-  if (value instanceof Promise) return `${at} is a Promise; await it first`
-  if (value instanceof WeakMap || value instanceof WeakSet || value instanceof WeakRef)
-    return `${at} is a ${value.constructor.name}`
-  const inside: [string, unknown][] =
-    value instanceof Map || value instanceof Set
-      ? [...value.entries()].map(([key, item]) => [`${path}.get(${String(key)})`, item])
-      : Object.entries(value).map(([key, item]) => [path === '' ? key : `${path}.${key}`, item])
-  for (const [where, item] of inside) {
-    const reason = whyNot(item, where, visited)
-    if (reason !== undefined) return reason
-  }
-  return undefined
 }

@@ -82,7 +82,7 @@ function makeDispatcher(engine: RuntimeEngine, workers: number): Dispatcher {
       recycleAboveMb: undefined,
       withheldEnv: [],
     },
-    placement: { workerEntry: '', execArgv: [], argv: [], cwd: '.', env: {}, output: 'drop' },
+    placement: { workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
     entryScript: undefined,
     notice: (line) => process.stderr.write(`${line}\n`),
   })

@@ -47,7 +47,7 @@ export interface TaskInfo {
 }
 
 export interface SetupContext {
-  /** Aborted when the worker is about to leave. */
+  /** Aborted when the driver closes the connection. A worker that is killed or replaced gets no notice. */
   readonly signal: AbortSignal
 }
 

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { getCallSites } from 'node:util'
+import * as util from 'node:util'
+import { ManyworldsError } from './errors.ts'
 
 // Everything of this package lives under one folder (src/ or dist/); its frames are never the user's.
 const OWN_FOLDER = new URL('.', import.meta.url).href
@@ -10,7 +11,10 @@ const NOT_A_FILE = /\[(eval|stdin|worker eval)\d*\]$/
 
 /** The `file:` URL of the nearest caller outside this package, or undefined (eval, REPL, stdin). */
 export function callerModule(): string | undefined {
-  for (const site of getCallSites(30)) {
+  // Not a named import: on an older Node that would fail before this could be said.
+  if (util.getCallSites === undefined)
+    throw new ManyworldsError('NODE_TOO_OLD', `manyworlds needs Node 22.18 or newer, this is ${process.version}`)
+  for (const site of util.getCallSites(30)) {
     const url = toFileUrl(site.scriptName)
     if (url === undefined || url.startsWith(OWN_FOLDER)) continue
     return url

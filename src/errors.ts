@@ -38,7 +38,6 @@ export type ErrorCode =
   | 'NODE_TOO_OLD'
   | 'WORKER_START_FAILED'
   | 'PROTOCOL_ERROR'
-  | 'MESSAGE_TOO_LARGE'
   // bundles
   | 'BUNDLE_FAILED'
   | 'BUNDLE_NATIVE_MODULE'
@@ -74,7 +73,6 @@ export type TaskErrorCode =
   | 'WORKER_CRASHED'
   | 'PROCESS_EXIT'
   | 'UNCAUGHT_IN_TASK'
-  | 'INPUT_NOT_SERIALISABLE'
   | 'ANSWER_NOT_SERIALISABLE'
   | 'SETUP_FAILED'
   | 'REQUIRES_UNMET'

@@ -157,7 +157,7 @@ function runOn(
     engine,
     workerNum: workers,
     settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
-    placement: { workerEntry: '', execArgv: [], argv: [], cwd: '.', env: {}, output: 'drop' },
+    placement: { workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
     entryScript: undefined,
     notice: () => {},
   })

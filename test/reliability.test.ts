@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DistributedExecutor, Runners } from 'manyworlds'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
-import { environment, garbler, hoarder, nativeBlock, pid } from './agents/workers.ts'
+import { environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -69,6 +69,22 @@ describe('when workers are taken away', () => {
     expect(responses.get('blocker')!.status).toBe('timeout')
     expect(statuses(responses)).toEqual({ timeout: 1, success: 5 })
   })
+})
+
+describe('code that goes on when its task is over', () => {
+  it.each(['after its time-out', 'after its answer'] as const)(
+    'and blocks the worker %s does not hold up the next tasks',
+    async (when) => {
+      const tasks = [
+        lateBlocker.task(when, { id: 'blocker', timeoutMs: 200 }),
+        ...Array.from({ length: 10 }, () => sleeper.task(700, { timeoutMs: 3000 })),
+      ]
+      const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 4 })
+      expect(responses.get('blocker')!.status).toBe(when === 'after its answer' ? 'success' : 'timeout')
+      const others = [...responses.values()].filter(({ id }) => id !== 'blocker')
+      expect(others.map(({ status }) => status)).toEqual(Array(10).fill('success'))
+    },
+  )
 })
 
 describe('workers between calls', () => {

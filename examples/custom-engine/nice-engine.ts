@@ -61,9 +61,8 @@ export class NiceEngine implements RuntimeEngine {
 }
 
 /** One worker process: frames on fd 3, its watchdog on fd 4. It leads a process group, which is killed as one. */
-function startNicely({ execArgv, workerEntry, argv, cwd, output, ...given }: Placement) {
+function startNicely({ execArgv, workerEntry, cwd, env, output }: Placement) {
   const command = ['-n', '10', process.execPath, ...execArgv, workerEntry]
-  const env = { ...given.env, MANYWORLDS_WORKER: '1', MANYWORLDS_ARGV: JSON.stringify(argv) }
   const stdio: StdioOptions = ['ignore', output === 'show' ? 2 : 'ignore', 'pipe', 'pipe', 'pipe']
   const child = spawn('nice', command, { cwd, env, stdio, detached: true })
   const [stderr, frames, watchdog] = child.stdio.slice(2) as [Socket, Socket, Socket]

@@ -28,10 +28,9 @@ export interface Placement {
   /** The module that a worker process runs: `node [execArgv] workerEntry`. It speaks frames on fd 3, its watchdog on fd 4. */
   readonly workerEntry: string
   readonly execArgv: readonly string[]
-  /** The driver's own argv and working directory; a worker shows them to the user's modules. */
-  readonly argv: readonly string[]
+  /** The driver's working directory, which is also a worker's. */
   readonly cwd: string
-  /** The whole environment of a worker, not additions to one. */
+  /** The whole environment of a worker, not additions to one; it also tells the worker that it is one. */
   readonly env: Readonly<Record<string, string>>
   /** What a worker prints outside of any task. */
   readonly output: 'drop' | 'show'

@@ -63,6 +63,7 @@ export function frameReader(onFrame: (frame: Buffer) => void, bad: (reason: stri
 export function framedWire(socket: Socket): Wire {
   return {
     send: (frame) => writeFrame(socket, frame),
+    holdsBytes: () => socket.writableLength > 0,
     onDrain: (listener) => void socket.on('drain', listener),
     onFrame: (listener) =>
       void socket.on(

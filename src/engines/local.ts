@@ -33,6 +33,11 @@ export class LocalRuntime implements RuntimeEngine {
   #beats: NodeJS.Timeout | undefined
 
   async start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
+    if (process.platform === 'win32')
+      throw new ManyworldsError(
+        'ENGINE_FAILED',
+        'the local engine needs process groups, which Windows does not have; use WSL',
+      )
     this.#placement = placement
     this.#events = events
     signal.addEventListener('abort', () => void this.stop(), { once: true })

@@ -33,14 +33,11 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     cwd: placement.cwd,
-    env: {
-      ...compileCache(placement.env),
-      ...placement.env,
-      MANYWORLDS_WORKER: '1',
-      MANYWORLDS_ARGV: JSON.stringify(placement.argv),
-    },
+    env: { ...compileCache(placement.env), ...placement.env },
     detached: true,
   })
+  // Without file descriptors left there is no stdio, and the error comes as an event.
+  if (child.stdio?.[3] === undefined) return stillborn(child, id, generation)
   const frames = child.stdio[3] as Socket
   const watchdog = child.stdio[4] as unknown as Socket
   const { pid } = child
@@ -115,6 +112,16 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
 function compileCache(env: Placement['env']): Record<string, string> {
   if (env.NODE_COMPILE_CACHE !== undefined || env.NODE_DISABLE_COMPILE_CACHE !== undefined) return {}
   return { NODE_COMPILE_CACHE: join(tmpdir(), `node-compile-cache-${userInfo().uid}`), MANYWORLDS_COMPILE_CACHE: '1' }
+}
+
+function stillborn(child: ChildProcess, id: string, generation: number): ProcessLink {
+  const nothing = () => {}
+  const closed = exitOf(child)
+  return {
+    ...{ id, generation, closed, info: { host: hostname() }, spoke: false },
+    ...{ onDrain: nothing, onFrame: nothing, pause: nothing, resume: nothing, kill: nothing, killFor: nothing },
+    ...{ keepAlive: nothing, send: () => true, takeBeats: () => 1 },
+  }
 }
 
 function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: string | null; reason?: string }> {

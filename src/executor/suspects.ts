@@ -22,6 +22,9 @@ export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
   const leases = [...worker.leases.values()]
   if (worker.expected) return { guilty: undefined, status: 'crashed', error: undefined, suspects: [], innocent: leases }
   const named = namedBy(worker, exit)
+  // It was answered before, and its code went on: nobody who is here did it.
+  if (named && !worker.leases.has(named.lease))
+    return { guilty: undefined, status: 'crashed', error: undefined, suspects: [], innocent: leases }
   const guilty = named && worker.leases.get(named.lease)
   if (named && guilty)
     return {

@@ -8,6 +8,8 @@ export interface Wire {
   send(frame: Uint8Array): boolean
   onDrain(listener: () => void): void
   onFrame(listener: (frame: Uint8Array) => void): void
+  /** True while bytes wait in this process: what was sent would be lost with it. */
+  holdsBytes?(): boolean
 }
 
 /** A message larger than this travels in fragments, and small messages pass it. */
@@ -103,9 +105,9 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     else this.#send([TAG.batch, ...messages])
   }
 
-  /** True while ordinary messages wait for the wire. */
-  get congested(): boolean {
-    return this.#full
+  /** True while something that was said has not left this process. */
+  get holdsBytes(): boolean {
+    return this.#full || (this.#wire.holdsBytes?.() ?? false)
   }
 
   #send(frame: unknown[]): void {

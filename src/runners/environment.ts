@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Placement } from '../engines/engine.ts'
-import { WORKER_VARIABLE } from '../worker/role.ts'
+import { ARGV_VARIABLE, WORKER_VARIABLE } from '../worker/role.ts'
 
 /** Where keys of model providers come from. Workers get them only if the run's `env` says so. */
 const MODEL_KEY =
@@ -55,11 +55,13 @@ function makePlacement(
   // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait for one for ever.
   if (env.NODE_OPTIONS !== undefined) env.NODE_OPTIONS = env.NODE_OPTIONS.replaceAll(/(?<!\S)--inspect\S*/g, '')
   for (const [name, value] of Object.entries(extraEnv)) if (value !== undefined) env[name] = value
+  env[WORKER_VARIABLE] = '1'
+  // The user's modules see the driver's command line.
+  env[ARGV_VARIABLE] = JSON.stringify(process.argv)
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return {
     workerEntry: fileURLToPath(new URL(`../worker/boot${extension}`, import.meta.url)),
     execArgv: workerFlags(process.execArgv),
-    argv: process.argv,
     cwd: process.cwd(),
     env,
     output,

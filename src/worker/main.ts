@@ -9,7 +9,7 @@ import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
 import { type LoadError, loadAgent } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
-import { becomeWorker, Parked } from './role.ts'
+import { ARGV_VARIABLE, becomeWorker, Parked } from './role.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
 import { watchdog } from './watchdog-start.ts'
@@ -40,7 +40,8 @@ const runner = new TaskRunner(
 )
 watchdog.blameBy(() => {
   const task = runner.current()
-  return task && { lease: task.lease, deadline: task.deadline }
+  // Code of a task that is answered has no right to the loop any more.
+  return task && { lease: task.lease, deadline: task.settled ? 0 : task.deadline }
 })
 void watchdog.watching.then(() => runner.open())
 
@@ -96,8 +97,8 @@ if (process.env.MANYWORLDS_COMPILE_CACHE !== undefined) {
 
 /** The user's modules see the command line of the driver, so that what they read from it is the same. */
 function showDriversArguments(): void {
-  const argv = process.env.MANYWORLDS_ARGV
-  delete process.env.MANYWORLDS_ARGV
+  const argv = process.env[ARGV_VARIABLE]
+  delete process.env[ARGV_VARIABLE]
   if (argv !== undefined) process.argv = JSON.parse(argv) as string[]
 }
 

@@ -16,6 +16,9 @@ const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: () => void }
 /** Set by the engine in a worker's environment; the worker removes it, so that programs that a task starts do not see it. */
 export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
 
+/** The driver's command line, as JSON. */
+export const ARGV_VARIABLE = 'MANYWORLDS_ARGV'
+
 export function becomeWorker(role: Role): void {
   holder[ROLE] = role
   delete process.env[WORKER_VARIABLE]

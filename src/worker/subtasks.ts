@@ -49,6 +49,11 @@ export class SubTasks {
     const request = this.#next++
     const items = tasks.map((literal, index) => {
       checkTask(literal, index)
+      if (literal.dependsOn !== undefined)
+        throw new ManyworldsError(
+          'DEPENDENCY_NEEDS_ARRAY',
+          'sub-tasks cannot have `dependsOn`; await one ctx.runTask() before the next',
+        )
       const { input, info } = packTask(literal, index)
       const { timeoutMs, maxAttempts, requires, rerun } = literal
       const options = { timeoutMs, maxAttempts, requires, rerun, info }

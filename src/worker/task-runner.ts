@@ -58,6 +58,7 @@ export class TaskRunner {
   #head = 0
   #running = 0
   #careful = false
+  #announced = 0
   #outcomes: Outcome[] = []
   #emits: Emit[] = []
   #emitOf = new Map<number, Emit>()
@@ -152,6 +153,7 @@ export class TaskRunner {
     if (task.settled) return
     const error = new DOMException(message, status === OUTCOME.timeout ? 'TimeoutError' : 'AbortError')
     this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }))
+    this.timeouts.watchGivenUp(task)
     task.abort(error)
     this.subTasks.abandon(task, error)
     setTimeout(() => this.#becomeZombie(task), ZOMBIE_GRACE_MS).unref()
@@ -257,10 +259,7 @@ export class TaskRunner {
       if (definition !== undefined && !agent.settingUp) void this.#setUp(agent, definition)
       return true
     }
-    if (profile.announce || this.#careful) {
-      if (this.#channel.congested) return false
-      this.#channel.control({ type: 'started', leases: [item[0]] })
-    }
+    if ((profile.announce || this.#careful) && !this.#announce(item[0])) return false
     const task = new TaskContext(this, item, profile, agent.params, agent.state, now)
     this.live.set(task.lease, task)
     this.#running++
@@ -279,6 +278,16 @@ export class TaskRunner {
       )
     else this.#finish(task, OUTCOME.success, result)
     return true
+  }
+
+  /** Tells the driver that a task starts; false while that, or anything said before it, could still be lost. */
+  #announce(lease: number): boolean {
+    if (this.#announced !== lease) {
+      this.flush()
+      this.#channel.control({ type: 'started', leases: [lease] })
+      this.#announced = lease
+    }
+    return !this.#channel.holdsBytes
   }
 
   #finish(task: TaskContext, status: OutcomeStatus, value: unknown): void {

@@ -2,6 +2,8 @@ import type { TaskContext } from './context.ts'
 
 /** A timer that fires this late was held up by a blocked event loop: answers may be waiting in it. */
 const LATE_MS = 50
+/** While code of a task that was given up still runs, the event loop must move at least this often. */
+const GIVEN_UP_MS = 1000
 
 /**
  * Timeouts count from the start of a task, so the worker owns them. The nearest deadline also stands in memory that the
@@ -11,6 +13,7 @@ export class Timeouts {
   readonly #live: ReadonlyMap<number, TaskContext>
   readonly #expire: (task: TaskContext, ms: number) => void
   readonly #shared: Float64Array
+  readonly #givenUp = new Set<TaskContext>()
 
   constructor(
     live: ReadonlyMap<number, TaskContext>,
@@ -29,6 +32,13 @@ export class Timeouts {
     if (task.deadline < this.#shared[0]!) this.#publish(task.deadline)
   }
 
+  /** The task is answered, and its code goes on: if it blocks the loop now, nobody's time-out would tell. */
+  watchGivenUp(task: TaskContext): void {
+    this.#givenUp.add(task)
+    const deadline = Date.now() + GIVEN_UP_MS
+    if (deadline < this.#shared[0]!) this.#publish(deadline)
+  }
+
   #fire(task: TaskContext, ms: number): void {
     if (Date.now() - task.deadline < LATE_MS) this.#expire(task, ms)
     // Let the I/O that finished during the block be heard first: its task may have been in time.
@@ -44,6 +54,8 @@ export class Timeouts {
     if (this.#shared[0] !== published) return
     let next = Number.POSITIVE_INFINITY
     for (const task of this.#live.values()) if (task.deadline > published && task.deadline < next) next = task.deadline
+    for (const task of this.#givenUp) if (task.ended) this.#givenUp.delete(task)
+    if (this.#givenUp.size > 0) next = Math.min(next, Date.now() + GIVEN_UP_MS)
     if (next === Number.POSITIVE_INFINITY) this.#shared[0] = next
     else this.#publish(next)
   }

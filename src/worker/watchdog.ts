@@ -42,12 +42,13 @@ function watch(shared: Float64Array): void {
   parentPort!.postMessage('watching')
   setInterval(() => socket.write('.'), HEARTBEAT_MS)
   // A blocker whose own deadline is still to come is left alone until then.
-  let notBefore = 0
+  let leftAlone = { deadline: 0, until: 0 }
   let inspecting = false
   setInterval(() => {
     const deadline = shared[0]!
     const now = Date.now()
-    if (inspecting || now < deadline + BLOCKED_GRACE_MS || now < notBefore) return
+    if (inspecting || now < deadline + BLOCKED_GRACE_MS || (deadline === leftAlone.deadline && now < leftAlone.until))
+      return
     inspecting = true
     findBlocker((blamed, stack) => {
       inspecting = false
@@ -56,7 +57,7 @@ function watch(shared: Float64Array): void {
       if (blamed !== undefined) {
         const due = blamed.deadline === null ? Number.POSITIVE_INFINITY : blamed.deadline + BLOCKED_GRACE_MS
         if (Date.now() < due) {
-          notBefore = due
+          leftAlone = { deadline, until: due }
           return
         }
       }

@@ -41,3 +41,15 @@ export const nativeBlock = defineAgent({
 })
 
 export const environment = defineAgent({ name: 'environment', run: (name: string) => process.env[name] })
+
+/** Blocks its event loop for ever, a while after it has been timed out or has answered. */
+export const lateBlocker = defineAgent({
+  name: 'late-blocker',
+  run: async (when: 'after its time-out' | 'after its answer') => {
+    setTimeout(() => {
+      for (;;) Math.random()
+    }, 400)
+    if (when === 'after its time-out') await sleep(60_000)
+    return 'answered'
+  },
+})

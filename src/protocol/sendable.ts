@@ -27,7 +27,8 @@ function inside(value: object, path: string): [string, unknown][] {
   return Object.entries(value).map(([key, item]) => [path === '' ? key : `${path}.${key}`, item])
 }
 
-const show = (key: unknown) => (typeof key === 'string' ? `'${key}'` : String(key))
+const show = (key: unknown) =>
+  typeof key === 'string' ? `'${key}'` : typeof key === 'object' ? 'an object' : String(key)
 
 const CLONED = [Map, Set, Date, RegExp, Error, Number, String, Boolean, BigInt, Array]
 

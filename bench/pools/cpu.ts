@@ -4,11 +4,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 const microsecondsPerTick = 10_000 // USER_HZ, 100 on every Linux that Node runs on
 
 interface TreeCpu {
-  /** Microseconds of all live threads, precise to the scheduler's tick; NaN if the kernel keeps no such count. */
-  readonly live: number
-  /** Microseconds including ended threads and reaped children, but in steps of 10 ms for each process. */
+  /** Microseconds of each live thread, precise to the nanosecond; empty if the kernel keeps no such count. */
+  readonly threads: ReadonlyMap<string, number>
+  /** Microseconds including ended threads and reaped children, but sampled at the timer tick, in steps of 10 ms. */
   readonly all: number
-  readonly processes: number
 }
 
 export const canReadTree = existsSync('/proc/self/stat')
@@ -50,30 +49,27 @@ function tree(root: number): number[] {
 }
 
 export function readTree(root: number): TreeCpu {
-  const pids = tree(root)
-  let live = 0
+  const threads = new Map<string, number>()
   let ticks = 0
-  for (const pid of pids) {
+  for (const pid of tree(root)) {
     // utime, stime, and the same of children that ended and were waited for
     for (const field of statFields(pid)?.slice(11, 15) ?? []) ticks += Number(field)
     for (const thread of list(`/proc/${pid}/task`)) {
       const stat = read(`/proc/${pid}/task/${thread}/schedstat`)
-      if (stat !== undefined) live += Number(stat.split(' ')[0]) / 1000
+      if (stat !== undefined) threads.set(thread, Number(stat.split(' ')[0]) / 1000)
     }
   }
-  return {
-    live: existsSync(`/proc/${root}/schedstat`) ? live : Number.NaN,
-    all: ticks * microsecondsPerTick,
-    processes: pids.length,
-  }
+  return { threads, all: ticks * microsecondsPerTick }
 }
 
-/** Microseconds of CPU between two readings. */
+/**
+ * Microseconds of CPU between two readings. The precise count forgets what an ended thread had used, so where one has
+ * ended the sampled one must do. Else it must not: work that timers start falls on the very ticks at which it samples,
+ * and it counts such work twice over.
+ */
 export function cpuBetween(before: TreeCpu, after: TreeCpu): number {
-  const live = after.live - before.live
-  const all = after.all - before.all
-  // The precise count forgets what an ended thread or process had used. Where the two differ by more than the steps of
-  // the coarse one explain, something ended in between, and the coarse one is right.
-  const steps = 4 * microsecondsPerTick * Math.max(before.processes, after.processes)
-  return Math.abs(all - live) <= steps ? live : all
+  let microseconds = 0
+  for (const [thread, used] of after.threads) microseconds += used - (before.threads.get(thread) ?? 0)
+  const ended = [...before.threads.keys()].some((thread) => !after.threads.has(thread))
+  return ended || after.threads.size === 0 ? after.all - before.all : microseconds
 }

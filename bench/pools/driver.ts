@@ -37,8 +37,8 @@ async function cpuPerTask(adapter: Adapter, workload: Workload): Promise<number>
     return done
   }
 
-  // Sleeping is too slow to warm up a pool that has one task at a time, so thousands of no-ops do it.
-  if (workload === 'sleep') await block('noop', 300)
+  // Sleeping is too slow to warm up a pool that has one task at a time, so two seconds of no-ops do it.
+  if (workload === 'sleep') await block('noop', 2000)
   await block(workload, warmUpMs)
   const before = readTree(process.pid)
   const done = await block(workload, blockMs)

@@ -123,7 +123,6 @@ function serializeAll(value: unknown): Uint8Array {
   return serialize(value)
 }
 
-const MANY = 1000
 const JSON_DEPTH = 64
 /** A graph in which many paths lead to one object would grow without end as text. */
 const JSON_VALUES = 1_000_000
@@ -147,8 +146,8 @@ function isJson(value: unknown, depth: number): boolean {
 function isJsonObject(value: object, depth: number): boolean {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) if (!isJson(value[i], depth + 1)) return false
-    // An array may have properties of its own, as the result of a regular expression has.
-    return value.length > MANY || Object.keys(value).length === value.length
+    // An array may have properties of its own, as the result of a regular expression has; deep in large data nobody looks.
+    return depth > 1 || Object.keys(value).length === value.length
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return false
   for (const key in value) if (!isJson((value as Record<string, unknown>)[key], depth + 1)) return false

@@ -70,6 +70,11 @@ export class Responses {
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, 0, performance.now()), 0)
   }
 
+  unmet(entry: Entry, engine: string): void {
+    const message = `no worker of the ${engine} engine has the labels that this task requires: ${entry.options.requires?.join(', ')}`
+    this.fail(entry, 'failed', { code: 'REQUIRES_UNMET', name: 'TaskError', message, stack: undefined }, 0)
+  }
+
   errorOf(value: Packed): ErrorItem {
     return unpack(value) as ErrorItem
   }

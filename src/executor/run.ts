@@ -29,7 +29,8 @@ export class Run {
   readonly options: RunOptions
   readonly source: TaskSource
   readonly sink: RunSink
-  readonly profiles: number[] = []
+  /** Numbers of its profiles, by content. */
+  readonly profiles = new Map<string, number>()
   /** The options of most entries: one object for all of them. */
   readonly usualOptions: EntryOptions
   /** Goes first: sub-tasks, and tasks that were already under way once. */
@@ -42,6 +43,8 @@ export class Run {
   stopping: 'cancelled' | 'deadline' | 'failed' | undefined
   error: Error | undefined
   over = false
+  /** Listens to the caller's signal. */
+  onAbort = () => {}
   deadlineTimer: NodeJS.Timeout | undefined
   readonly retrying = new Set<Entry>()
   /** The last profile that was made, and for what: most tasks of a run have the same. */

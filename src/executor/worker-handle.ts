@@ -42,7 +42,7 @@ export class WorkerHandle implements Loaded {
   /** We asked for its end: whoever is in it is innocent. */
   expected = false
   /** Cancellations it has not yet taken notice of. */
-  readonly unseen = new Set<number>()
+  readonly #unseen = new Set<number>()
   unseenTimer: NodeJS.Timeout | undefined
   #settings: WorkerSettings
   readonly #entryScript: string | undefined
@@ -130,6 +130,21 @@ export class WorkerHandle implements Loaded {
     this.channel.post({ type: 'run', tasks, careful: this.careful })
   }
 
+  /** Asks for a task to be given up; a worker that does not take notice in time has a blocked event loop. */
+  cancel(lease: number, reason: 'cancelled' | 'deadline', noticeMs: number): void {
+    this.flush()
+    this.channel.control({ type: 'cancel', lease, reason })
+    this.#unseen.add(lease)
+    this.unseenTimer ??= setTimeout(() => this.end(), noticeMs)
+  }
+
+  cancelSeen(lease: number): void {
+    this.#unseen.delete(lease)
+    if (this.#unseen.size > 0) return
+    clearTimeout(this.unseenTimer)
+    this.unseenTimer = undefined
+  }
+
   retire(): void {
     this.state = 'retiring'
     this.endIfEmpty()
@@ -143,6 +158,10 @@ export class WorkerHandle implements Loaded {
   end(): void {
     this.expected = true
     this.link.kill()
+  }
+
+  get takesMore(): boolean {
+    return this.state === 'ready' && !this.spare && !this.reserved && !this.careful && this.load < this.window.limit
   }
 
   hasLabels(required: readonly string[]): boolean {

@@ -1,0 +1,105 @@
+import type { WorkerExit } from '../engines/engine.ts'
+import { ManyworldsError } from '../errors.ts'
+import type { WorkerMessage } from '../protocol/messages.ts'
+import type { AgentState, AgentTable } from './agents.ts'
+import type { Entry } from './entry.ts'
+import type { Fleet } from './fleet.ts'
+import type { Run } from './run.ts'
+import { crashError } from './suspects.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+/** Workers that may fail to load an agent that another has loaded, or die over it, before the run is given up. */
+const LOAD_FAILURES = 3
+
+/**
+ * Code that no worker can load is the caller's mistake, and one clear error. So the tasks of an agent are held until a
+ * first worker has loaded it.
+ */
+export class AgentLoading {
+  readonly #agents: AgentTable
+  readonly #fleet: Fleet
+  readonly #failRun: (run: Run, error: Error) => void
+
+  constructor(agents: AgentTable, fleet: Fleet, failRun: (run: Run, error: Error) => void) {
+    this.#agents = agents
+    this.#fleet = fleet
+    this.#failRun = failRun
+  }
+
+  hold(entry: Entry): void {
+    entry.agent.held.push(entry)
+    this.#probe(entry.agent)
+  }
+
+  get held(): number {
+    let held = 0
+    for (const agent of this.#agents) held += agent.held.length
+    return held
+  }
+
+  heldOf(run: Run): Entry[] {
+    return [...this.#agents].flatMap((agent) => agent.held.filter((entry) => entry.run === run))
+  }
+
+  /** There is a worker that could try. */
+  onReady(): void {
+    for (const agent of this.#agents) this.#probe(agent)
+  }
+
+  onLoaded(key: number): void {
+    const agent = this.#agents.byKey(key)
+    if (agent === undefined || agent.loaded) return
+    agent.loaded = true
+    agent.failures = 0
+    for (const entry of agent.held.splice(0))
+      if (!entry.settled) (entry.parent ? entry.run.urgent : entry.run.ready).push(entry)
+  }
+
+  onFailed(
+    worker: WorkerHandle,
+    { agent: key, code, message, stack }: Extract<WorkerMessage, { type: 'load-failed' }>,
+  ): void {
+    const agent = this.#agents.byKey(key)
+    if (agent === undefined) return
+    if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
+    const error = new ManyworldsError(code, message)
+    if (stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
+    const runs = new Set(agent.held.splice(0).map((entry) => entry.run))
+    for (const lease of worker.leases.values()) if (lease.entry.agent === agent) runs.add(lease.entry.run)
+    for (const run of runs) this.#failRun(run, error)
+    // A worker remembers what it has imported; the next run gets a new one, which reads the mended file.
+    agent.probedBy = undefined
+    worker.retire()
+    this.#fleet.changeLoad(worker, 0)
+  }
+
+  /** A worker is gone; if it was loading an agent for the first time, another one has to try. */
+  onClosed(worker: WorkerHandle, exit: WorkerExit): void {
+    for (const agent of this.#agents) {
+      if (agent.probedBy !== worker) continue
+      agent.probedBy = undefined
+      if (!worker.expected && !agent.loaded && ++agent.failures >= LOAD_FAILURES) this.#giveUp(agent, exit)
+      else this.#probe(agent)
+    }
+  }
+
+  #probe(agent: AgentState): void {
+    if (agent.held.length === 0 || agent.probedBy !== undefined) return
+    for (const worker of this.#fleet.workers) {
+      if (worker.state !== 'ready') continue
+      agent.probedBy = worker
+      return worker.introduce(agent)
+    }
+  }
+
+  /** Worker after worker ended while it imported the agent's module. */
+  #giveUp(agent: AgentState, exit: WorkerExit): void {
+    const { name, module } = agent.ref
+    const error = new ManyworldsError(
+      'AGENT_LOAD_FAILED',
+      `workers end while they import ${module} to find agent '${name}' (${LOAD_FAILURES} times in a row): ${crashError(exit).message}`,
+    )
+    agent.failures = 0
+    for (const run of new Set(agent.held.splice(0).map((entry) => entry.run))) this.#failRun(run, error)
+  }
+}

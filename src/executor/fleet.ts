@@ -1,0 +1,220 @@
+import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../engines/engine.ts'
+import { ManyworldsError } from '../errors.ts'
+import { CODEC } from '../protocol/codec.ts'
+import { PROTOCOL_VERSION, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { LoadBuckets } from './load-buckets.ts'
+import { WorkerHandle } from './worker-handle.ts'
+
+/** How long a worker may be idle while another has tasks it has not started. */
+const RECALL_MS = 50
+
+export interface FleetOptions {
+  readonly engine: RuntimeEngine
+  readonly placement: Omit<Placement, 'workers'>
+  readonly workerNum: number
+  readonly settings: WorkerSettings
+  /** The script that was started, where agents made by a factory may be found. */
+  readonly entryScript: string | undefined
+  readonly notice: (line: string) => void
+}
+
+interface Hooks {
+  receive(worker: WorkerHandle, message: WorkerMessage): void
+  closed(worker: WorkerHandle, exit: WorkerExit): void
+  /** No worker is left, and none will come. */
+  failed(error: ManyworldsError): void
+}
+
+/** The workers: how many there are, who can take more, and the engine that places them. */
+export class Fleet {
+  readonly workers = new Set<WorkerHandle>()
+  /** Workers that can take more. */
+  readonly open = new LoadBuckets<WorkerHandle>()
+  readonly #options: FleetOptions
+  readonly #hooks: Hooks
+  readonly #stop = new AbortController()
+  #workerNum: number
+  #settings: WorkerSettings
+  #started = false
+  #wanted = 0
+  #recallTimer: NodeJS.Timeout | undefined
+
+  constructor(options: FleetOptions, hooks: Hooks) {
+    this.#options = options
+    this.#hooks = hooks
+    this.#workerNum = this.#capped(options.workerNum, options.settings)
+    this.#settings = options.settings
+  }
+
+  get workerNum(): number {
+    return this.#workerNum
+  }
+
+  get engineName(): string {
+    return this.#options.engine.name
+  }
+
+  /** Whether `reconfigure` can give it more workers. */
+  get scalable(): boolean {
+    return this.#options.engine.scale !== undefined
+  }
+
+  /** Whether another worker may still come. */
+  get growing(): boolean {
+    return this.#wanted < this.#workerNum || [...this.workers].some((worker) => worker.state === 'starting')
+  }
+
+  /** Workers beyond the number stay, and are not used. */
+  reconfigure(workerNum: number, settings: WorkerSettings): void {
+    this.#workerNum = this.#capped(workerNum, settings)
+    this.#settings = settings
+    let used = 0
+    for (const worker of this.workers) {
+      worker.spare = used++ >= this.#workerNum
+      worker.reconfigure(settings)
+      this.changeLoad(worker, 0)
+    }
+  }
+
+  /** Starts the engine, with no more workers than there is work for. */
+  start(backlog: number): void {
+    if (this.#started) return
+    this.#started = true
+    const { engine, placement, notice } = this.#options
+    this.#wanted = engine.scale ? Math.min(this.#workerNum, Math.max(1, backlog)) : this.#workerNum
+    const events: EngineEvents = {
+      link: (link) => this.#onLink(link),
+      failed: (error) => this.#onFailed(error),
+      notice,
+    }
+    engine
+      .start({ ...placement, workers: this.#wanted }, events, this.#stop.signal)
+      .catch((error: Error) => this.#onFailed(error))
+  }
+
+  /** All workers are busy: start more, as far as there is work for them. */
+  grow(backlog: () => number): void {
+    const { engine } = this.#options
+    if (!this.#started || this.#wanted >= this.#workerNum || !engine.scale) return
+    const wanted = Math.min(this.#workerNum, this.#wanted + backlog())
+    if (wanted === this.#wanted) return
+    this.#wanted = wanted
+    engine.scale(wanted).catch((error: Error) => this.#onFailed(error))
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#options.engine.keepAlive?.(alive)
+  }
+
+  async shutdown(): Promise<void> {
+    this.#stop.abort()
+    clearTimeout(this.#recallTimer)
+    for (const worker of this.workers) worker.expected = true
+    if (!this.#started) return
+    // Whoever waits for the end must not find that nothing keeps the process alive.
+    this.keepAlive(true)
+    await this.#options.engine.stop()
+  }
+
+  /** Must be called whenever something changes that decides whether a worker can take more. */
+  changeLoad(worker: WorkerHandle, by: number): void {
+    if (worker.slot >= 0) this.open.remove(worker)
+    worker.load += by
+    if (worker.careful && worker.load === 0) worker.careful = false
+    if (worker.takesMore) this.open.add(worker)
+  }
+
+  /** How many tasks the workers could hold. */
+  room(): number {
+    let room = 0
+    for (const worker of this.workers) room += worker.window.limit
+    return Math.max(2, room, this.#workerNum)
+  }
+
+  /** Some workers have nothing to do. If others still hold tasks that they have not started, those are fetched back. */
+  recallSoon(): void {
+    if (this.#recallTimer !== undefined || this.open.size === 0 || this.open.size === this.workers.size) return
+    this.#recallTimer = setTimeout(() => {
+      this.#recallTimer = undefined
+      if (this.open.least()?.load !== 0) return
+      for (const worker of this.workers)
+        if (worker.state === 'ready' && !worker.careful && worker.window.overfull(worker.load))
+          worker.channel.control({ type: 'recall' })
+    }, RECALL_MS)
+    this.#recallTimer.unref()
+  }
+
+  /** A worker has said hello. False: it speaks another language, and is sent away. */
+  welcome(worker: WorkerHandle, { protocol, codec, node }: Extract<WorkerMessage, { type: 'ready' }>): boolean {
+    if (protocol === PROTOCOL_VERSION && codec === CODEC) {
+      worker.state = 'ready'
+      this.changeLoad(worker, 0)
+      return true
+    }
+    worker.end()
+    const theirs = `worker ${worker.name.id} on ${worker.name.host} speaks protocol ${protocol}, ${codec} (Node ${node})`
+    const ours = `this driver speaks ${PROTOCOL_VERSION}, ${CODEC} (Node ${process.version})`
+    this.#onFailed(new ManyworldsError('PROTOCOL_ERROR', `${theirs}; ${ours}; install the same versions`))
+    return false
+  }
+
+  #capped(workerNum: number, { concurrency }: WorkerSettings): number {
+    const { engine, notice } = this.#options
+    const most = engine.maxWorkers ?? workerNum
+    if (most < workerNum)
+      notice(
+        `${workerNum} workers were asked for and ${most} can be placed by the ${engine.name} engine; each runs up to ${concurrency} tasks at once`,
+      )
+    return Math.min(workerNum, most)
+  }
+
+  #onLink(link: WorkerLink): void {
+    if (this.#stop.signal.aborted) return link.kill()
+    const worker = new WorkerHandle(
+      link,
+      this.#settings,
+      this.#options.entryScript,
+      (from, message) => this.#hooks.receive(from, message),
+      (from, error) => {
+        this.#options.notice(`worker ${from.name.id}: ${error.message}; it is replaced`)
+        from.link.kill()
+      },
+    )
+    worker.spare = this.#used() >= this.#workerNum
+    this.workers.add(worker)
+    worker.greet()
+    void link.closed.then((exit) => this.#onClosed(worker, exit))
+  }
+
+  #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
+    if (worker.slot >= 0) this.open.remove(worker)
+    this.workers.delete(worker)
+    worker.state = 'closed'
+    clearTimeout(worker.unseenTimer)
+    this.#useSpare()
+    this.#hooks.closed(worker, exit)
+  }
+
+  #used(): number {
+    let used = 0
+    for (const worker of this.workers) if (!worker.spare) used++
+    return used
+  }
+
+  #useSpare(): void {
+    if (this.#used() >= this.#workerNum) return
+    for (const worker of this.workers) {
+      if (!worker.spare) continue
+      worker.spare = false
+      return this.changeLoad(worker, 0)
+    }
+  }
+
+  #onFailed(error: Error): void {
+    const failure = ManyworldsError.is(error)
+      ? error
+      : new ManyworldsError('ENGINE_FAILED', `the ${this.engineName} engine failed: ${error.message}`, { cause: error })
+    if ([...this.workers].some((worker) => worker.state === 'ready')) this.#options.notice(failure.message)
+    else this.#hooks.failed(failure)
+  }
+}

@@ -1,0 +1,36 @@
+import type { Profile } from '../protocol/messages.ts'
+import type { AgentState } from './agents.ts'
+import type { Run } from './run.ts'
+
+/** What many tasks have in common, kept once, under a number. */
+export class Profiles {
+  readonly #byKey = new Map<number, Profile>()
+  #next = 1
+
+  of(run: Run, agent: AgentState, timeoutMs: number | undefined, announce: boolean): number {
+    // Most tasks of a run have the profile of the one before.
+    const last = run.lastProfile
+    if (last && last.agent === agent.key && last.timeoutMs === timeoutMs && last.announce === announce) return last.key
+    const content = `${agent.key} ${timeoutMs} ${announce}`
+    let key = run.profiles.get(content)
+    if (key === undefined) {
+      key = this.#next++
+      const { runId, seed } = run.options
+      this.#byKey.set(key, { agent: agent.key, runId, seed, timeoutMs, announce })
+      run.profiles.set(content, key)
+    }
+    run.lastProfile = { key, agent: agent.key, timeoutMs, announce }
+    return key
+  }
+
+  get(key: number): Profile {
+    return this.#byKey.get(key)!
+  }
+
+  /** The run is over. Answers the numbers that are free now. */
+  forget(run: Run): number[] {
+    const keys = [...run.profiles.values()]
+    for (const key of keys) this.#byKey.delete(key)
+    return keys
+  }
+}

@@ -1,0 +1,94 @@
+import type { Entry } from './entry.ts'
+import type { Fleet } from './fleet.ts'
+import type { Run } from './run.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+interface Hooks {
+  give(worker: WorkerHandle, entry: Entry): void
+  /** No worker has, or will have, the labels that the task requires. */
+  unmet(entry: Entry): void
+}
+
+/** Tasks that cannot go to just any worker: suspects of a crash, and those that require a label. */
+export class SpecialTasks {
+  readonly #fleet: Fleet
+  readonly #hooks: Hooks
+  /** Suspects, to be run by themselves; a group of one is the last word. */
+  readonly #groups: Entry[][] = []
+  #picky: Entry[] = []
+
+  constructor(fleet: Fleet, hooks: Hooks) {
+    this.#fleet = fleet
+    this.#hooks = hooks
+  }
+
+  get waiting(): number {
+    return this.#groups.length
+  }
+
+  of(run: Run): Entry[] {
+    return [...this.#groups.flat(), ...this.#picky].filter((entry) => entry.run === run)
+  }
+
+  /** They were together in a worker that died: they are run again in halves. */
+  suspect(entries: readonly Entry[]): void {
+    const half = Math.ceil(entries.length / 2)
+    for (const group of [entries.slice(0, half), entries.slice(half)]) if (group.length > 0) this.#groups.push(group)
+  }
+
+  runAlone(entry: Entry): void {
+    this.#groups.push([entry])
+  }
+
+  require(entry: Entry): void {
+    this.#picky.push(entry)
+  }
+
+  place(): void {
+    if (this.#groups.length > 0) this.#placeGroups()
+    if (this.#picky.length > 0) this.#placePicky()
+  }
+
+  /** Each group gets a worker that is empty. At most half of the others are emptied for it, so that the rest goes on. */
+  #placeGroups(): void {
+    const { workers } = this.#fleet
+    let reserved = 0
+    const most = Math.max(1, workers.size >> 1)
+    for (const worker of workers) {
+      if (this.#groups.length === 0) this.#reserve(worker, false)
+      else if (worker.state !== 'ready' || worker.spare || worker.careful) continue
+      else if (worker.load === 0) this.#giveGroup(worker)
+      else if (worker.reserved || reserved < most) {
+        reserved++
+        this.#reserve(worker, true)
+      }
+    }
+  }
+
+  #reserve(worker: WorkerHandle, reserved: boolean): void {
+    worker.reserved = reserved
+    this.#fleet.changeLoad(worker, 0)
+  }
+
+  #giveGroup(worker: WorkerHandle): void {
+    const group = this.#groups.shift()!.filter((entry) => !entry.settled)
+    this.#reserve(worker, false)
+    if (group.length === 0) return
+    worker.flush()
+    worker.careful = true
+    for (const entry of group) this.#hooks.give(worker, entry)
+    worker.flush()
+  }
+
+  #placePicky(): void {
+    const waiting = this.#picky.filter((entry) => !entry.settled)
+    this.#picky = []
+    for (const entry of waiting) {
+      const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(entry.options.requires!))
+      const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
+      if (free) this.#hooks.give(free, entry)
+      else if (able.length > 0 || this.#fleet.growing) this.#picky.push(entry)
+      else this.#hooks.unmet(entry)
+    }
+  }
+}

@@ -57,6 +57,10 @@ export class ManyworldsError extends Error {
     this.code = code
   }
 
+  toJSON(): object {
+    return plain(this)
+  }
+
   static is(value: unknown): value is ManyworldsError {
     return typeof value === 'object' && value !== null && MARKER in value
   }
@@ -89,4 +93,14 @@ export class TaskError extends Error {
     this.code = code
     this.stack = options?.stack ?? `${this.name}: ${message}`
   }
+
+  toJSON(): object {
+    return plain(this)
+  }
+}
+
+/** What a log of results should have of an error; JSON alone would keep none of it. */
+function plain({ name, code, message, stack, cause }: Error & { code: string }): object {
+  const reason = cause instanceof Error ? { name: cause.name, message: cause.message } : cause
+  return { name, code, message, stack, ...(reason === undefined ? {} : { cause: reason }) }
 }

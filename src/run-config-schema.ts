@@ -52,12 +52,7 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
     const given = `it is ${show(value)}`
     switch (issue.code) {
       case 'unrecognized_keys':
-        return issue.keys
-          .map(
-            (unknown) =>
-              `unknown key '${unknown}'${suggestion(unknown)}; allowed: ${Object.keys(schema.shape).join(', ')}`,
-          )
-          .join('; ')
+        return `${issue.keys.map((unknown) => `unknown key '${unknown}'${suggestion(unknown)}`).join('; ')}; allowed: ${Object.keys(schema.shape).join(', ')}`
       case 'invalid_value':
         return `\`${key}\` must be one of ${issue.values.map((value) => `'${String(value)}'`).join(', ')}, ${given}`
       case 'too_small':

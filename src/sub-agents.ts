@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { serialize } from 'node:v8'
 import type { AnyAgent, Context } from './agent.ts'
-import { ManyworldsError } from './errors.ts'
+import { ManyworldsError, TaskError } from './errors.ts'
 import { seeded } from './random.ts'
 import { registry } from './registry.ts'
 
@@ -131,5 +131,10 @@ function contextFor(
   }
 }
 
-const asError = (reason: unknown): Error =>
-  reason instanceof Error ? reason : new Error(String(reason), { cause: reason })
+/** As the `error` of a response would be: with a code, and fit for a log. */
+function asError(reason: unknown): TaskError {
+  if (reason instanceof TaskError) return reason
+  if (!(reason instanceof Error)) return new TaskError('TASK_THREW', String(reason), { cause: reason })
+  const { name, message, stack } = reason
+  return new TaskError('TASK_THREW', message, { cause: reason, name, ...(stack === undefined ? {} : { stack }) })
+}

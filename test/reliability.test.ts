@@ -3,6 +3,7 @@ import { DistributedExecutor, Runners } from 'manyworlds'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
 import { environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
+import { runScript } from './run-script.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -175,6 +176,24 @@ it('a task that requires a label no worker has is answered at once', async () =>
   })
   expect(responses.get('gpu')!.error!.code).toBe('REQUIRES_UNMET')
   expect(statuses(responses)).toEqual({ failed: 1, success: 1 })
+})
+
+it('also when no other task is in the run', async () => {
+  const response = await Runners.runTask(echo.task(1, { requires: ['gpu'] }))
+  expect(response.error!.code).toBe('REQUIRES_UNMET')
+})
+
+it('a program that forgets shutdown() of its executor still ends', async () => {
+  const { code, stdout } = await runScript('forgets-shutdown.ts')
+  expect([code, stdout]).toEqual([0, 'got 2\n'])
+})
+
+it('a response that failed can be written to a log as JSON, with its error', async () => {
+  const logged = JSON.parse(JSON.stringify(await Runners.runTask(echo.task(1, { requires: ['gpu'] })))) as unknown
+  expect(logged).toMatchObject({
+    status: 'failed',
+    error: { code: 'REQUIRES_UNMET', message: expect.stringContaining('gpu') },
+  })
 })
 
 function alive(process_: number): boolean {

@@ -63,7 +63,8 @@ export class AgentLoading {
     if (agent === undefined) return
     if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
     const error = new ManyworldsError(code, message)
-    if (stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
+    // Only where the user's own code threw is there more to see than the message.
+    if (code === 'AGENT_LOAD_FAILED' && stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
     const runs = new Set(agent.held.splice(0).map((entry) => entry.run))
     for (const lease of worker.leases.values()) if (lease.entry.agent === agent) runs.add(lease.entry.run)
     for (const run of runs) this.#failRun(run, error)

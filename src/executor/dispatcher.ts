@@ -79,6 +79,11 @@ export class Dispatcher {
     return this.#fleet.scalable
   }
 
+  /** Whether its workers keep this process alive; a run does so from its beginning to its end, unless told otherwise. */
+  keepAlive(alive: boolean): void {
+    this.#fleet.keepAlive(alive)
+  }
+
   /** Between runs: another number of workers, another concurrency. */
   reconfigure(workerNum: number, settings: WorkerSettings): void {
     this.#fleet.reconfigure(workerNum, settings)
@@ -243,12 +248,17 @@ export class Dispatcher {
     if (this.#closed) return
     const { open } = this.#fleet
     this.#special.place()
+    let special = false
     for (let worker = open.least(); worker; worker = open.least()) {
       const entry = this.#next()
       if (!entry) break
       if (entry.options.requires === undefined) this.#give(worker, entry)
-      else this.#special.require(entry)
+      else {
+        this.#special.require(entry)
+        special = true
+      }
     }
+    if (special) this.#special.place()
     this.#flush()
     if (open.size === 0)
       this.#fleet.grow(() => {

@@ -76,7 +76,7 @@ export class DistributedExecutor implements AsyncDisposable {
         `${this.#pending} tasks are waiting or running, and maxQueueSize is ${this.#maxQueueSize}; call collectResults() before submitting more`,
       )
     const id = source.push(task as TaskLike)
-    this.#pending++
+    if (this.#pending++ === 0) this.#parts!.dispatcher.keepAlive(true)
     this.#run ??= this.#open()
     return id
   }
@@ -121,7 +121,8 @@ export class DistributedExecutor implements AsyncDisposable {
     const { dispatcher, config, source } = this.#parts!
     return requireDriver().openRun(dispatcher, config, source, {
       response: (_index, response) => {
-        this.#pending--
+        // With nothing to do it must not keep the program from ending, if someone forgets shutdown().
+        if (--this.#pending === 0 && !this.#closed) dispatcher.keepAlive(false)
         this.#done.set(response.id, response)
         this.#tell()
       },

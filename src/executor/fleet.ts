@@ -59,9 +59,10 @@ export class Fleet {
     return this.#options.engine.scale !== undefined
   }
 
-  /** Whether another worker may still come. */
-  get growing(): boolean {
-    return this.#wanted < this.#workerNum || [...this.workers].some((worker) => worker.state === 'starting')
+  /** Whether a worker is still on its way. */
+  get arriving(): boolean {
+    const states = [...this.workers].map((worker) => worker.state)
+    return states.includes('starting') || !states.includes('ready')
   }
 
   /** Workers beyond the number stay, and are not used. */

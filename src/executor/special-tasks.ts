@@ -87,7 +87,7 @@ export class SpecialTasks {
       const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(entry.options.requires!))
       const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
       if (free) this.#hooks.give(free, entry)
-      else if (able.length > 0 || this.#fleet.growing) this.#picky.push(entry)
+      else if (able.length > 0 || this.#fleet.arriving) this.#picky.push(entry)
       else this.#hooks.unmet(entry)
     }
   }

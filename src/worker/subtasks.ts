@@ -36,7 +36,12 @@ export class SubTasks {
   }
 
   runTaskOf(task: TaskContext): (tasks: TaskLike | readonly TaskLike[]) => Promise<unknown> {
-    return async (tasks) => {
+    return async (tasks, ...more: unknown[]) => {
+      if (more.length > 0)
+        throw new ManyworldsError(
+          'CONFIG_INVALID',
+          'ctx.runTask takes tasks only; timeoutMs and maxAttempts belong on each task',
+        )
       const list = Array.isArray(tasks) ? (tasks as readonly TaskLike[]) : [tasks as TaskLike]
       const responses = (await this.#ask(task, list)) as TaskResponse[]
       if (!Array.isArray(tasks)) return responses[0]

@@ -119,7 +119,7 @@ function makeAgent(ref: AgentRef, params: unknown): AnyAgent {
     name: ref.name,
     params,
     ref,
-    task: (input, options) => ({ ...options, input, agent }),
+    task: (input, options) => (options === undefined ? { input, agent } : { ...options, input, agent }),
     withParams: (other) => makeAgent(ref, other),
   }
   return agent

@@ -25,6 +25,9 @@ export interface TaskOptions {
   readonly rerun?: 'auto' | 'never'
 }
 
+/** The id of a task without one, by its place; users' ids may not begin like this. */
+export const automaticId = (index: number): string => `#${index + 1}`
+
 /** A task as a literal: an input for an agent. */
 export interface TaskLike<A extends AnyAgent = AnyAgent> extends TaskOptions {
   readonly input: InputOf<A>

@@ -18,7 +18,8 @@ import type { Loaded } from './load-buckets.ts'
 import { Window } from './window.ts'
 
 /** Tasks go to a worker in frames of about this size. */
-const BATCH_BYTES = 64 * 1024
+const BATCH_BYTES = 128 * 1024
+const AUTOMATIC = '#'.charCodeAt(0)
 
 /** A worker as the executor sees it: what it holds, and what may still be given to it. */
 export class WorkerHandle implements Loaded {
@@ -102,10 +103,11 @@ export class WorkerHandle implements Loaded {
       options.info !== undefined || options.previous !== undefined || options.results !== undefined
         ? extrasOf(entry)
         : undefined
+    const wireId = entry.id.charCodeAt(0) === AUTOMATIC && entry.parent === undefined ? entry.index : entry.id
     const item: TaskItem =
       extras === undefined && entry.attempts === 0
-        ? [lease.id, entry.profile, entry.id, entry.input]
-        : [lease.id, entry.profile, entry.id, entry.input, entry.attempts + 1, extras ?? NO_EXTRAS]
+        ? [lease.id, entry.profile, wireId, entry.input]
+        : [lease.id, entry.profile, wireId, entry.input, entry.attempts + 1, extras ?? NO_EXTRAS]
     if (entry.size > BATCH_BYTES) {
       this.flush()
       this.channel.post({ type: 'run', tasks: [item], careful: this.careful }, entry.size)

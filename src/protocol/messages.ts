@@ -44,11 +44,14 @@ export interface Profile {
   readonly announce: boolean
 }
 
-/** The last two are left out of a first attempt that has nothing special about it, which is nearly every one. */
+/**
+ * A task without an id of its own is named by its place: a number is cheaper than a text. The last two are left out of a first attempt that has nothing special about it,
+ * which is nearly every one.
+ */
 export type TaskItem = [
   lease: number,
   profile: number,
-  id: string,
+  id: string | number,
   input: Packed,
   attempt?: number,
   extras?: TaskExtras,

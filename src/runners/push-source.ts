@@ -1,10 +1,9 @@
 import { ManyworldsError } from '../errors.ts'
 import { Deque } from '../executor/deque.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
-import type { TaskLike } from '../task.ts'
+import { automaticId, type TaskLike } from '../task.ts'
 import { checkTask, packTask } from '../task-checks.ts'
 import { checkAgent } from './check-agent.ts'
-import { automaticId } from './sources.ts'
 
 /** Tasks that are handed in one by one. */
 export class PushSource implements TaskSource {

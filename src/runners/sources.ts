@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
-import type { TaskLike } from '../task.ts'
+import { automaticId, type TaskLike } from '../task.ts'
 import { checkTask, packTask } from '../task-checks.ts'
 import { checkAgent } from './check-agent.ts'
 import { IdSet } from './id-set.ts'
@@ -8,8 +8,6 @@ import { IdSet } from './id-set.ts'
 /** Bytes of packed inputs kept from the check of an array; beyond that a large one is packed again when its turn comes. */
 const KEEP_PACKED_BYTES = 64 * 1024 * 1024
 const SMALL_BYTES = 16 * 1024
-
-export const automaticId = (index: number): string => `#${index + 1}`
 
 /** An array, checked as a whole before anything starts. */
 export function checkArray(tasks: readonly TaskLike[]): ReadyTask[] {

@@ -4,6 +4,7 @@ import type { Context, TaskInfo } from '../agent.ts'
 import type { Profile, TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import { seeded } from '../random.ts'
+import { automaticId } from '../task.ts'
 import type { Step, StepRecord } from '../trajectory.ts'
 import type { TaskRunner } from './task-runner.ts'
 
@@ -55,6 +56,11 @@ export class TaskContext implements Context {
     this.startedAt = now
   }
 
+  get #id(): string {
+    const id = this.#item[2]
+    return typeof id === 'number' ? automaticId(id) : id
+  }
+
   get signal(): AbortSignal {
     this.#abort ??= new AbortController()
     return this.#abort.signal
@@ -66,12 +72,12 @@ export class TaskContext implements Context {
   }
 
   get idempotencyKey(): string {
-    return `${this.#profile.runId}/${this.#item[2]}`
+    return `${this.#profile.runId}/${this.#id}`
   }
 
   get task(): TaskInfo {
     const info = unpack(this.#item[5]?.info) as Omit<TaskInfo, 'id'> | undefined
-    return { id: this.#item[2], ...info }
+    return { id: this.#id, ...info }
   }
 
   get previous(): unknown {
@@ -88,7 +94,7 @@ export class TaskContext implements Context {
   }
 
   get random() {
-    this.#random ??= seeded(hash('sha256', `${this.#profile.seed}/${this.#item[2]}`, 'buffer').readUInt32LE(0))
+    this.#random ??= seeded(hash('sha256', `${this.#profile.seed}/${this.#id}`, 'buffer').readUInt32LE(0))
     return this.#random
   }
 

@@ -4,7 +4,6 @@ import type { TaskErrorCode } from '../errors.ts'
 import type { Channel } from '../protocol/channel.ts'
 import {
   type DriverMessage,
-  type Emit,
   OUTCOME,
   type Outcome,
   type OutcomeStatus,
@@ -17,11 +16,10 @@ import { lastPackedSize, NotPackable, pack, unpack } from '../protocol/pack.ts'
 import type { Step } from '../trajectory.ts'
 import { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
+import { Outbox } from './outbox.ts'
 import { SubTasks } from './subtasks.ts'
 import type { Timeouts } from './timeouts.ts'
 
-/** Outcomes are sent when this much has gathered, or at the end of the turn of the event loop. */
-const BATCH_BYTES = 64 * 1024
 /** Tasks are started for this long before I/O gets its turn. */
 const SLICE_MS = 1
 /** How long a task that was timed out or cancelled keeps its slot, so that one that heeds its signal ends in peace. */
@@ -47,6 +45,7 @@ export class TaskRunner {
   readonly timeouts: Timeouts
   readonly #current = new AsyncLocalStorage<TaskContext>()
   readonly #channel: Channel<WorkerMessage, DriverMessage>
+  readonly #outbox: Outbox
   readonly #leaving: AbortSignal
   #settings: WorkerSettings = {
     concurrency: 1,
@@ -59,11 +58,6 @@ export class TaskRunner {
   #running = 0
   #careful = false
   #announced = 0
-  #outcomes: Outcome[] = []
-  #emits: Emit[] = []
-  #emitOf = new Map<number, Emit>()
-  #batchBytes = 0
-  readonly #bulkLeases = new Set<number>()
   #guarded = false
   #armed = false
   #pumping = false
@@ -80,6 +74,7 @@ export class TaskRunner {
     leaving: AbortSignal,
   ) {
     this.#channel = channel
+    this.#outbox = new Outbox(channel, () => this.#arm())
     this.#leaving = leaving
     this.timeouts = timeouts(this)
     this.subTasks = new SubTasks(channel, {
@@ -182,26 +177,16 @@ export class TaskRunner {
       if (!(error instanceof NotPackable)) throw error
       throw new TypeError(`ctx.step(): the step cannot be recorded: ${error.message}; record plain data`)
     }
-    const size = lastPackedSize(packed)
-    this.#emitFor(lease)[1].push(packed)
-    this.#grow(size)
+    this.#outbox.step(lease, packed, lastPackedSize(packed))
   }
 
   emitLog(lease: number, line: string): void {
-    this.#emitFor(lease)[2].push(line)
-    this.#grow(line.length)
+    this.#outbox.line(lease, line)
   }
 
   /** Sends what has gathered. */
   flush(): void {
-    if (this.#outcomes.length === 0 && this.#emits.length === 0) return
-    const message: WorkerMessage = { type: 'done', emits: this.#emits, outcomes: this.#outcomes }
-    const size = this.#batchBytes
-    this.#outcomes = []
-    this.#emits = []
-    if (this.#emitOf.size > 0) this.#emitOf.clear()
-    this.#batchBytes = 0
-    this.#channel.post(message, size)
+    this.#outbox.flush()
   }
 
   /** Others are idle: give back what is not started. */
@@ -294,10 +279,7 @@ export class TaskRunner {
     if (!task.settled) {
       if (status === OUTCOME.success) this.#succeed(task, value)
       else this.settle(task, status, packError('TASK_THREW', value, this.#settings.withheldEnv))
-    } else if (task.zombie) {
-      this.#zombies--
-      return
-    }
+    } else if (task.zombie) this.#zombies--
     task.ended = true
     this.#release(task)
   }
@@ -349,47 +331,8 @@ export class TaskRunner {
   }
 
   #outcome(outcome: Outcome, size: number): void {
-    const lease = outcome[0]
-    if (size > BATCH_BYTES || this.#bulkLeases.has(lease)) {
-      // On its own, after its own records: a large answer must not hold up a batch of small ones.
-      this.flush()
-      this.#bulkLeases.delete(lease)
-      this.#channel.post({ type: 'done', emits: [], outcomes: [outcome] }, size, lease)
-      return
-    }
-    this.#outcomes.push(outcome)
-    this.#grow(size + 24)
-    if (this.#careful) this.flush()
-  }
-
-  #emitFor(lease: number): Emit {
-    let emit = this.#emitOf.get(lease)
-    if (emit === undefined) {
-      emit = [lease, [], []]
-      this.#emitOf.set(lease, emit)
-      this.#emits.push(emit)
-    }
-    return emit
-  }
-
-  #grow(bytes: number): void {
-    if (bytes > BATCH_BYTES) {
-      this.#sendLargeEmit(bytes)
-      return
-    }
-    this.#batchBytes += bytes
-    if (this.#batchBytes > BATCH_BYTES) this.flush()
-    else this.#arm()
-  }
-
-  /** A step that is itself large goes alone under its lease's key; what follows of that lease stays behind it. */
-  #sendLargeEmit(size: number): void {
-    const emit = this.#emits.at(-1)!
-    const own = this.#emits.pop()!
-    this.#emitOf.delete(own[0])
-    this.flush()
-    this.#bulkLeases.add(emit[0])
-    this.#channel.post({ type: 'done', emits: [own], outcomes: [] }, size, own[0])
+    this.#outbox.outcome(outcome, size)
+    if (this.#careful) this.#outbox.flush()
   }
 
   #unqueue(lease: number): boolean {

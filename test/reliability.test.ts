@@ -40,6 +40,31 @@ describe('when workers are taken away', () => {
     expect(kills).toBe(10)
   })
 
+  it('a crash leaves no worker out of work', async () => {
+    const conf = { workerNum: 2, concurrency: 4, maxAttempts: 3, backoffMs: 1 }
+    for (let round = 0; round < 5; round++) {
+      let killed = false
+      for await (const { worker, success } of Runners.streamTask(
+        Array.from({ length: 40 }, () => pid.task(20)),
+        conf,
+      )) {
+        expect(success).toBe(true)
+        if (killed) continue
+        killed = true
+        process.kill(worker!.pid!, 'SIGKILL')
+      }
+      const used = new Set(
+        answers(
+          await Runners.runTask(
+            Array.from({ length: 40 }, () => pid.task(20)),
+            conf,
+          ),
+        ),
+      )
+      expect(used.size).toBe(2)
+    }
+  })
+
   it('a worker that is stopped (SIGSTOP) is noticed, and its tasks run elsewhere', async () => {
     let stopped: number | undefined
     const seen: string[] = []

@@ -55,14 +55,16 @@ export class SpecialTasks {
     let reserved = 0
     const most = Math.max(1, workers.size >> 1)
     for (const worker of workers) {
-      if (this.#groups.length === 0) this.#reserve(worker, false)
-      else if (worker.state !== 'ready' || worker.spare || worker.careful) continue
-      else if (worker.load === 0) this.#giveGroup(worker)
+      if (this.#groups.length === 0) break
+      if (worker.state !== 'ready' || worker.spare || worker.careful) continue
+      if (worker.load === 0) this.#giveGroup(worker)
       else if (worker.reserved || reserved < most) {
         reserved++
         this.#reserve(worker, true)
       }
     }
+    // Whoever was being emptied for a group that another has taken is free again.
+    if (this.#groups.length === 0) for (const worker of workers) if (worker.reserved) this.#reserve(worker, false)
   }
 
   #reserve(worker: WorkerHandle, reserved: boolean): void {

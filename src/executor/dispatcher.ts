@@ -101,6 +101,8 @@ export class Dispatcher {
     if (options.deadlineMs !== undefined)
       run.deadlineTimer = setTimeout(() => this.stopRun(run, 'deadline'), options.deadlineMs)
     this.#peek(run)
+    // A run without tasks is over already.
+    if (run.over) return run
     run.onAbort = () => this.stopRun(run, 'cancelled')
     if (options.signal?.aborted) run.onAbort()
     else options.signal?.addEventListener('abort', run.onAbort, { once: true })

@@ -124,7 +124,6 @@ process.on('exit', () => {
   if (socket.writableLength > 0) return
   runner.flush()
   if (fate) channel.control(fate)
-  if (socket.writableLength > 0) return
 })
 
 process.on('uncaughtException', (error) => {

@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: ['test/no-orphans.ts'],
     // Two files at a time: every test starts real processes, and CI machines have two cores.
     maxWorkers: 2,
+    // Tests of run files say where theirs are; the others leave none.
+    env: { MANYWORLDS_STORE: 'off' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // The package under test is the built one, loaded by Node itself as a user's program would load it.

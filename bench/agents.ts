@@ -6,3 +6,16 @@ export const pause = defineAgent({
   name: 'pause',
   run: (ms: number) => new Promise<number>((resolve) => setTimeout(resolve, ms, ms)),
 })
+/** Five turns of looking and finding, a hundred or so characters each. */
+export const fiveSteps = defineAgent({
+  name: 'five-steps',
+  run: (input: { id: number; question: string }, ctx) => {
+    for (let turn = 0; turn < 5; turn++)
+      ctx.step({
+        action: { tool: 'search', query: `${input.question} (page ${turn} of task ${input.id})` },
+        observation: `result ${turn}: something that was found on page ${turn} for task ${input.id}`,
+        reward: turn / 4,
+      })
+    return { id: input.id, text: `the answer to ${input.question}` }
+  },
+})

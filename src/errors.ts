@@ -38,6 +38,16 @@ export type ErrorCode =
   | 'NODE_TOO_OLD'
   | 'WORKER_START_FAILED'
   | 'PROTOCOL_ERROR'
+  // run files
+  | 'RUN_EXISTS'
+  | 'RUN_NOT_FOUND'
+  | 'RUN_LOCKED'
+  | 'RESUME_MISMATCH'
+  | 'STORE_NOT_WRITABLE'
+  | 'STORE_FULL'
+  | 'STORE_FAILED'
+  | 'STORE_CORRUPT'
+  | 'STORE_NEWER'
   // bundles
   | 'BUNDLE_FAILED'
   | 'BUNDLE_NATIVE_MODULE'

@@ -1,4 +1,4 @@
-import { TaskError } from './errors.ts'
+import { TaskError, type TaskErrorCode } from './errors.ts'
 import type { ErrorItem } from './protocol/messages.ts'
 import { unpack } from './protocol/pack.ts'
 import type { TaskResponse } from './task.ts'
@@ -11,19 +11,35 @@ export function taskError(item: ErrorItem): TaskError {
   return new TaskError(item.code, item.message, options)
 }
 
+/** A task's error as plain data. */
+export interface PlainError {
+  readonly code: TaskErrorCode
+  readonly name: string
+  readonly message: string
+  readonly stack?: string
+  readonly cause?: unknown
+}
+
+export function plainError({ code, name, message, stack, cause }: TaskError): PlainError {
+  return {
+    code,
+    name,
+    message,
+    ...(stack === undefined ? {} : { stack }),
+    ...(cause === undefined ? {} : { cause }),
+  }
+}
+
+export function errorFromPlain({ code, message, ...options }: PlainError): TaskError {
+  return new TaskError(code, message, options)
+}
+
 /** A response as plain data: how a parent in a worker gets those of its sub-tasks. */
 export function responseToWire(response: TaskResponse): unknown {
-  if (response.success) return response
-  const { code, name, message, stack, cause } = response.error
-  return { ...response, error: { code, name, message, stack, ...(cause === undefined ? {} : { cause }) } }
+  return response.success ? response : { ...response, error: plainError(response.error) }
 }
 
 export function responseFromWire(wire: unknown): TaskResponse {
   const response = wire as TaskResponse
-  if (response.success) return response
-  const { code, name, message, stack, cause } = response.error
-  const options: { name: string; stack?: string; cause?: unknown } = { name }
-  if (stack !== undefined) options.stack = stack
-  if (cause !== undefined) options.cause = cause
-  return { ...response, error: new TaskError(code, message, options) }
+  return response.success ? response : { ...response, error: errorFromPlain(response.error) }
 }

@@ -10,6 +10,17 @@ const milliseconds = z.number().check(z.positive(), z.maximum(MAX_TIMER_MS))
 const pause = z.number().check(z.minimum(0), z.maximum(MAX_TIMER_MS))
 const isEngine = (value: unknown) => typeof value === 'function' || (typeof value === 'object' && value !== null)
 
+const PROGRESS = 'must be true, false or a function'
+type ProgressListener = Exclude<NonNullable<RunConfig['progress']>, boolean>
+// It names a file.
+const runId = z
+  .string()
+  .check(
+    z.minLength(1),
+    z.maxLength(128),
+    z.regex(/^[A-Za-z0-9][\w.-]*$/, 'must begin with a letter or digit, and have only letters, digits, ".", "_" and "-"'),
+  )
+
 const schema = z.strictObject({
   engineName: z._default(z.enum(Object.values(EngineName)), 'local'),
   workerNum: z.optional(count(100_000)),
@@ -24,7 +35,15 @@ const schema = z.strictObject({
   deadlineMs: z.optional(milliseconds),
   signal: z.optional(z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'must be an AbortSignal')),
   seed: z._default(z.number().check(z.int()), 0),
-  runId: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
+  runId: z.optional(runId),
+  store: z.optional(z.union([z.literal(false), z.string().check(z.minLength(1))], 'must be a path, or false')),
+  durability: z._default(z.enum(['normal', 'full']), 'normal'),
+  resume: z.optional(runId),
+  retryFailed: z._default(z.boolean(), false),
+  progress: z._default(
+    z.union([z.boolean(), z.custom<ProgressListener>((value) => typeof value === 'function')], PROGRESS),
+    false,
+  ),
   showLogs: z._default(z.boolean(), false),
   recycleAfterTasks: z.optional(count(1_000_000_000)),
   recycleAboveMb: z.optional(z.number().check(z.positive())),

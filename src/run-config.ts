@@ -1,4 +1,5 @@
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
+import type { RunProgress } from './progress/run-progress.ts'
 
 /** The engines, for those who like a name better than a string. */
 export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
@@ -32,8 +33,24 @@ export interface RunConfig {
   readonly signal?: AbortSignal
   /** For `ctx.random`. Default 0. */
   readonly seed?: number
-  /** Names the run; part of every `ctx.idempotencyKey`. Default: a new one. */
+  /** Names the run: letters, digits, `.`, `_`, `-`. Part of every `ctx.idempotencyKey`. Default: a new one, by date and time. */
   readonly runId?: string
+  /**
+   * The run file: a folder for it, or a path that ends with `.sqlite`. `false`: none, and nothing to resume. Default:
+   * `.manyworlds/runs/` in the current folder, or what MANYWORLDS_STORE says.
+   */
+  readonly store?: string | false
+  /** What a response survives once it is reported: `'normal'` the death of any process, `'full'` also a power cut. Default `'normal'`. */
+  readonly durability?: 'normal' | 'full'
+  /**
+   * Continues a run: what is done is not run again, and comes with `restored: true`. The id of a run; or `'auto'`,
+   * together with `runId`: if there is such a run, it is continued, else it is started.
+   */
+  readonly resume?: string
+  /** When a run is resumed: tasks that failed, timed out or crashed are tried again too. Default false. */
+  readonly retryFailed?: boolean
+  /** `true`: shows how far the run is, on stderr. A function is told instead, about once a second. Default false. */
+  readonly progress?: boolean | ((progress: RunProgress) => void)
   /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */
   readonly showLogs?: boolean
   /** Replace a worker after so many tasks. Default: never. */

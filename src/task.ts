@@ -93,6 +93,8 @@ interface ResponseBase {
   readonly worker: WorkerName | undefined
   /** What the task printed (`console.*`, `ctx.log`), a line each. */
   readonly logs: readonly string[]
+  /** True: it was read from the run file, and nothing ran. */
+  readonly restored: boolean
 }
 
 export interface WorkerName {

@@ -1,12 +1,13 @@
 import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
-import { type ErrorItem, OUTCOME, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { packTask } from '../task-checks.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
 import { Entry, type EntryOptions, type Lease } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Profiles } from './profiles.ts'
+import type { RunRecorder } from './recorder.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
 import type { ReadyTask, TaskSource } from './source.ts'
@@ -46,10 +47,10 @@ export class Dispatcher {
       closed: (worker, exit) => this.#onClosed(worker, exit),
       failed: (error) => {
         this.#failed = true
-        for (const run of [...this.#runs]) this.#failRun(run, error)
+        for (const run of [...this.#runs]) this.failRun(run, error)
       },
     })
-    this.#loading = new AgentLoading(this.#agents, this.#fleet, (run, error) => this.#failRun(run, error))
+    this.#loading = new AgentLoading(this.#agents, this.#fleet, (run, error) => this.failRun(run, error))
     this.#responses = new Responses({
       retry: (entry) => this.#retry(entry),
       childSettled: (child, response) => this.#desk.childSettled(child, response),
@@ -90,8 +91,8 @@ export class Dispatcher {
   }
 
   /** Begins a run. Its responses go to the sink. */
-  open(options: RunOptions, source: TaskSource, sink: RunSink): Run {
-    const run = new Run(options, source, sink)
+  open(options: RunOptions, source: TaskSource, sink: RunSink, recorder?: RunRecorder): Run {
+    const run = new Run(options, source, sink, recorder)
     this.#runs.push(run)
     if (this.#runs.length === 1) this.#fleet.keepAlive(true)
     source.open(
@@ -119,7 +120,7 @@ export class Dispatcher {
 
   /** Starts nothing more of a run; what is queued or running is answered `cancelled`. */
   stopRun(run: Run, reason: 'cancelled' | 'deadline'): void {
-    if (run.over || run.stopping !== undefined) return
+    if (run.over || (run.stopping !== undefined && run.drainTimer === undefined)) return
     run.stopping = reason
     run.sourceState = 'ended'
     for (const ready of run.source.close()) this.#cancelEntry(this.#makeEntry(run, ready), reason)
@@ -127,10 +128,36 @@ export class Dispatcher {
     this.#endRunIfFinished(run)
   }
 
+  /** Starts nothing more of a run. What is with a worker may finish in this time; the rest is answered `cancelled`. */
+  drainRun(run: Run, graceMs: number): void {
+    if (run.over || run.stopping !== undefined) return
+    run.stopping = 'cancelled'
+    run.sourceState = 'ended'
+    for (const ready of run.source.close()) this.#cancelEntry(this.#makeEntry(run, ready), 'cancelled')
+    this.#forEachEntry(run, (entry) => {
+      if (!entry.lease) this.#cancelEntry(entry, 'cancelled')
+    })
+    this.#endRunIfFinished(run)
+    run.drainTimer = setTimeout(
+      () => this.#forEachEntry(run, (entry) => this.#cancelEntry(entry, 'cancelled')),
+      graceMs,
+    )
+  }
+
+  /** Tasks of a run that are with a worker. */
+  running(run: Run): number {
+    let running = 0
+    for (const { leases } of this.#fleet.workers) {
+      if (this.#runs.length === 1) running += leases.size
+      else for (const { entry } of leases.values()) if (entry.run === run) running++
+    }
+    return running
+  }
+
   async shutdown(): Promise<void> {
     this.#closed = true
     for (const run of [...this.#runs])
-      this.#failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
+      this.failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
     await this.#fleet.shutdown()
   }
 
@@ -200,6 +227,7 @@ export class Dispatcher {
     this.#dirty.delete(worker)
     if (worker.leases.size > 0) {
       const { guilty, status, error, suspects, innocent } = judge(worker, exit)
+      worker.lost = new Map(worker.leases)
       worker.leases.clear()
       if (guilty) this.#charge(guilty.entry, status, error ?? crashError(exit))
       const again = (leases: readonly Lease[]) => leases.filter((lease) => this.#mayRunAgain(lease, exit))
@@ -214,7 +242,7 @@ export class Dispatcher {
   #mayRunAgain(lease: Lease, exit: WorkerExit): boolean {
     const { entry } = lease
     entry.lease = undefined
-    if (entry.cancelling !== undefined) {
+    if (entry.cancelling !== undefined || (entry.run.stopping !== undefined && !entry.parent)) {
       this.#responses.cancelled(entry)
       return false
     }
@@ -291,7 +319,7 @@ export class Dispatcher {
   /** Reads one task whose agent is loaded; those of other agents are held meanwhile. */
   #pull(run: Run): Entry | undefined {
     let held = 0
-    while (run.sourceState === 'open' && !run.sink.full()) {
+    while (run.sourceState === 'open') {
       const entry = this.#read(run)
       if (entry === undefined) return undefined
       if (entry.agent.loaded) return entry
@@ -303,11 +331,15 @@ export class Dispatcher {
 
   #read(run: Run): Entry | undefined {
     try {
-      for (;;) {
+      while (!run.sink.full()) {
         const item = run.source.pull()
         if (typeof item === 'string') {
           run.sourceState = item === 'wait' ? 'waiting' : 'ended'
           break
+        }
+        if (item.restored !== undefined) {
+          this.#responses.restored(run, item.index, item.restored)
+          continue
         }
         const entry = this.#makeEntry(run, item)
         if (item.skip === undefined) return entry
@@ -323,7 +355,8 @@ export class Dispatcher {
     return undefined
   }
 
-  #makeEntry(run: Run, { index, id, task, packed, previous, results }: ReadyTask): Entry {
+  #makeEntry(run: Run, item: ReadyTask): Entry {
+    const { index, id, task, packed, previous, results } = item
     const agent = this.#agents.of(task.agent)
     const ready = packed ?? packTask(task, index)
     const neverRerun = task.rerun === 'never'
@@ -337,7 +370,10 @@ export class Dispatcher {
         : { maxAttempts, neverRerun, requires, info, previous, results }
     const profile = this.#profiles.of(run, agent, task.timeoutMs ?? run.options.timeoutMs, neverRerun)
     run.live++
-    return new Entry(run, index, id, agent, profile, ready, options)
+    const entry = new Entry(run, index, id, agent, profile, ready, options)
+    if (item.record !== undefined) entry.record = item.record
+    if (item.attempts !== undefined) entry.attempts = item.attempts
+    return entry
   }
 
   #enqueue(entry: Entry, urgent: boolean): void {
@@ -375,7 +411,11 @@ export class Dispatcher {
     for (const [id, status, value, runUs] of outcomes) {
       const lease = worker.leases.get(id)
       // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
-      if (!lease) continue
+      if (!lease) {
+        const entry = worker.lost?.get(id)?.entry
+        if (entry) this.#responses.superseded(entry, STATUS[status]!, value, runUs / 1000)
+        continue
+      }
       worker.leases.delete(id)
       if (lease.waitingCalls === 0) released++
       const runMs = runUs / 1000
@@ -427,7 +467,8 @@ export class Dispatcher {
   #peek(run: Run): void {
     while (this.#backlog() < this.#fleet.workerNum && run.sourceState === 'open') {
       const entry = this.#read(run)
-      if (entry) this.#enqueue(entry, false)
+      if (entry === undefined) return
+      this.#enqueue(entry, false)
     }
   }
 
@@ -454,7 +495,7 @@ export class Dispatcher {
   }
 
   /** The run cannot go on: its caller is told at once, and what it had under way is stopped. */
-  #failRun(run: Run, error: Error): void {
+  failRun(run: Run, error: Error): void {
     if (run.over) return
     run.stopping = 'failed'
     run.error = error
@@ -474,6 +515,7 @@ export class Dispatcher {
 
   #endRun(run: Run): void {
     clearTimeout(run.deadlineTimer)
+    clearTimeout(run.drainTimer)
     this.#runs.splice(this.#runs.indexOf(run), 1)
     run.options.signal?.removeEventListener('abort', run.onAbort)
     const forgotten = this.#profiles.forget(run)

@@ -17,6 +17,10 @@ export class Entry {
   readonly submittedAt: number
   /** Attempts that count: it threw, timed out, or took down a worker in which it was alone. */
   attempts = 0
+  /** The number of its task in the run file; 0: it has none. */
+  record = 0
+  /** The packed answer, once it has one. */
+  answer: unknown
   /** The live lease; an outcome under any other is late and changes nothing. */
   lease: Lease | undefined
   worker: WorkerName | undefined

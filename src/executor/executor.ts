@@ -34,9 +34,11 @@ export class DistributedExecutor implements AsyncDisposable {
   readonly #parts: Parts | undefined
   readonly #maxQueueSize: number
   #run: Run | undefined
+  #opening: Promise<void> | undefined
   #done = new Map<string, TaskResponse>()
   #pending = 0
   #closed = false
+  #over = false
   #error: Error | undefined
   #changed: (() => void)[] = []
 
@@ -77,7 +79,7 @@ export class DistributedExecutor implements AsyncDisposable {
       )
     const id = source.push(task as TaskLike)
     if (this.#pending++ === 0) this.#parts!.dispatcher.keepAlive(true)
-    this.#run ??= this.#open()
+    this.#opening ??= this.#open()
     return id
   }
 
@@ -94,10 +96,11 @@ export class DistributedExecutor implements AsyncDisposable {
   async shutdown({ wait = true }: { wait?: boolean } = {}): Promise<void> {
     this.#closed = true
     this.#parts?.source.end()
-    if (this.#run && !this.#run.over) {
+    await this.#opening
+    if (this.#run && !this.#over) {
       if (wait) this.#parts!.dispatcher.wake(this.#run)
       else this.#parts!.dispatcher.stopRun(this.#run, 'cancelled')
-      while (!this.#run.over) await this.#change(undefined)
+      while (!this.#over) await this.#change(undefined)
     }
     await this.#parts?.dispatcher.shutdown()
   }
@@ -117,21 +120,32 @@ export class DistributedExecutor implements AsyncDisposable {
     return this.#parts
   }
 
-  #open(): Run {
+  async #open(): Promise<void> {
     const { dispatcher, config, source } = this.#parts!
-    return requireDriver().openRun(dispatcher, config, source, {
-      response: (_index, response) => {
-        // With nothing to do it must not keep the program from ending, if someone forgets shutdown().
-        if (--this.#pending === 0 && !this.#closed) dispatcher.keepAlive(false)
-        this.#done.set(response.id, response)
-        this.#tell()
-      },
-      full: () => false,
-      end: (error) => {
-        this.#error = error
-        this.#tell()
-      },
-    })
+    const end = (error: Error | undefined) => {
+      this.#over = true
+      this.#error = error
+      this.#tell()
+    }
+    try {
+      this.#run = await requireDriver().openRun(
+        dispatcher,
+        config,
+        { source, all: undefined },
+        {
+          response: (_index, response) => {
+            // With nothing to do it must not keep the program from ending, if someone forgets shutdown().
+            if (--this.#pending === 0 && !this.#closed) dispatcher.keepAlive(false)
+            this.#done.set(response.id, response)
+            this.#tell()
+          },
+          full: () => false,
+          end,
+        },
+      )
+    } catch (error) {
+      end(error as Error)
+    }
   }
 
   #tell(): void {

@@ -30,6 +30,7 @@ export class Responses {
 
   succeed(entry: Entry, value: Packed, runMs: number, now: number): void {
     entry.attempts++
+    entry.answer = value
     const bytes = value instanceof Uint8Array || value instanceof String ? value.length : 64
     this.#settle(entry, this.#response(entry, 'success', unpack(value), undefined, runMs, now), bytes)
   }
@@ -46,8 +47,12 @@ export class Responses {
     if (entry.cancelling !== undefined) return this.cancelled(entry, runMs)
     const again =
       !final && entry.attempts < entry.options.maxAttempts && !(status === 'crashed' && entry.options.neverRerun)
-    if (again) this.#hooks.retry(entry)
-    else this.#settle(entry, this.#response(entry, status, undefined, error, runMs, performance.now()), 0)
+    // Nothing is started any more: a later session may try it again.
+    if (again && entry.run.stopping !== undefined) this.cancelled(entry, runMs)
+    else if (again) {
+      entry.run.recorder?.retried(entry, this.#response(entry, status, undefined, error, runMs, performance.now()))
+      this.#hooks.retry(entry)
+    } else this.#settle(entry, this.#response(entry, status, undefined, error, runMs, performance.now()), 0)
   }
 
   cancelled(entry: Entry, runMs = 0): void {
@@ -75,6 +80,24 @@ export class Responses {
     this.fail(entry, 'failed', { code: 'REQUIRES_UNMET', name: 'TaskError', message, stack: undefined }, 0)
   }
 
+  /** Nothing runs: an earlier session has its response. */
+  restored(run: Run, index: number, response: TaskResponse): void {
+    run.source.settled?.(index, response)
+    run.sink.response(index, response, 0, undefined)
+  }
+
+  /** Too late to count. */
+  superseded(entry: Entry, status: TaskStatus, value: Packed, runMs: number): void {
+    const { run } = entry
+    if (run.over || run.recorder === undefined) return
+    const success = status === 'success'
+    const error = success ? undefined : this.errorOf(value)
+    run.recorder.superseded(
+      entry,
+      this.#response(entry, status, success ? unpack(value) : undefined, error, runMs, performance.now()),
+    )
+  }
+
   errorOf(value: Packed): ErrorItem {
     return unpack(value) as ErrorItem
   }
@@ -95,7 +118,20 @@ export class Responses {
     const timing = { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs }
     // Two literals, no spreading: this is made for every task.
     return error === undefined
-      ? { id, success: true, status: 'success', answer, agentName, trajectory, usage, timing, attempts, worker, logs }
+      ? {
+          id,
+          success: true,
+          status: 'success',
+          answer,
+          agentName,
+          trajectory,
+          usage,
+          timing,
+          attempts,
+          worker,
+          logs,
+          restored: false,
+        }
       : {
           id,
           success: false,
@@ -108,6 +144,7 @@ export class Responses {
           attempts,
           worker,
           logs,
+          restored: false,
         }
   }
 
@@ -118,11 +155,14 @@ export class Responses {
     run.live--
     if (entry.children) this.#hooks.cancelChildren(entry)
     if (run.over) return
-    if (entry.parent) this.#hooks.childSettled(entry, response)
-    else {
+    if (entry.parent) {
+      run.recorder?.subTaskEnded(entry, response)
+      this.#hooks.childSettled(entry, response)
+    } else {
       run.source.settled?.(entry.index, response)
-      run.sink.response(entry.index, response, bytes)
+      run.sink.response(entry.index, response, bytes, entry)
     }
+    entry.answer = undefined
     if (run.live === 0) this.#hooks.ended(run)
   }
 }

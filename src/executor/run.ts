@@ -1,6 +1,7 @@
 import type { TaskResponse } from '../task.ts'
 import { Deque } from './deque.ts'
 import type { Entry, EntryOptions } from './entry.ts'
+import type { RunRecorder } from './recorder.ts'
 import type { TaskSource } from './source.ts'
 
 export interface RunOptions {
@@ -17,7 +18,8 @@ export interface RunOptions {
 
 /** Where a run's responses go. */
 export interface RunSink {
-  response(index: number, response: TaskResponse, bytes: number): void
+  /** `bytes`: the rough size of the answer. Without an entry: it comes from an earlier session. */
+  response(index: number, response: TaskResponse, bytes: number, entry: Entry | undefined): void
   /** True: responses are not being fetched; read no more tasks for now. */
   full(): boolean
   /** The run is over: every task that was read has been answered. With an error: the run could not go on. */
@@ -29,6 +31,7 @@ export class Run {
   readonly options: RunOptions
   readonly source: TaskSource
   readonly sink: RunSink
+  readonly recorder: RunRecorder | undefined
   /** Numbers of its profiles, by content. */
   readonly profiles = new Map<string, number>()
   /** The options of most entries: one object for all of them. */
@@ -46,15 +49,17 @@ export class Run {
   /** Listens to the caller's signal. */
   onAbort = () => {}
   deadlineTimer: NodeJS.Timeout | undefined
+  drainTimer: NodeJS.Timeout | undefined
   readonly retrying = new Set<Entry>()
   /** The last profile that was made, and for what: most tasks of a run have the same. */
   lastProfile: { key: number; agent: number; timeoutMs: number | undefined; announce: boolean } | undefined
 
-  constructor(options: RunOptions, source: TaskSource, sink: RunSink) {
+  constructor(options: RunOptions, source: TaskSource, sink: RunSink, recorder: RunRecorder | undefined) {
     this.options = options
     this.usualOptions = { maxAttempts: options.maxAttempts, neverRerun: false, requires: undefined }
     this.source = source
     this.sink = sink
+    this.recorder = recorder
   }
 
   get finished(): boolean {

@@ -10,6 +10,11 @@ export interface ReadyTask {
   /** Packed: for `ctx.previous` and `ctx.results`. */
   readonly previous?: unknown
   readonly results?: unknown
+  /** The number of the task in the run file, and the attempts that an earlier session has charged it. */
+  readonly record?: number
+  readonly attempts?: number
+  /** Not to be run: this is what it came to in an earlier session. */
+  readonly restored?: TaskResponse
   /** Not to be run: something it depends on did not succeed. Says what. */
   readonly skip?: string
 }

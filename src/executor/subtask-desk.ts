@@ -56,8 +56,14 @@ export class SubTaskDesk {
       const child = this.#makeChild(entry, id, task)
       children.entries.set(id, child)
       children.responses.delete(id)
+      const restored = entry.run.recorder?.subTask(child, outdated)
       if (outdated) this.#hooks.cancel(outdated)
-      this.#hooks.addEntry(child)
+      if (restored === undefined) this.#hooks.addEntry(child)
+      else {
+        child.settled = true
+        entry.run.live--
+        children.responses.set(id, restored)
+      }
     })
     this.#answer(entry)
     this.#hooks.arm()

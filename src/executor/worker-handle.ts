@@ -28,6 +28,8 @@ export class WorkerHandle implements Loaded {
   readonly channel: Channel<DriverMessage, WorkerMessage>
   window: Window
   readonly leases = new Map<number, Lease>()
+  /** What it held when it was given up: should it answer all the same, we know what. */
+  lost: ReadonlyMap<number, Lease> | undefined
   state: 'starting' | 'ready' | 'retiring' | 'closed' = 'starting'
   /** Tasks that it was given and that are not waiting for sub-tasks. */
   load = 0

@@ -91,6 +91,8 @@ export type Emit = [lease: number, steps: Packed[], logs: string[]]
 export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runUs: number]
 export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const
 export type OutcomeStatus = (typeof OUTCOME)[keyof typeof OUTCOME]
+/** The name of each. */
+export const STATUS = Object.keys(OUTCOME) as (keyof typeof OUTCOME)[]
 
 export interface ErrorItem {
   readonly code: TaskErrorCode

@@ -102,9 +102,8 @@ type JsonText = InstanceType<typeof String>
 
 function packLarge(value: unknown): Uint8Array | JsonText {
   let packed: Uint8Array | JsonText
-  values = 0
   try {
-    packed = isJson(value, 0) ? new String(JSON.stringify(value)) : serializeAll(value)
+    packed = isExactJson(value) ? new String(JSON.stringify(value)) : serializeAll(value)
   } catch (error) {
     throw error instanceof NotPackable ? error : new NotPackable(whyNotSendable(value) ?? (error as Error).message)
   }
@@ -129,6 +128,11 @@ const JSON_VALUES = 1_000_000
 let values = 0
 
 /** Whether JSON would bring this back as it is: plain data, without undefined, -0, NaN or holes, and not a circle. */
+export function isExactJson(value: unknown): boolean {
+  values = 0
+  return isJson(value, 0)
+}
+
 function isJson(value: unknown, depth: number): boolean {
   switch (typeof value) {
     case 'string':

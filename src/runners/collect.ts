@@ -1,21 +1,23 @@
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskResponse } from '../task.ts'
-import { startRun, type TasksInput } from './start-run.ts'
+import type { TasksInput } from './source-of.ts'
+import { startRun } from './start-run.ts'
 
 /** Runs tasks and gathers their responses, in the order in which the tasks were given. */
 export async function collect(tasks: TasksInput, runConf: RunConfig | undefined): Promise<Map<string, TaskResponse>> {
   const byIndex: TaskResponse[] = []
   const called = new Error('called')
   await new Promise<void>((resolve, reject) => {
-    const end = (error: Error | undefined) => (error ? reject(withPartial(error, byIndex, called)) : resolve())
+    const end = (error: Error | undefined) =>
+      error ? reject(fromCaller(withPartial(error, byIndex), called)) : resolve()
     startRun(tasks, runConf, {
       response(index, response) {
         byIndex[index] = response
       },
       full: () => false,
       end,
-    }).catch(reject)
+    }).catch((error: Error) => reject(fromCaller(error, called)))
   })
   return toMap(byIndex)
 }
@@ -26,12 +28,13 @@ function toMap(byIndex: readonly (TaskResponse | undefined)[]): Map<string, Task
   return map
 }
 
-/**
- * Nothing is lost: the responses that were there when the run failed are on its error. And what it shows is who called,
- * not the insides of the executor that noticed.
- */
-function withPartial(error: Error, byIndex: readonly TaskResponse[], called: Error): Error {
+/** Nothing is lost: the responses that were there when the run failed are on its error. */
+const withPartial = (error: Error, byIndex: readonly TaskResponse[]) =>
+  Object.assign(error, { responses: toMap(byIndex) })
+
+/** What an error shows is who called, not the insides of the executor, or of the thread, that noticed. */
+function fromCaller(error: Error, called: Error): Error {
   const frames = called.stack?.slice(called.stack.indexOf('\n')) ?? ''
   if (ManyworldsError.is(error)) error.stack = `${error.name}: ${error.message}${frames}`
-  return Object.assign(error, { responses: toMap(byIndex) })
+  return error
 }

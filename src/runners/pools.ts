@@ -3,6 +3,7 @@ import { Dispatcher } from '../executor/dispatcher.ts'
 import type { WorkerSettings } from '../protocol/messages.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import { entryScript, type LocalPlacement, placementOf } from './environment.ts'
+import { notice } from './notice.ts'
 
 /** Workers are kept between calls: a pool per kind of worker, shared by the runs that want that kind. */
 interface Pool {
@@ -111,8 +112,4 @@ function classKey(cls: object): number {
     classKeys.set(cls, key)
   }
   return key
-}
-
-function notice(line: string): void {
-  process.stderr.write(`manyworlds: ${line}\n`)
 }

@@ -5,7 +5,7 @@ import type { OneOf, TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } f
 import { currentTask, mustPark, Parked, park } from '../worker/role.ts'
 import { loadDriver, requireDriver } from './driver-side.ts'
 import { ResponseStream } from './response-stream.ts'
-import type { TasksInput } from './start-run.ts'
+import type { TasksInput } from './source-of.ts'
 
 /** Runs one task. */
 export function runTask<A extends AnyAgent>(task: TaskFor<A>, runConf?: RunConfig): Promise<TaskResponse<AnswerOf<A>>>

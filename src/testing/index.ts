@@ -26,7 +26,7 @@ export function testEngine(name: string, engine: EngineFactory | EngineReference
   const reference = typeof engine === 'function' ? undefined : engine
   let factory: EngineFactory | undefined = typeof engine === 'function' ? engine : undefined
   const kit: Kit = {
-    conf: (config) => ({ workerNum: 2, concurrency: 16, warmMs: 300_000, ...config, cls: factory! }),
+    conf: (config) => ({ workerNum: 2, concurrency: 16, warmMs: 300_000, store: false, ...config, cls: factory! }),
     reference,
   }
   describe(`the ${name} engine keeps its promises`, () => {

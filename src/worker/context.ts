@@ -103,7 +103,8 @@ export class TaskContext implements Context {
       if (typeof record !== 'object' || record === null)
         throw new TypeError('ctx.step() takes an object, such as { action, observation, reward }')
       if (this.settled) return
-      const step: Step = { ...record, index: this.#steps++, atMs: performance.now() - this.startedAt }
+      const atMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000
+      const step: Step = { ...record, index: this.#steps++, atMs }
       this.#runner.emitStep(this.lease, step)
     }
   }

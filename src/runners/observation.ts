@@ -1,0 +1,53 @@
+import type { RunRecorder } from '../executor/recorder.ts'
+import type { RunSink } from '../executor/run.ts'
+import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
+import { notice } from './notice.ts'
+
+/** Those who watch a run, as one. Most runs have none, and pay nothing. */
+export class Observation {
+  #observers: readonly RunObserver[] = []
+
+  begin(observe: readonly ObserveRun[], start: RunStart): void {
+    this.#observers = observe.map((begin) => begin(start))
+  }
+
+  notice(line: string): void {
+    if (this.#observers.length === 0) notice(line)
+    for (const observer of this.#observers) observer.notice(line)
+  }
+
+  total(tasks: number): void {
+    for (const observer of this.#observers) observer.total(tasks)
+  }
+
+  end(error: Error | undefined, interrupted: boolean): void {
+    for (const observer of this.#observers) observer.end({ error, interrupted })
+  }
+
+  /** A sink that lets the observers see what passes. */
+  before(sink: RunSink): RunSink {
+    if (this.#observers.length === 0) return sink
+    return {
+      ...sink,
+      response: (index, response, bytes, entry) => {
+        for (const observer of this.#observers) observer.response(response)
+        sink.response(index, response, bytes, entry)
+      },
+    }
+  }
+
+  /** A recorder that lets the observers hear of retries. */
+  with(recorder: RunRecorder | undefined): RunRecorder | undefined {
+    if (this.#observers.length === 0) return recorder
+    return {
+      retried: (entry, response) => {
+        if (!response.success)
+          for (const observer of this.#observers) observer.retry(entry.id, response.error.code, response.error.message)
+        recorder?.retried(entry, response)
+      },
+      superseded: (entry, response) => recorder?.superseded(entry, response),
+      subTask: (child, instead) => recorder?.subTask(child, instead),
+      subTaskEnded: (child, response) => recorder?.subTaskEnded(child, response),
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import type { Dispatcher } from '../executor/dispatcher.ts'
+import type { Run, RunSink } from '../executor/run.ts'
+import type { ObserveRun } from '../progress/observer.ts'
+import type { ResolvedConfig } from '../run-config-schema.ts'
+import type { RecordedRun } from '../store/recorded-run.ts'
+import { entryScript } from './environment.ts'
+import { Observation } from './observation.ts'
+import { identify, type RunIdentity } from './run-identity.ts'
+import type { Tasks } from './source-of.ts'
+import { type RunControl, surroundings } from './surroundings.ts'
+
+/** Opens a run on an executor: with its file, unless there is to be none, and with those who watch it. */
+export async function openRun(
+  dispatcher: Dispatcher,
+  config: ResolvedConfig,
+  tasks: Tasks,
+  sink: RunSink,
+): Promise<Run> {
+  const identity = identify(config)
+  const { runId, path } = identity
+  const around = surroundings()
+  const observation = new Observation()
+  let run: Run | undefined
+  const recorded = await record(identity, config, tasks, observation, (error) => dispatcher.failRun(run!, error))
+  const control: RunControl = { runId, file: path, stop: (graceMs) => dispatcher.drainRun(run!, graceMs) }
+  const { engineName, workerNum, concurrency } = config
+  observation.begin(await observers(config, around?.observe), {
+    runId,
+    file: path,
+    total: tasks.all?.length,
+    engineName,
+    workerNum,
+    concurrency,
+    resumed: recorded?.resumed ?? false,
+    running: () => (run ? dispatcher.running(run) : 0),
+  })
+  around?.started(control)
+
+  const end = async (error: Error | undefined) => {
+    const interrupted = run?.stopping === 'cancelled' || run?.stopping === 'deadline'
+    const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
+    const problem = await recorded?.close({ how, error: error ? String(error) : null }).catch((cause: Error) => cause)
+    const reason = error ?? problem ?? undefined
+    observation.end(reason, interrupted)
+    if (!around?.ended(control)) sink.end(reason)
+  }
+  const told = observation.before(sink)
+  const safe = recorded ? recorded.recording.before(told, () => dispatcher.wake(run!)) : told
+  const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs } = config
+  run = dispatcher.open(
+    { runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs },
+    recorded?.source ?? tasks.source,
+    { ...safe, end: (error) => void end(error) },
+    observation.with(recorded?.recording),
+  )
+  return run
+}
+
+/** The run's file, opened and compared with what is given; the code for it is loaded only where there is one. */
+async function record(
+  { runId, path, mode }: RunIdentity,
+  config: ResolvedConfig,
+  { source, all }: Tasks,
+  observation: Observation,
+  failed: (error: Error) => void,
+): Promise<RecordedRun | undefined> {
+  if (path === undefined) return undefined
+  const { openRecordedRun } = await import('../store/recorded-run.ts')
+  const { durability, retryFailed, seed, sequenceDependent } = config
+  return openRecordedRun({
+    ...{ runId, path, mode, durability, retryFailed, seed, sequenceDependent, source, all, failed },
+    script: entryScript(),
+    config: JSON.stringify(withoutSecrets(config)),
+    notice: (line) => observation.notice(line),
+    ended: (tasks) => observation.total(tasks),
+  })
+}
+
+/** Variables by name only: their values are keys more often than not. */
+function withoutSecrets({ env, signal: _, cls, progress: __, ...config }: ResolvedConfig): object {
+  return { ...config, env: Object.keys(env), ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}) }
+}
+
+async function observers({ progress }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {
+  const list = around ? [around] : []
+  if (progress === false) return list
+  if (typeof progress === 'function') {
+    const { progressCallback } = await import('../progress/progress-callback.ts')
+    return [...list, progressCallback(progress)]
+  }
+  const { chooseDisplay } = await import('../progress/choose.ts')
+  const display = chooseDisplay({ progress, json: false, quiet: false, stream: process.stderr })
+  return display ? [...list, display] : list
+}

@@ -1,0 +1,29 @@
+import type { ObserveRun } from '../progress/observer.ts'
+import type { RunConfig } from '../run-config.ts'
+
+/** A run that is going on. */
+export interface RunControl {
+  readonly runId: string
+  readonly file: string | undefined
+  /** Starts nothing more. What is running may finish for `graceMs`, and is cancelled then. */
+  stop(graceMs: number): void
+}
+
+/** A program around the user's script, such as the command line: it may change how runs are made, and is told of them. */
+export interface Surroundings {
+  configure(config: RunConfig): RunConfig
+  readonly observe: ObserveRun
+  started(run: RunControl): void
+  /** The run is over; true: its caller shall not be told, because the program ends now. */
+  ended(run: RunControl): boolean
+}
+
+// On globalThis: the script may bring another copy of this package than the program around it.
+const SURROUNDINGS = Symbol.for('manyworlds.surroundings')
+const holder = globalThis as unknown as { [SURROUNDINGS]?: Surroundings }
+
+export const surroundings = (): Surroundings | undefined => holder[SURROUNDINGS]
+
+export function surround(by: Surroundings): void {
+  holder[SURROUNDINGS] = by
+}

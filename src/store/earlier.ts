@@ -1,0 +1,176 @@
+import { DatabaseSync } from 'node:sqlite'
+import { ManyworldsError } from '../errors.ts'
+import type { TaskResponse, TaskStatus } from '../task.ts'
+import { BlobReader } from './blobs.ts'
+import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
+import { ROLE } from './schema.ts'
+import { storeError } from './store-errors.ts'
+import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
+
+interface TaskColumns {
+  readonly task: number
+  readonly hash: Uint8Array
+  readonly place: number | null
+  readonly agentName: string
+  readonly input: unknown
+  readonly info: unknown
+  readonly dependsOn: string | null
+  readonly params: unknown
+  /** Attempts that were charged before the session was cut short. */
+  readonly charged: number | null
+}
+
+type Row = TaskColumns & Partial<AttemptColumns>
+
+/** What an earlier session knows of a task: its number, how often it was tried, its response if it has one. */
+export interface Known {
+  readonly record: number
+  readonly attempts: number
+  readonly response: TaskResponse | undefined
+  /** The response stands. Otherwise the task is to be run again. */
+  readonly final: boolean
+}
+
+/** What earlier sessions of a run left, looked up task by task, so that memory does not grow with the run. */
+export class Earlier {
+  readonly #db: DatabaseSync
+  readonly #path: string
+  readonly #runId: string
+  readonly #retryFailed: boolean
+  readonly #blobs: BlobReader
+  readonly #find
+  readonly #match
+
+  constructor(path: string, runId: string, retryFailed: boolean) {
+    this.#path = path
+    this.#runId = runId
+    this.#retryFailed = retryFailed
+    this.#db = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    this.#blobs = new BlobReader(this.#db)
+    const task = `t.task, t.hash, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
+    const found = `FROM _tasks t JOIN _agents g USING (agent)`
+    this.#find = this.#db.prepare(
+      `SELECT ${task}, (SELECT max(attempt) FROM _attempts WHERE task = t.task AND role = ${ROLE.retried}) AS charged,
+       ${ATTEMPT_COLUMNS} ${found} LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final} ${ATTEMPT_JOIN}
+       WHERE t.id = ? AND t.parent_attempt = ?`,
+    )
+    this.#match = this.#db.prepare(`SELECT ${task} ${found} WHERE t.id = ? AND t.parent_attempt = 0`)
+  }
+
+  /** Refuses a task that is not the one that the run was begun with; undefined: the run has none of this id. */
+  check(id: string, content: TaskContent, place: number | undefined): number | undefined {
+    return this.#reading(() => {
+      const row = this.#match.get(id) as TaskColumns | undefined
+      if (row) this.#compare(id, row, content, place)
+      return row?.task
+    })
+  }
+
+  task(id: string, content: TaskContent, place: number | undefined): Known | undefined {
+    return this.#reading(() => {
+      const row = this.#find.get(id, 0) as Row | undefined
+      if (!row) return undefined
+      this.#compare(id, row, content, place)
+      return this.#known(id, row)
+    })
+  }
+
+  subTask(id: string, parentAttempt: number, content: TaskContent): Known | undefined {
+    return this.#reading(() => {
+      const row = this.#find.get(id, parentAttempt) as Row | undefined
+      if (!row) return undefined
+      const known = this.#known(id, row)
+      // A parent may well ask for something else when it runs again.
+      return same(row.hash, contentHash(content)) ? known : { ...known, final: false }
+    })
+  }
+
+  /** Ids of the tasks of the run, in their order. */
+  *ids(): Generator<string> {
+    const rows = this.#db.prepare('SELECT id FROM _tasks WHERE parent IS NULL ORDER BY place').iterate()
+    for (const row of rows) yield (row as { id: string }).id
+  }
+
+  /** How many tasks are recorded, and how many there were in all, if that was known. */
+  size(): { recorded: number; total: number | null } {
+    return this.#db
+      .prepare(
+        'SELECT (SELECT count(*) FROM _tasks WHERE parent IS NULL) AS recorded, (SELECT total FROM _run) AS total',
+      )
+      .get() as { recorded: number; total: number | null }
+  }
+
+  /** The code of an agent when it was last seen. */
+  fingerprint(name: string, module: string): string | null | undefined {
+    const row = this.#db
+      .prepare('SELECT fingerprint FROM _agents WHERE name = ? AND module = ? ORDER BY agent DESC LIMIT 1')
+      .get(name, module) as { fingerprint: string | null } | undefined
+    return row?.fingerprint
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  #known(id: string, row: Row): Known {
+    const answered = row.status !== undefined && row.status !== null
+    return {
+      record: row.task,
+      // One who asks for failures to be tried again wants all attempts for them.
+      attempts: answered && row.status !== 'cancelled' ? 0 : (row.charged ?? 0),
+      response: answered ? responseOf(id, row.agentName, row as AttemptColumns, this.#blobs) : undefined,
+      final: answered && this.#isFinal(row.status),
+    }
+  }
+
+  #isFinal(status: TaskStatus): boolean {
+    return status === 'success' || (status !== 'cancelled' && !this.#retryFailed)
+  }
+
+  #compare(id: string, row: TaskColumns, content: TaskContent, place: number | undefined): void {
+    if (place !== undefined && row.place !== place)
+      throw this.#refusal(
+        `task '${id}' is number ${place + 1} of the sequence, and was number ${(row.place ?? 0) + 1} when the run was begun`,
+      )
+    if (same(row.hash, contentHash(content))) return
+    throw this.#refusal(`task '${id}' is not the one that the run was begun with: ${this.#difference(row, content)}`)
+  }
+
+  #difference(row: TaskColumns, content: TaskContent): string {
+    if (row.agentName !== content.agentName) return `its agent was '${row.agentName}' and is '${content.agentName}'`
+    const parts: [what: string, was: unknown, is: Encoded][] = [
+      ['input', row.input, content.input],
+      [`the params of its agent '${row.agentName}'`, row.params, content.params],
+      ['its groundTruth, metadata, tools or groupId', row.info, content.info],
+      ['dependsOn', row.dependsOn, content.dependsOn],
+    ]
+    for (const [what, stored, is] of parts) {
+      const was = this.#blobs.read(stored)
+      if (JSON.stringify(was) !== JSON.stringify(decode(is)))
+        return `${what} was ${brief(was)} and is ${brief(decode(is))}`
+    }
+    return 'its content differs'
+  }
+
+  #refusal(what: string): ManyworldsError {
+    return new ManyworldsError(
+      'RESUME_MISMATCH',
+      `${what}. Run '${this.#runId}' (${this.#path}) was not changed; give the same tasks, or start a run under another runId`,
+    )
+  }
+
+  #reading<T>(read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      throw storeError(error, this.#path, 'read')
+    }
+  }
+}
+
+const same = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text
+}

@@ -1,0 +1,99 @@
+import type { Row } from './messages.ts'
+import type { StoreFile } from './store-thread.ts'
+
+/** Commits follow each other no faster than this: what ends within it shares one. A run that ends does not wait. */
+const COMMIT_EVERY_MS = 4
+
+/**
+ * Rows on their way to the file, and what may only happen once they are there. One batch is under way at a time; what
+ * comes meanwhile is the next one, so that batches grow by themselves when the disk is slow.
+ */
+export class GroupCommit {
+  readonly #file: StoreFile
+  readonly #failed: (error: Error) => void
+  /** Adds rows that are not urgent, when a batch is about to go. */
+  fill = () => {}
+  #rows: Row[] = []
+  #after: (() => void)[] = []
+  #underWay = false
+  #timer: NodeJS.Timeout | undefined
+  #sentAt = 0
+  #urgent = false
+  #broken = false
+
+  constructor(file: StoreFile, failed: (error: Error) => void) {
+    this.#file = file
+    this.#failed = failed
+  }
+
+  /** How many rows are not yet safe, and responses not yet reported. */
+  uncommitted = 0
+
+  add(row: Row): void {
+    this.#rows.push(row)
+    this.uncommitted++
+    this.#arm()
+  }
+
+  /** Calls back when all that was added before is on disk; never, if that fails. */
+  whenSafe(callback: () => void): void {
+    this.#after.push(callback)
+    this.uncommitted++
+    this.#arm()
+  }
+
+  /** Resolves when all is on disk, or cannot be. */
+  flush(): Promise<void> {
+    if (this.#broken) return Promise.resolve()
+    this.#urgent = true
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#settled = resolve
+    this.#send()
+    return promise
+  }
+
+  /** Nothing of it is to be written. */
+  abandon(): void {
+    this.#broken = true
+    clearTimeout(this.#timer)
+  }
+
+  #settled = () => {}
+
+  #arm(): void {
+    if (this.#timer !== undefined || this.#underWay || this.#broken) return
+    const wait = Math.max(0, COMMIT_EVERY_MS - (performance.now() - this.#sentAt))
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#send()
+    }, wait)
+  }
+
+  #send(): void {
+    if (this.#underWay || this.#broken) return
+    this.fill()
+    const rows = this.#rows
+    const after = this.#after
+    if (rows.length === 0 && after.length === 0) return this.#settled()
+    this.#rows = []
+    this.#after = []
+    this.#underWay = true
+    this.#sentAt = performance.now()
+    this.#file.write(rows).then(
+      () => {
+        this.#underWay = false
+        this.uncommitted -= rows.length + after.length
+        for (const callback of after) callback()
+        if (this.#urgent) this.#send()
+        else if (this.#rows.length > 0 || this.#after.length > 0) this.#arm()
+      },
+      (error: Error) => {
+        this.#broken = true
+        this.#failed(error)
+        this.#settled()
+      },
+    )
+  }
+}

@@ -1,0 +1,54 @@
+import { rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { isBusy } from './store-errors.ts'
+
+/**
+ * One owner per run file. The lock is the kernel's, on an empty file beside the run file, taken through SQLite because
+ * Node has no call for it: it is gone the moment its process is, however that ended, and no process id that was used
+ * again can be mistaken for the owner.
+ */
+export class RunLock {
+  readonly #path: string
+  readonly #db: DatabaseSync
+
+  private constructor(path: string, db: DatabaseSync) {
+    this.#path = path
+    this.#db = db
+  }
+
+  /** Undefined: somebody else has it. */
+  static take(runFile: string): RunLock | undefined {
+    const path = lockPath(runFile)
+    const db = new DatabaseSync(path)
+    try {
+      db.exec('BEGIN EXCLUSIVE')
+      return new RunLock(path, db)
+    } catch (error) {
+      db.close()
+      if (isBusy(error)) return undefined
+      throw error
+    }
+  }
+
+  /** A file that others may have opened meanwhile; should one of them get a lock on it, the epoch tells (`RunWriter`). */
+  release(): void {
+    rmSync(this.#path, { force: true })
+    this.#db.close()
+  }
+}
+
+/** Whether the run is being written at this moment. */
+export function isLocked(runFile: string): boolean {
+  let db: DatabaseSync | undefined
+  try {
+    db = new DatabaseSync(lockPath(runFile), { readOnly: true })
+    db.exec('BEGIN; SELECT * FROM sqlite_schema')
+    return false
+  } catch (error) {
+    return isBusy(error)
+  } finally {
+    db?.close()
+  }
+}
+
+export const lockPath = (runFile: string): string => `${runFile}-lock`

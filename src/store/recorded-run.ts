@@ -1,0 +1,83 @@
+import { createRequire } from 'node:module'
+import { hostname } from 'node:os'
+import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import { Earlier } from './earlier.ts'
+import { GroupCommit } from './group-commit.ts'
+import type { Ending } from './messages.ts'
+import { RecordedSource } from './recorded-source.ts'
+import { Recording } from './recording.ts'
+import { StoreFile } from './store-thread.ts'
+
+export interface RecordedRunOptions {
+  readonly runId: string
+  readonly path: string
+  readonly mode: 'start' | 'resume' | 'auto'
+  readonly durability: 'normal' | 'full'
+  readonly retryFailed: boolean
+  readonly seed: number
+  readonly sequenceDependent: boolean
+  readonly script: string | undefined
+  /** JSON; without values of environment variables. */
+  readonly config: string
+  readonly source: TaskSource
+  /** All tasks, where they are known. */
+  readonly all: readonly ReadyTask[] | undefined
+  readonly notice: (line: string) => void
+  /** The source has ended; so many tasks there were. */
+  readonly ended: (tasks: number) => void
+  /** The file cannot be written any more. */
+  readonly failed: (error: Error) => void
+}
+
+/** A run with a file: its source restores what is done, its recorder and its sink write down what happens. */
+export interface RecordedRun {
+  readonly source: TaskSource
+  readonly recording: Recording
+  readonly resumed: boolean
+  /** Resolves when all is on disk and the file is free for others; rejects if the last of it could not be written. */
+  close(ending: Ending): Promise<void>
+}
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
+
+/** Takes the file and compares what is given with what it has; nothing is started if that does not fit. */
+export async function openRecordedRun(options: RecordedRunOptions): Promise<RecordedRun> {
+  const { runId, path, mode, durability, seed, sequenceDependent, retryFailed, notice, all } = options
+  const header = { runId, seed, sequenceDependent, manyworlds: version, script: options.script ?? null }
+  const { file, opened } = await StoreFile.open({ path, header, mode, durability })
+  let earlier: Earlier | undefined
+  let failure: Error | undefined
+  const commit = new GroupCommit(file, (error) => {
+    failure = error
+    options.failed(error)
+  })
+  try {
+    earlier = opened.resumed ? new Earlier(path, runId, retryFailed) : undefined
+    file.onWaiting = notice
+    const recording = new Recording(commit, opened, earlier, notice)
+    const ended = (tasks: number) => {
+      if (all === undefined) recording.total(tasks)
+      options.ended(tasks)
+    }
+    const sequence = sequenceDependent
+    const source = new RecordedSource(options.source, { runId, recording, commit, earlier, sequence, all, ended })
+    const total = all?.length ?? null
+    await file.begin({ pid: process.pid, host: hostname(), node: process.version, config: options.config, total })
+    return {
+      source,
+      recording,
+      resumed: opened.resumed,
+      async close(ending) {
+        await commit.flush()
+        earlier?.close()
+        await file.end(ending)
+        if (failure) throw failure
+      },
+    }
+  } catch (error) {
+    commit.abandon()
+    earlier?.close()
+    await file.end(undefined).catch(() => {})
+    throw error
+  }
+}

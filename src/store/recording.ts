@@ -1,0 +1,237 @@
+import type { AgentRef, AnyAgent } from '../agent.ts'
+import { packParams } from '../executor/agents.ts'
+import type { Entry } from '../executor/entry.ts'
+import type { RunRecorder } from '../executor/recorder.ts'
+import type { RunSink } from '../executor/run.ts'
+import type { ReadyTask } from '../executor/source.ts'
+import type { TaskLike, TaskResponse, WorkerName } from '../task.ts'
+import { packTask } from '../task-checks.ts'
+import type { Earlier } from './earlier.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { type Opened, ROW } from './messages.ts'
+import { ROLE } from './schema.ts'
+import { encodeError } from './stored-error.ts'
+import { type Encoded, encode, encodeList, encodePacked, type TaskContent } from './values.ts'
+
+/** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
+const MAX_UNCOMMITTED = 20_000
+const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
+
+/** Turns what happens in a run into rows of its file. */
+export class Recording implements RunRecorder {
+  readonly #commit: GroupCommit
+  readonly #earlier: Earlier | undefined
+  readonly #next: { agent: number; worker: number; task: number }
+  readonly #agents = new Map<string, number>()
+  readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
+  readonly #workers = new WeakMap<WorkerName, number>()
+  #bytes = 0
+  #full = false
+
+  readonly #notice: (line: string) => void
+
+  constructor(commit: GroupCommit, opened: Opened, earlier: Earlier | undefined, notice: (line: string) => void) {
+    this.#notice = notice
+    this.#commit = commit
+    this.#earlier = earlier
+    this.#next = { ...opened.next }
+  }
+
+  /** Numbers for so many tasks. */
+  reserve(tasks: number): number {
+    const first = this.#next.task
+    this.#next.task += tasks
+    return first
+  }
+
+  task(item: ReadyTask, record: number): void {
+    const { task, index, id } = item
+    const { input, info } = item.packed ?? packTask(task, index)
+    const agent = this.#agentKey(task.agent, task.agent.ref, () => packParams(task.agent)).key
+    const encoded = whole(encodePacked(input))
+    this.#commit.add([
+      ROW.task,
+      record,
+      id,
+      index,
+      null,
+      0,
+      agent,
+      encoded,
+      whole(encodePacked(info)),
+      dependsOn(task),
+      optionsOf(task),
+    ])
+  }
+
+  /** The same as `task` has, for comparing it with what an earlier session was given. */
+  contentOf(item: ReadyTask): TaskContent {
+    const { task, index } = item
+    const { input, info } = item.packed ?? packTask(task, index)
+    const { params } = this.#agentKey(task.agent, task.agent.ref, () => packParams(task.agent))
+    return {
+      agentName: task.agent.name,
+      params,
+      input: encodePacked(input),
+      info: encodePacked(info),
+      dependsOn: dependsOn(task),
+    }
+  }
+
+  /** An earlier session has a response for this task, and it is to be run again all the same. */
+  again(record: number, fresh: boolean): void {
+    this.#commit.add([ROW.again, record, fresh])
+  }
+
+  total(tasks: number): void {
+    this.#commit.add([ROW.total, tasks])
+  }
+
+  /** A sink that passes responses on when they are safe. */
+  before(sink: RunSink, wake: () => void): RunSink {
+    return {
+      response: (index, response, bytes, entry) => {
+        if (entry && isWorthKeeping(entry, response)) this.#attempt(entry, ROLE.final, response)
+        this.#bytes += bytes
+        this.#commit.whenSafe(() => {
+          this.#bytes -= bytes
+          sink.response(index, response, bytes, entry)
+          if (this.#full && !this.#overFull()) {
+            this.#full = false
+            wake()
+          }
+        })
+      },
+      full: () => {
+        this.#full = this.#overFull()
+        return this.#full || sink.full()
+      },
+      end: sink.end,
+    }
+  }
+
+  retried(entry: Entry, response: TaskResponse): void {
+    this.#attempt(entry, ROLE.retried, response)
+  }
+
+  superseded(entry: Entry, response: TaskResponse): void {
+    this.#attempt(entry, ROLE.superseded, response)
+  }
+
+  subTask(child: Entry, instead: Entry | undefined): TaskResponse | undefined {
+    const parent = child.parent!
+    const { agent } = child
+    const { key, params } = this.#agentKey(agent, agent.ref, () => agent.params)
+    const input = whole(encodePacked(child.input))
+    const info = whole(encodePacked(child.options.info))
+    const content = { agentName: agent.ref.name, params, input, info, dependsOn: null }
+    const known = instead ? undefined : this.#earlier?.subTask(child.id, parent.attempts + 1, content)
+    if (known?.final) return known.response
+    child.record = instead?.record ?? known?.record ?? this.#next.task++
+    if (instead || known?.response) this.again(child.record, true)
+    this.#commit.add([
+      ROW.task,
+      child.record,
+      child.id,
+      null,
+      parent.record,
+      parent.attempts + 1,
+      key,
+      input,
+      info,
+      null,
+      null,
+    ])
+    return undefined
+  }
+
+  subTaskEnded(child: Entry, response: TaskResponse): void {
+    if (isWorthKeeping(child, response)) this.#attempt(child, ROLE.final, response)
+  }
+
+  #overFull(): boolean {
+    return this.#commit.uncommitted > MAX_UNCOMMITTED || this.#bytes > MAX_UNCOMMITTED_BYTES
+  }
+
+  #attempt(entry: Entry, role: number, response: TaskResponse): void {
+    const { trajectory, logs, timing, status } = response
+    const error = response.success ? undefined : response.error
+    const { steps } = entry
+    this.#commit.add([
+      ROW.attempt,
+      entry.record,
+      entry.parent !== undefined,
+      role,
+      response.attempts,
+      Date.now(),
+      status,
+      Math.round(timing.queuedMs * 1000),
+      Math.round(timing.runMs * 1000),
+      this.#workerKey(response.worker),
+      error?.code ?? null,
+      response.success ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer)) : null,
+      error === undefined ? null : encodeError(error),
+      steps === undefined ? null : whole(encodeList(steps, trajectory)),
+      logs.length === 0 ? null : JSON.stringify(logs),
+      hasKeys(response.usage) ? JSON.stringify(response.usage) : null,
+    ])
+  }
+
+  #agentKey(identity: AnyAgent | object, ref: AgentRef, packed: () => unknown): { key: number; params: Encoded } {
+    let known = this.#agentOf.get(identity)
+    if (known === undefined) {
+      const params = whole(encodePacked(packed()))
+      const content = `${ref.module}\0${ref.name}\0${ref.fingerprint}\0${typeof params === 'object' && params ? Buffer.from(params).toString('latin1') : params}`
+      let key = this.#agents.get(content)
+      if (key === undefined) {
+        key = this.#next.agent++
+        this.#agents.set(content, key)
+        this.#warnOfOtherCode(ref)
+        this.#commit.add([ROW.agent, key, ref.name, ref.module, ref.fingerprint ?? null, params])
+      }
+      known = { key, params }
+      this.#agentOf.set(identity, known)
+    }
+    return known
+  }
+
+  #warnOfOtherCode({ name, module, fingerprint }: AgentRef): void {
+    const before = this.#earlier?.fingerprint(name, module)
+    if (before === undefined || before === null || fingerprint === undefined || before === fingerprint) return
+    this.#notice(
+      `the code of agent '${name}' has changed since the run was begun: what was done before keeps the answers of the old code`,
+    )
+  }
+
+  #workerKey(worker: WorkerName | undefined): number | null {
+    if (worker === undefined) return null
+    let key = this.#workers.get(worker)
+    if (key === undefined) {
+      key = this.#next.worker++
+      this.#workers.set(worker, key)
+      this.#commit.add([ROW.worker, key, worker.id, worker.host, worker.pid ?? null])
+    }
+    return key
+  }
+}
+
+/** A task that was cancelled before it ran has nothing to tell: in the file it is still to be done. */
+const isWorthKeeping = (entry: Entry, response: TaskResponse) =>
+  response.status !== 'cancelled' || entry.worker !== undefined || response.error.code === 'DEPENDENCY_FAILED'
+
+const dependsOn = (task: TaskLike) =>
+  task.dependsOn !== undefined && task.dependsOn.length > 0 ? JSON.stringify(task.dependsOn) : null
+
+function optionsOf({ timeoutMs, maxAttempts, requires, rerun }: TaskLike): string | null {
+  if (timeoutMs === undefined && maxAttempts === undefined && requires === undefined && rerun === undefined) return null
+  return JSON.stringify({ timeoutMs, maxAttempts, requires, rerun })
+}
+
+/** Bytes that are part of a larger buffer would take all of it along to the writing thread. */
+const whole = (encoded: Encoded): Encoded =>
+  encoded instanceof Uint8Array && encoded.byteLength < encoded.buffer.byteLength ? new Uint8Array(encoded) : encoded
+
+function hasKeys(object: object): boolean {
+  for (const _ in object) return true
+  return false
+}

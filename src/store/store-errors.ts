@@ -1,0 +1,59 @@
+import { ManyworldsError } from '../errors.ts'
+
+/** Result codes of SQLite; the low byte is the kind. */
+const BUSY = 5
+const LOCKED = 6
+const PERM = 3
+const READONLY = 8
+const IOERR = 10
+const CORRUPT = 11
+const FULL = 13
+const CANTOPEN = 14
+const NOTADB = 26
+
+const kindOf = (error: unknown): number => ((error as { errcode?: number })?.errcode ?? 0) & 0xff
+
+export const isBusy = (error: unknown): boolean => [BUSY, LOCKED].includes(kindOf(error))
+
+/** Something that may pass: a full disk, somebody who holds the file for a moment. */
+export const mayPass = (error: unknown): boolean => [BUSY, LOCKED, FULL].includes(kindOf(error)) || isNoSpace(error)
+
+const isNoSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException)?.code ?? '')
+
+/** What went wrong with a run file, in one line that says what to do. */
+export function storeError(error: unknown, path: string, doing: 'open' | 'write' | 'read'): ManyworldsError {
+  if (ManyworldsError.is(error)) return error
+  const { message, code } = error as NodeJS.ErrnoException
+  const make = (kind: ManyworldsError['code'], text: string) => new ManyworldsError(kind, text, { cause: error })
+  switch (kindOf(error)) {
+    case FULL:
+      return make('STORE_FULL', `the disk is full: the run file ${path} cannot grow. ${AFTER_SPACE}`)
+    case CORRUPT:
+    case NOTADB:
+      return corrupt(path, message, error)
+    case PERM:
+    case READONLY:
+    case CANTOPEN:
+      return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
+    case IOERR:
+      return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
+  }
+  if (isNoSpace(error))
+    return make('STORE_FULL', `the disk is full: no run file can be made at ${path}. ${AFTER_SPACE}`)
+  if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'ENOENT', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'].includes(code ?? ''))
+    return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
+  return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
+}
+
+export const corrupt = (path: string, detail: string, cause?: unknown): ManyworldsError =>
+  new ManyworldsError(
+    'STORE_CORRUPT',
+    `${path} is damaged or no run file (${detail}). It was left as it is; what can be read of a damaged one comes out with \`sqlite3 ${path} .recover\`. Start anew under another runId`,
+    { cause },
+  )
+
+const PAST = { open: 'opened', write: 'written', read: 'read' } as const
+const AFTER_SPACE = 'What is in it is safe: make room, and resume the run'
+const KEPT = 'What was committed before is safe: resume the run when this is mended'
+const ELSEWHERE =
+  'Give another folder with `store: "path"` (or MANYWORLDS_STORE), or `store: false` to run without a file'

@@ -1,0 +1,94 @@
+import { Worker } from 'node:worker_threads'
+import { ManyworldsError } from '../errors.ts'
+import type { Ending, FromThread, Opened, OpenRequest, Row, Session, ToThread } from './messages.ts'
+
+interface Waiting {
+  readonly resolve: (opened: Opened | undefined) => void
+  readonly reject: (error: ManyworldsError) => void
+}
+
+/** An open run file, as the driver sees it. Every call is answered in order, when it is on disk. */
+export class StoreFile {
+  readonly path: string
+  readonly number: number
+  onWaiting: (message: string) => void = () => {}
+  readonly answers: Waiting[] = []
+
+  private constructor(path: string, number: number) {
+    this.path = path
+    this.number = number
+  }
+
+  static async open(request: OpenRequest): Promise<{ file: StoreFile; opened: Opened }> {
+    const file = new StoreFile(request.path, nextFile++)
+    const opened = await file.#ask({ type: 'open', file: file.number, request })
+    return { file, opened: opened! }
+  }
+
+  async begin(session: Session): Promise<void> {
+    await this.#ask({ type: 'begin', file: this.number, session })
+  }
+
+  async write(rows: Row[]): Promise<void> {
+    await this.#ask({ type: 'write', file: this.number, rows })
+  }
+
+  /** Without an ending: nothing was begun. */
+  async end(ending: Ending | undefined): Promise<void> {
+    await this.#ask({ type: 'end', file: this.number, ending }).finally(() => open.delete(this.number))
+  }
+
+  #ask(message: ToThread): Promise<Opened | undefined> {
+    return new Promise((resolve, reject) => {
+      this.answers.push({ resolve, reject })
+      send(this, message)
+    })
+  }
+}
+
+let nextFile = 1
+let thread: Worker | undefined
+/** Messages that are to come from the thread. */
+let expected = 0
+const open = new Map<number, StoreFile>()
+
+// One thread for all runs of this process, kept for the next; it keeps the process alive while it has something to do.
+function send(file: StoreFile, message: ToThread): void {
+  thread ??= start()
+  if (expected === 0) thread.ref()
+  expected++
+  open.set(file.number, file)
+  thread.postMessage(message)
+}
+
+function start(): Worker {
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  const worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
+    // The user's flags (a loader, --import of their own) are not for us; a warning about SQLite is not for them.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    name: 'manyworlds run files',
+  })
+  worker.on('message', receive)
+  worker.on('error', (error) => {
+    thread = undefined
+    for (const file of open.values())
+      for (const { reject } of file.answers.splice(0))
+        reject(
+          new ManyworldsError('STORE_FAILED', `the thread that writes run files failed: ${error.message}`, {
+            cause: error,
+          }),
+        )
+    open.clear()
+    expected = 0
+  })
+  return worker
+}
+
+function receive(message: FromThread): void {
+  const file = open.get(message.file)!
+  if (message.type === 'waiting') return file.onWaiting(message.message)
+  if (--expected === 0) thread?.unref()
+  const { resolve, reject } = file.answers.shift()!
+  if (message.type === 'failed') reject(new ManyworldsError(message.code, message.message))
+  else resolve(message.opened)
+}

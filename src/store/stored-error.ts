@@ -1,0 +1,33 @@
+import type { TaskError } from '../errors.ts'
+import { errorFromPlain, type PlainError, plainError } from '../response.ts'
+import { type Encoded, encode } from './values.ts'
+
+/** Errors that v8 would bring back as what they were. */
+const KNOWN = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError } as const
+
+interface StoredError extends PlainError {
+  /** What was thrown is an error of this class that says nothing more than is here. */
+  readonly thrown?: keyof typeof KNOWN
+}
+
+/** An error for the run file. Nearly always an Error was thrown, which JSON alone would not bring back. */
+export function encodeError(error: TaskError): Encoded {
+  const { cause, ...rest } = plainError(error)
+  const thrown = classOf(cause, error)
+  return encode(thrown === undefined ? plainError(error) : { ...rest, thrown })
+}
+
+export function decodeError(stored: unknown): TaskError {
+  const { thrown, ...plain } = stored as StoredError
+  if (thrown === undefined) return errorFromPlain(plain)
+  const cause = new KNOWN[thrown](plain.message)
+  Object.defineProperty(cause, 'stack', { value: plain.stack, configurable: true, writable: true })
+  return errorFromPlain({ ...plain, cause })
+}
+
+function classOf(cause: unknown, { message, stack }: TaskError): StoredError['thrown'] {
+  if (!(cause instanceof Error) || cause.message !== message || cause.stack !== stack || 'cause' in cause)
+    return undefined
+  if (Object.keys(cause).length > 0 || !Object.hasOwn(KNOWN, cause.name)) return undefined
+  return cause.name as StoredError['thrown']
+}

@@ -1,0 +1,58 @@
+import type { PlainError } from '../response.ts'
+import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
+import type { Step } from '../trajectory.ts'
+
+/** A task as its run file knows it, with everything that was tried. */
+export interface StoredTask {
+  readonly runId: string
+  readonly id: string
+  readonly parentId?: string
+  readonly agentName: string
+  readonly input: unknown
+  /** groundTruth, metadata, tools, groupId, where the task has them. */
+  readonly info?: Readonly<Record<string, unknown>>
+  readonly dependsOn?: readonly string[]
+  readonly status: TaskStatus | 'pending'
+  /** Undefined while the task is pending. */
+  readonly response?: TaskResponse
+  /** In the order in which they ended; the one that counts included. */
+  readonly attempts: readonly StoredAttempt[]
+  readonly subTaskIds: readonly string[]
+}
+
+export interface StoredAttempt {
+  readonly attempt: number
+  /** `final`: it is the response. `retried`: the task was tried again. `superseded`: another counts instead. */
+  readonly role: 'final' | 'retried' | 'superseded'
+  readonly status: TaskStatus
+  readonly answer?: unknown
+  readonly error?: PlainError
+  readonly trajectory: readonly Step[]
+  readonly logs: readonly string[]
+  readonly timing: { readonly queuedMs: number; readonly runMs: number }
+  readonly worker?: WorkerName
+  /** Milliseconds since 1970. */
+  readonly endedAt: number
+}
+
+/** What a run file says of its run as a whole. */
+export interface RunOverview {
+  readonly runId: string
+  readonly file: string
+  /** `died`: its driver ended without a word, and nobody has resumed it. */
+  readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed'
+  /** Milliseconds since 1970, of the first session and of the end of the last. */
+  readonly startedAt: number
+  readonly endedAt?: number
+  /** Undefined while the source of tasks has not ended. */
+  readonly total?: number
+  /** Responses by status; sub-tasks are not counted. */
+  readonly counts: Readonly<Record<TaskStatus, number>>
+  readonly script?: string
+  readonly engineName?: string
+  /** How often the run was started or resumed. */
+  readonly sessions: number
+  /** Why the last session failed. */
+  readonly error?: string
+  readonly bytes: number
+}

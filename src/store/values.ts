@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto'
+import { deserialize, serialize } from 'node:v8'
+import { isExactJson } from '../protocol/pack.ts'
+
+/**
+ * A value on its way to the run file: JSON text where that brings it back exactly, else the bytes of v8's serialisation
+ * (Map, Date, bytes, circles); null stands for undefined.
+ */
+export type Encoded = string | Uint8Array | null
+
+/** What `pack` made of a value is often what the file needs already. */
+export function encodePacked(packed: unknown): Encoded {
+  if (packed === undefined) return null
+  if (packed instanceof String) return packed.valueOf()
+  if (packed instanceof Uint8Array) return packed
+  return encode(packed)
+}
+
+export function encode(value: unknown): Encoded {
+  if (value === undefined) return null
+  return isExactJson(value) ? JSON.stringify(value) : serialize(value)
+}
+
+export function decode(encoded: Encoded): unknown {
+  if (encoded === null) return undefined
+  return typeof encoded === 'string' ? JSON.parse(encoded) : deserialize(encoded)
+}
+
+/** Packed values as one list of them. */
+export function encodeList(packed: readonly unknown[], unpacked: readonly unknown[]): Encoded {
+  if (packed.length === 0) return null
+  let text = '['
+  for (let i = 0; i < packed.length; i++) {
+    const encoded = encodePacked(packed[i])
+    if (typeof encoded !== 'string') return serialize(unpacked)
+    text += i === 0 ? encoded : `,${encoded}`
+  }
+  return `${text}]`
+}
+
+/** What makes a task the same task: its agent with its params, its input, what the agent is told besides, and whom it waits for. */
+export interface TaskContent {
+  readonly agentName: string
+  readonly params: Encoded
+  readonly input: Encoded
+  readonly info: Encoded
+  readonly dependsOn: string | null
+}
+
+export function contentHash({ agentName, params, input, info, dependsOn }: TaskContent): Uint8Array {
+  const parts = [agentName, params, input, info, dependsOn]
+  const text = parts.every((part) => typeof part !== 'object' || part === null)
+  // The common case in one call; the parts cannot run into each other, for JSON has no raw NUL.
+  const content = text ? parts.join('\0') : Buffer.concat(parts.flatMap((part) => [bytesOf(part), SEPARATOR]))
+  return hash('sha256', content, 'buffer').subarray(0, 16)
+}
+
+const SEPARATOR = Buffer.from([0])
+/** v8's bytes begin with a version, which differs between Nodes that write the rest alike. */
+const V8_HEADER_BYTES = 2
+
+const bytesOf = (part: Encoded) =>
+  part === null ? Buffer.alloc(0) : typeof part === 'string' ? Buffer.from(part) : part.subarray(V8_HEADER_BYTES)

@@ -1,0 +1,67 @@
+import { parentPort } from 'node:worker_threads'
+import type { FromThread, Opened, Row, ToThread } from './messages.ts'
+import { RunWriter } from './run-writer.ts'
+import { mayPass, storeError } from './store-errors.ts'
+
+/** How long a full disk may stay full before the run is given up, and how often it is tried again. */
+const PATIENCE_MS = 10_000
+const TRY_AGAIN_MS = 250
+
+/**
+ * The thread that writes run files, so that neither SQLite nor a slow disk holds up the driver. Everything is in order:
+ * a message is answered before the next is looked at.
+ */
+const files = new Map<number, RunWriter>()
+const port = parentPort!
+const say = (message: FromThread) => port.postMessage(message)
+
+port.on('message', (message: ToThread) => {
+  const { file } = message
+  const path = message.type === 'open' ? message.request.path : (files.get(file)?.path ?? '')
+  try {
+    say({ type: 'done', file, ...handle(message) })
+  } catch (error) {
+    const { code, message: text } = storeError(error, path, message.type === 'open' ? 'open' : 'write')
+    say({ type: 'failed', file, code, message: text })
+  }
+})
+
+function handle(message: ToThread): { opened?: Opened } {
+  const { file } = message
+  switch (message.type) {
+    case 'open': {
+      const { writer, opened } = RunWriter.open(message.request)
+      files.set(file, writer)
+      return { opened }
+    }
+    case 'begin':
+      files.get(file)!.begin(message.session)
+      return {}
+    case 'write':
+      write(file, message.rows)
+      return {}
+    case 'end': {
+      const writer = files.get(file)
+      files.delete(file)
+      writer?.end(message.ending)
+      return {}
+    }
+  }
+}
+
+/** A full disk is often somebody else's mistake, and soon mended: nothing that was done should be lost to it. */
+function write(file: number, rows: readonly Row[]): void {
+  const writer = files.get(file)!
+  for (const until = Date.now() + PATIENCE_MS; ; pause()) {
+    try {
+      return writer.write(rows)
+    } catch (error) {
+      if (!mayPass(error) || Date.now() > until) throw error
+      say({ type: 'waiting', file, message: storeError(error, writer.path, 'write').message })
+    }
+  }
+}
+
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TRY_AGAIN_MS)
+}

@@ -1,0 +1,370 @@
+import { writeFileSync } from 'node:fs'
+import { DistributedExecutor, Runners, type TaskLike } from 'manyworlds'
+import { RunFile } from 'manyworlds/runs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { echo, sleeper } from '../agents/basics.ts'
+import { ledger, parent } from '../agents/ledger.ts'
+import { refused } from '../refused.ts'
+import { query, storeFolder } from './store-folder.ts'
+
+afterAll(() => Runners.shutdown())
+
+const quick = { workerNum: 1, backoffMs: 1 }
+type Folder = ReturnType<typeof storeFolder>
+
+const some = ({ ledger: path }: Folder, count = 6) =>
+  Array.from({ length: count }, (_, i) => ledger.task({ ledger: path, say: i, ms: 20 }, { id: `t${i}` }))
+
+/** Runs tasks, and leaves after so many responses. */
+async function begin(tasks: Iterable<TaskLike>, config: object, leaveAfter: number): Promise<string[]> {
+  const seen: string[] = []
+  for await (const { id } of Runners.streamTask(tasks as TaskLike[], config as never)) {
+    seen.push(id)
+    if (seen.length === leaveAfter) break
+  }
+  return seen
+}
+
+const brief = (responses: Map<string, { restored: boolean; status: string }>) =>
+  [...responses].map(([id, { restored, status }]) => `${id} ${status}${restored ? ' restored' : ''}`)
+
+describe('a run that is resumed', () => {
+  it('does not run again what is done, and gives it again as restored, in the order of the tasks', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const tasks = some(folder)
+    const done = await begin(tasks, { ...quick, store, runId: 'r', concurrency: 1 }, 3)
+    await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
+    folder.forget()
+    const results = await Runners.runTask(tasks, { ...quick, store, resume: 'r' })
+    expect([...results.keys()]).toEqual(tasks.map(({ id }) => id))
+    for (const [id, response] of results) {
+      expect(response.success).toBe(true)
+      expect(response.answer).toMatchObject({ id })
+      expect(response.trajectory).toMatchObject([{ action: 'wrote', observation: id }])
+    }
+    for (const id of done) expect(folder.ran()).not.toContain(id)
+    for (const id of folder.ran()) expect(results.get(id)!.restored).toBe(false)
+    expect(statusOf(store, 'r')).toBe('finished')
+    folder.forget()
+    expect(brief(await Runners.runTask(tasks, { ...quick, store, resume: 'r' }))).toEqual(
+      tasks.map(({ id }) => `${id} success restored`),
+    )
+    expect(folder.ran()).toEqual([])
+  })
+
+  it('keeps failed, timeout and crashed as they are, unless retryFailed, and runs cancelled again', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const tasks = [
+      ledger.task({ ledger: folder.ledger, until: 9 }, { id: 'fails' }),
+      ledger.task({ ledger: folder.ledger, ms: 5000 }, { id: 'slow', timeoutMs: 50 }),
+      ledger.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'cancelled' }),
+      ledger.task({ ledger: folder.ledger }, { id: 'fine' }),
+    ]
+    const first = await Runners.runTask(tasks, { ...quick, store, runId: 'r', deadlineMs: 1500 })
+    expect(brief(first)).toEqual(['fails failed', 'slow timeout', 'cancelled cancelled', 'fine success'])
+    folder.forget()
+    const again = tasks.map((task) => (task.id === 'cancelled' ? { ...task, timeoutMs: 100 } : task))
+    expect(brief(await Runners.runTask(again, { ...quick, store, resume: 'r' }))).toEqual([
+      'fails failed restored',
+      'slow timeout restored',
+      'cancelled timeout',
+      'fine success restored',
+    ])
+    expect(folder.ran()).toEqual(['cancelled'])
+    folder.forget()
+    expect(
+      brief(await Runners.runTask(again, { ...quick, store, resume: 'r', retryFailed: true, maxAttempts: 9 })),
+    ).toEqual(['fails success', 'slow timeout', 'cancelled timeout', 'fine success restored'])
+    using run = RunFile.open('r', { store })
+    expect(run.overview()).toMatchObject({ counts: { success: 2, timeout: 2, failed: 0, cancelled: 0 }, sessions: 3 })
+    expect(run.task('cancelled')!.attempts.map(({ role, status }) => `${role} ${status}`)).toEqual(
+      expect.arrayContaining(['superseded cancelled', 'superseded timeout', 'final timeout']),
+    )
+  })
+
+  it('counts the attempts of the session before', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    // Two tries are used up; then the run is left while it waits for the third.
+    const tasks = [
+      ledger.task({ ledger: folder.ledger, until: 3 }, { id: 'third' }),
+      sleeper.task(700, { id: 'clock' }),
+    ]
+    const config = { workerNum: 1, store, maxAttempts: 3, backoffMs: 500 }
+    await begin(tasks, { ...config, runId: 'r' }, 1)
+    await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
+    expect(folder.ran()).toEqual(['third', 'third'])
+    const results = await Runners.runTask(tasks, { ...config, resume: 'r' })
+    expect(results.get('third')).toMatchObject({ success: true, attempts: 3 })
+    expect(folder.ran()).toEqual(['third', 'third', 'third'])
+  })
+
+  it('starts or resumes with auto, as a batch job that is started again wants it', async () => {
+    const folder = storeFolder()
+    const job = () => Runners.runTask(some(folder), { ...quick, store: folder.store, runId: 'nightly', resume: 'auto' })
+    expect([...(await job()).values()].every(({ restored }) => !restored)).toBe(true)
+    expect([...(await job()).values()].every(({ restored }) => restored)).toBe(true)
+    expect(folder.ran()).toHaveLength(6)
+  })
+
+  it('goes on with a sequence where it stopped, with the answer of the task before', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const config = { ...quick, store, sequenceDependent: true }
+    await begin(some(folder), { ...config, runId: 'r' }, 3)
+    await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
+    folder.forget()
+    const results = await Runners.runTask(some(folder), { ...config, resume: 'r' })
+    const answers = [...results.values()].map(({ answer }) => answer as { id: string; previous?: { id: string } })
+    expect(answers.map(({ previous }) => previous?.id)).toEqual([undefined, 't0', 't1', 't2', 't3', 't4'])
+    expect(folder.ran().every((id) => !['t0', 't1', 't2'].includes(id))).toBe(true)
+  })
+
+  it('goes on with a graph, with the answers that a task depends on', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const leaf = (id: string, dependsOn: string[] = []) =>
+      ledger.task({ ledger: folder.ledger, ms: 30 }, { id, dependsOn })
+    const tasks = [leaf('a'), leaf('b'), leaf('both', ['a', 'b']), leaf('end', ['both'])]
+    await begin(tasks, { ...quick, store, runId: 'r', concurrency: 1 }, 2)
+    await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
+    const results = await Runners.runTask(tasks, { ...quick, store, resume: 'r' })
+    expect(results.get('a')!.restored).toBe(true)
+    const both = results.get('both')!.answer as { results: [string, { id: string }][] }
+    expect(both.results.map(([id, answer]) => [id, answer.id])).toEqual([
+      ['a', 'a'],
+      ['b', 'b'],
+    ])
+    expect(results.get('end')!.success).toBe(true)
+  })
+
+  it('skips again what depends on a failure, and runs it once that is mended', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const tasks = [
+      ledger.task({ ledger: folder.ledger, until: 2 }, { id: 'root' }),
+      ledger.task({ ledger: folder.ledger }, { id: 'leaf', dependsOn: ['root'] }),
+    ]
+    expect(brief(await Runners.runTask(tasks, { ...quick, store, runId: 'r' }))).toEqual([
+      'root failed',
+      'leaf cancelled',
+    ])
+    for (let i = 0; i < 2; i++)
+      expect(brief(await Runners.runTask(tasks, { ...quick, store, resume: 'r' }))).toEqual([
+        'root failed restored',
+        'leaf cancelled restored',
+      ])
+    const mended = await Runners.runTask(tasks, { ...quick, store, resume: 'r', retryFailed: true, maxAttempts: 2 })
+    expect(brief(mended)).toEqual(['root success', 'leaf success'])
+  })
+
+  it.each(['iterable', 'async iterable'])('matches the tasks of an %s as they are read', async (kind) => {
+    const folder = storeFolder()
+    const { store } = folder
+    async function* later(tasks: TaskLike[]) {
+      yield* tasks
+    }
+    const source = (count: number): never =>
+      (kind === 'iterable' ? some(folder, count).values() : later(some(folder, count))) as never
+    const done = await begin(source(6), { ...quick, store, runId: 'r', concurrency: 1 }, 2)
+    await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
+    folder.forget()
+    // An iterable may have grown meanwhile.
+    const results = (await Runners.runTask(source(8), { ...quick, store, resume: 'r' })) as unknown as Map<
+      string,
+      never
+    >
+    expect([...results.keys()]).toEqual(some(folder, 8).map(({ id }) => id))
+    for (const id of done) expect(folder.ran()).not.toContain(id)
+    using run = RunFile.open('r', { store })
+    expect(run.overview()).toMatchObject({ total: 8, counts: { success: 8 } })
+  })
+
+  it('gives a parent that runs again the sub-tasks that were done', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const task = parent.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'p', timeoutMs: 90_000 })
+    const first = await Runners.runTask(task, { ...quick, store, runId: 'r', deadlineMs: 1000 })
+    expect(first.status).toBe('cancelled')
+    expect(folder.ran()).toEqual(['p', 'p/1.1', 'p/1.2'])
+    folder.forget()
+    const second = await Runners.runTask({ ...task, timeoutMs: 1000 }, { ...quick, store, resume: 'r' })
+    expect(second.status).toBe('timeout')
+    expect(folder.ran()).toEqual(['p'])
+  })
+
+  it('may change engine settings, timeouts and order, and tasks of a DistributedExecutor are matched as well', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    await Runners.runTask(some(folder), { ...quick, store, runId: 'r' })
+    folder.forget()
+    const tasks = some(folder).map((task) => ({ ...task, timeoutMs: 5000, maxAttempts: 3, requires: [] }))
+    const results = await Runners.runTask(tasks.toReversed(), {
+      workerNum: 2,
+      concurrency: 3,
+      timeoutMs: 9,
+      store,
+      resume: 'r',
+    })
+    expect([...results.values()].every(({ restored }) => restored)).toBe(true)
+    const executor = new DistributedExecutor({ store, resume: 'r' })
+    for (const task of some(folder, 3)) executor.submitTask(task)
+    await executor.shutdown()
+    expect([...(await executor.collectResults()).values()].map(({ restored }) => restored)).toEqual([true, true, true])
+    expect(folder.ran()).toEqual([])
+  })
+
+  it('gives ten thousand restored responses to one who reads slowly, and keeps to its memory', async () => {
+    const { store } = storeFolder()
+    const tasks = Array.from({ length: 10_000 }, (_, i) => echo.task(i))
+    await Runners.runTask(tasks, { store, runId: 'r' })
+    let seen = 0
+    for await (const { restored } of Runners.streamTask(tasks, { store, resume: 'r' })) if (restored) seen++
+    expect(seen).toBe(10_000)
+  })
+})
+
+describe('a resume is refused, by name and with nothing changed,', () => {
+  const begun = async () => {
+    const folder = storeFolder()
+    const tasks = [
+      ledger.task({ ledger: folder.ledger, say: 'as before' }, { id: 'same' }),
+      ledger.task({ ledger: folder.ledger, say: 'old' }, { id: 'edited', metadata: { a: 1 } }),
+      echo.withParams('p' as never).task(1, { id: 'params' }),
+    ]
+    const { store } = folder
+    await Runners.runTask(tasks, { ...quick, store, runId: 'r' })
+    const before = query(folder.file('r'), 'SELECT * FROM run')
+    const resume =
+      (changed: readonly TaskLike[], config: object = {}) =>
+      () =>
+        Runners.runTask(changed as never, { ...quick, store, resume: 'r', ...config })
+    const unchanged = () => expect(query(folder.file('r'), 'SELECT * FROM run')).toEqual(before)
+    return { tasks: tasks as TaskLike[], resume, unchanged, folder }
+  }
+
+  it('when the input of a task was edited', async () => {
+    const { tasks, resume, unchanged, folder } = await begun()
+    const edited = [tasks[0]!, { ...tasks[1]!, input: { ledger: folder.ledger, say: 'new' } }, tasks[2]!]
+    await refused(resume(edited), 'RESUME_MISMATCH', "'edited'", 'input', 'old', 'new', "'r'")
+    unchanged()
+  })
+
+  it('when what the agent is told besides was edited', async () => {
+    const { tasks, resume } = await begun()
+    const edited = [tasks[0]!, { ...tasks[1]!, metadata: { a: 2 } }, tasks[2]!]
+    await refused(resume(edited), 'RESUME_MISMATCH', "'edited'", 'metadata')
+  })
+
+  it('when a task has another agent', async () => {
+    const { tasks, resume } = await begun()
+    await refused(
+      resume([tasks[0]!, tasks[1]!, sleeper.task(1, { id: 'params' })]),
+      'RESUME_MISMATCH',
+      "'params'",
+      "'echo'",
+      "'sleeper'",
+    )
+  })
+
+  it('when the params of an agent differ', async () => {
+    const { tasks, resume } = await begun()
+    await refused(
+      resume([tasks[0]!, tasks[1]!, echo.withParams('q' as never).task(1, { id: 'params' })]),
+      'RESUME_MISMATCH',
+      'params',
+      '"p"',
+      '"q"',
+    )
+  })
+
+  it('when dependencies differ', async () => {
+    const { tasks, resume } = await begun()
+    await refused(
+      resume([tasks[0]!, { ...tasks[1]!, dependsOn: ['same'] }, tasks[2]!]),
+      'RESUME_MISMATCH',
+      "'edited'",
+      'dependsOn',
+    )
+  })
+
+  it('when a task of the array is missing, or new', async () => {
+    const { tasks, resume, unchanged } = await begun()
+    await refused(resume(tasks.slice(0, 2)), 'RESUME_MISMATCH', "'params' is missing")
+    await refused(resume([...tasks, echo.task(4, { id: 'late' })]), 'RESUME_MISMATCH', "'late' is new")
+    unchanged()
+  })
+
+  it('when the seed differs, or a sequence is none any more', async () => {
+    const { tasks, resume } = await begun()
+    await refused(resume(tasks, { seed: 5 }), 'RESUME_MISMATCH', 'seed 0', '5')
+    await refused(resume(tasks, { sequenceDependent: true }), 'RESUME_MISMATCH', 'sequenceDependent')
+  })
+
+  it('when a sequence has another order', async () => {
+    const folder = storeFolder()
+    const config = { ...quick, store: folder.store, sequenceDependent: true }
+    await Runners.runTask(some(folder), { ...config, runId: 'r' })
+    await refused(
+      () => Runners.runTask(some(folder).toReversed(), { ...config, resume: 'r' }),
+      'RESUME_MISMATCH',
+      "'t5'",
+      'number 1',
+      'number 6',
+    )
+  })
+
+  it('when a task of an iterable was edited: after what was under way is answered', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    await Runners.runTask(some(folder), { ...quick, store, runId: 'r' })
+    const edited = [...some(folder, 3), ledger.task({ ledger: folder.ledger, say: 'other' }, { id: 't3' })]
+    const error = await refused(
+      () => Runners.runTask(edited.values(), { ...quick, store, resume: 'r' }),
+      'RESUME_MISMATCH',
+      "'t3'",
+    )
+    expect([...error.responses!.keys()]).toEqual(['t0', 't1', 't2'])
+  })
+
+  it('when there is no such run, or it is there already', async () => {
+    const { tasks, resume, folder } = await begun()
+    await refused(resume(tasks, { resume: 'other' }), 'RUN_NOT_FOUND', "'other'", 'manyworlds runs')
+    await refused(
+      () => Runners.runTask(tasks as never, { store: folder.store, runId: 'r' }),
+      'RUN_EXISTS',
+      "'r'",
+      "resume: 'auto'",
+      'manyworlds rm r',
+    )
+  })
+
+  it.each([
+    [{ resume: 'auto' }, 'runId'],
+    [{ resume: 'a', runId: 'b' }, "'a'"],
+    [{ resume: 'a', store: false }, 'store'],
+    [{ retryFailed: true }, 'resume'],
+    [{ runId: 'auto' }, 'auto'],
+    [{ runId: 'a/b' }, 'letters'],
+    [{ runId: '../x' }, 'letters'],
+    [{ resume: '' }, 'resume'],
+    [{ store: 5 }, 'path'],
+    [{ durability: 'most' }, "'full'"],
+    [{ progress: 'yes' }, 'progress'],
+  ])('when the configuration makes no sense: %j', async (config, word) => {
+    await refused(() => Runners.runTask(echo.task(1), { store: 'x', ...config } as never), 'CONFIG_INVALID', word)
+  })
+
+  it('when the file is some other file', async () => {
+    const { store, file } = storeFolder()
+    writeFileSync(file('r'), 'just text, and long enough to be taken for something'.repeat(50))
+    await refused(() => Runners.runTask(echo.task(1), { store, resume: 'r' }), 'STORE_CORRUPT', 'r.sqlite')
+  })
+})
+
+function statusOf(store: string, runId: string): string {
+  using run = RunFile.open(runId, { store })
+  return run.overview().status
+}

@@ -1,0 +1,29 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { onTestFinished } from 'vitest'
+
+/** A folder for the run files of one test, and a ledger in which tasks write that they ran. */
+export function storeFolder() {
+  const store = mkdtempSync(join(tmpdir(), 'manyworlds-store-'))
+  onTestFinished(() => rmSync(store, { recursive: true, force: true }))
+  const ledger = join(store, 'ledger.txt')
+  return {
+    store,
+    ledger,
+    file: (runId: string) => join(store, `${runId}.sqlite`),
+    /** Ids of tasks that ran, in order, once for each time. */
+    ran: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trimEnd().split('\n').filter(Boolean) : []),
+    forget: () => rmSync(ledger, { force: true }),
+  }
+}
+
+/** Asks a run file as any SQLite tool would. */
+export function query(file: string, sql: string, ...values: SQLInputValue[]): Record<string, unknown>[] {
+  using db = new DatabaseSync(file, { readOnly: true })
+  return db
+    .prepare(sql)
+    .all(...values)
+    .map((row) => ({ ...row }))
+}

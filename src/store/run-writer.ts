@@ -170,6 +170,6 @@ function ownerOf(path: string): string {
     return `process ${pid} on ${host}, since ${new Date(since).toISOString()}`
   } catch {
     // It is just being made.
-    return 'another process'
+    return 'another driver'
   }
 }

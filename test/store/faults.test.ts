@@ -1,0 +1,223 @@
+import { spawn } from 'node:child_process'
+import { copyFileSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Runners } from 'manyworlds'
+import { RunFile } from 'manyworlds/runs'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { echo } from '../agents/basics.ts'
+import { ledger } from '../agents/ledger.ts'
+import { refused } from '../refused.ts'
+import { printed, runScript } from '../run-script.ts'
+import { itMounts, ownDisk } from './own-disk.ts'
+import { query, storeFolder } from './store-folder.ts'
+
+afterAll(() => Runners.shutdown())
+
+const many = Array.from({ length: 500 }, (_, i) => echo.task({ i, text: 'x'.repeat(300) }, { id: `t${i}` }))
+
+/** A run file of some size, finished. */
+async function finished() {
+  const folder = storeFolder()
+  await Runners.runTask(many, { store: folder.store, runId: 'r' })
+  return {
+    ...folder,
+    path: folder.file('r'),
+    resume: () => Runners.runTask(many, { store: folder.store, resume: 'r' }),
+  }
+}
+
+describe('a disk that is full', () => {
+  itMounts('is one clear error, and a resume goes on when there is room', async () => {
+    const disk = ownDisk('size=4m')
+    const ended = await runScript('store/small-disk.ts', { ...disk, args: [disk.path, 'mend-late'] })
+    expect(printed(ended), ended.stderr).toEqual([
+      { code: 'STORE_FULL', message: expect.stringContaining('make room, and resume the run'), some: true },
+      { answered: 400, kept: true },
+      { size: true },
+    ])
+    expect(ended.stderr).toContain('the disk is full')
+  })
+
+  itMounts('is no error when room is made soon', async () => {
+    const disk = ownDisk('size=4m')
+    const ended = await runScript('store/small-disk.ts', { ...disk, args: [disk.path, 'mend-soon'] })
+    expect(printed(ended), ended.stderr).toEqual([{ finished: 400 }, { size: true }])
+    expect(ended.stderr).toContain('the disk is full')
+  })
+})
+
+describe('a folder that cannot be written', () => {
+  itMounts('is one clear error, before anything starts', async () => {
+    const disk = ownDisk('size=4m', 'ro')
+    const ended = await runScript('store/read-only.ts', { ...disk, args: [disk.path] })
+    expect(printed(ended), ended.stderr).toEqual([
+      { code: 'STORE_NOT_WRITABLE', message: expect.stringContaining('`store: "path"`') },
+      { code: 'RUN_NOT_FOUND', message: expect.stringContaining("no run 'old'") },
+    ])
+  })
+
+  it('is one clear error where a part of the path is a file', async () => {
+    const { store } = storeFolder()
+    writeFileSync(join(store, 'file'), '')
+    await refused(
+      () => Runners.runTask(echo.task(1), { store: join(store, 'file', 'runs') }),
+      'STORE_NOT_WRITABLE',
+      'runs',
+    )
+  })
+})
+
+describe('a damaged run file', () => {
+  it.each([
+    ['in its header', 0, 100],
+    ['in its schema', 100, 60],
+    ['in the middle', 0.4, 20_000],
+    ['at its end', 0.9, 4096],
+  ])('is refused and left as it is: %s', async (_where, at, length) => {
+    const { path, resume } = await finished()
+    overwrite(path, at < 1 ? Math.floor(statSync(path).size * at) : at, length)
+    const before = readFileSync(path)
+    await refused(resume, 'STORE_CORRUPT', path, '.recover')
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  it('is refused when it was cut short', async () => {
+    const { path, resume } = await finished()
+    truncateSync(path, Math.floor(statSync(path).size / 2))
+    await refused(resume, 'STORE_CORRUPT', path)
+  })
+
+  it('is made anew when it is empty: its driver died before it wrote anything', async () => {
+    const { path, resume } = await finished()
+    truncateSync(path, 0)
+    expect((await resume()).size).toBe(500)
+  })
+
+  it('does not hide what can still be read of it', async () => {
+    const { path, store } = await finished()
+    using run = RunFile.open('r', { store })
+    expect(run.overview().counts.success).toBe(500)
+    overwrite(path, Math.floor(statSync(path).size * 0.5), 8192)
+    using damaged = RunFile.open('r', { store })
+    const read = () => [...damaged.responses()].length
+    expect(read).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }))
+  })
+})
+
+it('a file of a newer schema is refused, with what to do', async () => {
+  const { path, resume, store } = await finished()
+  alter(path, 'PRAGMA user_version = 99')
+  await refused(resume, 'STORE_NEWER', 'schema 99', 'Update manyworlds')
+  expect(() => RunFile.open('r', { store })).toThrow(expect.objectContaining({ code: 'STORE_NEWER' }))
+})
+
+it('an SQLite file of somebody else is refused', async () => {
+  const { store, file } = storeFolder()
+  alter(file('r'), 'CREATE TABLE mine (x); INSERT INTO mine VALUES (1)')
+  await refused(() => Runners.runTask(echo.task(1), { store, resume: 'r' }), 'STORE_CORRUPT', 'some other SQLite file')
+  expect(query(file('r'), 'SELECT x FROM mine')).toEqual([{ x: 1 }])
+})
+
+describe('one driver per run', () => {
+  it('refuses a second one by name, also while the first is stopped, and takes over when it is dead', async () => {
+    const { store, ledger: path, file, ran } = storeFolder()
+    const first = driver(store, path, 60_000)
+    await first.says('t2')
+    const resume = () => runScript('store/long-run.ts', { args: [store, path, '10'] })
+    const second = await resume()
+    expect(second.stderr).toContain('RUN_LOCKED')
+    expect(second.stderr).toContain(`process ${first.pid} on`)
+    process.kill(first.pid, 'SIGSTOP')
+    expect((await resume()).stderr).toContain('RUN_LOCKED')
+    process.kill(first.pid, 'SIGKILL')
+    await first.gone
+    const third = await resume()
+    expect(third.stderr).toBe('')
+    expect(printed(third)).toEqual([
+      ...['t0', 't1', 't2'].map((id) => ({ id, restored: true })),
+      { id: 't3', restored: false },
+    ])
+    expect(ran()).toEqual(['t0', 't1', 't2', 't3', 't3'])
+    expect(query(file('r'), 'SELECT ending FROM sessions')).toEqual([{ ending: null }, { ending: 'finished' }])
+  })
+
+  it('refuses a second run of the same name in the same process', async () => {
+    const { store, ledger: path, ran } = storeFolder()
+    const config = { store, runId: 'r', resume: 'auto' } as const
+    const task = ledger.task({ ledger: path, ms: 500 })
+    const first = Runners.runTask(task, config)
+    await expect.poll(() => ran()).toHaveLength(1)
+    await refused(() => Runners.runTask(task, config), 'RUN_LOCKED', String(process.pid))
+    expect((await first).success).toBe(true)
+  })
+
+  it('writes nothing more once another has taken over, where a lock does not hold', async () => {
+    const { store, ledger: path, file } = storeFolder()
+    const tasks = [0, 300].map((ms) => ledger.task({ ledger: path, ms }))
+    const error = await refused(
+      async () => {
+        for await (const _ of Runners.streamTask(tasks, { store, runId: 'r' }))
+          alter(file('r'), 'UPDATE _run SET epoch = 7')
+      },
+      'RUN_LOCKED',
+      'taken over',
+    )
+    expect(error.message).toContain(file('r'))
+    expect(query(file('r'), 'SELECT id FROM responses')).toEqual([{ id: '#1' }])
+  })
+
+  it('notices that its file was removed', async () => {
+    const { store, ledger: path, file } = storeFolder()
+    const tasks = [0, 300].map((ms) => ledger.task({ ledger: path, ms }))
+    await refused(
+      async () => {
+        for await (const _ of Runners.streamTask(tasks, { store, runId: 'r' })) rmSync(file('r'))
+      },
+      'STORE_FAILED',
+      'removed',
+    )
+  })
+})
+
+itMounts('a finished run file can be copied away and read in a folder that cannot be written', async () => {
+  const { path } = await finished()
+  const disk = ownDisk('size=4m', 'ro', (folder) => copyFileSync(path, join(folder, 'copy.sqlite')))
+  const script = `import { RunFile } from 'manyworlds/runs'
+    using run = RunFile.open(process.argv.at(-1))
+    console.log(JSON.stringify([...run.responses()].length))`
+  const flags = ['--input-type=module', '--eval', script]
+  const ended = await runScript(undefined, {
+    ...disk,
+    flags,
+    args: [join(disk.path, 'copy.sqlite')],
+    cwd: resolve(import.meta.dirname),
+  })
+  expect(printed(ended), ended.stderr).toEqual([500])
+})
+
+function driver(store: string, path: string, ms: number) {
+  const script = resolve(import.meta.dirname, '../scripts/store/long-run.ts')
+  const child = spawn(process.execPath, [script, store, path, String(ms)], {
+    env: { ...process.env, VITEST: undefined },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (text) => {
+    said += text
+  })
+  return {
+    pid: child.pid!,
+    says: (text: string) => expect.poll(() => said, { timeout: 20_000 }).toContain(text),
+    gone: new Promise((done) => child.once('close', done)),
+  }
+}
+
+function overwrite(path: string, at: number, length: number): void {
+  writeSync(openSync(path, 'r+'), Buffer.alloc(length, 0x5a), 0, length, at)
+}
+
+function alter(path: string, sql: string): void {
+  using db = new DatabaseSync(path)
+  db.exec(sql)
+}

@@ -2,7 +2,7 @@
 // Plain JavaScript without dependencies, because on a fresh clone it runs on whatever Node the machine has.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -51,5 +51,6 @@ if (stamped('built') !== state || !existsSync(join(root, 'dist', 'index.js'))) {
     const source = name.replace(/(\.d\.ts|\.js)$/, '.ts')
     if (source !== name && !existsSync(join(root, 'src', source))) rmSync(join(root, 'dist', name))
   }
+  chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755)
   stamp('built', state)
 }

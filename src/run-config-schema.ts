@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
 import { ManyworldsError } from './errors.ts'
+import { nearest } from './near-miss.ts'
 import { EngineName, type RunConfig } from './run-config.ts'
 import { MAX_TIMER_MS } from './task-checks.ts'
 
@@ -18,7 +19,10 @@ const runId = z
   .check(
     z.minLength(1),
     z.maxLength(128),
-    z.regex(/^[A-Za-z0-9][\w.-]*$/, 'must begin with a letter or digit, and have only letters, digits, ".", "_" and "-"'),
+    z.regex(
+      /^[A-Za-z0-9][\w.-]*$/,
+      'must begin with a letter or digit, and have only letters, digits, ".", "_" and "-"',
+    ),
   )
 
 const schema = z.strictObject({
@@ -104,20 +108,7 @@ function show(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value)
 }
 
-/** The allowed key that the user probably meant: the same but for case, `_`, or two letters; or AWorld's name for it. */
 function suggestion(unknown: string): string {
-  const plain = (text: string) => text.toLowerCase().replaceAll(/[_-]/g, '')
-  const near = Object.keys(schema.shape).find((key) => distance(plain(key), plain(unknown)) <= 2)
+  const near = nearest(unknown, Object.keys(schema.shape))
   return near === undefined ? '' : `, did you mean '${near}'?`
-}
-
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    row = next
-  }
-  return row[b.length]!
 }

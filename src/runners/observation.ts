@@ -1,6 +1,7 @@
 import type { RunRecorder } from '../executor/recorder.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
+import type { TaskResponse } from '../task.ts'
 import { notice } from './notice.ts'
 
 /** Those who watch a run, as one. Most runs have none, and pay nothing. */
@@ -30,7 +31,7 @@ export class Observation {
     return {
       ...sink,
       response: (index, response, bytes, entry) => {
-        for (const observer of this.#observers) observer.response(response)
+        if (!neverRan(response)) for (const observer of this.#observers) observer.response(response)
         sink.response(index, response, bytes, entry)
       },
     }
@@ -51,3 +52,7 @@ export class Observation {
     }
   }
 }
+
+/** What was cancelled before its turn came is simply not done. */
+const neverRan = ({ status, worker, error }: TaskResponse) =>
+  status === 'cancelled' && worker === undefined && error.code !== 'DEPENDENCY_FAILED'

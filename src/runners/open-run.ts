@@ -22,7 +22,8 @@ export async function openRun(
   const observation = new Observation()
   let run: Run | undefined
   const recorded = await record(identity, config, tasks, observation, (error) => dispatcher.failRun(run!, error))
-  const control: RunControl = { runId, file: path, stop: (graceMs) => dispatcher.drainRun(run!, graceMs) }
+  const running = () => (run ? dispatcher.running(run) : 0)
+  const control: RunControl = { runId, file: path, running, stop: (graceMs) => dispatcher.drainRun(run!, graceMs) }
   const { engineName, workerNum, concurrency } = config
   observation.begin(await observers(config, around?.observe), {
     runId,
@@ -32,9 +33,8 @@ export async function openRun(
     workerNum,
     concurrency,
     resumed: recorded?.resumed ?? false,
-    running: () => (run ? dispatcher.running(run) : 0),
+    running,
   })
-  around?.started(control)
 
   const end = async (error: Error | undefined) => {
     const interrupted = run?.stopping === 'cancelled' || run?.stopping === 'deadline'
@@ -53,6 +53,7 @@ export async function openRun(
     { ...safe, end: (error) => void end(error) },
     observation.with(recorded?.recording),
   )
+  around?.started(control)
   return run
 }
 
@@ -84,11 +85,6 @@ function withoutSecrets({ env, signal: _, cls, progress: __, ...config }: Resolv
 async function observers({ progress }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {
   const list = around ? [around] : []
   if (progress === false) return list
-  if (typeof progress === 'function') {
-    const { progressCallback } = await import('../progress/progress-callback.ts')
-    return [...list, progressCallback(progress)]
-  }
-  const { chooseDisplay } = await import('../progress/choose.ts')
-  const display = chooseDisplay({ progress, json: false, quiet: false, stream: process.stderr })
-  return display ? [...list, display] : list
+  const { observeProgress } = await import('../progress/for-config.ts')
+  return [...list, observeProgress(progress)]
 }

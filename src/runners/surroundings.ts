@@ -5,6 +5,8 @@ import type { RunConfig } from '../run-config.ts'
 export interface RunControl {
   readonly runId: string
   readonly file: string | undefined
+  /** Tasks that are with a worker now. */
+  running(): number
   /** Starts nothing more. What is running may finish for `graceMs`, and is cancelled then. */
   stop(graceMs: number): void
 }

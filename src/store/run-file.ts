@@ -100,6 +100,11 @@ export class RunFile implements Disposable {
       yield { seq: row.seq, response: responseOf(row.id, row.agentName, row, this.#blobs) }
   }
 
+  /** The place of the latest response. */
+  lastSeq(): number {
+    return (this.#get('SELECT coalesce(max(seq), 0) AS seq FROM _attempts') as { seq: number }).seq
+  }
+
   *responses(): Generator<TaskResponse> {
     for (const { response } of this.seen()) yield response
   }

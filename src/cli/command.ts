@@ -1,0 +1,108 @@
+/**
+ * What a sub-command looks like on the command line. Its spec is the one source that parsing, help and shell
+ * completion are made from; its body is another file, loaded when it is called.
+ */
+export interface Spec {
+  readonly name: string
+  /** One line, for the list of commands. */
+  readonly summary: string
+  /** What else there is to know, a paragraph each. */
+  readonly about?: readonly string[]
+  /** In the order in which they are typed. The key is the name in the body's arguments. */
+  readonly positionals: Readonly<Record<string, Positional>>
+  /** The key is the name in the body's arguments; on the command line `maxAttempts` is `--max-attempts`. */
+  readonly options: Readonly<Record<string, Option>>
+  readonly examples: readonly Example[]
+  /** What 0, 1, … mean here; 2 is a mistake on the command line everywhere. */
+  readonly exitCodes: Readonly<Record<number, string>>
+}
+
+export interface Example {
+  readonly about: string
+  readonly line: string
+}
+
+/** Words to offer after a press of the tab key: files, or a list. */
+export type Suggest = 'files' | (() => Promise<readonly string[]>)
+
+export interface Positional {
+  /** What stands for it in help texts: `SCRIPT`. */
+  readonly value: string
+  readonly description: string
+  readonly optional?: boolean
+  /** It may be left out if this option is given. */
+  readonly optionalWith?: string
+  /** One or more of them: the body gets an array. */
+  readonly many?: boolean
+  /** Everything after `--`: the body gets an array. */
+  readonly afterDashes?: boolean
+  readonly choices?: readonly string[]
+  readonly suggest?: Suggest
+}
+
+interface OptionBase {
+  readonly short?: string
+  readonly description: string
+  /** The heading under which help lists it. */
+  readonly group?: string
+  /** Keys of options that it cannot stand beside. */
+  readonly excludes?: readonly string[]
+  /** The key of an option without which it makes no sense. */
+  readonly needs?: string
+}
+
+interface ValueOption extends OptionBase {
+  /** What stands for the value in help texts: `N`. */
+  readonly value: string
+  /** As it would be typed. */
+  readonly default?: string
+  readonly suggest?: Suggest
+}
+
+export type Option =
+  | (OptionBase & { readonly type: 'flag' })
+  | (ValueOption & { readonly type: 'text' })
+  | (ValueOption & { readonly type: 'choice'; readonly choices: readonly string[] })
+  /** A whole number, 1 or more unless `min` says otherwise. */
+  | (ValueOption & { readonly type: 'integer'; readonly min?: number })
+  /** Typed as `30s` or `1h30m`; the body gets milliseconds. */
+  | (ValueOption & { readonly type: 'duration' })
+
+type Typed<O extends Option> = O extends { type: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : O extends { type: 'integer' | 'duration' }
+    ? number
+    : string
+
+type OptionValue<O extends Option> = O extends { type: 'flag' }
+  ? boolean
+  : Typed<O> | (O extends { default: string } ? never : undefined)
+
+type PositionalValue<P extends Positional> = P extends { many: true } | { afterDashes: true }
+  ? readonly string[]
+  :
+      | (P extends { choices: readonly (infer Choice)[] } ? Choice : string)
+      | (P extends { optional: true } ? undefined : never)
+
+/** What the body of a command is called with: every positional and every option, by its key. */
+export type ArgsOf<S extends Spec> = {
+  readonly [Key in keyof S['positionals']]: PositionalValue<S['positionals'][Key]>
+} & {
+  readonly [Key in keyof S['options']]: OptionValue<S['options'][Key]>
+}
+
+/** The body of a command; what it resolves to is the exit code. */
+export interface Body<Args> {
+  run(args: Args): Promise<number>
+}
+
+export interface Command {
+  readonly spec: Spec
+  load(): Promise<Body<never>>
+}
+
+/** Binds a spec to its body; the compiler sees to it that they fit. */
+export const command = <S extends Spec>(spec: S, load: () => Promise<Body<ArgsOf<S>>>): Command => ({ spec, load })
+
+/** How an option is typed: `maxAttempts` is `--max-attempts`. */
+export const flagOf = (key: string): string => `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`

@@ -1,0 +1,23 @@
+import { type Command, command } from './command.ts'
+import { completionSpec } from './specs/completion.ts'
+import { doctorSpec } from './specs/doctor.ts'
+import { helpSpec } from './specs/help.ts'
+import { initSpec } from './specs/init.ts'
+import { rmSpec } from './specs/rm.ts'
+import { runSpec } from './specs/run.ts'
+import { runsSpec } from './specs/runs.ts'
+import { showSpec } from './specs/show.ts'
+import { tailSpec } from './specs/tail.ts'
+
+/** All commands, in the order in which help lists them. */
+export const commands: readonly Command[] = [
+  command(runSpec, () => import('./run.ts')),
+  command(runsSpec, () => import('./runs.ts')),
+  command(showSpec, () => import('./show.ts')),
+  command(tailSpec, () => import('./tail.ts')),
+  command(rmSpec, () => import('./rm.ts')),
+  command(doctorSpec, () => import('./doctor.ts')),
+  command(initSpec, () => import('./init.ts')),
+  command(completionSpec, () => import('./completion.ts')),
+  command(helpSpec, () => import('./help.ts')),
+]

@@ -1,0 +1,78 @@
+/**
+ * The scripts call `manyworlds __complete -- WORD…` at every press of the tab key, so that they need not be made anew
+ * for a new version. They call it by the name that was typed, which may be a path such as node_modules/.bin/manyworlds.
+ */
+
+/** Text with § for the $ that would begin an expression of ours. */
+const script = (text: TemplateStringsArray) => text.raw.join('').replaceAll('§{', '${')
+
+// Bash splits words at = and : too, which have to be put together again; and it wants only the part after them back.
+// Without an answer it completes files, which is what 'files' asks for; compopt, which Bash 3.2 of macOS does not
+// have, keeps it from doing so otherwise.
+export const bash = script`# manyworlds: completion for bash
+_manyworlds() {
+  local line=$COMP_LINE word before words=() i
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    word=§{COMP_WORDS[i]}
+    before=§{line%%"$word"*}
+    line=§{line#*"$word"}
+    if [[ $i -gt 0 && -n $word && -z $before ]]; then
+      words[§{#words[@]}-1]+=$word
+    else
+      words+=("$word")
+    fi
+  done
+  local whole=§{words[§{#words[@]}-1]} current=§{COMP_WORDS[COMP_CWORD]} kind about
+  [[ $current == [=:] ]] && current=
+  local prefix=§{whole%"$current"}
+  COMPREPLY=()
+  {
+    read -r kind
+    [[ $kind == words ]] && compopt +o default 2>/dev/null
+    while IFS=$'\t' read -r word about; do
+      COMPREPLY+=("§{word#"$prefix"}")
+    done
+  } < <("§{words[0]}" __complete -- "§{words[@]:1}" 2>/dev/null)
+}
+complete -o default -F _manyworlds manyworlds
+`
+
+export const zsh = script`#compdef manyworlds
+# manyworlds: completion for zsh
+_manyworlds() {
+  local -a lines described
+  local line
+  lines=("§{(@f)$("§{words[1]}" __complete -- "§{(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ $lines[1] == files ]]; then
+    compset -P '--*='
+    _files
+    return
+  fi
+  for line in "§{(@)lines[2,-1]}"; do
+    described+=("§{§{line%%$'\t'*}//:/\\:}:§{line#*$'\t'}")
+  done
+  _describe manyworlds described
+}
+if [[ $funcstack[1] == _manyworlds ]]; then
+  _manyworlds "$@"
+else
+  compdef _manyworlds manyworlds
+fi
+`
+
+export const fish = script`# manyworlds: completion for fish
+function __manyworlds_complete
+  set -l words (commandline --tokenize --current-process --cut-at-cursor)
+  set -l current (commandline --current-token --cut-at-cursor)
+  set -l answer ($words[1] __complete -- $words[2..] "$current" 2>/dev/null)
+  if test "$answer[1]" = files
+    set -l flag (string replace --regex --filter '^(--[^=]*=).*' '$1' -- "$current")
+    for path in (__fish_complete_path (string replace --regex '^--[^=]*=' '' -- "$current"))
+      printf '%s\n' "$flag$path"
+    end
+  else
+    printf '%s\n' $answer[2..]
+  end
+end
+complete --command manyworlds --no-files --arguments '(__manyworlds_complete)'
+`

@@ -1,0 +1,25 @@
+/** What `doctor` found out about one thing. */
+export interface Check {
+  readonly name: string
+  /** `local`: the engine of this version; `later`: engines to come. */
+  readonly concerns: 'local' | 'later'
+  /** The local engine does not work without it. */
+  readonly required: boolean
+  /** What it is for, in a few words. */
+  readonly purpose: string
+  readonly status: 'ok' | 'missing' | 'too old' | 'broken' | 'low'
+  readonly version?: string
+  readonly path?: string
+  /** What else is to be said. */
+  readonly detail?: string
+  /** What to do if the status is not `ok`. */
+  readonly advice?: string
+}
+
+/** What the status of a check follows from: what was found, if anything was. */
+export interface Found {
+  readonly version?: string
+  readonly path?: string
+  /** It is there but does not work. */
+  readonly problem?: string
+}

@@ -1,0 +1,31 @@
+import { inspect } from 'node:util'
+import { type ErrorCode, ManyworldsError } from '../errors.ts'
+import { painter } from './colour.ts'
+import { UsageError } from './usage-error.ts'
+
+const FAILED = 1
+const USAGE = 2
+
+/** Errors that say that something else should have been typed, or configured. */
+const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
+  'CONFIG_INVALID',
+  'ENGINE_UNKNOWN',
+  'RUN_NOT_FOUND',
+  'RUN_EXISTS',
+])
+
+/** Says on stderr what went wrong; returns the exit code. A stack is shown only for what nobody expected. */
+export function reportError(error: unknown, command: string | undefined): number {
+  const prefix = painter(process.stderr)('red', 'manyworlds:')
+  if (error instanceof UsageError) {
+    const page = command === undefined ? 'manyworlds help' : `manyworlds help ${command}`
+    process.stderr.write(`${prefix} ${error.message}\n${page} tells more\n`)
+    return USAGE
+  }
+  if (ManyworldsError.is(error)) {
+    process.stderr.write(`${prefix} ${error.message} [${error.code}]\n`)
+    return ABOUT_WHAT_WAS_ASKED.has(error.code) ? USAGE : FAILED
+  }
+  process.stderr.write(`${prefix} ${inspect(error)}\n`)
+  return FAILED
+}

@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { basename, join, relative, resolve } from 'node:path'
+import { painter } from './colour.ts'
+import { dependencyOn } from './init/dependency.ts'
+import { projectFiles } from './init/project-files.ts'
+import { ownPackage } from './own-package.ts'
+import type { InitArgs } from './specs/init.ts'
+
+/** `manyworlds init [DIR]` */
+export async function run({ dir = '.', force }: InitArgs): Promise<number> {
+  const folder = resolve(dir)
+  const files = projectFiles({ name: packageName(basename(folder)), dependency: dependencyOn(ownPackage) })
+  const existing = Object.keys(files).filter((name) => existsSync(join(folder, name)))
+  if (existing.length > 0 && !force) {
+    const where = relative('.', folder) || 'this folder'
+    process.stderr.write(
+      `manyworlds: ${where} has these files already: ${existing.join(', ')}. Nothing was changed; --force overwrites them\n`,
+    )
+    return 1
+  }
+  try {
+    await mkdir(folder, { recursive: true })
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  } catch (error) {
+    process.stderr.write(`manyworlds: cannot write to ${folder}: ${(error as Error).message}\n`)
+    return 1
+  }
+  process.stdout.write(nextSteps(folder, Object.keys(files)))
+  return 0
+}
+
+function nextSteps(folder: string, names: readonly string[]): string {
+  const paint = painter(process.stdout)
+  const enter = relative('.', folder)
+  const steps = [...(enter === '' ? [] : [`cd ${shellWord(enter)}`]), 'npm install', 'npm start']
+  return `Made ${names.join(', ')}. Next:\n\n${steps.map((step) => `  ${paint('cyan', step)}\n`).join('')}`
+}
+
+const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+/** What npm accepts as a name, and comes near that of the folder. */
+function packageName(folder: string): string {
+  const name = folder
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replaceAll(/^[._-]+|[._-]+$/g, '')
+  // A package of the same name as its dependency would find itself.
+  return name === '' || name === 'manyworlds' ? 'my-agents' : name
+}

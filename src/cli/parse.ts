@@ -1,0 +1,97 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { didYouMean } from '../near-miss.ts'
+import { flagOf, type Option, type Spec } from './command.ts'
+import { positionalValues } from './positionals.ts'
+import { typedValue } from './typed-value.ts'
+import { UsageError } from './usage-error.ts'
+
+type Values = Record<string, unknown>
+export type Parsed = { readonly help: true } | { readonly help: false; readonly args: Values }
+
+const HELP = { help: { type: 'boolean', short: 'h' } } as const
+
+/** What was typed after the name of a command, as its body wants it. Throws a `UsageError` for the first mistake. */
+export function parse(spec: Spec, words: readonly string[]): Parsed {
+  // Not strict: we check the tokens ourselves, since `parseArgs` cannot say what was probably meant.
+  const { tokens } = parseArgs({
+    args: [...words],
+    options: { ...HELP, ...parserOptions(spec) },
+    strict: false,
+    tokens: true,
+  })
+  const terminator = tokens.find(({ kind }) => kind === 'option-terminator')?.index ?? words.length
+  const options = tokens.filter((token) => token.kind === 'option')
+  // Whoever asks for help gets it, whatever else is wrong.
+  if (options.some(({ name }) => name === 'help')) return { help: true }
+
+  const keys = new Map(Object.keys(spec.options).map((key) => [flagOf(key).slice(2), key]))
+  const given: Values = {}
+  for (const token of options) {
+    const key = keys.get(token.name)
+    if (key === undefined) throw unknownOption(spec, token.rawName)
+    given[key] = optionValue(spec.options[key]!, token)
+  }
+  checkTogether(spec, given)
+  const positionals = tokens.filter((token) => token.kind === 'positional')
+  return {
+    help: false,
+    args: {
+      ...defaults(spec),
+      ...given,
+      ...positionalValues(spec, positionals, terminator, given),
+    },
+  }
+}
+
+function parserOptions(spec: Spec): NonNullable<ParseArgsConfig['options']> {
+  return Object.fromEntries(
+    Object.entries(spec.options).map(([key, { type, short }]) => [
+      flagOf(key).slice(2),
+      { type: type === 'flag' ? 'boolean' : 'string', ...(short === undefined ? {} : { short }) },
+    ]),
+  )
+}
+
+function unknownOption(spec: Spec, typed: string): UsageError {
+  const known = [...Object.keys(spec.options).map(flagOf), '--help']
+  return new UsageError(`unknown option "${typed}"${typed.startsWith('--') ? didYouMean(typed, known) : ''}`)
+}
+
+interface Typed {
+  readonly rawName: string
+  readonly value: string | undefined
+  readonly inlineValue: boolean | undefined
+}
+
+function optionValue(option: Option, { rawName, value, inlineValue }: Typed): unknown {
+  if (option.type === 'flag') {
+    if (value !== undefined) throw new UsageError(`${rawName} takes no value; leave "=${value}" out`)
+    return true
+  }
+  // `--engine --json`: the value was forgotten, and the next option must not be swallowed in its place.
+  const forgotten = value?.startsWith('-') && !inlineValue && !(option.type === 'integer' && /^-\d/.test(value))
+  if (value === undefined || forgotten)
+    throw new UsageError(
+      `${rawName} needs a value: ${rawName} ${option.value}${forgotten ? `; one that begins with "-" is written ${rawName}=${value}` : ''}`,
+    )
+  return typedValue(option, value, rawName)
+}
+
+function defaults(spec: Spec): Values {
+  return Object.fromEntries(
+    Object.entries(spec.options).map(([key, option]) => {
+      if (option.type === 'flag') return [key, false]
+      return [key, option.default === undefined ? undefined : typedValue(option, option.default, flagOf(key))]
+    }),
+  )
+}
+
+function checkTogether(spec: Spec, given: Values): void {
+  for (const key of Object.keys(given)) {
+    const { excludes = [], needs } = spec.options[key]!
+    const other = excludes.find((excluded) => excluded in given)
+    if (other !== undefined) throw new UsageError(`${flagOf(key)} and ${flagOf(other)} exclude each other`)
+    if (needs !== undefined && !(needs in given))
+      throw new UsageError(`${flagOf(key)} is only of use with ${flagOf(needs)}`)
+  }
+}

@@ -1,0 +1,35 @@
+import type { Command } from './command.ts'
+import { reportError } from './error-report.ts'
+import { findCommand } from './find-command.ts'
+import { ownPackage } from './own-package.ts'
+import { parse } from './parse.ts'
+
+/** Does what was typed, and says how it went: the exit code. */
+export async function program(words: readonly string[]): Promise<number> {
+  const [name = '--help', ...rest] = words
+  let command: Command | undefined
+  try {
+    switch (name) {
+      case '-v':
+      case '--version':
+        process.stdout.write(`${ownPackage.version}\n`)
+        return 0
+      case '-h':
+      case '--help':
+        return await (await import('./help.ts')).run({ command: undefined })
+      case '__complete':
+        return await (await import('./complete.ts')).answerShell(rest)
+    }
+    command = findCommand(name)
+    const parsed = parse(command.spec, rest)
+    if (parsed.help) {
+      const { printHelp } = await import('./help.ts')
+      printHelp(command.spec)
+      return 0
+    }
+    const body = await command.load()
+    return await body.run(parsed.args as never)
+  } catch (error) {
+    return reportError(error, command?.spec.name)
+  }
+}

@@ -1,0 +1,146 @@
+import { type Paint, painter } from '../progress/text/paint.ts'
+import { bytes, clock, count, counted, precisePercent } from '../progress/text/quantities.ts'
+import { firstLine } from '../progress/text/visible.ts'
+import { cut, displayWidth, padEnd, padStart } from '../progress/text/width.ts'
+import type { TaskStatus } from '../task.ts'
+
+export interface RunRow {
+  readonly runId: string
+  readonly file: string
+  readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed' | 'unreadable'
+  readonly problem?: string
+  /** Epoch milliseconds. */
+  readonly startedAt?: number
+  readonly endedAt?: number
+  readonly total?: number
+  readonly counts?: Readonly<Record<TaskStatus, number>>
+  readonly script?: string
+  readonly engineName?: string
+  readonly sessions?: number
+  readonly bytes: number
+}
+
+export interface RunsLayout {
+  readonly colour: boolean
+  readonly width: number
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+interface Column {
+  readonly title: string
+  readonly align: (text: string, width: number) => string
+  /** Where there is no room for all columns, the highest goes first. */
+  readonly rank: number
+  readonly text: (row: RunRow, now: number) => string
+}
+
+/** A column of the table at hand. */
+interface Laid extends Column {
+  readonly texts: readonly string[]
+  readonly width: number
+}
+
+const GAP = '  '
+const PROBLEM_INDENT = '    '
+const MIN_WIDTH = 20
+/** Ids are there to be copied; those of somebody who overdid it are cut all the same. */
+const MAX_RUN_WIDTH = 40
+const MIN_SCRIPT_WIDTH = 8
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const STATUS_COLOURS: Readonly<Record<RunRow['status'], Parameters<Paint>[0]>> = {
+  running: 'cyan',
+  finished: 'green',
+  interrupted: 'yellow',
+  died: 'red',
+  failed: 'red',
+  unreadable: 'red',
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'run', align: padEnd, rank: 0, text: ({ runId }) => cut(firstLine(runId), MAX_RUN_WIDTH) },
+  { title: 'status', align: padEnd, rank: 1, text: ({ status }) => status },
+  { title: 'started', align: padEnd, rank: 4, text: ({ startedAt }, now) => ago(startedAt, now) },
+  { title: 'took', align: padStart, rank: 6, text: took },
+  { title: 'tasks', align: padStart, rank: 2, text: tasks },
+  { title: 'ok', align: padStart, rank: 3, text: succeeded },
+  {
+    title: 'failed',
+    align: padStart,
+    rank: 5,
+    text: ({ counts }) => (counts ? count(done(counts) - counts.success) : ''),
+  },
+  { title: 'size', align: padStart, rank: 8, text: (row) => bytes(row.bytes) },
+  { title: 'script', align: padEnd, rank: 7, text: ({ script = '' }) => firstLine(script) },
+]
+
+/** The runs that there are as a table, a row each, and below it what is wrong with it; no end of line after the last. */
+export function renderRuns(rows: readonly RunRow[], { colour, width, now }: RunsLayout): string {
+  if (rows.length === 0) return 'no runs'
+  const paint = painter(colour)
+  const room = Math.max(MIN_WIDTH, width)
+  const columns = fitting(
+    COLUMNS.map((column) => laid(column, rows, now)),
+    room,
+  )
+  const head = columns.map(({ title, align, width }) => align(title, width))
+  const lines = rows.flatMap((row, place) => {
+    const cells = columns.map(({ title, texts, align, width }) => {
+      const text = align(cut(texts[place]!, width), width)
+      return title === 'status' ? paint(STATUS_COLOURS[row.status], text) : text
+    })
+    const problem = row.problem === undefined ? [] : [PROBLEM_INDENT + cut(firstLine(row.problem), room - 4)]
+    return [cells.join(GAP).trimEnd(), ...problem.map((text) => paint('red', text))]
+  })
+  return [paint('dim', head.join(GAP).trimEnd()), ...lines].join('\n')
+}
+
+function laid(column: Column, rows: readonly RunRow[], now: number): Laid {
+  const texts = rows.map((row) => column.text(row, now))
+  return { ...column, texts, width: Math.max(...[column.title, ...texts].map(displayWidth)) }
+}
+
+/** Whole columns are left out until the rest fits; the script, and at last the run, are cut. */
+function fitting(columns: readonly Laid[], room: number): readonly Laid[] {
+  const tooWide = columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length) - room
+  if (tooWide <= 0) return columns
+  const last = columns.at(-1)!
+  const least = columns.length === 1 ? 1 : MIN_SCRIPT_WIDTH
+  if ((last.title === 'script' || columns.length === 1) && last.width - tooWide >= least)
+    return [...columns.slice(0, -1), { ...last, width: last.width - tooWide }]
+  const lowest = Math.max(...columns.map(({ rank }) => rank))
+  return fitting(
+    columns.filter(({ rank }) => rank !== lowest),
+    room,
+  )
+}
+
+const done = (counts: Readonly<Record<TaskStatus, number>>): number =>
+  Object.values(counts).reduce((sum, tasks) => sum + tasks, 0)
+
+function tasks({ counts, total }: RunRow): string {
+  if (!counts) return ''
+  return total === undefined || total === done(counts) ? count(done(counts)) : `${count(done(counts))}/${count(total)}`
+}
+
+function succeeded({ counts }: RunRow): string {
+  return counts && done(counts) > 0 ? precisePercent(counts.success, done(counts)) : ''
+}
+
+/** While a run goes on, until now; of one that died nobody knows. */
+function took({ status, startedAt, endedAt }: RunRow, now: number): string {
+  const end = endedAt ?? (status === 'running' ? now : undefined)
+  return startedAt === undefined || end === undefined ? '' : clock(Math.max(0, end - startedAt))
+}
+
+function ago(at: number | undefined, now: number): string {
+  if (at === undefined) return ''
+  const ms = now - at
+  if (ms < MINUTE_MS) return 'just now'
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min ago`
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h ago`
+  if (ms < 14 * DAY_MS) return `${counted(Math.floor(ms / DAY_MS), 'day')} ago`
+  return new Date(at).toISOString().slice(0, 10)
+}

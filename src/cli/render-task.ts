@@ -1,0 +1,149 @@
+import { errorLines } from '../progress/text/error-lines.ts'
+import { type Paint, painter } from '../progress/text/paint.ts'
+import { count, counted, duration, usageText } from '../progress/text/quantities.ts'
+import { stepLines } from '../progress/text/step-lines.ts'
+import { labelledLines, textLines, type ValueLayout, valueLines } from '../progress/text/value-lines.ts'
+import { firstLine, visible } from '../progress/text/visible.ts'
+import { cut } from '../progress/text/width.ts'
+import { wrap } from '../progress/text/wrap.ts'
+import type { TaskResponse, TaskStatus } from '../task.ts'
+import type { Step } from '../trajectory.ts'
+
+export interface StoredAttempt {
+  readonly attempt: number
+  readonly role: 'final' | 'retried' | 'superseded'
+  readonly status: TaskStatus
+  readonly error?: StoredError
+  readonly answer?: unknown
+  readonly trajectory: readonly Step[]
+  readonly logs: readonly string[]
+  readonly timing: { readonly queuedMs: number; readonly runMs: number }
+  readonly worker?: { readonly id: string; readonly host: string; readonly pid: number | undefined }
+  /** Epoch milliseconds. */
+  readonly endedAt: number
+}
+
+interface StoredError {
+  readonly code: string
+  readonly name: string
+  readonly message: string
+  readonly stack?: string | undefined
+}
+
+export interface StoredTask {
+  readonly runId: string
+  readonly id: string
+  readonly parentId?: string
+  readonly agentName: string
+  readonly input: unknown
+  readonly info?: Readonly<Record<string, unknown>>
+  readonly dependsOn?: readonly string[]
+  readonly status: TaskStatus | 'pending'
+  readonly response?: TaskResponse
+  readonly attempts: readonly StoredAttempt[]
+  readonly subTaskIds: readonly string[]
+}
+
+export interface TaskLayout {
+  readonly colour: boolean
+  readonly width: number
+  /** With what the task printed. */
+  readonly logs: boolean
+  /** Long texts and lists to their end. */
+  readonly full?: boolean
+}
+
+const MIN_WIDTH = 20
+const INDENT = '  '
+const LABEL_WIDTH = 11
+const STATUS_COLOURS: Readonly<Record<StoredTask['status'], Parameters<Paint>[0]>> = {
+  success: 'green',
+  pending: 'yellow',
+  cancelled: 'yellow',
+  failed: 'red',
+  timeout: 'red',
+  crashed: 'red',
+}
+
+/** A task from its input to its answer, for a person at a terminal; lines without an end after the last. */
+export function renderTask(task: StoredTask, { colour, width, logs, full = false }: TaskLayout): string {
+  const layout: ValueLayout = { width: Math.max(MIN_WIDTH, width) - INDENT.length, paint: painter(colour), full }
+  const last = lastAttempt(task)
+  const steps = last?.trajectory ?? []
+  const blocks: readonly (readonly [string, readonly string[]])[] = [
+    ['input', valueLines(task.input, layout)],
+    [counted(steps.length, 'step'), steps.flatMap((step) => stepLines(step, layout))],
+    ['logs', logs ? (last?.logs ?? []).flatMap((line) => textLines(line, layout)) : []],
+    ['answer', last?.status === 'success' ? valueLines(last.answer, layout) : []],
+    ['error', last?.error ? errorLines(last.error, layout) : []],
+    ['other attempts', otherAttempts(task).flatMap((attempt) => attemptLines(attempt, layout))],
+  ]
+  const sections = blocks
+    .filter(([, lines]) => lines.length > 0)
+    .map(([title, lines]) => [layout.paint('bold', title), ...lines.map((line) => INDENT + line)])
+  return [headLines(task, layout), ...sections].map((lines) => lines.join('\n')).join('\n\n')
+}
+
+/** The one that was answered with or, as long as there is no answer, the latest. */
+const lastAttempt = ({ response, attempts }: StoredTask): TaskResponse | StoredAttempt | undefined =>
+  response ?? attempts.at(-1)
+
+const otherAttempts = (task: StoredTask): readonly StoredAttempt[] =>
+  task.attempts.filter((attempt) => attempt !== lastAttempt(task) && attempt.role !== 'final')
+
+function headLines(task: StoredTask, layout: ValueLayout): string[] {
+  const { paint } = layout
+  const width = layout.width + INDENT.length
+  const { response, info = {} } = task
+  const last = lastAttempt(task)
+  const list = (ids: readonly string[] = []) => ids.map(firstLine).join(', ')
+  const facts: readonly (readonly [string, string])[] = [
+    ['run', firstLine(task.runId)],
+    ['agent', firstLine(task.agentName)],
+    ['attempts', response ? count(response.attempts) : ''],
+    ['worker', last?.worker ? workerText(last.worker) : ''],
+    ['time', last ? timeText(last.timing) : ''],
+    ['usage', response ? usageText(response.usage) : ''],
+    ['parent', firstLine(task.parentId ?? '')],
+    ['needs', list(task.dependsOn)],
+    ['sub-tasks', list(task.subTaskIds)],
+    ['printed', last?.logs.length ? counted(last.logs.length, 'line') : ''],
+  ]
+  return [
+    `${paint('bold', cut(firstLine(task.id), width - 11))}  ${paint(STATUS_COLOURS[task.status], task.status)}`,
+    ...facts
+      .filter(([, text]) => text !== '')
+      .flatMap(([label, text]) => besideLabel(label, wrap(text, width - LABEL_WIDTH), paint)),
+    ...Object.entries(info).flatMap(([key, value]) => labelledLines(key, value, { ...layout, width })),
+  ]
+}
+
+/** An attempt that does not count, in short. */
+function attemptLines(attempt: StoredAttempt, layout: ValueLayout): string[] {
+  const { status, error, trajectory, logs, timing, worker } = attempt
+  const inside = { ...layout, width: layout.width - 2 * INDENT.length }
+  const facts = [
+    timeText(timing),
+    worker ? workerText(worker) : '',
+    trajectory.length > 0 ? counted(trajectory.length, 'step') : '',
+    logs.length > 0 ? `printed ${counted(logs.length, 'line')}` : '',
+  ]
+  const [answer = '', ...more] = status === 'success' ? valueLines(attempt.answer, inside) : []
+  return [
+    `${attempt.attempt}  ${attempt.role}  ${layout.paint(STATUS_COLOURS[status], status)}`,
+    ...[
+      ...wrap(facts.filter((fact) => fact !== '').join(', '), inside.width),
+      ...(error ? [layout.paint('red', cut(`${visible(error.code)}: ${firstLine(error.message)}`, inside.width))] : []),
+      ...(answer === '' ? [] : [more.length === 0 ? answer : `${answer} …`]),
+    ].map((line) => INDENT + line),
+  ]
+}
+
+const besideLabel = (label: string, rows: readonly string[], paint: Paint): string[] =>
+  rows.map((row, place) => `${paint('dim', (place === 0 ? label : '').padEnd(LABEL_WIDTH))}${row}`)
+
+const workerText = ({ id, host, pid }: NonNullable<StoredAttempt['worker']>): string =>
+  firstLine(`${id} on ${host}${pid === undefined ? '' : `, pid ${pid}`}`)
+
+const timeText = ({ queuedMs, runMs }: StoredAttempt['timing']): string =>
+  `queued ${duration(queuedMs)}, ran ${duration(runMs)}`

@@ -1,0 +1,137 @@
+import { existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { chooseDisplay } from '../progress/choose.ts'
+import type { ObserveRun, RunObserver } from '../progress/observer.ts'
+import { summaryOnly } from '../progress/summary-only.ts'
+import type { RunConfig } from '../run-config.ts'
+import { surround } from '../runners/surroundings.ts'
+import { RunFile } from '../store/run-file.ts'
+import { defaultStore } from '../store/run-path.ts'
+import { reportError } from './error-report.ts'
+import { Interruption } from './run/interruption.ts'
+import { Naming } from './run/naming.ts'
+import { takeStdout } from './run/own-stdout.ts'
+import { resumeCommand } from './run/resume-command.ts'
+import type { RunArgs } from './specs/run.ts'
+import { UsageError } from './usage-error.ts'
+
+/** Runs a script in this process, with options of the command line over those that the script gives. */
+export async function run(args: RunArgs): Promise<number> {
+  const words = process.argv.slice(2)
+  const script = resolve(args.script)
+  if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`there is no script ${args.script}`)
+  const resume = args.resume === undefined ? undefined : runToResume(args)
+  const naming = new Naming({ runId: args.runId, resume, retryFailed: args.retryFailed })
+  const display = displayOf(args)
+  const outcome = new Outcome()
+  let last: RunObserver | undefined
+  const interruption = new Interruption(args.grace, {
+    say: (line) => (last && !args.quiet ? last.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
+    farewell: () => sayHowToGoOn(words, outcome.stored),
+  })
+  surround({
+    configure: (config) => ({ ...config, ...overrides(args), ...naming.name(config), progress: false }),
+    observe: (start) => {
+      if (start.file !== undefined) outcome.stored ??= start.runId
+      const shown = display?.(start)
+      if (shown) last = shown
+      return outcome.watch(shown)
+    },
+    started: (control) => interruption.started(control),
+    ended: (control) => interruption.ended(control),
+  })
+  process.argv = [process.argv[0]!, script, ...args.scriptArgs]
+  process.on('exit', () => {
+    // A script that leaves by itself, with tasks that did not succeed.
+    if (outcome.failed && !process.exitCode) process.exitCode = 1
+  })
+  return execute(script, outcome)
+}
+
+/** The script is done when nothing of it is left to be waited for, as with `node script`. */
+async function execute(script: string, outcome: Outcome): Promise<number> {
+  const idle = new Promise<'idle'>((done) => process.once('beforeExit', () => done('idle')))
+  try {
+    const loaded = await Promise.race([import(pathToFileURL(script).href), idle])
+    if (loaded === 'idle') {
+      process.stderr.write(`manyworlds: ${script} waits for something that will never come\n`)
+      return 1
+    }
+    await idle
+  } catch (error) {
+    return reportError(error, undefined)
+  }
+  const code = process.exitCode
+  return typeof code === 'number' && code !== 0 ? code : outcome.failed ? 1 : 0
+}
+
+/** Whether all went well, over all runs of the script. */
+class Outcome {
+  failed = false
+  /** The first run that has a file. */
+  stored: string | undefined
+
+  watch(shown: RunObserver | undefined): RunObserver {
+    return {
+      response: (response) => {
+        if (!response.success) this.failed = true
+        shown?.response(response)
+      },
+      retry: (...retry) => shown?.retry(...retry),
+      total: (tasks) => shown?.total(tasks),
+      notice: (line) => (shown ? shown.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
+      end: (ending) => {
+        if (ending.error || ending.interrupted) this.failed = true
+        shown?.end(ending)
+      },
+    }
+  }
+}
+
+function displayOf({ json, quiet, noProgress }: RunArgs): ObserveRun | undefined {
+  if (json) return chooseDisplay({ json, quiet, progress: true, stream: takeStdout() })
+  if (quiet) return undefined
+  if (noProgress) return summaryOnly(process.stderr)
+  return chooseDisplay({ json, quiet, progress: true, stream: process.stderr })
+}
+
+/** The id behind what was typed; that there is such a run is seen before the script begins. */
+function runToResume({ resume, runId, store }: RunArgs): string {
+  if (resume === 'auto') {
+    if (runId === undefined)
+      throw new UsageError('--resume auto needs --run-id: the name under which the run is found again')
+    return resume
+  }
+  if (store === undefined && defaultStore() === false)
+    throw new UsageError('--resume needs the run file, and MANYWORLDS_STORE is off')
+  using file = RunFile.open(store?.endsWith('.sqlite') ? store : resume!, store === undefined ? {} : { store })
+  if (runId !== undefined && runId !== file.runId)
+    throw new UsageError(`--resume names run '${file.runId}' and --run-id says '${runId}'; give one of them`)
+  return file.runId
+}
+
+/** The options of the command line as a run configuration: those that were given. */
+function overrides(args: RunArgs): RunConfig {
+  const given = {
+    engineName: args.engine,
+    workerNum: args.workers,
+    concurrency: args.concurrency,
+    timeoutMs: args.timeout,
+    maxAttempts: args.maxAttempts,
+    deadlineMs: args.deadline,
+    seed: args.seed,
+    store: args.noStore ? (false as const) : args.store,
+    durability: args.durability,
+    showLogs: args.showLogs || undefined,
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as RunConfig
+}
+
+function sayHowToGoOn(words: readonly string[], runId: string | undefined): void {
+  const text =
+    runId === undefined
+      ? 'interrupted; there is no run file, and so nothing to resume'
+      : `interrupted; what is finished is kept. Go on with:\n  ${resumeCommand(words, runId)}`
+  process.stderr.write(`manyworlds: ${text}\n`)
+}

@@ -1,0 +1,59 @@
+import { counted, duration } from '../../progress/text/quantities.ts'
+import type { RunControl } from '../../runners/surroundings.ts'
+
+/** As a shell says it of programs that a signal ended. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
+type Signal = keyof typeof EXIT_CODES
+
+interface Hooks {
+  /** A line for the user, while the run still goes on. */
+  say(line: string): void
+  /** What comes last: how to go on. */
+  farewell(): void
+}
+
+/** Ctrl-C once: nothing new is started, and what is running may finish. Twice: the end, at once. */
+export class Interruption {
+  readonly #graceMs: number
+  readonly #hooks: Hooks
+  readonly #going = new Set<RunControl>()
+  #signal: Signal | undefined
+
+  constructor(graceMs: number, hooks: Hooks) {
+    this.#graceMs = graceMs
+    this.#hooks = hooks
+    for (const signal of Object.keys(EXIT_CODES) as Signal[]) process.on(signal, () => this.#interrupt(signal))
+  }
+
+  get interrupted(): boolean {
+    return this.#signal !== undefined
+  }
+
+  started(run: RunControl): void {
+    this.#going.add(run)
+    if (this.#signal) run.stop(0)
+  }
+
+  /** True: the program ends, and the script is not to see a half-done run as a whole one. */
+  ended(run: RunControl): boolean {
+    this.#going.delete(run)
+    if (!this.#signal) return false
+    if (this.#going.size === 0) this.#leave()
+    return true
+  }
+
+  #interrupt(signal: Signal): void {
+    const again = this.#signal !== undefined
+    this.#signal = signal
+    if (again || this.#going.size === 0) return this.#leave()
+    const running = [...this.#going].reduce((sum, run) => sum + run.running(), 0)
+    const wait = `${counted(running, 'task')} ${running === 1 ? 'is' : 'are'} running and may take ${duration(this.#graceMs)} more`
+    if (running > 0) this.#hooks.say(`stopping: nothing new is started; ${wait}. Ctrl-C again stops at once`)
+    for (const run of this.#going) run.stop(this.#graceMs)
+  }
+
+  #leave(): void {
+    this.#hooks.farewell()
+    process.exit(EXIT_CODES[this.#signal!])
+  }
+}

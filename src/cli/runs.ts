@@ -1,0 +1,40 @@
+import { statSync } from 'node:fs'
+import { jsonLine } from '../progress/text/json.ts'
+import { wantsColour } from '../progress/text/paint.ts'
+import { runFolder } from '../store/find-run.ts'
+import { RunFile } from '../store/run-file.ts'
+import { runIdOfPath } from '../store/run-path.ts'
+import { type RunRow, renderRuns } from './render-runs.ts'
+import type { RunsArgs } from './specs/runs.ts'
+
+const WIDTH_OF_A_PIPE = 120
+
+/** Lists recorded runs. */
+export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
+  const store = dir === undefined ? {} : { store: dir }
+  const rows = RunFile.list(store)
+    .reverse()
+    .slice(0, limit ?? Number.POSITIVE_INFINITY)
+    .map(rowOf)
+  if (json) for (const row of rows) process.stdout.write(`${jsonLine(row)}\n`)
+  else if (rows.length === 0) process.stderr.write(`no runs in ${runFolder(dir)}\n`)
+  else process.stdout.write(`${renderRuns(rows, layout())}\n`)
+  return rows.some(({ status }) => status === 'unreadable') ? 1 : 0
+}
+
+/** A file that cannot be read is listed too: it is the one that somebody looks for. */
+function rowOf(path: string): RunRow {
+  try {
+    using run = RunFile.open(path)
+    return run.overview()
+  } catch (error) {
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    return { runId: runIdOfPath(path), file: path, status: 'unreadable', problem: (error as Error).message, bytes }
+  }
+}
+
+const layout = () => ({
+  colour: wantsColour(process.stdout),
+  width: process.stdout.columns ?? WIDTH_OF_A_PIPE,
+  now: Date.now(),
+})

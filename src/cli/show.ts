@@ -1,0 +1,106 @@
+import { ManyworldsError } from '../errors.ts'
+import { nearest } from '../near-miss.ts'
+import { summaryText } from '../progress/summary.ts'
+import { finishedTask, Tally } from '../progress/tally.ts'
+import { inline } from '../progress/text/inline.ts'
+import { jsonLine } from '../progress/text/json.ts'
+import { type Paint, painter, wantsColour } from '../progress/text/paint.ts'
+import { count, duration } from '../progress/text/quantities.ts'
+import { firstLine } from '../progress/text/visible.ts'
+import { cut } from '../progress/text/width.ts'
+import { RunFile } from '../store/run-file.ts'
+import type { RunOverview, StoredTask } from '../store/stored-task.ts'
+import type { TaskResponse } from '../task.ts'
+import { renderTask } from './render-task.ts'
+import type { ShowArgs } from './specs/show.ts'
+
+const WIDTH_OF_A_PIPE = 120
+const TASKS = 20
+
+/** Shows a run, or one of its tasks. */
+export async function run(args: ShowArgs): Promise<number> {
+  using file = RunFile.open(args.run)
+  if (args.task !== undefined) print(taskText(file, args.task, args))
+  else if (args.json) for (const response of responses(file, args)) print(jsonLine(response))
+  else for (const text of runTexts(file, args)) print(text)
+  return 0
+}
+
+const print = (text: string) => void process.stdout.write(`${text}\n`)
+const width = () => process.stdout.columns ?? WIDTH_OF_A_PIPE
+
+function taskText(file: RunFile, id: string, { json, logs, full }: ShowArgs): string {
+  const task = file.task(id)
+  if (!task) throw noTask(file, id)
+  return json ? jsonLine(task) : renderTask(task, { colour: wantsColour(process.stdout), width: width(), logs, full })
+}
+
+function* runTexts(file: RunFile, args: ShowArgs): Generator<string> {
+  const paint = painter(wantsColour(process.stdout))
+  const overview = file.overview()
+  yield summary(file, overview)
+  yield* sessionLines(overview, paint)
+  yield ''
+  if (args.failed && args.logs) {
+    for (const { id } of responses(file, args)) yield `${taskText(file, id, args)}\n`
+    return
+  }
+  let shown = 0
+  const limit = args.limit ?? TASKS
+  for (const response of responses(file, { ...args, limit })) {
+    shown++
+    yield taskLine(response, paint)
+  }
+  const { success, ...others } = overview.counts
+  const failed = Object.values(others).reduce((sum, number) => sum + number, 0)
+  const more = (args.failed ? failed : success + failed) - shown
+  if (more > 0)
+    yield paint('dim', `… and ${count(more)} more; --limit N shows more, --failed only what did not succeed`)
+}
+
+function* responses(
+  file: RunFile,
+  { failed, limit = Number.POSITIVE_INFINITY }: Partial<ShowArgs>,
+): Generator<TaskResponse> {
+  let left = limit
+  for (const response of file.responses()) {
+    if (failed && response.success) continue
+    if (left-- <= 0) return
+    yield response
+  }
+}
+
+function summary(file: RunFile, overview: RunOverview): string {
+  const tally = new Tally({ runId: overview.runId, total: overview.total })
+  for (const response of file.responses()) tally.add(finishedTask({ ...response, restored: false }))
+  const elapsedMs = (overview.endedAt ?? Date.now()) - overview.startedAt
+  const head = { state: overview.status, elapsedMs, file: overview.file, error: overview.error }
+  return summaryText(tally, { ...head, colour: wantsColour(process.stdout), width: width() })
+}
+
+function* sessionLines({ sessions, script, engineName }: RunOverview, paint: Paint): Generator<string> {
+  const label = (text: string) => paint('dim', text.padEnd(11))
+  if (script !== undefined) yield `${label('script')}${firstLine(script.replace(/^file:\/\//, ''))}`
+  if (engineName !== undefined) yield `${label('engine')}${engineName}`
+  if (sessions > 1) yield `${label('sessions')}${sessions}`
+}
+
+/** `success  120 ms  task-17  { answer: 42 }` */
+function taskLine(response: TaskResponse, paint: Paint): string {
+  const { id, status, timing, success } = response
+  const text = success ? inline(response.answer) : `${response.error.code}: ${response.error.message}`
+  const start = `${status.padEnd(9)}  ${duration(timing.runMs).padStart(8)}  ${firstLine(id)}  `
+  return `${paint(success ? 'green' : 'red', start)}${cut(firstLine(text), Math.max(20, width() - start.length))}`
+}
+
+function noTask(file: RunFile, id: string): ManyworldsError {
+  const ids = Array.from(file.tasks(), (task) => task.id)
+  const near = nearest(id, ids)
+  const hint =
+    near === undefined
+      ? `it has ${count(ids.length)}, such as ${ids.slice(0, 3).join(', ')}`
+      : `did you mean '${near}'?`
+  return new ManyworldsError('RUN_NOT_FOUND', `run ${file.runId} has no task '${id}'; ${hint}`)
+}
+
+export type { StoredTask }

@@ -1,0 +1,10 @@
+import type { Positional } from '../command.ts'
+import { listRunIds } from '../run-ids.ts'
+
+/** How a run is named, on every command that takes one. */
+export const runReference = {
+  value: 'RUN',
+  description:
+    'a run: its id, the beginning of an id if no other run begins like that, "last" for the newest, or the path of a run file',
+  suggest: async () => ['last', ...(await listRunIds())],
+} satisfies Positional

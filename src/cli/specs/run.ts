@@ -1,0 +1,120 @@
+import { EngineName } from '../../run-config.ts'
+import type { ArgsOf, Spec } from '../command.ts'
+import { listRunIds } from '../run-ids.ts'
+
+const PLACE = 'Where and how many'
+const LIMITS = 'Limits'
+const RECORD = 'The run and its file'
+const OUTPUT = 'Output'
+
+export const runSpec = {
+  name: 'run',
+  summary: 'Run a script, record the run, show its progress',
+  about: [
+    'Options override the RunConfig that the script gives to Runners. The run is recorded in a file under .manyworlds/runs, from which it can be resumed and looked at.',
+    'Ctrl-C once stops gracefully: tasks that run may finish, what is finished is kept, and the command that resumes is printed. Ctrl-C twice stops at once.',
+  ],
+  positionals: {
+    script: { value: 'SCRIPT', description: 'a TypeScript or JavaScript file that calls Runners', suggest: 'files' },
+    scriptArgs: {
+      value: 'ARG',
+      description: 'for the script, which finds them in process.argv',
+      afterDashes: true,
+      suggest: 'files',
+    },
+  },
+  options: {
+    engine: {
+      type: 'choice',
+      choices: Object.values(EngineName),
+      value: 'NAME',
+      description: 'where the workers are; this version has only local, the others are to come',
+      group: PLACE,
+    },
+    workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
+    concurrency: { type: 'integer', short: 'c', value: 'N', description: 'tasks at once in each worker', group: PLACE },
+    timeout: {
+      type: 'duration',
+      value: 'DURATION',
+      description: 'how long a task may run, per attempt: 30s, 2m, 500ms',
+      group: LIMITS,
+    },
+    maxAttempts: { type: 'integer', value: 'N', description: 'how often a task is tried', group: LIMITS },
+    deadline: {
+      type: 'duration',
+      value: 'DURATION',
+      description: 'for the whole run; what is not done by then is cancelled',
+      group: LIMITS,
+    },
+    grace: {
+      type: 'duration',
+      value: 'DURATION',
+      default: '10s',
+      description: 'how long running tasks may still take after Ctrl-C',
+      group: LIMITS,
+    },
+    runId: { type: 'text', value: 'ID', description: 'the name of a new run', group: RECORD },
+    resume: {
+      type: 'text',
+      value: 'ID',
+      description:
+        'go on with this run: tasks that have their answer do not run again; "auto": with the run that --run-id names, if there is one',
+      group: RECORD,
+      suggest: listRunIds,
+      excludes: ['noStore'],
+    },
+    retryFailed: {
+      type: 'flag',
+      description: 'with --resume: run tasks that failed, timed out or crashed again',
+      group: RECORD,
+      needs: 'resume',
+    },
+    seed: {
+      type: 'integer',
+      value: 'N',
+      min: Number.MIN_SAFE_INTEGER,
+      description: 'for ctx.random',
+      group: RECORD,
+    },
+    store: {
+      type: 'text',
+      value: 'PATH',
+      description: 'a folder for the run file, or a path that ends with .sqlite',
+      group: RECORD,
+      suggest: 'files',
+      excludes: ['noStore'],
+    },
+    noStore: { type: 'flag', description: 'write no run file', group: RECORD },
+    durability: {
+      type: 'choice',
+      choices: ['normal', 'full'],
+      value: 'HOW',
+      description: 'normal: what is reported survives a crash of every process; full: and a loss of power',
+      group: RECORD,
+      excludes: ['noStore'],
+    },
+    showLogs: { type: 'flag', description: 'print what tasks print, with their ids', group: OUTPUT },
+    json: { type: 'flag', description: 'print progress and responses as lines of JSON', group: OUTPUT },
+    quiet: { type: 'flag', short: 'q', description: 'print no progress and no summary', group: OUTPUT },
+    noProgress: { type: 'flag', description: 'print no progress, but a summary at the end', group: OUTPUT },
+  },
+  examples: [
+    { about: 'run a script as it is', line: 'manyworlds run agents.ts' },
+    {
+      about: 'eight workers, and at most a minute for each of three attempts at a task',
+      line: 'manyworlds run agents.ts -w 8 --timeout 1m --max-attempts 3',
+    },
+    {
+      about: 'go on after an interruption, and try again what failed',
+      line: 'manyworlds run agents.ts --resume nightly-7 --retry-failed',
+    },
+    { about: 'arguments for the script stand after --', line: 'manyworlds run agents.ts --json -- --topic whales' },
+  ],
+  exitCodes: {
+    0: 'every task succeeded',
+    1: 'some tasks did not succeed, or the script failed',
+    130: 'interrupted with Ctrl-C',
+  },
+} as const satisfies Spec
+
+export type RunArgs = ArgsOf<typeof runSpec>

@@ -1,0 +1,29 @@
+import type { ArgsOf, Spec } from '../command.ts'
+import { runReference } from './run-reference.ts'
+
+export const showSpec = {
+  name: 'show',
+  summary: 'Show a run, or one of its tasks step by step',
+  about: [
+    'Of a run: its configuration, counts, failures and slowest tasks. Of a task: input, every step of its trajectory, logs, attempts, and the answer or the error.',
+  ],
+  positionals: {
+    run: runReference,
+    task: { value: 'TASK', description: 'the id of a task of that run', optional: true },
+  },
+  options: {
+    failed: { type: 'flag', description: 'only tasks that did not succeed' },
+    logs: { type: 'flag', description: 'with what the tasks printed' },
+    limit: { type: 'integer', value: 'N', description: 'at most so many tasks' },
+    full: { type: 'flag', description: 'long texts to their end' },
+    json: { type: 'flag', description: 'print JSON: a line for each response, or all that is known of a task' },
+  },
+  examples: [
+    { about: 'the newest run', line: 'manyworlds show last' },
+    { about: 'what went wrong in it', line: 'manyworlds show last --failed --logs' },
+    { about: 'one task of a run, step by step', line: 'manyworlds show nightly-7 task42' },
+  ],
+  exitCodes: { 0: 'it was shown', 1: 'the run file could not be read' },
+} as const satisfies Spec
+
+export type ShowArgs = ArgsOf<typeof showSpec>

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inline } from '../progress/text/inline.ts'
+import { jsonLine } from '../progress/text/json.ts'
+import { painter, wantsColour } from '../progress/text/paint.ts'
+import { count, duration } from '../progress/text/quantities.ts'
+import { firstLine } from '../progress/text/visible.ts'
+import { cut } from '../progress/text/width.ts'
+import { RunFile } from '../store/run-file.ts'
+import type { RunOverview } from '../store/stored-task.ts'
+import type { TaskResponse } from '../task.ts'
+import type { TailArgs } from './specs/tail.ts'
+
+const LOOK_EVERY_MS = 200
+const INTERRUPTED = 130
+
+/** Follows a run by looking into its file again and again. */
+export async function run({ run: name, fromStart, json }: TailArgs): Promise<number> {
+  using file = RunFile.open(name)
+  let stopped = false
+  process.once('SIGINT', () => {
+    stopped = true
+  })
+  let seen = fromStart ? 0 : file.lastSeq()
+  for (;;) {
+    // The status first: what was committed before the end is there when the end is.
+    const { status, ...overview } = file.overview()
+    for (const { seq, response } of file.seen(seen)) {
+      seen = seq
+      process.stdout.write(`${json ? jsonLine(response) : line(response)}\n`)
+    }
+    if (stopped) return INTERRUPTED
+    if (status !== 'running') {
+      if (!json) process.stderr.write(`${ending(status, overview)}\n`)
+      return 0
+    }
+    await sleep(LOOK_EVERY_MS)
+  }
+}
+
+/** `success  task-17  120 ms  { answer: 42 }` */
+function line(response: TaskResponse): string {
+  const paint = painter(wantsColour(process.stdout))
+  const { status, id, timing, success } = response
+  const text = success ? inline(response.answer) : `${response.error.code}: ${response.error.message}`
+  const start = `${status.padEnd(9)}  ${firstLine(id)}  ${duration(timing.runMs)}  `
+  const rest = cut(firstLine(text), Math.max(20, (process.stdout.columns ?? 120) - start.length))
+  return `${paint(success ? 'green' : 'red', start)}${rest}`
+}
+
+function ending(status: string, { runId, counts, total }: Omit<RunOverview, 'status'>): string {
+  const done = Object.values(counts).reduce((sum, number) => sum + number, 0)
+  const of = total === undefined ? '' : ` of ${count(total)}`
+  return `run ${runId} ${status}: ${count(done)}${of} tasks, ${count(counts.success)} succeeded`
+}

@@ -1,0 +1,29 @@
+import { didYouMean } from '../near-miss.ts'
+import type { Option } from './command.ts'
+import { parseDuration } from './duration.ts'
+import { UsageError } from './usage-error.ts'
+
+/** What a word means as the value of an option. `label` is what the option was called: `-w`, `--workers`. */
+export function typedValue(option: Exclude<Option, { type: 'flag' }>, text: string, label: string): unknown {
+  switch (option.type) {
+    case 'text':
+      if (text === '') throw new UsageError(`${label} needs a value, not an empty one`)
+      return text
+    case 'choice':
+      return oneOf(option.choices, text, label)
+    case 'duration':
+      return parseDuration(text, label)
+    case 'integer': {
+      const { min = 1 } = option
+      const number = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN
+      if (!Number.isSafeInteger(number)) throw new UsageError(`${label}: "${text}" is not a whole number`)
+      if (number < min) throw new UsageError(`${label} must be at least ${min}, not ${text}`)
+      return number
+    }
+  }
+}
+
+export function oneOf(choices: readonly string[], text: string, label: string): string {
+  if (choices.includes(text)) return text
+  throw new UsageError(`${label} is one of ${choices.join(', ')}, not "${text}"${didYouMean(text, choices)}`)
+}

@@ -1,0 +1,42 @@
+/** The one of `candidates` that was probably meant by `typed`, as `; did you mean "…"?`, or nothing. */
+export function didYouMean(typed: string, candidates: readonly string[]): string {
+  const meant = nearest(typed, candidates)
+  return meant === undefined ? '' : `; did you mean "${meant}"?`
+}
+
+export function nearest(typed: string, candidates: readonly string[]): string | undefined {
+  const plain = letters(typed)
+  const [best] = candidates
+    .map((candidate) => ({ candidate, distance: distance(plain, letters(candidate)) }))
+    .sort((a, b) => a.distance - b.distance)
+  if (best !== undefined && best.distance <= (plain.length < 5 ? 1 : 2)) return best.candidate
+  // --timeout-ms for --timeout, --dur for --durability; of one or two letters too much would begin so.
+  return plain.length < 3
+    ? undefined
+    : candidates.find((candidate) => letters(candidate).startsWith(plain) || plain.startsWith(letters(candidate)))
+}
+
+/** `--maxAttempts`, `--max_attempts` and `--max-attempts` are the same to someone who types. */
+const letters = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+/** How many letters were added, left out, mistaken or swapped with their neighbour. */
+function distance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const other = a[i - 1] === b[j - 1] ? 0 : 1
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row.push(
+        Math.min(
+          row[j - 1]! + 1,
+          rows[i - 1]![j]! + 1,
+          rows[i - 1]![j - 1]! + other,
+          swapped ? rows[i - 2]![j - 2]! + 1 : Number.POSITIVE_INFINITY,
+        ),
+      )
+    }
+    rows.push(row)
+  }
+  return rows[a.length]![b.length]!
+}

@@ -1,0 +1,25 @@
+import { isMainThread } from 'node:worker_threads'
+import { jsonLines } from './json-lines.ts'
+import { liveLine } from './live-line.ts'
+import type { ObserveRun } from './observer.ts'
+import { plainLines } from './plain-lines.ts'
+
+interface Wishes {
+  readonly progress: boolean
+  /** Goes before all others: it is the output, not an addition to it. */
+  readonly json: boolean
+  readonly quiet: boolean
+  /** Where to: stderr for people, usually stdout for JSON. */
+  readonly stream: NodeJS.WritableStream
+}
+
+/** How a run is to be shown on this stream; undefined: not at all. */
+export function chooseDisplay({ progress, json, quiet, stream }: Wishes): ObserveRun | undefined {
+  if (json) return jsonLines(stream)
+  if (quiet || !progress) return undefined
+  return canBeRedrawn(stream) ? liveLine(stream) : plainLines(stream)
+}
+
+/** In other threads the streams are not the terminal itself. */
+const canBeRedrawn = (stream: NodeJS.WritableStream): stream is NodeJS.WriteStream =>
+  isMainThread && (stream as NodeJS.WriteStream).isTTY === true && process.env.TERM !== 'dumb'

@@ -1,0 +1,28 @@
+import type { RunProgress } from './run-progress.ts'
+
+/** What a status line shows; a part of a run's progress, which can also be said of several runs. */
+export type StatusFigures = Pick<
+  RunProgress,
+  'total' | 'done' | 'running' | 'restored' | 'retries' | 'perSecond' | 'etaMs'
+> & { readonly succeeded: number }
+
+/** Several runs as if they were one. What is not known of one of them is not known. */
+export function combined(runs: readonly RunProgress[]): StatusFigures {
+  const sum = (figure: (run: RunProgress) => number) => runs.reduce((total, run) => total + figure(run), 0)
+  const unfinished = runs.filter(({ done, total }) => done !== total)
+  return {
+    total: runs.some(({ total }) => total === undefined) ? undefined : sum(({ total }) => total!),
+    done: sum(({ done }) => done),
+    succeeded: sum(({ counts }) => counts.success),
+    running: sum(({ running }) => running),
+    restored: sum(({ restored }) => restored),
+    retries: sum(({ retries }) => retries),
+    perSecond: runs.some(({ perSecond }) => perSecond !== undefined)
+      ? sum(({ perSecond = 0 }) => perSecond)
+      : undefined,
+    etaMs:
+      unfinished.length === 0 || unfinished.some(({ etaMs }) => etaMs === undefined)
+        ? undefined
+        : Math.max(...unfinished.map(({ etaMs }) => etaMs!)),
+  }
+}

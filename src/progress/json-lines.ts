@@ -1,0 +1,50 @@
+import type { TaskResponse } from '../task.ts'
+import type { ObserveRun } from './observer.ts'
+import { summaryData } from './summary-data.ts'
+import { surviveErrors } from './survive-errors.ts'
+import { finishedTask, Tally } from './tally.ts'
+import { jsonLine } from './text/json.ts'
+
+const PROGRESS_MS = 1000
+
+/** For programs: each event is an object on a line of its own, with its `type`, its `runId` and `at`, its time in epoch milliseconds. */
+export function jsonLines(stream: NodeJS.WritableStream = process.stdout): ObserveRun {
+  surviveErrors(stream)
+  return (start) => {
+    const tally = new Tally(start)
+    const { runId } = start
+    const say = (type: string, fields: object) =>
+      void stream.write(`${jsonLine({ type, runId, at: Date.now(), ...fields })}\n`)
+    const timer = setInterval(() => say('progress', tally.snapshot()), PROGRESS_MS).unref()
+    const { file, total, engineName, workerNum, concurrency, resumed } = start
+    say('start', { file, total, engineName, workerNum, concurrency, resumed })
+    return {
+      response(response) {
+        tally.add(finishedTask(response))
+        say('response', responseFields(response))
+      },
+      retry(id, code, message) {
+        tally.retried()
+        say('retry', { id, code, message })
+      },
+      total(tasks) {
+        tally.setTotal(tasks)
+        say('total', { total: tasks })
+      },
+      notice: (message) => say('notice', { message }),
+      end(ending) {
+        clearInterval(timer)
+        say('summary', summaryData(tally, { ending, file }))
+      },
+    }
+  }
+}
+
+/** Without the trajectory and the logs, which the run file has. */
+function responseFields(response: TaskResponse): object {
+  const { id, status, success, agentName, answer, error, attempts, timing, worker, usage } = response
+  const { restored = false } = response as { restored?: boolean }
+  // An answer of undefined is one too, and JSON would leave it out.
+  const outcome = success ? { answer: answer ?? null } : { error }
+  return { id, status, success, agentName, ...outcome, attempts, timing, worker, usage, restored }
+}

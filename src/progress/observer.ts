@@ -1,0 +1,37 @@
+import type { TaskResponse } from '../task.ts'
+
+/** What is known of a run when it starts. */
+export interface RunStart {
+  readonly runId: string
+  /** The run file; undefined without one. */
+  readonly file: string | undefined
+  /** How many tasks there are; undefined while the source has not ended. */
+  readonly total: number | undefined
+  readonly engineName: string
+  readonly workerNum: number
+  readonly concurrency: number
+  /** True: an earlier session of this run is being continued. */
+  readonly resumed: boolean
+  /** Tasks that are with a worker now. */
+  running(): number
+}
+
+/** How a run ended: by itself if there is no error and nobody interrupted it. */
+export interface RunEnding {
+  readonly error: Error | undefined
+  readonly interrupted: boolean
+}
+
+/** What a run tells about itself while it goes on. Responses are told after their commit. */
+export interface RunObserver {
+  response(response: TaskResponse): void
+  /** An attempt failed and the task will be tried again. */
+  retry(id: string, code: string, message: string): void
+  /** The source has ended: this many tasks in all. */
+  total(tasks: number): void
+  /** The store or the engine makes the run wait, and why; or something worth a line. */
+  notice(line: string): void
+  end(ending: RunEnding): void
+}
+
+export type ObserveRun = (start: RunStart) => RunObserver

@@ -1,0 +1,65 @@
+import { combined } from './combined.ts'
+import type { ObserveRun, RunStart } from './observer.ts'
+import { statusLine } from './status-line.ts'
+import { summaryText } from './summary.ts'
+import { surviveErrors } from './survive-errors.ts'
+import { finishedTask, Tally } from './tally.ts'
+import { painter, wantsColour } from './text/paint.ts'
+import { clock, counted } from './text/quantities.ts'
+import { visible } from './text/visible.ts'
+
+const EVERY_MS = 10_000
+/** A quarter of the way is worth a line too, unless there has just been one. */
+const QUARTER_MS = 2000
+
+/** For a log: a line at the start, one about every ten seconds, and the summary at the end. */
+export function plainLines(stream: NodeJS.WritableStream = process.stderr): ObserveRun {
+  surviveErrors(stream)
+  return (start) => {
+    const tally = new Tally(start)
+    const say = (line: string) => void stream.write(`[${visible(start.runId)}] ${line}\n`)
+    let saidAt = performance.now()
+    let done = 0
+    let quarter = 0
+    let total = start.total
+    const sayProgress = () => {
+      saidAt = performance.now()
+      const progress = tally.snapshot()
+      const line = statusLine(combined([progress]), {
+        width: Number.POSITIVE_INFINITY,
+        paint: painter(false),
+        bar: false,
+      })
+      say(`${clock(progress.elapsedMs)}  ${line}`)
+      timer.refresh()
+    }
+    const timer = setInterval(sayProgress, EVERY_MS).unref()
+    say(startLine(start))
+    return {
+      response(response) {
+        tally.add(finishedTask(response))
+        done++
+        if (!total || Math.floor((4 * done) / total) === quarter || done >= total) return
+        quarter = Math.floor((4 * done) / total)
+        if (performance.now() - saidAt >= QUARTER_MS) sayProgress()
+      },
+      retry: () => tally.retried(),
+      total(tasks) {
+        total = tasks
+        quarter = Math.floor((4 * done) / tasks)
+        tally.setTotal(tasks)
+      },
+      notice: (line) => say(visible(line)),
+      end(ending) {
+        clearInterval(timer)
+        stream.write(`${summaryText(tally, { ending, file: start.file, colour: wantsColour(stream) })}\n`)
+      },
+    }
+  }
+}
+
+function startLine({ total, engineName, workerNum, concurrency, resumed, file }: RunStart): string {
+  const tasks = total === undefined ? 'tasks' : counted(total, 'task')
+  const where = `on ${engineName}, ${counted(workerNum, 'worker')} x ${concurrency}`
+  return `${resumed ? 'resumed' : 'started'}: ${tasks} ${where}${file === undefined ? '' : `; ${visible(file)}`}`
+}

@@ -1,0 +1,53 @@
+/** What is longer ago than this hardly counts ... */
+const MEMORY_MS = 10_000
+/** ... but at least about so many tasks do: otherwise the rate of long tasks would leap at each of them. */
+const MEMORY_TASKS = 30
+const MEMORY_MAX_MS = 10 * 60_000
+/** Less time than this says nothing about a rate. */
+const KNOWN_AFTER_MS = 1000
+
+/**
+ * Tasks per second, lately: both the tasks and the time in which they finished fade exponentially. Tasks are taken to
+ * be spread evenly over the time between two readings, so it does not matter how often somebody reads.
+ */
+export class RecentRate {
+  #now: number
+  #pending = 0
+  #tasks = 0
+  #ms = 0
+  #allTasks = 0
+  #allMs = 0
+
+  constructor(now: number) {
+    this.#now = now
+  }
+
+  add(): void {
+    this.#pending++
+  }
+
+  /** The time until now was not for tasks and does not count. */
+  skip(now: number): void {
+    this.#now = now
+  }
+
+  /** Undefined until it can be known. */
+  perSecond(now: number): number | undefined {
+    this.#advance(now)
+    return this.#allMs < KNOWN_AFTER_MS || this.#allTasks === 0 ? undefined : (1000 * this.#tasks) / this.#ms
+  }
+
+  #advance(now: number): void {
+    const ms = now - this.#now
+    if (ms <= 0) return
+    this.#allTasks += this.#pending
+    this.#allMs += ms
+    const memory = Math.min(MEMORY_MAX_MS, Math.max(MEMORY_MS, (MEMORY_TASKS * this.#allMs) / this.#allTasks))
+    const kept = Math.exp(-ms / memory)
+    const weight = memory * (1 - kept)
+    this.#tasks = this.#tasks * kept + (this.#pending / ms) * weight
+    this.#ms = this.#ms * kept + weight
+    this.#pending = 0
+    this.#now = now
+  }
+}

@@ -1,0 +1,43 @@
+import type { TaskStatus } from '../task.ts'
+import type { Usage } from '../trajectory.ts'
+
+/** How far a run has come. */
+export interface RunProgress {
+  readonly runId: string
+  /** Undefined while the source of the tasks has not ended. */
+  readonly total: number | undefined
+  readonly done: number
+  /** Tasks that are with a worker now. */
+  readonly running: number
+  /** Those that are done, by status. */
+  readonly counts: Readonly<Record<TaskStatus, number>>
+  /** How many of those that are done come from the run file: nothing ran for them in this session. */
+  readonly restored: number
+  readonly retries: number
+  /** Since the run, or this session of it, started. */
+  readonly elapsedMs: number
+  /** Tasks that finish per second, lately; undefined until it can be known. */
+  readonly perSecond: number | undefined
+  /** How long it will still take; undefined until it can be known. */
+  readonly etaMs: number | undefined
+  /** How long tasks ran, restored ones not counted, percentiles within 1 %; undefined if none ran. */
+  readonly runMs: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number } | undefined
+  /** The most frequent first. */
+  readonly failures: readonly FailureGroup[]
+  readonly slowest: readonly SlowTask[]
+  /** Sum of what all tasks reported; empty if none did. */
+  readonly usage: Usage
+}
+
+/** Tasks that did not succeed for the same reason, and the first of them. */
+export interface FailureGroup {
+  readonly code: string
+  readonly count: number
+  readonly example: { readonly id: string; readonly message: string }
+}
+
+export interface SlowTask {
+  readonly id: string
+  readonly status: TaskStatus
+  readonly runMs: number
+}

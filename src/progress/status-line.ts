@@ -1,0 +1,73 @@
+import type { StatusFigures } from './combined.ts'
+import type { Paint } from './text/paint.ts'
+import { clock, count, percent, rate } from './text/quantities.ts'
+import { visible } from './text/visible.ts'
+import { cut, displayWidth } from './text/width.ts'
+
+const GAP = '  '
+const BAR_MIN = 10
+const BAR_MAX = 24
+
+interface Field {
+  readonly text: string
+  /** Where there is no room for all, the lowest go last. */
+  readonly rank: number
+  readonly format?: Parameters<Paint>[0]
+}
+
+interface Layout {
+  readonly width: number
+  readonly paint: Paint
+  /** With a bar, where there is room for it. */
+  readonly bar: boolean
+  /** What runs, if it is not just one run. */
+  readonly label?: string | undefined
+}
+
+/** One line on how far a run, or several, have come, never wider than asked: what has no room is left out, a whole field at a time. */
+export function statusLine(progress: StatusFigures, { width, paint, bar, label }: Layout): string {
+  const fields = fieldsOf(progress, label)
+  const chosen = choose(fields, width)
+  if (chosen.length === 0) return cut(fields[0]!.text, width)
+  const used = lineWidth(chosen)
+  const texts = chosen.map(({ text, format }) => (format === undefined ? text : paint(format, text)))
+  const room = Math.min(BAR_MAX, width - used - GAP.length - 2)
+  if (bar && progress.total !== undefined && chosen.length === fields.length && room >= BAR_MIN) {
+    const filled = Math.floor(room * Math.min(1, progress.done / Math.max(1, progress.total)))
+    // Plain ASCII: other bars are two columns a piece on some terminals.
+    texts.unshift(`[${paint('green', '#'.repeat(filled))}${paint('dim', '.'.repeat(room - filled))}]`)
+  }
+  return texts.join(GAP)
+}
+
+/** In the order in which they are shown. */
+function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
+  const { done, total, succeeded, running, retries, restored, perSecond, etaMs } = progress
+  const failed = done - succeeded
+  const fields: (Field | undefined)[] = [
+    { text: total === undefined ? `${count(done)} done` : `${count(done)}/${count(total)}`, rank: 1 },
+    label === undefined ? undefined : { text: visible(label).replaceAll('\n', ' '), rank: 6, format: 'bold' },
+    total === undefined ? undefined : { text: percent(done, total), rank: 0 },
+    { text: `ok ${count(succeeded)}`, rank: 7, format: 'green' },
+    failed === 0 ? undefined : { text: `failed ${count(failed)}`, rank: 2, format: 'red' },
+    { text: `running ${count(running)}`, rank: 5 },
+    retries === 0 ? undefined : { text: `retries ${count(retries)}`, rank: 8, format: 'yellow' },
+    restored === 0 ? undefined : { text: `restored ${count(restored)}`, rank: 9, format: 'dim' },
+    perSecond === undefined ? undefined : { text: rate(perSecond), rank: 4 },
+    etaMs === undefined ? undefined : { text: `ETA ${clock(etaMs)}`, rank: 3, format: 'cyan' },
+  ]
+  return fields.filter((field) => field !== undefined)
+}
+
+/** Field by field by rank, as long as there is room; the first that has none ends it, so that a line does not flutter. */
+function choose(fields: readonly Field[], width: number): Field[] {
+  const kept = new Set<Field>()
+  for (const field of fields.toSorted((a, b) => a.rank - b.rank)) {
+    if (lineWidth([...kept, field]) > width) break
+    kept.add(field)
+  }
+  return fields.filter((field) => kept.has(field))
+}
+
+const lineWidth = (fields: readonly Field[]): number =>
+  fields.reduce((sum, { text }) => sum + displayWidth(text) + GAP.length, -GAP.length)

@@ -1,0 +1,105 @@
+import { type SummaryData, type SummaryFacts, summaryData } from './summary-data.ts'
+import type { Tally } from './tally.ts'
+import { type Paint, painter } from './text/paint.ts'
+import { clock, count, counted, duration, precisePercent, rate, usageText } from './text/quantities.ts'
+import { shellWord } from './text/shell-word.ts'
+import { firstLine, visible } from './text/visible.ts'
+import { cut, padEnd, padStart } from './text/width.ts'
+import { wrap } from './text/wrap.ts'
+
+const DEFAULT_WIDTH = 80
+/** Rows are at most this wide, so that the eye finds from one end to the other. */
+const MAX_WIDTH = 120
+const MIN_WIDTH = 40
+const LABEL = 11
+/** A speed that was held for less than this is none. */
+const SPEED_AFTER_MS = 1000
+
+interface SummaryLayout {
+  readonly colour: boolean
+  readonly width?: number | undefined
+}
+
+/** How a run ended, for a person to read; several lines without an end of line after the last. */
+export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout): string {
+  const data = summaryData(tally, options)
+  const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width || DEFAULT_WIDTH))
+  const paint = painter(options.colour)
+  const lines = [
+    ...headLines(data, width, paint),
+    ...labelled('failures', failureLines(data, width - LABEL, paint), paint),
+    ...labelled('run time', runTimeLines(data, width - LABEL), paint),
+    ...labelled('slowest', slowestLines(data, width - LABEL), paint),
+    ...labelled('retries', data.retries === 0 ? [] : [count(data.retries)], paint),
+    ...labelled('restored', data.restored === 0 ? [] : [`${count(data.restored)}, done in an earlier session`], paint),
+    ...labelled(
+      'usage',
+      [usageText(data.usage)].filter((text) => text !== ''),
+      paint,
+    ),
+    ...labelled('run file', fileLines(data, paint), paint),
+  ]
+  return lines.join('\n')
+}
+
+function headLines(data: SummaryData, width: number, paint: Paint): string[] {
+  const { runId, ending, error, done, total, counts, elapsedMs, perSecond } = data
+  const of = total === undefined || total === done ? '' : ` of ${count(total)}`
+  const speed = perSecond === undefined || elapsedMs < SPEED_AFTER_MS ? '' : `, ${rate(perSecond)}`
+  const format = ending === 'finished' ? (counts.success === done ? 'green' : 'yellow') : 'red'
+  const head = `run ${visible(runId)} ${paint(format, ending)} in ${clock(elapsedMs)}`
+  const tasks = of === '' ? counted(done, 'task') : `${count(done)}${of} tasks`
+  const byStatus = Object.entries(counts)
+    .filter(([, tasks]) => tasks > 0)
+    .map(([status, tasks]) =>
+      status === 'success'
+        ? paint('green', `${count(tasks)} succeeded (${precisePercent(tasks, done)})`)
+        : paint('red', `${count(tasks)} ${status}`),
+    )
+  return [
+    `${head}: ${tasks}${speed}`,
+    ...(byStatus.length === 0 ? [] : [`  ${byStatus.join(', ')}`]),
+    ...(error ? [`  ${paint('red', cut(firstLine(`${error.name}: ${error.message}`), width - 2))}`] : []),
+  ]
+}
+
+/** `     10  TASK_THREW    task-17: fetch failed` */
+function failureLines({ failures }: SummaryData, width: number, paint: Paint): string[] {
+  const numberWidth = Math.max(0, ...failures.map((failure) => count(failure.count).length))
+  const codeWidth = Math.max(0, ...failures.map(({ code }) => code.length))
+  return failures.map(({ code, count: tasks, example }) => {
+    const start = `${padStart(count(tasks), numberWidth)}  ${padEnd(visible(code), codeWidth)}  `
+    const text = cut(firstLine(`${example.id}: ${firstLine(example.message)}`), width - start.length)
+    return `${paint('red', start)}${text}`
+  })
+}
+
+function runTimeLines({ runMs }: SummaryData, width: number): string[] {
+  if (!runMs) return []
+  const { p50, p90, p99, max } = runMs
+  return wrap(`p50 ${duration(p50)}   p90 ${duration(p90)}   p99 ${duration(p99)}   max ${duration(max)}`, width)
+}
+
+/** Of two tasks there is no need to say which was slow. */
+function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
+  if (done < 3) return []
+  const times = slowest.map(({ runMs }) => duration(runMs))
+  const timeWidth = Math.max(0, ...times.map((time) => time.length))
+  return slowest.map(({ id, status }, place) =>
+    cut(`${padStart(times[place]!, timeWidth)}  ${firstLine(id)}${status === 'success' ? '' : ` (${status})`}`, width),
+  )
+}
+
+function fileLines({ file, runId, failures }: SummaryData, paint: Paint): string[] {
+  if (file === undefined) return []
+  const show = `manyworlds show ${shellWord(runId)}`
+  const example = failures[0]?.example
+  return [
+    visible(file),
+    paint('cyan', show),
+    ...(example === undefined ? [] : [paint('cyan', `${show} ${shellWord(example.id)}`)]),
+  ]
+}
+
+const labelled = (label: string, lines: readonly string[], paint: Paint): string[] =>
+  lines.map((line, place) => `${paint('dim', (place === 0 ? label : '').padEnd(LABEL))}${line}`)

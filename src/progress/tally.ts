@@ -1,0 +1,141 @@
+import type { TaskResponse, TaskStatus } from '../task.ts'
+import type { Usage } from '../trajectory.ts'
+import { Percentiles } from './percentiles.ts'
+import { RecentRate } from './recent-rate.ts'
+import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'
+
+const SLOWEST = 5
+/** Of the message of an example no more is kept. */
+const MESSAGE_LENGTH = 2000
+/** An estimate from fewer tasks than this would be silly, and so would one that lies further ahead. */
+const ETA_TASKS = 5
+const ETA_MAX_MS = 100 * 24 * 3_600_000
+
+/** What a tally has to know of a finished task; a row of a run file will do. */
+export interface FinishedTask {
+  readonly id: string
+  readonly status: TaskStatus
+  readonly code?: string | undefined
+  readonly message?: string | undefined
+  readonly runMs: number
+  readonly restored?: boolean | undefined
+  readonly usage?: Usage | undefined
+}
+
+export function finishedTask(response: TaskResponse): FinishedTask {
+  const { id, status, error, timing, usage } = response
+  const { restored } = response as { restored?: boolean }
+  return { id, status, code: error?.code, message: error?.message, runMs: timing.runMs, restored, usage }
+}
+
+/** Counts the tasks of one run, any number of them in the same memory. */
+export class Tally {
+  readonly #run: { readonly runId: string; readonly running?: () => number }
+  readonly #clock: () => number
+  readonly #startedAt: number
+  readonly #counts: Record<TaskStatus, number> = { success: 0, failed: 0, timeout: 0, crashed: 0, cancelled: 0 }
+  readonly #failures = new Map<string, { count: number; readonly example: FailureGroup['example'] }>()
+  readonly #percentiles = new Percentiles()
+  readonly #slowest: SlowTask[] = []
+  readonly #usage: Usage = {}
+  readonly #rate: RecentRate
+  #total: number | undefined
+  #done = 0
+  #restored = 0
+  #retries = 0
+
+  /** `clock`: milliseconds from any moment on. */
+  constructor(
+    run: { readonly runId: string; readonly total?: number | undefined; readonly running?: () => number },
+    clock: () => number = () => performance.now(),
+  ) {
+    this.#run = run
+    this.#total = run.total
+    this.#clock = clock
+    this.#startedAt = clock()
+    this.#rate = new RecentRate(this.#startedAt)
+  }
+
+  add(task: FinishedTask): void {
+    this.#done++
+    this.#counts[task.status]++
+    if (task.status !== 'success') this.#addFailure(task)
+    if (task.usage) this.#addUsage(task.usage)
+    if (task.restored) {
+      this.#restored++
+      // They come before all others; the time to read them says nothing about the others' speed.
+      if (this.#restored === this.#done) this.#rate.skip(this.#clock())
+      return
+    }
+    this.#rate.add()
+    // What was cancelled before it started has no run time.
+    if (task.status === 'cancelled' && task.runMs === 0) return
+    this.#percentiles.add(task.runMs)
+    this.#addSlow(task)
+  }
+
+  retried(): void {
+    this.#retries++
+  }
+
+  setTotal(tasks: number): void {
+    this.#total = tasks
+  }
+
+  snapshot(): RunProgress {
+    const now = this.#clock()
+    const running = this.#run.running?.() ?? 0
+    const perSecond = this.#rate.perSecond(now)
+    const { count, max } = this.#percentiles
+    const [p50, p90, p99] = [0.5, 0.9, 0.99].map((share) => this.#percentiles.at(share)) as [number, number, number]
+    return {
+      runId: this.#run.runId,
+      total: this.#total,
+      done: this.#done,
+      running,
+      counts: { ...this.#counts },
+      restored: this.#restored,
+      retries: this.#retries,
+      elapsedMs: now - this.#startedAt,
+      perSecond,
+      etaMs: this.#etaMs(perSecond, running),
+      runMs: count === 0 ? undefined : { p50, p90, p99, max },
+      failures: [...this.#failures]
+        .map(([code, { count, example }]) => ({ code, count, example }))
+        .sort((a, b) => b.count - a.count),
+      slowest: [...this.#slowest],
+      usage: { ...this.#usage },
+    }
+  }
+
+  #etaMs(perSecond: number | undefined, running: number): number | undefined {
+    if (this.#total === undefined || perSecond === undefined || perSecond === 0) return undefined
+    const left = this.#total - this.#done
+    if (left <= 0) return undefined
+    // Until as many have finished as are running, those that have are the quick ones.
+    if (this.#done - this.#restored < Math.max(ETA_TASKS, running)) return undefined
+    const etaMs = (1000 * left) / perSecond
+    return etaMs <= ETA_MAX_MS ? etaMs : undefined
+  }
+
+  #addFailure({ id, code = 'UNKNOWN', message = '' }: FinishedTask): void {
+    const group = this.#failures.get(code)
+    if (group) group.count++
+    else this.#failures.set(code, { count: 1, example: { id, message: message.slice(0, MESSAGE_LENGTH) } })
+  }
+
+  #addUsage(usage: Usage): void {
+    for (const key of ['inputTokens', 'outputTokens', 'cachedTokens', 'costUsd'] as const) {
+      const value = usage[key]
+      if (value !== undefined) this.#usage[key] = (this.#usage[key] ?? 0) + value
+    }
+  }
+
+  #addSlow({ id, status, runMs }: FinishedTask): void {
+    const slowest = this.#slowest
+    if (slowest.length === SLOWEST && runMs <= slowest[SLOWEST - 1]!.runMs) return
+    const place = slowest.findIndex((other) => runMs > other.runMs)
+    slowest.splice(place === -1 ? slowest.length : place, 0, { id, status, runMs })
+    if (slowest.length > SLOWEST) slowest.pop()
+  }
+}

@@ -1,0 +1,50 @@
+import type { Paint } from './paint.ts'
+import { visible } from './visible.ts'
+
+/** A message as the models' interfaces have it; others of its fields are shown too. */
+interface Message {
+  readonly role: string
+  readonly content?: unknown
+  readonly [extra: string]: unknown
+}
+
+const COLOURS: Readonly<Record<string, Parameters<Paint>[0]>> = {
+  system: ['bold', 'magenta'],
+  user: ['bold', 'green'],
+  assistant: ['bold', 'blue'],
+  tool: ['bold', 'yellow'],
+}
+
+export const isConversation = (value: object): value is readonly Message[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isMessage)
+
+const isMessage = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'role' in value && typeof value.role === 'string' && 'content' in value
+
+/** Who speaks, and below it what. `lines` lays out a part of a message, indented. */
+export function messageLines(
+  { role, content, ...more }: Message,
+  paint: Paint,
+  lines: (label: string | undefined, value: unknown) => string[],
+): string[] {
+  return [
+    paint(COLOURS[role] ?? 'bold', visible(role).replaceAll('\n', ' ')),
+    ...parts(content).flatMap((part) => lines(undefined, part)),
+    ...Object.entries(more).flatMap(([key, value]) => lines(key, value)),
+  ]
+}
+
+/** Content is a text, or a list of parts of which some are text. */
+function parts(content: unknown): unknown[] {
+  if (content === null || content === undefined || content === '') return []
+  if (!Array.isArray(content)) return [content]
+  return content.map((part: unknown) => (isTextPart(part) ? part.text : part))
+}
+
+const isTextPart = (part: unknown): part is { readonly text: string } =>
+  typeof part === 'object' &&
+  part !== null &&
+  'type' in part &&
+  part.type === 'text' &&
+  'text' in part &&
+  typeof part.text === 'string'

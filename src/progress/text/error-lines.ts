@@ -1,0 +1,21 @@
+import { textLines, type ValueLayout } from './value-lines.ts'
+
+interface ShownError {
+  readonly code: string
+  readonly name: string
+  readonly message: string
+  readonly stack?: string | undefined
+}
+
+/** What went wrong, and where. */
+export function errorLines({ code, name, message, stack = '' }: ShownError, layout: ValueLayout): string[] {
+  const { paint } = layout
+  // A stack begins with name and message, in most cases.
+  const frames = stack.slice(Math.max(0, stack.search(/^ +at /m)))
+  const where = /^ +at /.test(frames) ? frames : ''
+  return [
+    paint('red', code),
+    ...textLines(`${name}: ${message}`, layout),
+    ...(where === '' ? [] : textLines(where, layout).map((line) => paint('dim', line))),
+  ]
+}

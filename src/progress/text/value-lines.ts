@@ -1,0 +1,110 @@
+import { inspect, stripVTControlCharacters, types } from 'node:util'
+import { isConversation, messageLines } from './conversation.ts'
+import { inline } from './inline.ts'
+import type { Paint } from './paint.ts'
+import { count, counted } from './quantities.ts'
+import { visible } from './visible.ts'
+import { cut, displayWidth } from './width.ts'
+import { wrap } from './wrap.ts'
+
+const TEXT_LENGTH = 1500
+const ITEMS = 20
+/** What is shown of a value in all: a graph can hold more paths than there are atoms. */
+const NODES = 2000
+const FULL_NODES = 500_000
+/** Nested so deep that no more columns are left, a value is not laid out any more. */
+const NARROWEST = 16
+/** Texts that are put in quotes: they would be taken for a number and such, or for nothing at all. */
+const LOOKS_DIFFERENT = /^(\s*|true|false|null|undefined|NaN|-?[\d.]+(e[+-]?\d+)?n?)$/
+const INDENT = '  '
+
+export interface ValueLayout {
+  readonly width: number
+  readonly paint: Paint
+  /** All of it, however long. */
+  readonly full: boolean
+}
+
+interface Place extends ValueLayout {
+  /** The objects that this value is in. */
+  readonly above: readonly object[]
+  readonly left: { nodes: number }
+}
+
+/** Any value as lines for a terminal: texts as texts, conversations as conversations, the rest by name and item. */
+export const valueLines = (value: unknown, layout: ValueLayout): string[] =>
+  linesOf(value, { ...layout, above: [], left: { nodes: layout.full ? FULL_NODES : NODES } })
+
+/** A value with its name: beside it if it fits there, else below. */
+export const labelledLines = (label: string, value: unknown, layout: ValueLayout): string[] =>
+  labelled(label, value, { ...layout, above: [], left: { nodes: layout.full ? FULL_NODES : NODES } })
+
+/** Text as it is meant to be read, cut if it is long. */
+export function textLines(text: string, { width, paint, full }: ValueLayout): string[] {
+  const long = !full && text.length > TEXT_LENGTH
+  const lines = wrap(visible(long ? text.slice(0, TEXT_LENGTH) : text), Math.max(2, width))
+  return long ? [...lines, paint('dim', `… (${count(text.length)} characters, --full shows all)`)] : lines
+}
+
+function linesOf(value: unknown, place: Place): string[] {
+  if (typeof value === 'string' && !LOOKS_DIFFERENT.test(value)) return textLines(value, place)
+  if (value === null || typeof value !== 'object') return wrap(inline(value), Math.max(2, place.width))
+  if (place.above.includes(value)) return ['[circular]']
+  if (place.left.nodes-- <= 0) return [place.paint('dim', '…')]
+  const inside = { ...place, above: [...place.above, value] }
+  if (isConversation(value) && place.width >= NARROWEST)
+    return someOf(value, place, (message) =>
+      messageLines(message, place.paint, (label, part) =>
+        (label === undefined ? linesOf(part, narrower(inside)) : labelled(label, part, narrower(inside))).map(indent),
+      ),
+    )
+  if (types.isBoxedPrimitive(value)) return linesOf(value.valueOf(), inside)
+  const short = inline(value, place.width)
+  if (short !== undefined) return [short]
+  if (place.width < NARROWEST) return tooDeep(value, place)
+  if (types.isAnyArrayBuffer(value) || types.isUint8Array(value)) return bytesLines(value, place)
+  if (Array.isArray(value) || types.isSet(value))
+    return someOf([...value], place, (item) => bulleted(linesOf(item, narrower(inside))))
+  if (types.isMap(value))
+    return someOf([...value], place, ([key, item]) => labelled(inline(key, place.width / 2) ?? '…', item, inside))
+  if (types.isNativeError(value) || ArrayBuffer.isView(value) || types.isProxy(value))
+    return wrap(visible(inspect(value)), place.width)
+  return someOf(Object.entries(value), place, ([key, field]) => labelled(key, field, inside))
+}
+
+function labelled(label: string, value: unknown, place: Place): string[] {
+  const name = visible(label).replaceAll('\n', '\\n')
+  const lines = linesOf(value, narrower(place))
+  const [first = '', ...more] = lines
+  const width = displayWidth(`${name}: ${stripVTControlCharacters(first)}`)
+  if (more.length === 0 && width <= place.width) return [`${place.paint('cyan', `${name}:`)} ${first}`]
+  return [...wrap(`${name}:`, place.width).map((row) => place.paint('cyan', row)), ...lines.map(indent)]
+}
+
+function someOf<T>(items: readonly T[], { full, paint, left }: Place, lines: (item: T) => string[]): string[] {
+  const shown: string[] = []
+  let place = 0
+  for (; place < items.length && (full || place < ITEMS) && left.nodes > 0; place++)
+    // Not spread: these may be more than a call takes arguments.
+    for (const line of lines(items[place]!)) shown.push(line)
+  const rest = items.length - place
+  return rest === 0 ? shown : [...shown, paint('dim', `… (${count(rest)} more${full ? '' : ', --full shows all'})`)]
+}
+
+function tooDeep(value: object, { width, full }: Place): string[] {
+  const text = visible(inspect(value, { depth: full ? 3 : 0 }))
+  return full ? wrap(text, Math.max(2, width)) : [cut(text.replaceAll('\n', ' '), width)]
+}
+
+function bytesLines(value: ArrayBufferLike | Uint8Array, { width }: Place): string[] {
+  const all = value instanceof Uint8Array ? value : new Uint8Array(value)
+  const start = Buffer.from(all.subarray(0, 64))
+    .toString('hex')
+    .replace(/..(?=.)/g, '$& ')
+  return wrap(`${counted(all.length, 'byte')}: ${start}${all.length > 64 ? ' …' : ''}`, width)
+}
+
+const narrower = <P extends Place>(place: P): P => ({ ...place, width: place.width - INDENT.length })
+const indent = (line: string): string => INDENT + line
+const bulleted = (lines: readonly string[]): string[] =>
+  lines.map((line, place) => (place === 0 ? '- ' : INDENT) + line)

@@ -1,0 +1,20 @@
+/** What a terminal would act on instead of showing it, or show in another place; and halves of a character. */
+const INVISIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu
+const TAB = '    '
+
+/** Text that is safe to print: control characters are written out (`\x1b`). Only line ends stay. */
+export function visible(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(INVISIBLE, (character) => {
+    if (character === '\n') return character
+    if (character === '\t') return TAB
+    const code = character.charCodeAt(0)
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
+/** The same on one line: what stands first, of text that may begin with empty lines. */
+export const firstLine = (text: string): string =>
+  visible(text)
+    .split('\n')
+    .map((line) => line.trim())
+    .find((line) => line !== '') ?? ''

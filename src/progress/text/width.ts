@@ -1,0 +1,64 @@
+const PRINTABLE_ASCII = /^[ -~]*$/
+/** Characters that are drawn in two columns: Hangul, CJK, kana, full-width forms, and emoji. */
+const WIDE =
+  /^[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
+/** Marks that sit on the character before them. */
+const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]$/u
+/** One picture, however many characters it is made of: joined, with a skin, a flag, or in the form that U+FE0F asks for. */
+const PICTURE = /\ufe0f|\p{Emoji_Presentation}/u
+
+/** No sensible text has more code units in a column: a family of emoji has 12 in two. */
+const UNITS_PER_COLUMN = 20
+
+const segmenter = new Intl.Segmenter()
+
+/** Each character is then one column. */
+export const isAscii = (text: string): boolean => PRINTABLE_ASCII.test(text)
+
+export interface Cell {
+  readonly text: string
+  readonly width: number
+}
+
+/** What a reader takes for characters, each with its columns on a terminal: 0, 1 or 2. */
+export function cells(text: string): Cell[] {
+  if (isAscii(text)) return Array.from(text, (character) => ({ text: character, width: 1 }))
+  return Array.from(segmenter.segment(text), ({ segment }) => segment)
+    .flatMap((segment) => (cellWidth(segment) > 2 ? [...segment] : [segment]))
+    .map((segment) => ({ text: segment, width: cellWidth(segment) }))
+}
+
+/** Columns that a text without control characters takes on a terminal. */
+export function displayWidth(text: string): number {
+  if (isAscii(text)) return text.length
+  let width = 0
+  for (const { segment } of segmenter.segment(text)) width += cellWidth(segment)
+  return width
+}
+
+function cellWidth(segment: string): number {
+  if (PICTURE.test(segment)) return 2
+  let width = 0
+  for (const character of segment) width += NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1
+  return width
+}
+
+/** Spaces to the right, or to the left, until it is so wide. */
+export const padEnd = (text: string, width: number): string =>
+  text + ' '.repeat(Math.max(0, width - displayWidth(text)))
+export const padStart = (text: string, width: number): string =>
+  ' '.repeat(Math.max(0, width - displayWidth(text))) + text
+
+/** At most so wide; what is left out is marked. */
+export function cut(text: string, width: number): string {
+  // A huge text is not measured to its end.
+  const measured = text.slice(0, UNITS_PER_COLUMN * width)
+  if (measured === text && displayWidth(text) <= width) return text
+  let [kept, used] = ['', 0]
+  for (const cell of cells(measured)) {
+    if (used + cell.width > width - 1) break
+    kept += cell.text
+    used += cell.width
+  }
+  return width < 1 ? '' : `${kept.trimEnd()}…`
+}

@@ -1,0 +1,162 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import type { Check } from '../../dist/cli/doctor/check.js'
+import { noTerminals, openTerminal } from '../terminal/terminal.ts'
+import { MAIN, manyworlds, newFolder, programs } from './manyworlds.ts'
+
+const JAVA = 'java'
+
+interface Diagnosis {
+  readonly ok: boolean
+  readonly code: number | null
+  readonly checks: Record<string, Check>
+}
+
+async function diagnose(env: Record<string, string>, cwd = newFolder()): Promise<Diagnosis> {
+  const clean = { VIRTUAL_ENV: '', JAVA_HOME: '', SPARK_HOME: '', MANYWORLDS_STORE: '' }
+  const { code, stdout, stderr } = await manyworlds(['doctor', '--json'], { cwd, env: { ...clean, ...env } })
+  expect(stderr).toBe('')
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] }
+  return { ok, code, checks: Object.fromEntries(checks.map((check) => [check.name, check])) }
+}
+
+describe('manyworlds doctor', () => {
+  it('finds what is on this machine, and leaves nothing behind', async () => {
+    const cwd = newFolder()
+    const { code, stdout, stderr } = await manyworlds(['doctor'], { cwd, env: { MANYWORLDS_STORE: '' } })
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+    expect(stdout).toContain(process.versions.node)
+    expect(stdout).toContain(join(cwd, '.manyworlds', 'runs'))
+    expect(stdout).toMatch(/disk +[\d.]+ GB free/)
+    expect(stdout).toContain('What the local engine needs is here.')
+    expect(readdirSync(cwd)).toEqual([])
+
+    const java = spawnSync(JAVA, ['-version'], { encoding: 'utf8' })
+    const version = /version "([\d.]+)/.exec(java.stderr ?? '')?.[1]
+    expect(stdout).toMatch(version === undefined ? /Java +not found/ : new RegExp(`Java +${version}`))
+  })
+
+  it('needs none of it for the local engine but Node, and says what to do about the rest', async () => {
+    const { ok, code, checks } = await diagnose({ PATH: newFolder() })
+    expect({ ok, code }).toEqual({ ok: true, code: 0 })
+    expect(checks.Node).toMatchObject({ status: 'ok', version: process.versions.node, path: process.execPath })
+    for (const name of ['npm', 'Python', 'uv', 'Ray', 'Java', 'Spark'])
+      expect(checks[name]).toMatchObject({ status: 'missing', required: false, advice: expect.stringMatching(/\w/) })
+  })
+
+  it('reads the versions that programs print, and knows which are too old', async () => {
+    const spark = newFolder()
+    writeFileSync(
+      join(spark, 'RELEASE'),
+      'Spark 3.5.1 (git revision fd86f85e181) built for Hadoop 3.3.4\nBuild flags: -B\n',
+    )
+    const { checks } = await diagnose({
+      SPARK_HOME: spark,
+      PATH: programs({
+        npm: 'echo 10.9.2',
+        uv: 'echo "uv 0.9.1 (2026-01-01)"',
+        ray: 'echo "ray, version 2.49.0"',
+        java: `echo 'Picked up JAVA_TOOL_OPTIONS: -Dversion' >&2; echo 'java version "1.8.0_292"' >&2`,
+        python3: `echo '{"version": "3.9.2", "packages": {}}'`,
+      }),
+    })
+    expect(checks).toMatchObject({
+      npm: { status: 'ok', version: '10.9.2' },
+      uv: { status: 'ok', version: '0.9.1' },
+      Ray: { status: 'ok', version: '2.49.0' },
+      Java: { status: 'too old', version: '8.0' },
+      Python: { status: 'too old', version: '3.9.2' },
+      Spark: { status: 'ok', version: '3.5.1', path: spark },
+    })
+  })
+
+  const python = spawnSync('python3', ['-m', 'venv', '--help']).status === 0
+  it.skipIf(!python)("finds packages in the project's own Python environment", async () => {
+    const project = newFolder()
+    const made = spawnSync('python3', ['-m', 'venv', '--without-pip', join(project, '.venv')], { encoding: 'utf8' })
+    expect(made.status, made.stderr).toBe(0)
+    const where = 'import sysconfig; print(sysconfig.get_path("purelib"))'
+    const venv = join(project, '.venv', 'bin', 'python')
+    const packages = spawnSync(venv, ['-c', where], { encoding: 'utf8' }).stdout.trim()
+    const add = `
+import os, sys
+for name, version in (("ray", "2.49.0"), ("pyspark", "4.0.0")):
+    os.makedirs(f"{sys.argv[1]}/{name}")
+    open(f"{sys.argv[1]}/{name}/__init__.py", "w").write("raise Exception('not to be imported')")
+    os.makedirs(f"{sys.argv[1]}/{name}-{version}.dist-info")
+    open(f"{sys.argv[1]}/{name}-{version}.dist-info/METADATA", "w").write(f"Name: {name}\\nVersion: {version}\\n")`
+    expect(spawnSync(venv, ['-c', add, packages]).status).toBe(0)
+    expect((await diagnose({}, project)).checks).toMatchObject({
+      Python: { path: venv },
+      Ray: { status: 'ok', version: '2.49.0', path: join(packages, 'ray') },
+      Spark: { status: 'ok', version: '4.0.0', path: join(packages, 'pyspark') },
+    })
+  })
+
+  it('says that a program is broken, and how', async () => {
+    const { ok, checks } = await diagnose({
+      PATH: programs({ java: 'echo "no JVM here" >&2; exit 3', uv: 'echo hello' }),
+    })
+    expect(ok).toBe(true)
+    expect(checks.Java).toMatchObject({ status: 'broken', detail: 'failed (3): no JVM here' })
+    expect(checks.uv).toMatchObject({ status: 'broken', detail: 'does not say its version' })
+  })
+
+  // That nothing of the hanging programs stays is checked by `manyworlds` itself, after every run.
+  it('does not hang with a program that hangs, whatever that has started', async () => {
+    const { ok, checks } = await diagnose({
+      PATH: `${programs({ java: 'sleep 1000\nexit 0', uv: 'sleep 1000 & sleep 1000' })}:/usr/bin:/bin`,
+    })
+    expect(ok).toBe(true)
+    expect(checks.Java).toMatchObject({ status: 'broken', detail: 'did not answer in 10 s' })
+    expect(checks.uv).toMatchObject({ status: 'broken', detail: 'did not answer in 10 s' })
+  })
+
+  it('fails if run files cannot be written here', async () => {
+    const file = join(newFolder(), 'file')
+    writeFileSync(file, '')
+    const { ok, code, checks } = await diagnose({ MANYWORLDS_STORE: join(file, 'runs') })
+    expect({ ok, code }).toEqual({ ok: false, code: 1 })
+    expect(checks['run files']).toMatchObject({ status: 'broken', path: join(file, 'runs') })
+    expect(checks['run files']!.advice).toContain('MANYWORLDS_STORE')
+    expect((await diagnose({ MANYWORLDS_STORE: 'off' })).ok).toBe(true)
+  })
+
+  const old = ['/usr/bin/node', '/usr/local/bin/node'].find((node) => /^v20\./.test(version(node)))
+  it.skipIf(old === undefined)('runs on a Node that is too old, to say so; nothing else does', async () => {
+    const doctor = spawnSync(old!, [MAIN, 'doctor'], { encoding: 'utf8', cwd: newFolder() })
+    expect(doctor.status).toBe(1)
+    expect(doctor.stdout).toMatch(/✗ +Node +20[\d.]+, too old .*; install Node 22.18 or newer/)
+    const runs = spawnSync(old!, [MAIN, 'runs'], { encoding: 'utf8' })
+    expect(runs.status).toBe(1)
+    expect(runs.stderr).toMatch(/^manyworlds: Node 22.18 or newer is needed, this is v20[\d.]+ \[NODE_TOO_OLD\]\n$/)
+  })
+
+  it.skipIf(noTerminals())('takes hanging programs with it at Ctrl-C', async () => {
+    const pids = join(newFolder(), 'pids')
+    const bin = programs({ java: `sleep 1000 & echo $! >> '${pids}'; echo $$ >> '${pids}'; wait` })
+    const terminal = openTerminal(process.execPath, [MAIN, 'doctor'], { env: { PATH: `${bin}:/usr/bin:/bin` } })
+    const started = () => {
+      try {
+        return readFileSync(pids, 'utf8').trim().split('\n').map(Number)
+      } catch {
+        return []
+      }
+    }
+    for (const until = Date.now() + 9000; started().length < 2 && Date.now() < until; ) await sleep(20)
+    expect(started()).toHaveLength(2)
+    terminal.ctrlC()
+    expect(await terminal.exit).toBe(130)
+    const alive = () => started().filter((pid) => spawnSync('kill', ['-0', String(pid)]).status === 0)
+    for (const until = Date.now() + 5000; alive().length > 0 && Date.now() < until; ) await sleep(20)
+    expect(alive()).toEqual([])
+  })
+})
+
+function version(node: string): string {
+  return spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''
+}

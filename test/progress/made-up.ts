@@ -1,0 +1,46 @@
+import { TaskError, type TaskErrorCode } from '../../src/errors.ts'
+import type { RunStart } from '../../src/progress/observer.ts'
+import type { TaskResponse, TaskStatus } from '../../src/task.ts'
+import { type Step, totalUsage } from '../../src/trajectory.ts'
+
+interface MadeUp {
+  readonly status?: TaskStatus
+  readonly code?: TaskErrorCode
+  readonly message?: string
+  readonly answer?: unknown
+  readonly runMs?: number
+  readonly restored?: boolean
+  readonly trajectory?: readonly Step[]
+  readonly logs?: readonly string[]
+}
+
+/** A response of a task that never was. */
+export function response(id: string, made: MadeUp = {}): TaskResponse {
+  const { status = 'success', code = 'TASK_THREW', message = 'it went wrong', answer = `answer of ${id}` } = made
+  const { runMs = 10, restored = false, trajectory = [], logs = [] } = made
+  const base = {
+    id,
+    agentName: 'made-up',
+    trajectory,
+    usage: totalUsage(trajectory),
+    timing: { queuedMs: 1, runMs },
+    attempts: 1,
+    worker: { id: 'local-0', host: 'here', pid: 4711 },
+    logs,
+    restored,
+  }
+  if (status === 'success') return { ...base, success: true, status, answer }
+  return { ...base, success: false, status, error: new TaskError(code, message, { name: 'Error' }) }
+}
+
+export const runStart = (more: Partial<RunStart> = {}): RunStart => ({
+  runId: 'brave-otter',
+  file: '.manyworlds/runs/brave-otter.db',
+  total: 100,
+  engineName: 'local',
+  workerNum: 4,
+  concurrency: 64,
+  resumed: false,
+  running: () => 12,
+  ...more,
+})

@@ -1,0 +1,101 @@
+import { stripVTControlCharacters } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { summaryText } from '../../src/progress/summary.ts'
+import { summaryData } from '../../src/progress/summary-data.ts'
+import { finishedTask, Tally } from '../../src/progress/tally.ts'
+import { jsonLine } from '../../src/progress/text/json.ts'
+import { displayWidth } from '../../src/progress/text/width.ts'
+import { response } from './made-up.ts'
+
+const FILE = '.manyworlds/runs/brave-otter.db'
+
+function someRun(): Tally {
+  const tally = new Tally({ runId: 'brave-otter', total: 1000 })
+  for (let i = 1; i <= 1000; i++) {
+    const restored = i <= 200
+    if (i === 300) tally.add(finishedTask(response('#300', { status: 'failed', message: '\nfetch failed\nand more' })))
+    else if (i % 400 === 0)
+      tally.add({ id: `t${i}`, status: 'timeout', code: 'TASK_TIMEOUT', message: 'slow', runMs: 9000 })
+    else tally.add({ id: `t${i}`, status: 'success', runMs: i, restored, usage: { inputTokens: 1000, costUsd: 0.01 } })
+  }
+  tally.retried()
+  return tally
+}
+
+describe('the summary', () => {
+  it('says what a person wants to know at the end', () => {
+    expect(summaryText(someRun(), { file: FILE, elapsedMs: 62_000, colour: false, width: 80 })).toBe(
+      `
+run brave-otter finished in 1:02: 1,000 tasks, 13/s
+  997 succeeded (99.7%), 1 failed, 2 timeout
+failures   2  TASK_TIMEOUT  t400: slow
+           1  TASK_THREW    #300: fetch failed
+run time   p50 596 ms   p90 921 ms   p99 997 ms   max 9.0 s
+slowest     9.0 s  t400 (timeout)
+            9.0 s  t800 (timeout)
+            1.0 s  t1000
+           999 ms  t999
+           998 ms  t998
+retries    1
+restored   200, done in an earlier session
+usage      997,000 tokens in, $9.97
+run file   .manyworlds/runs/brave-otter.db
+           manyworlds show brave-otter
+           manyworlds show brave-otter t400`.trimStart(),
+    )
+  })
+
+  it('says how a run ended that did not come to its end', () => {
+    const tally = new Tally({ runId: 'r', total: 10 })
+    tally.add({ id: 'a', status: 'success', runMs: 1 })
+    const interrupted = summaryText(tally, { ending: { error: undefined, interrupted: true }, colour: false })
+    expect(interrupted).toMatch(/^run r interrupted in 0:00: 1 of 10 tasks/)
+    const error = new Error('the disk is full\nreally')
+    const failed = summaryText(tally, { ending: { error, interrupted: false }, colour: false })
+    expect(failed).toMatch(/^run r failed in 0:00: 1 of 10 tasks.*\n.*\n {2}Error: the disk is full$/m)
+    expect(failed).not.toContain('run file')
+  })
+
+  it('has commands that can be copied into a shell', () => {
+    const tally = new Tally({ runId: 'my run' })
+    tally.add({ id: '#3', status: 'failed', code: 'TASK_THREW', message: '', runMs: 1 })
+    expect(summaryText(tally, { file: FILE, colour: false })).toContain(`manyworlds show 'my run' '#3'`)
+  })
+
+  it('is there for a run without tasks', () => {
+    expect(summaryText(new Tally({ runId: 'r', total: 0 }), { colour: false, elapsedMs: 0 })).toBe(
+      'run r finished in 0:00: 0 tasks',
+    )
+  })
+
+  it('fits its width where texts of users are concerned, and lets no control character through', () => {
+    const text = fc.string({ unit: 'binary' })
+    fc.assert(
+      fc.property(text, text, fc.integer({ min: 40, max: 120 }), (id, message, width) => {
+        const tally = new Tally({ runId: 'r' })
+        for (let i = 0; i < 4; i++) tally.add({ id, status: 'failed', code: 'TASK_THREW', message, runMs: i })
+        const lines = summaryText(tally, { colour: true, width }).split('\n').map(stripVTControlCharacters)
+        for (const line of lines) {
+          expect(displayWidth(line)).toBeLessThanOrEqual(width)
+          expect(line).not.toMatch(/\p{Cc}/u)
+        }
+      }),
+    )
+  })
+
+  it('is plain data as well', () => {
+    const data = JSON.parse(jsonLine(summaryData(someRun(), { file: FILE, elapsedMs: 80_000 })))
+    expect(data).toMatchObject({
+      runId: 'brave-otter',
+      ending: 'finished',
+      file: FILE,
+      total: 1000,
+      done: 1000,
+      restored: 200,
+      perSecond: 10,
+      failures: [{ code: 'TASK_TIMEOUT', count: 2 }, { code: 'TASK_THREW' }],
+    })
+    expect(data).not.toHaveProperty('etaMs')
+  })
+})

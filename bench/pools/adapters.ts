@@ -43,7 +43,12 @@ const manyworlds: Adapter = {
       async run(workload, inputs) {
         const agent = agents[workload]
         const list = inputs.map((input) => agent.task(input as never))
-        const responses = await Runners.runTask(list, { workerNum: workers, concurrency: inFlightPerWorker })
+        const responses = await Runners.runTask(list, {
+          workerNum: workers,
+          concurrency: inFlightPerWorker,
+          // None of the others keeps a record.
+          store: false,
+        })
         return list.map((_, i) => {
           const response = responses.get(`#${i + 1}`)
           if (!response?.success) throw new Error(`task #${i + 1}: ${response?.error ?? 'no response'}`)

@@ -6,43 +6,8 @@ import { labelledLines, textLines, type ValueLayout, valueLines } from '../progr
 import { firstLine, visible } from '../progress/text/visible.ts'
 import { cut } from '../progress/text/width.ts'
 import { wrap } from '../progress/text/wrap.ts'
-import type { TaskResponse, TaskStatus } from '../task.ts'
-import type { Step } from '../trajectory.ts'
-
-export interface StoredAttempt {
-  readonly attempt: number
-  readonly role: 'final' | 'retried' | 'superseded'
-  readonly status: TaskStatus
-  readonly error?: StoredError
-  readonly answer?: unknown
-  readonly trajectory: readonly Step[]
-  readonly logs: readonly string[]
-  readonly timing: { readonly queuedMs: number; readonly runMs: number }
-  readonly worker?: { readonly id: string; readonly host: string; readonly pid: number | undefined }
-  /** Epoch milliseconds. */
-  readonly endedAt: number
-}
-
-interface StoredError {
-  readonly code: string
-  readonly name: string
-  readonly message: string
-  readonly stack?: string | undefined
-}
-
-export interface StoredTask {
-  readonly runId: string
-  readonly id: string
-  readonly parentId?: string
-  readonly agentName: string
-  readonly input: unknown
-  readonly info?: Readonly<Record<string, unknown>>
-  readonly dependsOn?: readonly string[]
-  readonly status: TaskStatus | 'pending'
-  readonly response?: TaskResponse
-  readonly attempts: readonly StoredAttempt[]
-  readonly subTaskIds: readonly string[]
-}
+import type { StoredAttempt, StoredTask } from '../store/stored-task.ts'
+import type { TaskResponse } from '../task.ts'
 
 export interface TaskLayout {
   readonly colour: boolean

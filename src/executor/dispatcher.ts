@@ -227,8 +227,7 @@ export class Dispatcher {
     this.#dirty.delete(worker)
     if (worker.leases.size > 0) {
       const { guilty, status, error, suspects, innocent } = judge(worker, exit)
-      worker.lost = new Map(worker.leases)
-      worker.leases.clear()
+      worker.loseAll()
       if (guilty) this.#charge(guilty.entry, status, error ?? crashError(exit))
       const again = (leases: readonly Lease[]) => leases.filter((lease) => this.#mayRunAgain(lease, exit))
       this.#special.suspect(again(suspects).map((lease) => lease.entry))
@@ -396,7 +395,12 @@ export class Dispatcher {
 
   #onEmit(worker: WorkerHandle, id: number, steps: unknown[], logs: string[]): void {
     const entry = worker.leases.get(id)?.entry
-    if (!entry) return
+    if (!entry) {
+      const lost = worker.lost?.get(id)?.lost
+      lost?.steps.push(...steps)
+      lost?.logs.push(...logs)
+      return
+    }
     if (steps.length > 0) entry.steps = entry.steps === undefined ? steps : entry.steps.concat(steps)
     if (logs.length === 0) return
     entry.logs = entry.logs === undefined ? logs : entry.logs.concat(logs)
@@ -412,8 +416,8 @@ export class Dispatcher {
       const lease = worker.leases.get(id)
       // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
       if (!lease) {
-        const entry = worker.lost?.get(id)?.entry
-        if (entry) this.#responses.superseded(entry, STATUS[status]!, value, runUs / 1000)
+        const lost = worker.lost?.get(id)
+        if (lost) this.#responses.superseded(lost, STATUS[status]!, value, runUs / 1000)
         continue
       }
       worker.leases.delete(id)

@@ -85,6 +85,8 @@ export interface Lease {
   readonly worker: WorkerHandle
   /** The worker said that it has started it (asked for only where it matters). */
   started: boolean
+  /** Of a lease whose worker was given up: what that attempt had recorded, and what still comes of it. */
+  lost?: { readonly steps: unknown[]; readonly logs: string[] }
   /** Sub-task calls it waits for: it runs no code then. */
   waitingCalls: number
 }

@@ -3,7 +3,7 @@ import { unpack } from '../protocol/pack.ts'
 import { taskError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { type Step, totalUsage } from '../trajectory.ts'
-import type { Entry } from './entry.ts'
+import type { Entry, Lease } from './entry.ts'
 import type { Run } from './run.ts'
 
 interface Hooks {
@@ -87,15 +87,15 @@ export class Responses {
   }
 
   /** Too late to count. */
-  superseded(entry: Entry, status: TaskStatus, value: Packed, runMs: number): void {
+  superseded({ entry, worker, lost }: Lease, status: TaskStatus, value: Packed, runMs: number): void {
     const { run } = entry
     if (run.over || run.recorder === undefined) return
     const success = status === 'success'
     const error = success ? undefined : this.errorOf(value)
-    run.recorder.superseded(
-      entry,
-      this.#response(entry, status, success ? unpack(value) : undefined, error, runMs, performance.now()),
-    )
+    const response = this.#response(entry, status, success ? unpack(value) : undefined, error, runMs, performance.now())
+    const trajectory = (lost?.steps ?? []).map(unpack) as Step[]
+    const usage = totalUsage(trajectory)
+    run.recorder.superseded(entry, { ...response, trajectory, usage, worker: worker.name, logs: lost?.logs ?? [] })
   }
 
   errorOf(value: Packed): ErrorItem {

@@ -164,6 +164,16 @@ export class WorkerHandle implements Loaded {
     this.link.kill()
   }
 
+  /** It is given up: what it holds is no longer its own. */
+  loseAll(): void {
+    for (const lease of this.leases.values()) {
+      const { steps, logs } = lease.entry
+      lease.lost = { steps: [...(steps ?? [])], logs: [...(logs ?? [])] }
+    }
+    this.lost = new Map(this.leases)
+    this.leases.clear()
+  }
+
   get takesMore(): boolean {
     return this.state === 'ready' && !this.spare && !this.reserved && !this.careful && this.load < this.window.limit
   }

@@ -42,8 +42,7 @@ export function jsonLines(stream: NodeJS.WritableStream = process.stdout): Obser
 
 /** Without the trajectory and the logs, which the run file has. */
 function responseFields(response: TaskResponse): object {
-  const { id, status, success, agentName, answer, error, attempts, timing, worker, usage } = response
-  const { restored = false } = response as { restored?: boolean }
+  const { id, status, success, agentName, answer, error, attempts, timing, worker, usage, restored } = response
   // An answer of undefined is one too, and JSON would leave it out.
   const outcome = success ? { answer: answer ?? null } : { error }
   return { id, status, success, agentName, ...outcome, attempts, timing, worker, usage, restored }

@@ -1,4 +1,4 @@
-import { type SummaryData, type SummaryFacts, summaryData } from './summary-data.ts'
+import { type RunState, type SummaryData, type SummaryFacts, summaryData } from './summary-data.ts'
 import type { Tally } from './tally.ts'
 import { type Paint, painter } from './text/paint.ts'
 import { clock, count, counted, duration, precisePercent, rate, usageText } from './text/quantities.ts'
@@ -15,12 +15,21 @@ const LABEL = 11
 /** A speed that was held for less than this is none. */
 const SPEED_AFTER_MS = 1000
 
+/** Between the state and the time; when a run died is not known. */
+const TIME_WORDS: Readonly<Record<RunState, string>> = {
+  running: 'for',
+  finished: 'in',
+  interrupted: 'after',
+  died: '',
+  failed: 'after',
+}
+
 interface SummaryLayout {
   readonly colour: boolean
   readonly width?: number | undefined
 }
 
-/** How a run ended, for a person to read; several lines without an end of line after the last. */
+/** How a run went, for a person to read; several lines without an end of line after the last. */
 export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout): string {
   const data = summaryData(tally, options)
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width || DEFAULT_WIDTH))
@@ -37,18 +46,17 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
       [usageText(data.usage)].filter((text) => text !== ''),
       paint,
     ),
-    ...labelled('run file', fileLines(data, paint), paint),
+    ...labelled('run file', fileLines(data, options.state === undefined, paint), paint),
   ]
   return lines.join('\n')
 }
 
 function headLines(data: SummaryData, width: number, paint: Paint): string[] {
-  const { runId, ending, error, done, total, counts, elapsedMs, perSecond } = data
-  const of = total === undefined || total === done ? '' : ` of ${count(total)}`
+  const { runId, state, error, done, total, counts, elapsedMs, perSecond } = data
+  const time = TIME_WORDS[state] === '' ? '' : ` ${TIME_WORDS[state]} ${clock(elapsedMs)}`
+  const tasks =
+    total === undefined || total === done ? counted(done, 'task') : `${count(done)} of ${count(total)} tasks`
   const speed = perSecond === undefined || elapsedMs < SPEED_AFTER_MS ? '' : `, ${rate(perSecond)}`
-  const format = ending === 'finished' ? (counts.success === done ? 'green' : 'yellow') : 'red'
-  const head = `run ${visible(runId)} ${paint(format, ending)} in ${clock(elapsedMs)}`
-  const tasks = of === '' ? counted(done, 'task') : `${count(done)}${of} tasks`
   const byStatus = Object.entries(counts)
     .filter(([, tasks]) => tasks > 0)
     .map(([status, tasks]) =>
@@ -57,10 +65,15 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
         : paint('red', `${count(tasks)} ${status}`),
     )
   return [
-    `${head}: ${tasks}${speed}`,
+    `run ${visible(runId)} ${paint(stateColour(data), state)}${time}: ${tasks}${speed}`,
     ...(byStatus.length === 0 ? [] : [`  ${byStatus.join(', ')}`]),
-    ...(error ? [`  ${paint('red', cut(firstLine(`${error.name}: ${error.message}`), width - 2))}`] : []),
+    ...(error ? [`  ${paint('red', cut(firstLine(String(error)), width - 2))}`] : []),
   ]
+}
+
+function stateColour({ state, counts, done }: SummaryData): Parameters<Paint>[0] {
+  if (state === 'running') return 'cyan'
+  return state !== 'finished' ? 'red' : counts.success === done ? 'green' : 'yellow'
 }
 
 /** `     10  TASK_THREW    task-17: fetch failed` */
@@ -90,15 +103,15 @@ function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
   )
 }
 
-function fileLines({ file, runId, failures }: SummaryData, paint: Paint): string[] {
+/** `ended`: right now, and the user may want to know how to look at it. */
+function fileLines({ file, runId, failures }: SummaryData, ended: boolean, paint: Paint): string[] {
   if (file === undefined) return []
   const show = `manyworlds show ${shellWord(runId)}`
-  const example = failures[0]?.example
-  return [
-    visible(file),
-    paint('cyan', show),
-    ...(example === undefined ? [] : [paint('cyan', `${show} ${shellWord(example.id)}`)]),
+  const commands = [
+    ...(ended ? [show] : []),
+    ...(failures[0] === undefined ? [] : [`${show} ${shellWord(failures[0].example.id)}`]),
   ]
+  return [visible(file), ...commands.map((command) => paint('cyan', command))]
 }
 
 const labelled = (label: string, lines: readonly string[], paint: Paint): string[] =>

@@ -23,8 +23,7 @@ export interface FinishedTask {
 }
 
 export function finishedTask(response: TaskResponse): FinishedTask {
-  const { id, status, error, timing, usage } = response
-  const { restored } = response as { restored?: boolean }
+  const { id, status, error, timing, restored, usage } = response
   return { id, status, code: error?.code, message: error?.message, runMs: timing.runMs, restored, usage }
 }
 

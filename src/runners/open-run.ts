@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
@@ -70,11 +71,16 @@ async function record(
   const { durability, retryFailed, seed, sequenceDependent } = config
   return openRecordedRun({
     ...{ runId, path, mode, durability, retryFailed, seed, sequenceDependent, source, all, failed },
-    script: entryScript(),
+    script: scriptPath(),
     config: JSON.stringify(withoutSecrets(config)),
     notice: (line) => observation.notice(line),
     ended: (tasks) => observation.total(tasks),
   })
+}
+
+function scriptPath(): string | undefined {
+  const url = entryScript()
+  return url === undefined ? undefined : fileURLToPath(url)
 }
 
 /** Variables by name only: their values are keys more often than not. */

@@ -4,6 +4,7 @@ import { responseFromWire } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { checkArray } from './sources.ts'
+import { type Surroundings, surroundings } from './surroundings.ts'
 
 /** What the thread answers. */
 export type SyncReply =
@@ -32,7 +33,9 @@ interface Thread {
 let thread: Thread | undefined
 
 /** Runs tasks in another thread and stops this one until they are done. */
-export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | undefined): Map<string, TaskResponse> {
+export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undefined): Map<string, TaskResponse> {
+  const around = surroundings()
+  const config = around ? around.configure(given ?? {}) : given
   if (!Array.isArray(tasks))
     throw new ManyworldsError(
       'SYNC_UNSUPPORTED',
@@ -44,6 +47,11 @@ export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | unde
         'SYNC_UNSUPPORTED',
         `syncRunTask cannot take \`${key}\`: ${key === 'signal' ? 'nothing could abort it while this thread is blocked; use deadlineMs' : 'a class cannot be sent to the thread that runs the tasks'}, or use await runTask`,
       )
+  if (typeof config?.progress === 'function')
+    throw new ManyworldsError(
+      'SYNC_UNSUPPORTED',
+      'syncRunTask cannot call a `progress` function while this thread is blocked; use await runTask',
+    )
   thread ??= startThread()
   const { worker, port, flag } = thread
   Atomics.store(flag, 0, 0)
@@ -61,16 +69,40 @@ export function runBlocking(tasks: readonly TaskLike[], config: RunConfig | unde
       { cause: error },
     )
   }
-  Atomics.wait(flag, 0, 0)
+  // Nobody could listen to a signal now: let Ctrl-C do what it does by itself.
+  withoutListeners('SIGINT', () => Atomics.wait(flag, 0, 0))
   const reply = receiveMessageOnPort(port)?.message as SyncReply | undefined
   if (reply === undefined) {
     thread = undefined
     void worker.terminate()
     throw new ManyworldsError('ENGINE_FAILED', 'the thread that runs the tasks of syncRunTask ended without an answer')
   }
-  if (reply.ok) return new Map(reply.responses.map(responseFromWire).map((response) => [response.id, response]))
+  if (reply.ok) {
+    const responses = reply.responses.map(responseFromWire)
+    if (around) tell(around, config!, responses)
+    return new Map(responses.map((response) => [response.id, response]))
+  }
   if (reply.code === undefined) throw Object.assign(new Error(reply.message), { name: reply.name, stack: reply.stack })
   throw new ManyworldsError(reply.code, reply.message)
+}
+
+/** The program around the script could see nothing of the run while it blocked. */
+function tell({ observe }: Surroundings, config: RunConfig, responses: readonly TaskResponse[]): void {
+  const { runId = '', engineName = 'local', workerNum = 1, concurrency = 1 } = config
+  const start = { runId, file: undefined, total: responses.length, engineName, workerNum, concurrency }
+  const observer = observe({ ...start, resumed: config.resume !== undefined, running: () => 0 })
+  for (const response of responses) observer.response(response)
+  observer.end({ error: undefined, interrupted: false })
+}
+
+function withoutListeners(signal: NodeJS.Signals, block: () => void): void {
+  const listeners = process.listeners(signal)
+  process.removeAllListeners(signal)
+  try {
+    block()
+  } finally {
+    for (const listener of listeners) process.on(signal, listener)
+  }
 }
 
 function startThread(): Thread {

@@ -156,7 +156,6 @@ export class Recording implements RunRecorder {
   #attempt(entry: Entry, role: number, response: TaskResponse): void {
     const { trajectory, logs, timing, status } = response
     const error = response.success ? undefined : response.error
-    const { steps } = entry
     this.#commit.add([
       ROW.attempt,
       entry.record,
@@ -171,10 +170,15 @@ export class Recording implements RunRecorder {
       error?.code ?? null,
       response.success ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer)) : null,
       error === undefined ? null : encodeError(error),
-      steps === undefined ? null : whole(encodeList(steps, trajectory)),
+      trajectory.length === 0 ? null : whole(this.#trajectory(entry, role, trajectory)),
       logs.length === 0 ? null : JSON.stringify(logs),
       hasKeys(response.usage) ? JSON.stringify(response.usage) : null,
     ])
+  }
+
+  /** What the entry has is of the attempt under way, and packed already. */
+  #trajectory({ steps }: Entry, role: number, trajectory: TaskResponse['trajectory']): Encoded {
+    return role === ROLE.superseded || steps === undefined ? encode(trajectory) : encodeList(steps, trajectory)
   }
 
   #agentKey(identity: AnyAgent | object, ref: AgentRef, packed: () => unknown): { key: number; params: Encoded } {

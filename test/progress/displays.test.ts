@@ -104,7 +104,7 @@ describe('JSON lines', () => {
       { type: 'total', total: 3 },
       { type: 'progress', done: 2, total: 3, retries: 1 },
       { type: 'notice', message: 'wait' },
-      { type: 'summary', ending: 'failed', error: { message: 'broken' }, done: 2 },
+      { type: 'summary', state: 'failed', error: { message: 'broken' }, done: 2 },
     ])
   })
 

@@ -1,8 +1,10 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderTask, type StoredAttempt, type StoredTask } from '../../src/cli/render-task.ts'
+import { renderTask } from '../../src/cli/render-task.ts'
+import type { TaskErrorCode } from '../../src/errors.ts'
 import { displayWidth } from '../../src/progress/text/width.ts'
+import type { StoredAttempt, StoredTask } from '../../src/store/stored-task.ts'
 import type { Step } from '../../src/trajectory.ts'
 import { response } from './made-up.ts'
 
@@ -212,7 +214,7 @@ describe('values of a task', () => {
             logs: [text],
             trajectory: [step(0, { action: data, [text]: text })],
           }),
-          attempts: [attempt({ error: { code: text, name: text, message: text } })],
+          attempts: [attempt({ error: { code: text as TaskErrorCode, name: text, message: text } })],
         })
         for (const line of renderTask(task, { colour: true, width, logs: true })
           .split('\n')

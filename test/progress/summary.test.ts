@@ -50,11 +50,23 @@ run file   .manyworlds/runs/brave-otter.db
     const tally = new Tally({ runId: 'r', total: 10 })
     tally.add({ id: 'a', status: 'success', runMs: 1 })
     const interrupted = summaryText(tally, { ending: { error: undefined, interrupted: true }, colour: false })
-    expect(interrupted).toMatch(/^run r interrupted in 0:00: 1 of 10 tasks/)
+    expect(interrupted).toMatch(/^run r interrupted after 0:00: 1 of 10 tasks/)
     const error = new Error('the disk is full\nreally')
     const failed = summaryText(tally, { ending: { error, interrupted: false }, colour: false })
-    expect(failed).toMatch(/^run r failed in 0:00: 1 of 10 tasks.*\n.*\n {2}Error: the disk is full$/m)
+    expect(failed).toMatch(/^run r failed after 0:00: 1 of 10 tasks.*\n.*\n {2}Error: the disk is full$/m)
     expect(failed).not.toContain('run file')
+  })
+
+  it('can be made of a run that is looked at later', () => {
+    const tally = new Tally({ runId: 'r', total: 10 })
+    tally.add({ id: 'a', status: 'success', runMs: 1 })
+    const head = (state: 'running' | 'died' | 'failed', error?: string) =>
+      summaryText(tally, { state, error, elapsedMs: 62_000, colour: false }).split('\nrun time')[0]
+    expect(head('running')).toBe('run r running for 1:02: 1 of 10 tasks, 58/h\n  1 succeeded (100%)')
+    expect(head('died')).toBe('run r died: 1 of 10 tasks\n  1 succeeded (100%)')
+    expect(head('failed', 'the disk is full')).toContain('\n  the disk is full')
+    // Whoever reads this has just typed that command.
+    expect(summaryText(tally, { state: 'finished', file: FILE, colour: false })).not.toContain('manyworlds show')
   })
 
   it('has commands that can be copied into a shell', () => {
@@ -88,7 +100,7 @@ run file   .manyworlds/runs/brave-otter.db
     const data = JSON.parse(jsonLine(summaryData(someRun(), { file: FILE, elapsedMs: 80_000 })))
     expect(data).toMatchObject({
       runId: 'brave-otter',
-      ending: 'finished',
+      state: 'finished',
       file: FILE,
       total: 1000,
       done: 1000,

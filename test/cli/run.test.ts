@@ -1,0 +1,170 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RunFile } from 'manyworlds/runs'
+import { describe, expect, it } from 'vitest'
+import { manyworlds } from './manyworlds.ts'
+import { project, script } from './project.ts'
+
+const ran = (path: (file: string) => string) => readFileSync(path('ledger.txt'), 'utf8').trimEnd().split('\n')
+const stored = (path: (file: string) => string, runId: string) => {
+  using run = RunFile.open(runId, { store: path('.manyworlds/runs') })
+  return run.overview()
+}
+
+describe('manyworlds run', () => {
+  it('runs a script, says how it went, and leaves 0 when all succeeded', async () => {
+    const { path, options } = project({ 'good.ts': script(8, 1) })
+    const ended = await manyworlds(['run', 'good.ts', '--run-id', 'first'], options)
+    expect(ended).toMatchObject({ code: 0, stdout: 'the script got 8\n' })
+    expect(ended.stderr).toContain('[first] started: 8 tasks on local, 2 workers x 4')
+    expect(ended.stderr).toContain('run first finished')
+    expect(ended.stderr).toContain('8 succeeded (100%)')
+    expect(stored(path, 'first')).toMatchObject({ status: 'finished', counts: { success: 8 }, script: path('good.ts') })
+  })
+
+  it('leaves 1 when some failed, and shows them by code with an example', async () => {
+    const { options } = project({ 'bad.ts': script(20, 1, [3, 5]) })
+    const ended = await manyworlds(['run', 'bad.ts'], options)
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toMatch(/failures +2 {2}TASK_THREW {2}t[35]: bad luck with [35]/)
+    expect(ended.stderr).toMatch(/p50 .* p90 .* p99 .* max/)
+    expect(ended.stderr).toMatch(/slowest/)
+  })
+
+  it('overrides the configuration of the script', async () => {
+    const { path, options } = project({ 'slow.ts': script(2, 60_000) })
+    const words = [
+      'run',
+      'slow.ts',
+      '-w',
+      '1',
+      '-c',
+      '7',
+      '--timeout',
+      '100ms',
+      '--max-attempts',
+      '2',
+      '--seed',
+      '9',
+      '--store',
+      'here',
+      '--durability',
+      'full',
+    ]
+    const ended = await manyworlds([...words, '--run-id', 'r'], options)
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toContain('1 worker x 7')
+    using run = RunFile.open(join(path('here'), 'r.sqlite'))
+    expect([...run.responses()].map(({ status, attempts }) => `${status} ${attempts}`)).toEqual([
+      'timeout 2',
+      'timeout 2',
+    ])
+  })
+
+  it('resumes, retries what failed, and passes arguments on', async () => {
+    const files = { 'args.ts': `${script(6, 1, [2])}\nconsole.log(JSON.stringify(process.argv.slice(2)))` }
+    const { path, options } = project(files)
+    expect((await manyworlds(['run', 'args.ts', '--run-id', 'mine', '-q'], options)).code).toBe(1)
+    const resumed = await manyworlds(['run', 'args.ts', '--resume', 'mi', '--', '--topic', 'whales'], options)
+    expect(resumed.stdout).toContain('["--topic","whales"]')
+    expect(resumed.stderr).toContain('[mine] resumed')
+    expect(resumed.stderr).toMatch(/restored +6/)
+    expect(ran(path)).toHaveLength(6)
+    const retried = await manyworlds(['run', 'args.ts', '--resume', 'last', '--retry-failed'], options)
+    expect(retried.code).toBe(1)
+    expect(ran(path)).toHaveLength(7)
+  })
+
+  it('starts or resumes with --run-id and --resume auto', async () => {
+    const { path, options } = project({ 'job.ts': script(4, 1) })
+    const job = () => manyworlds(['run', 'job.ts', '--run-id', 'nightly', '--resume', 'auto'], options)
+    expect((await job()).stderr).toContain('[nightly] started')
+    expect((await job()).stderr).toContain('[nightly] resumed')
+    expect(ran(path)).toHaveLength(4)
+  })
+
+  it('names several runs of a script after the first, and resumes all of them', async () => {
+    const twice = `${script(3, 1)}\nconst more = await Runners.runTask([work.task(7, { id: 'extra' })])\nconsole.log(more.size)`
+    const { path, options } = project({ 'twice.ts': twice })
+    await manyworlds(['run', 'twice.ts', '--run-id', 'a'], options)
+    expect(readdirSync(path('.manyworlds/runs')).toSorted()).toEqual(['a-2.sqlite', 'a.sqlite'])
+    expect((await manyworlds(['run', 'twice.ts', '--resume', 'a'], options)).code).toBe(0)
+    expect(ran(path)).toHaveLength(4)
+  })
+
+  it('prints nothing but JSON on stdout with --json', async () => {
+    const { options } = project({ 'bad.ts': script(5, 1, [2]) })
+    const ended = await manyworlds(['run', 'bad.ts', '--json', '--run-id', 'r'], options)
+    const events = ended.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(events[0]).toMatchObject({ type: 'start', runId: 'r', total: 5 })
+    expect(events.filter(({ type }) => type === 'response')).toHaveLength(5)
+    expect(events.find(({ id }) => id === 't2')).toMatchObject({ status: 'failed', error: { code: 'TASK_THREW' } })
+    expect(events.at(-1)).toMatchObject({ type: 'summary', state: 'finished', counts: { success: 4, failed: 1 } })
+    expect(ended.stderr).toContain('the script got 5')
+    expect(ended.code).toBe(1)
+  })
+
+  it('is quiet with --quiet, says only how it ended with --no-progress, and leaves no file with --no-store', async () => {
+    const { path, options } = project({ 'good.ts': script(3, 1) })
+    expect(await manyworlds(['run', 'good.ts', '-q', '--no-store'], options)).toMatchObject({ code: 0, stderr: '' })
+    expect(existsSync(path('.manyworlds'))).toBe(false)
+    const { stderr } = await manyworlds(['run', 'good.ts', '--no-progress'], options)
+    expect(stderr).toMatch(/^run \S+ finished/)
+  })
+
+  it('leaves the exit code of the script as it is, and reports its errors', async () => {
+    const { options } = project({
+      'exits.ts': `${script(2, 1)}\nprocess.exit(7)`,
+      'exits-badly.ts': `${script(2, 1, [1])}\nprocess.exit(0)`,
+      'throws.ts': `throw new TypeError('not today')`,
+      'mistake.ts': `import { Runners } from 'manyworlds'\nawait Runners.runTask([], { wrokers: 3 } as never)`,
+      'broken.ts': `const = 5`,
+      'hangs.ts': `await new Promise(() => {})`,
+      'sync.ts': script(3, 1, [1]).replace('await Runners.runTask', 'Runners.syncRunTask'),
+      'main.ts': script(3, 1, [1]).replace('const results = await', 'const results = { size: 3 }; void'),
+      'empty.ts': '',
+    })
+    const run = (name: string) => manyworlds(['run', name], options)
+    expect((await run('exits.ts')).code).toBe(7)
+    expect((await run('exits-badly.ts')).code).toBe(1)
+    expect(await run('throws.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('TypeError: not today') })
+    const mistake = await run('mistake.ts')
+    expect(mistake.stderr).toMatch(/^manyworlds: run configuration: unknown key 'wrokers'.*\[CONFIG_INVALID\]\n$/)
+    expect((await run('broken.ts')).code).toBe(1)
+    expect(await run('hangs.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('never come') })
+    expect(await run('sync.ts')).toMatchObject({ code: 1, stdout: 'the script got 3\n' })
+    expect(await run('main.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('2 succeeded') })
+    expect(await run('empty.ts')).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it('refuses what makes no sense before the script begins', async () => {
+    const { path, options } = project({ 'good.ts': script(3, 1) })
+    const refused = async (words: string[], text: string | RegExp) => {
+      const ended = await manyworlds(['run', ...words], options)
+      expect(ended.stderr).toMatch(text)
+      expect(ended.code).toBe(2)
+      expect(ended.stdout).toBe('')
+    }
+    await refused(['nothing.ts'], 'there is no script nothing.ts')
+    await refused(['good.ts', '--resume', 'nothing'], /no runs in .*\[RUN_NOT_FOUND\]/)
+    await refused(['good.ts', '--resume', 'auto'], '--run-id')
+    expect(existsSync(path('ledger.txt'))).toBe(false)
+  })
+
+  it('says in one line that a task was edited', async () => {
+    const { path, options } = project({
+      'old.ts': script(3, 1),
+      'new.ts': script(3, 1).replace('work.task(n,', 'work.task(n + 1,'),
+    })
+    await manyworlds(['run', 'old.ts', '--run-id', 'r', '-q'], options)
+    const ended = await manyworlds(['run', 'new.ts', '--resume', 'r', '-q'], options)
+    expect(ended.stderr).toMatch(
+      /^manyworlds: task 't0' is not the one that the run was begun with: input was 0 and is 1\..*\[RESUME_MISMATCH\]\n$/,
+    )
+    expect(ended.code).toBe(1)
+    expect(ran(path)).toHaveLength(3)
+  })
+})

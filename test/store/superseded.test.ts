@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type EngineEvents, LocalRuntime, type Placement, Runners, type WorkerExit, type WorkerLink } from 'manyworlds'
+import { RunFile } from 'manyworlds/runs'
+import { afterAll, expect, it } from 'vitest'
+import { ledger } from '../agents/ledger.ts'
+import { storeFolder } from './store-folder.ts'
+
+afterAll(() => Runners.shutdown())
+
+/** Gives its first worker up for lost when the task has begun, as a network would; the worker works on, and is heard. */
+class LossyRuntime extends LocalRuntime {
+  static lose = () => {}
+
+  override start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
+    let first = true
+    const link = (real: WorkerLink) => {
+      if (!first) return events.link(real)
+      first = false
+      const { promise: closed, resolve } = Promise.withResolvers<WorkerExit>()
+      void real.closed.then(resolve)
+      LossyRuntime.lose = () => resolve({ code: null, signal: null, reason: 'lost' })
+      events.link({
+        id: real.id,
+        generation: real.generation,
+        info: real.info,
+        closed,
+        send: (frame) => real.send(frame),
+        onDrain: (listener) => real.onDrain(listener),
+        onFrame: (listener) => real.onFrame(listener),
+        pause: () => real.pause(),
+        resume: () => real.resume(),
+        kill: () => real.kill(),
+      })
+    }
+    return super.start(placement, { ...events, link }, signal)
+  }
+}
+
+it('an answer that comes after its worker was given up is stored as superseded, and does not count', async () => {
+  const { store, ledger: path, ran } = storeFolder()
+  const config = { store, runId: 'r', cls: LossyRuntime, workerNum: 2, maxAttempts: 2, backoffMs: 1 }
+  const running = Runners.runTask(
+    [
+      ledger.task({ ledger: path, ms: 1000 }, { id: 'twice' }),
+      ledger.task({ ledger: path, ms: 2500 }, { id: 'clock' }),
+    ],
+    config,
+  )
+  await expect.poll(() => ran()).toContain('twice')
+  LossyRuntime.lose()
+  const responses = await running
+  expect([...responses.values()].every(({ success }) => success)).toBe(true)
+  expect(ran().filter((id) => id === 'twice').length + ran().filter((id) => id === 'clock').length).toBeGreaterThan(2)
+  await sleep(50)
+  using run = RunFile.open('r', { store })
+  const attempts = ['twice', 'clock'].flatMap((id) => run.task(id)!.attempts)
+  expect(attempts.filter(({ role }) => role === 'final')).toHaveLength(2)
+  expect(attempts.filter(({ role, status }) => role === 'superseded' && status === 'success').length).toBeGreaterThan(0)
+  for (const { trajectory } of attempts) expect(trajectory).toMatchObject([{ action: 'wrote' }])
+  expect(new Set(attempts.map(({ worker }) => worker!.pid)).size).toBeGreaterThan(1)
+  expect(run.overview().counts).toMatchObject({ success: 2 })
+})

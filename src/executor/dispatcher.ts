@@ -304,13 +304,16 @@ export class Dispatcher {
 
   /** The next task that may run, a task from each run in turn. */
   #next(): Entry | undefined {
-    for (let tried = 0; tried < this.#runs.length; tried++) {
+    for (let tried = 0; tried < this.#runs.length; ) {
       const run = this.#runs[this.#turn++ % this.#runs.length]!
       for (;;) {
         const entry = run.urgent.shift() ?? run.ready.shift() ?? this.#pull(run)
         if (entry === undefined) break
         if (!entry.settled) return entry
       }
+      // A run that came to its end just now has left the list, and the next has its place: none may be passed over.
+      if (run.over) this.#turn--
+      else tried++
     }
     return undefined
   }

@@ -58,8 +58,8 @@ export class DistributedExecutor implements AsyncDisposable {
       )
     this.#maxQueueSize = maxQueueSize
     if (mustPark()) return
-    const { resolveConfig, makeDispatcher, placementOf, PushSource } = requireDriver()
-    const resolved = resolveConfig(runConfig)
+    const { configured, makeDispatcher, placementOf, PushSource } = requireDriver()
+    const resolved = configured(runConfig)
     const placement = placementOf(resolved.env, resolved.showLogs ? 'show' : 'drop')
     this.#parts = { config: resolved, dispatcher: makeDispatcher(resolved, placement), source: new PushSource() }
   }

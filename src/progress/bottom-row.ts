@@ -111,6 +111,7 @@ export class BottomRow {
     const columns = Math.max(1, this.#columns - 2)
     const text = ` ${this.#text(line === 'begun' ? Math.min(COLUMNS_BELOW, columns) : columns)}`
     if (this.#drawn?.text === text && this.#drawn.line === line) return
+    // Most terminals restore a place on the screen, not in the text: nothing may scroll in between.
     const makeRoom = line === 'fresh' ? '' : DOWN + UP
     const start = line === 'begun' ? '\r\n' : this.#freshLine()
     // We may not have heard of a new width yet: then the terminal cuts the row.

@@ -1,6 +1,6 @@
 /** The driver's half of this package; see `driver-side.ts`. */
-export { resolveConfig } from '../run-config-schema.ts'
 export { collect } from './collect.ts'
+export { configured } from './configured.ts'
 export { placementOf } from './environment.ts'
 export { openRun } from './open-run.ts'
 export { makeDispatcher, shutdownPools } from './pools.ts'

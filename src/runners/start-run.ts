@@ -1,11 +1,10 @@
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunSink } from '../executor/run.ts'
 import type { RunConfig } from '../run-config.ts'
-import { resolveConfig } from '../run-config-schema.ts'
+import { configured } from './configured.ts'
 import { openRun } from './open-run.ts'
 import { acquirePool } from './pools.ts'
 import { sourceOf, type TasksInput } from './source-of.ts'
-import { surroundings } from './surroundings.ts'
 
 export interface StartedRun {
   readonly run: Run
@@ -14,8 +13,7 @@ export interface StartedRun {
 
 /** Checks everything that can be checked, and only then starts. */
 export async function startRun(tasks: TasksInput, config: RunConfig | undefined, sink: RunSink): Promise<StartedRun> {
-  const around = surroundings()
-  const resolved = resolveConfig(around ? around.configure(config ?? {}) : config)
+  const resolved = configured(config)
   const source = sourceOf(tasks, resolved.sequenceDependent)
   const { dispatcher, release } = acquirePool(resolved)
   try {

@@ -13,6 +13,8 @@ export class GroupCommit {
   readonly #failed: (error: Error) => void
   /** Adds rows that are not urgent, when a batch is about to go. */
   fill = () => {}
+  /** There is room for more. */
+  committed = () => {}
   #rows: Row[] = []
   #after: (() => void)[] = []
   #underWay = false
@@ -86,6 +88,7 @@ export class GroupCommit {
         this.#underWay = false
         this.uncommitted -= rows.length + after.length
         for (const callback of after) callback()
+        this.committed()
         if (this.#urgent) this.#send()
         else if (this.#rows.length > 0 || this.#after.length > 0) this.#arm()
       },

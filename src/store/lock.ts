@@ -21,7 +21,7 @@ export class RunLock {
     const path = lockPath(runFile)
     const db = new DatabaseSync(path)
     try {
-      db.exec('BEGIN EXCLUSIVE')
+      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
       return new RunLock(path, db)
     } catch (error) {
       db.close()
@@ -30,9 +30,14 @@ export class RunLock {
     }
   }
 
-  /** A file that others may have opened meanwhile; should one of them get a lock on it, the epoch tells (`RunWriter`). */
+  /** Others may have opened the file meanwhile; should one of them get a lock on it, the epoch tells (`RunWriter`). */
   release(): void {
     rmSync(this.#path, { force: true })
+    this.#db.close()
+  }
+
+  /** It was of no use: somebody else owns the run, and the file. */
+  leave(): void {
     this.#db.close()
   }
 }

@@ -89,6 +89,11 @@ export class Recording implements RunRecorder {
 
   /** A sink that passes responses on when they are safe. */
   before(sink: RunSink, wake: () => void): RunSink {
+    this.#commit.committed = () => {
+      if (!this.#full || this.#overFull()) return
+      this.#full = false
+      wake()
+    }
     return {
       response: (index, response, bytes, entry) => {
         if (entry && isWorthKeeping(entry, response)) this.#attempt(entry, ROLE.final, response)
@@ -96,10 +101,6 @@ export class Recording implements RunRecorder {
         this.#commit.whenSafe(() => {
           this.#bytes -= bytes
           sink.response(index, response, bytes, entry)
-          if (this.#full && !this.#overFull()) {
-            this.#full = false
-            wake()
-          }
         })
       },
       full: () => {

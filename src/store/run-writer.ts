@@ -20,6 +20,7 @@ export class RunWriter {
   readonly #inode: number
   #rows: RowWriter | undefined
   #epoch = 0
+  #takenOver = false
 
   private constructor(path: string, db: DatabaseSync, lock: RunLock) {
     this.path = path
@@ -84,7 +85,7 @@ export class RunWriter {
    */
   end(ending: Ending | undefined): void {
     try {
-      if (ending)
+      if (ending && !this.#takenOver)
         this.#db
           .prepare('UPDATE _sessions SET ended_at = ?, ending = ?, error = ? WHERE epoch = ?')
           .run(Date.now(), ending.how, ending.error, this.#epoch)
@@ -95,7 +96,8 @@ export class RunWriter {
         // Somebody is reading it: then it stays as it is, which is as good.
       }
       this.#db.close()
-      this.#lock.release()
+      if (this.#takenOver) this.#lock.leave()
+      else this.#lock.release()
     }
   }
 
@@ -115,7 +117,8 @@ export class RunWriter {
   /** Counts, and in the same breath makes sure that the run is still ours. */
   #own(counts: Readonly<Record<TaskStatus, number>>): void {
     const { changes } = this.#rows!.count(counts)
-    if (changes !== 1)
+    this.#takenOver = changes !== 1
+    if (this.#takenOver)
       throw new ManyworldsError(
         'RUN_LOCKED',
         `another driver has taken over the run file ${this.path}; this one writes nothing more`,

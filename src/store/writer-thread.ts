@@ -35,7 +35,7 @@ function handle(message: ToThread): { opened?: Opened } {
       return { opened }
     }
     case 'begin':
-      files.get(file)!.begin(message.session)
+      writerOf(file).begin(message.session)
       return {}
     case 'write':
       write(file, message.rows)
@@ -49,9 +49,15 @@ function handle(message: ToThread): { opened?: Opened } {
   }
 }
 
+function writerOf(file: number): RunWriter {
+  const writer = files.get(file)
+  if (!writer) throw new Error('the thread that had it open has ended')
+  return writer
+}
+
 /** A full disk is often somebody else's mistake, and soon mended: nothing that was done should be lost to it. */
 function write(file: number, rows: readonly Row[]): void {
-  const writer = files.get(file)!
+  const writer = writerOf(file)
   for (const until = Date.now() + PATIENCE_MS; ; pause()) {
     try {
       return writer.write(rows)

@@ -1,8 +1,8 @@
-import { type Paint, painter } from '../progress/text/paint.ts'
-import { bytes, clock, count, counted, precisePercent } from '../progress/text/quantities.ts'
-import { firstLine } from '../progress/text/visible.ts'
-import { cut, displayWidth, padEnd, padStart } from '../progress/text/width.ts'
 import type { TaskStatus } from '../task.ts'
+import { type Paint, painter } from '../text/paint.ts'
+import { bytes, clock, count, counted, precisePercent } from '../text/quantities.ts'
+import { firstLine } from '../text/visible.ts'
+import { cut, displayWidth, padEnd, padStart } from '../text/width.ts'
 
 export interface RunRow {
   readonly runId: string

@@ -1,13 +1,13 @@
-import { errorLines } from '../progress/text/error-lines.ts'
-import { type Paint, painter } from '../progress/text/paint.ts'
-import { count, counted, duration, usageText } from '../progress/text/quantities.ts'
-import { stepLines } from '../progress/text/step-lines.ts'
-import { labelledLines, textLines, type ValueLayout, valueLines } from '../progress/text/value-lines.ts'
-import { firstLine, visible } from '../progress/text/visible.ts'
-import { cut } from '../progress/text/width.ts'
-import { wrap } from '../progress/text/wrap.ts'
 import type { StoredAttempt, StoredTask } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
+import { errorLines } from '../text/error-lines.ts'
+import { type Paint, painter } from '../text/paint.ts'
+import { count, counted, duration, usageText } from '../text/quantities.ts'
+import { stepLines } from '../text/step-lines.ts'
+import { labelledLines, textLines, type ValueLayout, valueLines } from '../text/value-lines.ts'
+import { firstLine, visible } from '../text/visible.ts'
+import { cut } from '../text/width.ts'
+import { wrap } from '../text/wrap.ts'
 
 export interface TaskLayout {
   readonly colour: boolean

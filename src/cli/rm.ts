@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
-import { counted } from '../progress/text/quantities.ts'
 import { findRun, runFolder } from '../store/find-run.ts'
 import { isLocked, lockPath } from '../store/lock.ts'
 import { RunFile } from '../store/run-file.ts'
 import { runIdOfPath } from '../store/run-path.ts'
+import { counted } from '../text/quantities.ts'
 import type { RmArgs } from './specs/rm.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
-import { jsonLine } from '../progress/text/json.ts'
-import { wantsColour } from '../progress/text/paint.ts'
 import { runFolder } from '../store/find-run.ts'
 import { RunFile } from '../store/run-file.ts'
 import { runIdOfPath } from '../store/run-path.ts'
+import { jsonLine } from '../text/json.ts'
+import { wantsColour } from '../text/paint.ts'
 import { type RunRow, renderRuns } from './render-runs.ts'
 import type { RunsArgs } from './specs/runs.ts'
 

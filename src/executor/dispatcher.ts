@@ -187,6 +187,8 @@ export class Dispatcher {
           if (lease) lease.started = true
         }
         return
+      case 'may-start':
+        return this.#onMayStart(worker, message.lease)
       case 'cancel-seen':
         return worker.cancelSeen(message.lease)
       case 'returned':
@@ -207,6 +209,18 @@ export class Dispatcher {
       case 'subtasks':
         return this.#desk.onRequest(worker, message)
     }
+  }
+
+  /** A task that must never be started twice waits for our word: what a later driver has to know is written down first. */
+  #onMayStart(worker: WorkerHandle, id: number): void {
+    const lease = worker.leases.get(id)
+    if (!lease) return
+    const go = () => {
+      if (worker.leases.get(id) === lease) worker.channel.control({ type: 'go', lease: id })
+    }
+    const { recorder } = lease.entry.run
+    if (recorder) recorder.begin(lease.entry, go)
+    else go()
   }
 
   /** Tasks that a worker has not started, and now will not. */
@@ -344,8 +358,9 @@ export class Dispatcher {
           continue
         }
         const entry = this.#makeEntry(run, item)
-        if (item.skip === undefined) return entry
-        this.#responses.skipped(entry, item.skip)
+        if (item.skip !== undefined) this.#responses.skipped(entry, item.skip)
+        else if (item.crashed !== undefined) this.#responses.lost(entry, item.crashed)
+        else return entry
       }
     } catch (error) {
       // Nothing more can be read; what was read is finished and answered before the error is passed on.

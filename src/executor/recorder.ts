@@ -15,5 +15,7 @@ export interface RunRecorder {
    * sub-task of the same id that it takes the place of.
    */
   subTask(child: Entry, instead: Entry | undefined): TaskResponse | undefined
+  /** A task that must never be started twice is about to be: calls `start` when that is on disk. */
+  begin(entry: Entry, start: () => void): void
   subTaskEnded(child: Entry, response: TaskResponse): void
 }

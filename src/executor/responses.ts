@@ -75,6 +75,12 @@ export class Responses {
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, 0, performance.now()), 0)
   }
 
+  /** It was running, as far as anybody knows, when an earlier driver died; and it must not run twice. */
+  lost(entry: Entry, message: string): void {
+    entry.attempts++
+    this.fail(entry, 'crashed', { code: 'WORKER_CRASHED', name: 'TaskError', message, stack: undefined }, 0, true)
+  }
+
   unmet(entry: Entry, engine: string): void {
     const message = `no worker of the ${engine} engine has the labels that this task requires: ${entry.options.requires?.join(', ')}`
     this.fail(entry, 'failed', { code: 'REQUIRES_UNMET', name: 'TaskError', message, stack: undefined }, 0)

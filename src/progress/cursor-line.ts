@@ -1,4 +1,4 @@
-import { displayWidth } from './text/width.ts'
+import { displayWidth } from '../text/width.ts'
 
 /** Of a line without an end no more is remembered. */
 const MAX_LENGTH = 4096

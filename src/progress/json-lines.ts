@@ -1,9 +1,9 @@
 import type { TaskResponse } from '../task.ts'
+import { jsonLine } from '../text/json.ts'
 import type { ObserveRun } from './observer.ts'
 import { summaryData } from './summary-data.ts'
 import { surviveErrors } from './survive-errors.ts'
 import { finishedTask, Tally } from './tally.ts'
-import { jsonLine } from './text/json.ts'
 
 const PROGRESS_MS = 1000
 

@@ -1,11 +1,11 @@
+import { painter, wantsColour } from '../text/paint.ts'
+import { visible } from '../text/visible.ts'
 import { BottomRow } from './bottom-row.ts'
 import { combined } from './combined.ts'
 import type { ObserveRun } from './observer.ts'
 import { statusLine } from './status-line.ts'
 import { summaryText } from './summary.ts'
 import { finishedTask, Tally } from './tally.ts'
-import { painter, wantsColour } from './text/paint.ts'
-import { visible } from './text/visible.ts'
 
 /** What one terminal shows. It hangs on the stream itself, since a process may hold two copies of this package. */
 interface Shown {

@@ -1,12 +1,12 @@
+import { painter, wantsColour } from '../text/paint.ts'
+import { clock, counted } from '../text/quantities.ts'
+import { visible } from '../text/visible.ts'
 import { combined } from './combined.ts'
 import type { ObserveRun, RunStart } from './observer.ts'
 import { statusLine } from './status-line.ts'
 import { summaryText } from './summary.ts'
 import { surviveErrors } from './survive-errors.ts'
 import { finishedTask, Tally } from './tally.ts'
-import { painter, wantsColour } from './text/paint.ts'
-import { clock, counted } from './text/quantities.ts'
-import { visible } from './text/visible.ts'
 
 const EVERY_MS = 10_000
 /** A quarter of the way is worth a line too, unless there has just been one. */

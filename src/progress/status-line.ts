@@ -1,8 +1,8 @@
+import type { Paint } from '../text/paint.ts'
+import { clock, count, percent, rate } from '../text/quantities.ts'
+import { visible } from '../text/visible.ts'
+import { cut, displayWidth } from '../text/width.ts'
 import type { StatusFigures } from './combined.ts'
-import type { Paint } from './text/paint.ts'
-import { clock, count, percent, rate } from './text/quantities.ts'
-import { visible } from './text/visible.ts'
-import { cut, displayWidth } from './text/width.ts'
 
 const GAP = '  '
 const BAR_MIN = 10

@@ -1,9 +1,9 @@
+import { wantsColour } from '../text/paint.ts'
+import { visible } from '../text/visible.ts'
 import type { ObserveRun } from './observer.ts'
 import { summaryText } from './summary.ts'
 import { surviveErrors } from './survive-errors.ts'
 import { finishedTask, Tally } from './tally.ts'
-import { wantsColour } from './text/paint.ts'
-import { visible } from './text/visible.ts'
 
 /** Nothing while the run goes on, and the summary at its end. */
 export function summaryOnly(stream: NodeJS.WriteStream): ObserveRun {

@@ -1,11 +1,11 @@
+import { type Paint, painter } from '../text/paint.ts'
+import { clock, count, counted, duration, precisePercent, rate, usageText } from '../text/quantities.ts'
+import { shellWord } from '../text/shell-word.ts'
+import { firstLine, visible } from '../text/visible.ts'
+import { cut, padEnd, padStart } from '../text/width.ts'
+import { wrap } from '../text/wrap.ts'
 import { type RunState, type SummaryData, type SummaryFacts, summaryData } from './summary-data.ts'
 import type { Tally } from './tally.ts'
-import { type Paint, painter } from './text/paint.ts'
-import { clock, count, counted, duration, precisePercent, rate, usageText } from './text/quantities.ts'
-import { shellWord } from './text/shell-word.ts'
-import { firstLine, visible } from './text/visible.ts'
-import { cut, padEnd, padStart } from './text/width.ts'
-import { wrap } from './text/wrap.ts'
 
 const DEFAULT_WIDTH = 80
 /** Rows are at most this wide, so that the eye finds from one end to the other. */

@@ -21,6 +21,8 @@ export type DriverMessage =
   | { type: 'run'; tasks: TaskItem[]; careful: boolean }
   /** Others are idle: send back what is not started. */
   | { type: 'recall' }
+  /** The answer to `may-start`. */
+  | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
   | Reply
 
@@ -40,7 +42,7 @@ export interface Profile {
   readonly runId: string
   readonly seed: number
   readonly timeoutMs: number | undefined
-  /** Tell the driver before the task starts: it must never be started twice. */
+  /** It must never be started twice: ask before it is started, and say so when it is. */
   readonly announce: boolean
 }
 
@@ -73,6 +75,8 @@ export type WorkerMessage =
   /** What tasks recorded and printed, and how some of them ended; of one task, the records come first. */
   | { type: 'done'; emits: Emit[]; outcomes: Outcome[] }
   | { type: 'started'; leases: number[] }
+  /** This task must never be started twice: it is started when the answer is there. */
+  | { type: 'may-start'; lease: number }
   /** Everything this worker was given is waiting for I/O: it could take more. */
   | { type: 'hungry' }
   /** The answer to a recall. */

@@ -48,6 +48,7 @@ export class Observation {
       },
       superseded: (entry, response) => recorder?.superseded(entry, response),
       subTask: (child, instead) => recorder?.subTask(child, instead),
+      begin: (entry, start) => (recorder ? recorder.begin(entry, start) : start()),
       subTaskEnded: (child, response) => recorder?.subTaskEnded(child, response),
     }
   }

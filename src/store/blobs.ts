@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import type { DatabaseSync } from 'node:sqlite'
 import { deserialize } from 'node:v8'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { readable } from './readable.ts'
+import { jsonLine } from '../text/json.ts'
+import type { DatabaseSync } from './sqlite.ts'
 import { decode, type Encoded } from './values.ts'
 
 /** Characters of JSON up to which a value stands in its row, where any SQLite tool can read it. */
@@ -27,7 +27,9 @@ export class BlobWriter {
 
   constructor(db: DatabaseSync) {
     this.#find = db.prepare('SELECT blob FROM _blobs WHERE hash = ?')
-    this.#insert = db.prepare('INSERT INTO _blobs (blob, hash, kind, size, preview, data) VALUES (?, ?, ?, ?, ?, ?)')
+    this.#insert = db.prepare(
+      'INSERT INTO _blobs (blob, hash, kind, size, is_cut, preview, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    )
     const { last } = db.prepare('SELECT coalesce(max(blob), 0) AS last FROM _blobs').get() as { last: number }
     this.#next = last + 1
   }
@@ -40,7 +42,7 @@ export class BlobWriter {
   }
 
   #storeBytes(bytes: Uint8Array): number {
-    return this.#store(bytes, 'v8', () => readable(deserialize(bytes)))
+    return this.#store(bytes, 'v8', () => jsonLine(deserialize(bytes)))
   }
 
   #storeJson(json: string): number {
@@ -75,8 +77,12 @@ export class BlobWriter {
     const small = bytes.byteLength < COMPRESS_BYTES ? bytes : zstdCompressSync(bytes)
     const pays = small.byteLength < bytes.byteLength * WORTH_IT
     const blob = this.#next++
-    const preview = cut(show())
-    this.#insert.run(blob, digest, pays ? `${kind}+zstd` : kind, bytes.byteLength, preview, pays ? small : bytes)
+    const text = show()
+    const isCut = text.length > PREVIEW_CHARS
+    // Valid JSON in any case, so that a query that looks into it finds nothing, rather than an error.
+    const preview = isCut ? JSON.stringify(`${text.slice(0, PREVIEW_CHARS)}…`) : text
+    const stored = pays ? small : bytes
+    this.#insert.run(blob, digest, pays ? `${kind}+zstd` : kind, bytes.byteLength, Number(isCut), preview, stored)
     return blob
   }
 }
@@ -108,5 +114,3 @@ export class BlobReader {
     return inner.startsWith(MARK + MARK) ? inner.slice(MARK.length) : this.#readBlob(Number(inner.slice(MARK.length)))
   }
 }
-
-const cut = (text: string) => (text.length <= PREVIEW_CHARS ? text : `${text.slice(0, PREVIEW_CHARS)}…`)

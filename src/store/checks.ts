@@ -1,7 +1,7 @@
-import type { DatabaseSync } from 'node:sqlite'
 import { ManyworldsError } from '../errors.ts'
 import type { RunHeader } from './messages.ts'
 import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
+import type { DatabaseSync } from './sqlite.ts'
 import { corrupt } from './store-errors.ts'
 
 /** A run file, of a version we know, and sound: before anything is done with it. */

@@ -1,15 +1,16 @@
-import { DatabaseSync } from 'node:sqlite'
 import { ManyworldsError } from '../errors.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { BlobReader } from './blobs.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { ROLE } from './schema.ts'
+import { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
 interface TaskColumns {
   readonly task: number
   readonly hash: Uint8Array
+  readonly begun: number
   readonly place: number | null
   readonly agentName: string
   readonly input: unknown
@@ -27,6 +28,8 @@ export interface Known {
   readonly record: number
   readonly attempts: number
   readonly response: TaskResponse | undefined
+  /** It was about to be started, and must never be started twice. */
+  readonly begun: boolean
   /** The response stands. Otherwise the task is to be run again. */
   readonly final: boolean
 }
@@ -47,7 +50,7 @@ export class Earlier {
     this.#retryFailed = retryFailed
     this.#db = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
     this.#blobs = new BlobReader(this.#db)
-    const task = `t.task, t.hash, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
+    const task = `t.task, t.hash, t.begun, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
     const found = `FROM _tasks t JOIN _agents g USING (agent)`
     this.#find = this.#db.prepare(
       `SELECT ${task}, (SELECT max(attempt) FROM _attempts WHERE task = t.task AND role = ${ROLE.retried}) AS charged,
@@ -119,6 +122,7 @@ export class Earlier {
       // One who asks for failures to be tried again wants all attempts for them.
       attempts: answered && row.status !== 'cancelled' ? 0 : (row.charged ?? 0),
       response: answered ? responseOf(id, row.agentName, row as AttemptColumns, this.#blobs) : undefined,
+      begun: row.begun === 1,
       final: answered && this.#isFinal(row.status),
     }
   }
@@ -133,29 +137,29 @@ export class Earlier {
         `task '${id}' is number ${place + 1} of the sequence, and was number ${(row.place ?? 0) + 1} when the run was begun`,
       )
     if (same(row.hash, contentHash(content))) return
-    throw this.#refusal(`task '${id}' is not the one that the run was begun with: ${this.#difference(row, content)}`)
+    throw this.#refusal(`task '${id}' is not the one that the run was begun with. ${this.#difference(row, content)}`)
   }
 
   #difference(row: TaskColumns, content: TaskContent): string {
-    if (row.agentName !== content.agentName) return `its agent was '${row.agentName}' and is '${content.agentName}'`
+    if (row.agentName !== content.agentName) return `Its agent was '${row.agentName}' and is '${content.agentName}'`
     const parts: [what: string, was: unknown, is: Encoded][] = [
-      ['input', row.input, content.input],
-      [`the params of its agent '${row.agentName}'`, row.params, content.params],
-      ['its groundTruth, metadata, tools or groupId', row.info, content.info],
-      ['dependsOn', row.dependsOn, content.dependsOn],
+      ['Its input differs', row.input, content.input],
+      ["Its agent's params differ", row.params, content.params],
+      ['Its groundTruth, metadata, tools or groupId differ', row.info, content.info],
+      ['Its dependsOn differs', row.dependsOn, content.dependsOn],
     ]
     for (const [what, stored, is] of parts) {
       const was = this.#blobs.read(stored)
       if (JSON.stringify(was) !== JSON.stringify(decode(is)))
-        return `${what} was ${brief(was)} and is ${brief(decode(is))}`
+        return `${what}: it was begun with ${brief(was)}, and now has ${brief(decode(is))}`
     }
-    return 'its content differs'
+    return 'Its content differs'
   }
 
   #refusal(what: string): ManyworldsError {
     return new ManyworldsError(
       'RESUME_MISMATCH',
-      `${what}. Run '${this.#runId}' (${this.#path}) was not changed; give the same tasks, or start a run under another runId`,
+      `${what}. Give the same tasks to run '${this.#runId}' (${this.#path}), or start a run under another runId`,
     )
   }
 

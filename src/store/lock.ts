@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from './sqlite.ts'
 import { isBusy } from './store-errors.ts'
 
 /**

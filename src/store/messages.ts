@@ -54,9 +54,9 @@ export interface Ending {
   readonly error: string | null
 }
 
-export const ROW = { task: 0, attempt: 1, agent: 2, worker: 3, again: 4, total: 5 } as const
+export const ROW = { task: 0, attempt: 1, agent: 2, worker: 3, again: 4, allRead: 5, begun: 6 } as const
 
-export type Row = TaskRow | AttemptRow | AgentRow | WorkerRow | AgainRow | TotalRow
+export type Row = TaskRow | AttemptRow | AgentRow | WorkerRow | AgainRow | AllReadRow | BegunRow
 
 export type TaskRow = [
   kind: 0,
@@ -105,4 +105,7 @@ export type WorkerRow = [kind: 3, worker: number, id: string, host: string, pid:
  * count any more.
  */
 export type AgainRow = [kind: 4, task: number, fresh: boolean]
-export type TotalRow = [kind: 5, total: number]
+/** The source of tasks has ended: there are as many as were recorded. */
+export type AllReadRow = [kind: 5]
+/** The task is about to be started, and must never be started twice. */
+export type BegunRow = [kind: 6, task: number]

@@ -56,7 +56,7 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     file.onWaiting = notice
     const recording = new Recording(commit, opened, earlier, notice)
     const ended = (tasks: number) => {
-      if (all === undefined) recording.total(tasks)
+      if (all === undefined) recording.allRead()
       options.ended(tasks)
     }
     const sequence = sequenceDependent
@@ -70,7 +70,7 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
       async close(ending) {
         await commit.flush()
         earlier?.close()
-        await file.end(ending)
+        await file.end(failure ? { how: 'failed', error: String(failure) } : ending)
         if (failure) throw failure
       },
     }

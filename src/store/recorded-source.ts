@@ -3,7 +3,7 @@ import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskResponse } from '../task.ts'
 import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
-import type { Recording } from './recording.ts'
+import { DRIVER_DIED, type Recording } from './recording.ts'
 
 /** Tasks of an array that are written down ahead of their turn, with each commit. */
 const AHEAD = 1000
@@ -56,14 +56,20 @@ export class RecordedSource implements TaskSource {
     }
     if (typeof item === 'string') return item
     this.#read++
+    return this.#matched(item)
+  }
+
+  /** The task with what is known of it. */
+  #matched(item: ReadyTask): ReadyTask {
     const { earlier, recording } = this.#options
     const known = earlier?.task(item.id, recording.contentOf(item), this.#placeOf(item))
     if (known === undefined) return { ...item, record: this.#record(item) }
-    const { response } = known
+    const { response, record, attempts } = known
     if (response && (known.final || (item.skip !== undefined && response.error?.code === 'DEPENDENCY_FAILED')))
       return { ...item, restored: response }
-    if (response) recording.again(known.record, known.attempts === 0)
-    return { ...item, record: known.record, attempts: known.attempts }
+    if (response) recording.again(record, attempts === 0)
+    else if (known.begun && item.task.rerun === 'never') return { ...item, record, attempts, crashed: DRIVER_DIED }
+    return { ...item, record, attempts }
   }
 
   settled(index: number, response: TaskResponse): void {

@@ -1,4 +1,5 @@
 import type { AgentRef, AnyAgent } from '../agent.ts'
+import { TaskError } from '../errors.ts'
 import { packParams } from '../executor/agents.ts'
 import type { Entry } from '../executor/entry.ts'
 import type { RunRecorder } from '../executor/recorder.ts'
@@ -83,8 +84,13 @@ export class Recording implements RunRecorder {
     this.#commit.add([ROW.again, record, fresh])
   }
 
-  total(tasks: number): void {
-    this.#commit.add([ROW.total, tasks])
+  allRead(): void {
+    this.#commit.add([ROW.allRead])
+  }
+
+  begin(entry: Entry, start: () => void): void {
+    this.#commit.add([ROW.begun, entry.record])
+    this.#commit.whenSafe(start)
   }
 
   /** A sink that passes responses on when they are safe. */
@@ -128,6 +134,7 @@ export class Recording implements RunRecorder {
     const content = { agentName: agent.ref.name, params, input, info, dependsOn: null }
     const known = instead ? undefined : this.#earlier?.subTask(child.id, parent.attempts + 1, content)
     if (known?.final) return known.response
+    if (known?.begun && !known.response && child.options.neverRerun) return this.#crashed(child, known.record)
     child.record = instead?.record ?? known?.record ?? this.#next.task++
     if (instead || known?.response) this.again(child.record, true)
     this.#commit.add([
@@ -148,6 +155,27 @@ export class Recording implements RunRecorder {
 
   subTaskEnded(child: Entry, response: TaskResponse): void {
     if (isWorthKeeping(child, response)) this.#attempt(child, ROLE.final, response)
+  }
+
+  /** The driver died while this sub-task may have been running, and it must not run twice. */
+  #crashed(child: Entry, record: number): TaskResponse {
+    child.record = record
+    const response: TaskResponse = {
+      id: child.id,
+      success: false,
+      status: 'crashed',
+      error: new TaskError('WORKER_CRASHED', DRIVER_DIED),
+      agentName: child.agent.ref.name,
+      trajectory: [],
+      usage: {},
+      timing: { queuedMs: 0, runMs: 0 },
+      attempts: 1,
+      worker: undefined,
+      logs: [],
+      restored: true,
+    }
+    this.#attempt(child, ROLE.final, response)
+    return response
   }
 
   #overFull(): boolean {
@@ -219,6 +247,9 @@ export class Recording implements RunRecorder {
     return key
   }
 }
+
+/** Why a task that may not run twice is answered `crashed` by a resumed run. */
+export const DRIVER_DIED = "the driver died while this task may have been running, and it has rerun: 'never'"
 
 /** A task that was cancelled before it ran has nothing to tell: in the file it is still to be done. */
 const isWorthKeeping = (entry: Entry, response: TaskResponse) =>

@@ -1,8 +1,9 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
 import type { TaskStatus } from '../task.ts'
 import { BlobWriter } from './blobs.ts'
 import { type AgentRow, type AttemptRow, ROW, type Row, type TaskRow } from './messages.ts'
 import { ROLE } from './schema.ts'
+import type { DatabaseSync } from './sqlite.ts'
 import { contentHash, type Encoded } from './values.ts'
 
 type Counts = Record<TaskStatus, number>
@@ -15,6 +16,7 @@ export class RowWriter {
   readonly #task
   readonly #attempt
   readonly #count
+  readonly #seen
   readonly #agents = new Map<number, { agentName: string; params: Encoded }>()
   #seq: number
   counts: Counts
@@ -24,8 +26,8 @@ export class RowWriter {
     this.#epoch = epoch
     this.#blobs = new BlobWriter(db)
     this.#task = db.prepare(
-      `INSERT INTO _tasks (task, id, place, parent, parent_attempt, agent, hash, input, info, depends_on, options)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO _tasks (task, id, place, parent, parent_attempt, agent, hash, input, info, depends_on, options,
+       begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
        ON CONFLICT (task) DO UPDATE SET agent = excluded.agent, hash = excluded.hash, input = excluded.input,
        info = excluded.info, options = excluded.options`,
     )
@@ -36,6 +38,7 @@ export class RowWriter {
     this.#count = db.prepare(
       `UPDATE _run SET success = ?, failed = ?, timeout = ?, crashed = ?, cancelled = ? WHERE epoch = ?`,
     )
+    this.#seen = db.prepare('UPDATE _sessions SET seen_at = ? WHERE epoch = ?')
     this.#seq = this.#lastSeq()
     this.counts = this.#readCounts()
   }
@@ -59,14 +62,17 @@ export class RowWriter {
         return
       case ROW.again:
         return this.#again(row[1], row[2])
-      case ROW.total:
-        this.#run('UPDATE _run SET total = ?', [row[1]])
+      case ROW.allRead:
+        this.#run('UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent IS NULL)', [])
         return
+      case ROW.begun:
+        return this.#setBegun(row[1], 1)
     }
   }
 
   /** Answers how many rows it found: none, when the epoch has moved on. */
   count({ success, failed, timeout, crashed, cancelled }: Counts): { changes: number | bigint } {
+    this.#seen.run(Date.now(), this.#epoch)
     return this.#count.run(success, failed, timeout, crashed, cancelled, this.#epoch)
   }
 
@@ -78,7 +84,6 @@ export class RowWriter {
   #writeTask(row: TaskRow): void {
     const [, task, id, place, parent, parentAttempt, agent, input, info, dependsOn, options] = row
     const hash = contentHash({ ...this.#agents.get(agent)!, input, info, dependsOn })
-    const stored = this.#blobs.put(input)
     this.#task.run(
       task,
       id,
@@ -87,7 +92,7 @@ export class RowWriter {
       parentAttempt,
       agent,
       hash,
-      stored,
+      this.#blobs.put(input),
       this.#blobs.put(info),
       dependsOn,
       options,
@@ -118,6 +123,8 @@ export class RowWriter {
       blobs.put(logs),
       usage,
     )
+    // Between two attempts it is not running.
+    if (role === ROLE.retried) this.#setBegun(task, 0)
     if (role === ROLE.final && !isSubTask) this.counts[status]++
   }
 
@@ -144,6 +151,11 @@ export class RowWriter {
       task,
       fresh ? ROLE.retried : ROLE.final,
     ])
+    this.#setBegun(task, 0)
+  }
+
+  #setBegun(task: number, begun: 0 | 1): void {
+    this.#run('UPDATE _tasks SET begun = ? WHERE task = ?', [begun, task])
   }
 
   #run(sql: string, values: SQLInputValue[]): void {

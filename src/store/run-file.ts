@@ -1,5 +1,4 @@
 import { existsSync, statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { BlobReader } from './blobs.ts'
@@ -8,6 +7,7 @@ import { findRun, runFiles, runFolder } from './find-run.ts'
 import { isLocked } from './lock.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { ROLE } from './schema.ts'
+import { DatabaseSync } from './sqlite.ts'
 import { corrupt, storeError } from './store-errors.ts'
 import type { RunOverview, StoredAttempt, StoredTask } from './stored-task.ts'
 

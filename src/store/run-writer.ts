@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { ManyworldsError } from '../errors.ts'
 import type { TaskStatus } from '../task.ts'
 import { openingCheck, refuseOtherHeader } from './checks.ts'
@@ -8,6 +7,7 @@ import { RunLock } from './lock.ts'
 import type { Ending, Opened, OpenRequest, Row, Session } from './messages.ts'
 import { RowWriter } from './row-writer.ts'
 import { CREATE } from './schema.ts'
+import { DatabaseSync } from './sqlite.ts'
 
 /** How long somebody else (a reader that makes a checkpoint) may hold the file. */
 const BUSY_MS = 5000
@@ -65,8 +65,10 @@ export class RunWriter {
       this.#epoch = epoch
       if (total !== null) this.#db.prepare('UPDATE _run SET total = ?').run(total)
       this.#db
-        .prepare('INSERT INTO _sessions (epoch, started_at, pid, host, node, config) VALUES (?, ?, ?, ?, ?, ?)')
-        .run(epoch, Date.now(), pid, host, node, config)
+        .prepare(
+          'INSERT INTO _sessions (epoch, started_at, seen_at, pid, host, node, config) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        )
+        .run(epoch, Date.now(), Date.now(), pid, host, node, config)
     })
     this.#rows = new RowWriter(this.#db, this.#epoch)
   }
@@ -126,7 +128,7 @@ export class RunWriter {
     if (statSync(this.path, { throwIfNoEntry: false })?.ino !== this.#inode)
       throw new ManyworldsError(
         'STORE_FAILED',
-        `the run file ${this.path} was removed or replaced while the run was going on; what had not been reported before is not stored`,
+        `the run file ${this.path} was removed or replaced while the run was going on: nothing of it is stored any more, and it cannot be resumed`,
       )
   }
 }
@@ -154,7 +156,7 @@ const notFound = (path: string, runId: string) =>
 const alreadyThere = (path: string, runId: string) =>
   new ManyworldsError(
     'RUN_EXISTS',
-    `run '${runId}' exists already (${path}). Continue it with \`resume: '${runId}'\` (or \`resume: 'auto'\`, which does what fits), give another runId, or remove it with \`manyworlds rm ${runId}\``,
+    `run '${runId}' exists already (${path}). Continue it with \`resume: '${runId}'\` (\`--resume ${runId}\`), or with \`resume: 'auto'\`, which does what fits; give another runId; or remove it with \`manyworlds rm ${runId}\``,
   )
 
 function locked(path: string, runId: string): ManyworldsError {

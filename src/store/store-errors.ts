@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import { ManyworldsError } from '../errors.ts'
 
 /** Result codes of SQLite; the low byte is the kind. */
@@ -34,6 +35,11 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
     case PERM:
     case READONLY:
     case CANTOPEN:
+      if (tooManyFiles())
+        return make(
+          'STORE_FAILED',
+          `no more files can be opened (\`ulimit -n\`), and so no run file at ${path}. ${FEWER_RUNS}`,
+        )
       return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
     case IOERR:
       return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
@@ -52,8 +58,19 @@ export const corrupt = (path: string, detail: string, cause?: unknown): Manyworl
     { cause },
   )
 
+/** SQLite only says that it cannot open a file. */
+function tooManyFiles(): boolean {
+  try {
+    closeSync(openSync('/dev/null', 'r'))
+    return false
+  } catch (error) {
+    return ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')
+  }
+}
+
+const FEWER_RUNS = 'Every run that is going on has its file: give the tasks to one run, or use `store: false`'
 const PAST = { open: 'opened', write: 'written', read: 'read' } as const
 const AFTER_SPACE = 'What is in it is safe: make room, and resume the run'
 const KEPT = 'What was committed before is safe: resume the run when this is mended'
 const ELSEWHERE =
-  'Give another folder with `store: "path"` (or MANYWORLDS_STORE), or `store: false` to run without a file'
+  'Give another folder with `store: "path"` (--store, MANYWORLDS_STORE), or run without a file: `store: false` (--no-store)'

@@ -58,12 +58,16 @@ function writerOf(file: number): RunWriter {
 /** A full disk is often somebody else's mistake, and soon mended: nothing that was done should be lost to it. */
 function write(file: number, rows: readonly Row[]): void {
   const writer = writerOf(file)
+  let said = false
   for (const until = Date.now() + PATIENCE_MS; ; pause()) {
     try {
       return writer.write(rows)
     } catch (error) {
       if (!mayPass(error) || Date.now() > until) throw error
-      say({ type: 'waiting', file, message: storeError(error, writer.path, 'write').message })
+      if (said) continue
+      said = true
+      const { message } = storeError(error, writer.path, 'write')
+      say({ type: 'waiting', file, message: `${message}. Waiting ${PATIENCE_MS / 1000} s for that` })
     }
   }
 }

@@ -68,6 +68,8 @@ function receive(message: DriverMessage): void {
       return runner.take(message.tasks, message.careful)
     case 'recall':
       return runner.recall()
+    case 'go':
+      return runner.go(message.lease)
     case 'cancel':
       return runner.cancel(message.lease, message.reason)
     case 'reply':

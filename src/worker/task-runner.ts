@@ -58,6 +58,9 @@ export class TaskRunner {
   #running = 0
   #careful = false
   #announced = 0
+  /** Tasks that wait for the driver's `go`, and those that have it. */
+  readonly #asking = new Map<number, TaskItem>()
+  readonly #allowed = new Set<number>()
   #guarded = false
   #armed = false
   #pumping = false
@@ -163,9 +166,10 @@ export class TaskRunner {
       this.abandon(task, OUTCOME.cancelled, code, message)
       return
     }
-    if (this.#unqueue(lease)) {
+    if (this.#stopAsking(lease) || this.#unqueue(lease)) {
       const [code, message] = cancelText(reason)
       this.#outcome([lease, OUTCOME.cancelled, pack({ code, name: 'AbortError', message, stack: undefined }), 0], 0)
+      this.#pump()
     }
   }
 
@@ -244,7 +248,12 @@ export class TaskRunner {
       if (definition !== undefined && !agent.settingUp) void this.#setUp(agent, definition)
       return true
     }
+    if (profile.announce && !this.#allowed.has(item[0])) {
+      this.#ask(item)
+      return true
+    }
     if ((profile.announce || this.#careful) && !this.#announce(item[0])) return false
+    if (profile.announce) this.#allowed.delete(item[0])
     const task = new TaskContext(this, item, profile, agent.params, agent.state, now)
     this.live.set(task.lease, task)
     this.#running++
@@ -263,6 +272,29 @@ export class TaskRunner {
       )
     else this.#finish(task, OUTCOME.success, result)
     return true
+  }
+
+  /** A task that must never be started twice starts when the driver has said that it may; until then it has its slot. */
+  #ask(item: TaskItem): void {
+    this.#asking.set(item[0], item)
+    this.#running++
+    this.#channel.control({ type: 'may-start', lease: item[0] })
+  }
+
+  go(lease: number): void {
+    const item = this.#stopAsking(lease)
+    if (!item) return
+    this.#allowed.add(lease)
+    this.#queue.splice(this.#head, 0, item)
+    this.#pump()
+  }
+
+  #stopAsking(lease: number): TaskItem | undefined {
+    const item = this.#asking.get(lease)
+    if (!item) return undefined
+    this.#asking.delete(lease)
+    this.#running--
+    return item
   }
 
   /** Tells the driver that a task starts; false while that, or anything said before it, could still be lost. */

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type RunRow, renderRuns } from '../../src/cli/render-runs.ts'
-import { displayWidth } from '../../src/progress/text/width.ts'
+import { displayWidth } from '../../src/text/width.ts'
 
 const NOW = Date.parse('2026-07-01T12:00:00Z')
 const HOUR_MS = 3_600_000

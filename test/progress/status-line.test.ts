@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StatusFigures } from '../../src/progress/combined.ts'
 import { statusLine } from '../../src/progress/status-line.ts'
-import { painter } from '../../src/progress/text/paint.ts'
-import { displayWidth } from '../../src/progress/text/width.ts'
+import { painter } from '../../src/text/paint.ts'
+import { displayWidth } from '../../src/text/width.ts'
 
 const FIGURES: StatusFigures = {
   total: 5000,

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonLine } from '../../src/progress/text/json.ts'
-import { bytes, clock, duration, percent, precisePercent, rate, usageText } from '../../src/progress/text/quantities.ts'
-import { shellWord } from '../../src/progress/text/shell-word.ts'
-import { visible } from '../../src/progress/text/visible.ts'
-import { cut, displayWidth } from '../../src/progress/text/width.ts'
-import { wrap } from '../../src/progress/text/wrap.ts'
+import { jsonLine } from '../../src/text/json.ts'
+import { bytes, clock, duration, percent, precisePercent, rate, usageText } from '../../src/text/quantities.ts'
+import { shellWord } from '../../src/text/shell-word.ts'
+import { visible } from '../../src/text/visible.ts'
+import { cut, displayWidth } from '../../src/text/width.ts'
+import { wrap } from '../../src/text/wrap.ts'
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string())
 

@@ -1,15 +1,19 @@
+import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { DistributedExecutor, Runners, type TaskLike } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { echo, sleeper } from '../agents/basics.ts'
 import { ledger, parent } from '../agents/ledger.ts'
 import { refused } from '../refused.ts'
+import { printed, runScript } from '../run-script.ts'
 import { query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())
 
 const quick = { workerNum: 1, backoffMs: 1 }
+const DIED = "the driver died while this task may have been running, and it has rerun: 'never'"
 type Folder = ReturnType<typeof storeFolder>
 
 const some = ({ ledger: path }: Folder, count = 6) =>
@@ -194,6 +198,38 @@ describe('a run that is resumed', () => {
     expect(second.status).toBe('timeout')
     expect(folder.ran()).toEqual(['p'])
   })
+
+  it.each([
+    [
+      'task',
+      'pay',
+      ['later'],
+      [
+        ['pay', 'crashed', DIED],
+        ['later', 'success', null],
+      ],
+    ],
+    ['sub-task', 'family/1.1', ['family'], [['family', 'success', 'crashed']]],
+  ])(
+    'does not start a %s with rerun: never a second time when the driver died',
+    async (what, id, runAgain, answers) => {
+      const { store, ledger: path, ran } = storeFolder()
+      const script = resolve(import.meta.dirname, '../scripts/store/never.ts')
+      const driver = spawn(process.execPath, [script, store, path, what], {
+        env: { ...process.env, VITEST: undefined },
+      })
+      onTestFinished(() => void driver.kill('SIGKILL'))
+      await expect.poll(() => ran(), { timeout: 20_000 }).toContain(id)
+      driver.kill('SIGKILL')
+      await new Promise((done) => driver.once('close', done))
+      const before = ran()
+      const ended = await runScript('store/never.ts', { args: [store, path, what] })
+      expect(printed(ended), ended.stderr).toEqual(answers)
+      expect(ran().slice(before.length)).toEqual(runAgain)
+      using run = RunFile.open('r', { store })
+      expect(run.task(id)!.status).toBe('crashed')
+    },
+  )
 
   it('may change engine settings, timeouts and order, and tasks of a DistributedExecutor are matched as well', async () => {
     const folder = storeFolder()

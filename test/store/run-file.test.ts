@@ -141,10 +141,13 @@ describe('the run file', () => {
       expect(stored.input).toEqual(task.input)
       expect(stored.response!.answer).toEqual(task.input)
     }
-    // The row shows how it begins.
-    expect(query(file('r'), `SELECT substr(input, 1, 30) AS input FROM tasks WHERE id = '#1'`)).toEqual([
-      { input: '{"messages":[{"role":"system",' },
+    // The row shows how it begins, as a JSON text: a query that looks into it finds nothing, and no error.
+    expect(query(file('r'), `SELECT input ->> '$.messages' AS inside FROM tasks WHERE id = '#1'`)).toEqual([
+      { inside: null },
     ])
+    expect(
+      query(file('r'), `SELECT substr(json_extract(input, '$'), 1, 30) AS input FROM tasks WHERE id = '#1'`),
+    ).toEqual([{ input: '{"messages":[{"role":"system",' }])
   })
 
   it('keeps texts that look like marks of our own', async () => {

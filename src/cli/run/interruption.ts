@@ -1,5 +1,5 @@
-import { counted, duration } from '../../progress/text/quantities.ts'
 import type { RunControl } from '../../runners/surroundings.ts'
+import { counted, duration } from '../../text/quantities.ts'
 
 /** As a shell says it of programs that a signal ended. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const

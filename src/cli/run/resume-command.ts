@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join, relative } from 'node:path'
-import { shellWord } from '../../progress/text/shell-word.ts'
+import { shellWord } from '../../text/shell-word.ts'
 
 const VALUED = ['--run-id', '--resume']
 const FLAGS = ['--retry-failed']

@@ -1,4 +1,4 @@
-import type { Step } from '../../trajectory.ts'
+import type { Step } from '../trajectory.ts'
 import { duration, usageText } from './quantities.ts'
 import { labelledLines, type ValueLayout } from './value-lines.ts'
 import { cut } from './width.ts'

@@ -12,6 +12,7 @@ export interface RunRow {
   /** Epoch milliseconds. */
   readonly startedAt?: number
   readonly endedAt?: number
+  readonly elapsedMs?: number
   readonly total?: number
   readonly counts?: Readonly<Record<TaskStatus, number>>
   readonly script?: string
@@ -63,7 +64,12 @@ const COLUMNS: readonly Column[] = [
   { title: 'run', align: padEnd, rank: 0, text: ({ runId }) => cut(firstLine(runId), MAX_RUN_WIDTH) },
   { title: 'status', align: padEnd, rank: 1, text: ({ status }) => status },
   { title: 'started', align: padEnd, rank: 4, text: ({ startedAt }, now) => ago(startedAt, now) },
-  { title: 'took', align: padStart, rank: 6, text: took },
+  {
+    title: 'took',
+    align: padStart,
+    rank: 6,
+    text: ({ elapsedMs }) => (elapsedMs === undefined ? '' : clock(elapsedMs)),
+  },
   { title: 'tasks', align: padStart, rank: 2, text: tasks },
   { title: 'ok', align: padStart, rank: 3, text: succeeded },
   {
@@ -117,7 +123,8 @@ function fitting(columns: readonly Laid[], room: number): readonly Laid[] {
   )
 }
 
-const done = (counts: Readonly<Record<TaskStatus, number>>): number =>
+/** What was cancelled is still to be done. */
+const done = ({ cancelled, ...counts }: Readonly<Record<TaskStatus, number>>): number =>
   Object.values(counts).reduce((sum, tasks) => sum + tasks, 0)
 
 function tasks({ counts, total }: RunRow): string {
@@ -127,12 +134,6 @@ function tasks({ counts, total }: RunRow): string {
 
 function succeeded({ counts }: RunRow): string {
   return counts && done(counts) > 0 ? precisePercent(counts.success, done(counts)) : ''
-}
-
-/** While a run goes on, until now; of one that died nobody knows. */
-function took({ status, startedAt, endedAt }: RunRow, now: number): string {
-  const end = endedAt ?? (status === 'running' ? now : undefined)
-  return startedAt === undefined || end === undefined ? '' : clock(Math.max(0, end - startedAt))
 }
 
 function ago(at: number | undefined, now: number): string {

@@ -9,9 +9,12 @@ import type { RmArgs } from './specs/rm.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Removes recorded runs, after asking. */
-export async function run({ runs, olderThan, dryRun, yes }: RmArgs): Promise<number> {
-  const named = runs.map((name) => findRun(name, runFolder()))
-  const old = olderThan === undefined ? [] : RunFile.list().filter((path) => isOlder(path, Date.now() - olderThan))
+export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promise<number> {
+  const named = runs.map((name) => findRun(name, runFolder(dir)))
+  const old =
+    olderThan === undefined
+      ? []
+      : RunFile.list(dir === undefined ? {} : { store: dir }).filter((path) => isOlder(path, Date.now() - olderThan))
   const paths = [...new Set([...named, ...old])]
   const going = paths.filter((path) => isLocked(path))
   for (const path of going) process.stderr.write(`manyworlds: run ${runIdOfPath(path)} is going on, and stays\n`)
@@ -51,6 +54,13 @@ function isOlder(path: string, than: number): boolean {
 }
 
 function remove(path: string): void {
-  for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`, lockPath(path)])
+  for (const file of [
+    path,
+    `${path}-wal`,
+    `${path}-shm`,
+    `${path}-journal`,
+    lockPath(path),
+    `${lockPath(path)}-journal`,
+  ])
     rmSync(file, { force: true })
 }

@@ -7,7 +7,8 @@ import { summaryOnly } from '../progress/summary-only.ts'
 import type { RunConfig } from '../run-config.ts'
 import { surround } from '../runners/surroundings.ts'
 import { RunFile } from '../store/run-file.ts'
-import { defaultStore } from '../store/run-path.ts'
+import { defaultStore, isRunFile } from '../store/run-path.ts'
+import { runArgument } from '../text/own-command.ts'
 import { reportError } from './error-report.ts'
 import { Interruption } from './run/interruption.ts'
 import { Naming } from './run/naming.ts'
@@ -21,8 +22,7 @@ export async function run(args: RunArgs): Promise<number> {
   const words = process.argv.slice(2)
   const script = resolve(args.script)
   if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`there is no script ${args.script}`)
-  const resume = args.resume === undefined ? undefined : runToResume(args)
-  const naming = new Naming({ runId: args.runId, resume, retryFailed: args.retryFailed })
+  const naming = new Naming({ runId: args.runId, resume: runToResume(args), retryFailed: args.retryFailed })
   const display = displayOf(args)
   const outcome = new Outcome()
   let last: RunObserver | undefined
@@ -33,7 +33,8 @@ export async function run(args: RunArgs): Promise<number> {
   surround({
     configure: (config) => ({ ...config, ...overrides(args), ...naming.name(config), progress: false }),
     observe: (start) => {
-      if (start.file !== undefined) outcome.stored ??= start.runId
+      outcome.runs++
+      if (start.file !== undefined) outcome.stored ??= runArgument(start.runId, start.file)
       const shown = display?.(start)
       if (shown) last = shown
       return outcome.watch(shown)
@@ -46,7 +47,9 @@ export async function run(args: RunArgs): Promise<number> {
     // A script that leaves by itself, with tasks that did not succeed.
     if (outcome.failed && !process.exitCode) process.exitCode = 1
   })
-  return execute(script, outcome)
+  const code = await execute(script, outcome)
+  if (code === 0 && outcome.runs === 0 && !args.quiet) sayThatNothingRan(args.script)
+  return code
 }
 
 /** The script is done when nothing of it is left to be waited for, as with `node script`. */
@@ -69,7 +72,8 @@ async function execute(script: string, outcome: Outcome): Promise<number> {
 /** Whether all went well, over all runs of the script. */
 class Outcome {
   failed = false
-  /** The first run that has a file. */
+  runs = 0
+  /** The first run that has a file, as it is named on the command line. */
   stored: string | undefined
 
   watch(shown: RunObserver | undefined): RunObserver {
@@ -96,8 +100,9 @@ function displayOf({ json, quiet, noProgress }: RunArgs): ObserveRun | undefined
   return chooseDisplay({ json, quiet, progress: true, stream: process.stderr })
 }
 
-/** The id behind what was typed; that there is such a run is seen before the script begins. */
-function runToResume({ resume, runId, store }: RunArgs): string {
+/** The run behind what was typed; that there is one is seen before the script begins. */
+function runToResume({ resume, runId, store }: RunArgs): { runId: string; file: string } | 'auto' | undefined {
+  if (resume === undefined) return undefined
   if (resume === 'auto') {
     if (runId === undefined)
       throw new UsageError('--resume auto needs --run-id: the name under which the run is found again')
@@ -105,10 +110,11 @@ function runToResume({ resume, runId, store }: RunArgs): string {
   }
   if (store === undefined && defaultStore() === false)
     throw new UsageError('--resume needs the run file, and MANYWORLDS_STORE is off')
-  using file = RunFile.open(store?.endsWith('.sqlite') ? store : resume!, store === undefined ? {} : { store })
+  const name = store !== undefined && isRunFile(store) ? store : resume
+  using file = RunFile.open(name, store === undefined ? {} : { store })
   if (runId !== undefined && runId !== file.runId)
     throw new UsageError(`--resume names run '${file.runId}' and --run-id says '${runId}'; give one of them`)
-  return file.runId
+  return { runId: file.runId, file: file.path }
 }
 
 /** The options of the command line as a run configuration: those that were given. */
@@ -128,10 +134,16 @@ function overrides(args: RunArgs): RunConfig {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as RunConfig
 }
 
-function sayHowToGoOn(words: readonly string[], runId: string | undefined): void {
+function sayThatNothingRan(script: string): void {
+  process.stderr.write(
+    `manyworlds: ${script} made no run. Here it is imported: code that is guarded by import.meta.main does not run\n`,
+  )
+}
+
+function sayHowToGoOn(words: readonly string[], run: string | undefined): void {
   const text =
-    runId === undefined
+    run === undefined
       ? 'interrupted; there is no run file, and so nothing to resume'
-      : `interrupted; what is finished is kept. Go on with:\n  ${resumeCommand(words, runId)}`
+      : `interrupted; what is finished is kept. Go on with:\n  ${resumeCommand(words, run)}`
   process.stderr.write(`manyworlds: ${text}\n`)
 }

@@ -3,7 +3,7 @@ import { nearest } from '../near-miss.ts'
 import { summaryText } from '../progress/summary.ts'
 import { finishedTask, Tally } from '../progress/tally.ts'
 import { RunFile } from '../store/run-file.ts'
-import type { RunOverview, StoredTask } from '../store/stored-task.ts'
+import type { RunOverview } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
 import { inline } from '../text/inline.ts'
 import { jsonLine } from '../text/json.ts'
@@ -19,7 +19,7 @@ const TASKS = 20
 
 /** Shows a run, or one of its tasks. */
 export async function run(args: ShowArgs): Promise<number> {
-  using file = RunFile.open(args.run)
+  using file = RunFile.open(args.run, args.dir === undefined ? {} : { store: args.dir })
   if (args.task !== undefined) print(taskText(file, args.task, args))
   else if (args.json) for (const response of responses(file, args)) print(jsonLine(response))
   else for (const text of runTexts(file, args)) print(text)
@@ -41,15 +41,11 @@ function* runTexts(file: RunFile, args: ShowArgs): Generator<string> {
   yield summary(file, overview)
   yield* sessionLines(overview, paint)
   yield ''
-  if (args.failed && args.logs) {
-    for (const { id } of responses(file, args)) yield `${taskText(file, id, args)}\n`
-    return
-  }
   let shown = 0
   const limit = args.limit ?? TASKS
   for (const response of responses(file, { ...args, limit })) {
     shown++
-    yield taskLine(response, paint)
+    yield args.logs ? `${taskText(file, response.id, args)}\n` : taskLine(response, paint)
   }
   const { success, ...others } = overview.counts
   const failed = Object.values(others).reduce((sum, number) => sum + number, 0)
@@ -73,8 +69,7 @@ function* responses(
 function summary(file: RunFile, overview: RunOverview): string {
   const tally = new Tally({ runId: overview.runId, total: overview.total })
   for (const response of file.responses()) tally.add(finishedTask({ ...response, restored: false }))
-  const elapsedMs = (overview.endedAt ?? Date.now()) - overview.startedAt
-  const head = { state: overview.status, elapsedMs, file: overview.file, error: overview.error }
+  const head = { state: overview.status, elapsedMs: overview.elapsedMs, file: overview.file, error: overview.error }
   return summaryText(tally, { ...head, colour: wantsColour(process.stdout), width: width() })
 }
 
@@ -102,5 +97,3 @@ function noTask(file: RunFile, id: string): ManyworldsError {
       : `did you mean '${near}'?`
   return new ManyworldsError('RUN_NOT_FOUND', `run ${file.runId} has no task '${id}'; ${hint}`)
 }
-
-export type { StoredTask }

@@ -14,8 +14,8 @@ const LOOK_EVERY_MS = 200
 const INTERRUPTED = 130
 
 /** Follows a run by looking into its file again and again. */
-export async function run({ run: name, fromStart, json }: TailArgs): Promise<number> {
-  using file = RunFile.open(name)
+export async function run({ run: name, dir, fromStart, json }: TailArgs): Promise<number> {
+  using file = RunFile.open(name, dir === undefined ? {} : { store: dir })
   let stopped = false
   process.once('SIGINT', () => {
     stopped = true

@@ -1,3 +1,4 @@
+import { ownCommand, runArgument } from '../text/own-command.ts'
 import { type Paint, painter } from '../text/paint.ts'
 import { clock, count, counted, duration, precisePercent, rate, usageText } from '../text/quantities.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -106,7 +107,7 @@ function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
 /** `ended`: right now, and the user may want to know how to look at it. */
 function fileLines({ file, runId, failures }: SummaryData, ended: boolean, paint: Paint): string[] {
   if (file === undefined) return []
-  const show = `manyworlds show ${shellWord(runId)}`
+  const show = [...ownCommand(), 'show', runArgument(runId, file)].map(shellWord).join(' ')
   const commands = [
     ...(ended ? [show] : []),
     ...(failures[0] === undefined ? [] : [`${show} ${shellWord(failures[0].example.id)}`]),

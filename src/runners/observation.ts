@@ -1,7 +1,9 @@
 import type { RunRecorder } from '../executor/recorder.ts'
 import type { RunSink } from '../executor/run.ts'
+import type { TaskSource } from '../executor/source.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import type { TaskResponse } from '../task.ts'
+import { CountedSource } from './counted-source.ts'
 import { notice } from './notice.ts'
 
 /** Those who watch a run, as one. Most runs have none, and pay nothing. */
@@ -23,6 +25,11 @@ export class Observation {
 
   end(error: Error | undefined, interrupted: boolean): void {
     for (const observer of this.#observers) observer.end({ error, interrupted })
+  }
+
+  /** A source whose end the observers hear of. */
+  around(source: TaskSource): TaskSource {
+    return this.#observers.length === 0 ? source : new CountedSource(source, (tasks) => this.total(tasks))
   }
 
   /** A sink that lets the observers see what passes. */

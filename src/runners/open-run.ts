@@ -24,7 +24,12 @@ export async function openRun(
   let run: Run | undefined
   const recorded = await record(identity, config, tasks, observation, (error) => dispatcher.failRun(run!, error))
   const running = () => (run ? dispatcher.running(run) : 0)
-  const control: RunControl = { runId, file: path, running, stop: (graceMs) => dispatcher.drainRun(run!, graceMs) }
+  let stopped = false
+  const stop = (graceMs: number) => {
+    stopped = true
+    dispatcher.drainRun(run!, graceMs)
+  }
+  const control: RunControl = { runId, file: path, running, stop }
   const { engineName, workerNum, concurrency } = config
   observation.begin(await observers(config, around?.observe), {
     runId,
@@ -45,18 +50,26 @@ export async function openRun(
     observation.end(reason, interrupted)
     if (!around?.ended(control)) sink.end(reason)
   }
-  const told = observation.before(sink)
+  const told = observation.before(around ? stoppable(sink, () => stopped) : sink)
   const safe = recorded ? recorded.recording.before(told, () => dispatcher.wake(run!)) : told
   const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs } = config
   run = dispatcher.open(
     { runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs },
-    recorded?.source ?? tasks.source,
+    recorded?.source ?? observation.around(tasks.source),
     { ...safe, end: (error) => void end(error) },
     observation.with(recorded?.recording),
   )
   around?.started(control)
   return run
 }
+
+/** When the program around the script stops a run, the script is not to take what was cancelled for an outcome. */
+const stoppable = (sink: RunSink, stopped: () => boolean): RunSink => ({
+  ...sink,
+  response(index, response, bytes, entry) {
+    if (!stopped() || response.status !== 'cancelled') sink.response(index, response, bytes, entry)
+  },
+})
 
 /** The run's file, opened and compared with what is given; the code for it is loaded only where there is one. */
 async function record(

@@ -6,7 +6,9 @@ import { collect } from './collect.ts'
 import type { SyncReply, SyncRequest } from './sync.ts'
 
 /** The thread behind `syncRunTask`: the same executor, on an event loop that is not blocked. */
-const { port, flag } = workerData as { port: MessagePort; flag: Int32Array }
+const { port, flag, argv } = workerData as { port: MessagePort; flag: Int32Array; argv: string[] }
+// The script that was started is the user's, not this one: workers look there for agents.
+process.argv = argv
 
 port.on('message', async ({ tasks, config }: SyncRequest) => {
   port.postMessage(await answer(tasks, config))

@@ -2,7 +2,9 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { ManyworldsError } from '../errors.ts'
 import { responseFromWire } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
+import { resolveConfig } from '../run-config-schema.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
+import { identify } from './run-identity.ts'
 import { checkArray } from './sources.ts'
 import { type Surroundings, surroundings } from './surroundings.ts'
 
@@ -88,9 +90,11 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
 
 /** The program around the script could see nothing of the run while it blocked. */
 function tell({ observe }: Surroundings, config: RunConfig, responses: readonly TaskResponse[]): void {
-  const { runId = '', engineName = 'local', workerNum = 1, concurrency = 1 } = config
-  const start = { runId, file: undefined, total: responses.length, engineName, workerNum, concurrency }
-  const observer = observe({ ...start, resumed: config.resume !== undefined, running: () => 0 })
+  const resolved = resolveConfig(config)
+  const { runId, path, mode } = identify(resolved)
+  const { engineName, workerNum, concurrency } = resolved
+  const start = { runId, file: path, total: responses.length, engineName, workerNum, concurrency }
+  const observer = observe({ ...start, resumed: mode === 'resume', running: () => 0 })
   for (const response of responses) observer.response(response)
   observer.end({ error: undefined, interrupted: false })
 }
@@ -110,9 +114,8 @@ function startThread(): Thread {
   const flag = new Int32Array(new SharedArrayBuffer(4))
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   const worker = new Worker(new URL(`./sync-thread${extension}`, import.meta.url), {
-    workerData: { port: port2, flag },
+    workerData: { port: port2, flag, argv: process.argv },
     transferList: [port2],
-    argv: process.argv.slice(2),
   })
   worker.unref()
   port1.unref()

@@ -26,8 +26,9 @@ export interface SeenResponse {
  * Reads a run file, also while the run is going on.
  *
  * @example
- * using run = RunFile.open('last')
+ * const run = RunFile.open('last')
  * for (const response of run.responses()) console.log(response.id, response.status)
+ * run.close()
  */
 export class RunFile implements Disposable {
   readonly path: string
@@ -68,6 +69,9 @@ export class RunFile implements Disposable {
        FROM _run r LEFT JOIN _sessions s ON s.epoch = r.epoch`,
     ) as Record<string, never>
     const { success, failed, timeout, crashed, cancelled } = run
+    const { elapsed } = this.#get('SELECT sum(coalesce(ended_at, seen_at) - started_at) AS elapsed FROM _sessions') as {
+      elapsed: number | null
+    }
     const locked = isLocked(this.path)
     const status = locked ? 'running' : ((run.ending ?? 'died') as RunOverview['status'])
     return {
@@ -75,6 +79,7 @@ export class RunFile implements Disposable {
       file: this.path,
       status,
       startedAt: run.created_at!,
+      elapsedMs: elapsed ?? 0,
       ...(locked || run.ended_at === null ? {} : { endedAt: run.ended_at! }),
       ...(run.total === null ? {} : { total: run.total! }),
       counts: { success: success!, failed: failed!, timeout: timeout!, crashed: crashed!, cancelled: cancelled! },

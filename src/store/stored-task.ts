@@ -44,6 +44,8 @@ export interface RunOverview {
   /** Milliseconds since 1970, of the first session and of the end of the last. */
   readonly startedAt: number
   readonly endedAt?: number
+  /** How long its sessions took together; the pauses between them do not count. */
+  readonly elapsedMs: number
   /** Undefined while the source of tasks has not ended. */
   readonly total?: number
   /** Responses by status; sub-tasks are not counted. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RunFile } from 'manyworlds/runs'
 import { describe, expect, it } from 'vitest'
@@ -137,7 +137,7 @@ describe('manyworlds run', () => {
     expect(await run('hangs.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('never come') })
     expect(await run('sync.ts')).toMatchObject({ code: 1, stdout: 'the script got 3\n' })
     expect(await run('main.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('2 succeeded') })
-    expect(await run('empty.ts')).toMatchObject({ code: 0, stderr: '' })
+    expect(await run('empty.ts')).toMatchObject({ code: 0, stderr: expect.stringContaining('made no run') })
   })
 
   it('refuses what makes no sense before the script begins', async () => {
@@ -162,9 +162,28 @@ describe('manyworlds run', () => {
     await manyworlds(['run', 'old.ts', '--run-id', 'r', '-q'], options)
     const ended = await manyworlds(['run', 'new.ts', '--resume', 'r', '-q'], options)
     expect(ended.stderr).toMatch(
-      /^manyworlds: task 't0' is not the one that the run was begun with: input was 0 and is 1\..*\[RESUME_MISMATCH\]\n$/,
+      /^manyworlds: task 't0' is not the one that the run was begun with. Its input differs: it was begun with 0, and now has 1\. .*\[RESUME_MISMATCH\]\n$/,
     )
     expect(ended.code).toBe(1)
     expect(ran(path)).toHaveLength(3)
+  })
+})
+
+describe('a run whose file is not where runs are looked for', () => {
+  it('is found again by the commands that are printed', async () => {
+    const own = script(4, 1, [2]).replace('concurrency: 4 }', `concurrency: 4, store: 'elsewhere', runId: 'own' }`)
+    const { path, options } = project({ 'own.ts': own })
+    const { stderr } = await manyworlds(['run', 'own.ts'], options)
+    const [, words] = /main\.js (show elsewhere\/own\.sqlite t2)$/m.exec(stderr)!
+    expect((await manyworlds(words!.split(' '), options)).stdout).toContain('bad luck with 2')
+    expect((await manyworlds(['show', 'own', '--dir', 'elsewhere'], options)).stdout).toMatch(/^run own finished/)
+    const resumed = await manyworlds(['run', 'own.ts', '--resume', 'elsewhere/own.sqlite'], options)
+    expect(resumed.stderr).toMatch(/restored +4/)
+    expect(existsSync(path('.manyworlds'))).toBe(false)
+    copyFileSync(path('elsewhere/own.sqlite'), path('elsewhere/copy.sqlite'))
+    await manyworlds(['run', 'own.ts', '--resume', 'elsewhere/copy.sqlite', '--retry-failed', '-q'], options)
+    using copy = RunFile.open(path('elsewhere/copy.sqlite'))
+    using original = RunFile.open(path('elsewhere/own.sqlite'))
+    expect([copy.overview().sessions, original.overview().sessions]).toEqual([3, 2])
   })
 })

@@ -5,10 +5,13 @@ import { summaryText } from '../../src/progress/summary.ts'
 import { summaryData } from '../../src/progress/summary-data.ts'
 import { finishedTask, Tally } from '../../src/progress/tally.ts'
 import { jsonLine } from '../../src/text/json.ts'
+import { ownCommand } from '../../src/text/own-command.ts'
 import { displayWidth } from '../../src/text/width.ts'
 import { response } from './made-up.ts'
 
 const FILE = '.manyworlds/runs/brave-otter.db'
+// It is not a file of the folder where runs are looked for, and so is named by its path.
+const SHOW = [...ownCommand(), 'show', FILE].join(' ')
 
 function someRun(): Tally {
   const tally = new Tally({ runId: 'brave-otter', total: 1000 })
@@ -41,8 +44,8 @@ retries    1
 restored   200, done in an earlier session
 usage      997,000 tokens in, $9.97
 run file   .manyworlds/runs/brave-otter.db
-           manyworlds show brave-otter
-           manyworlds show brave-otter t400`.trimStart(),
+           ${SHOW}
+           ${SHOW} t400`.trimStart(),
     )
   })
 
@@ -66,13 +69,13 @@ run file   .manyworlds/runs/brave-otter.db
     expect(head('died')).toBe('run r died: 1 of 10 tasks\n  1 succeeded (100%)')
     expect(head('failed', 'the disk is full')).toContain('\n  the disk is full')
     // Whoever reads this has just typed that command.
-    expect(summaryText(tally, { state: 'finished', file: FILE, colour: false })).not.toContain('manyworlds show')
+    expect(summaryText(tally, { state: 'finished', file: FILE, colour: false })).not.toContain(`${SHOW}\n`)
   })
 
   it('has commands that can be copied into a shell', () => {
     const tally = new Tally({ runId: 'my run' })
     tally.add({ id: '#3', status: 'failed', code: 'TASK_THREW', message: '', runMs: 1 })
-    expect(summaryText(tally, { file: FILE, colour: false })).toContain(`manyworlds show 'my run' '#3'`)
+    expect(summaryText(tally, { file: FILE, colour: false })).toContain(`${SHOW} '#3'`)
   })
 
   it('is there for a run without tasks', () => {

@@ -1,5 +1,5 @@
 import type { RunControl } from '../../runners/surroundings.ts'
-import { counted, duration } from '../../text/quantities.ts'
+import { counted } from '../../text/quantities.ts'
 
 /** As a shell says it of programs that a signal ended. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
@@ -47,7 +47,7 @@ export class Interruption {
     this.#signal = signal
     if (again || this.#going.size === 0) return this.#leave()
     const running = [...this.#going].reduce((sum, run) => sum + run.running(), 0)
-    const wait = `${counted(running, 'task')} ${running === 1 ? 'is' : 'are'} running and may take ${duration(this.#graceMs)} more`
+    const wait = `${counted(running, 'task')} ${running === 1 ? 'is' : 'are'} running and may take ${this.#graceMs / 1000} s more`
     if (running > 0) this.#hooks.say(`stopping: nothing new is started; ${wait}. Ctrl-C again stops at once`)
     for (const run of this.#going) run.stop(this.#graceMs)
   }

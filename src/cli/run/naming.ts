@@ -1,10 +1,11 @@
+import { dirname } from 'node:path'
 import type { RunConfig } from '../../run-config.ts'
 import { newRunId } from '../../store/run-path.ts'
 
 interface Wishes {
   readonly runId: string | undefined
-  /** The id of a run, or `auto`. */
-  readonly resume: string | undefined
+  /** The run to go on with and its file; or `auto`. */
+  readonly resume: { readonly runId: string; readonly file: string } | 'auto' | undefined
   readonly retryFailed: boolean
 }
 
@@ -19,11 +20,11 @@ export class Naming {
 
   constructor(wishes: Wishes) {
     this.#wishes = wishes
-    this.#base = wishes.runId ?? (wishes.resume === 'auto' ? undefined : wishes.resume)
+    this.#base = wishes.runId ?? (typeof wishes.resume === 'object' ? wishes.resume.runId : undefined)
   }
 
   /** The name of the next run of the script, and whether it is resumed. */
-  name(config: RunConfig): Pick<RunConfig, 'runId' | 'resume' | 'retryFailed'> {
+  name(config: RunConfig): Pick<RunConfig, 'runId' | 'resume' | 'retryFailed' | 'store'> {
     const { resume, retryFailed } = this.#wishes
     const first = this.#runs++ === 0
     const given = config.runId ?? (config.resume === 'auto' ? undefined : config.resume)
@@ -31,7 +32,12 @@ export class Naming {
     this.#base ??= own ?? newRunId()
     const runId = own ?? (first ? this.#base : `${this.#base}-${this.#runs}`)
     if (resume === undefined) return { runId, ...(config.resume === undefined ? {} : { resume: 'auto' }) }
-    // The first must be there, and was looked for before the script began; the others may not have been begun.
-    return { runId, resume: runId === resume ? resume : 'auto', ...(retryFailed ? { retryFailed } : {}) }
+    const retry = retryFailed ? { retryFailed } : {}
+    if (resume === 'auto') return { runId, resume, ...retry }
+    // The run that was named is in the very file that was found. The others are beside it, if they were begun.
+    const { file } = resume
+    return runId === resume.runId
+      ? { runId, resume: runId, store: file, ...retry }
+      : { runId, resume: 'auto', store: dirname(file), ...retry }
   }
 }

@@ -1,5 +1,5 @@
 import type { ArgsOf, Spec } from '../command.ts'
-import { runReference } from './run-reference.ts'
+import { runReference, runsFolder } from './run-reference.ts'
 
 export const rmSpec = {
   name: 'rm',
@@ -7,6 +7,7 @@ export const rmSpec = {
   about: ['Asks before it removes anything, unless --yes is given. A run that is going on is not removed.'],
   positionals: { runs: { ...runReference, many: true, optionalWith: 'olderThan' } },
   options: {
+    dir: runsFolder,
     olderThan: { type: 'duration', value: 'DURATION', description: 'runs that began longer ago than this: 12h, 30d' },
     dryRun: { type: 'flag', description: 'say what would be removed, and remove nothing' },
     yes: { type: 'flag', short: 'y', description: 'do not ask' },

@@ -1,4 +1,4 @@
-import type { Positional } from '../command.ts'
+import type { Option, Positional } from '../command.ts'
 import { listRunIds } from '../run-ids.ts'
 
 /** How a run is named, on every command that takes one. */
@@ -8,3 +8,11 @@ export const runReference = {
     'a run: its id, the beginning of an id if no other run begins like that, "last" for the newest, or the path of a run file',
   suggest: async () => ['last', ...(await listRunIds())],
 } satisfies Positional
+
+/** Where runs are looked for. */
+export const runsFolder = {
+  type: 'text',
+  value: 'DIR',
+  description: 'the folder with the run files, instead of $MANYWORLDS_STORE or .manyworlds/runs',
+  suggest: 'files',
+} as const satisfies Option

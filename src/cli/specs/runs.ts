@@ -1,4 +1,5 @@
 import type { ArgsOf, Spec } from '../command.ts'
+import { runsFolder } from './run-reference.ts'
 
 export const runsSpec = {
   name: 'runs',
@@ -6,12 +7,7 @@ export const runsSpec = {
   positionals: {},
   options: {
     limit: { type: 'integer', value: 'N', description: 'the newest N only' },
-    dir: {
-      type: 'text',
-      value: 'DIR',
-      description: 'the folder with the run files, instead of $MANYWORLDS_STORE or .manyworlds/runs',
-      suggest: 'files',
-    },
+    dir: runsFolder,
     json: { type: 'flag', description: 'print a line of JSON for each run' },
   },
   examples: [

@@ -1,5 +1,5 @@
 import type { ArgsOf, Spec } from '../command.ts'
-import { runReference } from './run-reference.ts'
+import { runReference, runsFolder } from './run-reference.ts'
 
 export const showSpec = {
   name: 'show',
@@ -12,8 +12,9 @@ export const showSpec = {
     task: { value: 'TASK', description: 'the id of a task of that run', optional: true },
   },
   options: {
+    dir: runsFolder,
     failed: { type: 'flag', description: 'only tasks that did not succeed' },
-    logs: { type: 'flag', description: 'with what the tasks printed' },
+    logs: { type: 'flag', description: 'each task step by step, with what it printed' },
     limit: { type: 'integer', value: 'N', description: 'at most so many tasks' },
     full: { type: 'flag', description: 'long texts to their end' },
     json: { type: 'flag', description: 'print JSON: a line for each response, or all that is known of a task' },

@@ -1,5 +1,5 @@
 import type { ArgsOf, Spec } from '../command.ts'
-import { runReference } from './run-reference.ts'
+import { runReference, runsFolder } from './run-reference.ts'
 
 export const tailSpec = {
   name: 'tail',
@@ -7,6 +7,7 @@ export const tailSpec = {
   about: ['Prints each response when it is recorded, and ends with the run. Ctrl-C ends the following, not the run.'],
   positionals: { run: runReference },
   options: {
+    dir: runsFolder,
     fromStart: { type: 'flag', description: 'begin with the first response that was recorded, not with the next' },
     json: { type: 'flag', description: 'print a line of JSON for each response' },
   },

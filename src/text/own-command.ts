@@ -1,0 +1,29 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join, relative, sep } from 'node:path'
+import { defaultStore, runPath } from '../store/run-path.ts'
+
+const MAIN = join(import.meta.dirname, '..', 'cli', `main${import.meta.filename.slice(-3)}`)
+
+/** How this program can be called from where the user is, as the first words of a command. */
+export function ownCommand(): string[] {
+  // npm puts programs of the project on the PATH of what it starts, and not on that of the shell behind it.
+  if (process.env.npm_command !== undefined) return ['npx', 'manyworlds']
+  const onPath = (process.env.PATH ?? '').split(delimiter).some((folder) => isExecutable(join(folder, 'manyworlds')))
+  if (onPath) return ['manyworlds']
+  return MAIN.includes(`${sep}node_modules${sep}`) ? ['npx', 'manyworlds'] : ['node', relative(process.cwd(), MAIN)]
+}
+
+/** What to call a run on the command line: its id, or the path of its file if it is not where runs are looked for. */
+export function runArgument(runId: string, file: string): string {
+  const store = defaultStore()
+  return store !== false && runPath(store, runId) === file ? runId : relative(process.cwd(), file)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,6 +1,7 @@
 import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import type { PackedStep } from '../protocol/steps.ts'
 import { packTask } from '../task-checks.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
@@ -411,7 +412,7 @@ export class Dispatcher {
     this.#dirty.add(worker)
   }
 
-  #onEmit(worker: WorkerHandle, id: number, steps: unknown[], logs: string[]): void {
+  #onEmit(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
     const entry = worker.leases.get(id)?.entry
     if (!entry) {
       const lost = worker.lost?.get(id)?.lost

@@ -1,3 +1,4 @@
+import type { PackedStep } from '../protocol/steps.ts'
 import type { WorkerName } from '../task.ts'
 import type { AgentState } from './agents.ts'
 import type { Children } from './children.ts'
@@ -25,7 +26,9 @@ export class Entry {
   lease: Lease | undefined
   worker: WorkerName | undefined
   /** Packed steps and lines of the attempt under way. */
-  steps: unknown[] | undefined
+  steps: PackedStep[] | undefined
+  /** The steps of the last response that was made, as one JSON text if they are that. */
+  trajectory: string | undefined
   logs: string[] | undefined
   settled = false
   /** Why it is being cancelled, once it is. */
@@ -86,7 +89,7 @@ export interface Lease {
   /** The worker said that it has started it (asked for only where it matters). */
   started: boolean
   /** Of a lease whose worker was given up: what that attempt had recorded, and what still comes of it. */
-  lost?: { readonly steps: unknown[]; readonly logs: string[] }
+  lost?: { readonly steps: PackedStep[]; readonly logs: string[] }
   /** Sub-task calls it waits for: it runs no code then. */
   waitingCalls: number
 }

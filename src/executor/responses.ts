@@ -1,5 +1,6 @@
 import type { ErrorItem, Packed } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
+import { type PackedStep, stepsText, unpackSteps } from '../protocol/steps.ts'
 import { taskError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { type Step, totalUsage } from '../trajectory.ts'
@@ -19,6 +20,12 @@ const NO_USAGE = Object.freeze({})
 
 /** Errors that another attempt would only repeat. */
 const FINAL = new Set(['ANSWER_NOT_SERIALISABLE', 'REQUIRES_UNMET'])
+
+/** Nearly always the steps are JSON: one text is quicker to read than many. */
+function trajectoryOf(entry: Entry, steps: readonly PackedStep[]): readonly Step[] {
+  entry.trajectory = stepsText(steps)
+  return entry.trajectory === undefined ? unpackSteps(steps) : (JSON.parse(entry.trajectory) as Step[])
+}
 
 /** Turns ends of attempts into responses, exactly one per task. */
 export class Responses {
@@ -99,7 +106,7 @@ export class Responses {
     const success = status === 'success'
     const error = success ? undefined : this.errorOf(value)
     const response = this.#response(entry, status, success ? unpack(value) : undefined, error, runMs, performance.now())
-    const trajectory = (lost?.steps ?? []).map(unpack) as Step[]
+    const trajectory = unpackSteps(lost?.steps ?? [])
     const usage = totalUsage(trajectory)
     run.recorder.superseded(entry, { ...response, trajectory, usage, worker: worker.name, logs: lost?.logs ?? [] })
   }
@@ -116,7 +123,7 @@ export class Responses {
     runMs: number,
     now: number,
   ): TaskResponse {
-    const trajectory = entry.steps === undefined ? NO_STEPS : (entry.steps.map(unpack) as Step[])
+    const trajectory = entry.steps === undefined ? NO_STEPS : trajectoryOf(entry, entry.steps)
     const usage = trajectory.length === 0 ? NO_USAGE : totalUsage(trajectory)
     const { id, attempts, worker } = entry
     const agentName = entry.agent.ref.name

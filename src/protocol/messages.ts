@@ -1,5 +1,6 @@
 import type { AgentRef } from '../agent.ts'
 import type { TaskErrorCode } from '../errors.ts'
+import type { PackedStep } from './steps.ts'
 
 /**
  * Every message that crosses a process, both ways. A frame is an array of messages; `codec.ts` turns it into bytes,
@@ -90,7 +91,7 @@ export type WorkerMessage =
   | { type: 'stray'; error: ErrorItem }
   | SubTaskRequest
 
-export type Emit = [lease: number, steps: Packed[], logs: string[]]
+export type Emit = [lease: number, steps: PackedStep[], logs: string[]]
 /** `runUs`, whole microseconds: a small integer costs a byte or two where a fraction costs eight. */
 export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runUs: number]
 export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const

@@ -101,9 +101,16 @@ function copyAny(value: unknown, depth: number): unknown {
 type JsonText = InstanceType<typeof String>
 
 function packLarge(value: unknown): Uint8Array | JsonText {
-  let packed: Uint8Array | JsonText
+  return isExactJson(value) ? checkSize(value, () => new String(JSON.stringify(value))) : packBytes(value)
+}
+
+/** The bytes of v8's serialisation. */
+export const packBytes = (value: unknown): Uint8Array => checkSize(value, () => serializeAll(value))
+
+function checkSize<P extends Uint8Array | JsonText>(value: unknown, make: () => P): P {
+  let packed: P
   try {
-    packed = isExactJson(value) ? new String(JSON.stringify(value)) : serializeAll(value)
+    packed = make()
   } catch (error) {
     throw error instanceof NotPackable ? error : new NotPackable(whyNotSendable(value) ?? (error as Error).message)
   }

@@ -12,7 +12,7 @@ import type { GroupCommit } from './group-commit.ts'
 import { type Opened, ROW } from './messages.ts'
 import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
-import { type Encoded, encode, encodeList, encodePacked, type TaskContent } from './values.ts'
+import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
 /** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
 const MAX_UNCOMMITTED = 20_000
@@ -199,15 +199,12 @@ export class Recording implements RunRecorder {
       error?.code ?? null,
       response.success ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer)) : null,
       error === undefined ? null : encodeError(error),
-      trajectory.length === 0 ? null : whole(this.#trajectory(entry, role, trajectory)),
+      trajectory.length === 0
+        ? null
+        : ((role === ROLE.superseded ? undefined : entry.trajectory) ?? encode(trajectory)),
       logs.length === 0 ? null : JSON.stringify(logs),
       hasKeys(response.usage) ? JSON.stringify(response.usage) : null,
     ])
-  }
-
-  /** What the entry has is of the attempt under way, and packed already. */
-  #trajectory({ steps }: Entry, role: number, trajectory: TaskResponse['trajectory']): Encoded {
-    return role === ROLE.superseded || steps === undefined ? encode(trajectory) : encodeList(steps, trajectory)
   }
 
   #agentKey(identity: AnyAgent | object, ref: AgentRef, packed: () => unknown): { key: number; params: Encoded } {

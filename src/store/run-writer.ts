@@ -11,6 +11,8 @@ import { DatabaseSync } from './sqlite.ts'
 
 /** How long somebody else (a reader that makes a checkpoint) may hold the file. */
 const BUSY_MS = 5000
+/** Pages of the log before they are moved into the file: a page that changes often is moved once. */
+const LOG_PAGES = 4000
 
 /** One run file that this process owns. */
 export class RunWriter {
@@ -46,7 +48,9 @@ export class RunWriter {
         refuseOtherHeader(db, header, path)
       }
       // Until the run file has its content there is nothing that a power cut could take.
-      db.exec(`PRAGMA synchronous = ${exists ? 'NORMAL' : 'OFF'}; PRAGMA journal_mode = WAL`)
+      db.exec(
+        `PRAGMA synchronous = ${exists ? 'NORMAL' : 'OFF'}; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${LOG_PAGES}`,
+      )
       if (!exists) create(db, header)
       db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
       const writer = new RunWriter(path, db, lock)

@@ -67,6 +67,8 @@ function start(): Worker {
     // The user's flags (a loader, --import of their own) are not for us; a warning about SQLite is not for them.
     execArgv: ['--disable-warning=ExperimentalWarning'],
     name: 'manyworlds run files',
+    // What it is sent dies young: with more room for it, little is copied.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
   worker.on('message', receive)
   worker.on('error', (error) => {

@@ -26,18 +26,6 @@ export function decode(encoded: Encoded): unknown {
   return typeof encoded === 'string' ? JSON.parse(encoded) : deserialize(encoded)
 }
 
-/** Packed values as one list of them. */
-export function encodeList(packed: readonly unknown[], unpacked: readonly unknown[]): Encoded {
-  if (packed.length === 0) return null
-  let text = '['
-  for (let i = 0; i < packed.length; i++) {
-    const encoded = encodePacked(packed[i])
-    if (typeof encoded !== 'string') return serialize(unpacked)
-    text += i === 0 ? encoded : `,${encoded}`
-  }
-  return `${text}]`
-}
-
 /** What makes a task the same task: its agent with its params, its input, what the agent is told besides, and whom it waits for. */
 export interface TaskContent {
   readonly agentName: string

@@ -1,5 +1,6 @@
 import type { Channel } from '../protocol/channel.ts'
-import type { DriverMessage, Emit, Outcome, Packed, WorkerMessage } from '../protocol/messages.ts'
+import type { DriverMessage, Emit, Outcome, WorkerMessage } from '../protocol/messages.ts'
+import type { PackedStep } from '../protocol/steps.ts'
 
 /** What has gathered is sent when there is this much of it, or at the end of the turn of the event loop. */
 const BATCH_BYTES = 128 * 1024
@@ -35,7 +36,9 @@ export class Outbox {
     this.#grow(size + 24)
   }
 
-  step(lease: number, step: Packed, size: number): void {
+  step(lease: number, step: PackedStep): void {
+    const size = step.length
+
     if (size > BATCH_BYTES || this.#bulkLeases.has(lease)) {
       this.flush()
       this.#bulkLeases.add(lease)

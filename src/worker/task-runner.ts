@@ -13,6 +13,7 @@ import {
   type WorkerSettings,
 } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack, unpack } from '../protocol/pack.ts'
+import { type PackedStep, packStep } from '../protocol/steps.ts'
 import type { Step } from '../trajectory.ts'
 import { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
@@ -174,14 +175,14 @@ export class TaskRunner {
   }
 
   emitStep(lease: number, step: Step): void {
-    let packed: unknown
+    let packed: PackedStep
     try {
-      packed = pack(step)
+      packed = packStep(step)
     } catch (error) {
       if (!(error instanceof NotPackable)) throw error
       throw new TypeError(`ctx.step(): the step cannot be recorded: ${error.message}; record plain data`)
     }
-    this.#outbox.step(lease, packed, lastPackedSize(packed))
+    this.#outbox.step(lease, packed)
   }
 
   emitLog(lease: number, line: string): void {

@@ -8,7 +8,7 @@ const look = defineAgent({
     cwd: process.cwd(),
     debugged: (await import('node:inspector')).url() !== undefined,
     env: Object.fromEntries(variables.map((name) => [name, process.env[name] ?? null])),
-    ours: Object.keys(process.env).filter((name) => /^MANYWORLDS_(?!TEST)/.test(name)),
+    ours: Object.keys(process.env).filter((name) => /^MANYWORLDS_(?!TEST|STORE)/.test(name)),
   }),
 })
 const { answer } = await Runners.runTask(look.task(['PATH', 'MY_SETTING', 'OPENAI_API_KEY', 'NODE_OPTIONS']), {

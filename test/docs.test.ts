@@ -1,7 +1,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { CREATE } from '../src/store/schema.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -25,6 +27,19 @@ describe('the documentation keeps up with the source', () => {
     const section = read('docs/architecture.md').split('## The protocol')[1]!.split('\n## ')[0]!
     const listed = section.match(/(?<=^\| )`.*?(?= \|)/gm)!.flatMap((cell) => cell.match(/(?<=`)[a-z-]+(?=`)/g)!)
     expect(listed.toSorted()).toEqual([...new Set(types)].toSorted())
+  })
+
+  it('lists every view of the run file with its columns', () => {
+    using db = new DatabaseSync(':memory:')
+    db.exec(CREATE)
+    const views = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'view'`).all() as { name: string }[]
+    const page = read('docs/run-file.md')
+    for (const { name } of views) {
+      const section = page.split(`### \`${name}\``)[1]?.split('\n## ')[0]?.split('\n### ')[0] ?? ''
+      const listed = section.match(/(?<=^\| )`.*?(?= \|)/gm)?.flatMap((cell) => cell.match(/(?<=`)\w+(?=`)/g)!)
+      const columns = db.prepare(`SELECT name FROM pragma_table_info('${name}')`).all() as { name: string }[]
+      expect(listed, name).toEqual(columns.map((column) => column.name))
+    }
   })
 
   it('shows the hello world that is in the examples', () => {

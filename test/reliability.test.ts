@@ -14,6 +14,13 @@ const statuses = (responses: Map<string, { status: string }>) => {
   return counts
 }
 
+it('many runs at once in one program all come to their end', async () => {
+  for (let round = 0; round < 3; round++) {
+    const runs = Array.from({ length: 500 }, (_, i) => Runners.runTask(echo.task(i), { workerNum: 2 }))
+    expect((await Promise.all(runs)).map(({ answer }) => answer)).toEqual(Array.from({ length: 500 }, (_, i) => i))
+  }
+})
+
 describe('when workers are taken away', () => {
   it('kill -9 of workers again and again loses no task and answers none twice', async () => {
     const seen = new Set<string>()

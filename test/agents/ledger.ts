@@ -42,3 +42,19 @@ export const odd = defineAgent({
     return { input, big: 12n, bytes: new Uint8Array([1, 2, 3]), set: new Set([1]), nothing: undefined }
   },
 })
+
+/** A conversation: every step has all messages so far, as calls of a model have. */
+export const chat = defineAgent({
+  name: 'chat',
+  run: async ({ turns, seed }: { turns: number; seed: number }, ctx) => {
+    const messages: { role: string; content: string }[] = []
+    for (let turn = 0; turn < turns; turn++) {
+      messages.push({ role: turn % 2 === 0 ? 'user' : 'assistant', content: words(turn, seed) })
+      ctx.step({ action: { messages: [...messages] }, reward: turn / turns })
+    }
+    return messages.length
+  },
+})
+
+const words = (turn: number, seed: number) =>
+  Array.from({ length: 30 }, (_, i) => ((turn * 7919 + seed * 104_729 + i * 611_953) % 99_991).toString(36)).join(' ')

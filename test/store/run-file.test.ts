@@ -5,7 +5,7 @@ import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo } from '../agents/basics.ts'
 import { succeedsAt, thrower } from '../agents/failing.ts'
-import { ledger, odd, parent } from '../agents/ledger.ts'
+import { chat, ledger, odd, parent } from '../agents/ledger.ts'
 import { printed, runScript } from '../run-script.ts'
 import { userProject } from '../user-project.ts'
 import { query, storeFolder } from './store-folder.ts'
@@ -148,6 +148,17 @@ describe('the run file', () => {
     expect(
       query(file('r'), `SELECT substr(json_extract(input, '$'), 1, 30) AS input FROM tasks WHERE id = '#1'`),
     ).toEqual([{ input: '{"messages":[{"role":"system",' }])
+  })
+
+  it('does not grow with the square of a conversation that every step repeats', async () => {
+    const { store, file } = storeFolder()
+    const tasks = Array.from({ length: 10 }, (_, i) => chat.task({ turns: 50, seed: i }))
+    const responses = await Runners.runTask(tasks, { store, runId: 'r' })
+    const raw = [...responses.values()].reduce((sum, { trajectory }) => sum + JSON.stringify(trajectory).length, 0)
+    expect(raw).toBeGreaterThan(2_000_000)
+    expect(statSync(file('r')).size).toBeLessThan(raw / 8)
+    using run = RunFile.open('r', { store })
+    for (const [id, { trajectory }] of responses) expect(run.task(id)!.response!.trajectory).toEqual(trajectory)
   })
 
   it('keeps texts that look like marks of our own', async () => {

@@ -2,16 +2,16 @@ import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import type { PackedStep } from '../protocol/steps.ts'
-import { packTask } from '../task-checks.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
-import { Entry, type EntryOptions, type Lease } from './entry.ts'
+import type { Entry, Lease } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
+import { Intake } from './intake.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
-import type { ReadyTask, TaskSource } from './source.ts'
+import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
 import { SubTaskDesk } from './subtask-desk.ts'
 import { crashError, judge } from './suspects.ts'
@@ -33,9 +33,8 @@ export class Dispatcher {
   readonly #special: SpecialTasks
   readonly #desk: SubTaskDesk
   readonly #responses: Responses
-  readonly #runs: Run[] = []
+  readonly #intake: Intake
   readonly #dirty = new Set<WorkerHandle>()
-  #turn = 0
   #nextLease = 1
   #armed = false
   #closed = false
@@ -48,7 +47,7 @@ export class Dispatcher {
       closed: (worker, exit) => this.#onClosed(worker, exit),
       failed: (error) => {
         this.#failed = true
-        for (const run of [...this.#runs]) this.failRun(run, error)
+        for (const run of [...this.#intake.runs]) this.failRun(run, error)
       },
     })
     this.#loading = new AgentLoading(this.#agents, this.#fleet, (run, error) => this.failRun(run, error))
@@ -58,12 +57,20 @@ export class Dispatcher {
       cancelChildren: (entry) => this.#desk.cancelChildrenOf(entry),
       ended: (run) => this.#endRunIfFinished(run),
     })
+    this.#intake = new Intake({
+      agents: this.#agents,
+      loading: this.#loading,
+      profiles: this.#profiles,
+      responses: this.#responses,
+      fleet: this.#fleet,
+      finished: (run) => this.#endRunIfFinished(run),
+    })
     this.#special = new SpecialTasks(this.#fleet, {
       give: (worker, entry) => this.#give(worker, entry),
       unmet: (entry) => this.#responses.unmet(entry, this.#fleet.engineName),
     })
     this.#desk = new SubTaskDesk(this.#agents, {
-      addEntry: (entry) => this.#enqueue(entry, true),
+      addEntry: (entry) => this.#intake.enqueue(entry, true),
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#cancelEntry(entry, 'cancelled'),
       loadChanged: (worker, by) => this.#fleet.changeLoad(worker, by),
@@ -94,8 +101,8 @@ export class Dispatcher {
   /** Begins a run. Its responses go to the sink. */
   open(options: RunOptions, source: TaskSource, sink: RunSink, recorder?: RunRecorder): Run {
     const run = new Run(options, source, sink, recorder)
-    this.#runs.push(run)
-    if (this.#runs.length === 1) this.#fleet.keepAlive(true)
+    this.#intake.runs.push(run)
+    if (this.#intake.runs.length === 1) this.#fleet.keepAlive(true)
     source.open(
       () => this.wake(run),
       () => this.#fleet.room(),
@@ -124,8 +131,8 @@ export class Dispatcher {
     if (run.over || (run.stopping !== undefined && run.drainTimer === undefined)) return
     run.stopping = reason
     run.sourceState = 'ended'
-    for (const ready of run.source.close()) this.#cancelEntry(this.#makeEntry(run, ready), reason)
-    this.#forEachEntry(run, (entry) => this.#cancelEntry(entry, reason))
+    for (const ready of run.source.close()) this.#cancelEntry(this.#intake.makeEntry(run, ready), reason)
+    this.#cancelAll(run, reason)
     this.#endRunIfFinished(run)
   }
 
@@ -134,22 +141,21 @@ export class Dispatcher {
     if (run.over || run.stopping !== undefined) return
     run.stopping = 'cancelled'
     run.sourceState = 'ended'
-    for (const ready of run.source.close()) this.#cancelEntry(this.#makeEntry(run, ready), 'cancelled')
-    this.#forEachEntry(run, (entry) => {
-      if (!entry.lease) this.#cancelEntry(entry, 'cancelled')
-    })
+    for (const ready of run.source.close()) this.#cancelEntry(this.#intake.makeEntry(run, ready), 'cancelled')
+    // A task that is running may need its sub-tasks to finish.
+    const first = run.urgent.drain()
+    run.urgent.unshift(first.filter(({ parent }) => parent !== undefined))
+    for (const entry of first) if (!entry.parent) this.#cancelEntry(entry, 'cancelled')
+    for (const entry of this.#entriesOf(run)) if (!entry.lease && !entry.parent) this.#cancelEntry(entry, 'cancelled')
     this.#endRunIfFinished(run)
-    run.drainTimer = setTimeout(
-      () => this.#forEachEntry(run, (entry) => this.#cancelEntry(entry, 'cancelled')),
-      graceMs,
-    )
+    if (!run.over) run.drainTimer = setTimeout(() => this.#cancelAll(run, 'cancelled'), graceMs)
   }
 
   /** Tasks of a run that are with a worker. */
   running(run: Run): number {
     let running = 0
     for (const { leases } of this.#fleet.workers) {
-      if (this.#runs.length === 1) running += leases.size
+      if (this.#intake.runs.length === 1) running += leases.size
       else for (const { entry } of leases.values()) if (entry.run === run) running++
     }
     return running
@@ -157,7 +163,7 @@ export class Dispatcher {
 
   async shutdown(): Promise<void> {
     this.#closed = true
-    for (const run of [...this.#runs])
+    for (const run of [...this.#intake.runs])
       this.failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
     await this.#fleet.shutdown()
   }
@@ -294,7 +300,7 @@ export class Dispatcher {
     this.#special.place()
     let special = false
     for (let worker = open.least(); worker; worker = open.least()) {
-      const entry = this.#next()
+      const entry = this.#intake.next()
       if (!entry) break
       if (entry.options.requires === undefined) this.#give(worker, entry)
       else {
@@ -306,97 +312,15 @@ export class Dispatcher {
     this.#flush()
     if (open.size === 0)
       this.#fleet.grow(() => {
-        for (const run of this.#runs) this.#peek(run)
+        for (const run of this.#intake.runs) this.#peek(run)
         return this.#backlog()
       })
-    else if (this.#runs.length > 0) this.#fleet.recallSoon()
+    else if (this.#intake.runs.length > 0) this.#fleet.recallSoon()
   }
 
   #flush(): void {
     for (const worker of this.#dirty) worker.flush()
     this.#dirty.clear()
-  }
-
-  /** The next task that may run, a task from each run in turn. */
-  #next(): Entry | undefined {
-    for (let tried = 0; tried < this.#runs.length; ) {
-      const run = this.#runs[this.#turn++ % this.#runs.length]!
-      for (;;) {
-        const entry = run.urgent.shift() ?? run.ready.shift() ?? this.#pull(run)
-        if (entry === undefined) break
-        if (!entry.settled) return entry
-      }
-      // A run that came to its end just now has left the list, and the next has its place: none may be passed over.
-      if (run.over) this.#turn--
-      else tried++
-    }
-    return undefined
-  }
-
-  /** Reads one task whose agent is loaded; those of other agents are held meanwhile. */
-  #pull(run: Run): Entry | undefined {
-    let held = 0
-    while (run.sourceState === 'open') {
-      const entry = this.#read(run)
-      if (entry === undefined) return undefined
-      if (entry.agent.loaded) return entry
-      this.#loading.hold(entry)
-      if (++held >= this.#fleet.room()) return undefined
-    }
-    return undefined
-  }
-
-  #read(run: Run): Entry | undefined {
-    try {
-      while (!run.sink.full()) {
-        const item = run.source.pull()
-        if (typeof item === 'string') {
-          run.sourceState = item === 'wait' ? 'waiting' : 'ended'
-          break
-        }
-        if (item.restored !== undefined) {
-          this.#responses.restored(run, item.index, item.restored)
-          continue
-        }
-        const entry = this.#makeEntry(run, item)
-        if (item.skip !== undefined) this.#responses.skipped(entry, item.skip)
-        else if (item.crashed !== undefined) this.#responses.lost(entry, item.crashed)
-        else return entry
-      }
-    } catch (error) {
-      // Nothing more can be read; what was read is finished and answered before the error is passed on.
-      run.sourceState = 'ended'
-      run.error = error as Error
-      run.source.close()
-    }
-    this.#endRunIfFinished(run)
-    return undefined
-  }
-
-  #makeEntry(run: Run, item: ReadyTask): Entry {
-    const { index, id, task, packed, previous, results } = item
-    const agent = this.#agents.of(task.agent)
-    const ready = packed ?? packTask(task, index)
-    const neverRerun = task.rerun === 'never'
-    const maxAttempts = task.maxAttempts ?? run.options.maxAttempts
-    const requires = task.requires !== undefined && task.requires.length > 0 ? task.requires : undefined
-    const { info } = ready
-    const ordinary = info === undefined && previous === undefined && results === undefined && requires === undefined
-    const options: EntryOptions =
-      ordinary && !neverRerun && maxAttempts === run.usualOptions.maxAttempts
-        ? run.usualOptions
-        : { maxAttempts, neverRerun, requires, info, previous, results }
-    const profile = this.#profiles.of(run, agent, task.timeoutMs ?? run.options.timeoutMs, neverRerun)
-    run.live++
-    const entry = new Entry(run, index, id, agent, profile, ready, options)
-    if (item.record !== undefined) entry.record = item.record
-    if (item.attempts !== undefined) entry.attempts = item.attempts
-    return entry
-  }
-
-  #enqueue(entry: Entry, urgent: boolean): void {
-    if (!entry.agent.loaded) this.#loading.hold(entry)
-    else (urgent ? entry.run.urgent : entry.run.ready).push(entry)
   }
 
   #give(worker: WorkerHandle, entry: Entry): void {
@@ -475,23 +399,23 @@ export class Dispatcher {
     entry.retryTimer = setTimeout(() => {
       entry.run.retrying.delete(entry)
       if (entry.alone) this.#special.runAlone(entry)
-      else this.#enqueue(entry, true)
+      else this.#intake.enqueue(entry, true)
       this.#arm()
     }, delay)
   }
 
   #backlog(): number {
     let backlog = this.#special.waiting + this.#loading.held
-    for (const run of this.#runs) backlog += run.urgent.length + run.ready.length
+    for (const run of this.#intake.runs) backlog += run.urgent.length + run.ready.length
     return backlog
   }
 
   /** Reads a few tasks, to see how many workers are worth starting and which agents they need. */
   #peek(run: Run): void {
     while (this.#backlog() < this.#fleet.workerNum && run.sourceState === 'open') {
-      const entry = this.#read(run)
+      const entry = this.#intake.read(run)
       if (entry === undefined) return
-      this.#enqueue(entry, false)
+      this.#intake.enqueue(entry, false)
     }
   }
 
@@ -509,12 +433,17 @@ export class Dispatcher {
     worker.cancel(lease.id, reason, CANCEL_SEEN_MS)
   }
 
-  #forEachEntry(run: Run, visit: (entry: Entry) => void): void {
-    const entries: Entry[] = [...run.urgent.drain(), ...run.ready.drain(), ...run.retrying]
+  #cancelAll(run: Run, reason: 'cancelled' | 'deadline'): void {
+    for (const entry of [...run.urgent.drain(), ...this.#entriesOf(run)]) this.#cancelEntry(entry, reason)
+  }
+
+  /** All of a run that are not settled, but for those that go first. */
+  #entriesOf(run: Run): Entry[] {
+    const entries: Entry[] = [...run.ready.drain(), ...run.retrying]
     entries.push(...this.#loading.heldOf(run), ...this.#special.of(run))
     for (const worker of this.#fleet.workers)
       for (const { entry } of worker.leases.values()) if (entry.run === run) entries.push(entry)
-    entries.forEach(visit)
+    return entries
   }
 
   /** The run cannot go on: its caller is told at once, and what it had under way is stopped. */
@@ -525,7 +454,7 @@ export class Dispatcher {
     run.sourceState = 'ended'
     run.source.close()
     run.over = true
-    this.#forEachEntry(run, (entry) => this.#cancelEntry(entry, 'cancelled'))
+    this.#cancelAll(run, 'cancelled')
     this.#endRun(run)
   }
 
@@ -539,11 +468,11 @@ export class Dispatcher {
   #endRun(run: Run): void {
     clearTimeout(run.deadlineTimer)
     clearTimeout(run.drainTimer)
-    this.#runs.splice(this.#runs.indexOf(run), 1)
+    this.#intake.runs.splice(this.#intake.runs.indexOf(run), 1)
     run.options.signal?.removeEventListener('abort', run.onAbort)
     const forgotten = this.#profiles.forget(run)
     for (const worker of this.#fleet.workers) worker.forget(forgotten)
-    if (this.#runs.length === 0) this.#fleet.keepAlive(false)
+    if (this.#intake.runs.length === 0) this.#fleet.keepAlive(false)
     run.sink.end(run.error)
   }
 }

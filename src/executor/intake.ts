@@ -1,0 +1,113 @@
+import { packTask } from '../task-checks.ts'
+import type { AgentLoading } from './agent-loading.ts'
+import type { AgentTable } from './agents.ts'
+import { Entry, type EntryOptions } from './entry.ts'
+import type { Fleet } from './fleet.ts'
+import type { Profiles } from './profiles.ts'
+import type { Responses } from './responses.ts'
+import type { Run } from './run.ts'
+import type { ReadyTask } from './source.ts'
+
+interface Parts {
+  readonly agents: AgentTable
+  readonly loading: AgentLoading
+  readonly profiles: Profiles
+  readonly responses: Responses
+  readonly fleet: Fleet
+  /** The run's source has ended, and perhaps the run with it. */
+  finished(run: Run): void
+}
+
+/** Where tasks come from: reads the sources of the runs, as far as workers can take, and makes entries of what they have. */
+export class Intake {
+  readonly runs: Run[] = []
+  readonly #parts: Parts
+  #turn = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** The next task that may run, a task from each run in turn. */
+  next(): Entry | undefined {
+    for (let tried = 0; tried < this.runs.length; ) {
+      const run = this.runs[this.#turn++ % this.runs.length]!
+      for (;;) {
+        const entry = run.urgent.shift() ?? run.ready.shift() ?? this.#pull(run)
+        if (entry === undefined) break
+        if (!entry.settled) return entry
+      }
+      // A run that came to its end just now has left the list, and the next has its place: none may be passed over.
+      if (run.over) this.#turn--
+      else tried++
+    }
+    return undefined
+  }
+
+  /** Reads one task whose agent is loaded; those of other agents are held meanwhile. */
+  #pull(run: Run): Entry | undefined {
+    let held = 0
+    while (run.sourceState === 'open') {
+      const entry = this.read(run)
+      if (entry === undefined) return undefined
+      if (entry.agent.loaded) return entry
+      this.#parts.loading.hold(entry)
+      if (++held >= this.#parts.fleet.room()) return undefined
+    }
+    return undefined
+  }
+
+  /** Reads one task that is to be run; what is answered without running is answered. */
+  read(run: Run): Entry | undefined {
+    try {
+      while (!run.sink.full()) {
+        const item = run.source.pull()
+        if (typeof item === 'string') {
+          run.sourceState = item === 'wait' ? 'waiting' : 'ended'
+          break
+        }
+        if (item.restored !== undefined) {
+          this.#parts.responses.restored(run, item.index, item.restored)
+          continue
+        }
+        const entry = this.makeEntry(run, item)
+        if (item.skip !== undefined) this.#parts.responses.skipped(entry, item.skip)
+        else if (item.crashed !== undefined) this.#parts.responses.lost(entry, item.crashed)
+        else return entry
+      }
+    } catch (error) {
+      // Nothing more can be read; what was read is finished and answered before the error is passed on.
+      run.sourceState = 'ended'
+      run.error = error as Error
+      run.source.close()
+    }
+    this.#parts.finished(run)
+    return undefined
+  }
+
+  makeEntry(run: Run, item: ReadyTask): Entry {
+    const { index, id, task, packed, previous, results } = item
+    const agent = this.#parts.agents.of(task.agent)
+    const ready = packed ?? packTask(task, index)
+    const neverRerun = task.rerun === 'never'
+    const maxAttempts = task.maxAttempts ?? run.options.maxAttempts
+    const requires = task.requires !== undefined && task.requires.length > 0 ? task.requires : undefined
+    const { info } = ready
+    const ordinary = info === undefined && previous === undefined && results === undefined && requires === undefined
+    const options: EntryOptions =
+      ordinary && !neverRerun && maxAttempts === run.usualOptions.maxAttempts
+        ? run.usualOptions
+        : { maxAttempts, neverRerun, requires, info, previous, results }
+    const profile = this.#parts.profiles.of(run, agent, task.timeoutMs ?? run.options.timeoutMs, neverRerun)
+    run.live++
+    const entry = new Entry(run, index, id, agent, profile, ready, options)
+    if (item.record !== undefined) entry.record = item.record
+    if (item.attempts !== undefined) entry.attempts = item.attempts
+    return entry
+  }
+
+  enqueue(entry: Entry, urgent: boolean): void {
+    if (!entry.agent.loaded) this.#parts.loading.hold(entry)
+    else (urgent ? entry.run.urgent : entry.run.ready).push(entry)
+  }
+}

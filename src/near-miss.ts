@@ -13,11 +13,14 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
   // --timeout-ms for --timeout, --dur for --durability; of one or two letters too much would begin so.
   return plain.length < 3
     ? undefined
-    : candidates.find((candidate) => letters(candidate).startsWith(plain) || plain.startsWith(letters(candidate)))
+    : candidates.find((candidate) => {
+        const other = letters(candidate)
+        return other !== '' && (other.startsWith(plain) || plain.startsWith(other))
+      })
 }
 
 /** `--maxAttempts`, `--max_attempts` and `--max-attempts` are the same to someone who types. */
-const letters = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+const letters = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 
 /** How many letters were added, left out, mistaken or swapped with their neighbour. */
 function distance(a: string, b: string): number {

@@ -12,6 +12,7 @@ const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
   'ENGINE_UNKNOWN',
   'RUN_NOT_FOUND',
   'RUN_EXISTS',
+  'RESUME_MISMATCH',
 ])
 
 /** Says on stderr what went wrong; returns the exit code. A stack is shown only for what nobody expected. */

@@ -22,7 +22,7 @@ export function parse(spec: Spec, words: readonly string[]): Parsed {
   const terminator = tokens.find(({ kind }) => kind === 'option-terminator')?.index ?? words.length
   const options = tokens.filter((token) => token.kind === 'option')
   // Whoever asks for help gets it, whatever else is wrong.
-  if (options.some(({ name }) => name === 'help')) return { help: true }
+  if (options.some(({ index }) => ['-h', '--help'].includes(words[index]!))) return { help: true }
 
   const keys = new Map(Object.keys(spec.options).map((key) => [flagOf(key).slice(2), key]))
   const given: Values = {}

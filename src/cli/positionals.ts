@@ -28,8 +28,11 @@ export function positionalValues(
   return values
 }
 
-const checked = ({ choices, value }: Positional, word: string) =>
-  choices === undefined ? word : oneOf(choices, word, value)
+function checked({ choices, value }: Positional, word: string): string {
+  // Mostly a variable of the shell that is not set.
+  if (word === '') throw new UsageError(`${value} is empty`)
+  return choices === undefined ? word : oneOf(choices, word, value)
+}
 
 function isMissing({ optional, optionalWith, afterDashes }: Positional, value: unknown, given: Values): boolean {
   if (optional || afterDashes || (optionalWith !== undefined && optionalWith in given)) return false

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
+import { ManyworldsError } from '../errors.ts'
 import { findRun, runFolder } from '../store/find-run.ts'
 import { isLocked, lockPath } from '../store/lock.ts'
 import { RunFile } from '../store/run-file.ts'
@@ -8,18 +9,21 @@ import { counted } from '../text/quantities.ts'
 import type { RmArgs } from './specs/rm.ts'
 import { UsageError } from './usage-error.ts'
 
+const INTERRUPTED = 130
+
 /** Removes recorded runs, after asking. */
 export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promise<number> {
-  const named = runs.map((name) => findRun(name, runFolder(dir)))
-  const old =
+  if (olderThan !== undefined && runs.length > 0) throw new UsageError('name runs, or give --older-than, not both')
+  const found =
     olderThan === undefined
-      ? []
+      ? runs.map((name) => findRun(name, runFolder(dir)))
       : RunFile.list(dir === undefined ? {} : { store: dir }).filter((path) => isOlder(path, Date.now() - olderThan))
-  const paths = [...new Set([...named, ...old])]
+  const paths = [...new Set(found)]
+  for (const path of paths) refuseOthersFiles(path)
   const going = paths.filter((path) => isLocked(path))
   for (const path of going) process.stderr.write(`manyworlds: run ${runIdOfPath(path)} is going on, and stays\n`)
   const free = paths.filter((path) => !going.includes(path))
-  const failed = going.some((path) => named.includes(path)) ? 1 : 0
+  const failed = runs.length > 0 && going.length > 0 ? 1 : 0
   if (free.length === 0) {
     process.stderr.write('nothing to remove\n')
     return failed
@@ -28,19 +32,38 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
     for (const path of free) process.stdout.write(`${runIdOfPath(path)}\n`)
     return failed
   }
-  if (!yes && !(await agreed(free))) return 1
+  if (!yes) {
+    const answer = await ask(free)
+    if (answer !== 'yes') return answer === 'interrupted' ? INTERRUPTED : 1
+  }
   for (const path of free) remove(path)
   process.stderr.write(`removed ${counted(free.length, 'run')}\n`)
   return failed
 }
 
-async function agreed(paths: readonly string[]): Promise<boolean> {
+/** A damaged run file may go; a database that is somebody else's may not. */
+function refuseOthersFiles(path: string): void {
+  try {
+    RunFile.open(path).close()
+  } catch (error) {
+    if (ManyworldsError.is(error) && error.message.includes('some other SQLite file')) throw error
+  }
+}
+
+async function ask(paths: readonly string[]): Promise<'yes' | 'no' | 'interrupted'> {
   if (!process.stdin.isTTY) throw new UsageError('nobody is there to be asked: give --yes to remove without asking')
   for (const path of paths) process.stderr.write(`  ${runIdOfPath(path)}\n`)
   const asking = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await asking.question(`Remove ${counted(paths.length, 'run')}? [y/N] `)
-  asking.close()
-  return /^y(es)?$/i.test(answer.trim())
+  try {
+    const answer = await asking.question(`Remove ${counted(paths.length, 'run')}? [y/N] `)
+    return /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no'
+  } catch (error) {
+    // Ctrl-C, or the end of the input.
+    process.stderr.write('\n')
+    return (error as Error).message.includes('Ctrl+C') ? 'interrupted' : 'no'
+  } finally {
+    asking.close()
+  }
 }
 
 function isOlder(path: string, than: number): boolean {

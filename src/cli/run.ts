@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { chooseDisplay } from '../progress/choose.ts'
 import type { ObserveRun, RunObserver } from '../progress/observer.ts'
@@ -17,6 +17,9 @@ import { resumeCommand } from './run/resume-command.ts'
 import type { RunArgs } from './specs/run.ts'
 import { UsageError } from './usage-error.ts'
 
+/** How long runs of a script that threw may take to end. */
+const STOP_MS = 5000
+
 /** Runs a script in this process, with options of the command line over those that the script gives. */
 export async function run(args: RunArgs): Promise<number> {
   const words = process.argv.slice(2)
@@ -28,12 +31,16 @@ export async function run(args: RunArgs): Promise<number> {
   let last: RunObserver | undefined
   const interruption = new Interruption(args.grace, {
     say: (line) => (last && !args.quiet ? last.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
-    farewell: () => sayHowToGoOn(words, outcome.stored),
+    farewell: () => {
+      outcome.open = 0
+      sayHowToGoOn(words, outcome.stored)
+    },
   })
   surround({
     configure: (config) => ({ ...config, ...overrides(args), ...naming.name(config), progress: false }),
     observe: (start) => {
       outcome.runs++
+      outcome.open++
       if (start.file !== undefined) outcome.stored ??= runArgument(start.runId, start.file)
       const shown = display?.(start)
       if (shown) last = shown
@@ -45,15 +52,16 @@ export async function run(args: RunArgs): Promise<number> {
   process.argv = [process.argv[0]!, script, ...args.scriptArgs]
   process.on('exit', () => {
     // A script that leaves by itself, with tasks that did not succeed.
-    if (outcome.failed && !process.exitCode) process.exitCode = 1
+    if (outcome.open > 0) sayHowToGoOn(words, outcome.stored)
+    if ((outcome.failed || outcome.open > 0) && !process.exitCode) process.exitCode = 1
   })
-  const code = await execute(script, outcome)
+  const code = await execute(script, outcome, interruption)
   if (code === 0 && outcome.runs === 0 && !args.quiet) sayThatNothingRan(args.script)
   return code
 }
 
 /** The script is done when nothing of it is left to be waited for, as with `node script`. */
-async function execute(script: string, outcome: Outcome): Promise<number> {
+async function execute(script: string, outcome: Outcome, interruption: Interruption): Promise<number> {
   const idle = new Promise<'idle'>((done) => process.once('beforeExit', () => done('idle')))
   try {
     const loaded = await Promise.race([import(pathToFileURL(script).href), idle])
@@ -63,6 +71,8 @@ async function execute(script: string, outcome: Outcome): Promise<number> {
     }
     await idle
   } catch (error) {
+    // What it had going on is cancelled and written down: a loop over responses that throws leaves its run so.
+    await interruption.stopAll(STOP_MS)
     return reportError(error, undefined)
   }
   const code = process.exitCode
@@ -73,6 +83,8 @@ async function execute(script: string, outcome: Outcome): Promise<number> {
 class Outcome {
   failed = false
   runs = 0
+  /** Runs that have not come to their end. */
+  open = 0
   /** The first run that has a file, as it is named on the command line. */
   stored: string | undefined
 
@@ -86,6 +98,7 @@ class Outcome {
       total: (tasks) => shown?.total(tasks),
       notice: (line) => (shown ? shown.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
       end: (ending) => {
+        this.open--
         if (ending.error || ending.interrupted) this.failed = true
         shown?.end(ending)
       },
@@ -114,7 +127,20 @@ function runToResume({ resume, runId, store }: RunArgs): { runId: string; file: 
   using file = RunFile.open(name, store === undefined ? {} : { store })
   if (runId !== undefined && runId !== file.runId)
     throw new UsageError(`--resume names run '${file.runId}' and --run-id says '${runId}'; give one of them`)
+  refuseLaterRun(file)
   return { runId: file.runId, file: file.path }
+}
+
+/** A script is run from its beginning: of several runs of one script, the first is named. */
+function refuseLaterRun(run: RunFile): void {
+  const [, first, place] = /^(.+)-(\d+)$/.exec(run.runId) ?? []
+  const path = join(dirname(run.path), `${first}.sqlite`)
+  if (first === undefined || !existsSync(path)) return
+  using begun = RunFile.open(path)
+  if (begun.runId === first && begun.overview().script === run.overview().script)
+    throw new UsageError(
+      `'${run.runId}' is run ${place} of its script, which is run from its beginning: --resume ${first}`,
+    )
 }
 
 /** The options of the command line as a run configuration: those that were given. */

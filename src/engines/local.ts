@@ -64,6 +64,11 @@ export class LocalRuntime implements RuntimeEngine {
     await Promise.all(links.map((link) => link.closed))
   }
 
+  /** Where one worker could start, others will. */
+  #anyWorks(): boolean {
+    return [...this.#links.values()].some((link) => link.spoke)
+  }
+
   /** Starts what is missing, in the lowest free places. */
   #fill(): void {
     if (this.#stopped) return
@@ -80,7 +85,7 @@ export class LocalRuntime implements RuntimeEngine {
       this.#missed.delete(link)
       if (this.#stopped) return
       if (link.spoke) this.#failures = 0
-      else if (++this.#failures >= START_FAILURES) {
+      else if (++this.#failures >= START_FAILURES && !this.#anyWorks()) {
         this.#wanted = 0
         this.#events!.failed(startFailure(exit))
         return

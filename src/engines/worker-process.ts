@@ -97,13 +97,10 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
       return taken
     },
     keepAlive(wanted) {
-      if (wanted) {
-        child.ref()
-        frames.ref()
-      } else {
-        child.unref()
-        for (const stream of [frames, watchdog, child.stdout, child.stderr] as (Socket | null)[]) stream?.unref()
-      }
+      // All of them: the end of a worker is known when its streams are read to their ends, and the process must not
+      // leave in between because it has nothing else to wait for.
+      const handles = [child, frames, watchdog, child.stdout, child.stderr] as (ChildProcess | Socket | null)[]
+      for (const handle of handles) wanted ? handle?.ref() : handle?.unref()
     },
   }
 }

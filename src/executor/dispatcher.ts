@@ -131,7 +131,7 @@ export class Dispatcher {
     if (run.over || (run.stopping !== undefined && run.drainTimer === undefined)) return
     run.stopping = reason
     run.sourceState = 'ended'
-    for (const ready of run.source.close()) this.#cancelEntry(this.#intake.makeEntry(run, ready), reason)
+    this.#closeSource(run, reason)
     this.#cancelAll(run, reason)
     this.#endRunIfFinished(run)
   }
@@ -141,7 +141,7 @@ export class Dispatcher {
     if (run.over || run.stopping !== undefined) return
     run.stopping = 'cancelled'
     run.sourceState = 'ended'
-    for (const ready of run.source.close()) this.#cancelEntry(this.#intake.makeEntry(run, ready), 'cancelled')
+    this.#closeSource(run, 'cancelled')
     // A task that is running may need its sub-tasks to finish.
     const first = run.urgent.drain()
     run.urgent.unshift(first.filter(({ parent }) => parent !== undefined))
@@ -431,6 +431,13 @@ export class Dispatcher {
     const { worker } = lease
     worker.flush()
     worker.cancel(lease.id, reason, CANCEL_SEEN_MS)
+  }
+
+  /** What was given in and not read is cancelled, but for what an earlier session has done. */
+  #closeSource(run: Run, reason: 'cancelled' | 'deadline'): void {
+    for (const item of run.source.close())
+      if (item.restored) this.#responses.restored(run, item)
+      else this.#cancelEntry(this.#intake.makeEntry(run, item), reason)
   }
 
   #cancelAll(run: Run, reason: 'cancelled' | 'deadline'): void {

@@ -39,6 +39,7 @@ export class DistributedExecutor implements AsyncDisposable {
   #pending = 0
   #closed = false
   #over = false
+  #told = false
   #error: Error | undefined
   #changed: (() => void)[] = []
 
@@ -86,13 +87,16 @@ export class DistributedExecutor implements AsyncDisposable {
   /** What was done since the last call. Waits until something is, if nothing is and something may be: at most `timeoutMs`. */
   async collectResults({ timeoutMs }: { timeoutMs?: number } = {}): Promise<Map<string, TaskResponse>> {
     if (this.#done.size === 0 && this.#pending > 0 && this.#error === undefined) await this.#change(timeoutMs)
-    if (this.#done.size === 0 && this.#error !== undefined) throw this.#error
+    if (this.#done.size === 0 && this.#error !== undefined) {
+      this.#told = true
+      throw this.#error
+    }
     const done = this.#done
     this.#done = new Map()
     return done
   }
 
-  /** Waits for what is pending (or cancels it), and ends the workers. What is done can still be collected. */
+  /** Waits for what is pending (or cancels it), and ends the workers. What is done can still be collected. Throws what nobody has heard of. */
   async shutdown({ wait = true }: { wait?: boolean } = {}): Promise<void> {
     this.#closed = true
     this.#parts?.source.end()
@@ -103,6 +107,9 @@ export class DistributedExecutor implements AsyncDisposable {
       while (!this.#over) await this.#change(undefined)
     }
     await this.#parts?.dispatcher.shutdown()
+    if (this.#error === undefined || this.#told) return
+    this.#told = true
+    throw this.#error
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,7 +122,10 @@ export class DistributedExecutor implements AsyncDisposable {
         'EXECUTOR_CLOSED',
         'an executor made at the top level of a script does not run in its workers',
       )
-    if (this.#error) throw this.#error
+    if (this.#error) {
+      this.#told = true
+      throw this.#error
+    }
     if (this.#closed) throw new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down; make a new one')
     return this.#parts
   }

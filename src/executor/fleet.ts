@@ -37,6 +37,7 @@ export class Fleet {
   #settings: WorkerSettings
   #started = false
   #wanted = 0
+  #failure: ManyworldsError | undefined
   #recallTimer: NodeJS.Timeout | undefined
 
   constructor(options: FleetOptions, hooks: Hooks) {
@@ -194,6 +195,7 @@ export class Fleet {
     clearTimeout(worker.unseenTimer)
     this.#useSpare()
     this.#hooks.closed(worker, exit)
+    if (this.#failure && this.workers.size === 0) this.#hooks.failed(this.#failure)
   }
 
   #used(): number {
@@ -215,7 +217,9 @@ export class Fleet {
     const failure = ManyworldsError.is(error)
       ? error
       : new ManyworldsError('ENGINE_FAILED', `the ${this.engineName} engine failed: ${error.message}`, { cause: error })
-    if ([...this.workers].some((worker) => worker.state === 'ready')) this.#options.notice(failure.message)
-    else this.#hooks.failed(failure)
+    if (![...this.workers].some((worker) => worker.state === 'ready')) return this.#hooks.failed(failure)
+    // Those that live go on. When the last of them is gone, nothing can.
+    this.#failure = failure
+    this.#options.notice(failure.message)
   }
 }

@@ -67,7 +67,7 @@ export class Intake {
           break
         }
         if (item.restored !== undefined) {
-          this.#parts.responses.restored(run, item.index, item.restored)
+          this.#parts.responses.restored(run, item)
           continue
         }
         const entry = this.makeEntry(run, item)

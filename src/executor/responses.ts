@@ -6,6 +6,7 @@ import type { TaskResponse, TaskStatus } from '../task.ts'
 import { type Step, totalUsage } from '../trajectory.ts'
 import type { Entry, Lease } from './entry.ts'
 import type { Run } from './run.ts'
+import type { ReadyTask } from './source.ts'
 
 interface Hooks {
   retry(entry: Entry): void
@@ -94,9 +95,9 @@ export class Responses {
   }
 
   /** Nothing runs: an earlier session has its response. */
-  restored(run: Run, index: number, response: TaskResponse): void {
-    run.source.settled?.(index, response)
-    run.sink.response(index, response, 0, undefined)
+  restored(run: Run, { index, restored, restoredBytes = 0 }: ReadyTask): void {
+    run.source.settled?.(index, restored!)
+    run.sink.response(index, restored!, restoredBytes, undefined)
   }
 
   /** Too late to count. */

@@ -15,6 +15,7 @@ export interface ReadyTask {
   readonly attempts?: number
   /** Not to be run: this is what it came to in an earlier session. */
   readonly restored?: TaskResponse
+  readonly restoredBytes?: number
   /** Not to be run: it was begun in an earlier session, and must never be begun twice. Says so. */
   readonly crashed?: string
   /** Not to be run: something it depends on did not succeed. Says what. */

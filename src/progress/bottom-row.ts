@@ -129,7 +129,8 @@ export class BottomRow {
   #eraser(): string {
     if (!this.#drawn) return ''
     // Keys that were pressed meanwhile have moved the cursor away from the start of our row.
-    return this.#drawn.line === 'fresh' ? `\r${ERASE_BELOW}` : ERASE_BELOW
+    // Column 0 is blank, and not erased from there: tmux would take that for the clearing of a screen, and keep a copy.
+    return this.#drawn.line === 'fresh' ? `\r ${ERASE_BELOW}\r` : ERASE_BELOW
   }
 
   /** Ends a line that was begun. Where that is not known: a row full of blanks ends on the same row only if that was empty. */

@@ -39,6 +39,8 @@ export class CursorLine {
     const text = start + sequences.map((sequence) => sequence.replace(COLOUR, '')).join('')
     if (MOVES.test(text)) return 'unclear'
     if (text === '') return 'fresh'
+    // The cursor is in front of the text, which would be erased with what is behind it.
+    if (text.endsWith('\r') && text.length > 1) return 'unclear'
     const width = displayWidth(text.slice(text.lastIndexOf('\r') + 1))
     return width > 0 && width % columns === 0 ? 'unclear' : 'begun'
   }

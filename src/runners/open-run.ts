@@ -22,7 +22,11 @@ export async function openRun(
   const around = surroundings()
   const observation = new Observation()
   let run: Run | undefined
-  const recorded = await record(identity, config, tasks, observation, (error) => dispatcher.failRun(run!, error))
+  let early: Error | undefined
+  const recorded = await record(identity, config, tasks, observation, (error) => {
+    if (run) dispatcher.failRun(run, error)
+    else early = error
+  })
   const running = () => (run ? dispatcher.running(run) : 0)
   let stopped = false
   const stop = (graceMs: number) => {
@@ -60,6 +64,7 @@ export async function openRun(
     observation.with(recorded?.recording),
   )
   around?.started(control)
+  if (early) dispatcher.failRun(run, early)
   return run
 }
 

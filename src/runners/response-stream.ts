@@ -21,6 +21,8 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
   #over = false
   #error: Error | undefined
   #paused = false
+  #began = false
+  readonly #ended = Promise.withResolvers<void>()
 
   constructor(start: (sink: RunSink) => Promise<StartedRun>) {
     this.#start = start
@@ -44,11 +46,14 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
     this.#queue = []
     this.#head = 0
     if (this.#started) this.#started.dispatcher.stopRun(this.#started.run, 'cancelled')
+    // Whoever goes on finds the run ended, and its file free to be resumed.
+    if (this.#began) await this.#ended.promise
     return { done: true, value: undefined }
   }
 
   #begin(): void {
     this.#startedOnce = true
+    this.#began = true
     const sink: RunSink = {
       response: (_index, response, bytes) => this.#push(response as R, bytes),
       full: () => {
@@ -92,6 +97,7 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
   }
 
   #end(error: Error | undefined): void {
+    this.#ended.resolve()
     if (this.#over) return
     this.#over = true
     this.#error = error

@@ -34,7 +34,8 @@ export function identify(config: ResolvedConfig): RunIdentity {
 }
 
 function named(runId: string | undefined): string | undefined {
-  if (runId === 'auto') throw invalid("a run cannot be called 'auto': `resume: 'auto'` means something else")
+  if (runId === 'auto' || runId === 'last')
+    throw invalid(`a run cannot be called '${runId}': that means something else to \`resume\` and to the command line`)
   return runId
 }
 

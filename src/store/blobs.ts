@@ -89,6 +89,8 @@ export class BlobWriter {
 
 export class BlobReader {
   readonly #get
+  /** All that was read so far, uncompressed. */
+  bytesRead = 0
 
   constructor(db: DatabaseSync) {
     this.#get = db.prepare('SELECT kind, data FROM _blobs WHERE blob = ?')
@@ -96,7 +98,9 @@ export class BlobReader {
 
   /** The value of a column that may hold the number of a blob. */
   read(stored: unknown): unknown {
-    return typeof stored === 'number' ? this.#readBlob(stored) : decode(stored as Encoded)
+    if (typeof stored === 'number') return this.#readBlob(stored)
+    if (typeof stored === 'string') this.bytesRead += stored.length
+    return decode(stored as Encoded)
   }
 
   #readBlob(blob: number): unknown {
@@ -104,6 +108,7 @@ export class BlobReader {
     if (!row) throw new Error(`blob ${blob} is missing`)
     const kinds = row.kind.split('+')
     const bytes = kinds.includes('zstd') ? zstdDecompressSync(row.data) : row.data
+    this.bytesRead += bytes.byteLength
     if (kinds[0] === 'v8') return deserialize(bytes)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
     return JSON.parse(text, kinds.includes('parts') ? (_key, inner: unknown) => this.#putBack(inner) : undefined)

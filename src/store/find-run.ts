@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 import { defaultStore, isRunFile, runIdOfPath } from './run-path.ts'
@@ -16,11 +16,13 @@ export function runFiles(folder: string): string[] {
     names = readdirSync(folder)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') throw notFound(`${folder} is not a folder`)
     throw storeError(error, folder, 'read')
   }
   return names
     .filter(isRunFile)
     .map((name) => join(folder, name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
     .map((path) => ({ path, time: changedAt(path) }))
     .sort((a, b) => a.time - b.time || (a.path < b.path ? -1 : 1))
     .map(({ path }) => path)
@@ -28,13 +30,11 @@ export function runFiles(folder: string): string[] {
 
 /** The file of a run, by its id, the beginning of it, `last`, or its path. */
 export function findRun(run: string, folder: string): string {
-  if (run.includes('/') || isRunFile(run)) {
-    if (existsSync(run)) return resolve(run)
-    if (run.includes('/')) throw notFound(`there is no run file ${run}`)
-  }
+  if (run === '') throw notFound('no run was named')
+  if (isRunFile(run) && statSync(run, { throwIfNoEntry: false })?.isFile()) return resolve(run)
+  if (run.includes('/')) throw notFound(`there is no run file ${run}`)
   const files = runFiles(folder)
-  const none = `there are no runs in ${folder} yet`
-  if (files.length === 0) throw notFound(none)
+  if (files.length === 0) throw notFound(`there are no runs in ${folder} yet`)
   if (run === 'last') return files.at(-1)!
   const exact = files.find((path) => runIdOfPath(path) === run)
   const alike = exact ? [exact] : files.filter((path) => runIdOfPath(path).startsWith(run))
@@ -43,10 +43,11 @@ export function findRun(run: string, folder: string): string {
   throw notFound(`there is no run '${run}' in ${folder}; the latest are ${names(files)}. \`manyworlds runs\` lists all`)
 }
 
-/** A run writes to its log, not always to the file. */
+/** A run writes to its log, not always to the file. An empty log is made by those who only look. */
 function changedAt(path: string): number {
-  const times = [path, `${path}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
-  return Math.max(...times)
+  const file = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })
+  return log && log.size > 0 ? Math.max(file, log.mtimeMs) : file
 }
 
 const names = (paths: readonly string[]) => paths.slice(-5).map(runIdOfPath).reverse().join(', ')

@@ -22,6 +22,7 @@ export class GroupCommit {
   #sentAt = 0
   #urgent = false
   #broken = false
+  #begun = false
 
   constructor(file: StoreFile, failed: (error: Error) => void) {
     this.#file = file
@@ -30,6 +31,12 @@ export class GroupCommit {
 
   /** How many rows are not yet safe, and responses not yet reported. */
   uncommitted = 0
+
+  /** Nothing is written before. */
+  begin(): void {
+    this.#begun = true
+    if (this.#rows.length > 0) this.#arm()
+  }
 
   add(row: Row): void {
     this.#rows.push(row)
@@ -65,7 +72,7 @@ export class GroupCommit {
   #settled = () => {}
 
   #arm(): void {
-    if (this.#timer !== undefined || this.#underWay || this.#broken) return
+    if (this.#timer !== undefined || this.#underWay || this.#broken || !this.#begun) return
     const wait = Math.max(0, COMMIT_EVERY_MS - (performance.now() - this.#sentAt))
     this.#timer = setTimeout(() => {
       this.#timer = undefined
@@ -93,6 +100,7 @@ export class GroupCommit {
         else if (this.#rows.length > 0 || this.#after.length > 0) this.#arm()
       },
       (error: Error) => {
+        if (this.#broken) return
         this.#broken = true
         this.#failed(error)
         this.#settled()

@@ -1,6 +1,8 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { DatabaseSync } from './sqlite.ts'
 import { isBusy } from './store-errors.ts'
+
+const LOOKING_MS = 250
 
 /**
  * One owner per run file. The lock is the kernel's, on an empty file beside the run file, taken through SQLite because
@@ -19,14 +21,19 @@ export class RunLock {
   /** Undefined: somebody else has it. */
   static take(runFile: string): RunLock | undefined {
     const path = lockPath(runFile)
-    const db = new DatabaseSync(path)
-    try {
-      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-      return new RunLock(path, db)
-    } catch (error) {
+    for (;;) {
+      // Somebody who only looks whether it is locked holds it for a moment.
+      const db = new DatabaseSync(path, { timeout: LOOKING_MS })
+      try {
+        db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+      } catch (error) {
+        db.close()
+        if (isBusy(error)) return undefined
+        throw error
+      }
+      if (existsSync(path)) return new RunLock(path, db)
+      // Its owner removed it between our opening and our locking: it locks nothing any more.
       db.close()
-      if (isBusy(error)) return undefined
-      throw error
     }
   }
 

@@ -63,7 +63,8 @@ export type TaskRow = [
   task: number,
   id: string,
   place: number | null,
-  parent: number | null,
+  /** 0: none. */
+  parent: number,
   parentAttempt: number,
   agent: number,
   input: Encoded,

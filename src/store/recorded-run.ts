@@ -63,6 +63,7 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     const source = new RecordedSource(options.source, { runId, recording, commit, earlier, sequence, all, ended })
     const total = all?.length ?? null
     await file.begin({ pid: process.pid, host: hostname(), node: process.version, config: options.config, total })
+    commit.begin()
     return {
       source,
       recording,

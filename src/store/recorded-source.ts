@@ -66,7 +66,7 @@ export class RecordedSource implements TaskSource {
     if (known === undefined) return { ...item, record: this.#record(item) }
     const { response, record, attempts } = known
     if (response && (known.final || (item.skip !== undefined && response.error?.code === 'DEPENDENCY_FAILED')))
-      return { ...item, restored: response }
+      return { ...item, restored: response, restoredBytes: known.bytes }
     if (response) recording.again(record, attempts === 0)
     else if (known.begun && item.task.rerun === 'never') return { ...item, record, attempts, crashed: DRIVER_DIED }
     return { ...item, record, attempts }
@@ -76,8 +76,19 @@ export class RecordedSource implements TaskSource {
     this.#inner.settled?.(index, response)
   }
 
+  /** What is left; what an earlier session has done of it is still to be told. */
   close(): ReadyTask[] {
-    return this.#inner.close()
+    const rest = this.#inner.close()
+    const { earlier } = this.#options
+    if (!earlier?.isOpen) return rest
+    return rest.map((item) => {
+      try {
+        return this.#matched(item)
+      } catch {
+        // The run ends for another reason.
+        return item
+      }
+    })
   }
 
   #placeOf(item: ReadyTask): number | undefined {

@@ -15,7 +15,7 @@ import { encodeError } from './stored-error.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
 /** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
-const MAX_UNCOMMITTED = 20_000
+const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
 /** Turns what happens in a run into rows of its file. */
@@ -55,7 +55,7 @@ export class Recording implements RunRecorder {
       record,
       id,
       index,
-      null,
+      0,
       0,
       agent,
       encoded,
@@ -132,7 +132,7 @@ export class Recording implements RunRecorder {
     const input = whole(encodePacked(child.input))
     const info = whole(encodePacked(child.options.info))
     const content = { agentName: agent.ref.name, params, input, info, dependsOn: null }
-    const known = instead ? undefined : this.#earlier?.subTask(child.id, parent.attempts + 1, content)
+    const known = instead ? undefined : this.#earlier?.subTask(child.id, parent.record, parent.attempts + 1, content)
     if (known?.final) return known.response
     if (known?.begun && !known.response && child.options.neverRerun) return this.#crashed(child, known.record)
     child.record = instead?.record ?? known?.record ?? this.#next.task++

@@ -17,9 +17,10 @@ export class RowWriter {
   readonly #attempt
   readonly #count
   readonly #seen
+  readonly #latest
   readonly #agents = new Map<number, { agentName: string; params: Encoded }>()
   #seq: number
-  counts: Counts
+  #counts: Counts
 
   constructor(db: DatabaseSync, epoch: number) {
     this.#db = db
@@ -35,12 +36,11 @@ export class RowWriter {
       `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, worker, error_code,
        answer, error, trajectory, logs, usage) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    this.#count = db.prepare(
-      `UPDATE _run SET success = ?, failed = ?, timeout = ?, crashed = ?, cancelled = ? WHERE epoch = ?`,
-    )
+    this.#count = db.prepare(`UPDATE _run SET success = ?, failed = ?, timeout = ?, crashed = ?, cancelled = ?`)
+    this.#latest = db.prepare('SELECT epoch FROM _run')
     this.#seen = db.prepare('UPDATE _sessions SET seen_at = ? WHERE epoch = ?')
     this.#seq = this.#lastSeq()
-    this.counts = this.#readCounts()
+    this.#counts = this.#readCounts()
   }
 
   write(row: Row): void {
@@ -63,22 +63,27 @@ export class RowWriter {
       case ROW.again:
         return this.#again(row[1], row[2])
       case ROW.allRead:
-        this.#run('UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent IS NULL)', [])
+        this.#run('UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = 0)', [])
         return
       case ROW.begun:
         return this.#setBegun(row[1], 1)
     }
   }
 
-  /** Answers how many rows it found: none, when the epoch has moved on. */
-  count({ success, failed, timeout, crashed, cancelled }: Counts): { changes: number | bigint } {
+  /** False: another session has begun since. */
+  isLatest(): boolean {
+    return (this.#latest.get() as { epoch: number }).epoch === this.#epoch
+  }
+
+  count(): void {
+    const { success, failed, timeout, crashed, cancelled } = this.#counts
+    this.#count.run(success, failed, timeout, crashed, cancelled)
     this.#seen.run(Date.now(), this.#epoch)
-    return this.#count.run(success, failed, timeout, crashed, cancelled, this.#epoch)
   }
 
   rolledBack(): void {
     this.#seq = this.#lastSeq()
-    this.counts = this.#readCounts()
+    this.#counts = this.#readCounts()
   }
 
   #writeTask(row: TaskRow): void {
@@ -125,7 +130,7 @@ export class RowWriter {
     )
     // Between two attempts it is not running.
     if (role === ROLE.retried) this.#setBegun(task, 0)
-    if (role === ROLE.final && !isSubTask) this.counts[status]++
+    if (role === ROLE.final && !isSubTask) this.#counts[status]++
   }
 
   #writeAgent([, agent, name, module, fingerprint, params]: AgentRow): void {
@@ -143,10 +148,10 @@ export class RowWriter {
   #again(task: number, fresh: boolean): void {
     const earlier = this.#db
       .prepare(
-        `SELECT status FROM _attempts JOIN _tasks USING (task) WHERE task = ? AND role = ${ROLE.final} AND parent IS NULL`,
+        `SELECT status FROM _attempts JOIN _tasks USING (task) WHERE task = ? AND role = ${ROLE.final} AND parent = 0`,
       )
       .get(task) as { status: TaskStatus } | undefined
-    if (earlier) this.counts[earlier.status]--
+    if (earlier) this.#counts[earlier.status]--
     this.#run(`UPDATE _attempts SET role = ${ROLE.superseded} WHERE task = ? AND role <= ?`, [
       task,
       fresh ? ROLE.retried : ROLE.final,

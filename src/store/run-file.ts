@@ -64,6 +64,13 @@ export class RunFile implements Disposable {
   }
 
   overview(): RunOverview {
+    const seen = this.#overview()
+    // It may have ended, or begun, while we looked.
+    return seen.status === 'died' ? this.#overview() : seen
+  }
+
+  #overview(): RunOverview {
+    const locked = isLocked(this.path)
     const run = this.#get(
       `SELECT r.*, s.started_at AS session_started, s.ended_at, s.ending, s.error, s.config ->> '$.engineName' AS engine
        FROM _run r LEFT JOIN _sessions s ON s.epoch = r.epoch`,
@@ -72,7 +79,6 @@ export class RunFile implements Disposable {
     const { elapsed } = this.#get('SELECT sum(coalesce(ended_at, seen_at) - started_at) AS elapsed FROM _sessions') as {
       elapsed: number | null
     }
-    const locked = isLocked(this.path)
     const status = locked ? 'running' : ((run.ending ?? 'died') as RunOverview['status'])
     return {
       runId: this.runId,
@@ -98,7 +104,7 @@ export class RunFile implements Disposable {
   *seen(after = 0): Generator<SeenResponse> {
     const rows = this.#all(
       `SELECT a.seq, t.id, g.name AS agentName, ${ATTEMPT_COLUMNS} ${FROM}
-       WHERE a.role = ${ROLE.final} AND t.parent IS NULL AND a.seq > ? ORDER BY a.seq`,
+       WHERE a.role = ${ROLE.final} AND t.parent = 0 AND a.seq > ? ORDER BY a.seq`,
       after,
     )
     for (const row of rows as Iterable<ResponseRow>)

@@ -1,13 +1,14 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
-import type { TaskStatus } from '../task.ts'
+import { runArgument } from '../text/own-command.ts'
 import { openingCheck, refuseOtherHeader } from './checks.ts'
 import { RunLock } from './lock.ts'
 import type { Ending, Opened, OpenRequest, Row, Session } from './messages.ts'
 import { RowWriter } from './row-writer.ts'
 import { CREATE } from './schema.ts'
 import { DatabaseSync } from './sqlite.ts'
+import { corrupt } from './store-errors.ts'
 
 /** How long somebody else (a reader that makes a checkpoint) may hold the file. */
 const BUSY_MS = 5000
@@ -19,12 +20,14 @@ export class RunWriter {
   readonly path: string
   readonly #db: DatabaseSync
   readonly #lock: RunLock
+  readonly #synchronous: 'NORMAL' | 'FULL'
   readonly #inode: number
   #rows: RowWriter | undefined
   #epoch = 0
   #takenOver = false
 
-  private constructor(path: string, db: DatabaseSync, lock: RunLock) {
+  private constructor(path: string, db: DatabaseSync, lock: RunLock, durability: OpenRequest['durability']) {
+    this.#synchronous = durability === 'full' ? 'FULL' : 'NORMAL'
     this.path = path
     this.#db = db
     this.#lock = lock
@@ -42,18 +45,16 @@ export class RunWriter {
       db = new DatabaseSync(path, { timeout: BUSY_MS })
       // A driver that died while it made the file leaves an empty one.
       const exists = db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined
-      if (exists && mode === 'start') throw alreadyThere(path, header.runId)
+      if (exists && mode === 'start') throw alreadyThere(path, runIdIn(db) ?? header.runId)
+      if (!exists && mode === 'resume') throw corrupt(path, 'it is empty')
       if (exists) {
         openingCheck(db, path)
         refuseOtherHeader(db, header, path)
       }
       // Until the run file has its content there is nothing that a power cut could take.
-      db.exec(
-        `PRAGMA synchronous = ${exists ? 'NORMAL' : 'OFF'}; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${LOG_PAGES}`,
-      )
+      if (!exists) db.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL')
       if (!exists) create(db, header)
-      db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
-      const writer = new RunWriter(path, db, lock)
+      const writer = new RunWriter(path, db, lock, durability)
       return { writer, opened: { resumed: exists, next: nextNumbers(db) } }
     } catch (error) {
       db?.close()
@@ -64,6 +65,8 @@ export class RunWriter {
 
   /** A new session: from here on, whoever had the run before can write nothing more. */
   begin({ pid, host, node, config, total }: Session): void {
+    this.#db.exec('PRAGMA journal_mode = WAL')
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}; PRAGMA synchronous = ${this.#synchronous}`)
     this.#inTransaction(() => {
       const { epoch } = this.#db.prepare('UPDATE _run SET epoch = epoch + 1 RETURNING epoch').get() as { epoch: number }
       this.#epoch = epoch
@@ -80,8 +83,9 @@ export class RunWriter {
   /** All of it, or nothing. */
   write(rows: readonly Row[]): void {
     this.#inTransaction(() => {
+      this.#own()
       for (const row of rows) this.#rows!.write(row)
-      this.#own(this.#rows!.counts)
+      this.#rows!.count()
     })
   }
 
@@ -97,7 +101,7 @@ export class RunWriter {
           .run(Date.now(), ending.how, ending.error, this.#epoch)
     } finally {
       try {
-        this.#db.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = DELETE')
+        if (ending) this.#db.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = DELETE')
       } catch {
         // Somebody is reading it: then it stays as it is, which is as good.
       }
@@ -120,10 +124,9 @@ export class RunWriter {
     }
   }
 
-  /** Counts, and in the same breath makes sure that the run is still ours. */
-  #own(counts: Readonly<Record<TaskStatus, number>>): void {
-    const { changes } = this.#rows!.count(counts)
-    this.#takenOver = changes !== 1
+  /** Makes sure that the run is still ours. */
+  #own(): void {
+    this.#takenOver = !this.#rows!.isLatest()
     if (this.#takenOver)
       throw new ManyworldsError(
         'RUN_LOCKED',
@@ -145,6 +148,15 @@ function create(db: DatabaseSync, { runId, seed, sequenceDependent, manyworlds, 
   db.exec('COMMIT')
 }
 
+/** Undefined: it is no run file. */
+function runIdIn(db: DatabaseSync): string | undefined {
+  try {
+    return (db.prepare('SELECT run_id FROM _run').get() as { run_id: string } | undefined)?.run_id
+  } catch {
+    return undefined
+  }
+}
+
 function nextNumbers(db: DatabaseSync): Opened['next'] {
   const next = (table: string, key: string) =>
     (db.prepare(`SELECT coalesce(max(${key}), 0) + 1 AS next FROM ${table}`).get() as { next: number }).next
@@ -160,7 +172,7 @@ const notFound = (path: string, runId: string) =>
 const alreadyThere = (path: string, runId: string) =>
   new ManyworldsError(
     'RUN_EXISTS',
-    `run '${runId}' exists already (${path}). Continue it with \`resume: '${runId}'\` (\`--resume ${runId}\`), or with \`resume: 'auto'\`, which does what fits; give another runId; or remove it with \`manyworlds rm ${runId}\``,
+    `run '${runId}' exists already (${path}). Continue it with \`resume: '${runId}'\` (\`--resume ${runArgument(runId, path)}\`), or with \`resume: 'auto'\`, which does what fits; give another runId; or remove it with \`manyworlds rm ${runArgument(runId, path)}\``,
   )
 
 function locked(path: string, runId: string): ManyworldsError {

@@ -32,9 +32,9 @@ CREATE TABLE _agents (
 CREATE TABLE _workers (
   worker INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, id TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER);
 CREATE TABLE _tasks (
-  task INTEGER PRIMARY KEY, id TEXT NOT NULL, parent_attempt INTEGER NOT NULL, parent INTEGER, place INTEGER,
+  task INTEGER PRIMARY KEY, id TEXT NOT NULL, parent INTEGER NOT NULL, parent_attempt INTEGER NOT NULL, place INTEGER,
   agent INTEGER NOT NULL, hash BLOB NOT NULL, begun INTEGER NOT NULL, input, info, depends_on TEXT, options TEXT);
-CREATE UNIQUE INDEX _tasks_by_id ON _tasks (id, parent_attempt);
+CREATE UNIQUE INDEX _tasks_by_id ON _tasks (id, parent, parent_attempt);
 CREATE TABLE _attempts (
   seq INTEGER PRIMARY KEY, task INTEGER NOT NULL, role INTEGER NOT NULL, attempt INTEGER NOT NULL,
   epoch INTEGER NOT NULL, ended_at INTEGER NOT NULL, status TEXT NOT NULL,

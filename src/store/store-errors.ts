@@ -1,4 +1,5 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 
 /** Result codes of SQLite; the low byte is the kind. */
@@ -11,6 +12,9 @@ const CORRUPT = 11
 const FULL = 13
 const CANTOPEN = 14
 const NOTADB = 26
+
+/** With less than this, the next file of SQLite's does not fit. */
+const NO_SPACE_BYTES = 64 * 1024
 
 const kindOf = (error: unknown): number => ((error as { errcode?: number })?.errcode ?? 0) & 0xff
 
@@ -42,6 +46,9 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
         )
       return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
     case IOERR:
+      // Some of SQLite's own files cannot say why.
+      if (noSpaceAt(path))
+        return make('STORE_FULL', `the disk is full: the run file ${path} cannot grow. ${AFTER_SPACE}`)
       return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
   }
   if (isNoSpace(error))
@@ -57,6 +64,15 @@ export const corrupt = (path: string, detail: string, cause?: unknown): Manyworl
     `${path} is damaged or no run file (${detail}). It was left as it is; what can be read of a damaged one comes out with \`sqlite3 ${path} .recover\`. Start anew under another runId`,
     { cause },
   )
+
+function noSpaceAt(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return bavail * bsize < NO_SPACE_BYTES
+  } catch {
+    return false
+  }
+}
 
 /** SQLite only says that it cannot open a file. */
 function tooManyFiles(): boolean {

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import type { FromThread, Opened, Row, ToThread } from './messages.ts'
+import type { FromThread, Opened, ToThread } from './messages.ts'
 import { RunWriter } from './run-writer.ts'
 import { mayPass, storeError } from './store-errors.ts'
 
@@ -35,10 +35,10 @@ function handle(message: ToThread): { opened?: Opened } {
       return { opened }
     }
     case 'begin':
-      writerOf(file).begin(message.session)
+      patiently(file, (writer) => writer.begin(message.session))
       return {}
     case 'write':
-      write(file, message.rows)
+      patiently(file, (writer) => writer.write(message.rows))
       return {}
     case 'end': {
       const writer = files.get(file)
@@ -56,12 +56,12 @@ function writerOf(file: number): RunWriter {
 }
 
 /** A full disk is often somebody else's mistake, and soon mended: nothing that was done should be lost to it. */
-function write(file: number, rows: readonly Row[]): void {
+function patiently(file: number, write: (writer: RunWriter) => void): void {
   const writer = writerOf(file)
   let said = false
   for (const until = Date.now() + PATIENCE_MS; ; pause()) {
     try {
-      return writer.write(rows)
+      return write(writer)
     } catch (error) {
       if (!mayPass(error) || Date.now() > until) throw error
       if (said) continue

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineAgent } from 'manyworlds'
+import { type Agent, defineAgent } from 'manyworlds'
 
 interface Entry {
   /** A file that gets a line for every time the task is run. */
@@ -58,3 +58,22 @@ export const chat = defineAgent({
 
 const words = (turn: number, seed: number) =>
   Array.from({ length: 30 }, (_, i) => ((turn * 7919 + seed * 104_729 + i * 611_953) % 99_991).toString(36)).join(' ')
+
+interface Nest {
+  readonly depth: number
+  readonly failFirst?: boolean
+  readonly child?: string
+}
+
+/** A task within a task, so many deep. */
+export const nest: Agent<Nest, number> = defineAgent({
+  name: 'nest',
+  run: async ({ depth, failFirst, child = 'x' }: Nest, ctx): Promise<number> => {
+    if (depth > 0) {
+      const { status } = await ctx.runTask(nest.task({ depth: depth - 1 }, { id: child }))
+      if (status !== 'success') throw new Error(`the sub-task is ${status}`)
+    }
+    if (failFirst && ctx.attempt === 1) throw new Error('not at the first attempt')
+    return depth
+  },
+})

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MAIN, manyworlds } from './manyworlds.ts'
 import { project, script } from './project.ts'
@@ -119,6 +120,26 @@ describe('manyworlds rm', () => {
     expect((await manyworlds(['rm', '--older-than', '1h', '--yes'], options)).stderr).toContain('nothing to remove')
     expect((await manyworlds(['rm', '--older-than', '1ms', '--yes'], options)).code).toBe(0)
     expect(runs()).toEqual([])
+  })
+
+  it('removes nothing that is not a run, or was not meant', async () => {
+    const { path, options, runs } = await twoRuns()
+    const refused = async (words: string[], text: string) => {
+      const ended = await manyworlds(['rm', ...words, '--yes'], options)
+      expect(ended.stderr).toContain(text)
+      expect(ended.code).not.toBe(0)
+    }
+    writeFileSync(path('mine.sqlite'), '')
+    const db = new DatabaseSync(path('.manyworlds/runs/mine.sqlite'))
+    db.exec('CREATE TABLE mine (x)')
+    db.close()
+    await refused(['./package.json'], 'no run file')
+    await refused([''], 'empty')
+    await refused(['.manyworlds/runs'], 'no run file')
+    await refused(['mine'], 'some other SQLite file')
+    await refused(['good', '--older-than', '1ms'], 'not both')
+    expect(runs().toSorted()).toEqual(['bad.sqlite', 'good.sqlite', 'mine.sqlite'])
+    expect(existsSync(path('package.json'))).toBe(true)
   })
 
   it('does not remove a run that is going on', async () => {

@@ -70,13 +70,13 @@ describe.skipIf(noTerminals())('manyworlds run in a terminal', () => {
     const screen = terminal.screen().join('\n')
     expect(screen).not.toContain('the script got')
     expect(screen).toMatch(/run job interrupted/)
-    const [, command] = /Go on with:\s+(.*--resume job)/.exec(screen)!
+    const [, command] = /Go on with:\s+.*(run job.ts.*--resume job)/.exec(screen)!
     const { status, counts } = overview(path, 'job')
     expect(status).toBe('interrupted')
     expect(counts.cancelled).toBe(0)
     const before = readFileSync(path('ledger.txt'), 'utf8').trimEnd().split('\n')
     expect(counts.success).toBe(before.length)
-    const resumed = again(command!.split('main.js ')[1]!.split(' '))
+    const resumed = again(command!.split(' '))
     expect(await resumed.exit).toBe(0)
     expect(resumed.screen().join('\n')).toMatch(/80 succeeded/)
     const all = readFileSync(path('ledger.txt'), 'utf8').trimEnd().split('\n')

@@ -88,6 +88,8 @@ describe('manyworlds run', () => {
     const { path, options } = project({ 'twice.ts': twice })
     await manyworlds(['run', 'twice.ts', '--run-id', 'a'], options)
     expect(readdirSync(path('.manyworlds/runs')).toSorted()).toEqual(['a-2.sqlite', 'a.sqlite'])
+    const second = await manyworlds(['run', 'twice.ts', '--resume', 'a-2'], options)
+    expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining('--resume a\n') })
     expect((await manyworlds(['run', 'twice.ts', '--resume', 'a'], options)).code).toBe(0)
     expect(ran(path)).toHaveLength(4)
   })
@@ -126,6 +128,13 @@ describe('manyworlds run', () => {
       'sync.ts': script(3, 1, [1]).replace('await Runners.runTask', 'Runners.syncRunTask'),
       'main.ts': script(3, 1, [1]).replace('const results = await', 'const results = { size: 3 }; void'),
       'empty.ts': '',
+      'exits-midway.ts': `${script(4, 60_000).replace('const results = await', 'const results = { size: 0 }; void')}\nsetTimeout(() => process.exit(0), 1500)`,
+      'throws-midway.ts': script(40, 50)
+        .replace(
+          'const results = await Runners.runTask(',
+          'const results = { size: 0 }; for await (const _ of Runners.streamTask(',
+        )
+        .replace('concurrency: 4 },\n)', "concurrency: 4, runId: 'left' },\n)) throw new Error('enough')"),
     })
     const run = (name: string) => manyworlds(['run', name], options)
     expect((await run('exits.ts')).code).toBe(7)
@@ -137,6 +146,10 @@ describe('manyworlds run', () => {
     expect(await run('hangs.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('never come') })
     expect(await run('sync.ts')).toMatchObject({ code: 1, stdout: 'the script got 3\n' })
     expect(await run('main.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('2 succeeded') })
+    expect(await run('exits-midway.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('--resume') })
+    const left = await run('throws-midway.ts')
+    expect(left).toMatchObject({ code: 1, stderr: expect.stringContaining('Error: enough') })
+    expect(left.stderr).toContain('run left interrupted')
     expect(await run('empty.ts')).toMatchObject({ code: 0, stderr: expect.stringContaining('made no run') })
   })
 
@@ -164,7 +177,7 @@ describe('manyworlds run', () => {
     expect(ended.stderr).toMatch(
       /^manyworlds: task 't0' is not the one that the run was begun with. Its input differs: it was begun with 0, and now has 1\. .*\[RESUME_MISMATCH\]\n$/,
     )
-    expect(ended.code).toBe(1)
+    expect(ended.code).toBe(2)
     expect(ran(path)).toHaveLength(3)
   })
 })
@@ -174,7 +187,7 @@ describe('a run whose file is not where runs are looked for', () => {
     const own = script(4, 1, [2]).replace('concurrency: 4 }', `concurrency: 4, store: 'elsewhere', runId: 'own' }`)
     const { path, options } = project({ 'own.ts': own })
     const { stderr } = await manyworlds(['run', 'own.ts'], options)
-    const [, words] = /main\.js (show elsewhere\/own\.sqlite t2)$/m.exec(stderr)!
+    const [, words] = / (show elsewhere\/own\.sqlite t2)$/m.exec(stderr)!
     expect((await manyworlds(words!.split(' '), options)).stdout).toContain('bad luck with 2')
     expect((await manyworlds(['show', 'own', '--dir', 'elsewhere'], options)).stdout).toMatch(/^run own finished/)
     const resumed = await manyworlds(['run', 'own.ts', '--resume', 'elsewhere/own.sqlite'], options)

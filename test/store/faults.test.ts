@@ -88,10 +88,11 @@ describe('a damaged run file', () => {
     await refused(resume, 'STORE_CORRUPT', path)
   })
 
-  it('is made anew when it is empty: its driver died before it wrote anything', async () => {
-    const { path, resume } = await finished()
+  it('is made anew with auto when it is empty: its driver died before it wrote anything', async () => {
+    const { path, resume, store } = await finished()
     truncateSync(path, 0)
-    expect((await resume()).size).toBe(500)
+    await refused(resume, 'STORE_CORRUPT', 'it is empty')
+    expect((await Runners.runTask(many, { store, runId: 'r', resume: 'auto' })).size).toBe(500)
   })
 
   it('does not hide what can still be read of it', async () => {

@@ -5,7 +5,7 @@ import { DistributedExecutor, Runners, type TaskLike } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { echo, sleeper } from '../agents/basics.ts'
-import { ledger, parent } from '../agents/ledger.ts'
+import { ledger, nest, parent } from '../agents/ledger.ts'
 import { refused } from '../refused.ts'
 import { printed, runScript } from '../run-script.ts'
 import { query, storeFolder } from './store-folder.ts'
@@ -231,6 +231,49 @@ describe('a run that is resumed', () => {
     },
   )
 
+  it('tries a task with sub-tasks of sub-tasks again, and keeps tasks apart whose ids read alike', async () => {
+    const { store } = storeFolder()
+    const deep = await Runners.runTask(nest.task({ depth: 2, failFirst: true }, { id: 'a' }), {
+      ...quick,
+      store,
+      runId: 'deep',
+      maxAttempts: 2,
+    })
+    expect(deep).toMatchObject({ success: true, attempts: 2 })
+    const alike = [
+      nest.task({ depth: 1, child: 'b/c' }, { id: 'a' }),
+      nest.task({ depth: 1, child: 'c' }, { id: 'a/b' }),
+    ]
+    const results = await Runners.runTask(alike, { ...quick, store, runId: 'alike' })
+    expect([...results.values()].map(({ success }) => success)).toEqual([true, true])
+  })
+
+  it('takes equal inputs for equal, however v8 writes their numbers', async () => {
+    const { store } = storeFolder()
+    const when = new Date(0)
+    const numbers = new Float64Array([3])
+    await Runners.runTask(echo.task({ n: 3, when }), { ...quick, store, runId: 'r' })
+    const again = await Runners.runTask(echo.task({ n: numbers[0]!, when }), { ...quick, store, resume: 'r' })
+    expect(again.restored).toBe(true)
+  })
+
+  it('can be left and resumed at once in the same program', async () => {
+    const folder = storeFolder()
+    const config = { ...quick, store: folder.store, runId: 'r', resume: 'auto', concurrency: 1 } as const
+    for (const leaveAfter of [1, 2, 3]) await begin(some(folder), config, leaveAfter)
+    expect([...(await Runners.runTask(some(folder), config)).values()].every(({ success }) => success)).toBe(true)
+  })
+
+  it('tells what is done also when it is stopped before it reads that far', async () => {
+    const folder = storeFolder()
+    const { store } = folder
+    const slow = ledger.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'slow', timeoutMs: 90_000 })
+    const tasks = [slow, ...some(folder)]
+    await Runners.runTask(tasks, { ...quick, store, runId: 'r', deadlineMs: 2500 })
+    const results = await Runners.runTask(tasks, { ...quick, store, resume: 'r', signal: AbortSignal.abort() })
+    expect(brief(results)).toEqual(['slow cancelled', ...some(folder).map(({ id }) => `${id} success restored`)])
+  })
+
   it('may change engine settings, timeouts and order, and tasks of a DistributedExecutor are matched as well', async () => {
     const folder = storeFolder()
     const { store } = folder
@@ -373,7 +416,7 @@ describe('a resume is refused, by name and with nothing changed,', () => {
       'RUN_EXISTS',
       "'r'",
       "resume: 'auto'",
-      'manyworlds rm r',
+      'manyworlds rm ',
     )
   })
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunControl } from '../../runners/surroundings.ts'
 import { counted } from '../../text/quantities.ts'
 
@@ -40,6 +41,12 @@ export class Interruption {
     if (!this.#signal) return false
     if (this.#going.size === 0) this.#leave()
     return true
+  }
+
+  /** Cancels what is going on, and waits for its end, so long. */
+  async stopAll(withinMs: number): Promise<void> {
+    for (const run of this.#going) run.stop(0)
+    for (const until = Date.now() + withinMs; this.#going.size > 0 && Date.now() < until; ) await sleep(10)
   }
 
   #interrupt(signal: Signal): void {

@@ -2,7 +2,6 @@ import { ownCommand } from '../../text/own-command.ts'
 import { shellWord } from '../../text/shell-word.ts'
 
 const VALUED = ['--run-id', '--resume']
-const FLAGS = ['--retry-failed']
 
 /** What to type to go on with a run: the same words, and the run. */
 export function resumeCommand(words: readonly string[], run: string): string {
@@ -12,7 +11,7 @@ export function resumeCommand(words: readonly string[], run: string): string {
   for (let i = 0; i < ours.length; i++) {
     const [flag = '', value] = ours[i]!.split('=', 2)
     if (VALUED.includes(flag)) i += value === undefined ? 1 : 0
-    else if (!FLAGS.includes(flag)) kept.push(ours[i]!)
+    else kept.push(ours[i]!)
   }
   const rest = dashes < 0 ? [] : words.slice(dashes)
   return [...ownCommand(), ...kept, '--resume', run, ...rest].map(shellWord).join(' ')

@@ -3,7 +3,9 @@ import type { ArgsOf, Spec } from '../command.ts'
 export const initSpec = {
   name: 'init',
   summary: 'Make a small project to start from',
-  about: ['Writes package.json, agents.ts, tsconfig.json, .gitignore and README.md. Files that exist are not touched.'],
+  about: [
+    'Writes package.json, agents.ts, tsconfig.json, .gitignore and README.md. If one of them exists, nothing is written, unless --force is given.',
+  ],
   positionals: {
     dir: {
       value: 'DIR',

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DistributedExecutor, Runners } from 'manyworlds'
+import { DistributedExecutor, type EngineEvents, LocalRuntime, type Placement, Runners } from 'manyworlds'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
 import { environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
@@ -21,7 +21,42 @@ it('many runs at once in one program all come to their end', async () => {
   }
 })
 
+/** Gives up while a worker lives. */
+class GivesUp extends LocalRuntime {
+  static giveUp = async () => {}
+
+  override start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
+    GivesUp.giveUp = async () => {
+      events.failed(new Error('no more machines'))
+      // Nothing is started any more, and the last one goes.
+      await this.scale(0)
+    }
+    return super.start(placement, events, signal)
+  }
+}
+
 describe('when workers are taken away', () => {
+  it('the last one of an engine that has given up: the run fails with the reason', async () => {
+    const config = { workerNum: 1, concurrency: 1, cls: GivesUp, maxAttempts: 2, backoffMs: 1 }
+    const left = (async () => {
+      for await (const { worker } of Runners.streamTask(
+        [1, 60_000].map((ms) => sleeper.task(ms)),
+        config,
+      )) {
+        await GivesUp.giveUp()
+        try {
+          process.kill(worker!.pid!, 'SIGKILL')
+        } catch {
+          // It has gone with the rest.
+        }
+      }
+    })()
+    await expect(left).rejects.toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: expect.stringContaining('no more machines'),
+    })
+  })
+
   it('kill -9 of workers again and again loses no task and answers none twice', async () => {
     const seen = new Set<string>()
     let kills = 0

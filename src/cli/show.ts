@@ -10,7 +10,7 @@ import { jsonLine } from '../text/json.ts'
 import { type Paint, painter, wantsColour } from '../text/paint.ts'
 import { count, duration } from '../text/quantities.ts'
 import { firstLine } from '../text/visible.ts'
-import { cut } from '../text/width.ts'
+import { cut, displayWidth } from '../text/width.ts'
 import { renderTask } from './render-task.ts'
 import type { ShowArgs } from './specs/show.ts'
 
@@ -68,7 +68,10 @@ function* responses(
 
 function summary(file: RunFile, overview: RunOverview): string {
   const tally = new Tally({ runId: overview.runId, total: overview.total })
-  for (const response of file.responses()) tally.add(finishedTask({ ...response, restored: false }))
+  // What was cancelled is still to be done, unless that depends on what failed.
+  for (const response of file.responses())
+    if (response.status !== 'cancelled' || response.error.code === 'DEPENDENCY_FAILED')
+      tally.add(finishedTask({ ...response, restored: false }))
   const head = { state: overview.status, elapsedMs: overview.elapsedMs, file: overview.file, error: overview.error }
   return summaryText(tally, { ...head, colour: wantsColour(process.stdout), width: width() })
 }
@@ -85,7 +88,7 @@ function taskLine(response: TaskResponse, paint: Paint): string {
   const { id, status, timing, success } = response
   const text = success ? inline(response.answer) : `${response.error.code}: ${response.error.message}`
   const start = `${status.padEnd(9)}  ${duration(timing.runMs).padStart(8)}  ${firstLine(id)}  `
-  return `${paint(success ? 'green' : 'red', start)}${cut(firstLine(text), Math.max(20, width() - start.length))}`
+  return `${paint(success ? 'green' : 'red', start)}${cut(firstLine(text), Math.max(20, width() - displayWidth(start)))}`
 }
 
 function noTask(file: RunFile, id: string): ManyworldsError {

@@ -7,7 +7,7 @@ import { jsonLine } from '../text/json.ts'
 import { painter, wantsColour } from '../text/paint.ts'
 import { count, duration } from '../text/quantities.ts'
 import { firstLine } from '../text/visible.ts'
-import { cut } from '../text/width.ts'
+import { cut, displayWidth } from '../text/width.ts'
 import type { TailArgs } from './specs/tail.ts'
 
 const LOOK_EVERY_MS = 200
@@ -43,7 +43,7 @@ function line(response: TaskResponse): string {
   const { status, id, timing, success } = response
   const text = success ? inline(response.answer) : `${response.error.code}: ${response.error.message}`
   const start = `${status.padEnd(9)}  ${firstLine(id)}  ${duration(timing.runMs)}  `
-  const rest = cut(firstLine(text), Math.max(20, (process.stdout.columns ?? 120) - start.length))
+  const rest = cut(firstLine(text), Math.max(20, (process.stdout.columns ?? 120) - displayWidth(start)))
   return `${paint(success ? 'green' : 'red', start)}${rest}`
 }
 

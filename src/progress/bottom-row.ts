@@ -1,9 +1,12 @@
+import { fstatSync } from 'node:fs'
 import { CursorLine, type LineState } from './cursor-line.ts'
 import { interceptWrites } from './intercept-writes.ts'
 import { LeavingProcess } from './leaving-process.ts'
 import { surviveErrors } from './survive-errors.ts'
 import { DOWN, ERASE_BELOW, NO_COLOUR, RESTORE, SAVE, UP, WRAP_OFF, WRAP_ON } from './terminal-codes.ts'
 
+/** How long a program at the other end of a pipe may take to write to the terminal. */
+const PIPE_MS = 80
 const REFRESH_MS = 100
 /** After something was printed the row is back at once, unless that was just done: a flood is not to be doubled. */
 const REDRAW_MS = 20
@@ -28,9 +31,11 @@ export class BottomRow {
   readonly #text: (columns: number) => string
   readonly #write: (text: string) => void
   readonly #leaving = new LeavingProcess({ dying: () => this.#erase(), gone: () => this.hide() })
+  readonly #pipes: readonly NodeJS.WriteStream[]
   #line = new CursorLine()
   #drawn: { readonly text: string; readonly line: LineState } | undefined
   #drawnAt = 0
+  #quietUntil = 0
   #refresh: NodeJS.Timeout | undefined
   #redraw: NodeJS.Timeout | undefined
   #release: (() => void)[] | undefined
@@ -43,6 +48,7 @@ export class BottomRow {
   ) {
     this.#terminal = terminal
     this.#printers = [terminal, ...printers.filter((stream) => stream.isTTY && stream !== terminal)]
+    this.#pipes = printers.filter((stream) => !stream.isTTY && isPipe(stream))
     this.#text = text
     // Taken now, before it is intercepted.
     const write = terminal.write
@@ -55,7 +61,10 @@ export class BottomRow {
     if (this.#release) return
     // Nobody has looked since the last time.
     this.#line = new CursorLine()
-    this.#release = this.#printers.map((stream) => interceptWrites(stream, this.#printing))
+    this.#release = [
+      ...this.#printers.map((stream) => interceptWrites(stream, this.#printing)),
+      ...this.#pipes.map((stream) => interceptWrites(stream, this.#piping)),
+    ]
     this.#terminal.on('resize', this.#resized)
     this.#leaving.watch()
     this.#refresh = setInterval(() => this.#draw(), REFRESH_MS).unref()
@@ -90,6 +99,14 @@ export class BottomRow {
     }
   }
 
+  /** Somebody at the other end may write it to this terminal, in their own time: the row makes way for a while. */
+  readonly #piping = (_chunk: string | Uint8Array, write: () => boolean): boolean => {
+    this.#erase()
+    this.#line = new CursorLine()
+    this.#quietUntil = performance.now() + PIPE_MS
+    return write()
+  }
+
   readonly #resized = (): void => {
     this.#erase()
     this.#draw()
@@ -105,6 +122,7 @@ export class BottomRow {
   #draw(): void {
     clearTimeout(this.#redraw)
     this.#redraw = undefined
+    if (performance.now() < this.#quietUntil) return
     const line = this.#line.state(this.#columns)
     if (line === 'unclear') return this.#erase()
     // The first column is left for the cursor, the last one free: a full row counts as wrapped on some terminals.
@@ -142,5 +160,13 @@ export class BottomRow {
 
   get #columns(): number {
     return this.#terminal.columns || DEFAULT_COLUMNS
+  }
+}
+
+function isPipe(stream: NodeJS.WriteStream): boolean {
+  try {
+    return fstatSync((stream as unknown as { fd: number }).fd).isFIFO()
+  } catch {
+    return false
   }
 }

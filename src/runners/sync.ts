@@ -1,5 +1,6 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { ManyworldsError } from '../errors.ts'
+import type { RunObserver } from '../progress/observer.ts'
 import { responseFromWire } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
 import { resolveConfig } from '../run-config-schema.ts'
@@ -71,6 +72,7 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
       { cause: error },
     )
   }
+  const observer = around && observe(around, config!, tasks.length)
   // Nobody could listen to a signal now: let Ctrl-C do what it does by itself.
   withoutListeners('SIGINT', () => Atomics.wait(flag, 0, 0))
   const reply = receiveMessageOnPort(port)?.message as SyncReply | undefined
@@ -81,22 +83,25 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
   }
   if (reply.ok) {
     const responses = reply.responses.map(responseFromWire)
-    if (around) tell(around, config!, responses)
+    for (const response of responses) observer?.response(response)
+    observer?.end({ error: undefined, interrupted: false })
     return new Map(responses.map((response) => [response.id, response]))
   }
-  if (reply.code === undefined) throw Object.assign(new Error(reply.message), { name: reply.name, stack: reply.stack })
-  throw new ManyworldsError(reply.code, reply.message)
+  const error =
+    reply.code === undefined
+      ? Object.assign(new Error(reply.message), { name: reply.name, stack: reply.stack })
+      : new ManyworldsError(reply.code, reply.message)
+  observer?.end({ error, interrupted: false })
+  throw error
 }
 
-/** The program around the script could see nothing of the run while it blocked. */
-function tell({ observe }: Surroundings, config: RunConfig, responses: readonly TaskResponse[]): void {
+/** The program around the script hears of the run before this thread blocks, and of what came of it afterwards. */
+function observe(around: Surroundings, config: RunConfig, tasks: number): RunObserver {
   const resolved = resolveConfig(config)
   const { runId, path, mode } = identify(resolved)
   const { engineName, workerNum, concurrency } = resolved
-  const start = { runId, file: path, total: responses.length, engineName, workerNum, concurrency }
-  const observer = observe({ ...start, resumed: mode === 'resume', running: () => 0 })
-  for (const response of responses) observer.response(response)
-  observer.end({ error: undefined, interrupted: false })
+  const start = { runId, file: path, total: tasks, engineName, workerNum, concurrency }
+  return around.observe({ ...start, resumed: mode === 'resume', running: () => 0 })
 }
 
 function withoutListeners(signal: NodeJS.Signals, block: () => void): void {

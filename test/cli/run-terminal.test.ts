@@ -122,4 +122,20 @@ describe.skipIf(noTerminals())('manyworlds run in a terminal', () => {
     expect(terminal.screen().join('\n')).toContain('boom')
     expect(terminal.raw().lastIndexOf('\x1b[?25h')).toBeGreaterThanOrEqual(terminal.raw().lastIndexOf('\x1b[?25l'))
   })
+
+  it('keeps its line and what comes back through a pipe apart', async () => {
+    const talking = script(40, 100).replace(
+      'const results',
+      "const talk = setInterval(() => console.log('through the pipe'), 120)\nconst results",
+    )
+    const { path, options } = project({ 'talk.ts': `${talking}\nclearInterval(talk)` })
+    const line = `"${process.execPath}" "${MAIN}" run talk.ts | tee log.txt`
+    const terminal = openTerminal('bash', ['-c', line], { ...options, cols: 100, rows: 40 })
+    expect(await terminal.exit).toBe(0)
+    const said = terminal.screen().filter((text) => text.includes('through'))
+    expect(said.length).toBeGreaterThan(2)
+    // On a machine that is very busy, tee may be later than the line waits for it.
+    expect(said.filter((text) => text !== 'through the pipe').length).toBeLessThan(2)
+    expect(readFileSync(path('log.txt'), 'utf8')).not.toContain('\x1b')
+  })
 })

@@ -223,7 +223,10 @@ export class Dispatcher {
     const lease = worker.leases.get(id)
     if (!lease) return
     const go = () => {
-      if (worker.leases.get(id) === lease) worker.channel.control({ type: 'go', lease: id })
+      if (worker.leases.get(id) !== lease) return
+      // From here on it may run. That it does might be the last thing the worker says, and be lost with it.
+      lease.started = true
+      worker.channel.control({ type: 'go', lease: id })
     }
     const { recorder } = lease.entry.run
     if (recorder) recorder.begin(lease.entry, go)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runTask } from '../../runners/runners.ts'
@@ -73,7 +73,7 @@ export const crashCases: Case[] = [
     },
   },
   {
-    name: "a task with rerun: 'never' is started once, whatever its neighbours do",
+    name: "a task with rerun: 'never' is started no more than once, whatever its neighbours do",
     async run(kit) {
       const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
       const tasks = Array.from({ length: 8 }, (_, i) =>
@@ -81,12 +81,11 @@ export const crashCases: Case[] = [
       )
       const responses = await runTask(tasks, kit.conf({ workerNum: 1, maxAttempts: 3 }))
       for (const { id, status } of responses.values()) {
-        assert.equal(
-          readFileSync(join(folder, id), 'utf8'),
-          'started\n',
-          `task ${id} (${status}) was started more than once`,
-        )
-        assert.ok(status === 'success' || status === 'crashed')
+        const file = join(folder, id)
+        const starts = existsSync(file) ? readFileSync(file, 'utf8') : ''
+        assert.ok(starts.length <= 'started\n'.length, `task ${id} (${status}) was started more than once`)
+        // One that was about to start may be taken for started, but not the other way round.
+        assert.ok(status === 'crashed' || (status === 'success' && starts !== ''))
       }
       assert.equal(responses.get('4')!.status, 'crashed')
       rmSync(folder, { recursive: true })

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { type ErrorCode, ManyworldsError } from '../errors.ts'
+import { ownCommand } from '../text/own-command.ts'
 import { painter } from './colour.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -19,7 +20,7 @@ const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
 export function reportError(error: unknown, command: string | undefined): number {
   const prefix = painter(process.stderr)('red', 'manyworlds:')
   if (error instanceof UsageError) {
-    const page = command === undefined ? 'manyworlds help' : `manyworlds help ${command}`
+    const page = [...ownCommand(), 'help', ...(command === undefined ? [] : [command])].join(' ')
     process.stderr.write(`${prefix} ${error.message}\n${page} tells more\n`)
     return USAGE
   }

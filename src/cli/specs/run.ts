@@ -58,9 +58,9 @@ export const runSpec = {
       type: 'text',
       value: 'ID',
       description:
-        'go on with this run: tasks that have their answer do not run again; "auto": with the run that --run-id names, if there is one',
+        'go on with this run (an id, its beginning, "last", a path): tasks that have their answer do not run again; "auto": with the run that --run-id names, if there is one',
       group: RECORD,
-      suggest: listRunIds,
+      suggest: async () => ['last', 'auto', ...(await listRunIds())],
       excludes: ['noStore'],
     },
     retryFailed: {

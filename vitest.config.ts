@@ -9,6 +9,7 @@ export default defineConfig({
     // Tests of run files say where theirs are; the others leave none.
     env: { MANYWORLDS_STORE: 'off' },
     testTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,
     // The package under test is the built one, loaded by Node itself as a user's program would load it.
     server: { deps: { external: [/\/dist\//, /\/test\/agents\//] } },

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { chooseDisplay } from '../progress/choose.ts'
-import type { ObserveRun, RunObserver } from '../progress/observer.ts'
+import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import { summaryOnly } from '../progress/summary-only.ts'
 import type { RunConfig } from '../run-config.ts'
 import { surround } from '../runners/surroundings.ts'
@@ -31,29 +31,24 @@ export async function run(args: RunArgs): Promise<number> {
   let last: RunObserver | undefined
   const interruption = new Interruption(args.grace, {
     say: (line) => (last && !args.quiet ? last.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
-    farewell: () => {
-      outcome.open = 0
-      sayHowToGoOn(words, outcome.stored)
-    },
+    farewell: () => sayHowToGoOn(words, outcome.stored),
   })
   surround({
     configure: (config) => ({ ...config, ...overrides(args), ...naming.name(config), progress: false }),
     observe: (start) => {
-      outcome.runs++
-      outcome.open++
-      if (start.file !== undefined) outcome.stored ??= runArgument(start.runId, start.file)
       const shown = display?.(start)
       if (shown) last = shown
-      return outcome.watch(shown)
+      return outcome.watch(start, shown)
     },
     started: (control) => interruption.started(control),
     ended: (control) => interruption.ended(control),
   })
   process.argv = [process.argv[0]!, script, ...args.scriptArgs]
   process.on('exit', () => {
-    // A script that leaves by itself, with tasks that did not succeed.
-    if (outcome.open > 0) sayHowToGoOn(words, outcome.stored)
-    if ((outcome.failed || outcome.open > 0) && !process.exitCode) process.exitCode = 1
+    // A script that leaves by itself, with tasks that did not succeed, or were not done.
+    const { failed, leftHalfDone } = outcome
+    if (leftHalfDone && !interruption.interrupted) sayHowToGoOn(words, outcome.stored)
+    if ((failed || leftHalfDone) && !process.exitCode) process.exitCode = 1
   })
   const code = await execute(script, outcome, interruption)
   if (code === 0 && outcome.runs === 0 && !args.quiet) sayThatNothingRan(args.script)
@@ -83,22 +78,37 @@ async function execute(script: string, outcome: Outcome, interruption: Interrupt
 class Outcome {
   failed = false
   runs = 0
-  /** Runs that have not come to their end. */
-  open = 0
   /** The first run that has a file, as it is named on the command line. */
   stored: string | undefined
+  /** Runs that have not come to their end; each can tell whether something of it is still to be done. */
+  readonly #open = new Set<() => boolean>()
 
-  watch(shown: RunObserver | undefined): RunObserver {
+  /** The script leaves, and a run was not done. An executor that has nothing to do is. */
+  get leftHalfDone(): boolean {
+    return [...this.#open].some((isBusy) => isBusy())
+  }
+
+  watch(start: RunStart, shown: RunObserver | undefined): RunObserver {
+    let { total } = start
+    let seen = 0
+    const isBusy = () => (total === undefined ? start.running() > 0 : seen < total)
+    this.runs++
+    this.#open.add(isBusy)
+    if (start.file !== undefined) this.stored ??= runArgument(start.runId, start.file)
     return {
       response: (response) => {
+        seen++
         if (!response.success) this.failed = true
         shown?.response(response)
       },
       retry: (...retry) => shown?.retry(...retry),
-      total: (tasks) => shown?.total(tasks),
+      total: (tasks) => {
+        total = tasks
+        shown?.total(tasks)
+      },
       notice: (line) => (shown ? shown.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
       end: (ending) => {
-        this.open--
+        this.#open.delete(isBusy)
         if (ending.error || ending.interrupted) this.failed = true
         shown?.end(ending)
       },

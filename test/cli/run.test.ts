@@ -128,6 +128,11 @@ describe('manyworlds run', () => {
       'sync.ts': script(3, 1, [1]).replace('await Runners.runTask', 'Runners.syncRunTask'),
       'main.ts': script(3, 1, [1]).replace('const results = await', 'const results = { size: 3 }; void'),
       'empty.ts': '',
+      'forgets.ts': `import { defineAgent, DistributedExecutor } from 'manyworlds'
+        const a = defineAgent({ name: 'a', run: async (n: number) => n })
+        const executor = new DistributedExecutor({ workerNum: 1 })
+        executor.submitTask(a.task(1))
+        console.log('got', (await executor.collectResults()).size)`,
       'exits-midway.ts': `${script(4, 60_000).replace('const results = await', 'const results = { size: 0 }; void')}\nsetTimeout(() => process.exit(0), 1500)`,
       'throws-midway.ts': script(40, 50)
         .replace(
@@ -147,6 +152,7 @@ describe('manyworlds run', () => {
     expect(await run('sync.ts')).toMatchObject({ code: 1, stdout: 'the script got 3\n' })
     expect(await run('main.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('2 succeeded') })
     expect(await run('exits-midway.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('--resume') })
+    expect(await run('forgets.ts')).toMatchObject({ code: 0, stdout: 'got 1\n' })
     const left = await run('throws-midway.ts')
     expect(left).toMatchObject({ code: 1, stderr: expect.stringContaining('Error: enough') })
     expect(left.stderr).toContain('run left interrupted')

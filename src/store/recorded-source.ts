@@ -76,19 +76,21 @@ export class RecordedSource implements TaskSource {
     this.#inner.settled?.(index, response)
   }
 
-  /** What is left; what an earlier session has done of it is still to be told. */
+  /** What is left; what an earlier session has done of it is still to be told, and nothing is written for the rest. */
   close(): ReadyTask[] {
-    const rest = this.#inner.close()
-    const { earlier } = this.#options
-    if (!earlier?.isOpen) return rest
-    return rest.map((item) => {
-      try {
-        return this.#matched(item)
-      } catch {
-        // The run ends for another reason.
-        return item
-      }
-    })
+    return this.#inner.close().map((item) => this.#restored(item) ?? item)
+  }
+
+  #restored(item: ReadyTask): ReadyTask | undefined {
+    const { earlier, recording } = this.#options
+    if (!earlier?.isOpen) return undefined
+    try {
+      const known = earlier.task(item.id, recording.contentOf(item), this.#placeOf(item))
+      return known?.final ? { ...item, restored: known.response!, restoredBytes: known.bytes } : undefined
+    } catch {
+      // The run ends for another reason.
+      return undefined
+    }
   }
 
   #placeOf(item: ReadyTask): number | undefined {

@@ -86,7 +86,7 @@ answer
 
   it('that failed has its error with the stack, and other attempts in short', () => {
     const failed = response('task-17', { status: 'failed', message: 'no luck' })
-    failed.error!.stack = 'Error: no luck\n    at run (/home/me/agent.ts:3:4)'
+    failed.error!.stack = 'Error: no luck\n    at run (/project/agent.ts:3:4)'
     const superseded = attempt({ attempt: 2, role: 'superseded', status: 'success', answer: 'late' })
     const text = renderTask(
       storedTask({ status: 'failed', response: failed, attempts: [attempt(), attempt({ role: 'final' }), superseded] }),
@@ -97,7 +97,7 @@ answer
 error
   TASK_THREW
   Error: no luck
-      at run (/home/me/agent.ts:3:4)
+      at run (/project/agent.ts:3:4)
 
 other attempts
   1  retried  timeout

@@ -82,8 +82,16 @@ function makeDispatcher(engine: RuntimeEngine, workers: number): Dispatcher {
       recycleAboveMb: undefined,
       withheldEnv: [],
     },
-    placement: { workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
+    placement: {
+      workerEntry: '',
+      execArgv: [],
+      cwd: '.',
+      env: {},
+      output: 'drop',
+      elsewhere: { execArgv: [], env: {} },
+    },
     entryScript: undefined,
+    bundle: {},
     notice: (line) => process.stderr.write(`${line}\n`),
   })
 }

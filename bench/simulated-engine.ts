@@ -1,5 +1,5 @@
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
-import { CODEC, decode, encode } from '../src/protocol/codec.ts'
+import { CODECS, decode, encode } from '../src/protocol/codec.ts'
 import {
   type DriverMessage,
   OUTCOME,
@@ -77,6 +77,9 @@ class SimulatedLink implements WorkerLink {
 
   onFrame(listener: (frame: Uint8Array) => void): void {
     this.#listener = listener
+    setImmediate(() =>
+      this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: process.version, pid: 0 }),
+    )
   }
 
   kill(): void {
@@ -84,16 +87,11 @@ class SimulatedLink implements WorkerLink {
   }
 
   send(frame: Uint8Array): boolean {
-    const [, ...messages] = decode(frame) as [number, ...DriverMessage[]]
-    for (const message of messages) this.#receive(message)
+    for (const message of decode(frame) as DriverMessage[]) this.#receive(message)
     return true
   }
 
   #receive(message: DriverMessage): void {
-    if (message.type === 'hello')
-      setImmediate(() =>
-        this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: process.version, pid: 0 }),
-      )
     if (message.type === 'agent') setImmediate(() => this.#say({ type: 'loaded', agent: message.key }))
     if (message.type !== 'run') return
     for (const [lease, , , input] of message.tasks) this.#held.push([lease, OUTCOME.success, input, 10])
@@ -113,6 +111,6 @@ class SimulatedLink implements WorkerLink {
   }
 
   #say(message: WorkerMessage): void {
-    this.#listener(encode([0, message]))
+    this.#listener(encode([message], CODECS[0]!))
   }
 }

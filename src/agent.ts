@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { callerModule } from './call-site.ts'
+import { callerModule, oneSpelling } from './call-site.ts'
 import { ManyworldsError } from './errors.ts'
 import { registry } from './registry.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
@@ -153,7 +153,6 @@ function checkDefinition(definition: unknown): asserts definition is RunnableDef
 const describe = (value: unknown) => (value === null ? 'null' : typeof value)
 
 function moduleOf(definition: { name: string; module?: string | URL }): string {
-  if (registry.loadingModule !== undefined) return registry.loadingModule
   if (definition.module !== undefined) {
     const url = String(definition.module)
     if (!URL.canParse(url))
@@ -161,7 +160,7 @@ function moduleOf(definition: { name: string; module?: string | URL }): string {
         'AGENT_INVALID',
         `defineAgent: \`module\` of agent '${definition.name}' must be a URL such as import.meta.url, it is '${url}'`,
       )
-    return url
+    return oneSpelling(url)
   }
   const url = callerModule()
   if (url === undefined)

@@ -1,7 +1,11 @@
 import { isAbsolute } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as util from 'node:util'
 import { ManyworldsError } from './errors.ts'
+import { registry } from './registry.ts'
+
+/** The name of the code in a bundle's folder. */
+export const BUNDLE_FILE = 'manyworlds.bundle.mjs'
 
 // Everything of this package lives under one folder (src/ or dist/); its frames are never the user's.
 const OWN_FOLDER = new URL('.', import.meta.url).href
@@ -14,13 +18,19 @@ export function callerModule(): string | undefined {
   // Not a named import: on an older Node that would fail before this could be said.
   if (util.getCallSites === undefined)
     throw new ManyworldsError('NODE_TOO_OLD', `manyworlds needs Node 22.18 or newer, this is ${process.version}`)
-  for (const site of util.getCallSites(30)) {
+  // The source map of a bundle has the user's modules only: what it does not know belongs to this package, or another.
+  const sites = registry.bundled ? util.getCallSites(30, { sourceMap: true }) : util.getCallSites(30)
+  for (const site of sites) {
     const url = toFileUrl(site.scriptName)
-    if (url === undefined || url.startsWith(OWN_FOLDER)) continue
-    return url
+    if (url === undefined || url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue
+    return oneSpelling(url)
   }
   return undefined
 }
+
+/** In a bundle, a module's URL comes from the source map or from `import.meta.url`, which may escape its name differently. */
+export const oneSpelling = (url: string): string =>
+  registry.bundled && url.startsWith('file:') ? pathToFileURL(fileURLToPath(url)).href : url
 
 // ES modules are named by URL, CommonJS modules by path; node: internals and eval are neither.
 function toFileUrl(scriptName: string): string | undefined {

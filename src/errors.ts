@@ -38,6 +38,8 @@ export type ErrorCode =
   | 'NODE_TOO_OLD'
   | 'WORKER_START_FAILED'
   | 'PROTOCOL_ERROR'
+  | 'NODES_UNREACHABLE'
+  | 'NODE_REFUSED'
   // run files
   | 'RUN_EXISTS'
   | 'RUN_NOT_FOUND'

@@ -10,6 +10,7 @@ export {
   type TaskInfo,
 } from './agent.ts'
 export type {
+  CodeBundle,
   EngineEvents,
   Placement,
   RuntimeEngine,
@@ -20,11 +21,13 @@ export type {
 } from './engines/engine.ts'
 export { frameReader, writeFrame } from './engines/frames.ts'
 export { LocalRuntime } from './engines/local.ts'
+export { NodesRuntime } from './engines/nodes/nodes-runtime.ts'
+export type { NodesOptions, NodesTls } from './engines/nodes/options.ts'
 export { type ErrorCode, ManyworldsError, TaskError, type TaskErrorCode } from './errors.ts'
 export { DistributedExecutor } from './executor/executor.ts'
 export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
 export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progress.ts'
-export { EngineName, type RunConfig } from './run-config.ts'
+export { type BundleConfig, EngineName, type RunConfig } from './run-config.ts'
 export * as Runners from './runners/runners.ts'
 export { execTasks } from './runners/runners.ts'
 export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'

@@ -7,15 +7,15 @@ import { ManyworldsError } from './errors.ts'
  */
 interface Registry {
   readonly agents: Map<string, { definition: RunnableDefinition; fingerprint: string | undefined }>
-  /** In a worker that loads from a bundle, where all modules share one URL: the module being loaded. */
-  loadingModule: string | undefined
+  /** The user's modules come from a bundle, where all of them are one file: only its source map tells them apart. */
+  bundled: boolean
   /** Called whenever an agent is defined. */
   onDefine: (() => void) | undefined
 }
 
 const KEY = Symbol.for('manyworlds.registry')
 const holder = globalThis as unknown as Record<symbol, Registry | undefined>
-holder[KEY] ??= { agents: new Map(), loadingModule: undefined, onDefine: undefined }
+holder[KEY] ??= { agents: new Map(), bundled: false, onDefine: undefined }
 const shared: Registry = holder[KEY]
 
 const keyOf = (module: string, name: string) => `${module}\0${name}`
@@ -41,11 +41,11 @@ export const registry = {
     const prefix = keyOf(module, '')
     return [...shared.agents.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
   },
-  get loadingModule() {
-    return shared.loadingModule
+  get bundled() {
+    return shared.bundled
   },
-  set loadingModule(module: string | undefined) {
-    shared.loadingModule = module
+  set bundled(bundled: boolean) {
+    shared.bundled = bundled
   },
   set onDefine(listener: (() => void) | undefined) {
     shared.onDefine = listener

@@ -4,10 +4,14 @@ import { unpack } from './protocol/pack.ts'
 import type { TaskResponse } from './task.ts'
 
 /** The error of a response, from what came over the wire. */
-export function taskError(item: ErrorItem): TaskError {
+export function taskError(item: ErrorItem, stackOf: (stack: string) => string = (stack) => stack): TaskError {
   const options: { name: string; stack?: string; cause?: unknown } = { name: item.name }
-  if (item.stack !== undefined) options.stack = item.stack
-  if ('thrown' in item) options.cause = unpack(item.thrown)
+  if (item.stack !== undefined) options.stack = stackOf(item.stack)
+  if ('thrown' in item) {
+    options.cause = unpack(item.thrown)
+    if (options.cause instanceof Error && options.cause.stack !== undefined)
+      options.cause.stack = stackOf(options.cause.stack)
+  }
   return new TaskError(item.code, item.message, options)
 }
 

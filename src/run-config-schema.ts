@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
+import type { NodesOptions } from './engines/nodes/options.ts'
 import { ManyworldsError } from './errors.ts'
 import { nearest } from './near-miss.ts'
 import { EngineName, type RunConfig } from './run-config.ts'
@@ -25,11 +26,35 @@ const runId = z
     ),
   )
 
+const words = z.array(z.string().check(z.minLength(1)))
+const text = z.string().check(z.minLength(1))
+const bundle = z.strictObject({ files: z.optional(words), external: z.optional(words) })
+const nodes = z.strictObject({
+  addresses: z.optional(words),
+  token: z.optional(z.string().check(z.minLength(16), z.regex(/^\S+$/, 'must be one word'))),
+  tokenFile: z.optional(text),
+  tls: z.optional(
+    z.union([
+      z.literal(true),
+      z.strictObject({
+        ...{ ca: z.optional(text), cert: z.optional(text), key: z.optional(text), serverName: z.optional(text) },
+      }),
+    ]),
+  ),
+  listen: z.optional(text),
+  waitMs: z.optional(pause),
+})
+
+/** On nodes, without a number: as many workers as there are places for. */
+export const ALL_WORKERS = 100_000
+
 const schema = z.strictObject({
   engineName: z._default(z.enum(Object.values(EngineName)), 'local'),
   workerNum: z.optional(count(100_000)),
   concurrency: z._default(count(100_000), 64),
   inLocal: z._default(z.boolean(), false),
+  nodes: z.optional(nodes),
+  bundle: z._default(bundle, {}),
   sequenceDependent: z._default(z.boolean(), false),
   cls: z.optional(z.custom<NonNullable<RunConfig['cls']>>(isEngine, 'must be a RuntimeEngine class')),
   timeoutMs: z.optional(milliseconds),
@@ -55,7 +80,10 @@ const schema = z.strictObject({
   warmMs: z._default(pause, 60_000),
 })
 
-export type ResolvedConfig = z.output<typeof schema> & { readonly workerNum: number }
+export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes'> & {
+  readonly workerNum: number
+  readonly nodes?: NodesOptions
+}
 
 /** The configuration with its defaults, or one error that names every wrong key and what it may be. */
 export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
@@ -67,7 +95,11 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
   const result = schema.safeParse(config ?? {})
   if (!result.success)
     throw new ManyworldsError('CONFIG_INVALID', `run configuration: ${result.error.issues.map(say).join('; ')}`)
-  return { ...result.data, workerNum: result.data.workerNum ?? availableParallelism() }
+  const { workerNum, engineName } = result.data
+  return {
+    ...(result.data as ResolvedConfig),
+    workerNum: workerNum ?? (engineName === 'nodes' ? ALL_WORKERS : availableParallelism()),
+  }
 
   function say(issue: z.core.$ZodIssue): string {
     const key = issue.path.join('.')

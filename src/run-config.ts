@@ -1,20 +1,33 @@
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
+import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 
 /** The engines, for those who like a name better than a string. */
 export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
 export type EngineName = (typeof EngineName)[keyof typeof EngineName]
 
+/** Modules are bundled with all that they import; this is for what cannot be seen from them. */
+export interface BundleConfig {
+  /** Files to send along: paths, folders or patterns, relative to the folder of the agent's module. */
+  readonly files?: readonly string[]
+  /** Packages that are installed on the other machines, and not sent: those with compiled code. */
+  readonly external?: readonly string[]
+}
+
 /** How to run. Everything has a default; a key that is not listed here is refused. */
 export interface RunConfig {
   /** Where the workers are. Default: `'local'`, child processes on this machine. */
   readonly engineName?: EngineName
-  /** Worker processes. Default: the machine's cores. No more are started than there are tasks. */
+  /** Worker processes. Default: the machine's cores; on nodes, all that they offer. No more are started than there are tasks. */
   readonly workerNum?: number
   /** Tasks at once in each worker: many for tasks that wait for a model or a service, 1 to keep them apart. Default 64. */
   readonly concurrency?: number
   /** For engines on a cluster: start a small one here, for tests. */
   readonly inLocal?: boolean
+  /** For `engineName: 'nodes'`: the machines, and how to talk to them. */
+  readonly nodes?: NodesOptions
+  /** For engines on other machines: what is sent there beside the agents' modules. */
+  readonly bundle?: BundleConfig
   /** One task after the other, each with the answer of the one before in `ctx.previous`; stops at the first failure. */
   readonly sequenceDependent?: boolean
   /** An engine of your own: its class, a function that makes one, or one that you made. */

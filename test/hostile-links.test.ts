@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
 import { Dispatcher } from '../src/executor/dispatcher.ts'
 import type { TaskSource } from '../src/executor/source.ts'
-import { CODEC, decode, encode } from '../src/protocol/codec.ts'
+import { CODECS, decode, encode } from '../src/protocol/codec.ts'
 import {
   type DriverMessage,
   OUTCOME,
@@ -12,6 +12,7 @@ import {
   type TaskItem,
   type WorkerMessage,
 } from '../src/protocol/messages.ts'
+import { KIND } from '../src/protocol/raw-frames.ts'
 import type { TaskLike, TaskResponse } from '../src/task.ts'
 
 /** How a task behaves: it answers, throws, or takes its worker down. */
@@ -42,7 +43,17 @@ class HostileLink implements WorkerLink {
   #unsent: Outcome[] = []
   #careful = false
 
-  constructor(id: string, generation: number, concurrency: number, random: () => number) {
+  readonly #codecs: readonly string[]
+  readonly kinds = new Set<number>()
+
+  constructor(
+    id: string,
+    generation: number,
+    concurrency: number,
+    random: () => number,
+    codecs: readonly string[] = CODECS,
+  ) {
+    this.#codecs = codecs
     this.id = id
     this.generation = generation
     this.#concurrency = concurrency
@@ -55,6 +66,7 @@ class HostileLink implements WorkerLink {
   resume(): void {}
   onFrame(listener: (frame: Uint8Array) => void): void {
     this.#listener = listener
+    this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: this.#codecs, node: '', pid: 0 })
   }
 
   kill(): void {
@@ -64,9 +76,8 @@ class HostileLink implements WorkerLink {
   }
 
   send(frame: Uint8Array): boolean {
-    for (const message of (decode(frame) as unknown[]).slice(1) as DriverMessage[]) {
-      if (message.type === 'hello')
-        this.#say({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: '', pid: 0 })
+    this.kinds.add(frame[0]!)
+    for (const message of decode(frame) as DriverMessage[]) {
       if (message.type === 'agent') this.#say({ type: 'loaded', agent: message.key })
       if (message.type === 'recall')
         this.#say({ type: 'returned', unstarted: this.#queue.splice(0).map(([lease]) => lease) })
@@ -106,7 +117,7 @@ class HostileLink implements WorkerLink {
   }
 
   #say(message: WorkerMessage): void {
-    const frame = encode([0, message])
+    const frame = encode([message], this.#codecs[0]!)
     setImmediate(() => {
       if (!this.#dead || this.#random() < 0.5) this.#listener(frame)
     })
@@ -118,10 +129,13 @@ class HostileEngine implements RuntimeEngine {
   readonly name = 'hostile'
   readonly #random: () => number
   readonly #concurrency: number
+  readonly #codecs: readonly string[]
+  readonly links: HostileLink[] = []
   #generation = 0
   #stopped = false
 
-  constructor(seed: number, concurrency: number) {
+  constructor(seed: number, concurrency: number, codecs: readonly string[] = CODECS) {
+    this.#codecs = codecs
     this.#random = randomFrom(seed)
     this.#concurrency = concurrency
   }
@@ -135,7 +149,8 @@ class HostileEngine implements RuntimeEngine {
   }
 
   #place(id: string, events: EngineEvents): void {
-    const link = new HostileLink(id, this.#generation++, this.#concurrency, this.#random)
+    const link = new HostileLink(id, this.#generation++, this.#concurrency, this.#random, this.#codecs)
+    this.links.push(link)
     void link.closed.then(() => this.#stopped || this.#place(id, events))
     events.link(link)
   }
@@ -157,8 +172,16 @@ function runOn(
     engine,
     workerNum: workers,
     settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
-    placement: { workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
+    placement: {
+      workerEntry: '',
+      execArgv: [],
+      cwd: '.',
+      env: {},
+      output: 'drop',
+      elsewhere: { execArgv: [], env: {} },
+    },
     entryScript: undefined,
+    bundle: {},
     notice: () => {},
   })
   let next = 0
@@ -220,3 +243,24 @@ it('every task is answered exactly once and rightly, however the workers behave'
     { numRuns: 400, interruptAfterTimeLimit: 40_000 },
   )
 }, 90_000)
+
+it('a worker whose v8 is another is spoken to in the portable codec', async () => {
+  const engine = new HostileEngine(1, 4, ['devalue/1', 'v8/0'])
+  const responses = await runOn(
+    engine,
+    2,
+    4,
+    Array.from({ length: 50 }, () => 'good' as const),
+  )
+  expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 'success'))
+  // The greeting is plain. Whoever was greeted late, or died first, got nothing else.
+  for (const { kinds } of engine.links)
+    expect([[], [KIND.plain], [KIND.plain, KIND.portable]]).toContainEqual([...kinds])
+  expect(engine.links.some(({ kinds }) => kinds.has(KIND.portable))).toBe(true)
+})
+
+it('a worker with which no codec can be agreed on is an error that names both sides', async () => {
+  const run = runOn(new HostileEngine(1, 4, ['v8/0', 'x/1']), 1, 4, ['good'])
+  const message = `speaks protocol 1 in v8/0 or x/1 (Node ); this driver speaks 1 in ${CODECS.join(' or ')}`
+  await expect(run).rejects.toMatchObject({ code: 'PROTOCOL_ERROR', message: expect.stringContaining(message) })
+})

@@ -1,10 +1,15 @@
+import { isDeepStrictEqual } from 'node:util'
 import { deserialize, serialize } from 'node:v8'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { frameReader } from '../src/engines/frames.ts'
 import { Channel, type Wire } from '../src/protocol/channel.ts'
+import { agree, CODECS, decode, encode, PLAIN } from '../src/protocol/codec.ts'
 import { pack, unpack } from '../src/protocol/pack.ts'
+import { KIND } from '../src/protocol/raw-frames.ts'
+import { packStep, unpackSteps } from '../src/protocol/steps.ts'
 import { IdSet } from '../src/runners/id-set.ts'
+import type { Step } from '../src/trajectory.ts'
 
 /** Whatever structured clone can carry. */
 const value = fc.anything({
@@ -57,6 +62,134 @@ describe('values on their way', () => {
     let node: object = { end: true }
     for (let i = 0; i < 40; i++) node = { left: node, right: node }
     expect(unpack(pack(node))).toHaveProperty('left.right.left')
+  })
+
+  it('may be nested a thousand levels deep, in every codec, and are refused beyond', () => {
+    const nested = (depth: number) => {
+      let list: unknown[] = [new Map()]
+      for (let i = 0; i < depth; i++) list = i % 2 === 0 ? [list] : Object.assign([list], { odd: true })
+      return list
+    }
+    const deep = nested(990)
+    for (const codec of CODECS) expect(unpack(decode(encode([pack(deep)], codec))[0])).toBeInstanceOf(Array)
+    expect(() => pack(nested(1100))).toThrow('it is nested more than 1000 levels deep')
+  })
+})
+
+/** Graphs, and what a plain description of values does not come upon. */
+const oddValue = fc.oneof(
+  value,
+  fc.string({ unit: 'binary' }),
+  fc.date({ noInvalidDate: false }),
+  fc
+    .constantFrom<() => unknown>(
+      () => /a"<\/x/giu,
+      () => 'abc'.match(/(?<letter>b)/),
+      () => [Object(1), Object('s'), Object(1n), Object(-0), Object(false), Object('')],
+      () => [Buffer.from('abc'), Buffer.alloc(0), new ArrayBuffer(3), new ArrayBuffer(3, { maxByteLength: 9 })],
+      () => [
+        new DataView(new ArrayBuffer(9), 2, 3),
+        new Uint8Array(new ArrayBuffer(9), 2, 3),
+        new BigInt64Array([-1n]),
+      ],
+      () => Object.assign([], { 100000: 1 }),
+      () => Object.assign([1, 2], { length: 2 ** 31, name: 'far' }),
+      () => [undefined, -0, NaN, Infinity, -Infinity, 2n ** 80n, -1n, null],
+      () => JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":1}}'),
+      () => [new Error(), new TypeError('t', { cause: new Map([[1, 2]]) }), new (class Mine extends Error {})('m')],
+      () => Object.assign(new Error('renamed'), { name: 'RangeError', stack: 5, extra: 1 }),
+      () => {
+        const circle: Record<string, unknown> = { list: [] }
+        circle.self = circle
+        circle.map = new Map([[circle, new Set([circle])]])
+        circle.error = new Error('e', { cause: circle })
+        circle.listed = Object.assign([circle], { circle })
+        return circle
+      },
+    )
+    .map((make) => make()),
+)
+
+/** As it is after a journey in a message, in the packed place and as a step. */
+function sent(original: unknown, codec: string): [answer: unknown, step: unknown] {
+  const frame = encode([{ packed: pack(original), steps: [packStep({ original } as unknown as Step)] }], codec)
+  const [message] = decode(frame) as [{ packed: unknown; steps: (string | Uint8Array)[] }]
+  return [unpack(message.packed), (unpackSteps(message.steps)[0] as unknown as { original: unknown }).original]
+}
+
+describe.each(['v8', 'devalue'])('the codec %s', (name) => {
+  const codec = CODECS.find((known) => known.startsWith(name))!
+
+  it('brings values back as structured clone would', () => {
+    fc.assert(
+      fc.property(oddValue, (original) => {
+        const expected = deserialize(serialize(original))
+        for (const arrived of sent(original, codec)) {
+          if (!isDeepStrictEqual(arrived, expected)) expect(arrived).toStrictEqual(expected)
+          expect(isDeepStrictEqual(arrived, expected)).toBe(true)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+    expect({}).not.toHaveProperty('polluted')
+  })
+
+  it('brings messages back as they were, whatever is in them', () => {
+    // Bytes are left out: in a message they always hold a value.
+    const message = fc.anything({
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withNullPrototype: true,
+    })
+    fc.assert(
+      fc.property(fc.array(message), (messages) => {
+        expect(decode(encode(messages, codec))).toStrictEqual(deserialize(serialize(messages)))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('keeps who is who', () => {
+    const shared = { text: 'shared' }
+    const error: Error = new TypeError('outer')
+    error.cause = { error, shared }
+    const list = Object.assign([shared], { error })
+    const [back] = sent(new Map<string, unknown>(Object.entries({ shared, error, list })), codec)
+    const arrived = Object.fromEntries(back as Map<string, unknown>) as {
+      shared: object
+      error: Error & { cause: Record<string, unknown> }
+      list: unknown[] & { error: Error }
+    }
+    const { cause, stack, message, name } = arrived.error
+    expect([stack, message, name]).toEqual([error.stack, 'outer', 'TypeError'])
+    expect(cause.error).toBe(arrived.error)
+    expect(cause.shared).toBe(arrived.shared)
+    expect(arrived.list[0]).toBe(arrived.shared)
+    expect(arrived.list.error).toBe(arrived.error)
+  })
+
+  it('keeps the marks of packed values', () => {
+    const text = { list: Array.from({ length: 100 }, (_, place) => ({ place })) }
+    const [json, bytes] = decode(encode([pack(text), pack(new Map())], codec))
+    expect(json).toBeInstanceOf(String)
+    expect(bytes).toBeInstanceOf(Uint8Array)
+    expect([unpack(json), unpack(bytes)]).toEqual([text, new Map()])
+  })
+})
+
+describe('codecs', () => {
+  it('are agreed on: the best of ours that they have', () => {
+    expect(agree(['devalue/1', 'v8/0', CODECS[0]!])).toBe(CODECS[0])
+    expect(agree(['v8/0', 'devalue/1'])).toBe('devalue/1')
+    expect(agree(['v8/0', 'devalue/9'])).toBeUndefined()
+  })
+
+  it('are told apart by the first byte', () => {
+    const kinds = [PLAIN, ...CODECS].map((codec) => encode([{ type: 'x' }], codec)[0])
+    expect(kinds).toEqual([KIND.plain, KIND.v8, KIND.portable])
+    for (const codec of [PLAIN, ...CODECS]) expect(decode(encode([{ type: 'x' }], codec))).toEqual([{ type: 'x' }])
   })
 })
 
@@ -121,8 +254,10 @@ function pair(receive: (note: Note) => void) {
       listeners[self] = listener
     },
   })
-  const a = new Channel<Note, Note>(wire(0), receive, broken)
-  new Channel<Note, Note>(wire(1), receive, broken)
+  const anyNote = () => undefined
+  const a = new Channel<Note, Note>(wire(0), anyNote, receive, broken)
+  new Channel<Note, Note>(wire(1), anyNote, receive, broken)
+  a.speak(CODECS[0]!)
   const settle = () => {
     while (queue.length > 0) {
       const [to, frame] = queue.shift()!
@@ -171,22 +306,27 @@ describe('a channel', () => {
     expect(got).toEqual([2, 1, 0])
   })
 
-  it('reports garbage as an error with a code, and does not throw', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        let listener: (frame: Uint8Array) => void = () => {}
-        const codes: string[] = []
-        const wire: Wire = { send: () => true, onDrain: () => {}, onFrame: (on) => void (listener = on) }
-        new Channel(
-          wire,
-          () => codes.push('delivered'),
-          (error) => codes.push(error.code),
-        )
-        listener(bytes)
-        expect(codes).toEqual(['PROTOCOL_ERROR'])
-      }),
-      { numRuns: 2000 },
+  it('delivers more large messages than may be under way at once', () => {
+    const got = new Set<number>()
+    const { a, settle } = pair(({ place }) => got.add(place))
+    const payload = Buffer.alloc(300_000)
+    for (let place = 0; place < 600; place++)
+      a.post({ type: 'note', key: place + 1, place, payload }, 300_000, place + 1)
+    settle()
+    expect(got.size).toBe(600)
+  })
+
+  it('breaks when a message cannot be said, and does not throw', () => {
+    const codes: string[] = []
+    const wire: Wire = { send: () => expect.fail(), onDrain: () => {}, onFrame: () => {} }
+    const channel = new Channel<Note, Note>(
+      wire,
+      () => undefined,
+      () => {},
+      ({ code }) => codes.push(code),
     )
+    channel.control({ type: 'note', key: 1, place: 1, payload: 1n })
+    expect(codes).toEqual(['PROTOCOL_ERROR'])
   })
 })
 

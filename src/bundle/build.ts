@@ -25,7 +25,7 @@ export interface Built {
 }
 
 // Not a literal in `import()`, on purpose: a bundle that contains manyworlds contains this file, and must not draw in esbuild.
-const ESBUILD: string = 'esbuild'
+export const ESBUILD: string = 'esbuild'
 const ENTRIES_NAME = 'manyworlds-entries.js'
 const WITHHELD = 'manyworlds-withheld!'
 

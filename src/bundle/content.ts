@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
+import { BUNDLE_FILE } from '../call-site.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { Layout } from './layout.ts'
-
-/** The name of the code in the bundle's folder. */
-export const BUNDLE_FILE = 'manyworlds.bundle.mjs'
 
 export interface BundledFile {
   /** In the bundle's folder, with `/`. */
@@ -24,7 +22,7 @@ export async function readFiles(paths: readonly string[], layout: Layout): Promi
 }
 
 /** Of code and files together, so that a changed prompt is another bundle. A receiver can compute it again. */
-export function bundleHash(code: Uint8Array, files: readonly BundledFile[]): string {
+export function bundleHash(code: Uint8Array, files: readonly Pick<BundledFile, 'path' | 'bytes'>[]): string {
   const parts = files.map(({ path, bytes }) => [path, sha256(bytes)])
   return sha256(JSON.stringify([sha256(code), ...parts]))
 }

@@ -8,7 +8,8 @@ import { type Layout, makeLayout } from './layout.ts'
 import { buildWithoutNative } from './native.ts'
 import { findPackageData } from './package-data.ts'
 
-export { BUNDLE_FILE, type BundledFile, bundleHash, writeBundle } from './content.ts'
+export { BUNDLE_FILE } from '../call-site.ts'
+export { type BundledFile, bundleHash, writeBundle } from './content.ts'
 
 export interface BundleOptions {
   /** Assets to ship along: paths, folders or patterns, relative to the folder of the entry. */
@@ -32,6 +33,8 @@ export interface Bundle {
   files: BundledFile[]
   /** The key of each entry in `modules`, in the order the entries were given. */
   entries: string[]
+  /** Every module that is in it: by the name that it has there, its path here. */
+  modules: Map<string, string>
   /** Packages that the code asks for and that are not in it, those that it can do without included. */
   externals: string[]
   warnings: string[]
@@ -74,6 +77,7 @@ export async function makeBundle(
     code,
     files: shipped,
     entries: keys,
+    modules: new Map([...built.inputs.keys()].map((path) => [layout.label(path), path])),
     externals: built.externals,
     warnings,
   }

@@ -6,6 +6,7 @@ import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { registry } from '../registry.ts'
 
 export interface LoadRequest {
   bundleUrl: string
@@ -34,6 +35,7 @@ watchParent()
 findExternalsInProject()
 // Before the bundle is imported, since Node reads its source map at that moment.
 process.setSourceMapsEnabled(true)
+registry.bundled = true
 
 // A `Runners` call of a one-file script: all that a worker needs was defined above it.
 ;(globalThis as { [PARKED]?: () => void })[PARKED] = () => report({ loaded: true })

@@ -3,6 +3,7 @@ import { completionSpec } from './specs/completion.ts'
 import { doctorSpec } from './specs/doctor.ts'
 import { helpSpec } from './specs/help.ts'
 import { initSpec } from './specs/init.ts'
+import { nodeSpec } from './specs/node.ts'
 import { rmSpec } from './specs/rm.ts'
 import { runSpec } from './specs/run.ts'
 import { runsSpec } from './specs/runs.ts'
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   command(showSpec, () => import('./show.ts')),
   command(tailSpec, () => import('./tail.ts')),
   command(rmSpec, () => import('./rm.ts')),
+  command(nodeSpec, () => import('./node.ts')),
   command(doctorSpec, () => import('./doctor.ts')),
   command(initSpec, () => import('./init.ts')),
   command(completionSpec, () => import('./completion.ts')),

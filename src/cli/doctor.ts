@@ -1,9 +1,9 @@
+import { ownPackage } from '../own-package.ts'
 import { painter } from './colour.ts'
 import { checkMachine } from './doctor/machine.ts'
 import { report } from './doctor/report.ts'
 import { checkToolchain } from './doctor/toolchain.ts'
 import { widthOf } from './layout.ts'
-import { ownPackage } from './own-package.ts'
 import type { DoctorArgs } from './specs/doctor.ts'
 
 /** `manyworlds doctor` */

@@ -1,10 +1,10 @@
+import { ownPackage } from '../own-package.ts'
 import { painter } from './colour.ts'
 import type { Spec } from './command.ts'
 import { commands } from './commands.ts'
 import { findCommand } from './find-command.ts'
 import { helpPage, type Look, overview } from './help-pages.ts'
 import { widthOf } from './layout.ts'
-import { ownPackage } from './own-package.ts'
 import type { HelpArgs } from './specs/help.ts'
 
 /** `manyworlds help [COMMAND]` */

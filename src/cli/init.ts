@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
+import { ownPackage } from '../own-package.ts'
 import { painter } from './colour.ts'
 import { dependencyOn } from './init/dependency.ts'
 import { projectFiles } from './init/project-files.ts'
-import { ownPackage } from './own-package.ts'
 import type { InitArgs } from './specs/init.ts'
 
 /** `manyworlds init [DIR]` */

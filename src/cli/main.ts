@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { ownPackage } from './own-package.ts'
+import { ownPackage } from '../own-package.ts'
 import { isAtLeast } from './version.ts'
 
 /** As a shell says it of programs that SIGPIPE ended. */

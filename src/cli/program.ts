@@ -1,7 +1,7 @@
+import { ownPackage } from '../own-package.ts'
 import type { Command } from './command.ts'
 import { reportError } from './error-report.ts'
 import { findCommand } from './find-command.ts'
-import { ownPackage } from './own-package.ts'
 import { parse } from './parse.ts'
 
 /** Does what was typed, and says how it went: the exit code. */

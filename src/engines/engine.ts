@@ -8,6 +8,8 @@ export interface RuntimeEngine {
   readonly name: string
   /** The most workers that can be placed at once, if that is known; more are asked for at most once, with one warning. */
   readonly maxWorkers?: number
+  /** More machines may come, perhaps of another kind: `maxWorkers` is no last word. */
+  readonly elastic?: boolean
   /**
    * Resolves when the request is accepted; rejects when it can never be met. Links arrive through `events`, also later ones:
    * the engine keeps `placement.workers` of them alive, and replaces one whose process ends, until `stop`.
@@ -15,6 +17,11 @@ export interface RuntimeEngine {
   start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void>
   /** From now on keep this many workers. Growing is at once; shrinking is the executor's to finish, by `kill` on idle links. */
   scale?(workers: number): Promise<void>
+  /**
+   * Brings code to where the workers are, before they are told of it: to the hosts that there are, and to those that come
+   * later. An engine without this has workers that see the driver's files.
+   */
+  publish?(bundle: CodeBundle): Promise<void>
   /** Ends all workers and whatever they started. Resolves when they are gone. */
   stop(): Promise<void>
   /** Whether the engine's handles keep the driver's process alive: true while there is work, false when the pool is idle. */
@@ -34,11 +41,29 @@ export interface Placement {
   readonly env: Readonly<Record<string, string>>
   /** What a worker prints outside of any task. */
   readonly output: 'drop' | 'show'
+  /** For workers on another machine, which has a folder, flags and an environment of its own: what the run adds to those. */
+  readonly elsewhere: {
+    readonly execArgv: readonly string[]
+    readonly env: Readonly<Record<string, string>>
+  }
+}
+
+/** Code to be run: a folder's content, named by its hash. A worker looks for it by that name. */
+export interface CodeBundle {
+  readonly sha256: string
+  /** The module to import. */
+  readonly code: Uint8Array
+  /** Files beside it. */
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
 }
 
 export interface EngineEvents {
   /** A worker process is there; its frames may already be on their way. */
   link(link: WorkerLink): void
+  /** This worker's place is going away: it is given nothing more, and ended when it is done with what it has. */
+  retire(link: WorkerLink, reason: string): void
+  /** `maxWorkers` has grown. */
+  roomier(): void
   /** No more workers can be had, for this reason; those that live go on. */
   failed(error: Error): void
   /** One line for the user: waiting for resources, fewer workers than asked for. */
@@ -74,6 +99,8 @@ export interface WorkerExit {
   readonly signal: string | null
   /** Why, if the engine knows more than the process told: a lost node, no heartbeat. */
   readonly reason?: string
+  /** Its place is gone, and it with it: nobody in it is to blame. */
+  readonly placeLost?: boolean
   /** What the worker's watchdog said on fd 4 before it ended the process. */
   readonly lastWords?: string
   /** The end of what the process printed on stderr. */

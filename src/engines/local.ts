@@ -23,6 +23,7 @@ export class LocalRuntime implements RuntimeEngine {
   readonly maxWorkers: number = localMaxWorkers()
   readonly #links = new Map<number, ProcessLink>()
   readonly #missed = new Map<ProcessLink, number>()
+  readonly #show: ((text: Buffer) => void) | undefined
   #placement: Placement | undefined
   #events: EngineEvents | undefined
   #wanted = 0
@@ -31,6 +32,11 @@ export class LocalRuntime implements RuntimeEngine {
   #alive = true
   #stopped = false
   #beats: NodeJS.Timeout | undefined
+
+  /** `show`: where to print what workers print outside of any task; else stderr. */
+  constructor({ show }: { show?: (text: Buffer) => void } = {}) {
+    this.#show = show
+  }
 
   async start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
     if (process.platform === 'win32')
@@ -49,6 +55,11 @@ export class LocalRuntime implements RuntimeEngine {
   async scale(workers: number): Promise<void> {
     this.#wanted = Math.min(workers, this.maxWorkers)
     this.#fill()
+  }
+
+  /** The workers that there are. */
+  get links(): readonly ProcessLink[] {
+    return [...this.#links.values()]
   }
 
   keepAlive(alive: boolean): void {
@@ -76,7 +87,7 @@ export class LocalRuntime implements RuntimeEngine {
   }
 
   #startOne(place: number): void {
-    const link = startWorkerProcess(this.#placement!, `local-${place}`, this.#generation++)
+    const link = startWorkerProcess(this.#placement!, `local-${place}`, this.#generation++, this.#show)
     this.#links.set(place, link)
     this.#missed.set(link, 0)
     link.keepAlive(this.#alive)

@@ -2,21 +2,25 @@ import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engine.ts'
 import { LocalRuntime } from './local.ts'
+import { NodesRuntime } from './nodes/nodes-runtime.ts'
 
 /** The engine that a configuration names, or brings along. */
 export function makeEngine(config: {
   readonly cls?: RunConfig['cls'] | undefined
   readonly engineName?: RunConfig['engineName']
+  readonly nodes?: RunConfig['nodes']
 }): RuntimeEngine {
   if (config.cls !== undefined) return checkEngine(construct(config.cls))
   switch (config.engineName) {
     case undefined:
     case 'local':
       return new LocalRuntime()
+    case 'nodes':
+      return new NodesRuntime(config.nodes)
     default:
       throw new ManyworldsError(
         'ENGINE_UNKNOWN',
-        `the engine '${config.engineName}' is not in this version of manyworlds; there is 'local', and \`cls\` for an engine of your own`,
+        `the engine '${config.engineName}' is not in this version of manyworlds; there are 'local' and 'nodes', and \`cls\` for an engine of your own`,
       )
   }
 }

@@ -12,6 +12,8 @@ const STDERR_CHARS = 4000
 export interface ProcessLink extends WorkerLink {
   /** Whether a frame ever came: a process that ends without one could not start. */
   readonly spoke: boolean
+  /** How many tasks it said it is running, with its last heartbeat. */
+  readonly tasks: number
   /** Heartbeats since the last look. */
   takeBeats(): number
   keepAlive(alive: boolean): void
@@ -29,7 +31,12 @@ process.on('exit', () => {
  * Starts a worker: frames on fd 3, its watchdog on fd 4. It leads a process group of its own, so that what its tasks
  * start can be ended with it, and so that a Ctrl-C at the terminal reaches only the driver.
  */
-export function startWorkerProcess(placement: Placement, id: string, generation: number): ProcessLink {
+export function startWorkerProcess(
+  placement: Placement,
+  id: string,
+  generation: number,
+  show: (text: Buffer) => void = (text) => void process.stderr.write(text),
+): ProcessLink {
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     cwd: placement.cwd,
@@ -44,14 +51,16 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
   if (pid !== undefined) alive.add(pid)
 
   let beats = 0
+  let tasks = 0
   let words = ''
   let reason: string | undefined
   watchdog.setEncoding('utf8')
   watchdog.on('data', (text: string) => {
     beats++
+    tasks = Number(/(\d+)\.[^.]*$/.exec(text)?.[1] ?? tasks)
     if (words !== '' || text.includes('!')) words += text
   })
-  const stderr = keepTail(child, placement.output)
+  const stderr = keepTail(child, placement.output === 'show' ? show : () => {})
 
   for (const stream of [frames, watchdog]) stream.on('error', () => {})
   const closed = Promise.all([exitOf(child), ended(frames)]).then(([exit]): WorkerExit => {
@@ -82,6 +91,9 @@ export function startWorkerProcess(placement: Placement, id: string, generation:
     onFrame: (listener) => void frames.on('data', frameReader(listener, kill)),
     get spoke() {
       return frames.bytesRead > 0
+    },
+    get tasks() {
+      return tasks
     },
     pause: () => void frames.pause(),
     resume: () => void frames.resume(),
@@ -115,7 +127,7 @@ function stillborn(child: ChildProcess, id: string, generation: number): Process
   const nothing = () => {}
   const closed = exitOf(child)
   return {
-    ...{ id, generation, closed, info: { host: hostname() }, spoke: false },
+    ...{ id, generation, closed, info: { host: hostname() }, spoke: false, tasks: 0 },
     ...{ onDrain: nothing, onFrame: nothing, pause: nothing, resume: nothing, kill: nothing, killFor: nothing },
     ...{ keepAlive: nothing, send: () => true, takeBeats: () => 1 },
   }
@@ -134,13 +146,11 @@ function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: str
 const ended = (stream: Socket): Promise<void> => new Promise((resolve) => stream.once('close', () => resolve()))
 
 /** What a worker prints outside of any task is dropped, or shown if the run asks for it; the end of stderr is kept for its crash. */
-function keepTail(child: ChildProcess, output: Placement['output']): () => string {
+function keepTail(child: ChildProcess, show: (text: Buffer) => void): () => string {
   let tail = ''
-  child.stdout?.on('data', (chunk: Buffer) => {
-    if (output === 'show') process.stderr.write(chunk)
-  })
+  child.stdout?.on('data', show)
   child.stderr?.on('data', (chunk: Buffer) => {
-    if (output === 'show') process.stderr.write(chunk)
+    show(chunk)
     tail = (tail + chunk.toString()).slice(-STDERR_CHARS)
   })
   return () => tail.trim()

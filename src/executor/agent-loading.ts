@@ -5,6 +5,7 @@ import type { AgentState, AgentTable } from './agents.ts'
 import type { Entry } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Run } from './run.ts'
+import type { Shipping } from './shipping.ts'
 import { crashError } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
@@ -18,11 +19,19 @@ const LOAD_FAILURES = 3
 export class AgentLoading {
   readonly #agents: AgentTable
   readonly #fleet: Fleet
+  /** Where workers do not see the driver's files. */
+  readonly #shipping: Shipping | undefined
   readonly #failRun: (run: Run, error: Error) => void
 
-  constructor(agents: AgentTable, fleet: Fleet, failRun: (run: Run, error: Error) => void) {
+  constructor(
+    agents: AgentTable,
+    fleet: Fleet,
+    shipping: Shipping | undefined,
+    failRun: (run: Run, error: Error) => void,
+  ) {
     this.#agents = agents
     this.#fleet = fleet
+    this.#shipping = shipping
     this.#failRun = failRun
   }
 
@@ -62,12 +71,16 @@ export class AgentLoading {
     const agent = this.#agents.byKey(key)
     if (agent === undefined) return
     if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
+    if (code === 'AGENT_NOT_FOUND' && !agent.loaded && this.#shipping?.mayNeedEntry(agent)) {
+      agent.probedBy = undefined
+      void this.#ship(agent, true)
+      return
+    }
     const error = new ManyworldsError(code, message)
     // Only where the user's own code threw is there more to see than the message.
     if (code === 'AGENT_LOAD_FAILED' && stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
-    const runs = new Set(agent.held.splice(0).map((entry) => entry.run))
-    for (const lease of worker.leases.values()) if (lease.entry.agent === agent) runs.add(lease.entry.run)
-    for (const run of runs) this.#failRun(run, error)
+    const also = [...worker.leases.values()].map(({ entry }) => entry).filter((entry) => entry.agent === agent)
+    this.#failRunsOf(agent, error, also)
     // A worker remembers what it has imported; the next run gets a new one, which reads the mended file.
     agent.probedBy = undefined
     worker.retire()
@@ -86,6 +99,10 @@ export class AgentLoading {
 
   #probe(agent: AgentState): void {
     if (agent.held.length === 0 || agent.probedBy !== undefined) return
+    if (this.#shipping && agent.place === undefined) {
+      if (!agent.shipping) void this.#ship(agent, false)
+      return
+    }
     for (const worker of this.#fleet.workers) {
       if (worker.state !== 'ready') continue
       agent.probedBy = worker
@@ -101,6 +118,23 @@ export class AgentLoading {
       `workers end while they import ${module} to find agent '${name}' (${LOAD_FAILURES} times in a row): ${crashError(exit).message}`,
     )
     agent.failures = 0
-    for (const run of new Set(agent.held.splice(0).map((entry) => entry.run))) this.#failRun(run, error)
+    this.#failRunsOf(agent, error)
+  }
+
+  async #ship(agent: AgentState, withEntry: boolean): Promise<void> {
+    agent.shipping = true
+    try {
+      agent.place = await this.#shipping!.ship(agent, withEntry)
+    } catch (error) {
+      this.#failRunsOf(agent, error as Error)
+    } finally {
+      agent.shipping = false
+    }
+    this.#probe(agent)
+  }
+
+  #failRunsOf(agent: AgentState, error: Error, also: readonly Entry[] = []): void {
+    const runs = new Set([...agent.held.splice(0), ...also].map((entry) => entry.run))
+    for (const run of runs) this.#failRun(run, error)
   }
 }

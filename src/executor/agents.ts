@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { AgentRef, AnyAgent } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
+import type { BundlePlace } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import type { Entry } from './entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
@@ -17,6 +18,10 @@ export interface AgentState {
   /** Workers that could not load what another had loaded. */
   failures: number
   readonly held: Entry[]
+  /** Where workers on other machines find its code, once it is there. */
+  place: BundlePlace | undefined
+  /** Its code is on its way. */
+  shipping: boolean
 }
 
 /** Agents by what they are (module, name, params), not by object identity: `withParams` in a loop makes many of the same. */
@@ -43,7 +48,10 @@ export class AgentTable {
     const id = [ref.module, ref.name, ref.fingerprint, content].join('\0')
     let state = this.#byContent.get(id)
     if (state === undefined) {
-      state = { key: this.#byKey.length, ref, params, size, loaded: false, probedBy: undefined, failures: 0, held: [] }
+      state = {
+        ...{ key: this.#byKey.length, ref, params, size, loaded: false, probedBy: undefined, failures: 0, held: [] },
+        ...{ place: undefined, shipping: false },
+      }
       this.#byContent.set(id, state)
       this.#byKey.push(state)
     }

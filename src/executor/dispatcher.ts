@@ -1,6 +1,7 @@
 import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { unpack } from '../protocol/pack.ts'
 import type { PackedStep } from '../protocol/steps.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
@@ -11,6 +12,7 @@ import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
+import { Shipping } from './shipping.ts'
 import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
 import { SubTaskDesk } from './subtask-desk.ts'
@@ -28,6 +30,7 @@ export class Dispatcher {
   readonly #notice: (line: string) => void
   readonly #fleet: Fleet
   readonly #agents = new AgentTable()
+  readonly #shipping: Shipping | undefined
   readonly #loading: AgentLoading
   readonly #profiles = new Profiles()
   readonly #special: SpecialTasks
@@ -45,17 +48,23 @@ export class Dispatcher {
     this.#fleet = new Fleet(options, {
       receive: (worker, message) => this.#receive(worker, message),
       closed: (worker, exit) => this.#onClosed(worker, exit),
+      retire: (worker) => this.#retire(worker),
+      roomier: () => this.#arm(),
       failed: (error) => {
         this.#failed = true
         for (const run of [...this.#intake.runs]) this.failRun(run, error)
       },
     })
-    this.#loading = new AgentLoading(this.#agents, this.#fleet, (run, error) => this.failRun(run, error))
+    this.#shipping = shippingFor(options)
+    this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, (run, error) =>
+      this.failRun(run, error),
+    )
     this.#responses = new Responses({
       retry: (entry) => this.#retry(entry),
       childSettled: (child, response) => this.#desk.childSettled(child, response),
       cancelChildren: (entry) => this.#desk.cancelChildrenOf(entry),
       ended: (run) => this.#endRunIfFinished(run),
+      stackOf: (stack) => this.#shipping?.stackOf(stack) ?? stack,
     })
     this.#intake = new Intake({
       agents: this.#agents,
@@ -73,6 +82,7 @@ export class Dispatcher {
       addEntry: (entry) => this.#intake.enqueue(entry, true),
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#cancelEntry(entry, 'cancelled'),
+      refOf: (ref) => this.#shipping?.refOf(ref) ?? ref,
       loadChanged: (worker, by) => this.#fleet.changeLoad(worker, by),
       arm: () => this.#arm(),
     })
@@ -200,6 +210,7 @@ export class Dispatcher {
         return worker.cancelSeen(message.lease)
       case 'returned':
         this.#takeBack(worker, message.unstarted)
+        worker.endIfEmpty()
         return this.#dispatch()
       case 'retire':
         this.#takeBack(worker, message.unstarted)
@@ -233,6 +244,14 @@ export class Dispatcher {
     else go()
   }
 
+  /** Its place is going away: what it has not started is fetched back, what runs there may finish. */
+  #retire(worker: WorkerHandle): void {
+    if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
+    worker.retire()
+    this.#fleet.changeLoad(worker, 0)
+    this.#arm()
+  }
+
   /** Tasks that a worker has not started, and now will not. */
   #takeBack(worker: WorkerHandle, unstarted: readonly number[]): void {
     const back: Lease[] = []
@@ -250,6 +269,7 @@ export class Dispatcher {
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
     this.#dirty.delete(worker)
     if (worker.leases.size > 0) {
+      if (exit.placeLost) for (const { entry } of worker.leases.values()) entry.placesLost++
       const { guilty, status, error, suspects, innocent } = judge(worker, exit)
       worker.loseAll()
       if (guilty) this.#charge(guilty.entry, status, error ?? crashError(exit))
@@ -366,14 +386,24 @@ export class Dispatcher {
         if (lost) this.#responses.superseded(lost, STATUS[status]!, value, runUs / 1000)
         continue
       }
+      let outcome: unknown
+      try {
+        outcome = unpack(value)
+      } catch (cause) {
+        // It keeps its leases: what it held is run again.
+        this.#notice(
+          `worker ${worker.name.id}: it sent an outcome that cannot be read (${(cause as Error).message}); it is replaced`,
+        )
+        return worker.link.kill()
+      }
       worker.leases.delete(id)
       if (lease.waitingCalls === 0) released++
       const runMs = runUs / 1000
       ranMs += runMs
       const { entry } = lease
       entry.lease = undefined
-      if (status === OUTCOME.success) this.#responses.succeed(entry, value, runMs, now)
-      else this.#onFailure(entry, status, value as ErrorItem, runMs)
+      if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
+      else this.#onFailure(entry, status, outcome as ErrorItem, runMs)
     }
     worker.window.done(outcomes.length, ranMs, now)
     this.#fleet.changeLoad(worker, -released)
@@ -383,7 +413,7 @@ export class Dispatcher {
 
   #onFailure(entry: Entry, status: number, error: ErrorItem, runMs: number): void {
     if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
-    else this.#charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', this.#responses.errorOf(error), runMs)
+    else this.#charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', error, runMs)
   }
 
   /** An attempt that counts has failed. */
@@ -485,4 +515,9 @@ export class Dispatcher {
     if (this.#intake.runs.length === 0) this.#fleet.keepAlive(false)
     run.sink.end(run.error)
   }
+}
+
+function shippingFor({ engine, bundle, entryScript, notice }: FleetOptions): Shipping | undefined {
+  if (engine.publish === undefined) return undefined
+  return new Shipping({ publish: engine.publish.bind(engine), bundle, entryScript, notice })
 }

@@ -18,6 +18,8 @@ export class Entry {
   readonly submittedAt: number
   /** Attempts that count: it threw, timed out, or took down a worker in which it was alone. */
   attempts = 0
+  /** Machines that were lost while they had it. */
+  placesLost = 0
   /** The number of its task in the run file; 0: it has none. */
   record = 0
   /** The packed answer, once it has one. */

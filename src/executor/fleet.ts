@@ -1,6 +1,7 @@
+import type { BundleOptions } from '../bundle/index.ts'
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
-import { CODEC } from '../protocol/codec.ts'
+import { agree, CODECS } from '../protocol/codec.ts'
 import { PROTOCOL_VERSION, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { LoadBuckets } from './load-buckets.ts'
 import { WorkerHandle } from './worker-handle.ts'
@@ -15,12 +16,18 @@ export interface FleetOptions {
   readonly settings: WorkerSettings
   /** The script that was started, where agents made by a factory may be found. */
   readonly entryScript: string | undefined
+  /** For engines whose workers do not see the driver's files. */
+  readonly bundle: BundleOptions
   readonly notice: (line: string) => void
 }
 
 interface Hooks {
   receive(worker: WorkerHandle, message: WorkerMessage): void
   closed(worker: WorkerHandle, exit: WorkerExit): void
+  /** It is to be given nothing more. */
+  retire(worker: WorkerHandle): void
+  /** More workers can be placed than before. */
+  roomier(): void
   /** No worker is left, and none will come. */
   failed(error: ManyworldsError): void
 }
@@ -33,7 +40,7 @@ export class Fleet {
   readonly #options: FleetOptions
   readonly #hooks: Hooks
   readonly #stop = new AbortController()
-  #workerNum: number
+  #asked: number
   #settings: WorkerSettings
   #started = false
   #wanted = 0
@@ -43,12 +50,14 @@ export class Fleet {
   constructor(options: FleetOptions, hooks: Hooks) {
     this.#options = options
     this.#hooks = hooks
-    this.#workerNum = this.#capped(options.workerNum, options.settings)
+    this.#asked = options.workerNum
     this.#settings = options.settings
+    this.#warnOfCap()
   }
 
+  /** How many workers there may be: as many as were asked for, or as can be placed at the moment. */
   get workerNum(): number {
-    return this.#workerNum
+    return Math.min(this.#asked, this.#options.engine.maxWorkers ?? this.#asked)
   }
 
   get engineName(): string {
@@ -62,17 +71,19 @@ export class Fleet {
 
   /** Whether a worker is still on its way. */
   get arriving(): boolean {
+    if (this.#options.engine.elastic) return true
     const states = [...this.workers].map((worker) => worker.state)
     return states.includes('starting') || !states.includes('ready')
   }
 
   /** Workers beyond the number stay, and are not used. */
   reconfigure(workerNum: number, settings: WorkerSettings): void {
-    this.#workerNum = this.#capped(workerNum, settings)
+    this.#asked = workerNum
     this.#settings = settings
+    this.#warnOfCap()
     let used = 0
     for (const worker of this.workers) {
-      worker.spare = used++ >= this.#workerNum
+      worker.spare = used++ >= this.workerNum
       worker.reconfigure(settings)
       this.changeLoad(worker, 0)
     }
@@ -83,9 +94,11 @@ export class Fleet {
     if (this.#started) return
     this.#started = true
     const { engine, placement, notice } = this.#options
-    this.#wanted = engine.scale ? Math.min(this.#workerNum, Math.max(1, backlog)) : this.#workerNum
+    this.#wanted = engine.scale ? Math.min(this.workerNum, Math.max(1, backlog)) : this.workerNum
     const events: EngineEvents = {
       link: (link) => this.#onLink(link),
+      retire: (link) => this.#onRetire(link),
+      roomier: () => this.#hooks.roomier(),
       failed: (error) => this.#onFailed(error),
       notice,
     }
@@ -97,8 +110,8 @@ export class Fleet {
   /** All workers are busy: start more, as far as there is work for them. */
   grow(backlog: () => number): void {
     const { engine } = this.#options
-    if (!this.#started || this.#wanted >= this.#workerNum || !engine.scale) return
-    const wanted = Math.min(this.#workerNum, this.#wanted + backlog())
+    if (!this.#started || this.#wanted >= this.workerNum || !engine.scale) return
+    const wanted = Math.min(this.workerNum, this.#wanted + backlog())
     if (wanted === this.#wanted) return
     this.#wanted = wanted
     engine.scale(wanted).catch((error: Error) => this.#onFailed(error))
@@ -130,7 +143,7 @@ export class Fleet {
   room(): number {
     let room = 0
     for (const worker of this.workers) room += worker.window.limit
-    return Math.max(2, room, this.#workerNum)
+    return Math.max(2, room, this.workerNum)
   }
 
   /** Some workers have nothing to do. If others still hold tasks that they have not started, those are fetched back. */
@@ -146,28 +159,35 @@ export class Fleet {
     this.#recallTimer.unref()
   }
 
-  /** A worker has said hello. False: it speaks another language, and is sent away. */
-  welcome(worker: WorkerHandle, { protocol, codec, node }: Extract<WorkerMessage, { type: 'ready' }>): boolean {
-    if (protocol === PROTOCOL_VERSION && codec === CODEC) {
+  /** A worker is ready, and is greeted. False: it speaks another language, and is sent away. */
+  welcome(worker: WorkerHandle, { protocol, codecs, node }: Extract<WorkerMessage, { type: 'ready' }>): boolean {
+    // It is said once.
+    if (worker.state !== 'starting') return false
+    const codec = agree(codecs)
+    if (protocol === PROTOCOL_VERSION && codec !== undefined) {
+      worker.greet(codec)
       worker.state = 'ready'
       this.changeLoad(worker, 0)
       return true
     }
     worker.end()
-    const theirs = `worker ${worker.name.id} on ${worker.name.host} speaks protocol ${protocol}, ${codec} (Node ${node})`
-    const ours = `this driver speaks ${PROTOCOL_VERSION}, ${CODEC} (Node ${process.version})`
+    const theirs = `worker ${worker.name.id} on ${worker.name.host} speaks protocol ${protocol} in ${codecs.join(' or ')} (Node ${node})`
+    const ours = `this driver speaks ${PROTOCOL_VERSION} in ${CODECS.join(' or ')} (Node ${process.version})`
     this.#onFailed(new ManyworldsError('PROTOCOL_ERROR', `${theirs}; ${ours}; install the same versions`))
     return false
   }
 
-  #capped(workerNum: number, { concurrency }: WorkerSettings): number {
+  #warnOfCap(): void {
     const { engine, notice } = this.#options
-    const most = engine.maxWorkers ?? workerNum
-    if (most < workerNum)
-      notice(
-        `${workerNum} workers were asked for and ${most} can be placed by the ${engine.name} engine; each runs up to ${concurrency} tasks at once`,
-      )
-    return Math.min(workerNum, most)
+    // Where machines come and go, there is no last word yet.
+    if (engine.elastic || this.workerNum === this.#asked) return
+    notice(
+      `${this.#asked} workers were asked for and ${this.workerNum} can be placed by the ${engine.name} engine; each runs up to ${this.#settings.concurrency} tasks at once`,
+    )
+  }
+
+  #onRetire(link: WorkerLink): void {
+    for (const worker of this.workers) if (worker.link === link) this.#hooks.retire(worker)
   }
 
   #onLink(link: WorkerLink): void {
@@ -182,9 +202,8 @@ export class Fleet {
         from.link.kill()
       },
     )
-    worker.spare = this.#used() >= this.#workerNum
+    worker.spare = this.#used() >= this.workerNum
     this.workers.add(worker)
-    worker.greet()
     void link.closed.then((exit) => this.#onClosed(worker, exit))
   }
 
@@ -205,7 +224,7 @@ export class Fleet {
   }
 
   #useSpare(): void {
-    if (this.#used() >= this.#workerNum) return
+    if (this.#used() >= this.workerNum) return
     for (const worker of this.workers) {
       if (!worker.spare) continue
       worker.spare = false

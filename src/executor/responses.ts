@@ -13,6 +13,8 @@ interface Hooks {
   childSettled(child: Entry, response: TaskResponse): void
   cancelChildren(entry: Entry): void
   ended(run: Run): void
+  /** A stack from a worker, with places that mean something here. */
+  stackOf(stack: string): string
 }
 
 const NO_STEPS: readonly Step[] = Object.freeze([])
@@ -36,11 +38,12 @@ export class Responses {
     this.#hooks = hooks
   }
 
-  succeed(entry: Entry, value: Packed, runMs: number, now: number): void {
+  /** `answer` is what `value` holds. */
+  succeed(entry: Entry, value: Packed, answer: unknown, runMs: number, now: number): void {
     entry.attempts++
     entry.answer = value
     const bytes = value instanceof Uint8Array || value instanceof String ? value.length : 64
-    this.#settle(entry, this.#response(entry, 'success', unpack(value), undefined, runMs, now), bytes)
+    this.#settle(entry, this.#response(entry, 'success', answer, undefined, runMs, now), bytes)
   }
 
   /** Tries again if the task may, else answers. */
@@ -105,15 +108,11 @@ export class Responses {
     const { run } = entry
     if (run.over || run.recorder === undefined) return
     const success = status === 'success'
-    const error = success ? undefined : this.errorOf(value)
+    const error = success ? undefined : (unpack(value) as ErrorItem)
     const response = this.#response(entry, status, success ? unpack(value) : undefined, error, runMs, performance.now())
     const trajectory = unpackSteps(lost?.steps ?? [])
     const usage = totalUsage(trajectory)
     run.recorder.superseded(entry, { ...response, trajectory, usage, worker: worker.name, logs: lost?.logs ?? [] })
-  }
-
-  errorOf(value: Packed): ErrorItem {
-    return unpack(value) as ErrorItem
   }
 
   #response(
@@ -150,7 +149,7 @@ export class Responses {
           id,
           success: false,
           status: status as Exclude<TaskStatus, 'success'>,
-          error: taskError(error),
+          error: taskError(error, this.#hooks.stackOf),
           agentName,
           trajectory,
           usage,

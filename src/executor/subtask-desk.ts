@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { serialize } from 'node:v8'
+import type { AgentRef } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { SubTaskRequest } from '../protocol/messages.ts'
 import { lastPackedSize, pack } from '../protocol/pack.ts'
@@ -18,6 +19,8 @@ interface Hooks {
   addEntry(entry: Entry): void
   profileOf(run: Run, agent: AgentState, timeoutMs: number | undefined, announce: boolean): number
   cancel(entry: Entry): void
+  /** The reference that the driver would have made. */
+  refOf(ref: AgentRef): AgentRef
   loadChanged(worker: WorkerHandle, by: number): void
   arm(): void
 }
@@ -45,7 +48,8 @@ export class SubTaskDesk {
     const children = entry.children
     children.requests.push({ lease, request: message.request, ids })
     if (lease.waitingCalls++ === 0) this.#hooks.loadChanged(worker, -1)
-    message.tasks.forEach((task, index) => {
+    message.tasks.forEach((asked, index) => {
+      const task = { ...asked, ref: this.#hooks.refOf(asked.ref) }
       const id = ids[index]!
       const content = hash('sha256', serialize([task.ref, task.params, task.input]))
       // Asked for before, by a run of the parent that was cut short: it goes on, or is done.

@@ -4,6 +4,9 @@ import type { LastWords } from '../worker/watchdog.ts'
 import type { Lease } from './entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
+/** So many machines may be lost under a task before it is suspected of that. */
+const PLACES_LOST = 3
+
 /**
  * Who did it, when a worker is gone? Outcomes that were finished but not sent make any guess by order wrong, so:
  * - the guilty is known only if the worker named it, or if it was alone;
@@ -20,7 +23,8 @@ export interface Verdict {
 
 export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
   const leases = [...worker.leases.values()]
-  if (worker.expected) return { guilty: undefined, status: 'crashed', error: undefined, suspects: [], innocent: leases }
+  if (worker.expected || (exit.placeLost && !leases.some(losesPlaces)))
+    return { guilty: undefined, status: 'crashed', error: undefined, suspects: [], innocent: leases }
   const named = namedBy(worker, exit)
   // It was answered before, and its code went on: nobody who is here did it.
   if (named && !worker.leases.has(named.lease))
@@ -36,7 +40,8 @@ export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
     }
   const suspects: Lease[] = []
   const innocent: Lease[] = []
-  for (const lease of leases) (mayHaveRun(worker, lease) ? suspects : innocent).push(lease)
+  const suspected = (lease: Lease) => mayHaveRun(worker, lease) && (!exit.placeLost || losesPlaces(lease))
+  for (const lease of leases) (suspected(lease) ? suspects : innocent).push(lease)
   if (suspects.length !== 1) return { guilty: undefined, status: 'crashed', error: undefined, suspects, innocent }
   const blocked = parseLastWords(exit) !== undefined
   return {
@@ -47,6 +52,9 @@ export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
     innocent,
   }
 }
+
+/** A task that was there each time when a machine was lost may be what took it down. */
+const losesPlaces = ({ entry }: Lease) => entry.placesLost >= PLACES_LOST
 
 function mayHaveRun(worker: WorkerHandle, lease: Lease): boolean {
   if (lease.waitingCalls > 0) return false

@@ -1,8 +1,9 @@
 import type { WorkerLink } from '../engines/engine.ts'
 import type { ManyworldsError } from '../errors.ts'
 import { Channel } from '../protocol/channel.ts'
-import { CODEC } from '../protocol/codec.ts'
+import { checkWorkerMessage } from '../protocol/check-messages.ts'
 import {
+  type BundlePlace,
   type DriverMessage,
   type ErrorItem,
   PROTOCOL_VERSION,
@@ -48,8 +49,11 @@ export class WorkerHandle implements Loaded {
   readonly #unseen = new Set<number>()
   unseenTimer: NodeJS.Timeout | undefined
   #settings: WorkerSettings
+  /** What it was greeted with, once it was. */
+  #codec: string | undefined
   readonly #entryScript: string | undefined
-  readonly #agents = new Set<number>()
+  /** The agents that it knows, each with the place that it was told. */
+  readonly #agents = new Map<number, BundlePlace | undefined>()
   readonly #profiles = new Set<number>()
   #batch: TaskItem[] = []
   #batchBytes = 0
@@ -68,28 +72,42 @@ export class WorkerHandle implements Loaded {
     this.name = { id: link.id, host: link.info.host, pid: link.info.pid }
     this.channel = new Channel<DriverMessage, WorkerMessage>(
       link,
+      checkWorkerMessage,
       (message) => receive(this, message),
       (error) => broken(this, error),
     )
   }
 
-  greet(): void {
-    this.channel.control({ type: 'hello', protocol: PROTOCOL_VERSION, codec: CODEC, settings: this.#settings })
+  /** Answers its first word. From here on both ends speak this codec. */
+  greet(codec: string): void {
+    this.#codec = codec
+    this.#hello(codec)
+    this.channel.speak(codec)
+  }
+
+  #hello(codec: string): void {
+    this.channel.control({ type: 'hello', protocol: PROTOCOL_VERSION, codec, settings: this.#settings })
   }
 
   reconfigure(settings: WorkerSettings): void {
     this.#settings = settings
     this.window = new Window(settings.concurrency)
-    this.greet()
+    // Before that, the greeting to come has the new settings.
+    if (this.#codec !== undefined) this.#hello(this.#codec)
   }
 
-  /** Has this worker load an agent, once. */
+  /** Has this worker load an agent, once from each place. */
   introduce(agent: AgentState): void {
-    if (this.#agents.has(agent.key)) return
-    this.#agents.add(agent.key)
+    const { key, ref, params, size, place } = agent
+    if (this.#agents.has(key) && this.#agents.get(key) === place) return
+    this.#agents.set(key, place)
     this.flush()
-    const { key, ref, params, size } = agent
-    this.channel.post({ type: 'agent', key, ref, params, entry: this.#entryScript }, size)
+    if (place === undefined) this.channel.post({ type: 'agent', key, ref, params, entry: this.#entryScript }, size)
+    // A bundler prints functions anew, so their sources cannot be compared: the hash of the bundle stands for them.
+    else {
+      const bundled = { ...ref, fingerprint: undefined }
+      this.channel.post({ type: 'agent', key, ref: bundled, params, entry: undefined, bundle: place }, size)
+    }
   }
 
   /** Adds a task to the batch for this worker. */

@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
-import { decode, encode } from './codec.ts'
+import { decode, encode, PLAIN } from './codec.ts'
 import { MAX_VALUE_BYTES } from './pack.ts'
+import { creditFrame, fragmentFrame, KIND, LAST_STREAM, readCredit, readFragment } from './raw-frames.ts'
 
 /** What carries frames: a worker's link in the driver, the socket to the driver in a worker. */
 export interface Wire {
@@ -15,20 +16,25 @@ export interface Wire {
 /** A message larger than this travels in fragments, and small messages pass it. */
 export const BULK_BYTES = 256 * 1024
 const FRAGMENT_BYTES = 64 * 1024
+/** Only the last fragment of a stream may be smaller: many small ones cost far more memory than they count for. */
+const LEAST_FRAGMENT_BYTES = 4 * 1024
 /** Bytes of one stream that may be under way before its receiver has said that it took some. */
 const STREAM_CREDIT = 1024 * 1024
+/** Streams under way at once; those behind them wait. A receiver refuses more: each may fill memory with its credit. */
+const MAX_STREAMS = 256
 /** A receiver that holds this much of unfinished streams lets only the oldest go on. */
 const REASSEMBLY_BYTES = 128 * 1024 * 1024
 const MAX_MESSAGE_BYTES = MAX_VALUE_BYTES + 16 * 1024 * 1024
+/** Messages that waited go out so many in a frame: each is below the size of bulk, and a frame has a largest size. */
+const WAITING_PER_FRAME = 32
 
-const TAG = { batch: 0, fragment: 1, credit: 2 } as const
-type Fragment = [tag: 1, stream: number, last: boolean, bytes: Uint8Array]
-type Credit = [tag: 2, stream: number, bytes: number]
+/** Whether a message is one that the other end may send: undefined if it is, else what is wrong with it. */
+export type MessageCheck = (message: unknown) => string | undefined
 
 interface Outgoing {
   readonly id: number
   readonly key: number
-  bytes: Uint8Array
+  readonly bytes: Uint8Array
   sent: number
   credit: number
   /** Messages of the same key that came while this one was on its way; order within a key is kept. */
@@ -38,6 +44,8 @@ interface Outgoing {
 interface Incoming {
   readonly parts: Uint8Array[]
   size: number
+  /** Bytes that it was given credit for, in all. */
+  allowed: number
   /** Bytes whose credit was held back. */
   owed: number
 }
@@ -46,24 +54,35 @@ interface Incoming {
  * Messages over a wire. Three lanes: control goes at once, ordinary messages wait while the wire is full, bulk goes in
  * fragments with credit per stream whenever nothing else wants to. Order is kept within the ordinary lane, and within a
  * key (a lease) also across lanes.
+ *
+ * Nothing that comes is trusted: what is no message of ours breaks the channel, and after that nothing is delivered.
  */
 export class Channel<Out extends { type: string }, In extends { type: string }> {
   readonly #wire: Wire
+  readonly #check: MessageCheck
   readonly #receive: (message: In) => void
-  readonly #broken: (error: ManyworldsError) => void
+  readonly #onBroken: (error: ManyworldsError) => void
+  #codec = PLAIN
+  #broken = false
   #full = false
   #waiting: Out[] = []
   #riders: Out[] = []
-  #nextStream = 1
+  #lastStream = 0
   readonly #outgoing = new Map<number, Outgoing>()
   readonly #outgoingByKey = new Map<number, Outgoing>()
   readonly #incoming = new Map<number, Incoming>()
   #held = 0
 
-  constructor(wire: Wire, receive: (message: In) => void, broken: (error: ManyworldsError) => void) {
+  constructor(
+    wire: Wire,
+    check: MessageCheck,
+    receive: (message: In) => void,
+    broken: (error: ManyworldsError) => void,
+  ) {
     this.#wire = wire
+    this.#check = check
     this.#receive = receive
-    this.#broken = broken
+    this.#onBroken = broken
     wire.onFrame((frame) => this.#onFrame(frame))
     wire.onDrain(() => {
       this.#full = false
@@ -71,9 +90,14 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     })
   }
 
+  /** From here on, sends in the codec that was agreed on. Before, it is JSON, and messages must be plain. */
+  speak(codec: string): void {
+    this.#codec = codec
+  }
+
   /** Sends ahead of everything that waits. */
   control(message: Out): void {
-    this.#send([TAG.batch, message])
+    this.#send([message])
   }
 
   /** Sends with the next ordinary message, in the same frame and before it: what nobody needs any sooner. */
@@ -97,12 +121,12 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
       this.#openStream(message, key)
     } else if (riders.length > 0) this.#post([...riders, message])
     else if (this.#full) this.#waiting.push(message)
-    else this.#send([TAG.batch, message])
+    else this.#send([message])
   }
 
   #post(messages: Out[]): void {
     if (this.#full) this.#waiting.push(...messages)
-    else this.#send([TAG.batch, ...messages])
+    else this.#send(messages)
   }
 
   /** True while something that was said has not left this process. */
@@ -110,35 +134,53 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     return this.#full || (this.#wire.holdsBytes?.() ?? false)
   }
 
-  #send(frame: unknown[]): void {
-    if (!this.#wire.send(encode(frame))) this.#full = true
+  #send(messages: Out[]): void {
+    const frame = this.#encode(messages)
+    if (frame) this.#sendFrame(frame)
+  }
+
+  #sendFrame(frame: Uint8Array): void {
+    if (!this.#wire.send(frame)) this.#full = true
+  }
+
+  /** Undefined: it cannot be said, and so the other end would wait for it for ever. */
+  #encode(messages: unknown[]): Uint8Array | undefined {
+    try {
+      return encode(messages, this.#codec)
+    } catch (cause) {
+      this.#break(`a message cannot be sent in ${this.#codec}: ${(cause as Error).message}`, cause)
+      return undefined
+    }
   }
 
   #openStream(message: unknown, key: number): void {
-    const id = this.#nextStream++
-    const stream: Outgoing = { id, key, bytes: encode([message]), sent: 0, credit: STREAM_CREDIT, behind: [] }
+    const bytes = this.#encode([message])
+    if (!bytes) return
+    this.#lastStream = this.#lastStream === LAST_STREAM ? 1 : this.#lastStream + 1
+    const id = this.#lastStream
+    const stream: Outgoing = { id, key, bytes, sent: 0, credit: STREAM_CREDIT, behind: [] }
     this.#outgoing.set(id, stream)
     if (key !== 0) this.#outgoingByKey.set(key, stream)
     this.#pump()
   }
 
   #pump(): void {
-    if (this.#full) return
-    if (this.#waiting.length > 0) {
-      const waiting = this.#waiting
-      this.#waiting = []
-      this.#send([TAG.batch, ...waiting])
+    while (this.#waiting.length > 0) {
+      if (this.#full) return
+      this.#send(this.#waiting.splice(0, WAITING_PER_FRAME))
     }
     // Streams take turns, a fragment each, so that a huge answer does not hold up a merely large one.
     let moved = true
     while (moved) {
       moved = false
+      let turns = MAX_STREAMS
       for (const stream of this.#outgoing.values()) {
-        if (this.#full) return
+        if (this.#full || turns-- === 0) break
         if (stream.credit <= 0) continue
         this.#sendFragment(stream)
         moved = true
       }
+      if (this.#full) return
     }
   }
 
@@ -148,8 +190,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     const last = end === stream.bytes.byteLength
     stream.sent = end
     stream.credit -= bytes.byteLength
-    const fragment: Fragment = [TAG.fragment, stream.id, last, bytes]
-    this.#send(fragment)
+    this.#sendFrame(fragmentFrame({ stream: stream.id, last, bytes }))
     if (!last) return
     this.#outgoing.delete(stream.id)
     if (stream.key === 0) return
@@ -157,83 +198,96 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     for (const [message, size] of stream.behind) this.post(message as Out, size, stream.key)
   }
 
-  #onFrame(bytes: Uint8Array): void {
-    let frame: unknown
-    try {
-      frame = decode(bytes)
-    } catch (cause) {
-      this.#break('a frame that cannot be decoded', cause)
-      return
-    }
-    if (!Array.isArray(frame)) return this.#break('a frame that is no list')
+  #onFrame(frame: Uint8Array): void {
+    if (this.#broken) return
     switch (frame[0]) {
-      case TAG.batch:
-        for (let i = 1; i < frame.length; i++) this.#deliver(frame[i])
-        return
-      case TAG.fragment:
+      case KIND.fragment:
         return this.#onFragment(frame)
-      case TAG.credit:
+      case KIND.credit:
         return this.#onCredit(frame)
       default:
-        return this.#break(`a frame of unknown kind ${String(frame[0])}`)
+        return this.#onBatch(frame, 'a frame')
     }
   }
 
-  #deliver(message: unknown): void {
-    if (typeof message !== 'object' || message === null || typeof (message as In).type !== 'string')
-      return this.#break('a message without a type')
-    this.#receive(message as In)
+  #onBatch(frame: Uint8Array, what: string): void {
+    let messages: unknown[]
+    try {
+      messages = decode(frame)
+    } catch (cause) {
+      return this.#refuse(`${what} that cannot be decoded: ${(cause as Error).message}`, cause)
+    }
+    for (let i = 0; i < messages.length; i++) {
+      const wrong = this.#check(messages[i])
+      if (wrong !== undefined) return this.#refuse(wrong)
+      this.#receive(messages[i] as In)
+      if (this.#broken) return
+    }
   }
 
-  #onFragment(frame: unknown[]): void {
-    const [, id, last, bytes] = frame as Fragment
-    if (typeof id !== 'number' || !(bytes instanceof Uint8Array)) return this.#break('a malformed fragment')
+  #onFragment(frame: Uint8Array): void {
+    const fragment = readFragment(frame)
+    if (!fragment) return this.#refuse('a malformed fragment')
+    const { stream: id, last, bytes } = fragment
+    const size = bytes.byteLength
+    if (!last && size < LEAST_FRAGMENT_BYTES) return this.#refuse(`a fragment of ${size} bytes that is not the last`)
     let stream = this.#incoming.get(id)
-    if (!stream) this.#incoming.set(id, (stream = { parts: [], size: 0, owed: 0 }))
-    stream.parts.push(bytes)
-    stream.size += bytes.byteLength
-    this.#held += bytes.byteLength
-    if (stream.size > MAX_MESSAGE_BYTES) return this.#break(`a message of more than ${MAX_MESSAGE_BYTES} bytes`)
+    if (!stream) {
+      if (this.#incoming.size === MAX_STREAMS) return this.#refuse(`more than ${MAX_STREAMS} streams at once`)
+      this.#incoming.set(id, (stream = { parts: [], size: 0, allowed: STREAM_CREDIT, owed: 0 }))
+    }
+    stream.parts.push(ownBytes(bytes))
+    stream.size += size
+    this.#held += size
+    if (stream.size > MAX_MESSAGE_BYTES) return this.#refuse(`a message of more than ${MAX_MESSAGE_BYTES} bytes`)
+    // A fragment is sent whole when a part of it is covered.
+    if (stream.size >= stream.allowed + FRAGMENT_BYTES) return this.#refuse('more of a stream than it had credit for')
     if (!last) {
-      stream.owed += bytes.byteLength
+      stream.owed += size
       this.#grant()
       return
     }
     this.#incoming.delete(id)
     this.#held -= stream.size
     this.#grant()
-    let messages: unknown
-    try {
-      messages = decode(Buffer.concat(stream.parts))
-    } catch (cause) {
-      return this.#break('a fragmented message that cannot be decoded', cause)
-    }
-    if (!Array.isArray(messages)) return this.#break('a fragmented message that is no list')
-    for (const message of messages) this.#deliver(message)
+    this.#onBatch(Buffer.concat(stream.parts), 'a fragmented message')
   }
 
   /** Gives credit back: to every stream while there is room, else only to the oldest, so that something always ends. */
   #grant(): void {
     for (const [id, stream] of this.#incoming) {
       if (stream.owed > 0) {
-        const credit: Credit = [TAG.credit, id, stream.owed]
+        const bytes = stream.owed
         stream.owed = 0
-        this.#send(credit)
+        stream.allowed += bytes
+        this.#sendFrame(creditFrame({ stream: id, bytes }))
       }
       if (this.#held > REASSEMBLY_BYTES) return
     }
   }
 
-  #onCredit(frame: unknown[]): void {
-    const [, id, bytes] = frame as Credit
-    if (typeof id !== 'number' || typeof bytes !== 'number' || !(bytes >= 0)) return this.#break('a malformed credit')
-    const stream = this.#outgoing.get(id)
+  #onCredit(frame: Uint8Array): void {
+    const credit = readCredit(frame)
+    if (!credit) return this.#refuse('a malformed credit')
+    const stream = this.#outgoing.get(credit.stream)
     if (!stream) return
-    stream.credit += bytes
+    stream.credit += credit.bytes
     this.#pump()
   }
 
-  #break(what: string, cause?: unknown): void {
-    this.#broken(new ManyworldsError('PROTOCOL_ERROR', `the other end sent ${what}`, { cause }))
+  #refuse(what: string, cause?: unknown): void {
+    this.#break(`the other end sent ${what}`, cause)
+  }
+
+  #break(why: string, cause: unknown): void {
+    if (this.#broken) return
+    this.#broken = true
+    this.#incoming.clear()
+    this.#held = 0
+    this.#onBroken(new ManyworldsError('PROTOCOL_ERROR', why, { cause }))
   }
 }
+
+/** A few bytes must not keep all of the memory alive that they came in. */
+const ownBytes = (bytes: Uint8Array): Uint8Array =>
+  bytes.buffer.byteLength > 2 * bytes.byteLength ? new Uint8Array(bytes) : bytes

@@ -1,20 +1,73 @@
 import v8 from 'node:v8'
+import { portableText, readPortable } from './portable.ts'
+import { KIND } from './raw-frames.ts'
+
+/** JSON, for the first words, which are said before anything is agreed: plain data, without undefined in lists. */
+export const PLAIN = 'json'
 
 /**
- * Frames are v8's structured clone: as fast as JSON on small values, twice as fast on large ones, and it keeps Map, Date
- * and bytes. Its wire version differs between Node versions; the name tells, and both ends compare it in the handshake.
+ * v8's structured clone: as fast as JSON on small values, twice as fast on large ones, and it keeps Map, Date and bytes.
+ * Its wire version differs between Node versions; the name tells.
  */
-export const CODEC = `v8/${v8.serialize(null)[1]}`
+const V8 = `v8/${v8.serialize(null)[1]}`
 
-export function encode(messages: unknown[]): Uint8Array {
+/** Several times slower, and the same on every Node: for two ends whose v8 differ. */
+const PORTABLE = 'devalue/1'
+
+/**
+ * What this process can speak, best first. With MANYWORLDS_CODEC=devalue in its environment it speaks the portable one
+ * only: for tests, and for the day on which two versions of v8 misunderstand each other.
+ */
+export const CODECS: readonly string[] = process.env.MANYWORLDS_CODEC === 'devalue' ? [PORTABLE] : [V8, PORTABLE]
+
+/** The best of ours that the other end has too. */
+export const agree = (theirs: readonly string[]): string | undefined => CODECS.find((codec) => theirs.includes(codec))
+
+export function encode(messages: readonly unknown[], codec: string): Uint8Array {
+  if (codec === V8) return encodeV8(messages)
+  return codec === PORTABLE
+    ? textFrame(KIND.portable, portableText(messages))
+    : textFrame(KIND.plain, JSON.stringify(messages))
+}
+
+/** The messages of a batch, in whichever codec it is. Throws on anything else. */
+export function decode(frame: Uint8Array): unknown[] {
+  const messages = decodeAny(frame)
+  if (!Array.isArray(messages)) throw new TypeError('not a list')
+  return messages
+}
+
+function decodeAny(frame: Uint8Array): unknown {
+  switch (frame[0]) {
+    case KIND.v8:
+      return decodeV8(frame)
+    case KIND.plain:
+      return JSON.parse(textOf(frame))
+    case KIND.portable:
+      return readPortable(textOf(frame))
+    default:
+      throw new TypeError(frame.byteLength === 0 ? 'an empty frame' : `not a batch but of kind ${frame[0]}`)
+  }
+}
+
+function encodeV8(messages: readonly unknown[]): Uint8Array {
   const serializer = new v8.DefaultSerializer()
   serializer.writeHeader()
   serializer.writeValue(messages)
   return serializer.releaseBuffer()
 }
 
-export function decode(frame: Uint8Array): unknown {
+function decodeV8(frame: Uint8Array): unknown {
   const deserializer = new v8.DefaultDeserializer(frame)
   deserializer.readHeader()
   return deserializer.readValue()
 }
+
+function textFrame(kind: number, text: string): Uint8Array {
+  const frame = Buffer.allocUnsafe(1 + Buffer.byteLength(text))
+  frame[0] = kind
+  frame.write(text, 1)
+  return frame
+}
+
+const textOf = (frame: Uint8Array) => Buffer.from(frame.buffer, frame.byteOffset + 1, frame.byteLength - 1).toString()

@@ -3,8 +3,8 @@ import type { TaskErrorCode } from '../errors.ts'
 import type { PackedStep } from './steps.ts'
 
 /**
- * Every message that crosses a process, both ways. A frame is an array of messages; `codec.ts` turns it into bytes,
- * `channel.ts` decides what goes first. What happens per task is a tuple inside a batch, because object keys cost
+ * Every message that crosses a process, both ways. A batch is a list of messages; `codec.ts` turns it into bytes,
+ * `channel.ts` decides what goes first, `check-messages.ts` knows what may come. What happens per task is a tuple inside a batch, because object keys cost
  * more than everything else at 100,000 tasks a second; all else is an object with a `type`.
  */
 export const PROTOCOL_VERSION = 1
@@ -15,8 +15,9 @@ export type Packed = unknown
 // ---- driver to worker
 
 export type DriverMessage =
+  /** The answer to `ready`: from here on both speak this codec. Again when the settings change. */
   | { type: 'hello'; protocol: number; codec: string; settings: WorkerSettings }
-  | { type: 'agent'; key: number; ref: AgentRef; params: Packed; entry: string | undefined }
+  | { type: 'agent'; key: number; ref: AgentRef; params: Packed; entry: string | undefined; bundle?: BundlePlace }
   | { type: 'profile'; key: number; profile: Profile }
   | { type: 'forget'; profiles: number[] }
   | { type: 'run'; tasks: TaskItem[]; careful: boolean }
@@ -26,6 +27,14 @@ export type DriverMessage =
   | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
   | Reply
+
+/** For workers on other machines, where an agent's code is: in a bundle that their host has. */
+export interface BundlePlace {
+  readonly sha256: string
+  /** The agent's module and the script that was started, as the bundle names them. */
+  readonly module: string
+  readonly entry: string | undefined
+}
 
 export interface WorkerSettings {
   /** Tasks that may run at once in this worker. */
@@ -70,7 +79,8 @@ export interface TaskExtras {
 // ---- worker to driver
 
 export type WorkerMessage =
-  | { type: 'ready'; protocol: number; codec: string; node: string; pid: number }
+  /** The first word. `codecs`: those it can speak. */
+  | { type: 'ready'; protocol: number; codecs: readonly string[]; node: string; pid: number }
   | { type: 'loaded'; agent: number }
   | { type: 'load-failed'; agent: number; code: LoadFailure; message: string; stack: string | undefined }
   /** What tasks recorded and printed, and how some of them ended; of one task, the records come first. */
@@ -87,7 +97,7 @@ export type WorkerMessage =
   /** The worker is about to exit because of this task; its neighbours are innocent. */
   | { type: 'fate'; lease: number; error: ErrorItem }
   | { type: 'cancel-seen'; lease: number }
-  /** An error that belongs to no running task. */
+  /** An error that belongs to no running task. Plain, since it may come before a codec is agreed. */
   | { type: 'stray'; error: ErrorItem }
   | SubTaskRequest
 

@@ -1,9 +1,13 @@
+/** v8 can write what is nested twice as deep as it can read, and the other end must not be the one to find out. */
+const MAX_DEPTH = 1000
+
 /** Where in a value the first thing is that cannot travel, or of which nothing would arrive; undefined if all is well. */
-export function whyNotSendable(value: unknown, path = '', visited = new Set<unknown>()): string | undefined {
+export function whyNotSendable(value: unknown, path = '', visited = new Set<unknown>(), depth = 0): string | undefined {
   const at = path === '' ? 'it' : `\`${path}\``
   if (typeof value === 'function' || typeof value === 'symbol') return `${at} is a ${typeof value}`
   if (typeof value !== 'object' || value === null || visited.has(value)) return undefined
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return undefined
+  if (depth > MAX_DEPTH) return `it is nested more than ${MAX_DEPTH} levels deep`
   visited.add(value)
   if (value instanceof Promise) return `${at} is a Promise; await it first`
   if (value instanceof WeakMap || value instanceof WeakSet || value instanceof WeakRef)
@@ -11,7 +15,7 @@ export function whyNotSendable(value: unknown, path = '', visited = new Set<unkn
   if (wouldArriveEmpty(value))
     return `${at} is a ${value.constructor?.name ?? 'object'} without data of its own, so nothing of it would arrive; send its text or plain data`
   for (const [where, item] of inside(value, path)) {
-    const reason = whyNotSendable(item, where, visited)
+    const reason = whyNotSendable(item, where, visited, depth + 1)
     if (reason !== undefined) return reason
   }
   return undefined

@@ -13,6 +13,10 @@ const DRIVER_FLAG = /^--?(inspect|watch|test|eval|print|check|interactive|input-
 const FLAGS_WITH_VALUE =
   /^(-e|--eval|-p|--print|-pe|--input-type|--watch-path|--watch-kill-signal|--test-(?!only$|force-exit$|update-snapshots$)[a-z-]+|--inspect-port|--inspect-publish-uid)$/
 
+/** Flags that mean the same on another machine: no files, no packages, and complete in one word. */
+const TRAVELS =
+  /^--(max-old-space-size|max-semi-space-size|stack-size|stack-trace-limit|expose-gc|no-warnings|unhandled-rejections|dns-result-order)(=|$)/
+
 export const isModelKey = (name: string): boolean => MODEL_KEY.test(name)
 
 /** What a worker on this machine is started with. */
@@ -65,6 +69,16 @@ function makePlacement(
     cwd: process.cwd(),
     env,
     output,
+    elsewhere: {
+      execArgv: workerFlags(process.execArgv).filter((flag) => TRAVELS.test(flag)),
+      env: {
+        ...Object.fromEntries(
+          Object.entries(extraEnv).filter((entry): entry is [string, string] => entry[1] !== undefined),
+        ),
+        [WORKER_VARIABLE]: '1',
+        [ARGV_VARIABLE]: JSON.stringify(process.argv),
+      },
+    },
     withheld,
     identity,
   }

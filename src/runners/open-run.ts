@@ -102,8 +102,14 @@ function scriptPath(): string | undefined {
 }
 
 /** Variables by name only: their values are keys more often than not. */
-function withoutSecrets({ env, signal: _, cls, progress: __, ...config }: ResolvedConfig): object {
-  return { ...config, env: Object.keys(env), ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}) }
+function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ...config }: ResolvedConfig): object {
+  const { addresses, listen } = nodes ?? {}
+  return {
+    ...config,
+    ...(nodes && { nodes: { addresses, listen } }),
+    env: Object.keys(env),
+    ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
+  }
 }
 
 async function observers({ progress }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {

@@ -1,3 +1,5 @@
+import type { BundleOptions } from '../bundle/index.ts'
+import type { Placement } from '../engines/engine.ts'
 import { makeEngine } from '../engines/make-engine.ts'
 import { Dispatcher } from '../executor/dispatcher.ts'
 import type { WorkerSettings } from '../protocol/messages.ts'
@@ -55,6 +57,7 @@ export function makeDispatcher(
     workerNum: config.workerNum,
     settings: settingsOf(config, withheld),
     entryScript: entryScript(),
+    bundle: bundleOptions(config, placement),
     notice,
   })
 }
@@ -89,8 +92,21 @@ async function closePool(pool: Pool): Promise<void> {
 }
 
 /** Environment, folder, command line: what a worker that is already running cannot change. */
-function keyOf({ engineName, inLocal, cls }: ResolvedConfig, { identity }: LocalPlacement): string {
-  return [engineName, inLocal, cls && classKey(cls), identity].join('\0')
+function keyOf({ engineName, inLocal, cls, nodes, bundle }: ResolvedConfig, { identity }: LocalPlacement): string {
+  return [engineName, inLocal, cls && classKey(cls), JSON.stringify([nodes, bundle]), identity].join('\0')
+}
+
+/** A bundle is tried here first, in an environment like the one that it will have. */
+function bundleOptions(
+  { bundle: { files, external } }: ResolvedConfig,
+  { elsewhere }: Pick<Placement, 'elsewhere'>,
+): BundleOptions {
+  const { PATH, HOME, LANG, TZ } = process.env
+  return {
+    ...(files === undefined ? {} : { files }),
+    ...(external === undefined ? {} : { external }),
+    env: { PATH, HOME, LANG, TZ, ...elsewhere.env },
+  }
 }
 
 /** What a pool can be told between two runs. */

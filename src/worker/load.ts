@@ -3,6 +3,7 @@ import type { AgentRef, RunnableDefinition } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { LoadFailure } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
+import { importModule } from './bundles.ts'
 import { onParked } from './role.ts'
 
 /** How long an agent may be missing after its module was evaluated: it may be defined in an async main(). */
@@ -59,7 +60,7 @@ export async function loadAgent(ref: AgentRef, entry: string | undefined): Promi
 async function evaluate(module: string, ref: AgentRef): Promise<void> {
   let evaluation = evaluations.get(module)
   if (!evaluation) {
-    evaluation = import(module).then(() => {})
+    evaluation = importModule(module)
     evaluations.set(module, evaluation)
   }
   try {

@@ -1,18 +1,29 @@
 import { Socket } from 'node:net'
+import type { AgentRef, RunnableDefinition } from '../agent.ts'
 import { callerModule } from '../call-site.ts'
 import { framedWire } from '../engines/frames.ts'
 import { Channel } from '../protocol/channel.ts'
-import { CODEC } from '../protocol/codec.ts'
-import { type DriverMessage, OUTCOME, PROTOCOL_VERSION, type WorkerMessage } from '../protocol/messages.ts'
+import { checkDriverMessage } from '../protocol/check-messages.ts'
+import { CODECS } from '../protocol/codec.ts'
+import {
+  type BundlePlace,
+  type DriverMessage,
+  OUTCOME,
+  PROTOCOL_VERSION,
+  type WorkerMessage,
+} from '../protocol/messages.ts'
 import { pack, unpack } from '../protocol/pack.ts'
+import { moduleInBundle } from './bundles.ts'
 import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
-import { type LoadError, loadAgent } from './load.ts'
+import { LoadError, loadAgent } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, becomeWorker, Parked } from './role.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
 import { watchdog } from './watchdog-start.ts'
+
+const TASK_COUNT_MS = 500
 
 /** The child side. Frames come and go on fd 3; fd 4 belongs to the watchdog thread. */
 
@@ -26,14 +37,14 @@ const leave = () => {
 socket.on('error', leave)
 socket.on('close', leave)
 
-const channel = new Channel<WorkerMessage, DriverMessage>(framedWire(socket), receive, (error) => {
+const channel = new Channel<WorkerMessage, DriverMessage>(framedWire(socket), checkDriverMessage, receive, (error) => {
   process.stderr.write(`manyworlds worker: ${error.message}\n`)
-  process.exit(1)
+  realExit(1)
 })
 const runner = new TaskRunner(
   channel,
   (self) =>
-    new Timeouts(self.live, watchdog.nearestDeadline, (task, ms) =>
+    new Timeouts(self.live, watchdog.shared, (task, ms) =>
       self.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
     ),
   leaving.signal,
@@ -44,16 +55,21 @@ watchdog.blameBy(() => {
   return task && { lease: task.lease, deadline: task.settled ? 0 : task.deadline }
 })
 void watchdog.watching.then(() => runner.open())
+// For the heartbeat. To count with each task would cost more than it tells.
+setInterval(() => {
+  watchdog.shared[1] = runner.live.size
+}, TASK_COUNT_MS).unref()
 
 becomeWorker({ current: runner.current })
 keepOutputWithTasks(runner.current)
 showDriversArguments()
-channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codec: CODEC, node: process.version, pid: process.pid })
+channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: process.version, pid: process.pid })
 
 function receive(message: DriverMessage): void {
   switch (message.type) {
     case 'hello':
-      if (message.protocol !== PROTOCOL_VERSION || message.codec !== CODEC) process.exit(1)
+      if (message.protocol !== PROTOCOL_VERSION || !CODECS.includes(message.codec)) realExit(1)
+      channel.speak(message.codec)
       return runner.configure(message.settings)
     case 'agent':
       void load(message)
@@ -77,18 +93,24 @@ function receive(message: DriverMessage): void {
   }
 }
 
-async function load({ key, ref, params, entry }: Extract<DriverMessage, { type: 'agent' }>): Promise<void> {
+async function load({ key, ref, params, entry, bundle }: Extract<DriverMessage, { type: 'agent' }>): Promise<void> {
   const agent = runner.agent(key)
   agent.params = unpack(params)
   try {
-    agent.definition = await loadAgent(ref, entry)
+    agent.definition = await (bundle ? loadBundled(ref, bundle) : loadAgent(ref, entry))
   } catch (error) {
-    const { code, message, stack } = error as LoadError
-    channel.control({ type: 'load-failed', agent: key, code: code ?? 'AGENT_LOAD_FAILED', message, stack })
+    const { message, stack } = error as Error
+    const code = error instanceof LoadError ? error.code : 'AGENT_LOAD_FAILED'
+    channel.control({ type: 'load-failed', agent: key, code, message, stack })
     return
   }
   channel.control({ type: 'loaded', agent: key })
   runner.agentReady(agent)
+}
+
+function loadBundled(ref: AgentRef, bundle: BundlePlace): Promise<RunnableDefinition> {
+  const entry = bundle.entry === undefined ? undefined : moduleInBundle(bundle, bundle.entry)
+  return loadAgent({ ...ref, module: moduleInBundle(bundle, bundle.module) }, entry)
 }
 
 // It was for this process's own start: what a task starts should not find it.
@@ -134,7 +156,11 @@ process.on('uncaughtException', (error) => {
   if (task !== undefined && !task.settled) {
     runner.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))
     task.abort(error)
-  } else channel.control({ type: 'stray', error: errorItem('UNCAUGHT_IN_TASK', error) })
+  } else {
+    // What was thrown stays here: it may be bytes, and before the driver's hello only plain data can be said.
+    const { thrown: _, ...plain } = errorItem('UNCAUGHT_IN_TASK', error)
+    channel.control({ type: 'stray', error: plain })
+  }
   // Node makes no promise about a process after this: finish what runs, take nothing new.
   runner.retire('an uncaught exception')
 })

@@ -5,6 +5,7 @@ import { pack, unpack } from '../protocol/pack.ts'
 import { responseFromWire } from '../response.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { checkTask, packTask } from '../task-checks.ts'
+import { refForDriver } from './bundles.ts'
 import type { TaskContext } from './context.ts'
 
 interface Call {
@@ -52,6 +53,7 @@ export class SubTasks {
   #ask(task: TaskContext, tasks: readonly TaskLike[]): Promise<unknown> {
     if (task.settled) return Promise.reject(task.signal.reason)
     const request = this.#next++
+    let size = 0
     const items = tasks.map((literal, index) => {
       checkTask(literal, index)
       if (literal.dependsOn !== undefined)
@@ -59,15 +61,23 @@ export class SubTasks {
           'DEPENDENCY_NEEDS_ARRAY',
           'sub-tasks cannot have `dependsOn`; await one ctx.runTask() before the next',
         )
-      const { input, info } = packTask(literal, index)
+      const { input, info, size: inputSize } = packTask(literal, index)
+      size += inputSize
       const { timeoutMs, maxAttempts, requires, rerun } = literal
       const options = { timeoutMs, maxAttempts, requires, rerun, info }
-      return { id: literal.id, ref: literal.agent.ref, params: pack(literal.agent.params), input, options }
+      return {
+        id: literal.id,
+        ref: refForDriver(literal.agent.ref),
+        params: pack(literal.agent.params),
+        input,
+        options,
+      }
     })
     const answer = new Promise((resolve, reject) => this.#calls.set(request, { task, resolve, reject }))
     // What it recorded so far goes first: the driver must not learn of the children before the parent's own steps.
     this.#slots.flush()
-    this.#channel.post({ type: 'subtasks', request, lease: task.lease, ordinal: task.subTaskCalls++, tasks: items })
+    const { lease } = task
+    this.#channel.post({ type: 'subtasks', request, lease, ordinal: task.subTaskCalls++, tasks: items }, size, lease)
     if (task.waitingCalls++ === 0) this.#slots.giveSlot(task)
     return answer
   }

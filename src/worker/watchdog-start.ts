@@ -1,9 +1,10 @@
+import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { BLAME } from './blame.ts'
 
 interface Watchdog {
-  /** The nearest deadline of a running task, epoch ms: memory that the thread reads. */
-  readonly nearestDeadline: Float64Array
+  /** Memory that the thread reads: the nearest deadline of a running task, epoch ms, and the number of running tasks. */
+  readonly shared: Float64Array
   /** Resolves when the thread watches. */
   readonly watching: Promise<void>
   /** Tells it how to find out whose code is running. */
@@ -14,11 +15,12 @@ interface Watchdog {
 export const watchdog: Watchdog = startWatchdog()
 
 function startWatchdog(): Watchdog {
-  const nearestDeadline = new Float64Array(new SharedArrayBuffer(8))
-  nearestDeadline[0] = Number.POSITIVE_INFINITY
-  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  const shared = new Float64Array(new SharedArrayBuffer(16))
+  shared[0] = Number.POSITIVE_INFINITY
+  // `.ts` in this repository, `.js` in the package, `.mjs` where the worker's program was sent to another machine.
+  const extension = extname(new URL(import.meta.url).pathname)
   const thread = new Worker(new URL(`./watchdog${extension}`, import.meta.url), {
-    workerData: nearestDeadline,
+    workerData: shared,
     // None of the user's flags, loaders or variables: this thread must come up whatever they do.
     execArgv: [],
     env: {},
@@ -27,7 +29,7 @@ function startWatchdog(): Watchdog {
   const watching = new Promise<void>((resolve) => thread.once('message', () => resolve()))
   thread.unref()
   return {
-    nearestDeadline,
+    shared,
     watching,
     blameBy(find) {
       ;(globalThis as Record<symbol, unknown>)[Symbol.for(BLAME)] = () => JSON.stringify(find() ?? null)

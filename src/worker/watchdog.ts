@@ -7,7 +7,7 @@ import { endProcess } from './end-process.ts'
 
 /**
  * A thread beside the user's event loop, for what a blocked loop cannot do itself:
- * - it beats on fd 4, so that whoever started the worker knows that the process lives;
+ * - it beats on fd 4, with the number of tasks, so that whoever started the worker knows that the process lives;
  * - it ends the process, and all that it started, when fd 4 closes: the driver or host is gone;
  * - it ends a process whose loop is blocked past a task's deadline, and says on fd 4 which task did it.
  */
@@ -40,7 +40,7 @@ function watch(shared: Float64Array): void {
   socket.on('close', endProcess)
   socket.resume()
   parentPort!.postMessage('watching')
-  setInterval(() => socket.write('.'), HEARTBEAT_MS)
+  setInterval(() => socket.write(`${shared[1]}.`), HEARTBEAT_MS)
   // A blocker whose own deadline is still to come is left alone until then.
   let leftAlone = { deadline: 0, until: 0 }
   let inspecting = false

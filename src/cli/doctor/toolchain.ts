@@ -1,4 +1,4 @@
-import { ownPackage } from '../own-package.ts'
+import { ownPackage } from '../../own-package.ts'
 import { isAtLeast } from '../version.ts'
 import type { Check, Found } from './check.ts'
 import { findJava, findNpm, findPython, findRay, findSpark, findUv } from './programs.ts'

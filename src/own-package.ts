@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const file = fileURLToPath(new URL('../../package.json', import.meta.url))
+const file = fileURLToPath(new URL('../package.json', import.meta.url))
 const { version, engines } = JSON.parse(readFileSync(file, 'utf8')) as { version: string; engines: { node: string } }
 
 /** The package that this program belongs to. */

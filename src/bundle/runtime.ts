@@ -1,0 +1,54 @@
+import { dirname, extname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { CodeBundle } from '../engines/engine.ts'
+import { ESBUILD } from './build.ts'
+import { BUNDLE_FILE, bundleHash } from './index.ts'
+
+const CODEC_PACKAGE = {
+  path: 'node_modules/devalue/package.json',
+  bytes: Buffer.from(JSON.stringify({ name: 'devalue', type: 'module', exports: './index.mjs' })),
+}
+
+const built = new Map<string, Promise<CodeBundle>>()
+
+/**
+ * The worker's own program, made ready to travel: workers on other machines run the driver's version of it, whatever
+ * is installed there. `workerEntry` is that program here; the thread that it starts is a file beside it.
+ */
+export function makeRuntime(workerEntry: string): Promise<CodeBundle> {
+  let runtime = built.get(workerEntry)
+  if (runtime === undefined) built.set(workerEntry, (runtime = buildRuntime(workerEntry)))
+  return runtime
+}
+
+async function buildRuntime(workerEntry: string): Promise<CodeBundle> {
+  const esbuild = (await import(ESBUILD)) as typeof import('esbuild')
+  const { outputFiles } = await esbuild.build({
+    entryPoints: {
+      [BUNDLE_FILE.replace(/\.mjs$/, '')]: workerEntry,
+      watchdog: join(dirname(workerEntry), `watchdog${extname(workerEntry)}`),
+      // The portable codec is looked for by its name, and only where it is needed.
+      'node_modules/devalue/index': fileURLToPath(import.meta.resolve('devalue')),
+    },
+    outdir: 'out',
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    charset: 'utf8',
+    legalComments: 'none',
+    logLevel: 'silent',
+    sourcemap: false,
+  })
+  const folder = resolve('out')
+  const files = [
+    ...outputFiles.map(({ path, contents }) => ({ path: relative(folder, path), bytes: contents })),
+    CODEC_PACKAGE,
+  ].sort((a, b) => (a.path < b.path ? -1 : 1))
+  const code = files.find(({ path }) => path === BUNDLE_FILE)!.bytes
+  const beside = files.filter(({ path }) => path !== BUNDLE_FILE)
+  return { sha256: bundleHash(code, beside), code, files: beside }
+}

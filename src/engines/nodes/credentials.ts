@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { ManyworldsError } from '../../errors.ts'
+import { type Address, isLoopback, parseAddress, showAddress } from '../../network/address.ts'
+import type { ClientTls } from '../../network/dial.ts'
+import type { ServerTls } from '../../network/gate.ts'
+import { readToken } from '../../network/token.ts'
+import type { NodesOptions, NodesTls } from './options.ts'
+
+/** The options of the nodes engine, read and checked. */
+export interface Credentials {
+  readonly addresses: readonly Address[]
+  readonly listen: Address | undefined
+  readonly token: string | undefined
+  readonly clientTls: ClientTls | undefined
+  readonly serverTls: ServerTls | undefined
+  readonly waitMs: number
+}
+
+const WAIT_MS = 30_000
+
+/** One clear error for what cannot work, before anything is tried. */
+export function readOptions(options: NodesOptions): Credentials {
+  const { addresses = [], listen, tls } = options
+  if (addresses.length === 0 && listen === undefined)
+    throw wrong(
+      "the nodes engine needs to know its nodes: nodes: { addresses: ['worker1:5000'] }, or nodes: { listen: '0.0.0.0:7000' } for nodes that join",
+    )
+  const called = addresses.map((text) => addressOf(text, 'nodes.addresses'))
+  const twice = called.map(showAddress).find((name, index, all) => all.indexOf(name) < index)
+  if (twice !== undefined) throw wrong(`nodes.addresses has ${twice} twice`)
+  const joined = listen === undefined ? undefined : addressOf(listen, 'nodes.listen')
+  const token = tokenOf(options)
+  if (token === undefined && joined && !isLoopback(joined.host))
+    throw wrong(
+      `nodes.listen is ${showAddress(joined)}, which others can reach, and there is no token; make one with \`manyworlds node token\`, and give it as nodes.token or nodes.tokenFile`,
+    )
+  const given = tls === true ? {} : tls
+  const clientTls = given && readTls(given)
+  return {
+    ...{ addresses: called, listen: joined, token, clientTls },
+    serverTls: joined && given ? serverTlsOf(clientTls!) : undefined,
+    waitMs: options.waitMs ?? WAIT_MS,
+  }
+}
+
+function addressOf(text: string, where: string): Address {
+  const address = parseAddress(text)
+  if (typeof address === 'string') throw wrong(`${where}: ${address}`)
+  return address
+}
+
+function tokenOf({ token, tokenFile = process.env.MANYWORLDS_TOKEN_FILE }: NodesOptions): string | undefined {
+  if (token !== undefined) return token
+  return tokenFile === undefined ? undefined : readToken(tokenFile, 'nodes.tokenFile')
+}
+
+function readTls({ ca, cert, key, serverName }: NodesTls): ClientTls {
+  if ((cert === undefined) !== (key === undefined)) throw wrong('nodes.tls needs `cert` and `key` together')
+  return { ca: pem(ca, 'ca'), cert: pem(cert, 'cert'), key: pem(key, 'key'), serverName }
+}
+
+function serverTlsOf({ cert, key, ca }: ClientTls): ServerTls {
+  if (cert === undefined || key === undefined)
+    throw wrong('nodes.listen with nodes.tls needs a certificate of its own: nodes.tls.cert and nodes.tls.key')
+  return { cert, key, clientCa: ca }
+}
+
+function pem(value: string | undefined, name: string): string | undefined {
+  if (value === undefined || value.includes('-----BEGIN')) return value
+  try {
+    return readFileSync(value, 'utf8')
+  } catch (cause) {
+    throw wrong(`nodes.tls.${name} cannot be read: ${(cause as Error).message}`, cause)
+  }
+}
+
+const wrong = (message: string, cause?: unknown) => new ManyworldsError('CONFIG_INVALID', message, { cause })

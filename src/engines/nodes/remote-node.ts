@@ -1,0 +1,200 @@
+import { packBundle } from '../../network/blob.ts'
+import { newSessionId } from '../../network/handshake.ts'
+import { type DriverToHost, type HostInfo, type HostToDriver, parseHostMessage } from '../../network/host-messages.ts'
+import { LOST_MS } from '../../network/limits.ts'
+import { Mux } from '../../network/mux.ts'
+import type { Peer } from '../../network/peer.ts'
+import { KIND, Session } from '../../network/session.ts'
+import type { CodeBundle, WorkerLink } from '../engine.ts'
+import { RemoteLink } from './remote-link.ts'
+
+const BUNDLE_STREAM = 0
+
+export interface NodeHooks {
+  /** The node has said what it is. */
+  here(node: RemoteNode, info: HostInfo): void
+  link(link: WorkerLink): void
+  retire(link: WorkerLink, reason: string): void
+  /** What it can do has changed: it cannot start workers, or wants no more. */
+  changed(node: RemoteNode): void
+  notice(line: string): void
+  output(text: string): void
+  /** It is gone, and its workers with it. */
+  gone(node: RemoteNode, reason: string): void
+}
+
+interface Delivery {
+  readonly bundle: CodeBundle
+  readonly done: Promise<void>
+  resolve(): void
+  reject(error: Error): void
+}
+
+/** A host at the other end of a session, whichever of the two has called the other. */
+export class RemoteNode {
+  readonly session: Session
+  /** How people know it. */
+  name: string
+  info: HostInfo | undefined
+  /** It has the code, and may be asked for workers. */
+  usable = false
+  /** Why it can start none. */
+  broken: string | undefined
+  draining = false
+  readonly #hooks: NodeHooks
+  readonly #mux: Mux
+  readonly #links = new Map<number, RemoteLink>()
+  readonly #deliveries = new Map<string, Delivery>()
+  #wanted = 0
+  #peer: Peer | undefined
+  #alive = true
+
+  constructor(name: string, hooks: NodeHooks, sessionId: string = newSessionId()) {
+    this.name = name
+    this.#hooks = hooks
+    this.session = new Session(sessionId, LOST_MS, {
+      message: (kind, bytes) => this.#onMessage(kind, bytes),
+      roomier: () => this.#mux.pump(),
+      ended: (reason) => this.#onEnded(reason),
+    })
+    this.#mux = new Mux(this.session)
+    this.#mux.open(BUNDLE_STREAM, { frame: () => true, drained: () => {}, credit: Number.POSITIVE_INFINITY })
+  }
+
+  /** How many workers it can have. */
+  get capacity(): number {
+    return this.usable && !this.draining && this.broken === undefined ? (this.info?.workers ?? 0) : 0
+  }
+
+  attach(peer: Peer, received: number): void {
+    this.#peer = peer
+    peer.keepAlive(this.#alive)
+    this.session.attach(peer, received)
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#alive = alive
+    this.#peer?.keepAlive(alive)
+  }
+
+  /** Brings code to it, once. */
+  async publish(bundle: CodeBundle): Promise<void> {
+    let delivery = this.#deliveries.get(bundle.sha256)
+    if (delivery === undefined) {
+      const { promise: done, resolve, reject } = Promise.withResolvers<void>()
+      delivery = { bundle, done, resolve, reject }
+      done.catch(() => {})
+      this.#deliveries.set(bundle.sha256, delivery)
+      this.say({ type: 'offer', sha256: bundle.sha256, bytes: packBundle(bundle).byteLength })
+    }
+    await delivery.done
+  }
+
+  /** Asks for so many workers. */
+  want(workers: number): void {
+    if (workers === this.#wanted) return
+    this.#wanted = workers
+    this.say({ type: 'workers', workers })
+  }
+
+  say(message: DriverToHost): void {
+    this.#mux.control(message)
+  }
+
+  /** Says good-bye, and waits until its workers are gone or it is taking too long. */
+  async leave(withinMs: number): Promise<void> {
+    if (this.session.over) return
+    const { attached } = this.session
+    this.say({ type: 'bye' })
+    if (attached)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, withinMs)
+        void this.session.untilDetached().then(() => {
+          clearTimeout(timer)
+          resolve()
+        })
+      })
+    this.session.end('the driver is done')
+  }
+
+  #onMessage(kind: number, bytes: Buffer): void {
+    if (kind === KIND.data) {
+      const wrong = this.#mux.onData(bytes)
+      if (wrong !== undefined) this.session.refuse(wrong)
+      return
+    }
+    const message = parseHostMessage(bytes)
+    if (message === undefined) return this.session.refuse('a malformed message')
+    this.#on(message)
+  }
+
+  #on(message: HostToDriver): void {
+    switch (message.type) {
+      case 'host':
+        this.info = message.info
+        return this.#hooks.here(this, message.info)
+      case 'started':
+        return this.#onStarted(message)
+      case 'ended': {
+        const { code, signal, reason, lastWords, stderr } = message.exit
+        this.#links.get(message.worker)?.ended({
+          ...{ code, signal },
+          ...(reason === undefined ? {} : { reason }),
+          ...(lastWords === undefined ? {} : { lastWords }),
+          ...(stderr === undefined ? {} : { stderr }),
+        })
+        this.#links.delete(message.worker)
+        return
+      }
+      case 'failed':
+        this.broken = message.reason
+        return this.#hooks.changed(this)
+      case 'have':
+        return this.#deliveries.get(message.sha256)?.resolve()
+      case 'send': {
+        const delivery = this.#deliveries.get(message.sha256)
+        if (delivery) this.#mux.send(BUNDLE_STREAM, packBundle(delivery.bundle))
+        return
+      }
+      case 'refuse':
+        return this.#deliveries
+          .get(message.sha256)
+          ?.reject(new Error(`node ${this.name} did not take the code: ${message.reason}`))
+      case 'drain':
+        this.draining = true
+        for (const link of this.#links.values()) this.#hooks.retire(link, message.reason)
+        this.#hooks.notice(`node ${this.name} is going away (${message.reason}); it is given nothing more`)
+        return this.#hooks.changed(this)
+      case 'output':
+        return this.#hooks.output(message.text)
+      case 'notice':
+        return this.#hooks.notice(`node ${this.name}: ${message.line}`)
+      case 'credit':
+        return this.#mux.onCredit(message.worker, message.bytes)
+      case 'bye':
+        return this.session.end(message.reason)
+    }
+  }
+
+  #onStarted({ worker, place, pid }: Extract<HostToDriver, { type: 'started' }>): void {
+    if (this.#links.has(worker) || this.info === undefined)
+      return this.session.refuse('a worker that was there already')
+    const { host, labels } = this.info
+    const info = { host, labels, ...(pid === undefined ? {} : { pid }) }
+    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info)
+    this.#links.set(worker, link)
+    this.#hooks.link(link)
+    if (this.draining) this.#hooks.retire(link, 'the node is going away')
+  }
+
+  #onEnded(reason: string): void {
+    const links = [...this.#links.values()]
+    this.#links.clear()
+    this.usable = false
+    for (const link of links)
+      link.ended({ code: null, signal: null, reason: `node ${this.name} was lost: ${reason}`, placeLost: true })
+    for (const delivery of this.#deliveries.values())
+      delivery.reject(new Error(`node ${this.name} was lost: ${reason}`))
+    this.#hooks.gone(this, reason)
+  }
+}

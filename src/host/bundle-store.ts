@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bundleHash, writeBundle } from '../bundle/content.ts'
+import { BUNDLE_FILE } from '../call-site.ts'
+import { unpackBundle } from '../network/blob.ts'
+
+/** Bundles that were not used lately are removed beyond this number. */
+const KEEP = 50
+const MANIFEST = '.manyworlds-files.json'
+
+/**
+ * The code that drivers have sent, in a folder per content hash. What is here was verified: when it came, and again when
+ * this process first uses what an earlier one has left.
+ */
+export class BundleStore {
+  readonly folder: string
+  readonly #verified = new Set<string>()
+  readonly #coming = new Map<string, Promise<void>>()
+
+  constructor(folder: string) {
+    this.folder = folder
+  }
+
+  async has(sha256: string): Promise<boolean> {
+    await this.#coming.get(sha256)?.catch(() => {})
+    if (this.#verified.has(sha256)) return true
+    if (!(await this.#verify(sha256))) return false
+    this.#verified.add(sha256)
+    await utimes(join(this.folder, sha256), new Date(), new Date())
+    return true
+  }
+
+  /** Throws if it is not the bundle that its hash promises. Two drivers may send the same at the same time. */
+  put(sha256: string, packed: Uint8Array): Promise<void> {
+    let coming = this.#coming.get(sha256)
+    if (coming === undefined) {
+      coming = this.#put(sha256, packed).finally(() => this.#coming.delete(sha256))
+      this.#coming.set(sha256, coming)
+    }
+    return coming
+  }
+
+  async #put(sha256: string, packed: Uint8Array): Promise<void> {
+    if (this.#verified.has(sha256)) return
+    const { code, files } = unpackBundle(packed)
+    const actual = bundleHash(code, files)
+    if (actual !== sha256) throw new Error(`its content is ${actual.slice(0, 12)}…, not ${sha256.slice(0, 12)}…`)
+    const incoming = join(this.folder, `.incoming-${randomBytes(6).toString('hex')}`)
+    try {
+      await writeBundle(incoming, { code, files })
+      await writeFile(join(incoming, MANIFEST), JSON.stringify(files.map(({ path }) => path)))
+      await rm(join(this.folder, sha256), { recursive: true, force: true })
+      await rename(incoming, join(this.folder, sha256))
+    } finally {
+      await rm(incoming, { recursive: true, force: true })
+    }
+    this.#verified.add(sha256)
+    await this.#removeOld()
+  }
+
+  async #verify(sha256: string): Promise<boolean> {
+    try {
+      const folder = join(this.folder, sha256)
+      const paths = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8')) as string[]
+      const files = await Promise.all(paths.map(async (path) => ({ path, bytes: await readFile(join(folder, path)) })))
+      return bundleHash(await readFile(join(folder, BUNDLE_FILE)), files) === sha256
+    } catch {
+      return false
+    }
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(this.folder))
+      if (name.startsWith('.incoming-')) await rm(join(this.folder, name), { recursive: true, force: true })
+  }
+
+  async #removeOld(): Promise<void> {
+    const names = (await readdir(this.folder)).filter((name) => /^[0-9a-f]{64}$/.test(name))
+    if (names.length <= KEEP) return
+    const used = await Promise.all(
+      names.map(async (name) => ({ name, at: (await stat(join(this.folder, name))).mtimeMs })),
+    )
+    used.sort((a, b) => b.at - a.at)
+    // What this process has handed out may be in use.
+    for (const { name } of used.slice(KEEP))
+      if (!this.#verified.has(name)) await rm(join(this.folder, name), { recursive: true, force: true })
+  }
+}

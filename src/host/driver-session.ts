@@ -1,0 +1,237 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BUNDLE_FILE } from '../call-site.ts'
+import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
+import { LocalRuntime } from '../engines/local.ts'
+import { type DriverToHost, type HostToDriver, parseDriverMessage } from '../network/host-messages.ts'
+import { BEAT_MS, MAX_BUNDLE_BYTES } from '../network/limits.ts'
+import { Mux } from '../network/mux.ts'
+import type { Peer } from '../network/peer.ts'
+import { KIND, Session } from '../network/session.ts'
+import { BUNDLES_VARIABLE } from '../worker/bundles.ts'
+import type { BundleStore } from './bundle-store.ts'
+import { guardMemory } from './memory-guard.ts'
+
+/** The stream on which bundles come. */
+export const BUNDLE_STREAM = 0
+/** A driver may announce so many bundles before it has sent one of them. */
+const MAX_OFFERS = 100
+
+export interface DriverHooks {
+  readonly bundles: BundleStore
+  readonly workFolder: string
+  readonly env: Readonly<Record<string, string>>
+  readonly workerMemoryMb: number | undefined
+  readonly leaseMs: number
+  /** How many workers it may have of those it wants. */
+  grant(wanted: number): number
+  ended(reason: string): void
+}
+
+type Place = Extract<DriverToHost, { type: 'place' }>
+
+/** One driver: its workers, its frames. When it is gone for longer than its lease, so are they. */
+export class DriverSession {
+  readonly session: Session
+  readonly startedAt = Date.now()
+  driver = 'a driver'
+  wanted = 0
+  /** The driver has said that it is done. */
+  dismissed = false
+  readonly #hooks: DriverHooks
+  readonly #mux: Mux
+  readonly #links = new Map<number, WorkerLink>()
+  readonly #offered: { sha256: string; bytes: number }[] = []
+  #engine: LocalRuntime | undefined
+  #starting: Promise<void> | undefined
+  #folder: string | undefined
+  #nextWorker = 1
+  #draining = false
+  #beatAt = performance.now()
+  readonly #beats: NodeJS.Timeout
+
+  constructor(id: string, hooks: DriverHooks) {
+    this.#hooks = hooks
+    this.session = new Session(id, hooks.leaseMs, {
+      message: (kind, bytes) => this.#onMessage(kind, bytes),
+      roomier: () => this.#mux.pump(),
+      ended: (reason) => void this.#end(reason),
+    })
+    this.#mux = new Mux(this.session)
+    this.#mux.open(BUNDLE_STREAM, {
+      frame: (bytes) => this.#onBundle(bytes),
+      drained: () => {},
+      maxBytes: MAX_BUNDLE_BYTES,
+      credit: Number.POSITIVE_INFINITY,
+    })
+    // By the clock: a host has nothing else to do, so where time is missing, it was stopped.
+    this.#beats = setInterval(() => {
+      const now = performance.now()
+      const passed = now - this.#beatAt
+      this.#beatAt = now
+      this.session.beat(passed)
+      if (hooks.workerMemoryMb !== undefined && this.#engine) guardMemory(this.#engine.links, hooks.workerMemoryMb)
+    }, BEAT_MS)
+  }
+
+  get workers(): number {
+    return this.#links.size
+  }
+
+  get tasks(): number {
+    return (this.#engine?.links ?? []).reduce((sum, link) => sum + link.tasks, 0)
+  }
+
+  attach(peer: Peer, received: number): void {
+    this.session.attach(peer, received)
+  }
+
+  say(message: HostToDriver): void {
+    this.#mux.control(message)
+  }
+
+  /** Starts nothing more, and asks the driver to take its tasks elsewhere. */
+  drain(reason: string): void {
+    this.#draining = true
+    void this.#engine?.scale(0)
+    this.say({ type: 'drain', reason })
+  }
+
+  /** There may be room for more of what it wants. */
+  fill(): void {
+    if (this.#draining || this.session.over) return
+    void this.#engine?.scale(this.#hooks.grant(this.wanted))
+  }
+
+  end(reason: string): void {
+    if (!this.session.over) this.say({ type: 'bye', reason })
+    this.session.end(reason)
+  }
+
+  #onMessage(kind: number, bytes: Buffer): void {
+    if (kind === KIND.data) {
+      const wrong = this.#mux.onData(bytes)
+      if (wrong !== undefined) this.session.refuse(wrong)
+      return
+    }
+    const message = parseDriverMessage(bytes)
+    if (message === undefined) return this.session.refuse('a malformed message')
+    switch (message.type) {
+      case 'place':
+        this.driver = message.driver
+        this.#starting ??= this.#place(message).catch((error: Error) =>
+          this.say({ type: 'failed', reason: error.message.slice(0, 10_000) }),
+        )
+        return
+      case 'workers':
+        this.wanted = message.workers
+        void this.#starting?.then(() => this.fill())
+        return
+      case 'kill':
+        return this.#links.get(message.worker)?.kill()
+      case 'offer':
+        return void this.#onOffer(message)
+      case 'credit':
+        return this.#mux.onCredit(message.worker, message.bytes)
+      case 'bye':
+        return void this.#goodbye()
+    }
+  }
+
+  async #onOffer({ sha256, bytes }: { sha256: string; bytes: number }): Promise<void> {
+    if (this.#offered.length >= MAX_OFFERS) return this.session.refuse('more offers than anybody needs')
+    if (await this.#hooks.bundles.has(sha256)) return this.say({ type: 'have', sha256 })
+    this.#offered.push({ sha256, bytes })
+    this.say({ type: 'send', sha256 })
+  }
+
+  /** Bundles come in the order in which they were asked for. */
+  #onBundle(bytes: Uint8Array): boolean {
+    const expected = this.#offered.shift()
+    if (expected === undefined || expected.bytes !== bytes.byteLength) {
+      this.session.refuse('a bundle that was not asked for')
+      return true
+    }
+    const { sha256 } = expected
+    this.#hooks.bundles.put(sha256, bytes).then(
+      () => this.say({ type: 'have', sha256 }),
+      (error: Error) => this.say({ type: 'refuse', sha256, reason: error.message.slice(0, 1000) }),
+    )
+    return true
+  }
+
+  async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
+    const { bundles, workFolder, workerMemoryMb } = this.#hooks
+    if (!(await bundles.has(runtime))) throw new Error('the program of the workers was not sent')
+    this.#folder = await mkdtemp(join(workFolder, 'driver-'))
+    if (this.session.over) return this.#removeFolder()
+    const engine = new LocalRuntime({
+      show: (text) => this.say({ type: 'output', text: text.toString().slice(0, 100_000) }),
+    })
+    this.#engine = engine
+    const events: EngineEvents = {
+      link: (link) => this.#relay(link),
+      retire: () => {},
+      roomier: () => {},
+      failed: (error) => this.say({ type: 'failed', reason: error.message.slice(0, 10_000) }),
+      notice: (line) => this.say({ type: 'notice', line: line.slice(0, 1000) }),
+    }
+    const placement = {
+      workers: 0,
+      workerEntry: join(bundles.folder, runtime, BUNDLE_FILE),
+      execArgv: [...(workerMemoryMb === undefined ? [] : [`--max-old-space-size=${workerMemoryMb}`]), ...execArgv],
+      cwd: this.#folder,
+      env: { ...this.#hooks.env, ...env, [BUNDLES_VARIABLE]: bundles.folder },
+      output,
+      elsewhere: { execArgv: [], env: {} },
+    }
+    await engine.start(placement, events, new AbortController().signal)
+  }
+
+  #relay(link: WorkerLink): void {
+    const worker = this.#nextWorker++
+    let exited: (() => void) | undefined
+    this.#links.set(worker, link)
+    this.#mux.open(worker, {
+      frame: (frame) => link.send(frame),
+      drained: () => {
+        link.resume()
+        exited?.()
+      },
+    })
+    const { pid } = link.info
+    const place = Number(link.id.replace(/\D/g, ''))
+    this.say({ type: 'started', worker, place, ...(pid === undefined ? {} : { pid }) })
+    link.onDrain(() => this.#mux.taken(worker))
+    link.onFrame((frame) => {
+      if (!this.#mux.send(worker, frame)) link.pause()
+    })
+    void link.closed.then((exit) => {
+      this.#links.delete(worker)
+      // Its last frames come first: a crash is judged by what arrived before it.
+      exited = () => {
+        this.#mux.close(worker)
+        this.say({ type: 'ended', worker, exit: { ...exit } })
+      }
+      if (!this.#mux.isWaiting(worker)) exited()
+    })
+  }
+
+  /** The driver waits until its workers are gone, which it sees by the end of the connection. */
+  async #goodbye(): Promise<void> {
+    this.dismissed = true
+    await this.#engine?.stop()
+    this.session.end('the driver is done')
+  }
+
+  async #end(reason: string): Promise<void> {
+    clearInterval(this.#beats)
+    await this.#engine?.stop()
+    await this.#removeFolder()
+    this.#hooks.ended(reason)
+  }
+
+  async #removeFolder(): Promise<void> {
+    if (this.#folder !== undefined) await rm(this.#folder, { recursive: true, force: true }).catch(() => {})
+  }
+}

@@ -1,0 +1,68 @@
+import { ManyworldsError } from '../errors.ts'
+import { type Address, showAddress } from '../network/address.ts'
+import { type ClientTls, type DialError, dial } from '../network/dial.ts'
+import { newSessionId } from '../network/handshake.ts'
+import { nap, stayInTouch } from '../network/stay-in-touch.ts'
+import type { DriverSession } from './driver-session.ts'
+import type { NodeHost } from './node-host.ts'
+
+const FIRST_MS = 200
+const LONGEST_MS = 10_000
+
+export interface JoinOptions {
+  readonly address: Address
+  readonly token: string | undefined
+  readonly tls: ClientTls | undefined
+  /** How long to go on calling a driver that does not answer. */
+  readonly giveUpMs: number
+  /** Go on for ever, also after the driver is done: the next one may have the same address. */
+  readonly stay: boolean
+  readonly signal: AbortSignal
+  readonly log: (line: string) => void
+}
+
+/** Calls a driver and works for it. Resolves when the driver is done; rejects when it cannot be reached, or does not want us. */
+export async function joinDriver(host: NodeHost, options: JoinOptions): Promise<void> {
+  const { address, giveUpMs, stay, signal, log } = options
+  const name = showAddress(address)
+  let wait = FIRST_MS
+  let tried = performance.now()
+  let said = ''
+  while (!signal.aborted) {
+    try {
+      const session = await joinOnce(host, options)
+      log(`joined the driver at ${name}`)
+      await stayInTouch(session.session, () => call(options, session), signal)
+      if (session.dismissed && !stay) return
+      wait = FIRST_MS
+      tried = performance.now()
+      said = ''
+    } catch (error) {
+      const { hopeless, message } = error as DialError
+      if (signal.aborted) return
+      const text = `the driver at ${name}: ${message}`
+      if (!stay && (hopeless || performance.now() - tried > giveUpMs))
+        throw new ManyworldsError(hopeless ? 'NODE_REFUSED' : 'NODES_UNREACHABLE', text, { cause: error })
+      if (said !== text) log(`${text}; trying again`)
+      said = text
+    }
+    await nap(wait, signal)
+    wait = Math.min(LONGEST_MS, 2 * wait)
+  }
+}
+
+async function joinOnce(host: NodeHost, options: JoinOptions): Promise<DriverSession> {
+  const { address, token, tls } = options
+  const id = newSessionId()
+  const hello = { role: 'host', session: id, fresh: true, received: 0 } as const
+  const { peer, received } = await dial({ address, token, tls, hello })
+  const session = host.open(id, showAddress(address))
+  session.attach(peer, received)
+  return session
+}
+
+async function call({ address, token, tls }: JoinOptions, { session }: DriverSession): Promise<void> {
+  const hello = { role: 'host', session: session.id, fresh: false, received: session.received } as const
+  const { peer, received } = await dial({ address, token, tls, hello })
+  session.attach(peer, received)
+}

@@ -1,0 +1,153 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { availableParallelism, freemem, homedir, hostname, loadavg, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Hello, Refusal } from '../network/handshake.ts'
+import type { HostInfo, HostStatus } from '../network/host-messages.ts'
+import { LEASE_MS } from '../network/limits.ts'
+import type { Peer } from '../network/peer.ts'
+import { ownPackage } from '../own-package.ts'
+import { BundleStore } from './bundle-store.ts'
+import { DriverSession } from './driver-session.ts'
+import { hostEnvironment } from './worker-environment.ts'
+
+export interface HostOptions {
+  /** The most workers, for all drivers together. Default: the machine's cores. */
+  readonly workers?: number | undefined
+  /** What tasks may require. */
+  readonly labels?: readonly string[] | undefined
+  /** The most memory that a worker may use. */
+  readonly workerMemoryMb?: number | undefined
+  /** Drivers at once. */
+  readonly maxDrivers?: number | undefined
+  /** Variables of this process that workers get too. */
+  readonly passEnv?: readonly string[] | undefined
+  /** Where bundles are kept. */
+  readonly cacheFolder?: string | undefined
+  readonly leaseMs?: number | undefined
+  readonly log: (line: string) => void
+}
+
+const DEFAULT_DRIVERS = 16
+
+/** The workers of one machine, for the drivers that call it or that it calls. */
+export class NodeHost {
+  readonly #options: HostOptions
+  readonly #workers: number
+  readonly #bundles: BundleStore
+  readonly #sessions = new Map<string, DriverSession>()
+  readonly #startedAt = Date.now()
+  #workFolder = ''
+  #draining: string | undefined
+  #quiet: (() => void)[] = []
+
+  constructor(options: HostOptions) {
+    this.#options = options
+    this.#workers = options.workers ?? availableParallelism()
+    this.#bundles = new BundleStore(options.cacheFolder ?? join(cacheHome(), 'manyworlds', 'bundles'))
+  }
+
+  async prepare(): Promise<void> {
+    await this.#bundles.prepare()
+    await mkdir(tmpdir(), { recursive: true })
+    this.#workFolder = await mkdtemp(join(tmpdir(), 'manyworlds-node-'))
+  }
+
+  get info(): HostInfo {
+    return {
+      ...{ host: hostname(), pid: process.pid, version: ownPackage.version, node: process.version },
+      ...{ platform: `${process.platform}-${process.arch}`, cores: availableParallelism() },
+      ...{ memoryMb: Math.round(totalmem() / 2 ** 20), workers: this.#workers },
+      labels: [...(this.#options.labels ?? [])],
+    }
+  }
+
+  status(): HostStatus {
+    const drivers = [...this.#sessions.values()].map((one) => ({
+      ...{ driver: one.driver, connected: one.session.attached, wanted: one.wanted, workers: one.workers },
+      ...{ tasks: one.tasks, seconds: Math.round((Date.now() - one.startedAt) / 1000) },
+    }))
+    return {
+      ...{ type: 'status', info: this.info, upSeconds: Math.round((Date.now() - this.#startedAt) / 1000) },
+      ...{ draining: this.#draining !== undefined, loadAverage: loadavg()[0]!, drivers },
+      freeMemoryMb: Math.round(freemem() / 2 ** 20),
+    }
+  }
+
+  /** Who may in: for a session that goes on, how many messages of it are here. */
+  admit({ role, session, fresh }: Hello): number {
+    if (role === 'status') return 0
+    if (role !== 'driver') throw new Refusal('ROLE', 'this is a node, and so is the caller; nodes call drivers')
+    const known = this.#sessions.get(session)
+    if (!fresh) {
+      if (known === undefined || known.session.over)
+        throw new Refusal('SESSION_GONE', 'the driver was away for longer than its lease, or the node was started anew')
+      return known.session.letGo()
+    }
+    if (known !== undefined) throw new Refusal('MALFORMED', 'a session of that name is there already')
+    if (this.#draining !== undefined) throw new Refusal('DRAINING', this.#draining)
+    const most = this.#options.maxDrivers ?? DEFAULT_DRIVERS
+    if (this.#sessions.size >= most)
+      throw new Refusal('BUSY', `this node serves ${this.#sessions.size} drivers already, and ${most} is its limit`)
+    return 0
+  }
+
+  accept(peer: Peer, hello: Hello): void {
+    if (hello.role === 'status') {
+      peer.socket.send(JSON.stringify(this.status()))
+      peer.socket.close(1000)
+      return
+    }
+    const session = this.#sessions.get(hello.session)
+    if (session) session.attach(peer, hello.received)
+    else this.open(hello.session, peer.address).attach(peer, 0)
+  }
+
+  /** A new conversation with a driver. */
+  open(id: string, from: string): DriverSession {
+    const { log, workerMemoryMb, passEnv, leaseMs = LEASE_MS } = this.#options
+    const session: DriverSession = new DriverSession(id, {
+      bundles: this.#bundles,
+      workFolder: this.#workFolder,
+      env: hostEnvironment(passEnv),
+      workerMemoryMb,
+      leaseMs,
+      grant: (wanted) => this.#grant(session, wanted),
+      ended: (reason) => {
+        this.#sessions.delete(id)
+        log(`${session.driver} (${from}) has left: ${reason}`)
+        for (const other of this.#sessions.values()) other.fill()
+        if (this.#sessions.size === 0) for (const quiet of this.#quiet.splice(0)) quiet()
+      },
+    })
+    this.#sessions.set(id, session)
+    session.say({ type: 'host', info: this.info })
+    return session
+  }
+
+  /** Lets running tasks finish for so long, and then ends everything. */
+  async drain(reason: string, graceMs: number): Promise<void> {
+    this.#draining = reason
+    const sessions = [...this.#sessions.values()]
+    for (const session of sessions) session.drain(reason)
+    const end = Date.now() + graceMs
+    while (sessions.some((session) => session.workers > 0) && Date.now() < end) await sleep(50)
+    await this.close(reason)
+  }
+
+  async close(reason: string): Promise<void> {
+    const gone = new Promise<void>((resolve) => this.#quiet.push(resolve))
+    for (const session of this.#sessions.values()) session.end(reason)
+    if (this.#sessions.size > 0) await gone
+    await rm(this.#workFolder, { recursive: true, force: true })
+  }
+
+  /** First come, first served; what others leave is given to those who still want some. */
+  #grant(session: DriverSession, wanted: number): number {
+    let others = 0
+    for (const other of this.#sessions.values()) if (other !== session) others += other.workers
+    return Math.max(0, Math.min(wanted, this.#workers - others))
+  }
+}
+
+const cacheHome = () => process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')

@@ -1,0 +1,34 @@
+import { isIP } from 'node:net'
+
+export const DEFAULT_PORT = 5000
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+  /** Undefined: as the rest of the configuration says. */
+  readonly secure: boolean | undefined
+}
+
+/** `worker1:5000`, `worker1`, `[::1]:5000`, `ws://…`, `wss://…`; what is wrong with it, if something is. */
+export function parseAddress(text: string): Address | string {
+  const [, scheme, rest = ''] = /^(?:(\w+):\/\/)?(.*)$/.exec(text.trim()) ?? []
+  if (scheme !== undefined && scheme !== 'ws' && scheme !== 'wss')
+    return `'${text}' begins with ${scheme}://; give host:port, ws://host:port or wss://host:port`
+  const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^\s:/[\]@]+))(?::(\d{1,5}))?\/?$/.exec(rest) ?? []
+  const host = v6 ?? name
+  if (host === undefined || (v6 !== undefined && isIP(v6) !== 6))
+    return `'${text}' is not an address; give host:port, such as worker1.cluster:5000`
+  if (port !== undefined && Number(port) > 65_535) return `'${text}': there is no port ${port}`
+  return {
+    host,
+    port: port === undefined ? DEFAULT_PORT : Number(port),
+    secure: scheme === undefined ? undefined : scheme === 'wss',
+  }
+}
+
+export const showAddress = ({ host, port }: Pick<Address, 'host' | 'port'>): string =>
+  `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+
+/** Whether only programs of this machine can call it. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)

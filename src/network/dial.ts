@@ -1,0 +1,134 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { WebSocket } from 'ws'
+import { type Address, showAddress } from './address.ts'
+import { type Hello, makeCall, Refusal } from './handshake.ts'
+import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
+import { Peer } from './peer.ts'
+
+export interface ClientTls {
+  /** Who signed the certificates of those we call, where it is nobody that everybody knows. */
+  readonly ca?: Buffer | string | undefined
+  /** Our own certificate, for those who ask for one. */
+  readonly cert?: Buffer | string | undefined
+  readonly key?: Buffer | string | undefined
+  /** The name in their certificate, where it is not the one that we call. */
+  readonly serverName?: string | undefined
+}
+
+export interface Call {
+  readonly address: Address
+  readonly token: string | undefined
+  /** Undefined: no TLS, unless the address asks for it. */
+  readonly tls: ClientTls | undefined
+  readonly hello: Hello
+}
+
+/** Why a call came to nothing. */
+export class DialError extends Error {
+  /** Nobody listens there: a process that was there has ended. */
+  readonly nobodyThere: boolean
+  /** Another try would come to the same, until somebody changes something. */
+  readonly hopeless: boolean
+  /** The other end does not know our session any more. */
+  readonly sessionGone: boolean
+
+  constructor(message: string, kind: 'absent' | 'hopeless' | 'session-gone' | 'other', cause?: unknown) {
+    super(message, { cause })
+    this.nobodyThere = kind === 'absent'
+    this.hopeless = kind === 'hopeless'
+    this.sessionGone = kind === 'session-gone'
+  }
+}
+
+/** Calls, and proves who we are. `received`: how many of our messages the other end has. */
+export async function dial({ address, token, tls, hello }: Call): Promise<{ peer: Peer; received: number }> {
+  const secure = address.secure ?? tls !== undefined
+  let raw: Socket | undefined
+  const socket = new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
+    ...{ perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES, handshakeTimeout: HANDSHAKE_MS, origin: undefined },
+    // The mask is there to protect proxies from web pages, which cannot call us. Nothing but zeros costs nothing.
+    generateMask: (mask) => void mask.fill(0),
+    ...(secure ? tlsOptions(tls) : {}),
+  })
+  socket.on('upgrade', (response: IncomingMessage) => {
+    raw = response.socket
+  })
+  const peer = new Peer(socket, showAddress(address), (alive) => void (alive ? raw?.ref() : raw?.unref()))
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve)
+      socket.once('error', reject)
+      socket.once('unexpected-response', (_request, response: IncomingMessage) => {
+        reject(new Error(`it answered with HTTP ${response.statusCode}: is that a manyworlds node?`))
+      })
+    })
+    return { peer, received: await makeCall(peer, { token, hello }) }
+  } catch (error) {
+    socket.terminate()
+    throw explain(error as Error, secure)
+  }
+}
+
+function tlsOptions(tls: ClientTls | undefined): object {
+  const { ca, cert, key, serverName } = tls ?? {}
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert, key }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    minVersion: 'TLSv1.2',
+  }
+}
+
+function explain(error: Error & { code?: string }, secure: boolean): DialError {
+  if (error instanceof Refusal) {
+    switch (error.code) {
+      case 'SESSION_GONE':
+        return new DialError(error.message, 'session-gone', error)
+      case 'TOKEN':
+      case 'VERSION':
+      case 'ROLE':
+      case 'MALFORMED':
+        return new DialError(error.message, 'hopeless', error)
+      default:
+        return new DialError(error.message, 'other', error)
+    }
+  }
+  const { code = '', message } = error
+  if (code === 'ECONNREFUSED') return new DialError('nobody listens there (connection refused)', 'absent', error)
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return new DialError('there is no machine of that name', 'other', error)
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return new DialError(
+      `its certificate is for another name (${message}); tls.serverName says which is right`,
+      'hopeless',
+      error,
+    )
+  if (/CERT|SIGNED|ISSUER|UNABLE_TO_VERIFY/.test(code) && !/ALERT/.test(code))
+    return new DialError(
+      `its certificate is not trusted (${message}); give the authority that signed it as tls.ca`,
+      'hopeless',
+      error,
+    )
+  if (/ALERT_CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE|ALERT_UNKNOWN_CA|ALERT_HANDSHAKE_FAILURE/.test(code))
+    return new DialError(
+      `it wants a certificate from us that it trusts (${message}); give tls.cert and tls.key`,
+      'hopeless',
+      error,
+    )
+  if (secure && (code === 'EPROTO' || /wrong version number/i.test(message)))
+    return new DialError('it does not speak TLS; use ws:// or leave `tls` out', 'hopeless', error)
+  if (!secure && (code.startsWith('HPE_') || message === 'socket hang up'))
+    return new DialError(
+      `it does not answer to plain WebSocket (${message}); if it was started with --tls-cert, use wss://`,
+      'other',
+      error,
+    )
+  if (message === 'Opening handshake has timed out')
+    return new DialError(
+      `it accepted the connection and did not answer within ${HANDSHAKE_MS / 1000} s`,
+      'other',
+      error,
+    )
+  return new DialError(message, 'other', error)
+}

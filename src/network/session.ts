@@ -1,0 +1,197 @@
+import type { WebSocket } from 'ws'
+import { ACK_BYTES, ACK_MESSAGES, BEAT_MS, RETURN_MS, SILENT_MS, WINDOW_BYTES } from './limits.ts'
+import type { Peer } from './peer.ts'
+
+/** The first byte of a message says what it is. Those of kind `ack` are not counted; all others are, and arrive once, in order. */
+export const KIND = { control: 0, data: 1, ack: 2 } as const
+
+const ACK_LENGTH = 9
+/** WebSocket's code for an end that broke the rules. */
+const BROKE_RULES = 1008
+
+export interface SessionHooks {
+  /** A message arrived, without what says that it is one. */
+  message(kind: number, bytes: Buffer): void
+  /** Something was acknowledged: what waits may go on. */
+  roomier(): void
+  /** It is over: the other end has been away for too long, or has said what nobody says. */
+  ended(reason: string): void
+}
+
+/**
+ * A conversation between a driver and a host that outlives its connections: messages are kept until the other end has
+ * them, and sent again over the next connection. A link that was cut for ten seconds has cost ten seconds.
+ */
+export class Session {
+  readonly id: string
+  readonly #hooks: SessionHooks
+  readonly #lostMs: number
+  #socket: WebSocket | undefined
+  #sent = 0
+  #received = 0
+  #receivedBytes = 0
+  #acknowledged = 0
+  /** Messages that the other end may not have; the last of them is number `#sent`. */
+  readonly #kept: Buffer[] = []
+  #keptBytes = 0
+  #heard = false
+  #silentMs = 0
+  /** The other end has closed the connection, or what is between us has. */
+  #closed = false
+  #over = false
+  readonly #waiting: (() => void)[] = []
+
+  /** After `lostMs` of silence it is over. */
+  constructor(id: string, lostMs: number, hooks: SessionHooks) {
+    this.id = id
+    this.#lostMs = lostMs
+    this.#hooks = hooks
+  }
+
+  get received(): number {
+    return this.#received
+  }
+
+  get attached(): boolean {
+    return this.#socket !== undefined
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Whether more than what has to be may be sent. */
+  get hasRoom(): boolean {
+    return this.#socket !== undefined && this.#keptBytes < WINDOW_BYTES
+  }
+
+  /** Lets go of its connection, because another is being made: what is received from now on would not be counted there. */
+  letGo(): number {
+    this.#socket?.terminate()
+    this.#socket = undefined
+    return this.#received
+  }
+
+  /** Goes on over this connection. `theirs`: how many of our messages the other end has. */
+  attach(peer: Peer, theirs: number): void {
+    const { socket } = peer
+    if (this.#over) return socket.terminate()
+    this.#socket?.terminate()
+    this.#socket = socket
+    this.#heard = true
+    this.#silentMs = 0
+    this.#closed = false
+    if (theirs > this.#sent || theirs < this.#sent - this.#kept.length)
+      return this.#break('it claims to have what was never sent, or to have lost what it had')
+    this.#forget(theirs)
+    for (const message of this.#kept) socket.send(message)
+    peer.listen(
+      ({ bytes, isBinary }) => {
+        if (this.#socket === socket) this.#onMessage(bytes, isBinary)
+      },
+      () => this.#onClose(socket),
+    )
+    if (this.#socket === socket) this.#hooks.roomier()
+  }
+
+  /** Says something, now or when there is a connection again. `message` begins with a byte for its kind. */
+  send(message: Buffer): void {
+    if (this.#over) return
+    this.#sent++
+    this.#kept.push(message)
+    this.#keptBytes += message.byteLength
+    this.#socket?.send(message)
+  }
+
+  /** To be called every BEAT_MS: says that we are there, and counts how long the other end has been silent. */
+  beat(passedMs = BEAT_MS): void {
+    if (this.#over) return
+    this.#acknowledge()
+    this.#silentMs = this.#heard ? 0 : this.#silentMs + passedMs
+    this.#heard = false
+    if (this.#silentMs >= this.#lostMs)
+      return this.end(
+        this.#closed
+          ? 'it has ended, or its connection was cut'
+          : `nothing was heard from it for ${Math.round(this.#silentMs / 1000)} s`,
+      )
+    // A connection may be dead without anybody having said so. Without it, a new one can be made.
+    if (this.#silentMs >= SILENT_MS) this.#socket?.terminate()
+  }
+
+  /** Ends it for good. */
+  end(reason: string): void {
+    if (this.#over) return
+    this.#over = true
+    this.#kept.length = 0
+    this.#socket?.close(1000)
+    this.#socket = undefined
+    this.#wake()
+    this.#hooks.ended(reason)
+  }
+
+  /** Resolves when its connection is gone; another may be attached, unless it is over. */
+  untilDetached(): Promise<void> {
+    if (this.#socket === undefined) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  #onMessage(bytes: Buffer, isBinary: boolean): void {
+    this.#heard = true
+    const kind = bytes[0]
+    if (!isBinary || kind === undefined) return this.#break('a message that is none of ours')
+    if (kind === KIND.ack) {
+      if (bytes.byteLength !== ACK_LENGTH) return this.#break('a malformed acknowledgement')
+      const theirs = bytes.readDoubleLE(1)
+      if (!(Number.isInteger(theirs) && theirs <= this.#sent && theirs >= this.#sent - this.#kept.length))
+        return this.#break('an acknowledgement of what was never sent')
+      this.#forget(theirs)
+      return this.#hooks.roomier()
+    }
+    if (kind !== KIND.control && kind !== KIND.data) return this.#break(`a message of unknown kind ${kind}`)
+    this.#received++
+    this.#receivedBytes += bytes.byteLength
+    if (this.#receivedBytes >= ACK_BYTES || this.#received - this.#acknowledged >= ACK_MESSAGES) this.#acknowledge()
+    this.#hooks.message(kind, bytes.subarray(1))
+  }
+
+  #acknowledge(): void {
+    if (this.#socket === undefined) return
+    const ack = Buffer.allocUnsafe(ACK_LENGTH)
+    ack[0] = KIND.ack
+    ack.writeDoubleLE(this.#received, 1)
+    this.#acknowledged = this.#received
+    this.#receivedBytes = 0
+    this.#socket.send(ack)
+  }
+
+  #forget(theirs: number): void {
+    const gone = this.#kept.splice(0, theirs - (this.#sent - this.#kept.length))
+    for (const { byteLength } of gone) this.#keptBytes -= byteLength
+  }
+
+  #onClose(socket: WebSocket): void {
+    if (this.#socket !== socket) return
+    this.#socket = undefined
+    // Not by our own doing, which has cost SILENT_MS already: a process that ended, or a link that will be back soon.
+    this.#closed = this.#silentMs < SILENT_MS
+    if (this.#closed) this.#silentMs = Math.max(this.#silentMs, this.#lostMs - RETURN_MS)
+    this.#heard = false
+    this.#wake()
+  }
+
+  /** The other end has said what nobody says: this connection ends, with the reason, and nothing else does. */
+  #break(what: string): void {
+    this.#socket?.close(BROKE_RULES, what.slice(0, 100))
+    this.end(`it sent ${what}`)
+  }
+
+  /** For what only the reader of a message can see. */
+  refuse(what: string): void {
+    this.#break(what)
+  }
+}

@@ -1,0 +1,179 @@
+import { createRequire } from 'node:module'
+import { types } from 'node:util'
+import { deserialize, serialize } from 'node:v8'
+import type * as Devalue from 'devalue'
+
+/**
+ * The portable codec: devalue's text, taught to bring back what v8 would.
+ *
+ * Bytes in a message always are v8's serialisation of one value (see `pack.ts` and `steps.ts`), which the v8 at the other
+ * end may not be able to read. So the value in them is sent as a text of its own, and becomes bytes again over there.
+ * Bytes inside such a value are a user's, and are sent as bytes.
+ */
+export const portableText = (messages: readonly unknown[]): string => text(messages, MESSAGE_REDUCERS)
+
+export const readPortable = (portable: string): unknown => devalue().parse(portable, MESSAGE_REVIVERS)
+
+let loaded: typeof Devalue | undefined
+/** Nearly every worker speaks v8 and would load this for nothing, at its start, when somebody waits for it. */
+const devalue = () => (loaded ??= createRequire(import.meta.url)('devalue') as typeof Devalue)
+
+type Reducer = (thing: unknown) => unknown
+/** As for v8, whatever is of no kind it knows is plain data. */
+const OPERATIONS = {
+  shapeOf: (thing: object) => ({ kind: 'plain' as const, keys: Object.keys(thing) }),
+}
+
+const text = (value: unknown, reducers: Record<string, Reducer>) =>
+  devalue().stringify(value, reducers, { operations: OPERATIONS })
+
+const VALUE_REDUCERS: Record<string, Reducer> = {
+  Bytes: (thing) => (ArrayBuffer.isView(thing) || types.isArrayBuffer(thing)) && reduceBytes(thing),
+  Error: (thing) => types.isNativeError(thing) && reduceError(thing),
+  Keyed: (thing) => typeof thing === 'object' && thing !== null && hasUnusualKeys(thing) && reduceKeyed(thing),
+}
+
+const VALUE_REVIVERS = { Bytes: reviveBytes, Error: reviveError, Keyed: reviveKeyed }
+
+const MESSAGE_REDUCERS: Record<string, Reducer> = {
+  V8: (thing) => thing instanceof Uint8Array && text(deserialize(thing), VALUE_REDUCERS),
+  ...VALUE_REDUCERS,
+}
+
+const MESSAGE_REVIVERS = {
+  V8: (value: string) => serialize(devalue().parse(value, VALUE_REVIVERS)),
+  ...VALUE_REVIVERS,
+}
+
+/**
+ * In a circle a reviver is called when its data is there in part, for whoever points back, and again when it is whole.
+ * Both times it has to answer with the same object.
+ */
+const made = new WeakMap<object, object>()
+
+function madeFrom<T extends object>(data: object, make: () => T): T {
+  let object = made.get(data) as T | undefined
+  if (object === undefined) {
+    object = make()
+    made.set(data, object)
+  }
+  return object
+}
+
+const define = (object: object, key: string, value: unknown, enumerable: boolean) =>
+  Object.defineProperty(object, key, { value, enumerable, writable: true, configurable: true })
+
+// ---- bytes
+
+type BytesData = [kind: string, base64: string, maxByteLength?: number]
+
+// Float16Array is not everywhere.
+const VIEWS = new Map(
+  [
+    'Int8Array',
+    'Uint8Array',
+    'Uint8ClampedArray',
+    'Int16Array',
+    'Uint16Array',
+    'Float16Array',
+    'Int32Array',
+    'Uint32Array',
+    'Float32Array',
+    'Float64Array',
+    'BigInt64Array',
+    'BigUint64Array',
+    'DataView',
+  ].map((name) => [name, (globalThis as unknown as Record<string, new (buffer: ArrayBuffer) => unknown>)[name]]),
+)
+
+/** What a view shows, not the buffer behind it, which may be a pool with other people's bytes in it. */
+function reduceBytes(thing: ArrayBufferView | ArrayBuffer): BytesData {
+  if (!ArrayBuffer.isView(thing)) {
+    const base64 = Buffer.from(thing).toString('base64')
+    return thing.resizable ? ['ArrayBuffer', base64, thing.maxByteLength] : ['ArrayBuffer', base64]
+  }
+  const kind = Buffer.isBuffer(thing) ? 'Buffer' : Object.prototype.toString.call(thing).slice(8, -1)
+  return [kind, Buffer.from(thing.buffer, thing.byteOffset, thing.byteLength).toString('base64')]
+}
+
+function reviveBytes([kind, base64, maxByteLength]: BytesData): unknown {
+  const bytes = Buffer.from(base64, 'base64')
+  if (kind === 'Buffer') return bytes
+  if (maxByteLength !== undefined) {
+    const buffer = new ArrayBuffer(bytes.byteLength, { maxByteLength })
+    new Uint8Array(buffer).set(bytes)
+    return buffer
+  }
+  const { buffer } = new Uint8Array(bytes)
+  if (kind === 'ArrayBuffer') return buffer
+  const View = VIEWS.get(kind)
+  if (View === undefined) throw new TypeError(`${kind} is not known here`)
+  return new View(buffer)
+}
+
+// ---- errors: v8 keeps the standard names, and of the properties only these
+
+interface ErrorData {
+  name: string
+  message?: string
+  stack?: string
+  cause?: unknown
+}
+
+const ERRORS = new Map<string, ErrorConstructor>(
+  [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((kind) => [kind.name, kind]),
+)
+
+function reduceError(error: Error): ErrorData {
+  // The name first: the object is made when the rest is not there yet.
+  const data: ErrorData = { name: ERRORS.has(error.name) ? error.name : 'Error' }
+  if (Object.hasOwn(error, 'message')) data.message = String(error.message)
+  if (typeof error.stack === 'string') data.stack = error.stack
+  if (Object.hasOwn(error, 'cause')) data.cause = error.cause
+  return data
+}
+
+function reviveError(data: ErrorData): Error {
+  const error = madeFrom(data, () => new (ERRORS.get(data.name) ?? Error)())
+  if ('message' in data) define(error, 'message', String(data.message), false)
+  // Not our own, which would lead to this line.
+  define(error, 'stack', data.stack, false)
+  if ('cause' in data) define(error, 'cause', data.cause, false)
+  return error
+}
+
+// ---- keys that devalue leaves out or refuses: those of an array beside its items, and __proto__
+
+type KeyedData = [arrayLength: number, ...keysAndValues: unknown[]]
+const NO_ARRAY = -1
+
+function hasUnusualKeys(thing: object): boolean {
+  if (!Array.isArray(thing)) return Object.hasOwn(thing, '__proto__')
+  // Places come first among the keys.
+  const last = Object.keys(thing).at(-1)
+  return last !== undefined && !isPlace(last)
+}
+
+const isPlace = (key: string) => String(Number(key) >>> 0) === key && Number(key) < 2 ** 32 - 1
+
+function reduceKeyed(thing: object): KeyedData | false {
+  // v8 keeps no properties of these.
+  if (types.isMap(thing) || types.isSet(thing) || types.isDate(thing) || types.isRegExp(thing)) return false
+  if (types.isBoxedPrimitive(thing)) return false
+  return [Array.isArray(thing) ? thing.length : NO_ARRAY, ...Object.entries(thing).flat(1)]
+}
+
+function reviveKeyed(data: KeyedData): object {
+  const [length] = data
+  const object = madeFrom(data, () => (length === NO_ARRAY ? {} : []))
+  for (let at = 1; at < data.length; at += 2) if (at + 1 in data) define(object, String(data[at]), data[at + 1], true)
+  if (Array.isArray(object) && object.length < length) lengthen(object, length)
+  return object
+}
+
+/** Holes at its end. A length is only a claim: with a far place in use for a moment, no memory is set aside for it. */
+function lengthen(array: unknown[], length: number): void {
+  array[2 ** 32 - 2] = undefined
+  delete array[2 ** 32 - 2]
+  array.length = length
+}

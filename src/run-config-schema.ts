@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import { ManyworldsError } from './errors.ts'
 import { nearest } from './near-miss.ts'
-import { EngineName, type RunConfig } from './run-config.ts'
+import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
 import { MAX_TIMER_MS } from './task-checks.ts'
 
 // zod's small build: it loads in half the time, and the first call of every script waits for it.
@@ -44,9 +44,6 @@ const nodes = z.strictObject({
   listen: z.optional(text),
   waitMs: z.optional(pause),
 })
-
-/** On nodes, without a number: as many workers as there are places for. */
-export const ALL_WORKERS = 100_000
 
 const schema = z.strictObject({
   engineName: z._default(z.enum(Object.values(EngineName)), 'local'),

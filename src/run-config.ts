@@ -6,6 +6,9 @@ import type { RunProgress } from './progress/run-progress.ts'
 export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
 export type EngineName = (typeof EngineName)[keyof typeof EngineName]
 
+/** On nodes, without a number: as many workers as there are places for. */
+export const ALL_WORKERS = 100_000
+
 /** Modules are bundled with all that they import; this is for what cannot be seen from them. */
 export interface BundleConfig {
   /** Files to send along: paths, folders or patterns, relative to the folder of the agent's module. */

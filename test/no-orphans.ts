@@ -3,17 +3,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const GONE_WITHIN_MS = 5000
+/** Workers of this machine, workers that a node runs, and nodes. */
+const WORKER = /\/dist\/worker\/boot\.js|\/manyworlds\.bundle\.mjs|\/dist\/cli\/main\.js node /
 /** In the environment of everything that this test run starts: other runs on this machine are not our business. */
 const MARKER = 'MANYWORLDS_TEST_RUN'
 
-/** Worker processes of this test run that are alive. */
+/** Processes of this test run that are alive and should not be. */
 function workers(run: string): Map<number, string> {
   const found = new Map<number, string>()
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue
     try {
       const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
-      if (!command.includes('/dist/worker/boot.js')) continue
+      if (!WORKER.test(command)) continue
       if (readFileSync(`/proc/${name}/environ`, 'utf8').includes(`${MARKER}=${run}`)) found.set(Number(name), command)
     } catch {
       // It ended while we looked.

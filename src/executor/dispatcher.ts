@@ -333,7 +333,7 @@ export class Dispatcher {
     }
     if (special) this.#special.place()
     this.#flush()
-    if (open.size === 0)
+    if (open.size === 0 || this.#special.stuck)
       this.#fleet.grow(() => {
         for (const run of this.#intake.runs) this.#peek(run)
         return this.#backlog()

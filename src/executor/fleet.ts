@@ -3,6 +3,7 @@ import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } f
 import { ManyworldsError } from '../errors.ts'
 import { agree, CODECS } from '../protocol/codec.ts'
 import { PROTOCOL_VERSION, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { ALL_WORKERS } from '../run-config.ts'
 import { LoadBuckets } from './load-buckets.ts'
 import { WorkerHandle } from './worker-handle.ts'
 
@@ -41,6 +42,8 @@ export class Fleet {
   readonly #hooks: Hooks
   readonly #stop = new AbortController()
   #asked: number
+  /** The number of which it was said that it is too many. */
+  #warned = 0
   #settings: WorkerSettings
   #started = false
   #wanted = 0
@@ -98,7 +101,10 @@ export class Fleet {
     const events: EngineEvents = {
       link: (link) => this.#onLink(link),
       retire: (link) => this.#onRetire(link),
-      roomier: () => this.#hooks.roomier(),
+      roomier: () => {
+        this.#warnOfCap()
+        this.#hooks.roomier()
+      },
       failed: (error) => this.#onFailed(error),
       notice,
     }
@@ -180,7 +186,9 @@ export class Fleet {
   #warnOfCap(): void {
     const { engine, notice } = this.#options
     // Where machines come and go, there is no last word yet.
-    if (engine.elastic || this.workerNum === this.#asked) return
+    if (engine.elastic || this.workerNum === this.#asked || this.#asked === ALL_WORKERS || this.#warned === this.#asked)
+      return
+    this.#warned = this.#asked
     notice(
       `${this.#asked} workers were asked for and ${this.workerNum} can be placed by the ${engine.name} engine; each runs up to ${this.#settings.concurrency} tasks at once`,
     )

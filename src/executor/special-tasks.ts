@@ -23,7 +23,12 @@ export class SpecialTasks {
   }
 
   get waiting(): number {
-    return this.#groups.length
+    return this.#groups.length + this.#picky.length
+  }
+
+  /** Tasks for which none of the workers that there are will do. */
+  get stuck(): boolean {
+    return this.#picky.length > 0
   }
 
   of(run: Run): Entry[] {

@@ -4,7 +4,7 @@ import { BUNDLE_FILE } from '../call-site.ts'
 import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
 import { LocalRuntime } from '../engines/local.ts'
 import { type DriverToHost, type HostToDriver, parseDriverMessage } from '../network/host-messages.ts'
-import { BEAT_MS, MAX_BUNDLE_BYTES } from '../network/limits.ts'
+import { BEAT_MS } from '../network/limits.ts'
 import { Mux } from '../network/mux.ts'
 import type { Peer } from '../network/peer.ts'
 import { KIND, Session } from '../network/session.ts'
@@ -61,7 +61,8 @@ export class DriverSession {
     this.#mux.open(BUNDLE_STREAM, {
       frame: (bytes) => this.#onBundle(bytes),
       drained: () => {},
-      maxBytes: MAX_BUNDLE_BYTES,
+      // What was not offered is not even put together.
+      maxBytes: () => this.#offered[0]?.bytes ?? 0,
       credit: Number.POSITIVE_INFINITY,
     })
     // By the clock: a host has nothing else to do, so where time is missing, it was stopped.

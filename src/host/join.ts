@@ -23,6 +23,16 @@ export interface JoinOptions {
 
 /** Calls a driver and works for it. Resolves when the driver is done; rejects when it cannot be reached, or does not want us. */
 export async function joinDriver(host: NodeHost, options: JoinOptions): Promise<void> {
+  // While it waits for its driver, nothing else keeps this process alive.
+  const staying = setInterval(() => {}, LONGEST_MS)
+  try {
+    await keepJoining(host, options)
+  } finally {
+    clearInterval(staying)
+  }
+}
+
+async function keepJoining(host: NodeHost, options: JoinOptions): Promise<void> {
   const { address, giveUpMs, stay, signal, log } = options
   const name = showAddress(address)
   let wait = FIRST_MS

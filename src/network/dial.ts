@@ -47,6 +47,8 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   let raw: Socket | undefined
   const socket = new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
     ...{ perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES, handshakeTimeout: HANDSHAKE_MS, origin: undefined },
+    // A peer does that itself.
+    autoPong: false,
     // The mask is there to protect proxies from web pages, which cannot call us. Nothing but zeros costs nothing.
     generateMask: (mask) => void mask.fill(0),
     ...(secure ? tlsOptions(tls) : {}),
@@ -94,41 +96,28 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
         return new DialError(error.message, 'other', error)
     }
   }
-  const { code = '', message } = error
-  if (code === 'ECONNREFUSED') return new DialError('nobody listens there (connection refused)', 'absent', error)
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new DialError('there is no machine of that name', 'other', error)
+  const { code = '' } = error
+  const message = plainly(error.message)
+  const because = (text: string, kind: 'absent' | 'hopeless' | 'other' = 'hopeless') => new DialError(text, kind, error)
+  if (code === 'ECONNREFUSED') return because('nobody listens there (connection refused)', 'absent')
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return because('there is no machine of that name', 'other')
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return new DialError(
-      `its certificate is for another name (${message}); tls.serverName says which is right`,
-      'hopeless',
-      error,
-    )
-  if (/CERT|SIGNED|ISSUER|UNABLE_TO_VERIFY/.test(code) && !/ALERT/.test(code))
-    return new DialError(
-      `its certificate is not trusted (${message}); give the authority that signed it as tls.ca`,
-      'hopeless',
-      error,
-    )
-  if (/ALERT_CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE|ALERT_UNKNOWN_CA|ALERT_HANDSHAKE_FAILURE/.test(code))
-    return new DialError(
-      `it wants a certificate from us that it trusts (${message}); give tls.cert and tls.key`,
-      'hopeless',
-      error,
-    )
-  if (secure && (code === 'EPROTO' || /wrong version number/i.test(message)))
-    return new DialError('it does not speak TLS; use ws:// or leave `tls` out', 'hopeless', error)
+    return because(`its certificate is for another name (${message}); tls.serverName says which is right`)
+  if (/ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE)/.test(code))
+    return because(`it wants a certificate from us that it trusts (${message}); give tls.cert and tls.key`)
+  if (/CERT|SIGNED|ISSUER|UNABLE_TO_VERIFY|CA_/.test(code))
+    return because(`its certificate is not trusted (${message}); give the authority that signed it as tls.ca`)
+  if (secure && /wrong version number|disconnected before secure TLS/i.test(error.message))
+    return because('it does not speak TLS; use ws:// or leave `tls` out, or start it with --tls-cert', 'other')
+  if (secure && message === 'socket hang up')
+    return because('it ended the TLS connection: it may not trust the certificate in tls.cert', 'other')
   if (!secure && (code.startsWith('HPE_') || message === 'socket hang up'))
-    return new DialError(
-      `it does not answer to plain WebSocket (${message}); if it was started with --tls-cert, use wss://`,
-      'other',
-      error,
-    )
+    return because('it does not answer to plain WebSocket; if it was started with --tls-cert, use wss://', 'other')
   if (message === 'Opening handshake has timed out')
-    return new DialError(
-      `it accepted the connection and did not answer within ${HANDSHAKE_MS / 1000} s`,
-      'other',
-      error,
-    )
-  return new DialError(message, 'other', error)
+    return because(`it accepted the connection and did not answer within ${HANDSHAKE_MS / 1000} s`, 'other')
+  return because(message, 'other')
 }
+
+/** Without what OpenSSL and Node put around it for developers of OpenSSL and Node. */
+const plainly = (message: string) =>
+  (/alert ([a-z ]+):/.exec(message)?.[1] ?? message.split('; if the root CA')[0]!).trim()

@@ -30,4 +30,5 @@ export async function stayInTouch(session: Session, redial: () => Promise<void>,
 
 /** With jitter, so that a hundred who lost the same machine do not call it at the same instant. */
 export const nap = (ms: number, signal: AbortSignal): Promise<void> =>
+  // It keeps nobody alive: a driver whose nodes are gone may end, and a host has its own reasons to stay.
   sleep(ms * (0.75 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+/** See `no-orphans.ts`: by this it knows the workers of a test run. */
+const MARKER = 'MANYWORLDS_TEST_RUN'
 const START_MS = 30_000
 
 export interface Daemon {
@@ -44,7 +46,7 @@ export async function startNode({
     before,
     node,
     env,
-    args: ['--listen', `${host}:${port}`, '--workers', '2', '--cache-dir', cache, ...args],
+    args: ['--listen', `${host}:${port}`, '--workers', '2', '--cache-dir', cache, '--pass-env', MARKER, ...args],
   })
   void daemon.exited.then(() => rmSync(cache, { recursive: true, force: true }))
   const listening = /listens on wss?:\/\/(\S+):(\d+),/

@@ -26,6 +26,8 @@ export class Nodes {
   readonly #bundles = new Map<string, CodeBundle>()
   /** Addresses that have no node behind them at the moment, and why. */
   readonly #missing = new Map<string, DialError | undefined>()
+  /** Addresses whose node was there, and is not. */
+  readonly #lost = new Set<string>()
   readonly #beats: NodeJS.Timeout
   #runtime: CodeBundle | undefined
   #gate: Gate | undefined
@@ -67,7 +69,7 @@ export class Nodes {
         ...{ address, token, tls, signal },
         newNode: () => this.#newNode(name),
         failed: (error) => this.#onUnreachable(name, error),
-        reached: () => this.#missing.delete(name),
+        reached: () => this.#onReached(name),
       })
     }
     this.#waitForNodes()
@@ -190,7 +192,10 @@ export class Nodes {
     this.#nodes.delete(node)
     if (this.#stop.signal.aborted || node.info === undefined) return
     const called = this.#credentials.addresses.some((address) => showAddress(address) === node.name)
-    if (called) this.#missing.set(node.name, undefined)
+    if (called) {
+      this.#missing.set(node.name, undefined)
+      this.#lost.add(node.name)
+    }
     this.#events.notice(
       node.draining
         ? `node ${node.name} has left`
@@ -200,10 +205,16 @@ export class Nodes {
     this.#waitForNodes()
   }
 
+  #onReached(name: string): void {
+    this.#missing.delete(name)
+    if (this.#lost.delete(name)) this.#events.notice(`node ${name} is back`)
+  }
+
   #onUnreachable(name: string, error: DialError): void {
     const before = this.#missing.get(name)
     this.#missing.set(name, error)
-    if (before?.message !== error.message)
+    // Of one that was lost, it was said already that it is not there.
+    if (before?.message !== error.message && !(error.nobodyThere && this.#lost.has(name)))
       this.#events.notice(`node ${name}: ${error.message}${error.hopeless ? '' : '; trying again'}`)
     const hopeless = [...this.#missing.values()].every((problem) => problem?.hopeless)
     if (hopeless && this.#nodes.size === 0 && this.#credentials.listen === undefined) this.#giveUp()

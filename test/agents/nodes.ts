@@ -1,0 +1,29 @@
+import { appendFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineAgent } from '../../dist/index.js'
+
+/** Takes as long as it is told, and notes its start and its end where everybody can read them. */
+export const noting = defineAgent({
+  name: 'noting',
+  run: async ({ ms, file, id }: { ms: number; file: string; id: string }) => {
+    appendFileSync(file, `start ${id} ${process.pid}\n`)
+    await sleep(ms)
+    appendFileSync(file, `end ${id} ${process.pid}\n`)
+    return id
+  },
+})
+
+/** Computes for so long on a node of speed 1; a node's speed is what its environment says. */
+export const computing = defineAgent({
+  name: 'computing',
+  run: async (ms: number) => {
+    const end = performance.now() + ms / Number(process.env.TEST_SPEED ?? 1)
+    while (performance.now() < end) await sleep(Math.min(5, end - performance.now()))
+    return process.env.TEST_SPEED
+  },
+})
+
+/** The node that runs it. */
+export const whereAmI = defineAgent({ name: 'where-am-i', run: async (ms: number) => sleep(ms, process.ppid) })
+
+export const double = defineAgent({ name: 'double', run: (n: number) => 2 * n })

@@ -110,6 +110,7 @@ function runThrough(dispatcher: Dispatcher, tasks: number): Promise<void> {
         deadlineMs: undefined,
         signal: undefined,
         showLogs: false,
+        speculate: false,
       },
       countingSource(tasks),
       {

@@ -58,6 +58,7 @@ const schema = z.strictObject({
   maxAttempts: z._default(count(1000), 1),
   backoffMs: z._default(pause, 200),
   backoffMaxMs: z._default(pause, 30_000),
+  speculate: z._default(z.boolean(), false),
   deadlineMs: z.optional(milliseconds),
   signal: z.optional(z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'must be an AbortSignal')),
   seed: z._default(z.number().check(z.int()), 0),

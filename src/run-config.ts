@@ -43,6 +43,11 @@ export interface RunConfig {
   readonly backoffMs?: number
   /** The longest such wait. Default 30,000. */
   readonly backoffMaxMs?: number
+  /**
+   * Near the end of a run, starts tasks that take much longer than others of their agent a second time, on idle workers; the
+   * first answer counts. Such a task runs twice; one with `rerun: 'never'` or with sub-tasks does not. Default false.
+   */
+  readonly speculate?: boolean
   /** Milliseconds for the whole run; what is not done by then is answered `cancelled`. Default: no limit. */
   readonly deadlineMs?: number
   /** Cancels the run: what is not done is answered `cancelled`. */

@@ -205,6 +205,7 @@ function runOn(
       deadlineMs: undefined,
       signal: undefined,
       showLogs: false,
+      speculate: false,
     }
     dispatcher.open(options, source, {
       response: (_index, response) => responses.push(response),

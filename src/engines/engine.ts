@@ -92,6 +92,8 @@ export interface WorkerInfo {
   readonly host: string
   readonly pid?: number
   readonly labels?: readonly string[]
+  /** Workers of one place are on one machine, and equally fast. Default: the host. */
+  readonly place?: string
 }
 
 export interface WorkerExit {

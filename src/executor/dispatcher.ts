@@ -15,6 +15,7 @@ import { Run, type RunOptions, type RunSink } from './run.ts'
 import { Shipping } from './shipping.ts'
 import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
+import { Stragglers } from './stragglers.ts'
 import { SubTaskDesk } from './subtask-desk.ts'
 import { crashError, judge } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
@@ -34,6 +35,7 @@ export class Dispatcher {
   readonly #loading: AgentLoading
   readonly #profiles = new Profiles()
   readonly #special: SpecialTasks
+  readonly #stragglers: Stragglers
   readonly #desk: SubTaskDesk
   readonly #responses: Responses
   readonly #intake: Intake
@@ -73,6 +75,11 @@ export class Dispatcher {
       responses: this.#responses,
       fleet: this.#fleet,
       finished: (run) => this.#endRunIfFinished(run),
+    })
+    this.#stragglers = new Stragglers(this.#fleet, {
+      runs: () => this.#intake.runs,
+      lend: (worker, entry) => this.#lend(worker, entry),
+      recall: (lease) => this.#recallTwin(lease),
     })
     this.#special = new SpecialTasks(this.#fleet, {
       give: (worker, entry) => this.#give(worker, entry),
@@ -225,6 +232,7 @@ export class Dispatcher {
           `worker ${worker.name.id}: an error that belongs to no running task: ${message.error.stack ?? message.error.message}`,
         )
       case 'subtasks':
+        this.#stragglers.alone(worker.leases.get(message.lease))
         return this.#desk.onRequest(worker, message)
     }
   }
@@ -263,7 +271,7 @@ export class Dispatcher {
       worker.leases.delete(lease.id)
       this.#fleet.changeLoad(worker, -1)
     }
-    this.#giveBack(back)
+    this.#giveBack(back.filter((lease) => !this.#stragglers.gone(lease)))
   }
 
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
@@ -272,8 +280,10 @@ export class Dispatcher {
       if (exit.placeLost) for (const { entry } of worker.leases.values()) entry.placesLost++
       const { guilty, status, error, suspects, innocent } = judge(worker, exit)
       worker.loseAll()
-      if (guilty) this.#charge(guilty.entry, status, error ?? crashError(exit))
-      const again = (leases: readonly Lease[]) => leases.filter((lease) => this.#mayRunAgain(lease, exit))
+      // Where it runs a second time, that start is its chance.
+      if (guilty && !this.#stragglers.gone(guilty)) this.#charge(guilty.entry, status, error ?? crashError(exit))
+      const again = (leases: readonly Lease[]) =>
+        leases.filter((lease) => !this.#stragglers.gone(lease) && this.#mayRunAgain(lease, exit))
       this.#special.suspect(again(suspects).map((lease) => lease.entry))
       this.#giveBack(again(innocent))
     }
@@ -338,7 +348,10 @@ export class Dispatcher {
         for (const run of this.#intake.runs) this.#peek(run)
         return this.#backlog()
       })
-    else if (this.#intake.runs.length > 0) this.#fleet.recallSoon()
+    else if (this.#intake.runs.length > 0) {
+      this.#fleet.recallSoon()
+      this.#stragglers.lookSoon()
+    }
   }
 
   #flush(): void {
@@ -347,26 +360,52 @@ export class Dispatcher {
   }
 
   #give(worker: WorkerHandle, entry: Entry): void {
-    const lease: Lease = { id: this.#nextLease++, entry, worker, started: false, waitingCalls: 0 }
-    entry.lease = lease
     entry.worker = worker.name
     entry.steps = undefined
     entry.logs = undefined
+    entry.lease = this.#lease(worker, entry)
+  }
+
+  /** A second worker for a task: what it records is kept apart until it is the one that counts. */
+  #lend(worker: WorkerHandle, entry: Entry): Lease {
+    const lease = this.#lease(worker, entry)
+    lease.lost = { steps: [], logs: [] }
+    entry.twin = lease
+    worker.flush()
+    return lease
+  }
+
+  /** Another worker has answered. */
+  #recallTwin({ id, worker }: Lease): void {
+    const lease = worker.leases.get(id)
+    if (!lease) return
+    worker.leases.delete(id)
+    worker.lost.set(id, lease)
+    if (lease.waitingCalls === 0) this.#fleet.changeLoad(worker, -1)
+    worker.cancel(id, 'cancelled', CANCEL_SEEN_MS)
+    worker.endIfEmpty()
+  }
+
+  #lease(worker: WorkerHandle, entry: Entry): Lease {
+    const givenAt = entry.run.options.speculate ? performance.now() : 0
+    const lease: Lease = { id: this.#nextLease++, entry, worker, started: false, waitingCalls: 0, givenAt }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())
     this.#fleet.changeLoad(worker, 1)
     worker.add(lease, this.#profiles.get(entry.profile))
     this.#dirty.add(worker)
+    return lease
   }
 
   #onEmit(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
-    const entry = worker.leases.get(id)?.entry
-    if (!entry) {
-      const lost = worker.lost?.get(id)?.lost
-      lost?.steps.push(...steps)
-      lost?.logs.push(...logs)
+    const lease = worker.leases.get(id) ?? worker.lost.get(id)
+    if (!lease) return
+    if (lease.lost) {
+      lease.lost.steps.push(...steps)
+      lease.lost.logs.push(...logs)
       return
     }
+    const { entry } = lease
     if (steps.length > 0) entry.steps = entry.steps === undefined ? steps : entry.steps.concat(steps)
     if (logs.length === 0) return
     entry.logs = entry.logs === undefined ? logs : entry.logs.concat(logs)
@@ -382,8 +421,9 @@ export class Dispatcher {
       const lease = worker.leases.get(id)
       // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
       if (!lease) {
-        const lost = worker.lost?.get(id)
-        if (lost) this.#responses.superseded(lost, STATUS[status]!, value, runUs / 1000)
+        const lost = worker.lost.get(id)
+        worker.lost.delete(id)
+        if (lost && status !== OUTCOME.cancelled) this.#responses.superseded(lost, STATUS[status]!, value, runUs / 1000)
         continue
       }
       let outcome: unknown
@@ -401,6 +441,8 @@ export class Dispatcher {
       const runMs = runUs / 1000
       ranMs += runMs
       const { entry } = lease
+      worker.pace.note(runMs, entry.agent)
+      if (entry.twin) this.#stragglers.answered(lease)
       entry.lease = undefined
       if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
       else this.#onFailure(entry, status, outcome as ErrorItem, runMs)
@@ -459,11 +501,11 @@ export class Dispatcher {
     entry.cancelling = reason
     clearTimeout(entry.retryTimer)
     entry.run.retrying.delete(entry)
-    const { lease } = entry
-    if (!lease) return this.#responses.cancelled(entry)
-    const { worker } = lease
-    worker.flush()
-    worker.cancel(lease.id, reason, CANCEL_SEEN_MS)
+    if (!entry.lease) return this.#responses.cancelled(entry)
+    for (const { worker, id } of entry.twin ? [entry.lease, entry.twin] : [entry.lease]) {
+      worker.flush()
+      worker.cancel(id, reason, CANCEL_SEEN_MS)
+    }
   }
 
   /** What was given in and not read is cancelled, but for what an earlier session has done. */

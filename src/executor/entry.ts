@@ -26,6 +26,8 @@ export class Entry {
   answer: unknown
   /** The live lease; an outcome under any other is late and changes nothing. */
   lease: Lease | undefined
+  /** A second lease, of a task that took too long: see `stragglers.ts`. */
+  twin: Lease | undefined
   worker: WorkerName | undefined
   /** Packed steps and lines of the attempt under way. */
   steps: PackedStep[] | undefined
@@ -90,7 +92,9 @@ export interface Lease {
   readonly worker: WorkerHandle
   /** The worker said that it has started it (asked for only where it matters). */
   started: boolean
-  /** Of a lease whose worker was given up: what that attempt had recorded, and what still comes of it. */
+  /** When it was given out, for runs that may start a task twice; else 0. */
+  readonly givenAt: number
+  /** Of a lease that is not its task's first, or is closed: what that attempt has recorded, and what still comes of it. */
   lost?: { readonly steps: PackedStep[]; readonly logs: string[] }
   /** Sub-task calls it waits for: it runs no code then. */
   waitingCalls: number

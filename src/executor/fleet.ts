@@ -5,6 +5,7 @@ import { agree, CODECS } from '../protocol/codec.ts'
 import { PROTOCOL_VERSION, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import { LoadBuckets } from './load-buckets.ts'
+import { Paces } from './pace.ts'
 import { WorkerHandle } from './worker-handle.ts'
 
 /** How long a worker may be idle while another has tasks it has not started. */
@@ -40,6 +41,7 @@ export class Fleet {
   readonly open = new LoadBuckets<WorkerHandle>()
   readonly #options: FleetOptions
   readonly #hooks: Hooks
+  readonly #paces = new Paces()
   readonly #stop = new AbortController()
   #asked: number
   /** The number of which it was said that it is too many. */
@@ -154,7 +156,7 @@ export class Fleet {
 
   /** Some workers have nothing to do. If others still hold tasks that they have not started, those are fetched back. */
   recallSoon(): void {
-    if (this.#recallTimer !== undefined || this.open.size === 0 || this.open.size === this.workers.size) return
+    if (this.#recallTimer !== undefined || this.workers.size === 1 || this.open.least()?.load !== 0) return
     this.#recallTimer = setTimeout(() => {
       this.#recallTimer = undefined
       if (this.open.least()?.load !== 0) return
@@ -204,6 +206,7 @@ export class Fleet {
       link,
       this.#settings,
       this.#options.entryScript,
+      this.#paces.of(link.info.place ?? link.info.host),
       (from, message) => this.#hooks.receive(from, message),
       (from, error) => {
         this.#options.notice(`worker ${from.name.id}: ${error.message}; it is replaced`)

@@ -1,12 +1,17 @@
 /** Something with a load, and a note of where it is kept. */
 export interface Loaded {
   load: number
+  /** How many times slower it is than the fastest: one task there counts as so many. */
+  readonly weight: number
+  /** The bucket that it is in. Owned by LoadBuckets. */
+  bucket: number
   /** Place in its bucket, or -1 when it is in none. Owned by LoadBuckets. */
   slot: number
 }
 
 /**
- * The least loaded worker in constant time, whether there are ten or a thousand: workers stand in buckets by load, and
+ * The least loaded worker in constant time, whether there are ten or a thousand: workers stand in buckets by load and
+ * speed, and
  * `#lowest` never exceeds the lowest bucket that is not empty.
  */
 export class LoadBuckets<T extends Loaded> {
@@ -15,20 +20,22 @@ export class LoadBuckets<T extends Loaded> {
   size = 0
 
   add(item: T): void {
-    let bucket = this.#buckets[item.load]
+    // With one more task: of two that are idle, the faster is less loaded.
+    const rank = (item.load + 1) * item.weight - 1
+    let bucket = this.#buckets[rank]
     if (bucket === undefined) {
-      for (let load = this.#buckets.length; load <= item.load; load++) this.#buckets.push([])
-      bucket = this.#buckets[item.load]!
+      for (let next = this.#buckets.length; next <= rank; next++) this.#buckets.push([])
+      bucket = this.#buckets[rank]!
     }
+    item.bucket = rank
     item.slot = bucket.length
     bucket.push(item)
     this.size++
-    if (item.load < this.#lowest) this.#lowest = item.load
+    if (rank < this.#lowest) this.#lowest = rank
   }
 
-  /** Must be called before the load changes. */
   remove(item: T): void {
-    const bucket = this.#buckets[item.load]!
+    const bucket = this.#buckets[item.bucket]!
     const last = bucket.pop()!
     if (last !== item) {
       bucket[item.slot] = last

@@ -14,6 +14,7 @@ export interface RunOptions {
   readonly deadlineMs: number | undefined
   readonly signal: AbortSignal | undefined
   readonly showLogs: boolean
+  readonly speculate: boolean
 }
 
 /** Where a run's responses go. */

@@ -16,6 +16,7 @@ import type { WorkerName } from '../task.ts'
 import type { AgentState } from './agents.ts'
 import type { Entry, Lease } from './entry.ts'
 import type { Loaded } from './load-buckets.ts'
+import type { Pace } from './pace.ts'
 import { Window } from './window.ts'
 
 /** Tasks go to a worker in frames of about this size. */
@@ -29,12 +30,15 @@ export class WorkerHandle implements Loaded {
   readonly channel: Channel<DriverMessage, WorkerMessage>
   window: Window
   readonly leases = new Map<number, Lease>()
-  /** What it held when it was given up: should it answer all the same, we know what. */
-  lost: ReadonlyMap<number, Lease> | undefined
+  /** What it held when it was given up, or when another had answered: should it answer all the same, we know what. */
+  readonly lost = new Map<number, Lease>()
   state: 'starting' | 'ready' | 'retiring' | 'closed' = 'starting'
   /** Tasks that it was given and that are not waiting for sub-tasks. */
   load = 0
   slot = -1
+  bucket = 0
+  /** How fast its machine is. */
+  readonly pace: Pace
   /** More than this run may use; kept warm for one that may. */
   spare = false
   /** It takes nothing new, and is given suspects when it is empty. */
@@ -62,12 +66,14 @@ export class WorkerHandle implements Loaded {
     link: WorkerLink,
     settings: WorkerSettings,
     entryScript: string | undefined,
+    pace: Pace,
     receive: (worker: WorkerHandle, message: WorkerMessage) => void,
     broken: (worker: WorkerHandle, error: ManyworldsError) => void,
   ) {
     this.link = link
     this.#settings = settings
     this.#entryScript = entryScript
+    this.pace = pace
     this.window = new Window(settings.concurrency)
     this.name = { id: link.id, host: link.info.host, pid: link.info.pid }
     this.channel = new Channel<DriverMessage, WorkerMessage>(
@@ -186,10 +192,14 @@ export class WorkerHandle implements Loaded {
   loseAll(): void {
     for (const lease of this.leases.values()) {
       const { steps, logs } = lease.entry
-      lease.lost = { steps: [...(steps ?? [])], logs: [...(logs ?? [])] }
+      lease.lost ??= { steps: [...(steps ?? [])], logs: [...(logs ?? [])] }
+      this.lost.set(lease.id, lease)
     }
-    this.lost = new Map(this.leases)
     this.leases.clear()
+  }
+
+  get weight(): number {
+    return this.pace.weight
   }
 
   get takesMore(): boolean {

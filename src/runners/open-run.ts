@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
+import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun } from '../store/recorded-run.ts'
 import { entryScript } from './environment.ts'
@@ -40,7 +41,7 @@ export async function openRun(
     file: path,
     total: tasks.all?.length,
     engineName,
-    workerNum,
+    workerNum: workerNum === ALL_WORKERS ? undefined : workerNum,
     concurrency,
     resumed: recorded?.resumed ?? false,
     running,
@@ -56,9 +57,9 @@ export async function openRun(
   }
   const told = observation.before(around ? stoppable(sink, () => stopped) : sink)
   const safe = recorded ? recorded.recording.before(told, () => dispatcher.wake(run!)) : told
-  const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs } = config
+  const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } = config
   run = dispatcher.open(
-    { runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs },
+    { runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
     recorded?.source ?? observation.around(tasks.source),
     { ...safe, end: (error) => void end(error) },
     observation.with(recorded?.recording),

@@ -54,7 +54,8 @@ export class Nodes {
   }
 
   get elastic(): boolean {
-    return this.#credentials.listen !== undefined || this.#missing.size > 0
+    if (this.#credentials.listen !== undefined || this.#missing.size > 0) return true
+    return [...this.#nodes].some(({ usable, broken }) => !usable && broken === undefined)
   }
 
   async start(): Promise<void> {

@@ -180,7 +180,7 @@ export class RemoteNode {
     if (this.#links.has(worker) || this.info === undefined)
       return this.session.refuse('a worker that was there already')
     const { host, labels } = this.info
-    const info = { host, labels, ...(pid === undefined ? {} : { pid }) }
+    const info = { host, labels, place: this.name, ...(pid === undefined ? {} : { pid }) }
     const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info)
     this.#links.set(worker, link)
     this.#hooks.link(link)

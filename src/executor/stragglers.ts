@@ -1,0 +1,121 @@
+import type { Entry, Lease } from './entry.ts'
+import type { Fleet } from './fleet.ts'
+import type { Run } from './run.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+/** How often idle workers look around. */
+const LOOK_MS = 100
+/** A straggler has taken so many times as long as tasks of its agent take on the whole, */
+const TIMES = 2
+/** and at least so long: below that, starting it again gains nothing. */
+const AT_LEAST_MS = 500
+
+interface Hooks {
+  runs(): readonly Run[]
+  /** Gives the task to a second worker. */
+  lend(worker: WorkerHandle, entry: Entry): Lease
+  /** Has a worker give up what another has answered. */
+  recall(lease: Lease): void
+}
+
+/**
+ * Near the end of a run that allows it, tasks that take much longer than others of their kind are started a second time, on
+ * workers that have nothing to do. The first answer is the answer. A task then has two leases: `entry.lease` and `entry.twin`.
+ */
+export class Stragglers {
+  readonly #fleet: Fleet
+  readonly #hooks: Hooks
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(fleet: Fleet, hooks: Hooks) {
+    this.#fleet = fleet
+    this.#hooks = hooks
+  }
+
+  /** Some workers have nothing to do. */
+  lookSoon(): void {
+    if (this.#timer !== undefined || !this.#hooks.runs().some(isNearEnd)) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#look()
+      this.lookSoon()
+    }, LOOK_MS)
+    this.#timer.unref()
+  }
+
+  /** This lease has an answer: the other of the same task, if there is one, is closed. */
+  answered(lease: Lease): void {
+    const { entry } = lease
+    if (entry.twin === undefined) return
+    const other = lease === entry.twin ? entry.lease! : entry.twin
+    if (lease === entry.twin) promote(entry, lease)
+    entry.twin = undefined
+    this.#hooks.recall(other)
+  }
+
+  /** This lease is gone. True: its task goes on under another one. */
+  gone(lease: Lease): boolean {
+    const { entry } = lease
+    const { twin } = entry
+    if (twin === undefined) return false
+    entry.twin = undefined
+    if (lease !== twin) promote(entry, twin)
+    return true
+  }
+
+  /** A task that asks for sub-tasks runs in one place: its sub-tasks answer to one parent. */
+  alone(lease: Lease | undefined): void {
+    const twin = lease?.entry.twin
+    if (twin === undefined) return
+    lease!.entry.twin = undefined
+    this.#hooks.recall(twin)
+  }
+
+  #look(): void {
+    const now = performance.now()
+    for (const worker of [...this.#fleet.open]) {
+      if (worker.load > 0) continue
+      const slowest = this.#slowestFor(worker, now)
+      if (slowest !== undefined) this.#hooks.lend(worker, slowest.entry)
+    }
+  }
+
+  #slowestFor(idle: WorkerHandle, now: number): Lease | undefined {
+    let slowest: Lease | undefined
+    for (const worker of this.#fleet.workers) {
+      if (worker === idle || worker.careful) continue
+      for (const lease of worker.leases.values())
+        if ((slowest === undefined || lease.givenAt < slowest.givenAt) && isStraggler(lease, idle, now)) slowest = lease
+    }
+    return slowest
+  }
+}
+
+/** Nothing is left to be started. */
+const isNearEnd = (run: Run) =>
+  run.options.speculate &&
+  run.sourceState === 'ended' &&
+  run.stopping === undefined &&
+  run.ready.length === 0 &&
+  run.urgent.length === 0
+
+function isStraggler(lease: Lease, idle: WorkerHandle, now: number): boolean {
+  const { entry } = lease
+  if (!isNearEnd(entry.run) || entry.twin !== undefined || entry.cancelling !== undefined) return false
+  const { neverRerun, requires = [] } = entry.options
+  if (neverRerun || entry.children !== undefined || !idle.hasLabels(requires)) return false
+  const { meanMs } = entry.agent
+  return meanMs > 0 && now - lease.givenAt > Math.max(AT_LEAST_MS, TIMES * meanMs)
+}
+
+/** The twin takes the place of the first: what was recorded under it is what counts. */
+function promote(entry: Entry, twin: Lease): void {
+  const first = entry.lease!
+  first.lost = { steps: [...(entry.steps ?? [])], logs: [...(entry.logs ?? [])] }
+  const { steps, logs } = twin.lost!
+  entry.steps = steps.length > 0 ? [...steps] : undefined
+  entry.logs = logs.length > 0 ? [...logs] : undefined
+  delete twin.lost
+  entry.lease = twin
+  entry.worker = twin.worker.name
+}

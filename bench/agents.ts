@@ -19,3 +19,8 @@ export const fiveSteps = defineAgent({
     return { id: input.id, text: `the answer to ${input.question}` }
   },
 })
+/** Takes so long on a node of speed 1; a node's speed is what its environment says. */
+export const paced = defineAgent({
+  name: 'paced',
+  run: (ms: number) => new Promise<number>((resolve) => setTimeout(resolve, ms / Number(process.env.BENCH_SPEED), ms)),
+})

@@ -9,6 +9,7 @@ export {
   type SetupContext,
   type TaskInfo,
 } from './agent.ts'
+export type { BundleConfig } from './bundle/config.ts'
 export type {
   CodeBundle,
   EngineEvents,
@@ -28,7 +29,7 @@ export { DistributedExecutor } from './executor/executor.ts'
 export { RemoteNodeExecutor, type RemoteNodeExecutorConfig } from './executor/remote-node-executor.ts'
 export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
 export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progress.ts'
-export { type BundleConfig, EngineName, type RunConfig } from './run-config.ts'
+export { EngineName, type RunConfig } from './run-config.ts'
 export * as Runners from './runners/runners.ts'
 export { execTasks } from './runners/runners.ts'
 export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'

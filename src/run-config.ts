@@ -1,3 +1,4 @@
+import type { BundleConfig } from './bundle/config.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RunProgress } from './progress/run-progress.ts'
@@ -8,14 +9,6 @@ export type EngineName = (typeof EngineName)[keyof typeof EngineName]
 
 /** On nodes, without a number: as many workers as there are places for. */
 export const ALL_WORKERS = 100_000
-
-/** Modules are bundled with all that they import; this is for what cannot be seen from them. */
-export interface BundleConfig {
-  /** Files to send along: paths, folders or patterns, relative to the folder of the agent's module. */
-  readonly files?: readonly string[]
-  /** Packages that are installed on the other machines, and not sent: those with compiled code. */
-  readonly external?: readonly string[]
-}
 
 /** How to run. Everything has a default; a key that is not listed here is refused. */
 export interface RunConfig {

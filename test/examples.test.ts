@@ -14,6 +14,7 @@ const keyLines: Record<string, RegExp> = {
   'executor.ts': /^all collected, and the workers are gone$/m,
   'hello.ts': /^task1: What is machine learning\? This is what process \d+ has to say\.$/m,
   'many-agents.ts': /^200 of 200 tasks answered, each exactly once; 200 succeeded$/m,
+  'own-nodes.ts': /^60 tasks on 2 nodes; the answers are identical$/m,
   'parallel-search.ts': /^aggregatedSearch: 3 hits from 2 of 3 sources$/m,
   'sequence-and-graph.ts':
     /^sequence: another {2}-> agents work one after another$[\s\S]*^graph: offer {4}-> cancelled/m,

@@ -4,6 +4,7 @@ import { doctorSpec } from './specs/doctor.ts'
 import { helpSpec } from './specs/help.ts'
 import { initSpec } from './specs/init.ts'
 import { nodeSpec } from './specs/node.ts'
+import { nodesSpec } from './specs/nodes.ts'
 import { rmSpec } from './specs/rm.ts'
 import { runSpec } from './specs/run.ts'
 import { runsSpec } from './specs/runs.ts'
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   command(tailSpec, () => import('./tail.ts')),
   command(rmSpec, () => import('./rm.ts')),
   command(nodeSpec, () => import('./node.ts')),
+  command(nodesSpec, () => import('./nodes.ts')),
   command(doctorSpec, () => import('./doctor.ts')),
   command(initSpec, () => import('./init.ts')),
   command(completionSpec, () => import('./completion.ts')),

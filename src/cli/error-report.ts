@@ -18,12 +18,14 @@ const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
 
 /** Says on stderr what went wrong; returns the exit code. A stack is shown only for what nobody expected. */
 export function reportError(error: unknown, command: string | undefined): number {
-  const prefix = painter(process.stderr)('red', 'manyworlds:')
+  const paint = painter(process.stderr)
   if (error instanceof UsageError) {
     const page = [...ownCommand(), 'help', ...(command === undefined ? [] : [command])].join(' ')
-    process.stderr.write(`${prefix} ${error.message}\n${page} tells more\n`)
+    process.stderr.write(`${paint('red', 'manyworlds:')} ${error.message}\n${page} tells more\n`)
     return USAGE
   }
+  // As all lines of a node, so that they can be told from those of others in one log.
+  const prefix = paint('red', command === 'node' ? 'manyworlds node:' : 'manyworlds:')
   if (ManyworldsError.is(error)) {
     process.stderr.write(`${prefix} ${error.message} [${error.code}]\n`)
     return ABOUT_WHAT_WAS_ASKED.has(error.code) ? USAGE : FAILED

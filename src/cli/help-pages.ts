@@ -33,6 +33,8 @@ export function overview(commands: readonly Command[], version: string, look: Lo
       paint('bold', 'Environment'),
       rows([
         ['MANYWORLDS_STORE', 'the folder of run files, instead of .manyworlds/runs; "off": keep none'],
+        ['MANYWORLDS_NODES', 'the addresses of your nodes, with commas between them'],
+        ['MANYWORLDS_TOKEN_FILE', 'the file with the token of your nodes'],
         ['NO_COLOR', 'no colours, if it is set'],
       ]),
       width,

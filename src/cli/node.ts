@@ -1,50 +1,53 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { ManyworldsError } from '../errors.ts'
 import { joinDriver } from '../host/join.ts'
 import { listenForDrivers } from '../host/listen.ts'
 import { NodeHost } from '../host/node-host.ts'
 import { type Address, isLoopback, parseAddress, showAddress } from '../network/address.ts'
 import { LEASE_MS } from '../network/limits.ts'
-import { isReadableByOthers, newToken, readToken } from '../network/token.ts'
+import { isReadableByOthers } from '../network/token.ts'
 import { ownPackage } from '../own-package.ts'
 import { counted } from '../text/quantities.ts'
+import { wordList } from '../text/word-list.ts'
+import { clientTls, serverTls } from './node/certificates.ts'
+import { log } from './node/log.ts'
+import { makeToken } from './node/token.ts'
+import { TOKEN_VARIABLE, tokenOf } from './nodes/access.ts'
 import type { NodeArgs } from './specs/node.ts'
 import { UsageError } from './usage-error.ts'
 
-const log = (line: string) => void process.stderr.write(`manyworlds node: ${line}\n`)
+const NOT_ENCRYPTED = 'the connection is not encrypted: who can read the network can read tasks and code;'
 
 /** Runs workers on this machine for drivers elsewhere, until it is stopped. */
 export async function run(args: NodeArgs): Promise<number> {
-  if (args.action === 'token') return printToken(args.out)
+  const { action, listen: here, connect: there } = args
+  if (action === 'token') {
+    if (here !== undefined || there !== undefined)
+      throw new UsageError('"manyworlds node token" only makes a token; start the node with another command')
+    return makeToken(args.out)
+  }
   if (args.out !== undefined) throw new UsageError('--out is only of use with "manyworlds node token"')
   if (args.lease > LEASE_MS)
     throw new UsageError(`--lease can be at most ${LEASE_MS / 1000}s: drivers start tasks elsewhere soon after that`)
-  const way = args.listen ?? args.connect
+  const way = here ?? there
   if (way === undefined)
     throw new UsageError('say how drivers are found: --listen 127.0.0.1:5000, or --connect wss://driver:7000')
+  if (here === undefined && args.clientCa !== undefined)
+    throw new UsageError('--client-ca is only of use with --listen')
   const address = parseAddress(way)
-  if (typeof address === 'string') throw new UsageError(address)
+  if (typeof address === 'string') throw new UsageError(`--${here === undefined ? 'connect' : 'listen'}: ${address}`)
 
+  const token = readOwnToken(args.tokenFile)
+  const work = here === undefined ? join(args, address, token) : listen(args, address, token)
   const host = new NodeHost({
-    ...{
-      log,
-      workers: args.workers,
-      workerMemoryMb: args.workerMemory,
-      maxDrivers: args.maxDrivers,
-      leaseMs: args.lease,
-    },
-    ...{ labels: list(args.labels), passEnv: list(args.passEnv), cacheFolder: args.cacheDir },
+    ...{ log, workers: args.workers, workerMemoryMb: args.workerMemory, maxDrivers: args.maxDrivers },
+    ...{ leaseMs: args.lease, cacheFolder: args.cacheDir, packagesFolder: args.packages },
+    ...{ labels: wordList(args.labels ?? ''), passEnv: wordList(args.passEnv ?? '') },
   })
-  const token = args.tokenFile === undefined ? undefined : tokenFrom(args.tokenFile)
   const stopping = new AbortController()
   const stopped = onSignal(host, args.grace, stopping)
-  await host.prepare()
-  const work =
-    args.listen === undefined
-      ? join(host, args, address, token, stopping.signal)
-      : listen(host, args, address, token, stopped)
   try {
-    await Promise.race([work, stopped])
+    await prepare(host)
+    await Promise.race([work(host, stopping.signal, stopped), stopped])
     if (stopping.signal.aborted) await stopped
     else await host.close('the node has nothing more to do')
   } catch (error) {
@@ -54,47 +57,50 @@ export async function run(args: NodeArgs): Promise<number> {
   return 0
 }
 
-async function listen(
-  host: NodeHost,
-  args: NodeArgs,
-  address: Address,
-  token: string | undefined,
-  stopped: Promise<void>,
-): Promise<void> {
-  const { tlsCert, tlsKey, clientCa, maxConnections } = args
-  const tls =
-    tlsCert === undefined
-      ? undefined
-      : { cert: read(tlsCert), key: read(tlsKey!), clientCa: clientCa === undefined ? undefined : read(clientCa) }
-  const gate = await listenForDrivers(host, { address, token, tls, maxConnections, log })
-  const { workers, labels } = host.info
-  const where = `${tls ? 'wss' : 'ws'}://${showAddress({ host: address.host, port: gate.port })}`
-  log(
-    `${ownPackage.version} listens on ${where}, ${counted(workers, 'worker')}${labels.length > 0 ? `, labels ${labels.join(', ')}` : ''}`,
-  )
-  if (!tls && !isLoopback(address.host))
-    log(
-      'the connection is not encrypted: who can read the network can read tasks and code; use --tls-cert and --tls-key',
+type Work = (host: NodeHost, signal: AbortSignal, stopped: Promise<void>) => Promise<void>
+
+/** All that can be wrong with the files is seen at once, before there is a host. */
+function listen(args: NodeArgs, address: Address, token: string | undefined): Work {
+  const { maxConnections } = args
+  const tls = serverTls(args)
+  if (address.secure !== undefined && address.secure !== (tls !== undefined))
+    throw new UsageError(
+      tls ? '--listen: it is wss:// with --tls-cert, not ws://' : '--listen: wss:// needs --tls-cert and --tls-key',
     )
-  await stopped.finally(() => gate.close())
+  return async (host, _signal, stopped) => {
+    const gate = await listenForDrivers(host, { address, token, tls, maxConnections, log })
+    const { workers, labels } = host.info
+    const where = `${tls ? 'wss' : 'ws'}://${showAddress({ host: address.host, port: gate.port })}`
+    const has = `${counted(workers, 'worker')}${labels.length > 0 ? `, labels ${labels.join(', ')}` : ''}`
+    log(`${ownPackage.version} listens on ${where}, ${has}`)
+    if (!tls && !isLoopback(address.host)) log(`${NOT_ENCRYPTED} use --tls-cert and --tls-key`)
+    await stopped.finally(() => gate.close())
+  }
 }
 
-async function join(
-  host: NodeHost,
-  args: NodeArgs,
-  address: Address,
-  token: string | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  const { giveUp: giveUpMs, stay, tlsCa, tlsCert, tlsKey } = args
-  const cert = tlsCert === undefined ? {} : { cert: read(tlsCert), key: read(tlsKey!) }
-  const tls =
-    tlsCa === undefined && tlsCert === undefined
-      ? undefined
-      : { ...cert, ...(tlsCa === undefined ? {} : { ca: read(tlsCa) }) }
-  log(`${ownPackage.version} joins the driver at ${showAddress(address)}, ${counted(host.info.workers, 'worker')}`)
-  await joinDriver(host, { address, token, tls, giveUpMs, stay, signal, log })
-  if (!signal.aborted) log('the driver is done')
+function join(args: NodeArgs, address: Address, token: string | undefined): Work {
+  const { giveUp: giveUpMs, stay } = args
+  const tls = clientTls(args)
+  const secure = address.secure ?? tls !== undefined
+  return async (host, signal) => {
+    const where = `${secure ? 'wss' : 'ws'}://${showAddress(address)}`
+    log(`${ownPackage.version} joins the driver at ${where}, ${counted(host.info.workers, 'worker')}`)
+    if (!secure && !isLoopback(address.host)) log(`${NOT_ENCRYPTED} use wss://, with a driver that has nodes.tls`)
+    await joinDriver(host, { address, token, tls, giveUpMs, stay, signal, log })
+    if (!signal.aborted) log('the driver is done')
+  }
+}
+
+async function prepare(host: NodeHost): Promise<void> {
+  try {
+    await host.prepare()
+  } catch (cause) {
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `there is no room for code and workers: ${(cause as Error).message}; see --cache-dir, and TMPDIR`,
+      { cause },
+    )
+  }
 }
 
 /** Resolves when it was asked to stop, and has. */
@@ -115,43 +121,11 @@ function onSignal(host: NodeHost, graceMs: number, stopping: AbortController): P
   })
 }
 
-function printToken(out: string | undefined): number {
-  const token = newToken()
-  if (out === undefined) {
-    process.stdout.write(`${token}\n`)
-    return 0
-  }
-  try {
-    // Never over a token that is in use.
-    writeFileSync(out, `${token}\n`, { mode: 0o600, flag: 'wx' })
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    throw new ManyworldsError(
-      'CONFIG_INVALID',
-      code === 'EEXIST' ? `${out} is there already, and is not overwritten` : message,
-      { cause },
-    )
-  }
-  process.stderr.write(`wrote a new token to ${out}; copy it to the nodes and to the driver\n`)
-  return 0
-}
-
-function tokenFrom(path: string): string {
-  const token = readToken(path, '--token-file')
-  if (isReadableByOthers(path)) log(`others on this machine can read the token: chmod 600 ${path}`)
+/** With a word about a file that is open to others. */
+function readOwnToken(file: string | undefined): string | undefined {
+  const token = tokenOf(file)
+  const path = file ?? process.env[TOKEN_VARIABLE]
+  if (token !== undefined && path !== undefined && isReadableByOthers(path))
+    log(`others on this machine can read the token: chmod 600 ${path}`)
   return token
 }
-
-function read(path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw new ManyworldsError('CONFIG_INVALID', `${path} cannot be read: ${(cause as Error).message}`, { cause })
-  }
-}
-
-const list = (text: string | undefined) =>
-  text
-    ?.split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')

@@ -2,7 +2,8 @@ import type { TaskStatus } from '../task.ts'
 import { type Paint, painter } from '../text/paint.ts'
 import { bytes, clock, count, counted, precisePercent } from '../text/quantities.ts'
 import { firstLine } from '../text/visible.ts'
-import { cut, displayWidth, padEnd, padStart } from '../text/width.ts'
+import { cut, padEnd, padStart } from '../text/width.ts'
+import { type Column, table } from './table.ts'
 
 export interface RunRow {
   readonly runId: string
@@ -28,21 +29,6 @@ export interface RunsLayout {
   readonly now: number
 }
 
-interface Column {
-  readonly title: string
-  readonly align: (text: string, width: number) => string
-  /** Where there is no room for all columns, the highest goes first. */
-  readonly rank: number
-  readonly text: (row: RunRow, now: number) => string
-}
-
-/** A column of the table at hand. */
-interface Laid extends Column {
-  readonly texts: readonly string[]
-  readonly width: number
-}
-
-const GAP = '  '
 const PROBLEM_INDENT = '    '
 const MIN_WIDTH = 20
 /** Ids are there to be copied; those of somebody who overdid it are cut all the same. */
@@ -60,10 +46,13 @@ const STATUS_COLOURS: Readonly<Record<RunRow['status'], Parameters<Paint>[0]>> =
   unreadable: 'red',
 }
 
-const COLUMNS: readonly Column[] = [
+const columnsAt = (now: number): readonly Column<RunRow>[] => [
   { title: 'run', align: padEnd, rank: 0, text: ({ runId }) => cut(firstLine(runId), MAX_RUN_WIDTH) },
-  { title: 'status', align: padEnd, rank: 1, text: ({ status }) => status },
-  { title: 'started', align: padEnd, rank: 4, text: ({ startedAt }, now) => ago(startedAt, now) },
+  {
+    ...{ title: 'status', align: padEnd, rank: 1, text: ({ status }) => status },
+    format: ({ status }) => STATUS_COLOURS[status],
+  },
+  { title: 'started', align: padEnd, rank: 4, text: ({ startedAt }) => ago(startedAt, now) },
   {
     title: 'took',
     align: padStart,
@@ -79,7 +68,13 @@ const COLUMNS: readonly Column[] = [
     text: ({ counts }) => (counts ? count(done(counts) - counts.success) : ''),
   },
   { title: 'size', align: padStart, rank: 8, text: (row) => bytes(row.bytes) },
-  { title: 'script', align: padEnd, rank: 7, text: ({ script = '' }) => firstLine(script) },
+  {
+    title: 'script',
+    align: padEnd,
+    rank: 7,
+    text: ({ script = '' }) => firstLine(script),
+    narrowest: MIN_SCRIPT_WIDTH,
+  },
 ]
 
 /** The runs that there are as a table, a row each, and below it what is wrong with it; no end of line after the last. */
@@ -87,40 +82,12 @@ export function renderRuns(rows: readonly RunRow[], { colour, width, now }: Runs
   if (rows.length === 0) return 'no runs'
   const paint = painter(colour)
   const room = Math.max(MIN_WIDTH, width)
-  const columns = fitting(
-    COLUMNS.map((column) => laid(column, rows, now)),
-    room,
-  )
-  const head = columns.map(({ title, align, width }) => align(title, width))
-  const lines = rows.flatMap((row, place) => {
-    const cells = columns.map(({ title, texts, align, width }) => {
-      const text = align(cut(texts[place]!, width), width)
-      return title === 'status' ? paint(STATUS_COLOURS[row.status], text) : text
-    })
-    const problem = row.problem === undefined ? [] : [PROBLEM_INDENT + cut(firstLine(row.problem), room - 4)]
-    return [cells.join(GAP).trimEnd(), ...problem.map((text) => paint('red', text))]
-  })
-  return [paint('dim', head.join(GAP).trimEnd()), ...lines].join('\n')
-}
-
-function laid(column: Column, rows: readonly RunRow[], now: number): Laid {
-  const texts = rows.map((row) => column.text(row, now))
-  return { ...column, texts, width: Math.max(...[column.title, ...texts].map(displayWidth)) }
-}
-
-/** Whole columns are left out until the rest fits; the script, and at last the run, are cut. */
-function fitting(columns: readonly Laid[], room: number): readonly Laid[] {
-  const tooWide = columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length) - room
-  if (tooWide <= 0) return columns
-  const last = columns.at(-1)!
-  const least = columns.length === 1 ? 1 : MIN_SCRIPT_WIDTH
-  if ((last.title === 'script' || columns.length === 1) && last.width - tooWide >= least)
-    return [...columns.slice(0, -1), { ...last, width: last.width - tooWide }]
-  const lowest = Math.max(...columns.map(({ rank }) => rank))
-  return fitting(
-    columns.filter(({ rank }) => rank !== lowest),
-    room,
-  )
+  const { head, lines } = table(rows, columnsAt(now), { room, paint })
+  const withProblems = rows.flatMap(({ problem }, place) => [
+    lines[place]!,
+    ...(problem === undefined ? [] : [paint('red', PROBLEM_INDENT + cut(firstLine(problem), room - 4))]),
+  ])
+  return [head, ...withProblems].join('\n')
 }
 
 /** What was cancelled is still to be done. */

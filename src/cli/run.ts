@@ -5,6 +5,7 @@ import { chooseDisplay } from '../progress/choose.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import { summaryOnly } from '../progress/summary-only.ts'
 import type { RunConfig } from '../run-config.ts'
+import { shutdown } from '../runners/runners.ts'
 import { surround } from '../runners/surroundings.ts'
 import { RunFile } from '../store/run-file.ts'
 import { defaultStore, isRunFile } from '../store/run-path.ts'
@@ -12,6 +13,7 @@ import { runArgument } from '../text/own-command.ts'
 import { reportError } from './error-report.ts'
 import { Interruption } from './run/interruption.ts'
 import { Naming } from './run/naming.ts'
+import { engineOf, nodesOf } from './run/node-options.ts'
 import { takeStdout } from './run/own-stdout.ts'
 import { resumeCommand } from './run/resume-command.ts'
 import type { RunArgs } from './specs/run.ts'
@@ -26,6 +28,7 @@ export async function run(args: RunArgs): Promise<number> {
   const script = resolve(args.script)
   if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`there is no script ${args.script}`)
   const naming = new Naming({ runId: args.runId, resume: runToResume(args), retryFailed: args.retryFailed })
+  const typed = overrides(args)
   const display = displayOf(args)
   const outcome = new Outcome()
   let last: RunObserver | undefined
@@ -34,7 +37,13 @@ export async function run(args: RunArgs): Promise<number> {
     farewell: () => sayHowToGoOn(words, outcome.stored),
   })
   surround({
-    configure: (config) => ({ ...config, ...overrides(args), ...naming.name(config), progress: false }),
+    configure: (config) => {
+      const { cls, ...script } = config
+      // An engine that the script brings along would go before one that is named.
+      const own = typed.engineName === undefined && cls !== undefined ? { cls } : {}
+      const wanted = { ...script, ...own, ...typed }
+      return { ...wanted, ...nodesOf(args, wanted), ...naming.name(config), progress: false }
+    },
     observe: (start) => {
       const shown = display?.(start)
       if (shown) last = shown
@@ -65,6 +74,8 @@ async function execute(script: string, outcome: Outcome, interruption: Interrupt
       return 1
     }
     await idle
+    // Nodes that have joined are told that they may go; otherwise they would wait for us to come back.
+    if (outcome.elsewhere) await shutdown()
   } catch (error) {
     // What it had going on is cancelled and written down: a loop over responses that throws leaves its run so.
     await interruption.stopAll(STOP_MS)
@@ -78,6 +89,8 @@ async function execute(script: string, outcome: Outcome, interruption: Interrupt
 class Outcome {
   failed = false
   runs = 0
+  /** Some of it ran on other machines. */
+  elsewhere = false
   /** The first run that has a file, as it is named on the command line. */
   stored: string | undefined
   /** Runs that have not come to their end; each can tell whether something of it is still to be done. */
@@ -93,6 +106,7 @@ class Outcome {
     let seen = 0
     const isBusy = () => (total === undefined ? start.running() > 0 : seen < total)
     this.runs++
+    if (start.engineName !== 'local') this.elsewhere = true
     this.#open.add(isBusy)
     if (start.file !== undefined) this.stored ??= runArgument(start.runId, start.file)
     return {
@@ -156,7 +170,7 @@ function refuseLaterRun(run: RunFile): void {
 /** The options of the command line as a run configuration: those that were given. */
 function overrides(args: RunArgs): RunConfig {
   const given = {
-    engineName: args.engine,
+    engineName: engineOf(args),
     workerNum: args.workers,
     concurrency: args.concurrency,
     timeoutMs: args.timeout,

@@ -27,7 +27,7 @@ export class BundleStore {
     if (this.#verified.has(sha256)) return true
     if (!(await this.#verify(sha256))) return false
     this.#verified.add(sha256)
-    await utimes(join(this.folder, sha256), new Date(), new Date())
+    await utimes(join(this.folder, sha256), new Date(), new Date()).catch(() => {})
     return true
   }
 

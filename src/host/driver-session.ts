@@ -8,7 +8,7 @@ import { BEAT_MS } from '../network/limits.ts'
 import { Mux } from '../network/mux.ts'
 import type { Peer } from '../network/peer.ts'
 import { KIND, Session } from '../network/session.ts'
-import { BUNDLES_VARIABLE } from '../worker/bundles.ts'
+import { BUNDLES_VARIABLE, PACKAGES_VARIABLE } from '../worker/bundles.ts'
 import type { BundleStore } from './bundle-store.ts'
 import { guardMemory } from './memory-guard.ts'
 
@@ -20,6 +20,8 @@ const MAX_OFFERS = 100
 export interface DriverHooks {
   readonly bundles: BundleStore
   readonly workFolder: string
+  /** Whose packages workers may use. */
+  readonly packagesFolder: string
   readonly env: Readonly<Record<string, string>>
   readonly workerMemoryMb: number | undefined
   readonly leaseMs: number
@@ -41,7 +43,10 @@ export class DriverSession {
   readonly #hooks: DriverHooks
   readonly #mux: Mux
   readonly #links = new Map<number, WorkerLink>()
+  /** Bundles that were asked for. */
   readonly #offered: { sha256: string; bytes: number }[] = []
+  /** Those, and the ones that are being looked for here. */
+  #offers = 0
   #engine: LocalRuntime | undefined
   #starting: Promise<void> | undefined
   #folder: string | undefined
@@ -101,7 +106,8 @@ export class DriverSession {
   /** There may be room for more of what it wants. */
   fill(): void {
     if (this.#draining || this.session.over) return
-    void this.#engine?.scale(this.#hooks.grant(this.wanted))
+    // What the driver has said about its workers may be nothing that a process can be started with.
+    this.#engine?.scale(this.#hooks.grant(this.wanted)).catch((error: Error) => this.#fail(error))
   }
 
   end(reason: string): void {
@@ -120,9 +126,7 @@ export class DriverSession {
     switch (message.type) {
       case 'place':
         this.driver = message.driver
-        this.#starting ??= this.#place(message).catch((error: Error) =>
-          this.say({ type: 'failed', reason: error.message.slice(0, 10_000) }),
-        )
+        this.#starting ??= this.#place(message).catch((error: Error) => this.#fail(error))
         return
       case 'workers':
         this.wanted = message.workers
@@ -140,8 +144,11 @@ export class DriverSession {
   }
 
   async #onOffer({ sha256, bytes }: { sha256: string; bytes: number }): Promise<void> {
-    if (this.#offered.length >= MAX_OFFERS) return this.session.refuse('more offers than anybody needs')
-    if (await this.#hooks.bundles.has(sha256)) return this.say({ type: 'have', sha256 })
+    if (++this.#offers > MAX_OFFERS) return this.session.refuse('more offers than anybody needs')
+    if (await this.#hooks.bundles.has(sha256)) {
+      this.#offers--
+      return this.say({ type: 'have', sha256 })
+    }
     this.#offered.push({ sha256, bytes })
     this.say({ type: 'send', sha256 })
   }
@@ -153,6 +160,7 @@ export class DriverSession {
       this.session.refuse('a bundle that was not asked for')
       return true
     }
+    this.#offers--
     const { sha256 } = expected
     this.#hooks.bundles.put(sha256, bytes).then(
       () => this.say({ type: 'have', sha256 }),
@@ -162,7 +170,7 @@ export class DriverSession {
   }
 
   async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
-    const { bundles, workFolder, workerMemoryMb } = this.#hooks
+    const { bundles, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
     if (!(await bundles.has(runtime))) throw new Error('the program of the workers was not sent')
     this.#folder = await mkdtemp(join(workFolder, 'driver-'))
     if (this.session.over) return this.#removeFolder()
@@ -174,7 +182,7 @@ export class DriverSession {
       link: (link) => this.#relay(link),
       retire: () => {},
       roomier: () => {},
-      failed: (error) => this.say({ type: 'failed', reason: error.message.slice(0, 10_000) }),
+      failed: (error) => this.#fail(error),
       notice: (line) => this.say({ type: 'notice', line: line.slice(0, 1000) }),
     }
     const placement = {
@@ -182,11 +190,15 @@ export class DriverSession {
       workerEntry: join(bundles.folder, runtime, BUNDLE_FILE),
       execArgv: [...(workerMemoryMb === undefined ? [] : [`--max-old-space-size=${workerMemoryMb}`]), ...execArgv],
       cwd: this.#folder,
-      env: { ...this.#hooks.env, ...env, [BUNDLES_VARIABLE]: bundles.folder },
+      env: { ...this.#hooks.env, ...env, [BUNDLES_VARIABLE]: bundles.folder, [PACKAGES_VARIABLE]: packagesFolder },
       output,
       elsewhere: { execArgv: [], env: {} },
     }
     await engine.start(placement, events, new AbortController().signal)
+  }
+
+  #fail(error: Error): void {
+    this.say({ type: 'failed', reason: error.message.slice(0, 10_000) })
   }
 
   #relay(link: WorkerLink): void {

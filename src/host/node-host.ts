@@ -1,12 +1,13 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, freemem, homedir, hostname, loadavg, tmpdir, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Hello, Refusal } from '../network/handshake.ts'
 import type { HostInfo, HostStatus } from '../network/host-messages.ts'
 import { LEASE_MS } from '../network/limits.ts'
 import type { Peer } from '../network/peer.ts'
 import { ownPackage } from '../own-package.ts'
+import { counted } from '../text/quantities.ts'
 import { BundleStore } from './bundle-store.ts'
 import { DriverSession } from './driver-session.ts'
 import { hostEnvironment } from './worker-environment.ts'
@@ -24,6 +25,8 @@ export interface HostOptions {
   readonly passEnv?: readonly string[] | undefined
   /** Where bundles are kept. */
   readonly cacheFolder?: string | undefined
+  /** The folder whose packages workers may use, beside what drivers send. Default: the current one. */
+  readonly packagesFolder?: string | undefined
   readonly leaseMs?: number | undefined
   readonly log: (line: string) => void
 }
@@ -44,7 +47,7 @@ export class NodeHost {
   constructor(options: HostOptions) {
     this.#options = options
     this.#workers = options.workers ?? availableParallelism()
-    this.#bundles = new BundleStore(options.cacheFolder ?? join(cacheHome(), 'manyworlds', 'bundles'))
+    this.#bundles = new BundleStore(resolve(options.cacheFolder ?? join(cacheHome(), 'manyworlds', 'bundles')))
   }
 
   async prepare(): Promise<void> {
@@ -88,7 +91,10 @@ export class NodeHost {
     if (this.#draining !== undefined) throw new Refusal('DRAINING', this.#draining)
     const most = this.#options.maxDrivers ?? DEFAULT_DRIVERS
     if (this.#sessions.size >= most)
-      throw new Refusal('BUSY', `this node serves ${this.#sessions.size} drivers already, and ${most} is its limit`)
+      throw new Refusal(
+        'BUSY',
+        `this node serves ${counted(this.#sessions.size, 'driver')} already, and ${most} is its limit`,
+      )
     return 0
   }
 
@@ -109,6 +115,7 @@ export class NodeHost {
     const session: DriverSession = new DriverSession(id, {
       bundles: this.#bundles,
       workFolder: this.#workFolder,
+      packagesFolder: resolve(this.#options.packagesFolder ?? '.'),
       env: hostEnvironment(passEnv),
       workerMemoryMb,
       leaseMs,

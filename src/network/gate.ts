@@ -51,7 +51,11 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       })
     : createServer(limits)
   server.maxConnections = maxConnections
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
+  const sockets = new WebSocketServer({
+    ...{ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false },
+    // A peer does that itself.
+    autoPong: false,
+  })
   sockets.on('wsClientError', (_error, socket) => socket.destroy())
 
   server.on('request', (_request, response) => {
@@ -68,7 +72,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const why = whyNotUpgrade(request)
     if (why !== undefined) {
       options.refused(`${socket.remoteAddress ?? 'somebody'}: ${why}`)
-      socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${why}\n`)
+      // Nobody reads this socket any more, so nobody would see its other end close it.
+      socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${why}\n`, () => socket.destroy())
       return
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
@@ -79,7 +84,6 @@ export async function openGate(options: GateOptions): Promise<Gate> {
         (error: Error) => {
           // A broken connection explains itself; a session that is gone is the other end's to handle.
           if (!(error instanceof Refusal && error.code === 'SESSION_GONE')) options.refused(`${from}: ${error.message}`)
-          setTimeout(() => webSocket.terminate(), 500).unref()
         },
       )
     })
@@ -101,7 +105,6 @@ function whyNotUpgrade({ headers, url }: IncomingMessage): string | undefined {
   // Every web page may open a WebSocket to any address, also to this machine's own. Browsers say that they are one.
   if (headers.origin !== undefined) return 'a browser has no business here'
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'only WebSocket is spoken here'
-  if (new URL(url ?? '/', 'http://host').pathname !== NETWORK_PATH)
-    return `there is nothing at this path; use ${NETWORK_PATH}`
+  if (url?.split('?', 1)[0] !== NETWORK_PATH) return `there is nothing at this path; use ${NETWORK_PATH}`
   return undefined
 }

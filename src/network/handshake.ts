@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod/mini'
 import { ownPackage } from '../own-package.ts'
+import { firstLine } from '../text/visible.ts'
 import { HANDSHAKE_MS, MAX_HANDSHAKE_BYTES, NETWORK_VERSION } from './limits.ts'
 import type { Peer } from './peer.ts'
 
@@ -44,7 +45,8 @@ export class Refusal extends Error {
 
 const nonce = z.string().check(z.regex(/^[0-9a-f]{32}$/))
 const proof = z.string().check(z.regex(/^[0-9a-f]{64}$/))
-const version = z.string().check(z.maxLength(64))
+/** It is shown to people before its sender has proved anything, so it has nothing that a terminal would obey. */
+const version = z.string().check(z.regex(/^[\w.+-]{1,64}$/))
 const counter = z.number().check(z.int(), z.minimum(0))
 
 const challengeSchema = z.object({ type: z.literal('challenge'), network: counter, version, nonce })
@@ -87,7 +89,7 @@ export async function answerCall(
   } catch (error) {
     const refusal = error instanceof Refusal ? error : new Refusal('MALFORMED', (error as Error).message)
     say(peer, { type: 'refused', code: refusal.code, reason: refusal.message.slice(0, 1000) })
-    peer.socket.close(1008, refusal.code)
+    peer.refuse(refusal.code)
     throw refusal
   }
 }
@@ -109,7 +111,7 @@ export async function makeCall(
   })
   const answer = JSON.parse(await heard) as unknown
   const refused = refusedSchema.safeParse(answer)
-  if (refused.success) throw new Refusal(refused.data.code, refused.data.reason)
+  if (refused.success) throw new Refusal(refused.data.code, firstLine(refused.data.reason))
   const welcome = welcomeSchema.safeParse(answer)
   if (!welcome.success) throw new Refusal('MALFORMED', 'it answered with something else than a welcome')
   if (token !== undefined && !isSame(welcome.data.proof, prove(token, 'called', words)))

@@ -4,7 +4,10 @@ import { KIND, type Session } from './session.ts'
 /** In front of a piece of a frame: kind, stream, whether it is the last piece. */
 const HEADER_BYTES = 6
 /** How far a sender may go beyond its credit: a piece that was begun is sent. */
-const OVERDRAFT_BYTES = CHUNK_BYTES
+const OVERDRAFT_BYTES = HEADER_BYTES + CHUNK_BYTES
+
+/** What a piece takes of its stream's credit: an empty frame is not free either. */
+const cost = (piece: Uint8Array) => HEADER_BYTES + piece.byteLength
 
 interface Outgoing {
   readonly frames: Uint8Array[]
@@ -19,7 +22,7 @@ interface Outgoing {
 interface Incoming {
   parts: Uint8Array[]
   size: number
-  readonly maxBytes: number
+  readonly maxBytes: () => number
   /** What the other end may still send. */
   credit: number
   /** Bytes whose credit was not given back yet. */
@@ -33,7 +36,8 @@ export interface StreamHooks {
   /** A frame arrived. False: give no credit for it until `taken` is called. */
   frame(frame: Uint8Array): boolean
   drained(): void
-  readonly maxBytes?: number
+  /** Of a frame that is on its way. */
+  readonly maxBytes?: () => number
   /** Unlimited: for what is bounded by other means. */
   readonly credit?: number
 }
@@ -54,7 +58,7 @@ export class Mux {
     this.#session = session
   }
 
-  open(stream: number, { frame, drained, maxBytes = MAX_FRAME_BYTES, credit = STREAM_BYTES }: StreamHooks): void {
+  open(stream: number, { frame, drained, maxBytes = () => MAX_FRAME_BYTES, credit = STREAM_BYTES }: StreamHooks): void {
     this.#outgoing.set(stream, { frames: [], at: 0, credit, blocked: false, drained })
     this.#incoming.set(stream, { parts: [], size: 0, maxBytes, credit, owed: 0, withheld: 0, frame })
   }
@@ -146,23 +150,26 @@ export class Mux {
     const incoming = this.#incoming.get(stream)
     // Of a worker that has just ended.
     if (incoming === undefined) return undefined
-    if (piece.byteLength === 0 && !last) return 'an empty piece of a frame'
-    incoming.credit -= piece.byteLength
+    // Our senders cut frames like this. Small pieces would cost far more memory than they have bytes.
+    if (last ? piece.byteLength > CHUNK_BYTES : piece.byteLength !== CHUNK_BYTES)
+      return 'a piece of a frame that has not the size of one'
+    incoming.credit -= cost(piece)
     if (incoming.credit < -OVERDRAFT_BYTES) return 'more of a stream than it had credit for'
     incoming.size += piece.byteLength
-    if (incoming.size > incoming.maxBytes) return `a frame of more than ${incoming.maxBytes} bytes`
+    const maxBytes = incoming.maxBytes()
+    if (incoming.size > maxBytes) return `a frame of more than ${maxBytes} bytes`
     if (!last) {
       // It may be larger than the credit of its stream, and then has to go on.
       incoming.parts.push(piece)
-      this.#owe(stream, incoming, piece.byteLength)
+      this.#owe(stream, incoming, cost(piece))
       return undefined
     }
     const { parts } = incoming
     const frame = parts.length === 0 ? piece : Buffer.concat([...parts, piece])
     incoming.parts = []
     incoming.size = 0
-    if (incoming.frame(frame)) this.#owe(stream, incoming, piece.byteLength)
-    else incoming.withheld += piece.byteLength
+    if (incoming.frame(frame)) this.#owe(stream, incoming, cost(piece))
+    else incoming.withheld += cost(piece)
     return undefined
   }
 
@@ -183,7 +190,7 @@ export class Mux {
     bytes.writeUInt32LE(stream, 1)
     bytes[5] = end === frame.byteLength ? 1 : 0
     bytes.set(frame.subarray(out.at, end), HEADER_BYTES)
-    out.credit -= size
+    out.credit -= HEADER_BYTES + size
     out.at = end
     if (end === frame.byteLength) {
       out.frames.shift()

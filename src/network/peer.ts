@@ -1,12 +1,20 @@
 import type { RawData, WebSocket } from 'ws'
+import { firstLine } from '../text/visible.ts'
+import { CHUNK_BYTES, MAX_MESSAGE_BYTES } from './limits.ts'
 
 export interface PeerMessage {
   readonly bytes: Buffer
   readonly isBinary: boolean
 }
 
-/** So much may come before anybody reads it: the other end may send its first messages right after its welcome. */
-const MAX_EARLY = 1024
+/** So much may come before anybody reads it: the other end may send all that it has right after its welcome. */
+const MAX_EARLY_BYTES = 4 * MAX_MESSAGE_BYTES
+/** What a message costs us beside its bytes, about. */
+const MESSAGE_COST_BYTES = 64
+/** WebSocket's code for an end that broke the rules. */
+const BROKE_RULES = 1008
+/** Time to read why it was sent away. */
+const REFUSED_MS = 500
 
 /** A connection from which nothing is lost between those who read it: the handshake first, then a session. */
 export class Peer {
@@ -16,7 +24,9 @@ export class Peer {
   /** Whether it keeps this process alive. */
   readonly keepAlive: (alive: boolean) => void
   readonly #early: PeerMessage[] = []
+  #earlyBytes = 0
   #closed: string | undefined
+  #refused = false
   #onMessage: ((message: PeerMessage) => void) | undefined
   #onClose: (() => void) | undefined
 
@@ -25,15 +35,21 @@ export class Peer {
     this.address = address
     this.keepAlive = keepAlive
     socket.on('message', (data: RawData, isBinary: boolean) => {
+      // Whoever is being sent away may go on talking for a while.
+      if (this.#refused) return
       const message = { bytes: data as Buffer, isBinary }
       if (this.#onMessage) this.#onMessage(message)
-      else if (this.#early.push(message) > MAX_EARLY) socket.terminate()
+      else this.#keep(message)
+    })
+    // Who asks and asks and does not read the answers gets no more of them: they would pile up here.
+    socket.on('ping', (data: Buffer) => {
+      if (socket.bufferedAmount < CHUNK_BYTES) socket.pong(data)
     })
     socket.on('error', (error: Error) => {
       this.#closed ??= error.message
     })
     socket.on('close', (code: number, reason: Buffer) => {
-      this.#closed ??= reason.toString() || `code ${code}`
+      this.#closed ??= firstLine(reason.toString()) || `code ${code}`
       this.#onClose?.()
     })
   }
@@ -71,5 +87,19 @@ export class Peer {
     this.#onClose = onClose
     for (const message of this.#early.splice(0)) onMessage(message)
     if (this.#closed !== undefined) onClose()
+  }
+
+  /** Sends it away: it is told why, and whatever it still says is not heard. */
+  refuse(why: string): void {
+    this.#refused = true
+    this.#early.length = 0
+    this.socket.close(BROKE_RULES, why.slice(0, 100))
+    setTimeout(() => this.socket.terminate(), REFUSED_MS).unref()
+  }
+
+  #keep(message: PeerMessage): void {
+    this.#earlyBytes += message.bytes.byteLength + MESSAGE_COST_BYTES
+    if (this.#earlyBytes > MAX_EARLY_BYTES) this.refuse('more than anybody says before it was answered')
+    else this.#early.push(message)
   }
 }

@@ -1,4 +1,3 @@
-import type { WebSocket } from 'ws'
 import { ACK_BYTES, ACK_MESSAGES, BEAT_MS, RETURN_MS, SILENT_MS, WINDOW_BYTES } from './limits.ts'
 import type { Peer } from './peer.ts'
 
@@ -6,8 +5,10 @@ import type { Peer } from './peer.ts'
 export const KIND = { control: 0, data: 1, ack: 2 } as const
 
 const ACK_LENGTH = 9
-/** WebSocket's code for an end that broke the rules. */
-const BROKE_RULES = 1008
+/** What is said about workers does not wait; but somebody who takes nothing of it at all is not worth our memory. */
+const MAX_KEPT_BYTES = 16 * WINDOW_BYTES
+/** What a message costs us beside its bytes, about. */
+const MESSAGE_COST_BYTES = 64
 
 export interface SessionHooks {
   /** A message arrived, without what says that it is one. */
@@ -26,7 +27,7 @@ export class Session {
   readonly id: string
   readonly #hooks: SessionHooks
   readonly #lostMs: number
-  #socket: WebSocket | undefined
+  #peer: Peer | undefined
   #sent = 0
   #received = 0
   #receivedBytes = 0
@@ -53,7 +54,7 @@ export class Session {
   }
 
   get attached(): boolean {
-    return this.#socket !== undefined
+    return this.#peer !== undefined
   }
 
   get over(): boolean {
@@ -62,36 +63,35 @@ export class Session {
 
   /** Whether more than what has to be may be sent. */
   get hasRoom(): boolean {
-    return this.#socket !== undefined && this.#keptBytes < WINDOW_BYTES
+    return this.#peer !== undefined && this.#keptBytes < WINDOW_BYTES
   }
 
   /** Lets go of its connection, because another is being made: what is received from now on would not be counted there. */
   letGo(): number {
-    this.#socket?.terminate()
-    this.#socket = undefined
+    this.#peer?.socket.terminate()
+    this.#peer = undefined
     return this.#received
   }
 
   /** Goes on over this connection. `theirs`: how many of our messages the other end has. */
   attach(peer: Peer, theirs: number): void {
-    const { socket } = peer
-    if (this.#over) return socket.terminate()
-    this.#socket?.terminate()
-    this.#socket = socket
+    if (this.#over) return peer.socket.terminate()
+    this.#peer?.socket.terminate()
+    this.#peer = peer
     this.#heard = true
     this.#silentMs = 0
     this.#closed = false
     if (theirs > this.#sent || theirs < this.#sent - this.#kept.length)
-      return this.#break('it claims to have what was never sent, or to have lost what it had')
+      return this.#break('a count of what it has that cannot be')
     this.#forget(theirs)
-    for (const message of this.#kept) socket.send(message)
+    for (const message of this.#kept) peer.socket.send(message)
     peer.listen(
       ({ bytes, isBinary }) => {
-        if (this.#socket === socket) this.#onMessage(bytes, isBinary)
+        if (this.#peer === peer) this.#onMessage(bytes, isBinary)
       },
-      () => this.#onClose(socket),
+      () => this.#onClose(peer),
     )
-    if (this.#socket === socket) this.#hooks.roomier()
+    if (this.#peer === peer) this.#hooks.roomier()
   }
 
   /** Says something, now or when there is a connection again. `message` begins with a byte for its kind. */
@@ -99,8 +99,12 @@ export class Session {
     if (this.#over) return
     this.#sent++
     this.#kept.push(message)
-    this.#keptBytes += message.byteLength
-    this.#socket?.send(message)
+    this.#keptBytes += message.byteLength + MESSAGE_COST_BYTES
+    if (this.#keptBytes > MAX_KEPT_BYTES) {
+      this.#peer?.socket.terminate()
+      return this.end('it takes nothing of what it is told')
+    }
+    this.#peer?.socket.send(message)
   }
 
   /** To be called every BEAT_MS: says that we are there, and counts how long the other end has been silent. */
@@ -116,7 +120,7 @@ export class Session {
           : `nothing was heard from it for ${Math.round(this.#silentMs / 1000)} s`,
       )
     // A connection may be dead without anybody having said so. Without it, a new one can be made.
-    if (this.#silentMs >= SILENT_MS) this.#socket?.terminate()
+    if (this.#silentMs >= SILENT_MS) this.#peer?.socket.terminate()
   }
 
   /** Ends it for good. */
@@ -124,15 +128,15 @@ export class Session {
     if (this.#over) return
     this.#over = true
     this.#kept.length = 0
-    this.#socket?.close(1000)
-    this.#socket = undefined
+    this.#peer?.socket.close(1000)
+    this.#peer = undefined
     this.#wake()
     this.#hooks.ended(reason)
   }
 
   /** Resolves when its connection is gone; another may be attached, unless it is over. */
   untilDetached(): Promise<void> {
-    if (this.#socket === undefined) return Promise.resolve()
+    if (this.#peer === undefined) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
@@ -160,23 +164,24 @@ export class Session {
   }
 
   #acknowledge(): void {
-    if (this.#socket === undefined) return
+    // One for whom so much waits does not read; the next one tells the same and more.
+    if (this.#peer === undefined || this.#peer.socket.bufferedAmount > 2 * WINDOW_BYTES) return
     const ack = Buffer.allocUnsafe(ACK_LENGTH)
     ack[0] = KIND.ack
     ack.writeDoubleLE(this.#received, 1)
     this.#acknowledged = this.#received
     this.#receivedBytes = 0
-    this.#socket.send(ack)
+    this.#peer.socket.send(ack)
   }
 
   #forget(theirs: number): void {
     const gone = this.#kept.splice(0, theirs - (this.#sent - this.#kept.length))
-    for (const { byteLength } of gone) this.#keptBytes -= byteLength
+    for (const { byteLength } of gone) this.#keptBytes -= byteLength + MESSAGE_COST_BYTES
   }
 
-  #onClose(socket: WebSocket): void {
-    if (this.#socket !== socket) return
-    this.#socket = undefined
+  #onClose(peer: Peer): void {
+    if (this.#peer !== peer) return
+    this.#peer = undefined
     // Not by our own doing, which has cost SILENT_MS already: a process that ended, or a link that will be back soon.
     this.#closed = this.#silentMs < SILENT_MS
     if (this.#closed) this.#silentMs = Math.max(this.#silentMs, this.#lostMs - RETURN_MS)
@@ -186,7 +191,8 @@ export class Session {
 
   /** The other end has said what nobody says: this connection ends, with the reason, and nothing else does. */
   #break(what: string): void {
-    this.#socket?.close(BROKE_RULES, what.slice(0, 100))
+    this.#peer?.refuse(what)
+    this.#peer = undefined
     this.end(`it sent ${what}`)
   }
 

@@ -8,7 +8,8 @@ export interface RunStart {
   /** How many tasks there are; undefined while the source has not ended. */
   readonly total: number | undefined
   readonly engineName: string
-  readonly workerNum: number
+  /** Undefined: all that the engine has places for. */
+  readonly workerNum: number | undefined
   readonly concurrency: number
   /** True: an earlier session of this run is being continued. */
   readonly resumed: boolean

@@ -60,6 +60,7 @@ export function plainLines(stream: NodeJS.WritableStream = process.stderr): Obse
 
 function startLine({ total, engineName, workerNum, concurrency, resumed, file }: RunStart): string {
   const tasks = total === undefined ? 'tasks' : counted(total, 'task')
-  const where = `on ${engineName}, ${counted(workerNum, 'worker')} x ${concurrency}`
+  const workers = workerNum === undefined ? 'all workers' : counted(workerNum, 'worker')
+  const where = `on ${engineName}, ${workers} x ${concurrency}`
   return `${resumed ? 'resumed' : 'started'}: ${tasks} ${where}${file === undefined ? '' : `; ${visible(file)}`}`
 }

@@ -28,7 +28,8 @@ export function acquirePool(config: ResolvedConfig): { dispatcher: Dispatcher; r
   const alike = pools.get(key) ?? []
   // Runs of the same shape share workers; an idle pool takes on any shape; else a pool of its own.
   const found =
-    alike.find((pool) => pool.shape === shape) ?? alike.find((pool) => pool.users === 0 && pool.dispatcher.reshapable)
+    alike.find((pool) => pool.shape === shape && pool.dispatcher.usable) ??
+    alike.find((pool) => pool.users === 0 && pool.dispatcher.usable && pool.dispatcher.reshapable)
   const pool: Pool = found ?? {
     key,
     shape,
@@ -51,7 +52,7 @@ export function makeDispatcher(
   { withheld, identity: _, ...placement }: LocalPlacement,
 ): Dispatcher {
   const engine = makeEngine(config)
-  return new Dispatcher({
+  const dispatcher = new Dispatcher({
     engine,
     placement,
     workerNum: config.workerNum,
@@ -60,6 +61,20 @@ export function makeDispatcher(
     bundle: bundleOptions(config, placement),
     notice,
   })
+  if (engine.publish) sayGoodbye(dispatcher)
+  return dispatcher
+}
+
+const elsewhere = new Set<Dispatcher>()
+
+/** A program that ends by itself takes leave of other machines: they need not find out that nobody is there any more. */
+function sayGoodbye(dispatcher: Dispatcher): void {
+  if (elsewhere.size === 0)
+    process.once('beforeExit', () => {
+      for (const one of elsewhere) void one.shutdown()
+      elsewhere.clear()
+    })
+  elsewhere.add(dispatcher)
 }
 
 /** Ends all workers that were kept warm. */

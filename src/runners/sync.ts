@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { ManyworldsError } from '../errors.ts'
 import type { RunObserver } from '../progress/observer.ts'
 import { responseFromWire } from '../response.ts'
-import type { RunConfig } from '../run-config.ts'
+import { ALL_WORKERS, type RunConfig } from '../run-config.ts'
 import { resolveConfig } from '../run-config-schema.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { identify } from './run-identity.ts'
@@ -100,7 +100,8 @@ function observe(around: Surroundings, config: RunConfig, tasks: number): RunObs
   const resolved = resolveConfig(config)
   const { runId, path, mode } = identify(resolved)
   const { engineName, workerNum, concurrency } = resolved
-  const start = { runId, file: path, total: tasks, engineName, workerNum, concurrency }
+  const workers = workerNum === ALL_WORKERS ? undefined : workerNum
+  const start = { runId, file: path, total: tasks, engineName, workerNum: workers, concurrency }
   return around.observe({ ...start, resumed: mode === 'resume', running: () => 0 })
 }
 

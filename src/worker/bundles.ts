@@ -1,3 +1,4 @@
+import { registerHooks } from 'node:module'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { AgentRef } from '../agent.ts'
@@ -7,9 +8,13 @@ import { registry } from '../registry.ts'
 
 /** Set by the host of a worker: the folder in which it puts bundles, each in a folder named by its hash. */
 export const BUNDLES_VARIABLE = 'MANYWORLDS_BUNDLES'
+/** Set by the host too: the folder whose packages a bundle may ask for. */
+export const PACKAGES_VARIABLE = 'MANYWORLDS_PACKAGES'
 
 const folder = process.env[BUNDLES_VARIABLE]
+const packages = process.env[PACKAGES_VARIABLE]
 delete process.env[BUNDLES_VARIABLE]
+delete process.env[PACKAGES_VARIABLE]
 
 /** How the driver and a worker on another machine call a module that came in a bundle: neither knows the other's folders. */
 const SCHEME = 'bundle:'
@@ -25,6 +30,7 @@ export function moduleInBundle({ sha256 }: BundlePlace, label: string): string {
     registry.bundled = true
     // Node reads a source map when it imports the file.
     process.setSourceMapsEnabled(true)
+    if (packages !== undefined) findPackagesIn(packages)
   }
   return pathToFileURL(join(folder, sha256, label)).href
 }
@@ -46,6 +52,27 @@ export async function importModule(url: string): Promise<void> {
 export function refForDriver(ref: AgentRef): AgentRef {
   const place = placeOf(ref.module)
   return place === undefined ? ref : { ...ref, module: `${SCHEME}${place.sha256}/${place.label}` }
+}
+
+/** What a bundle leaves out on purpose is installed on this machine, in another folder than the bundle's. */
+function findPackagesIn(installed: string): void {
+  const bundles = pathToFileURL(`${folder}/`).href
+  const parentURL = pathToFileURL(`${installed}/`).href
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      try {
+        return nextResolve(specifier, context)
+      } catch (error) {
+        const asked = /^[^./]/.test(specifier) && context.parentURL?.startsWith(bundles)
+        if (!asked) throw error
+        try {
+          return nextResolve(specifier, { ...context, parentURL })
+        } catch {
+          throw error
+        }
+      }
+    },
+  })
 }
 
 function placeOf(url: string): { sha256: string; label: string } | undefined {

@@ -92,6 +92,13 @@ describe('what the shells ask for', () => {
     ])
   })
 
+  it('offers the nodes that the environment names', async () => {
+    const env = { MANYWORLDS_NODES: 'worker1:5000, worker2:5000' }
+    const { stdout } = await manyworlds(['__complete', '--', 'nodes', 'status', 'worker'], { env })
+    expect(stdout).toBe('words\nworker1:5000\t\nworker2:5000\t\n')
+    expect(await words('nodes', '')).toEqual(['words', 'status\t'])
+  })
+
   it('leaves out options that are there already', async () => {
     const offered = await words('run', '-w', '3', '--json', '--')
     expect(offered).toContainEqual(expect.stringMatching(/^--concurrency\t/))

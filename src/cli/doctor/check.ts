@@ -1,14 +1,15 @@
 /** What `doctor` found out about one thing. */
 export interface Check {
   readonly name: string
-  /** `local`: the engine of this version; `later`: engines to come. */
-  readonly concerns: 'local' | 'later'
-  /** The local engine does not work without it. */
+  /** `local`: the local engine; `nodes`: a node that was named; `later`: engines to come. */
+  readonly concerns: 'local' | 'nodes' | 'later'
+  /** What it concerns does not work without it. */
   readonly required: boolean
   /** What it is for, in a few words. */
   readonly purpose: string
-  readonly status: 'ok' | 'missing' | 'too old' | 'broken' | 'low'
+  readonly status: 'ok' | 'missing' | 'too old' | 'broken' | 'low' | 'unreachable' | 'refused' | 'other version'
   readonly version?: string
+  /** Where it is: a file, or the address of a node. */
   readonly path?: string
   /** What else is to be said. */
   readonly detail?: string

@@ -1,3 +1,4 @@
+import { counted } from '../../text/quantities.ts'
 import type { Paint } from '../colour.ts'
 import type { Look } from '../help-pages.ts'
 import { columnWidths, page, section, wrap } from '../layout.ts'
@@ -9,7 +10,8 @@ export function report(checks: readonly Check[], { width, paint }: Look): string
   const widths = columnWidths(checks.map(row))
   const rows = (concerns: Check['concerns']) => checks.filter((check) => check.concerns === concerns).map(row)
   return page([
-    section(paint('bold', 'For the local engine, the one engine of this version'), rows('local'), width, widths),
+    section(paint('bold', 'For the local engine'), rows('local'), width, widths),
+    section(paint('bold', 'Nodes'), rows('nodes'), width, widths),
     section(paint('bold', 'For engines to come: not needed yet'), rows('later'), width, widths),
     wrap(conclusion(checks), width),
   ])
@@ -29,13 +31,19 @@ function state({ status, version, path, detail = '' }: Check): string {
 function where({ concerns, purpose, status, path, detail, advice = '' }: Check, paint: Paint): string {
   const use = concerns === 'later' ? `${paint('dim', `for ${purpose}:`)} ` : ''
   if (status === 'ok') return `${use}${path ?? ''}`
-  const problem = path === undefined ? [] : [detail === undefined ? path : `${path} ${detail}`]
+  const told = concerns === 'nodes' ? `: ${detail}` : ` ${detail}`
+  const problem = path === undefined ? [] : [detail === undefined ? path : `${path}${told}`]
   return `${use}${[...problem, advice].filter((text) => text !== '').join('; ')}`
 }
 
 function conclusion(checks: readonly Check[]): string {
-  const bad = checks.filter(({ status, required }) => required && status !== 'ok').map(({ name }) => name)
-  return bad.length === 0
-    ? 'What the local engine needs is here.'
-    : `The local engine will not work here until this is right: ${bad.join(', ')}.`
+  const bad = checks.filter(({ status, required }) => required && status !== 'ok')
+  const missing = bad.filter(({ concerns }) => concerns === 'local').map(({ name }) => name)
+  const local =
+    missing.length === 0
+      ? 'What the local engine needs is here.'
+      : `The local engine will not work here until this is right: ${missing.join(', ')}.`
+  const nodes = checks.filter(({ concerns }) => concerns === 'nodes').length
+  const usable = nodes - bad.filter(({ concerns }) => concerns === 'nodes').length
+  return nodes === 0 ? local : `${local} ${usable} of ${counted(nodes, 'node')} can be used.`
 }

@@ -9,14 +9,15 @@ export const nodeSpec = {
   summary: 'Make this machine a node: run workers here for drivers elsewhere',
   about: [
     'A node runs tasks for scripts that use engineName "nodes". It gets its code from the driver and needs none of its own.',
-    'With --listen, drivers call it: nodes: { addresses: ["this-machine:5000"] }. With --connect, it calls a driver that has nodes: { listen: "0.0.0.0:7000" } and joins its run.',
+    'With --listen, drivers call it: "manyworlds run SCRIPT --nodes this-machine:5000", or nodes: { addresses: ["this-machine:5000"] } in the script. With --connect, it calls a driver that listens, "manyworlds run SCRIPT --listen 0.0.0.0:7000" or nodes: { listen: "0.0.0.0:7000" }, and joins its run.',
     'SIGTERM or Ctrl-C stop it gracefully: it takes nothing more, and running tasks may finish. A second one stops it at once.',
-    '"manyworlds node token" prints a new token.',
+    '"manyworlds node token" prints a new token. "manyworlds nodes status" asks nodes how they are.',
+    'Drivers share its workers: who comes first is served first, others wait until some are free. Beyond --max-drivers they are sent away, and try again.',
   ],
   positionals: {
     action: {
-      value: 'token',
-      description: 'print a new token, and do nothing else',
+      value: 'ACTION',
+      description: 'token: print a new token, and do nothing else',
       optional: true,
       choices: ['token'],
     },
@@ -51,7 +52,8 @@ export const nodeSpec = {
     tokenFile: {
       type: 'text',
       value: 'FILE',
-      description: 'the token that drivers must have; needed wherever others can reach this node',
+      description:
+        'the token that drivers must have, needed wherever others can reach this node; default: the file that MANYWORLDS_TOKEN_FILE names',
       group: SAFE,
       suggest: 'files',
     },
@@ -65,7 +67,7 @@ export const nodeSpec = {
     tlsCert: {
       type: 'text',
       value: 'FILE',
-      description: 'the certificate of this node, PEM',
+      description: 'the certificate of this node, PEM; with --listen, its address is then wss://',
       group: SAFE,
       suggest: 'files',
       needs: 'tlsKey',
@@ -95,7 +97,13 @@ export const nodeSpec = {
       group: LIMITS,
     },
     workerMemory: { type: 'integer', value: 'MB', description: 'end a worker that uses more', group: LIMITS },
-    maxDrivers: { type: 'integer', value: 'N', default: '16', description: 'drivers at once', group: LIMITS },
+    maxDrivers: {
+      type: 'integer',
+      value: 'N',
+      default: '16',
+      description: 'drivers at once, more are sent away',
+      group: LIMITS,
+    },
     maxConnections: {
       type: 'integer',
       value: 'N',
@@ -119,6 +127,12 @@ export const nodeSpec = {
     },
     labels: { type: 'text', value: 'A,B', description: 'what this node has, for tasks with requires: ["gpu"]' },
     passEnv: { type: 'text', value: 'A,B', description: 'variables of this process that its workers get too' },
+    packages: {
+      type: 'text',
+      value: 'DIR',
+      description: 'where the packages of bundle.external are installed; default: the current folder',
+      suggest: 'files',
+    },
     cacheDir: {
       type: 'text',
       value: 'DIR',

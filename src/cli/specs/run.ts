@@ -1,8 +1,10 @@
 import { EngineName } from '../../run-config.ts'
 import type { ArgsOf, Spec } from '../command.ts'
 import { listRunIds } from '../run-ids.ts'
+import { nodeAccess } from './node-access.ts'
 
 const PLACE = 'Where and how many'
+const NODES = 'Nodes'
 const LIMITS = 'Limits'
 const RECORD = 'The run and its file'
 const OUTPUT = 'Output'
@@ -28,11 +30,32 @@ export const runSpec = {
       type: 'choice',
       choices: Object.values(EngineName),
       value: 'NAME',
-      description: 'where the workers are; this version has only local, the others are to come',
+      description: 'where the workers are: on this machine, or on nodes; ray and spark are to come',
       group: PLACE,
     },
     workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
     concurrency: { type: 'integer', short: 'c', value: 'N', description: 'tasks at once in each worker', group: PLACE },
+    nodes: {
+      type: 'text',
+      value: 'A,B',
+      description:
+        'the addresses of nodes: worker1:5000, wss://worker2:5000; with --engine nodes, default: those that MANYWORLDS_NODES names',
+      group: NODES,
+    },
+    listen: {
+      type: 'text',
+      value: 'HOST:PORT',
+      description: 'let nodes join here while the run goes on, with "manyworlds node --connect"',
+      group: NODES,
+    },
+    tokenFile: { ...nodeAccess.tokenFile, group: NODES },
+    tlsCa: { ...nodeAccess.tlsCa, group: NODES },
+    tlsCert: {
+      ...nodeAccess.tlsCert,
+      description: 'our own certificate, PEM: for --listen, and for nodes that ask for one',
+      group: NODES,
+    },
+    tlsKey: { ...nodeAccess.tlsKey, group: NODES },
     timeout: {
       type: 'duration',
       value: 'DURATION',
@@ -103,6 +126,10 @@ export const runSpec = {
     {
       about: 'eight workers, and at most a minute for each of three attempts at a task',
       line: 'manyworlds run agents.ts -w 8 --timeout 1m --max-attempts 3',
+    },
+    {
+      about: 'on two nodes, with the token that they were started with',
+      line: 'manyworlds run agents.ts --nodes worker1:5000,worker2:5000 --token-file token.txt',
     },
     {
       about: 'go on after an interruption, and try again what failed',

@@ -4,6 +4,7 @@ import { type Address, isLoopback, parseAddress, showAddress } from '../../netwo
 import type { ClientTls } from '../../network/dial.ts'
 import type { ServerTls } from '../../network/gate.ts'
 import { readToken } from '../../network/token.ts'
+import { wordList } from '../../text/word-list.ts'
 import type { NodesOptions, NodesTls } from './options.ts'
 
 /** The options of the nodes engine, read and checked. */
@@ -20,10 +21,11 @@ const WAIT_MS = 30_000
 
 /** One clear error for what cannot work, before anything is tried. */
 export function readOptions(options: NodesOptions): Credentials {
-  const { addresses = [], listen, tls } = options
+  const { listen, tls } = options
+  const addresses = options.addresses ?? (listen === undefined ? addressesFromEnvironment() : [])
   if (addresses.length === 0 && listen === undefined)
     throw wrong(
-      "the nodes engine needs to know its nodes: nodes: { addresses: ['worker1:5000'] }, or nodes: { listen: '0.0.0.0:7000' } for nodes that join",
+      "the nodes engine needs to know its nodes: nodes: { addresses: ['worker1:5000'] }, nodes: { listen: '0.0.0.0:7000' } for nodes that join, or the variable MANYWORLDS_NODES",
     )
   const called = addresses.map((text) => addressOf(text, 'nodes.addresses'))
   const twice = called.map(showAddress).find((name, index, all) => all.indexOf(name) < index)
@@ -34,7 +36,7 @@ export function readOptions(options: NodesOptions): Credentials {
     throw wrong(
       `nodes.listen is ${showAddress(joined)}, which others can reach, and there is no token; make one with \`manyworlds node token\`, and give it as nodes.token or nodes.tokenFile`,
     )
-  const given = tls === true ? {} : tls
+  const given = tls === true || (tls === undefined && joined?.secure) ? {} : tls
   const clientTls = given && readTls(given)
   return {
     ...{ addresses: called, listen: joined, token, clientTls },
@@ -43,15 +45,20 @@ export function readOptions(options: NodesOptions): Credentials {
   }
 }
 
+/** So that a script can move to other machines without a change. */
+const addressesFromEnvironment = () => wordList(process.env.MANYWORLDS_NODES ?? '')
+
 function addressOf(text: string, where: string): Address {
   const address = parseAddress(text)
   if (typeof address === 'string') throw wrong(`${where}: ${address}`)
   return address
 }
 
-function tokenOf({ token, tokenFile = process.env.MANYWORLDS_TOKEN_FILE }: NodesOptions): string | undefined {
+function tokenOf({ token, tokenFile }: NodesOptions): string | undefined {
   if (token !== undefined) return token
-  return tokenFile === undefined ? undefined : readToken(tokenFile, 'nodes.tokenFile')
+  if (tokenFile !== undefined) return readToken(tokenFile, 'nodes.tokenFile')
+  const fromEnvironment = process.env.MANYWORLDS_TOKEN_FILE
+  return fromEnvironment ? readToken(fromEnvironment, 'MANYWORLDS_TOKEN_FILE') : undefined
 }
 
 function readTls({ ca, cert, key, serverName }: NodesTls): ClientTls {

@@ -8,10 +8,12 @@ import { AgentTable } from './agents.ts'
 import type { Entry, Lease } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Intake } from './intake.ts'
+import { Leases } from './leases.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
+import { RunEndings } from './run-endings.ts'
 import { Shipping } from './shipping.ts'
 import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
@@ -22,6 +24,8 @@ import type { WorkerHandle } from './worker-handle.ts'
 
 /** A worker that has not taken notice of a cancellation in this time has a blocked event loop, and is ended. */
 const CANCEL_SEEN_MS = 1000
+/** On other machines, the way there and back may take its time. */
+const CANCEL_SEEN_ELSEWHERE_MS = 5000
 
 /**
  * The heart: takes tasks from the sources of runs, gives them to the least loaded worker with room, and turns what
@@ -39,8 +43,8 @@ export class Dispatcher {
   readonly #desk: SubTaskDesk
   readonly #responses: Responses
   readonly #intake: Intake
-  readonly #dirty = new Set<WorkerHandle>()
-  #nextLease = 1
+  readonly #endings: RunEndings
+  readonly #leases: Leases
   #armed = false
   #closed = false
   #failed = false
@@ -58,6 +62,8 @@ export class Dispatcher {
       },
     })
     this.#shipping = shippingFor(options)
+    const cancelSeenMs = this.#shipping ? CANCEL_SEEN_ELSEWHERE_MS : CANCEL_SEEN_MS
+    this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs)
     this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, (run, error) =>
       this.failRun(run, error),
     )
@@ -65,7 +71,7 @@ export class Dispatcher {
       retry: (entry) => this.#retry(entry),
       childSettled: (child, response) => this.#desk.childSettled(child, response),
       cancelChildren: (entry) => this.#desk.cancelChildrenOf(entry),
-      ended: (run) => this.#endRunIfFinished(run),
+      ended: (run) => this.#endings.endIfFinished(run),
       stackOf: (stack) => this.#shipping?.stackOf(stack) ?? stack,
     })
     this.#intake = new Intake({
@@ -74,21 +80,30 @@ export class Dispatcher {
       profiles: this.#profiles,
       responses: this.#responses,
       fleet: this.#fleet,
-      finished: (run) => this.#endRunIfFinished(run),
+      finished: (run) => this.#endings.endIfFinished(run),
     })
     this.#stragglers = new Stragglers(this.#fleet, {
       runs: () => this.#intake.runs,
-      lend: (worker, entry) => this.#lend(worker, entry),
-      recall: (lease) => this.#recallTwin(lease),
+      lend: (worker, entry) => this.#leases.lend(worker, entry),
+      close: (lease) => this.#leases.close(lease),
     })
     this.#special = new SpecialTasks(this.#fleet, {
-      give: (worker, entry) => this.#give(worker, entry),
+      give: (worker, entry) => this.#leases.give(worker, entry),
       unmet: (entry) => this.#responses.unmet(entry, this.#fleet.engineName),
+    })
+    this.#endings = new RunEndings({
+      intake: this.#intake,
+      fleet: this.#fleet,
+      responses: this.#responses,
+      loading: this.#loading,
+      special: this.#special,
+      profiles: this.#profiles,
+      cancelSeenMs,
     })
     this.#desk = new SubTaskDesk(this.#agents, {
       addEntry: (entry) => this.#intake.enqueue(entry, true),
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
-      cancel: (entry) => this.#cancelEntry(entry, 'cancelled'),
+      cancel: (entry) => this.#endings.cancel(entry, 'cancelled'),
       refOf: (ref) => this.#shipping?.refOf(ref) ?? ref,
       loadChanged: (worker, by) => this.#fleet.changeLoad(worker, by),
       arm: () => this.#arm(),
@@ -145,27 +160,17 @@ export class Dispatcher {
 
   /** Starts nothing more of a run; what is queued or running is answered `cancelled`. */
   stopRun(run: Run, reason: 'cancelled' | 'deadline'): void {
-    if (run.over || (run.stopping !== undefined && run.drainTimer === undefined)) return
-    run.stopping = reason
-    run.sourceState = 'ended'
-    this.#closeSource(run, reason)
-    this.#cancelAll(run, reason)
-    this.#endRunIfFinished(run)
+    this.#endings.stop(run, reason)
   }
 
   /** Starts nothing more of a run. What is with a worker may finish in this time; the rest is answered `cancelled`. */
   drainRun(run: Run, graceMs: number): void {
-    if (run.over || run.stopping !== undefined) return
-    run.stopping = 'cancelled'
-    run.sourceState = 'ended'
-    this.#closeSource(run, 'cancelled')
-    // A task that is running may need its sub-tasks to finish.
-    const first = run.urgent.drain()
-    run.urgent.unshift(first.filter(({ parent }) => parent !== undefined))
-    for (const entry of first) if (!entry.parent) this.#cancelEntry(entry, 'cancelled')
-    for (const entry of this.#entriesOf(run)) if (!entry.lease && !entry.parent) this.#cancelEntry(entry, 'cancelled')
-    this.#endRunIfFinished(run)
-    if (!run.over) run.drainTimer = setTimeout(() => this.#cancelAll(run, 'cancelled'), graceMs)
+    this.#endings.drain(run, graceMs)
+  }
+
+  /** The run cannot go on: its caller is told at once, and what it had under way is stopped. */
+  failRun(run: Run, error: Error): void {
+    this.#endings.fail(run, error)
   }
 
   /** Tasks of a run that are with a worker. */
@@ -275,7 +280,7 @@ export class Dispatcher {
   }
 
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
-    this.#dirty.delete(worker)
+    this.#leases.forget(worker)
     if (worker.leases.size > 0) {
       if (exit.placeLost) for (const { entry } of worker.leases.values()) entry.placesLost++
       const { guilty, status, error, suspects, innocent } = judge(worker, exit)
@@ -335,14 +340,14 @@ export class Dispatcher {
     for (let worker = open.least(); worker; worker = open.least()) {
       const entry = this.#intake.next()
       if (!entry) break
-      if (entry.options.requires === undefined) this.#give(worker, entry)
+      if (entry.options.requires === undefined) this.#leases.give(worker, entry)
       else {
         this.#special.require(entry)
         special = true
       }
     }
     if (special) this.#special.place()
-    this.#flush()
+    this.#leases.flush()
     if (open.size === 0 || this.#special.stuck)
       this.#fleet.grow(() => {
         for (const run of this.#intake.runs) this.#peek(run)
@@ -352,49 +357,6 @@ export class Dispatcher {
       this.#fleet.recallSoon()
       this.#stragglers.lookSoon()
     }
-  }
-
-  #flush(): void {
-    for (const worker of this.#dirty) worker.flush()
-    this.#dirty.clear()
-  }
-
-  #give(worker: WorkerHandle, entry: Entry): void {
-    entry.worker = worker.name
-    entry.steps = undefined
-    entry.logs = undefined
-    entry.lease = this.#lease(worker, entry)
-  }
-
-  /** A second worker for a task: what it records is kept apart until it is the one that counts. */
-  #lend(worker: WorkerHandle, entry: Entry): Lease {
-    const lease = this.#lease(worker, entry)
-    lease.lost = { steps: [], logs: [] }
-    entry.twin = lease
-    worker.flush()
-    return lease
-  }
-
-  /** Another worker has answered. */
-  #recallTwin({ id, worker }: Lease): void {
-    const lease = worker.leases.get(id)
-    if (!lease) return
-    worker.leases.delete(id)
-    worker.lost.set(id, lease)
-    if (lease.waitingCalls === 0) this.#fleet.changeLoad(worker, -1)
-    worker.cancel(id, 'cancelled', CANCEL_SEEN_MS)
-    worker.endIfEmpty()
-  }
-
-  #lease(worker: WorkerHandle, entry: Entry): Lease {
-    const givenAt = entry.run.options.speculate ? performance.now() : 0
-    const lease: Lease = { id: this.#nextLease++, entry, worker, started: false, waitingCalls: 0, givenAt }
-    worker.leases.set(lease.id, lease)
-    if (worker.load === 0) worker.window.wokeUp(performance.now())
-    this.#fleet.changeLoad(worker, 1)
-    worker.add(lease, this.#profiles.get(entry.profile))
-    this.#dirty.add(worker)
-    return lease
   }
 
   #onEmit(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
@@ -492,70 +454,6 @@ export class Dispatcher {
       if (entry === undefined) return
       this.#intake.enqueue(entry, false)
     }
-  }
-
-  // ---- ending
-
-  #cancelEntry(entry: Entry, reason: 'cancelled' | 'deadline'): void {
-    if (entry.settled) return
-    entry.cancelling = reason
-    clearTimeout(entry.retryTimer)
-    entry.run.retrying.delete(entry)
-    if (!entry.lease) return this.#responses.cancelled(entry)
-    for (const { worker, id } of entry.twin ? [entry.lease, entry.twin] : [entry.lease]) {
-      worker.flush()
-      worker.cancel(id, reason, CANCEL_SEEN_MS)
-    }
-  }
-
-  /** What was given in and not read is cancelled, but for what an earlier session has done. */
-  #closeSource(run: Run, reason: 'cancelled' | 'deadline'): void {
-    for (const item of run.source.close())
-      if (item.restored) this.#responses.restored(run, item)
-      else this.#cancelEntry(this.#intake.makeEntry(run, item), reason)
-  }
-
-  #cancelAll(run: Run, reason: 'cancelled' | 'deadline'): void {
-    for (const entry of [...run.urgent.drain(), ...this.#entriesOf(run)]) this.#cancelEntry(entry, reason)
-  }
-
-  /** All of a run that are not settled, but for those that go first. */
-  #entriesOf(run: Run): Entry[] {
-    const entries: Entry[] = [...run.ready.drain(), ...run.retrying]
-    entries.push(...this.#loading.heldOf(run), ...this.#special.of(run))
-    for (const worker of this.#fleet.workers)
-      for (const { entry } of worker.leases.values()) if (entry.run === run) entries.push(entry)
-    return entries
-  }
-
-  /** The run cannot go on: its caller is told at once, and what it had under way is stopped. */
-  failRun(run: Run, error: Error): void {
-    if (run.over) return
-    run.stopping = 'failed'
-    run.error = error
-    run.sourceState = 'ended'
-    run.source.close()
-    run.over = true
-    this.#cancelAll(run, 'cancelled')
-    this.#endRun(run)
-  }
-
-  #endRunIfFinished(run: Run): void {
-    if (!run.over && run.finished) {
-      run.over = true
-      this.#endRun(run)
-    }
-  }
-
-  #endRun(run: Run): void {
-    clearTimeout(run.deadlineTimer)
-    clearTimeout(run.drainTimer)
-    this.#intake.runs.splice(this.#intake.runs.indexOf(run), 1)
-    run.options.signal?.removeEventListener('abort', run.onAbort)
-    const forgotten = this.#profiles.forget(run)
-    for (const worker of this.#fleet.workers) worker.forget(forgotten)
-    if (this.#intake.runs.length === 0) this.#fleet.keepAlive(false)
-    run.sink.end(run.error)
   }
 }
 

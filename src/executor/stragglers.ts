@@ -13,9 +13,9 @@ const AT_LEAST_MS = 500
 interface Hooks {
   runs(): readonly Run[]
   /** Gives the task to a second worker. */
-  lend(worker: WorkerHandle, entry: Entry): Lease
+  lend(worker: WorkerHandle, entry: Entry): void
   /** Has a worker give up what another has answered. */
-  recall(lease: Lease): void
+  close(lease: Lease): void
 }
 
 /**
@@ -50,7 +50,7 @@ export class Stragglers {
     const other = lease === entry.twin ? entry.lease! : entry.twin
     if (lease === entry.twin) promote(entry, lease)
     entry.twin = undefined
-    this.#hooks.recall(other)
+    this.#hooks.close(other)
   }
 
   /** This lease is gone. True: its task goes on under another one. */
@@ -68,7 +68,7 @@ export class Stragglers {
     const twin = lease?.entry.twin
     if (twin === undefined) return
     lease!.entry.twin = undefined
-    this.#hooks.recall(twin)
+    this.#hooks.close(twin)
   }
 
   #look(): void {

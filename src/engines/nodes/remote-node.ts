@@ -181,7 +181,7 @@ export class RemoteNode {
       return this.session.refuse('a worker that was there already')
     const { host, labels } = this.info
     const info = { host, labels, place: this.name, ...(pid === undefined ? {} : { pid }) }
-    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info)
+    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info, () => !this.session.attached)
     this.#links.set(worker, link)
     this.#hooks.link(link)
     if (this.draining) this.#hooks.retire(link, 'the node is going away')

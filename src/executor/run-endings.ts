@@ -1,0 +1,115 @@
+import type { AgentLoading } from './agent-loading.ts'
+import type { Entry } from './entry.ts'
+import type { Fleet } from './fleet.ts'
+import type { Intake } from './intake.ts'
+import type { Profiles } from './profiles.ts'
+import type { Responses } from './responses.ts'
+import type { Run } from './run.ts'
+import type { SpecialTasks } from './special-tasks.ts'
+
+interface Parts {
+  readonly intake: Intake
+  readonly fleet: Fleet
+  readonly responses: Responses
+  readonly loading: AgentLoading
+  readonly special: SpecialTasks
+  readonly profiles: Profiles
+  /** How long a worker may take to notice a cancellation. */
+  readonly cancelSeenMs: number
+}
+
+/** How runs end: by themselves, stopped, given time to finish, or failed. In each case every task is answered, or the caller told. */
+export class RunEndings {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  stop(run: Run, reason: 'cancelled' | 'deadline'): void {
+    if (run.over || (run.stopping !== undefined && run.drainTimer === undefined)) return
+    run.stopping = reason
+    run.sourceState = 'ended'
+    this.#closeSource(run, reason)
+    this.#cancelAll(run, reason)
+    this.endIfFinished(run)
+  }
+
+  drain(run: Run, graceMs: number): void {
+    if (run.over || run.stopping !== undefined) return
+    run.stopping = 'cancelled'
+    run.sourceState = 'ended'
+    this.#closeSource(run, 'cancelled')
+    // A task that is running may need its sub-tasks to finish.
+    const first = run.urgent.drain()
+    run.urgent.unshift(first.filter(({ parent }) => parent !== undefined))
+    for (const entry of first) if (!entry.parent) this.cancel(entry, 'cancelled')
+    for (const entry of this.#entriesOf(run)) if (!entry.lease && !entry.parent) this.cancel(entry, 'cancelled')
+    this.endIfFinished(run)
+    if (!run.over) run.drainTimer = setTimeout(() => this.#cancelAll(run, 'cancelled'), graceMs)
+  }
+
+  fail(run: Run, error: Error): void {
+    if (run.over) return
+    run.stopping = 'failed'
+    run.error = error
+    run.sourceState = 'ended'
+    run.source.close()
+    run.over = true
+    this.#cancelAll(run, 'cancelled')
+    this.#end(run)
+  }
+
+  endIfFinished(run: Run): void {
+    if (run.over || !run.finished) return
+    run.over = true
+    this.#end(run)
+  }
+
+  /** Has a task given up where it runs, or answers it if it does not run. */
+  cancel(entry: Entry, reason: 'cancelled' | 'deadline'): void {
+    if (entry.settled) return
+    entry.cancelling = reason
+    clearTimeout(entry.retryTimer)
+    entry.run.retrying.delete(entry)
+    if (!entry.lease) return this.#parts.responses.cancelled(entry)
+    for (const { worker, id } of entry.twin ? [entry.lease, entry.twin] : [entry.lease]) {
+      worker.flush()
+      worker.cancel(id, reason, this.#parts.cancelSeenMs)
+    }
+  }
+
+  /** What was given in and not read is cancelled, but for what an earlier session has done. */
+  #closeSource(run: Run, reason: 'cancelled' | 'deadline'): void {
+    const { responses, intake } = this.#parts
+    for (const item of run.source.close())
+      if (item.restored) responses.restored(run, item)
+      else this.cancel(intake.makeEntry(run, item), reason)
+  }
+
+  #cancelAll(run: Run, reason: 'cancelled' | 'deadline'): void {
+    for (const entry of [...run.urgent.drain(), ...this.#entriesOf(run)]) this.cancel(entry, reason)
+  }
+
+  /** All of a run that are not settled, but for those that go first. */
+  #entriesOf(run: Run): Entry[] {
+    const { loading, special, fleet } = this.#parts
+    const entries: Entry[] = [...run.ready.drain(), ...run.retrying]
+    entries.push(...loading.heldOf(run), ...special.of(run))
+    for (const worker of fleet.workers)
+      for (const { entry } of worker.leases.values()) if (entry.run === run) entries.push(entry)
+    return entries
+  }
+
+  #end(run: Run): void {
+    const { intake, fleet, profiles } = this.#parts
+    clearTimeout(run.deadlineTimer)
+    clearTimeout(run.drainTimer)
+    intake.runs.splice(intake.runs.indexOf(run), 1)
+    run.options.signal?.removeEventListener('abort', run.onAbort)
+    const forgotten = profiles.forget(run)
+    for (const worker of fleet.workers) worker.forget(forgotten)
+    if (intake.runs.length === 0) fleet.keepAlive(false)
+    run.sink.end(run.error)
+  }
+}

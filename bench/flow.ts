@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Runners } from 'manyworlds'
 import { noop, pause } from './agents.ts'
+import { numberOf } from './figures.ts'
 import { describeMachine } from './machine.ts'
 
 /**
@@ -9,12 +10,8 @@ import { describeMachine } from './machine.ts'
  *
  *   node bench/flow.ts [--tasks N] [--rounds N]
  */
-const number = (flag: string, otherwise: number) => {
-  const at = process.argv.indexOf(flag)
-  return at < 0 ? otherwise : Number(process.argv[at + 1])
-}
-const MILLION = number('--tasks', 1_000_000)
-const ROUNDS = number('--rounds', 5)
+const MILLION = numberOf('--tasks', 1_000_000)
+const ROUNDS = numberOf('--rounds', 5)
 
 await inFlight()
 await million()

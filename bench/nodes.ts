@@ -1,6 +1,7 @@
 import { type RunConfig, Runners } from 'manyworlds'
 import { startNode } from '../test/nodes/daemon.ts'
 import { noop, paced } from './agents.ts'
+import { median, numberOf } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { cpuBetween, readTree } from './pools/cpu.ts'
 
@@ -10,12 +11,8 @@ import { cpuBetween, readTree } from './pools/cpu.ts'
  *
  *   node bench/nodes.ts [--tasks N] [--rounds N]
  */
-const number = (flag: string, otherwise: number) => {
-  const at = process.argv.indexOf(flag)
-  return at < 0 ? otherwise : Number(process.argv[at + 1])
-}
-const TASKS = number('--tasks', 100_000)
-const ROUNDS = number('--rounds', 7)
+const TASKS = numberOf('--tasks', 100_000)
+const ROUNDS = numberOf('--rounds', 7)
 
 await throughput()
 await speeds()
@@ -101,8 +98,4 @@ async function speeds(): Promise<void> {
   await Runners.shutdown()
   await Promise.all(nodes.map((node) => node.kill('SIGTERM')))
   console.log()
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!
 }

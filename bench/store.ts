@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunConfig, Runners } from 'manyworlds'
 import { fiveSteps } from './agents.ts'
+import { median, numberOf } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { cpuBetween, readTree } from './pools/cpu.ts'
 
@@ -12,12 +13,8 @@ import { cpuBetween, readTree } from './pools/cpu.ts'
  *
  *   node bench/store.ts [--tasks N] [--rounds N]
  */
-const number = (flag: string, otherwise: number) => {
-  const at = process.argv.indexOf(flag)
-  return at < 0 ? otherwise : Number(process.argv[at + 1])
-}
-const TASKS = number('--tasks', 100_000)
-const ROUNDS = number('--rounds', 3)
+const TASKS = numberOf('--tasks', 100_000)
+const ROUNDS = numberOf('--rounds', 3)
 const folder = mkdtempSync(join(tmpdir(), 'manyworlds-bench-'))
 
 const modes: Record<string, RunConfig> = {
@@ -62,8 +59,4 @@ async function measure(config: RunConfig, count: number): Promise<{ cpu: number;
   const bytes = config.store === false ? 0 : statSync(join(folder, `${runId}.sqlite`)).size
   rmSync(join(folder, `${runId}.sqlite`), { force: true })
   return { cpu: cpuBetween(before, after) / count, seconds, bytes }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!
 }

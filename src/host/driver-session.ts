@@ -175,7 +175,8 @@ export class DriverSession {
     this.#folder = await mkdtemp(join(workFolder, 'driver-'))
     if (this.session.over) return this.#removeFolder()
     const engine = new LocalRuntime({
-      show: (text) => this.say({ type: 'output', text: text.toString().slice(0, 100_000) }),
+      // What workers print is worth less than what they answer: it is dropped where the connection is too slow for both.
+      show: (text) => this.session.hasRoom && this.say({ type: 'output', text: text.toString().slice(0, 100_000) }),
     })
     this.#engine = engine
     const events: EngineEvents = {

@@ -5,6 +5,7 @@ import { type Address, showAddress } from './address.ts'
 import { type Hello, makeCall, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
 import { Peer } from './peer.ts'
+import { plainly } from './tls-words.ts'
 
 export interface ClientTls {
   /** Who signed the certificates of those we call, where it is nobody that everybody knows. */
@@ -62,7 +63,9 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
       socket.once('open', resolve)
       socket.once('error', reject)
       socket.once('unexpected-response', (_request, response: IncomingMessage) => {
-        reject(new Error(`it answered with HTTP ${response.statusCode}: is that a manyworlds node?`))
+        const full = response.statusCode === 503
+        const text = full ? 'it has as many connections as it may (--max-connections)' : 'is that a manyworlds node?'
+        reject(new Error(`it answered with HTTP ${response.statusCode}: ${text}`))
       })
     })
     return { peer, received: await makeCall(peer, { token, hello }) }
@@ -114,10 +117,6 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
   if (!secure && (code.startsWith('HPE_') || message === 'socket hang up'))
     return because('it does not answer to plain WebSocket; if it was started with --tls-cert, use wss://', 'other')
   if (message === 'Opening handshake has timed out')
-    return because(`it accepted the connection and did not answer within ${HANDSHAKE_MS / 1000} s`, 'other')
+    return because(`it did not answer within ${HANDSHAKE_MS / 1000} s`, 'other')
   return because(message, 'other')
 }
-
-/** Without what OpenSSL and Node put around it for developers of OpenSSL and Node. */
-const plainly = (message: string) =>
-  (/alert ([a-z ]+):/.exec(message)?.[1] ?? message.split('; if the root CA')[0]!).trim()

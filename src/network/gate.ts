@@ -5,6 +5,7 @@ import { WebSocketServer } from 'ws'
 import { answerCall, type Hello, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
 import { Peer } from './peer.ts'
+import { plainly } from './tls-words.ts'
 
 export interface ServerTls {
   readonly cert: Buffer | string
@@ -50,7 +51,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
         ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true }),
       })
     : createServer(limits)
-  server.maxConnections = maxConnections
+  // A few more than are served, so that those can be told why not.
+  server.maxConnections = maxConnections + 16
   const sockets = new WebSocketServer({
     ...{ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false },
     // A peer does that itself.
@@ -64,16 +66,20 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       .end('manyworlds speaks WebSocket here\n')
   })
   server.on('tlsClientError', (error: Error, socket: Socket) => {
-    options.refused(`${socket.remoteAddress ?? 'somebody'}: no TLS connection: ${error.message}`)
+    options.refused(`${socket.remoteAddress ?? 'somebody'}: no TLS connection: ${plainly(error.message)}`)
   })
   server.on('clientError', (_error: Error, socket: Socket) => socket.destroy())
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => {})
-    const why = whyNotUpgrade(request)
+    const full = sockets.clients.size >= maxConnections
+    const why = full ? `${maxConnections} connections are there already, which is the limit` : whyNotUpgrade(request)
     if (why !== undefined) {
       options.refused(`${socket.remoteAddress ?? 'somebody'}: ${why}`)
       // Nobody reads this socket any more, so nobody would see its other end close it.
-      socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${why}\n`, () => socket.destroy())
+      socket.end(
+        `HTTP/1.1 ${full ? '503 Too many connections' : '403 Forbidden'}\r\nconnection: close\r\n\r\n${why}\n`,
+        () => socket.destroy(),
+      )
       return
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {

@@ -30,9 +30,12 @@ export const ACK_MESSAGES = 64
 /** Both ends say every so often that they are there. */
 export const BEAT_MS = 1000
 /** A connection on which nothing comes for this long is given up, and made anew. */
-export const SILENT_MS = 5000
-/** After the other end has closed the connection, it may be back within this time: it was not the process that ended. */
-export const RETURN_MS = 3000
+export const SILENT_MS = 3000
+/**
+ * After the other end has closed the connection, it may be back within this time: it was not the process that ended. More
+ * than SILENT_MS, since it may find out only then.
+ */
+export const RETURN_MS = 4000
 /** A host that has not heard from its driver for so long ends its workers. */
 export const LEASE_MS = 15_000
 /** A driver that has not heard from a host for so long has its tasks run elsewhere. Later than the lease: never in two places. */

@@ -38,8 +38,12 @@ export async function keepCalling(options: CallerOptions): Promise<void> {
       continue
     }
     reached()
-    wait = FIRST_MS
+    const since = performance.now()
     await stayInTouch(node.session, () => call(options, node, false), signal)
+    // One that is lost whenever it was reached is called less and less often.
+    if (performance.now() - since > LONGEST_MS) wait = FIRST_MS
+    await nap(wait, signal)
+    wait = Math.min(LONGEST_MS, 2 * wait)
   }
 }
 

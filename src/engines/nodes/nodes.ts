@@ -43,7 +43,7 @@ export class Nodes {
     for (const address of credentials.addresses) this.#missing.set(showAddress(address), undefined)
     this.#beats = setInterval(() => {
       // By looks, not by the clock: a driver that was busy for a minute has not heard anybody, and nobody is lost.
-      for (const node of this.#nodes) node.session.beat()
+      for (const node of this.#nodes) node.beat()
     }, BEAT_MS)
   }
 
@@ -179,7 +179,8 @@ export class Nodes {
 
   #onChanged(node: RemoteNode): void {
     if (node.broken !== undefined) {
-      const others = [...this.#nodes].some(({ usable, broken }) => usable && broken === undefined)
+      // Also one that is only just getting its code.
+      const others = [...this.#nodes].some(({ broken }) => broken === undefined)
       if (!others && !this.elastic) {
         this.#events.failed(new ManyworldsError('WORKER_START_FAILED', `node ${node.name}: ${node.broken}`))
         return
@@ -223,7 +224,8 @@ export class Nodes {
 
   /** Somebody has to come within a while, unless it is others who decide when. */
   #waitForNodes(): void {
-    if ([...this.#nodes].some(({ usable }) => usable) || this.#waitTimer !== undefined) return
+    if ([...this.#nodes].some(({ usable, broken }) => usable && broken === undefined) || this.#waitTimer !== undefined)
+      return
     if (this.#credentials.listen !== undefined) return
     this.#waitTimer = setTimeout(() => this.#giveUp(), this.#credentials.waitMs)
     this.#waitTimer.unref()

@@ -9,7 +9,7 @@ export class RemoteLink implements WorkerLink {
   readonly closed: Promise<WorkerExit>
   readonly #mux: Mux
   readonly #worker: number
-  readonly #isAway: () => boolean
+  readonly #onKill: () => void
   #close: (exit: WorkerExit) => void = () => {}
   #onDrain: () => void = () => {}
   #onFrame: ((frame: Uint8Array) => void) | undefined
@@ -17,13 +17,13 @@ export class RemoteLink implements WorkerLink {
   readonly #held: Uint8Array[] = []
   #paused = false
 
-  constructor(mux: Mux, worker: number, id: string, info: WorkerInfo, isAway: () => boolean) {
+  constructor(mux: Mux, worker: number, id: string, info: WorkerInfo, onKill: () => void) {
     this.id = id
     this.generation = worker
     this.info = info
     this.#mux = mux
     this.#worker = worker
-    this.#isAway = isAway
+    this.#onKill = onKill
     this.closed = new Promise((resolve) => {
       this.#close = resolve
     })
@@ -55,8 +55,7 @@ export class RemoteLink implements WorkerLink {
 
   kill(): void {
     this.#mux.control({ type: 'kill', worker: this.#worker })
-    // Its machine will hear of that when it is back. Nobody should have to wait until then.
-    if (this.#isAway()) this.ended({ code: null, signal: 'SIGKILL' })
+    this.#onKill()
   }
 
   /** The process is gone, or the machine is; what it had said before was delivered, or never will be. */

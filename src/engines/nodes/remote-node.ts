@@ -23,9 +23,15 @@ export interface NodeHooks {
   gone(node: RemoteNode, reason: string): void
 }
 
+/** Looks, each a beat apart, that a node may take for an answer which costs it nothing. */
+const ANSWER_LOOKS = 10
+/** A bundle may come slowly; so many of its bytes are expected at least between two looks. */
+const SLOW_BYTES = 50 * 1024
+
 interface Delivery {
   readonly bundle: CodeBundle
   readonly done: Promise<void>
+  sent: boolean
   resolve(): void
   reject(error: Error): void
 }
@@ -45,6 +51,8 @@ export class RemoteNode {
   readonly #mux: Mux
   readonly #links = new Map<number, RemoteLink>()
   readonly #deliveries = new Map<string, Delivery>()
+  /** What it was asked for and has not answered, and for how many looks it still may. */
+  readonly #owed = new Map<string, { readonly what: string; looks: number }>()
   #wanted = 0
   #peer: Peer | undefined
   #alive = true
@@ -72,6 +80,13 @@ export class RemoteNode {
     this.session.attach(peer, received)
   }
 
+  /** To be called every BEAT_MS. A node that is there and does not do what it was asked for is as good as lost. */
+  beat(): void {
+    this.session.beat()
+    if (!this.session.attached) return
+    for (const owed of this.#owed.values()) if (owed.looks-- === 0) return this.session.refuse(`no ${owed.what}`)
+  }
+
   keepAlive(alive: boolean): void {
     this.#alive = alive
     this.#peer?.keepAlive(alive)
@@ -82,9 +97,10 @@ export class RemoteNode {
     let delivery = this.#deliveries.get(bundle.sha256)
     if (delivery === undefined) {
       const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-      delivery = { bundle, done, resolve, reject }
+      delivery = { bundle, done, sent: false, resolve, reject }
       done.catch(() => {})
       this.#deliveries.set(bundle.sha256, delivery)
+      this.#owed.set(bundle.sha256, { what: 'answer to an offer of code', looks: ANSWER_LOOKS })
       this.say({ type: 'offer', sha256: bundle.sha256, bytes: packBundle(bundle).byteLength })
     }
     await delivery.done
@@ -144,19 +160,19 @@ export class RemoteNode {
           ...(stderr === undefined ? {} : { stderr }),
         })
         this.#links.delete(message.worker)
+        this.#owed.delete(`${message.worker}`)
         return
       }
       case 'failed':
         this.broken = message.reason
         return this.#hooks.changed(this)
       case 'have':
+        this.#owed.delete(message.sha256)
         return this.#deliveries.get(message.sha256)?.resolve()
-      case 'send': {
-        const delivery = this.#deliveries.get(message.sha256)
-        if (delivery) this.#mux.send(BUNDLE_STREAM, packBundle(delivery.bundle))
-        return
-      }
+      case 'send':
+        return this.#deliver(message.sha256)
       case 'refuse':
+        this.#owed.delete(message.sha256)
         return this.#deliveries
           .get(message.sha256)
           ?.reject(new Error(`node ${this.name} did not take the code: ${message.reason}`))
@@ -176,15 +192,31 @@ export class RemoteNode {
     }
   }
 
+  #deliver(sha256: string): void {
+    const delivery = this.#deliveries.get(sha256)
+    if (delivery === undefined || delivery.sent) return this.session.refuse('a request for code that was not offered')
+    delivery.sent = true
+    const packed = packBundle(delivery.bundle)
+    const looks = ANSWER_LOOKS + Math.ceil(packed.byteLength / SLOW_BYTES)
+    this.#owed.set(sha256, { what: 'word about code that it was sent', looks })
+    this.#mux.send(BUNDLE_STREAM, packed)
+  }
+
   #onStarted({ worker, place, pid }: Extract<HostToDriver, { type: 'started' }>): void {
     if (this.#links.has(worker) || this.info === undefined)
       return this.session.refuse('a worker that was there already')
     const { host, labels } = this.info
     const info = { host, labels, place: this.name, ...(pid === undefined ? {} : { pid }) }
-    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info, () => !this.session.attached)
+    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info, () => this.#onKill(worker))
     this.#links.set(worker, link)
     this.#hooks.link(link)
     if (this.draining) this.#hooks.retire(link, 'the node is going away')
+  }
+
+  #onKill(worker: number): void {
+    // Its machine will hear of that when it is back. Nobody should have to wait until then.
+    if (!this.session.attached) this.#links.get(worker)?.ended({ code: null, signal: 'SIGKILL' })
+    else if (this.#links.has(worker)) this.#owed.set(`${worker}`, { what: 'end of a worker', looks: ANSWER_LOOKS })
   }
 
   #onEnded(reason: string): void {

@@ -1,0 +1,304 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type NodesOptions, Runners } from '../../dist/index.js'
+import { dial } from '../../dist/network/dial.js'
+import { type Gate, openGate } from '../../dist/network/gate.js'
+import { newSessionId } from '../../dist/network/handshake.js'
+import type { HostToDriver } from '../../dist/network/host-messages.js'
+import { BEAT_MS, CHUNK_BYTES } from '../../dist/network/limits.js'
+import type { Peer } from '../../dist/network/peer.js'
+import { CODECS, encode, PLAIN } from '../../dist/protocol/codec.js'
+import { PROTOCOL_VERSION } from '../../dist/protocol/messages.js'
+import { double } from '../agents/nodes.ts'
+import { type Daemon, startDaemon, startNode } from './daemon.ts'
+
+/** One of two nodes is not what it says. The run is done by the other: every task once, and right. */
+
+const TASKS = 60
+
+let good: Daemon
+const gates: Gate[] = []
+const servers: Server[] = []
+const connections: (Socket | Peer['socket'])[] = []
+
+beforeAll(async () => {
+  good = await startNode()
+})
+afterEach(async () => {
+  await Runners.shutdown()
+  for (const gate of gates.splice(0)) gate.close()
+  for (const server of servers.splice(0)) server.close()
+  for (const connection of connections.splice(0))
+    'terminate' in connection ? connection.terminate() : connection.destroy()
+})
+afterAll(() => good.kill('SIGTERM'))
+
+const ACK_OF_NOTHING = Buffer.from([2, 0, 0, 0, 0, 0, 0, 0, 0])
+const INFO = {
+  ...{ host: 'bad', pid: 1, version: '0.1.0', node: process.version, platform: 'linux-x64', cores: 2, memoryMb: 100 },
+  ...{ workers: 2, labels: ['gpu'] },
+}
+
+/** What a driver says to a host. */
+interface Said {
+  readonly type: string
+  readonly sha256?: string
+  readonly workers?: number
+}
+
+/** One connection of a driver with a host that says whatever the test wants. */
+interface Guest {
+  say(message: unknown): void
+  data(stream: number, bytes: Uint8Array, last?: boolean): void
+  raw(bytes: Buffer | string): void
+  on(type: string, listener: (message: Said) => void): void
+}
+
+type Behaviour = (guest: Guest) => void
+
+/** Says nothing yet, but that it is there. */
+function guestOn(socket: Peer['socket']): Guest {
+  connections.push(socket)
+  const listeners = new Map<string, (message: Said) => void>()
+  const raw = (bytes: Buffer | string) => socket.send(bytes)
+  socket.on('message', (bytes: Buffer) => {
+    if (bytes[0] !== 0) return
+    const message = JSON.parse(bytes.subarray(1).toString()) as Said
+    listeners.get(message.type)?.(message)
+  })
+  const beats = setInterval(() => raw(ACK_OF_NOTHING), BEAT_MS)
+  socket.on('close', () => clearInterval(beats))
+  return {
+    raw,
+    say: (message) => raw(Buffer.concat([Buffer.of(0), Buffer.from(JSON.stringify(message) ?? '')])),
+    data: (stream, bytes, last = true) => {
+      const header = Buffer.of(1, 0, 0, 0, 0, last ? 1 : 0)
+      header.writeUInt32LE(stream, 1)
+      raw(Buffer.concat([header, bytes]))
+    },
+    on: (type, listener) => listeners.set(type, listener),
+  }
+}
+
+/** A node that drivers call, and that behaves like this. */
+async function badHost(behave: Behaviour): Promise<{ address: string; calls(): number }> {
+  let calls = 0
+  const gate = await openGate({
+    ...{ host: '127.0.0.1', port: 0, token: undefined, tls: undefined, maxConnections: 1000 },
+    admit: () => 0,
+    refused: () => {},
+    accept: ({ socket }) => {
+      calls++
+      behave(guestOn(socket))
+    },
+  })
+  gates.push(gate)
+  return { address: `127.0.0.1:${gate.port}`, calls: () => calls }
+}
+
+/** Takes all code without looking at it, and says what it says when it is asked for workers. */
+const taking =
+  (then: Behaviour): Behaviour =>
+  (guest) => {
+    guest.say({ type: 'host', info: INFO })
+    guest.on('offer', ({ sha256 }) => guest.say({ type: 'have', sha256 }))
+    guest.on('workers', () => then(guest))
+  }
+
+const started = (worker: number) => ({ type: 'started', worker, place: worker, pid: 1 })
+const ready = encode(
+  [{ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: process.version, pid: 1 }],
+  PLAIN,
+)
+
+const runWith = (...bad: string[]) => run({ addresses: [...bad, good.address] })
+
+async function run(nodes: NodesOptions): Promise<void> {
+  const tasks = Array.from({ length: TASKS }, (_, n) => double.task(n, { id: `t${n}` }))
+  const responses = await Runners.runTask(tasks, { engineName: 'nodes', nodes, warmMs: 0 })
+  expect([...responses].map(([id, { answer }]) => [id, answer])).toEqual(tasks.map((_, n) => [`t${n}`, 2 * n]))
+}
+
+/** One of each. */
+const MESSAGES: HostToDriver[] = [
+  { type: 'host', info: INFO },
+  { type: 'started', worker: 1, place: 0, pid: 7 },
+  { type: 'ended', worker: 1, exit: { code: 1, signal: null, reason: 'r', lastWords: 'w', stderr: 's' } },
+  { type: 'failed', reason: 'r' },
+  { type: 'have', sha256: 'ab'.repeat(32) },
+  { type: 'send', sha256: 'ab'.repeat(32) },
+  { type: 'refuse', sha256: 'ab'.repeat(32), reason: 'r' },
+  { type: 'drain', reason: 'r' },
+  { type: 'output', text: '' },
+  { type: 'notice', line: 'l' },
+  { type: 'credit', worker: 1, bytes: 5 },
+  { type: 'bye', reason: 'r' },
+]
+
+/** Puts a value in place of one that is somewhere inside; `steps` lead there. */
+function replaced(message: unknown, steps: readonly number[], value: unknown): unknown {
+  if (steps.length === 0 || typeof message !== 'object' || message === null) return value
+  const keys = Object.keys(message)
+  if (keys.length === 0) return value
+  const key = keys[steps[0]! % keys.length]!
+  const copy: Record<string, unknown> = Array.isArray(message) ? ([...message] as never) : { ...message }
+  copy[key] = replaced(copy[key], steps.slice(1), value)
+  return copy
+}
+
+let delay = 1
+const BEHAVIOURS: Record<string, Behaviour> = {
+  'says nothing at all': () => {},
+  'says what it is, and then nothing': ({ say }) => say({ type: 'host', info: INFO }),
+  'does not take the code': ({ say, on }) => {
+    say({ type: 'host', info: INFO })
+    on('offer', ({ sha256 }) => say({ type: 'refuse', sha256, reason: 'no' }))
+  },
+  'does not take the code, after a while': ({ say, on }) => {
+    say({ type: 'host', info: INFO })
+    on('offer', ({ sha256 }) => {
+      // At a moment when the other node is there, and is getting its code.
+      setTimeout(() => say({ type: 'refuse', sha256, reason: 'no' }), 10 * delay++)
+    })
+  },
+  'asks for the code again and again': ({ say, on }) => {
+    say({ type: 'host', info: INFO })
+    on('offer', ({ sha256 }) => {
+      for (let i = 0; i < 2000; i++) say({ type: 'send', sha256 })
+    })
+  },
+  'takes the first piece of code, and no other': ({ say, on }) => {
+    say({ type: 'host', info: INFO })
+    let taken = 0
+    on('offer', ({ sha256 }) => {
+      if (taken++ === 0) say({ type: 'have', sha256 })
+    })
+  },
+  'cannot start workers': taking(({ say }) => say({ type: 'failed', reason: 'no Node here' })),
+  'starts none': taking(() => {}),
+  'starts workers that say nothing': taking(({ say }) => {
+    say(started(1))
+    say(started(2))
+  }),
+  'starts a worker twice': taking(({ say }) => {
+    say(started(1))
+    say(started(1))
+  }),
+  'starts workers before it has said what it is': ({ say }) => say(started(1)),
+  'starts far more workers than it has places': taking(({ say }) => {
+    for (let worker = 1; worker < 3000; worker++) say(started(worker))
+  }),
+  'starts workers that speak noise': taking(({ say, data }) => {
+    say(started(1))
+    data(1, Buffer.from('noise'))
+  }),
+  'starts workers that speak noise after a while, and does not end them': taking(({ say, data }) => {
+    say(started(1))
+    data(1, ready)
+    setTimeout(() => data(1, Buffer.from('noise')), 300)
+  }),
+  'sends frames of workers that are not there': taking(({ say, data }) => {
+    say(started(1))
+    data(77, Buffer.from('of a worker that is not there'))
+    say({ type: 'ended', worker: 78, exit: { code: 1, signal: null } })
+    say({ type: 'credit', worker: 79, bytes: 1 })
+  }),
+  'ends its workers as soon as they are there': taking(({ say }) => {
+    for (let worker = 1; worker < 50; worker++) {
+      say(started(worker))
+      say({ type: 'ended', worker, exit: { code: 1, signal: null, stderr: 'no' } })
+    }
+  }),
+  'sends more than it has credit for': taking(({ say, data }) => {
+    say(started(1))
+    for (let i = 0; i < 300; i++) data(1, Buffer.alloc(CHUNK_BYTES), false)
+  }),
+  'says good-bye at once': taking(({ say }) => say({ type: 'bye', reason: 'enough' })),
+  'goes away at once': taking(({ say }) => say({ type: 'drain', reason: 'enough' })),
+  'sends text': taking(({ raw }) => raw('text')),
+  'acknowledges what was never sent': taking(({ raw }) => raw(Buffer.alloc(9, 2))),
+}
+
+test.each(Object.entries(BEHAVIOURS))(
+  'a node that %s',
+  async (_how, behave) => {
+    const { address, calls } = await badHost(behave)
+    await runWith(address)
+    expect(calls()).toBeGreaterThan(0)
+    // It is not called without end.
+    expect(calls()).toBeLessThan(30)
+  },
+  20_000,
+)
+
+test('a machine that takes the call and says nothing', async () => {
+  const server = createServer((socket) => connections.push(socket))
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await runWith(`127.0.0.1:${(server.address() as { port: number }).port}`)
+}, 20_000)
+
+test('nodes that say something a little wrong', async () => {
+  const other = fc.oneof(
+    fc.anything(),
+    fc.constantFrom<unknown>(
+      -1,
+      0,
+      0.5,
+      1,
+      2 ** 60,
+      100_000,
+      null,
+      undefined,
+      '',
+      [],
+      {},
+      'x'.repeat(2000),
+      '\0',
+      'bye',
+    ),
+  )
+  const wrong = fc
+    .tuple(fc.constantFrom(...MESSAGES), fc.array(fc.nat(), { minLength: 1, maxLength: 3 }), other, fc.boolean())
+    .map(([message, steps, value, late]): Behaviour => {
+      const mutated = replaced(message, steps, value)
+      return late ? taking(({ say }) => say(mutated)) : ({ say }) => say(mutated)
+    })
+  await fc.assert(
+    fc.asyncProperty(fc.array(wrong, { minLength: 40, maxLength: 40 }), async (behaviours) => {
+      const hosts = await Promise.all(behaviours.map(badHost))
+      await runWith(...hosts.map(({ address }) => address))
+    }),
+    { numRuns: 6, endOnFailure: true },
+  )
+}, 60_000)
+
+test('nodes of all these kinds join a run, and strangers with nothing to say', async () => {
+  const port = await freePort()
+  const done = run({ listen: `127.0.0.1:${port}` })
+  const address = { host: '127.0.0.1', port, secure: false }
+  const join = () =>
+    dial({
+      ...{ address, token: undefined, tls: undefined },
+      hello: { role: 'host', session: newSessionId(), fresh: true, received: 0 },
+    })
+  await expect.poll(() => join().then(({ peer }) => peer.socket.terminate())).toBeUndefined()
+  for (const behave of Object.values(BEHAVIOURS)) behave(guestOn((await join()).peer.socket))
+  for (const noise of ['', 'noise', 'GET // HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n']) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    connections.push(socket)
+    socket.write(noise)
+  }
+  const node = startDaemon({ args: ['--connect', `127.0.0.1:${port}`, '--workers', '2'] })
+  await done
+  await node.kill('SIGTERM')
+}, 40_000)
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -40,6 +40,10 @@ export type ErrorCode =
   | 'PROTOCOL_ERROR'
   | 'NODES_UNREACHABLE'
   | 'NODE_REFUSED'
+  | 'RAY_FAILED'
+  | 'RAY_IMPOSSIBLE'
+  | 'PYTHON_MISSING'
+  | 'PYTHON_SETUP_FAILED'
   // run files
   | 'RUN_EXISTS'
   | 'RUN_NOT_FOUND'

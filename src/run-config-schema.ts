@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
 import type { NodesOptions } from './engines/nodes/options.ts'
+import type { RayOptions } from './engines/ray/options.ts'
 import { ManyworldsError } from './errors.ts'
 import { nearest } from './near-miss.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
@@ -45,12 +46,38 @@ const nodes = z.strictObject({
   waitMs: z.optional(pause),
 })
 
+const amount = z.number().check(z.minimum(0))
+const ray = z.strictObject({
+  address: z.optional(text),
+  numCpus: z.optional(amount),
+  numGpus: z.optional(amount),
+  memory: z.optional(amount),
+  resources: z.optional(z.record(z.string(), amount)),
+  schedulingStrategy: z.optional(
+    z.union(
+      [z.enum(['DEFAULT', 'SPREAD']), z.strictObject({ nodeId: text, soft: z.optional(z.boolean()) })],
+      "must be 'DEFAULT', 'SPREAD' or { nodeId, soft }",
+    ),
+  ),
+  runtimeEnv: z.optional(
+    z.strictObject({ envVars: z.optional(z.record(z.string(), z.string())), pip: z.optional(words) }),
+  ),
+  nodeBinary: z.optional(text),
+  namespace: z.optional(text),
+  token: z.optional(text),
+  tokenFile: z.optional(text),
+  tls: z.optional(z.strictObject({ cert: text, key: text, ca: text })),
+  version: z.optional(z.string().check(z.regex(/^\d+\.\d+\.\d+\w*$/, "must be a version such as '2.60.0'"))),
+  autoscaling: z.optional(z.boolean()),
+})
+
 const schema = z.strictObject({
   engineName: z._default(z.enum(Object.values(EngineName)), 'local'),
   workerNum: z.optional(count(100_000)),
   concurrency: z._default(count(100_000), 64),
   inLocal: z._default(z.boolean(), false),
   nodes: z.optional(nodes),
+  ray: z.optional(ray),
   bundle: z._default(bundle, {}),
   sequenceDependent: z._default(z.boolean(), false),
   cls: z.optional(z.custom<NonNullable<RunConfig['cls']>>(isEngine, 'must be a RuntimeEngine class')),
@@ -78,9 +105,10 @@ const schema = z.strictObject({
   warmMs: z._default(pause, 60_000),
 })
 
-export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes'> & {
+export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray'> & {
   readonly workerNum: number
   readonly nodes?: NodesOptions
+  readonly ray?: RayOptions
 }
 
 /** The configuration with its defaults, or one error that names every wrong key and what it may be. */
@@ -96,7 +124,9 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
   const { workerNum, engineName } = result.data
   return {
     ...(result.data as ResolvedConfig),
-    workerNum: workerNum ?? (engineName === 'nodes' ? ALL_WORKERS : availableParallelism()),
+    workerNum:
+      workerNum ??
+      (engineName === 'nodes' || (engineName === 'ray' && !result.data.inLocal) ? ALL_WORKERS : availableParallelism()),
   }
 
   function say(issue: z.core.$ZodIssue): string {

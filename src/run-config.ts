@@ -1,6 +1,7 @@
 import type { BundleConfig } from './bundle/config.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
+import type { RayOptions } from './engines/ray/options.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 
 /** The engines, for those who like a name better than a string. */
@@ -22,6 +23,8 @@ export interface RunConfig {
   readonly inLocal?: boolean
   /** For `engineName: 'nodes'`: the machines, and how to talk to them. */
   readonly nodes?: NodesOptions
+  /** For `engineName: 'ray'`: the cluster, and what each worker takes of it. */
+  readonly ray?: RayOptions
   /** For engines on other machines: what is sent there beside the agents' modules. */
   readonly bundle?: BundleConfig
   /** One task after the other, each with the answer of the one before in `ctx.previous`; stops at the first failure. */

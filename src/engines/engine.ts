@@ -32,6 +32,8 @@ export interface RuntimeEngine {
 export interface Placement {
   /** How many workers to begin with. */
   readonly workers: number
+  /** The run that the workers are started for, for names that people read; they may serve others later. */
+  readonly run?: string
   /** The module that a worker process runs: `node [execArgv] workerEntry`. It speaks frames on fd 3, its watchdog on fd 4. */
   readonly workerEntry: string
   readonly execArgv: readonly string[]

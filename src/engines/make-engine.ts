@@ -3,12 +3,15 @@ import type { RunConfig } from '../run-config.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engine.ts'
 import { LocalRuntime } from './local.ts'
 import { NodesRuntime } from './nodes/nodes-runtime.ts'
+import { RayRuntime } from './ray/ray-runtime.ts'
 
 /** The engine that a configuration names, or brings along. */
 export function makeEngine(config: {
   readonly cls?: RunConfig['cls'] | undefined
   readonly engineName?: RunConfig['engineName']
   readonly nodes?: RunConfig['nodes']
+  readonly ray?: RunConfig['ray']
+  readonly inLocal?: RunConfig['inLocal']
 }): RuntimeEngine {
   if (config.cls !== undefined) return checkEngine(construct(config.cls))
   switch (config.engineName) {
@@ -17,10 +20,12 @@ export function makeEngine(config: {
       return new LocalRuntime()
     case 'nodes':
       return new NodesRuntime(config.nodes)
+    case 'ray':
+      return new RayRuntime(config.ray, config.inLocal)
     default:
       throw new ManyworldsError(
         'ENGINE_UNKNOWN',
-        `the engine '${config.engineName}' is not in this version of manyworlds; there are 'local' and 'nodes', and \`cls\` for an engine of your own`,
+        `the engine '${config.engineName}' is not in this version of manyworlds; there are 'local', 'nodes' and 'ray', and \`cls\` for an engine of your own`,
       )
   }
 }

@@ -147,7 +147,7 @@ export class Dispatcher {
     run.onAbort = () => this.stopRun(run, 'cancelled')
     if (options.signal?.aborted) run.onAbort()
     else options.signal?.addEventListener('abort', run.onAbort, { once: true })
-    if (!run.over) this.#fleet.start(this.#backlog())
+    if (!run.over) this.#fleet.start(this.#backlog(), options.runId)
     this.#arm()
     return run
   }

@@ -95,7 +95,7 @@ export class Fleet {
   }
 
   /** Starts the engine, with no more workers than there is work for. */
-  start(backlog: number): void {
+  start(backlog: number, run: string): void {
     if (this.#started) return
     this.#started = true
     const { engine, placement, notice } = this.#options
@@ -111,7 +111,7 @@ export class Fleet {
       notice,
     }
     engine
-      .start({ ...placement, workers: this.#wanted }, events, this.#stop.signal)
+      .start({ ...placement, workers: this.#wanted, run }, events, this.#stop.signal)
       .catch((error: Error) => this.#onFailed(error))
   }
 

@@ -103,11 +103,13 @@ function scriptPath(): string | undefined {
 }
 
 /** Variables by name only: their values are keys more often than not. */
-function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ...config }: ResolvedConfig): object {
+function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ray, ...config }: ResolvedConfig): object {
   const { addresses, listen } = nodes ?? {}
+  const { token: ___, runtimeEnv: ____, ...cluster } = ray ?? {}
   return {
     ...config,
     ...(nodes && { nodes: { addresses, listen } }),
+    ...(ray && { ray: cluster }),
     env: Object.keys(env),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }

@@ -21,13 +21,13 @@ import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, becomeWorker, Parked } from './role.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
-import { watchdog } from './watchdog-start.ts'
+import { framesFd, watchdog } from './watchdog-start.ts'
 
 const TASK_COUNT_MS = 500
 
 /** The child side. Frames come and go on fd 3; fd 4 belongs to the watchdog thread. */
 
-const socket = new Socket({ fd: 3, readable: true, writable: true })
+const socket = new Socket({ fd: framesFd, readable: true, writable: true })
 const leaving = new AbortController()
 // The driver is gone, or has closed us: nothing that a task started may stay behind.
 const leave = () => {

@@ -16,6 +16,9 @@ const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: () => void }
 /** Set by the engine in a worker's environment; the worker removes it, so that programs that a task starts do not see it. */
 export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
 
+/** The descriptors of frames and watchdog, `3,4` if it is not set: for engines that cannot choose their numbers. */
+export const FDS_VARIABLE = 'MANYWORLDS_FDS'
+
 /** The driver's command line, as JSON. */
 export const ARGV_VARIABLE = 'MANYWORLDS_ARGV'
 

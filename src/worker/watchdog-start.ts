@@ -1,6 +1,13 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { BLAME } from './blame.ts'
+import { FDS_VARIABLE } from './role.ts'
+
+const [frames = 3, beats = 4] = (process.env[FDS_VARIABLE] ?? '3,4').split(',').map(Number)
+delete process.env[FDS_VARIABLE]
+/** Frames come and go here; the other one belongs to the watchdog. */
+export const framesFd: number = frames
+const watchdogFd = beats
 
 interface Watchdog {
   /** Memory that the thread reads: the nearest deadline of a running task, epoch ms, and the number of running tasks. */
@@ -20,7 +27,7 @@ function startWatchdog(): Watchdog {
   // `.ts` in this repository, `.js` in the package, `.mjs` where the worker's program was sent to another machine.
   const extension = extname(new URL(import.meta.url).pathname)
   const thread = new Worker(new URL(`./watchdog${extension}`, import.meta.url), {
-    workerData: shared,
+    workerData: { shared, fd: watchdogFd },
     // None of the user's flags, loaders or variables: this thread must come up whatever they do.
     execArgv: [],
     env: {},

@@ -32,10 +32,11 @@ interface Blamed {
   readonly deadline: number | null
 }
 
-watch(workerData as Float64Array)
+const { shared: memory, fd } = workerData as { shared: Float64Array; fd: number }
+watch(memory)
 
 function watch(shared: Float64Array): void {
-  const socket = new Socket({ fd: 4, readable: true, writable: true })
+  const socket = new Socket({ fd, readable: true, writable: true })
   socket.on('error', endProcess)
   socket.on('close', endProcess)
   socket.resume()
@@ -63,7 +64,7 @@ function watch(shared: Float64Array): void {
       }
       const words: LastWords = { blocked: true, lease: blamed?.lease, stack }
       try {
-        writeSync(4, `!${JSON.stringify(words)}\n`)
+        writeSync(fd, `!${JSON.stringify(words)}\n`)
       } catch {
         // Nobody listens; the end is the same.
       }

@@ -1,0 +1,208 @@
+"""Between the driver (TypeScript, on stdin and stdout) and Ray: places one actor per worker and routes bytes.
+
+It decides nothing: which workers there are, when one is given up and what runs where is the driver's business.
+A message is `u32 length | u8 kind | u32 worker | body`, little endian: kind 0 is JSON, 1 bytes of a worker, 2 code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import struct
+import sys
+from typing import Any
+
+import ray_worker
+
+HEADER = struct.Struct("<IBI")
+CONTROL, DATA, CODE = 0, 1, 2
+READ_LIMIT = 1 << 24
+"""Calls that an actor may have under way: it mostly waits."""
+CALLS_AT_ONCE = 1000
+
+
+class Bridge:
+    def __init__(self, out: int) -> None:
+        self.out = out
+        self.actors: dict[int, Any] = {}
+        self.code: dict[str, Any] = {}
+        self.waiting: list[bytes] = []
+        self.loop = asyncio.get_running_loop()
+
+    # ---- what the driver says
+
+    async def run(self) -> None:
+        reader = asyncio.StreamReader(limit=READ_LIMIT)
+        await self.loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        announced: list[str] = []
+        try:
+            while True:
+                length, kind, worker = HEADER.unpack(await reader.readexactly(HEADER.size))
+                body = await reader.readexactly(length - 5)
+                if kind == DATA:
+                    self.push(worker, body)
+                elif kind == CODE:
+                    await self.publish(announced.pop(0), body)
+                else:
+                    message = json.loads(body)
+                    if message["op"] == "publish":
+                        announced.append(message["sha256"])
+                    elif message["op"] == "stop":
+                        break
+                    else:
+                        asyncio.create_task(self.perform(message))
+        except asyncio.IncompleteReadError:
+            pass  # The driver is gone.
+        self.stop()
+
+    async def perform(self, message: dict[str, Any]) -> None:
+        try:
+            await getattr(self, message.pop("op"))(**message)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the driver has to know
+            self.say(event="error", worker=message.get("worker"), kind=type(error).__name__, text=str(error)[:4000])
+
+    async def init(self, **options: Any) -> None:
+        import ray
+
+        # The cluster does not have our files: the actor's code travels with it.
+        ray.cloudpickle.register_pickle_by_value(ray_worker)
+        # Blocking, and long: not in the loop.
+        await self.loop.run_in_executor(None, lambda: ray.init(log_to_driver=False, logging_level="ERROR", **options))
+        self.say(event="init", ray=ray.__version__, python=sys.version.split()[0], nodes=nodes())
+
+    async def look(self) -> None:
+        self.say(event="nodes", nodes=await self.loop.run_in_executor(None, nodes))
+
+    async def publish(self, sha256: str, body: bytes) -> None:
+        import ray
+
+        self.code[sha256] = await self.loop.run_in_executor(None, ray.put, body)
+        self.say(event="published", sha256=sha256)
+
+    async def spawn(self, worker: int, name: str, options: dict[str, Any]) -> None:
+        import ray
+
+        node = options.pop("node_affinity", None)
+        if node is not None:
+            from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=node["id"], soft=node["soft"])
+        settings = {"max_concurrency": CALLS_AT_ONCE, "max_restarts": 0, "max_task_retries": 0, **options}
+        actor = ray.remote(ray_worker.Worker).options(name=name, **settings).remote()
+        self.actors[worker] = actor
+        try:
+            place = await actor.place.remote()
+        except Exception as error:  # noqa: BLE001
+            return self.lost(worker, actor, error)
+        self.say(event="placed", worker=worker, **place)
+
+    async def start(self, worker: int, generation: int, codes: list[str], program: dict[str, Any]) -> None:
+        """Starts a process in an actor that is there, and passes on what it says until it ends."""
+        actor = self.actors.get(worker)
+        if actor is None:
+            return
+        try:
+            # In a list: an object as an argument of its own would be fetched before the call, and would fail it if it is lost.
+            pid = await actor.start.remote({sha256: [self.code[sha256]] for sha256 in codes}, program)
+            self.say(event="started", worker=worker, generation=generation, pid=pid)
+            while True:
+                data, beats, exited = await actor.poll.remote()
+                if self.actors.get(worker) is not actor:
+                    return
+                if data:
+                    self.send(DATA, worker, data)
+                if beats is not None:
+                    self.say(event="beat", worker=worker, tasks=beats)
+                if exited is not None:
+                    return self.say(event="ended", worker=worker, generation=generation, **exited)
+        except Exception as error:  # noqa: BLE001
+            self.lost(worker, actor, error)
+
+    async def bring(self, worker: int, codes: list[str], request: int) -> None:
+        """Code that came later, for an actor that is there."""
+        actor = self.actors.get(worker)
+        if actor is not None:
+            await actor.store.remote({sha256: [self.code[sha256]] for sha256 in codes})
+        self.say(event="brought", worker=worker, request=request)
+
+    async def end(self, worker: int) -> None:
+        """Ends the process, and keeps the actor."""
+        actor = self.actors.get(worker)
+        if actor is not None:
+            await actor.end.remote()
+
+    async def kill(self, worker: int) -> None:
+        import ray
+
+        actor = self.actors.pop(worker, None)
+        if actor is not None:
+            await self.loop.run_in_executor(None, ray.kill, actor)
+
+    def push(self, worker: int, body: bytes) -> None:
+        actor = self.actors.get(worker)
+        if actor is not None:
+            # Calls of one caller arrive in order. That one failed shows in `poll`.
+            call = actor.push.remote(body)
+            asyncio.create_task(self.pushed(worker, call, len(body)))
+
+    async def pushed(self, worker: int, call: Any, size: int) -> None:
+        try:
+            await call
+        except Exception:  # noqa: BLE001
+            return
+        self.say(event="taken", worker=worker, bytes=size)
+
+    def lost(self, worker: int, actor: Any, error: Exception) -> None:
+        if self.actors.get(worker) is actor:
+            del self.actors[worker]
+            cause = getattr(error, "cause", None) or error
+            self.say(event="lost", worker=worker, kind=type(cause).__name__, text=str(cause)[:4000])
+
+    # ---- what the driver is told
+
+    def say(self, **message: Any) -> None:
+        self.send(CONTROL, 0, json.dumps(message).encode())
+
+    def send(self, kind: int, worker: int, body: bytes) -> None:
+        if not self.waiting:
+            self.loop.call_soon(self.flush)
+        self.waiting += (HEADER.pack(5 + len(body), kind, worker), body)
+
+    def flush(self) -> None:
+        data = memoryview(b"".join(self.waiting))
+        self.waiting = []
+        while data:
+            data = data[os.write(self.out, data) :]
+
+    def stop(self) -> None:
+        import ray
+
+        for actor in self.actors.values():
+            try:
+                ray.kill(actor)
+            except Exception:  # noqa: BLE001
+                pass
+        ray.shutdown()
+        os._exit(0)
+
+
+def nodes() -> list[dict[str, Any]]:
+    import ray
+
+    return [
+        {"id": n["NodeID"], "host": n["NodeManagerHostname"], "resources": n["Resources"]} for n in ray.nodes() if n["Alive"]
+    ]
+
+
+if __name__ == "__main__":
+    # Ray prints on stdout too: what is for the driver goes out by a descriptor of its own.
+    out = os.dup(1)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    async def main() -> None:
+        await Bridge(out).run()
+
+    asyncio.run(main())

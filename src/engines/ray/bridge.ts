@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+
+/** The Python end: `python/ray_bridge.py`, which places actors and routes bytes. */
+const SCRIPT = fileURLToPath(new URL('../../../python/ray_bridge.py', import.meta.url))
+
+const KIND = { control: 0, data: 1, code: 2 } as const
+const HEADER_BYTES = 9
+const STDERR_CHARS = 8000
+
+/** What the bridge says, and `python/ray_bridge.py` has in `say`. */
+export type BridgeEvent =
+  | { event: 'init'; ray: string; python: string; nodes: RayNode[] }
+  | { event: 'nodes'; nodes: RayNode[] }
+  | { event: 'published'; sha256: string }
+  | { event: 'placed'; worker: number; host: string; actor: number }
+  | { event: 'started'; worker: number; generation: number; pid: number }
+  | { event: 'beat'; worker: number; tasks: number }
+  | { event: 'taken'; worker: number; bytes: number }
+  | { event: 'brought'; worker: number; request: number }
+  | ({ event: 'ended'; worker: number; generation: number } & ExitOnRay)
+  | { event: 'lost'; worker: number; kind: string; text: string }
+  | { event: 'error'; worker: number | null; kind: string; text: string }
+
+export interface ExitOnRay {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly lastWords: string | null
+  readonly stderr: string | null
+}
+
+/** A machine of the cluster. */
+export interface RayNode {
+  readonly id: string
+  readonly host: string
+  readonly resources: Readonly<Record<string, number>>
+}
+
+export interface BridgeHooks {
+  event(event: BridgeEvent): void
+  /** Bytes of a worker: part of its stream of frames. */
+  data(worker: number, bytes: Buffer): void
+  /** Something on its stderr: Ray's own words. */
+  stderr(text: string): void
+  /** It is gone, and with it every actor. */
+  ended(how: string, stderr: string): void
+}
+
+/** The process between this one and Ray. It ends when this one does: its stdin closes. */
+export class Bridge {
+  readonly #child: ChildProcess
+  readonly #stdin: Writable
+  #stopping = false
+  readonly exited: Promise<void>
+
+  constructor(python: string, env: NodeJS.ProcessEnv, hooks: BridgeHooks) {
+    // A session of its own: a Ctrl-C at the terminal is the driver's to handle.
+    const child = spawn(python, ['-u', SCRIPT], { stdio: ['pipe', 'pipe', 'pipe'], env, detached: true })
+    this.#child = child
+    this.#stdin = child.stdin!
+    this.#stdin.on('error', () => {})
+    let tail = ''
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      tail = (tail + text).slice(-STDERR_CHARS)
+      hooks.stderr(text)
+    })
+    child.stdout!.on('data', messages(hooks))
+    this.exited = new Promise((resolve) => {
+      const end = (how: string) => {
+        if (!this.#stopping) hooks.ended(how, tail.trim())
+        resolve()
+      }
+      child.once('error', (error) => end(error.message))
+      child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
+    })
+  }
+
+  control(message: { op: string } & Record<string, unknown>): void {
+    this.#send(KIND.control, 0, Buffer.from(JSON.stringify(message)))
+  }
+
+  data(worker: number, bytes: Uint8Array): void {
+    this.#send(KIND.data, worker, bytes)
+  }
+
+  publish(sha256: string, packed: Uint8Array): void {
+    this.control({ op: 'publish', sha256 })
+    this.#send(KIND.code, 0, packed)
+  }
+
+  keepAlive(alive: boolean): void {
+    const handles = [this.#child, this.#stdin, this.#child.stdout, this.#child.stderr] as unknown as (
+      | ChildProcess
+      | undefined
+    )[]
+    for (const handle of handles) alive ? handle?.ref?.() : handle?.unref?.()
+  }
+
+  /** Asks for the end; insists if it takes too long. */
+  async stop(withinMs: number): Promise<void> {
+    this.#stopping = true
+    this.control({ op: 'stop' })
+    this.#stdin.end()
+    const timer = setTimeout(() => this.kill(), withinMs)
+    await this.exited
+    clearTimeout(timer)
+  }
+
+  kill(): void {
+    this.#stopping = true
+    this.#child.kill('SIGKILL')
+  }
+
+  #send(kind: number, worker: number, body: Uint8Array): void {
+    const header = Buffer.allocUnsafe(HEADER_BYTES)
+    header.writeUInt32LE(body.byteLength + 5, 0)
+    header[4] = kind
+    header.writeUInt32LE(worker, 5)
+    this.#stdin.write(header)
+    this.#stdin.write(body)
+  }
+}
+
+/** Cuts what the bridge writes into messages. */
+function messages({ event, data }: BridgeHooks): (chunk: Buffer) => void {
+  let rest: Buffer[] = []
+  let have = 0
+  let need = HEADER_BYTES
+  return (chunk) => {
+    rest.push(chunk)
+    have += chunk.byteLength
+    if (have < need) return
+    let bytes = rest.length === 1 ? chunk : Buffer.concat(rest)
+    for (;;) {
+      need = bytes.byteLength < HEADER_BYTES ? HEADER_BYTES : bytes.readUInt32LE(0) + 4
+      if (bytes.byteLength < need) break
+      const worker = bytes.readUInt32LE(5)
+      const body = bytes.subarray(HEADER_BYTES, need)
+      if (bytes[4] === KIND.data) data(worker, body)
+      else event(JSON.parse(body.toString()) as BridgeEvent)
+      bytes = bytes.subarray(need)
+    }
+    rest = [bytes]
+    have = bytes.byteLength
+  }
+}

@@ -1,0 +1,39 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Needs } from '../../python/environment.ts'
+import type { RayOptions } from './options.ts'
+
+/** What is installed where the cluster does not say otherwise. */
+export const RAY_VERSION = '2.60.0'
+const PYTHON = '3.11'
+
+export const needsOf = (version: string): Needs => ({
+  title: `Ray ${version}`,
+  folder: `ray-${version}`,
+  // `virtualenv`, for clusters that are made of this environment: runtime environments need it.
+  packages: [`ray[default]==${version}`, 'pip', 'virtualenv'],
+  python: PYTHON,
+})
+
+/** The bridge's environment: this process's own, and how to talk to the cluster. */
+export function bridgeEnvironment({ token, tokenFile, tls }: RayOptions): NodeJS.ProcessEnv {
+  const path = tokenFile ?? (token === undefined ? undefined : tokenInFile(token))
+  return {
+    ...process.env,
+    ...(path === undefined ? {} : { RAY_AUTH_MODE: 'token', RAY_AUTH_TOKEN_PATH: path }),
+    ...(tls === undefined
+      ? {}
+      : { RAY_USE_TLS: '1', RAY_TLS_SERVER_CERT: tls.cert, RAY_TLS_SERVER_KEY: tls.key, RAY_TLS_CA_CERT: tls.ca }),
+    // What happens to usage statistics is not ours to decide, and asking costs time.
+    RAY_USAGE_STATS_ENABLED: process.env.RAY_USAGE_STATS_ENABLED ?? '0',
+    PYTHONUNBUFFERED: '1',
+  }
+}
+
+/** Ray reads it from a file; command lines and environments are read by others. */
+function tokenInFile(token: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'manyworlds-ray-')), 'token')
+  writeFileSync(path, token, { mode: 0o600 })
+  return path
+}

@@ -1,0 +1,25 @@
+import type { RayNode } from './bridge.ts'
+import type { RayOptions } from './options.ts'
+
+/** What one worker takes, by Ray's names of resources. */
+export function demandOf({ numCpus = 1, numGpus = 0, memory = 0, resources = {} }: RayOptions): Record<string, number> {
+  const all = { CPU: numCpus, GPU: numGpus, memory, ...resources }
+  return Object.fromEntries(Object.entries(all).filter(([, amount]) => amount > 0))
+}
+
+/** How many workers the machines have room for, if nobody else uses them. */
+export function roomFor(demand: Readonly<Record<string, number>>, nodes: readonly RayNode[]): number {
+  let room = 0
+  for (const { resources } of nodes) {
+    const fits = Object.entries(demand).map(([name, amount]) => Math.floor((resources[name] ?? 0) / amount + 1e-9))
+    // Workers that take nothing fit anywhere, as often as one likes; a machine of cores is a sensible bound.
+    room += fits.length === 0 ? (resources.CPU ?? 1) : Math.min(...fits)
+  }
+  return room
+}
+
+export const showResources = (resources: Readonly<Record<string, number>>): string =>
+  Object.entries(resources)
+    .filter(([name]) => !name.startsWith('node:') && name !== 'object_store_memory')
+    .map(([name, amount]) => (name === 'memory' ? `${(amount / 2 ** 30).toFixed(1)} GB memory` : `${amount} ${name}`))
+    .join(', ') || 'nothing'

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ManyworldsError } from '../errors.ts'
+
+/** A Python environment that an engine needs. */
+export interface Needs {
+  /** What it is for: `Ray 2.60.0`. */
+  readonly title: string
+  /** A folder name that says what is in it. */
+  readonly folder: string
+  /** As pip names them. */
+  readonly packages: readonly string[]
+  /** `3.11` */
+  readonly python: string
+}
+
+/** Written when an environment is whole. */
+const COMPLETE = '.complete'
+const OUTPUT_CHARS = 4000
+
+const base = () => join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'manyworlds', 'python')
+
+export const environmentFolder = ({ folder }: Pick<Needs, 'folder'>): string => join(base(), folder)
+
+/** The environment's Python, if it was made. */
+export function existingEnvironment(needs: Needs): string | undefined {
+  const folder = environmentFolder(needs)
+  const python = join(folder, 'bin', 'python')
+  return existsSync(join(folder, COMPLETE)) && existsSync(python) ? python : undefined
+}
+
+/** The environment's Python. It is made with uv where it does not exist, in the user's cache folder: the system's Python is not touched. */
+export async function ensureEnvironment(needs: Needs, notice: (line: string) => void): Promise<string> {
+  const ready = existingEnvironment(needs)
+  if (ready !== undefined) return ready
+  mkdirSync(base(), { recursive: true })
+  return withLock(join(base(), `.${needs.folder}.lock`), notice, async () => {
+    const made = existingEnvironment(needs)
+    if (made !== undefined) return made
+    const folder = environmentFolder(needs)
+    notice(`setting up Python for ${needs.title} in ${folder}; this is done once, and takes about a minute`)
+    const began = Date.now()
+    const uv = await findUv(notice)
+    rmSync(folder, { recursive: true, force: true })
+    await run(uv, ['venv', '--quiet', '--python', needs.python, folder], needs)
+    const python = join(folder, 'bin', 'python')
+    await run(uv, ['pip', 'install', '--quiet', '--python', python, ...needs.packages], needs)
+    writeFileSync(join(folder, COMPLETE), needs.packages.join('\n'))
+    notice(`Python for ${needs.title} is ready (${Math.round((Date.now() - began) / 1000)} s)`)
+    return python
+  })
+}
+
+/** uv as it is installed, or one of our own beside the environments. */
+async function findUv(notice: (line: string) => void): Promise<string> {
+  const installed = onPath('uv')
+  if (installed !== undefined) return installed
+  const own = join(base(), 'uv')
+  const uv = join(own, 'bin', 'uv')
+  if (existsSync(uv)) return uv
+  const python = onPath('python3') ?? onPath('python')
+  if (python === undefined)
+    throw new ManyworldsError(
+      'PYTHON_MISSING',
+      'neither uv nor python3 is on the PATH; install uv (https://docs.astral.sh/uv) or Python 3.11, and run this again',
+    )
+  notice('installing uv, which makes Python environments, beside them')
+  await run(python, ['-m', 'venv', own], { title: 'uv' })
+  await run(join(own, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', 'uv'], { title: 'uv' })
+  return uv
+}
+
+export function onPath(program: string): string | undefined {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const path = join(folder, program)
+    try {
+      if (folder !== '' && statSync(path).mode & 0o111 && statSync(path).isFile()) return path
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined
+}
+
+async function run(command: string, args: readonly string[], { title }: Pick<Needs, 'title'>): Promise<void> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-OUTPUT_CHARS)
+    })
+  const how = await ended(child)
+  if (how === 0) return
+  throw new ManyworldsError(
+    'PYTHON_SETUP_FAILED',
+    `the Python environment for ${title} could not be made: \`${[command, ...args].join(' ')}\` ${typeof how === 'number' ? `ended with code ${how}` : `ended with ${how}`}:\n${output.trim()}`,
+  )
+}
+
+const ended = (child: ChildProcess) =>
+  new Promise<number | string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('exit', (code, signal) => resolve(signal ?? code ?? 1))
+  })
+
+/** Two programs that need the same environment at once: one makes it, the other waits. */
+async function withLock<T>(path: string, notice: (line: string) => void, body: () => Promise<T>): Promise<T> {
+  let said = false
+  for (;;) {
+    try {
+      writeFileSync(path, String(process.pid), { flag: 'wx' })
+      break
+    } catch {
+      const owner = readOwner(path)
+      if (owner !== undefined && !isAlive(owner)) rmSync(path, { force: true })
+      else if (!said) {
+        said = true
+        notice(`waiting for another program that sets up Python${owner === undefined ? '' : ` (process ${owner})`}`)
+      }
+      await sleep(200)
+    }
+  }
+  try {
+    return await body()
+  } finally {
+    rmSync(path, { force: true })
+  }
+}
+
+function readOwner(path: string): number | undefined {
+  try {
+    return Number(readFileSync(path, 'utf8')) || undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
+import { ensureEnvironment } from '../../dist/python/environment.js'
+
+export interface Raylet {
+  readonly child: ChildProcess
+  readonly pid: number
+}
+
+export interface RayCluster {
+  readonly address: string
+  readonly tokenFile: string
+  /** The first is the head. */
+  readonly raylets: Raylet[]
+  addRaylet(): Promise<Raylet>
+  stop(): Promise<void>
+}
+
+const START_MS = 90_000
+
+/** A real cluster: a head and more raylets, each with processes of its own, on one machine, with token authentication. */
+export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
+  const python = await ensureEnvironment(needsOf(RAY_VERSION), (line) => void process.stderr.write(`${line}\n`))
+  const ray = join(python, '..', 'ray')
+  const folder = mkdtempSync(join(tmpdir(), 'mwr-'))
+  const tokenFile = join(folder, 'token')
+  writeFileSync(tokenFile, 'a-token-for-this-test-that-is-long-enough-for-ray', { mode: 0o600 })
+  const port = await freePort()
+  const address = `127.0.0.1:${port}`
+  const env = {
+    ...process.env,
+    RAY_AUTH_MODE: 'token',
+    RAY_AUTH_TOKEN_PATH: tokenFile,
+    RAY_USAGE_STATS_ENABLED: '0',
+    RAY_raylet_start_wait_time_s: '120',
+  }
+  let number = 0
+  const running: ChildProcess[] = []
+  const start = async (...args: string[]): Promise<Raylet> => {
+    // Into a file: Ray keeps what it is given open, and a pipe would never end.
+    const path = join(folder, `raylet-${number++}.log`)
+    const log = openSync(path, 'w')
+    const child = spawn(
+      ray,
+      ['start', '--block', `--num-cpus=${cpus}`, '--node-ip-address=127.0.0.1', '--disable-usage-stats', ...args],
+      {
+        stdio: ['ignore', log, log],
+        env,
+        detached: true,
+      },
+    )
+    running.push(child)
+    const end = Date.now() + START_MS
+    while (!/Ray runtime started|--block/.test(readFileSync(path, 'utf8'))) {
+      if (child.exitCode !== null || Date.now() > end) throw new Error(`ray start: ${readFileSync(path, 'utf8')}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    return { child, pid: child.pid! }
+  }
+  const cluster: RayCluster = {
+    address,
+    tokenFile,
+    raylets: [],
+    addRaylet: async () => {
+      const raylet = await start(`--address=${address}`)
+      cluster.raylets.push(raylet)
+      return raylet
+    },
+    stop: async () => {
+      for (const child of running.reverse()) {
+        const pid = child.pid!
+        for (const one of [pid, ...childrenOf(pid)]) kill(one, 'SIGKILL')
+        kill(-pid, 'SIGKILL')
+        if (child.exitCode === null && child.signalCode === null)
+          await new Promise((resolve) => child.once('exit', resolve))
+      }
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+  try {
+    const client = `--ray-client-server-port=${await freePort()}`
+    cluster.raylets.push(
+      await start('--head', `--port=${port}`, '--include-dashboard=false', `--temp-dir=${folder}`, client),
+    )
+    for (let more = 1; more < raylets; more++) await cluster.addRaylet()
+  } catch (error) {
+    await cluster.stop()
+    throw error
+  }
+  return cluster
+}
+
+export function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It is gone.
+  }
+}
+
+/** Children, grandchildren and so on. */
+export function childrenOf(pid: number): number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry)))
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
+    } catch {
+      // It ended while we looked.
+    }
+  const found = [pid]
+  for (let i = 0; i < found.length; i++)
+    for (const [child, parent] of parents) if (parent === found[i]) found.push(child)
+  return found.slice(1)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,132 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { Runners } from '../../dist/index.js'
+import { noting } from '../agents/nodes.ts'
+import { childrenOf, kill, type RayCluster, startCluster } from './cluster.ts'
+
+/** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
+
+let cluster: RayCluster
+let folder: string
+let file: string
+
+beforeAll(async () => {
+  cluster = await startCluster(3)
+}, 300_000)
+afterAll(async () => {
+  await Runners.shutdown()
+  await cluster.stop()
+}, 60_000)
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'mw-ray-faults-'))
+  file = join(folder, 'ledger')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const SLOW = { timeout: 240_000 }
+
+function run(count: number, ms: number, workerNum = 4) {
+  const tasks = Array.from({ length: count }, (_, i) => noting.task({ ms, file, id: `t${i}` }, { id: `t${i}` }))
+  const { address, tokenFile } = cluster
+  return Runners.runTask(tasks, { engineName: 'ray', ray: { address, tokenFile }, workerNum, concurrency: 4 })
+}
+
+const lines = (word: string) => {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith(word))
+  } catch {
+    return []
+  }
+}
+
+const untilStarted = (count: number) =>
+  expect.poll(() => lines('start').length, { timeout: 120_000 }).toBeGreaterThanOrEqual(count)
+
+function expectAllOnce(responses: Awaited<ReturnType<typeof run>>, count: number) {
+  expect(responses.size).toBe(count)
+  for (const [id, { answer, attempts }] of responses) expect([answer, attempts]).toEqual([id, 1])
+}
+
+/** The Node processes of workers below a raylet, and the actors that hold them. */
+function below(raylet: number) {
+  const all = childrenOf(raylet).map((pid) => ({ pid, command: commandOf(pid) }))
+  return {
+    workers: all.filter(({ command }) => /node\b.*manyworlds\.bundle\.mjs/.test(command) && !/-c/.test(command)),
+    actors: all.filter(({ command }) => command.startsWith('ray::Worker')),
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return ''
+  }
+}
+
+/** All workers are there: they were started one after the other as there was work for them. */
+async function untilAllPlaced(count = 4) {
+  await run(32, 300)
+  await expect
+    .poll(() => cluster.raylets.flatMap(({ pid }) => below(pid).workers).length, { timeout: 120_000 })
+    .toBeGreaterThanOrEqual(count)
+  rmSync(file)
+}
+
+const anyOf = (kind: 'workers' | 'actors') => cluster.raylets.flatMap(({ pid }) => below(pid)[kind])[0]
+
+const busiest = () =>
+  cluster.raylets
+    .slice(1)
+    .map(({ pid }) => ({ pid, ...below(pid) }))
+    .sort((a, b) => b.actors.length - a.actors.length)[0]!
+
+test('kill -9 of a Node worker', SLOW, async () => {
+  await untilAllPlaced()
+  const responses = run(60, 400)
+  await untilStarted(20)
+  const worker = anyOf('workers')
+  expect(worker).toBeDefined()
+  kill(worker!.pid, 'SIGKILL')
+  expectAllOnce(await responses, 60)
+})
+
+test('kill -9 of an actor', SLOW, async () => {
+  const responses = run(60, 400)
+  await untilStarted(20)
+  const actor = anyOf('actors')
+  expect(actor).toBeDefined()
+  kill(actor!.pid, 'SIGKILL')
+  expectAllOnce(await responses, 60)
+})
+
+test('SIGSTOP of a raylet with all its children, then SIGCONT: what it says is too late', SLOW, async () => {
+  await untilAllPlaced()
+  const responses = run(24, 2000)
+  await untilStarted(12)
+  const { pid, workers } = busiest()
+  expect(workers.length).toBeGreaterThan(0)
+  const all = [pid, ...childrenOf(pid)]
+  for (const one of all) kill(one, 'SIGSTOP')
+  try {
+    expectAllOnce(await responses, 24)
+  } finally {
+    for (const one of all) kill(one, 'SIGCONT')
+  }
+  expect(lines('start').length).toBeGreaterThan(24)
+  expectAllOnce(await run(8, 10), 8)
+})
+
+test('kill -9 of a raylet with its children', SLOW, async () => {
+  await untilAllPlaced()
+  const responses = run(60, 400)
+  await untilStarted(20)
+  const { pid, actors } = busiest()
+  expect(actors.length).toBeGreaterThan(0)
+  for (const one of [pid, ...childrenOf(pid)]) kill(one, 'SIGKILL')
+  expectAllOnce(await responses, 60)
+})

@@ -6,14 +6,17 @@ import type { WorkerHandle } from '../src/executor/worker-handle.ts'
 
 it('a worker that was being emptied for suspects is free again when another has taken them', () => {
   const worker = (load: number) =>
-    ({ state: 'ready', spare: false, careful: false, reserved: false, load, flush() {} }) as unknown as WorkerHandle
+    ({
+      ...{ state: 'ready', spare: false, careful: false, reserved: false, load },
+      ...{ flush() {}, hasLabels: () => true },
+    }) as unknown as WorkerHandle
   const busy = worker(3)
   const later = worker(2)
   const fleet = { workers: new Set([busy, later]), changeLoad() {} } as unknown as Fleet
   const given: WorkerHandle[] = []
   const special = new SpecialTasks(fleet, { give: (to) => given.push(to), unmet: () => expect.fail() })
 
-  special.runAlone({ settled: false } as Entry)
+  special.runAlone({ settled: false, options: {} } as Entry)
   special.place()
   expect([busy.reserved, later.reserved, given]).toEqual([true, false, []])
 

@@ -10,6 +10,8 @@ export interface RuntimeEngine {
   readonly maxWorkers?: number
   /** More machines may come, perhaps of another kind: `maxWorkers` is no last word. */
   readonly elastic?: boolean
+  /** Whether a worker with these labels is there, or is being started in the place of one that has ended. */
+  offers?(labels: readonly string[]): boolean
   /**
    * Resolves when the request is accepted; rejects when it can never be met. Links arrive through `events`, also later ones:
    * the engine keeps `placement.workers` of them alive, and replaces one whose process ends, until `stop`.
@@ -88,6 +90,8 @@ export interface WorkerLink {
   readonly closed: Promise<WorkerExit>
   /** A request to end the process at once, with all that it started. Nobody waits for it: an outcome that comes later is fenced. */
   kill(): void
+  /** For how long what is sent has arrived without a break, where that is not sure. */
+  steadyMs?(): number
 }
 
 export interface WorkerInfo {

@@ -54,6 +54,7 @@ export class LocalRuntime implements RuntimeEngine {
 
   async scale(workers: number): Promise<void> {
     this.#wanted = Math.min(workers, this.maxWorkers)
+    this.#failures = 0
     this.#fill()
   }
 

@@ -92,7 +92,8 @@ export class AgentLoading {
     for (const agent of this.#agents) {
       if (agent.probedBy !== worker) continue
       agent.probedBy = undefined
-      if (!worker.expected && !agent.loaded && ++agent.failures >= LOAD_FAILURES) this.#giveUp(agent, exit)
+      if (!worker.expected && !exit.placeLost && !agent.loaded && ++agent.failures >= LOAD_FAILURES)
+        this.#giveUp(agent, exit)
       else this.#probe(agent)
     }
   }

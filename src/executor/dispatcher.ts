@@ -98,6 +98,7 @@ export class Dispatcher {
       loading: this.#loading,
       special: this.#special,
       profiles: this.#profiles,
+      leases: this.#leases,
       cancelSeenMs,
     })
     this.#desk = new SubTaskDesk(this.#agents, {
@@ -262,6 +263,7 @@ export class Dispatcher {
     if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
     worker.retire()
     this.#fleet.changeLoad(worker, 0)
+    this.#fleet.useSpare()
     this.#arm()
   }
 

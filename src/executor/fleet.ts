@@ -81,6 +81,11 @@ export class Fleet {
     return states.includes('starting') || !states.includes('ready')
   }
 
+  /** Whether a worker with these labels is there, or will be. */
+  offers(labels: readonly string[]): boolean {
+    return this.arriving || (this.#options.engine.offers?.(labels) ?? false)
+  }
+
   /** Workers beyond the number stay, and are not used. */
   reconfigure(workerNum: number, settings: WorkerSettings): void {
     this.#asked = workerNum
@@ -105,6 +110,7 @@ export class Fleet {
       retire: (link) => this.#onRetire(link),
       roomier: () => {
         this.#warnOfCap()
+        this.useSpare()
         this.#hooks.roomier()
       },
       failed: (error) => this.#onFailed(error),
@@ -223,23 +229,27 @@ export class Fleet {
     this.workers.delete(worker)
     worker.state = 'closed'
     clearTimeout(worker.unseenTimer)
-    this.#useSpare()
+    this.useSpare()
     this.#hooks.closed(worker, exit)
     if (this.#failure && this.workers.size === 0) this.#hooks.failed(this.#failure)
   }
 
   #used(): number {
     let used = 0
-    for (const worker of this.workers) if (!worker.spare) used++
+    // One that goes away does not count: what it waits for may have to run in its successor.
+    for (const worker of this.workers) if (!worker.spare && worker.state !== 'retiring') used++
     return used
   }
 
-  #useSpare(): void {
-    if (this.#used() >= this.workerNum) return
+  /** There may be room for workers that could not be used. */
+  useSpare(): void {
+    let room = this.workerNum - this.#used()
     for (const worker of this.workers) {
-      if (!worker.spare) continue
+      if (room <= 0) return
+      if (!worker.spare || worker.state === 'retiring') continue
+      room--
       worker.spare = false
-      return this.changeLoad(worker, 0)
+      this.changeLoad(worker, 0)
     }
   }
 

@@ -2,6 +2,7 @@ import type { AgentLoading } from './agent-loading.ts'
 import type { Entry } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Intake } from './intake.ts'
+import type { Leases } from './leases.ts'
 import type { Profiles } from './profiles.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
@@ -14,6 +15,7 @@ interface Parts {
   readonly loading: AgentLoading
   readonly special: SpecialTasks
   readonly profiles: Profiles
+  readonly leases: Leases
   /** How long a worker may take to notice a cancellation. */
   readonly cancelSeenMs: number
 }
@@ -73,7 +75,15 @@ export class RunEndings {
     clearTimeout(entry.retryTimer)
     entry.run.retrying.delete(entry)
     if (!entry.lease) return this.#parts.responses.cancelled(entry)
-    for (const { worker, id } of entry.twin ? [entry.lease, entry.twin] : [entry.lease]) {
+    const leases = entry.twin ? [entry.lease, entry.twin] : [entry.lease]
+    // Whoever cannot be heard will be told when it is back; nobody waits for that.
+    if (leases.every(({ worker }) => worker.isAway)) {
+      for (const lease of leases) this.#parts.leases.close(lease)
+      entry.lease = undefined
+      entry.twin = undefined
+      return this.#parts.responses.cancelled(entry)
+    }
+    for (const { worker, id } of leases) {
       worker.flush()
       worker.cancel(id, reason, this.#parts.cancelSeenMs)
     }

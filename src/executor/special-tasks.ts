@@ -37,8 +37,11 @@ export class SpecialTasks {
 
   /** They were together in a worker that died: they are run again in halves. */
   suspect(entries: readonly Entry[]): void {
-    const half = Math.ceil(entries.length / 2)
-    for (const group of [entries.slice(0, half), entries.slice(half)]) if (group.length > 0) this.#groups.push(group)
+    const plain = entries.filter(({ options }) => options.requires === undefined)
+    const half = Math.ceil(plain.length / 2)
+    for (const group of [plain.slice(0, half), plain.slice(half)]) if (group.length > 0) this.#groups.push(group)
+    // Not every worker will do for these.
+    for (const entry of entries) if (entry.options.requires !== undefined) this.#groups.push([entry])
   }
 
   runAlone(entry: Entry): void {
@@ -62,12 +65,18 @@ export class SpecialTasks {
     for (const worker of workers) {
       if (this.#groups.length === 0) break
       if (worker.state !== 'ready' || worker.spare || worker.careful) continue
-      if (worker.load === 0) this.#giveGroup(worker)
+      const group = this.#groups.findIndex((entries) => entries.every((entry) => canRun(worker, entry)))
+      if (group < 0) {
+        if (worker.reserved) this.#reserve(worker, false)
+        continue
+      }
+      if (worker.load === 0) this.#giveGroup(worker, group)
       else if (worker.reserved || reserved < most) {
         reserved++
         this.#reserve(worker, true)
       }
     }
+    this.#dropUnmet()
     // Whoever was being emptied for a group that another has taken is free again.
     if (this.#groups.length === 0) for (const worker of workers) if (worker.reserved) this.#reserve(worker, false)
   }
@@ -77,8 +86,20 @@ export class SpecialTasks {
     this.#fleet.changeLoad(worker, 0)
   }
 
-  #giveGroup(worker: WorkerHandle): void {
-    const group = this.#groups.shift()!.filter((entry) => !entry.settled)
+  /** Suspects whose labels nobody has any more. */
+  #dropUnmet(): void {
+    for (const group of [...this.#groups]) {
+      const [entry] = group as [Entry]
+      const { requires } = entry.options
+      if (requires === undefined || this.#fleet.offers(requires)) continue
+      if ([...this.#fleet.workers].some((worker) => worker.hasLabels(requires))) continue
+      this.#groups.splice(this.#groups.indexOf(group), 1)
+      if (!entry.settled) this.#hooks.unmet(entry)
+    }
+  }
+
+  #giveGroup(worker: WorkerHandle, index: number): void {
+    const group = this.#groups.splice(index, 1)[0]!.filter((entry) => !entry.settled)
     this.#reserve(worker, false)
     if (group.length === 0) return
     worker.flush()
@@ -94,8 +115,10 @@ export class SpecialTasks {
       const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(entry.options.requires!))
       const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
       if (free) this.#hooks.give(free, entry)
-      else if (able.length > 0 || this.#fleet.arriving) this.#picky.push(entry)
+      else if (able.length > 0 || this.#fleet.offers(entry.options.requires!)) this.#picky.push(entry)
       else this.#hooks.unmet(entry)
     }
   }
 }
+
+const canRun = (worker: WorkerHandle, { options }: Entry) => worker.hasLabels(options.requires ?? [])

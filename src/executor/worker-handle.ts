@@ -163,7 +163,14 @@ export class WorkerHandle implements Loaded {
     this.flush()
     this.channel.control({ type: 'cancel', lease, reason })
     this.#unseen.add(lease)
-    this.unseenTimer ??= setTimeout(() => this.end(), noticeMs)
+    this.unseenTimer ??= setTimeout(() => this.#onUnseen(noticeMs), noticeMs)
+  }
+
+  /** Where the word may not have arrived, it is the way there that is blocked. */
+  #onUnseen(noticeMs: number): void {
+    const steadyMs = this.link.steadyMs?.() ?? noticeMs
+    if (steadyMs >= noticeMs) this.end()
+    else this.unseenTimer = setTimeout(() => this.#onUnseen(noticeMs), noticeMs)
   }
 
   cancelSeen(lease: number): void {
@@ -196,6 +203,11 @@ export class WorkerHandle implements Loaded {
       this.lost.set(lease.id, lease)
     }
     this.leases.clear()
+  }
+
+  /** Whether it cannot be heard at the moment. */
+  get isAway(): boolean {
+    return this.link.steadyMs?.() === 0
   }
 
   get weight(): number {

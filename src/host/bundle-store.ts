@@ -7,6 +7,8 @@ import { unpackBundle } from '../network/blob.ts'
 
 /** Bundles that were not used lately are removed beyond this number. */
 const KEEP = 50
+/** Nobody takes that long to write a bundle. */
+const OLD_MS = 60 * 60 * 1000
 const MANIFEST = '.manyworlds-files.json'
 
 /**
@@ -50,13 +52,29 @@ export class BundleStore {
     try {
       await writeBundle(incoming, { code, files })
       await writeFile(join(incoming, MANIFEST), JSON.stringify(files.map(({ path }) => path)))
-      await rm(join(this.folder, sha256), { recursive: true, force: true })
-      await rename(incoming, join(this.folder, sha256))
+      await this.#place(incoming, sha256)
     } finally {
       await rm(incoming, { recursive: true, force: true })
     }
     this.#verified.add(sha256)
     await this.#removeOld()
+  }
+
+  /** Nodes may share a folder: somebody else may have put it there, and use it already. */
+  async #place(incoming: string, sha256: string): Promise<void> {
+    const place = join(this.folder, sha256)
+    for (let tries = 0; ; tries++)
+      try {
+        return await rename(incoming, place)
+      } catch (error) {
+        if (await this.#verify(sha256)) return
+        const { code } = error as NodeJS.ErrnoException
+        if (tries >= 3 || (code !== 'ENOTEMPTY' && code !== 'EEXIST')) throw error
+        // What is there is not what it should be.
+        const bad = join(this.folder, `.incoming-${randomBytes(6).toString('hex')}`)
+        await rename(place, bad).catch(() => {})
+        await rm(bad, { recursive: true, force: true })
+      }
   }
 
   async #verify(sha256: string): Promise<boolean> {
@@ -73,7 +91,13 @@ export class BundleStore {
   async prepare(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
     for (const name of await readdir(this.folder))
-      if (name.startsWith('.incoming-')) await rm(join(this.folder, name), { recursive: true, force: true })
+      if (name.startsWith('.incoming-')) await this.#removeIfOld(join(this.folder, name))
+  }
+
+  /** What is new may be another node's, which is writing it. */
+  async #removeIfOld(path: string): Promise<void> {
+    const at = (await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now()
+    if (Date.now() - at > OLD_MS) await rm(path, { recursive: true, force: true })
   }
 
   async #removeOld(): Promise<void> {

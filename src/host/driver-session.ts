@@ -234,15 +234,24 @@ export class DriverSession {
   /** The driver waits until its workers are gone, which it sees by the end of the connection. */
   async #goodbye(): Promise<void> {
     this.dismissed = true
-    await this.#engine?.stop()
+    await this.#stopWorkers()
     this.session.end('the driver is done')
   }
 
   async #end(reason: string): Promise<void> {
     clearInterval(this.#beats)
-    await this.#engine?.stop()
+    await this.#stopWorkers()
     await this.#removeFolder()
     this.#hooks.ended(reason)
+  }
+
+  /** Nobody wants what they still say; but if nobody reads it, the end of a worker that had to wait is never seen. */
+  async #stopWorkers(): Promise<void> {
+    for (const [worker, link] of this.#links) {
+      this.#mux.close(worker)
+      link.resume()
+    }
+    await this.#engine?.stop()
   }
 
   async #removeFolder(): Promise<void> {

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { availableParallelism, freemem, homedir, hostname, loadavg, tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isAlive } from '../is-alive.ts'
 import { type Hello, Refusal } from '../network/handshake.ts'
 import type { HostInfo, HostStatus } from '../network/host-messages.ts'
 import { LEASE_MS } from '../network/limits.ts'
@@ -32,6 +33,8 @@ export interface HostOptions {
 }
 
 const DEFAULT_DRIVERS = 16
+/** Before the process that works there. */
+const WORK_PREFIX = 'manyworlds-node-'
 
 /** The workers of one machine, for the drivers that call it or that it calls. */
 export class NodeHost {
@@ -53,7 +56,8 @@ export class NodeHost {
   async prepare(): Promise<void> {
     await this.#bundles.prepare()
     await mkdir(tmpdir(), { recursive: true })
-    this.#workFolder = await mkdtemp(join(tmpdir(), 'manyworlds-node-'))
+    await removeLeftovers()
+    this.#workFolder = await mkdtemp(join(tmpdir(), `${WORK_PREFIX}${process.pid}-`))
   }
 
   get info(): HostInfo {
@@ -154,6 +158,14 @@ export class NodeHost {
     let others = 0
     for (const other of this.#sessions.values()) if (other !== session) others += other.workers
     return Math.max(0, Math.min(wanted, this.#workers - others))
+  }
+}
+
+/** What nodes that were killed have left. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(new RegExp(`^${WORK_PREFIX}(\\d+)-`).exec(name)?.[1])
+    if (pid > 0 && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {})
   }
 }
 

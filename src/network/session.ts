@@ -5,6 +5,8 @@ import type { Peer } from './peer.ts'
 export const KIND = { control: 0, data: 1, ack: 2 } as const
 
 const ACK_LENGTH = 9
+/** Both ends are heard at least this often, while all is well. */
+const STEADY_MS = 1.5 * BEAT_MS
 /** What is said about workers does not wait; but somebody who takes nothing of it at all is not worth our memory. */
 const MAX_KEPT_BYTES = 16 * WINDOW_BYTES
 /** What a message costs us beside its bytes, about. */
@@ -36,6 +38,9 @@ export class Session {
   readonly #kept: Buffer[] = []
   #keptBytes = 0
   #heard = false
+  #heardAt = 0
+  /** Since then nothing was missed for longer than it takes to say so. */
+  #steadyFrom = 0
   #silentMs = 0
   /** The other end has closed the connection, or what is between us has. */
   #closed = false
@@ -55,6 +60,12 @@ export class Session {
 
   get attached(): boolean {
     return this.#peer !== undefined
+  }
+
+  /** For how long the other end was heard without a break. */
+  get steadyMs(): number {
+    const now = performance.now()
+    return this.#peer === undefined || now - this.#heardAt > STEADY_MS ? 0 : now - this.#steadyFrom
   }
 
   get over(): boolean {
@@ -79,6 +90,7 @@ export class Session {
     this.#peer?.socket.terminate()
     this.#peer = peer
     this.#heard = true
+    this.#heardAt = this.#steadyFrom = performance.now()
     this.#silentMs = 0
     this.#closed = false
     if (theirs > this.#sent || theirs < this.#sent - this.#kept.length)
@@ -111,7 +123,8 @@ export class Session {
   beat(passedMs = BEAT_MS): void {
     if (this.#over) return
     this.#acknowledge()
-    this.#silentMs = this.#heard ? 0 : this.#silentMs + passedMs
+    // What was heard may be as old as the last beat: where that is too long ago, it was us who were away.
+    this.#silentMs = this.#heard && passedMs < this.#lostMs ? 0 : this.#silentMs + passedMs
     this.#heard = false
     if (this.#silentMs >= this.#lostMs)
       return this.end(
@@ -146,6 +159,9 @@ export class Session {
 
   #onMessage(bytes: Buffer, isBinary: boolean): void {
     this.#heard = true
+    const now = performance.now()
+    if (now - this.#heardAt > STEADY_MS) this.#steadyFrom = now
+    this.#heardAt = now
     const kind = bytes[0]
     if (!isBinary || kind === undefined) return this.#break('a message that is none of ours')
     if (kind === KIND.ack) {

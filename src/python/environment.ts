@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../errors.ts'
+import { isAlive } from '../is-alive.ts'
 
 /** A Python environment that an engine needs. */
 export interface Needs {
@@ -135,14 +136,5 @@ function readOwner(path: string): number | undefined {
     return Number(readFileSync(path, 'utf8')) || undefined
   } catch {
     return undefined
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -32,6 +32,10 @@ export class NodesRuntime implements RuntimeEngine {
     return this.#nodes?.elastic ?? true
   }
 
+  offers(labels: readonly string[]): boolean {
+    return this.#nodes?.offers(labels) ?? false
+  }
+
   async start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
     const { Nodes } = await import('./nodes.ts')
     const nodes = new Nodes(this.#credentials, placement, events)

@@ -15,6 +15,8 @@ import { share } from './share.ts'
 /** How long the end of a node's workers is waited for. */
 const LEAVE_MS = 5000
 const MAX_JOINED = 10_000
+/** A node that cannot start workers is asked again after this time. */
+const HEAL_MS = 30_000
 
 /** The nodes of one engine: those that it calls and those that join, their code, and how many workers each has. */
 export class Nodes {
@@ -55,7 +57,12 @@ export class Nodes {
 
   get elastic(): boolean {
     if (this.#credentials.listen !== undefined || this.#missing.size > 0) return true
-    return [...this.#nodes].some(({ usable, broken }) => !usable && broken === undefined)
+    return [...this.#nodes].some(({ usable, draining, broken }) => (!usable || draining) && broken === undefined)
+  }
+
+  /** Whether a worker with these labels is there, or is being started. */
+  offers(labels: readonly string[]): boolean {
+    return [...this.#nodes].some((node) => node.capacity > 0 && node.wanted > 0 && node.hasLabels(labels))
   }
 
   async start(): Promise<void> {
@@ -142,6 +149,8 @@ export class Nodes {
       this.#unfit(node, error as Error)
       return
     }
+    // It may have gone in the same breath.
+    if (node.session.over) return
     const { elsewhere, output } = this.#placement
     const driver = `${hostname()}:${process.pid}`
     const { execArgv, env } = elsewhere
@@ -186,7 +195,16 @@ export class Nodes {
         return
       }
       this.#events.notice(`node ${node.name} cannot be used: ${node.broken}`)
+      setTimeout(() => this.#tryAgain(node), HEAL_MS).unref()
     }
+    this.#share()
+  }
+
+  /** What kept its workers from starting may be over: a full disk, too little memory. */
+  #tryAgain(node: RemoteNode): void {
+    if (node.session.over || node.broken === undefined) return
+    node.broken = undefined
+    node.want(0)
     this.#share()
   }
 
@@ -262,6 +280,9 @@ export class Nodes {
         { cause },
       )
     }
+    // It may have been stopped, or have nothing to do any more, while it began to listen.
+    if (this.#stop.signal.aborted) return this.#gate.close()
+    this.#gate.keepAlive(this.#alive)
     const scheme = serverTls ? 'wss' : 'ws'
     const here = showAddress({ host: isAnyHost(listen.host) ? hostname() : listen.host, port: this.#gate.port })
     this.#events.notice(

@@ -7,6 +7,7 @@ export class RemoteLink implements WorkerLink {
   readonly generation: number
   readonly info: WorkerInfo
   readonly closed: Promise<WorkerExit>
+  readonly steadyMs: () => number
   readonly #mux: Mux
   readonly #worker: number
   readonly #onKill: () => void
@@ -17,7 +18,14 @@ export class RemoteLink implements WorkerLink {
   readonly #held: Uint8Array[] = []
   #paused = false
 
-  constructor(mux: Mux, worker: number, id: string, info: WorkerInfo, onKill: () => void) {
+  constructor(
+    mux: Mux,
+    worker: number,
+    id: string,
+    info: WorkerInfo,
+    { onKill, steadyMs }: { onKill: () => void; steadyMs: () => number },
+  ) {
+    this.steadyMs = steadyMs
     this.id = id
     this.generation = worker
     this.info = info

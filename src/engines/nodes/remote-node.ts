@@ -74,6 +74,15 @@ export class RemoteNode {
     return this.usable && !this.draining && this.broken === undefined ? (this.info?.workers ?? 0) : 0
   }
 
+  /** How many workers it was asked for. */
+  get wanted(): number {
+    return this.#wanted
+  }
+
+  hasLabels(labels: readonly string[]): boolean {
+    return labels.every((label) => this.info?.labels.includes(label))
+  }
+
   attach(peer: Peer, received: number): void {
     this.#peer = peer
     peer.keepAlive(this.#alive)
@@ -83,7 +92,8 @@ export class RemoteNode {
   /** To be called every BEAT_MS. A node that is there and does not do what it was asked for is as good as lost. */
   beat(): void {
     this.session.beat()
-    if (!this.session.attached) return
+    // While nothing is heard, no answer can be expected.
+    if (this.session.steadyMs === 0) return
     for (const owed of this.#owed.values()) if (owed.looks-- === 0) return this.session.refuse(`no ${owed.what}`)
   }
 
@@ -207,7 +217,8 @@ export class RemoteNode {
       return this.session.refuse('a worker that was there already')
     const { host, labels } = this.info
     const info = { host, labels, place: this.name, ...(pid === undefined ? {} : { pid }) }
-    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info, () => this.#onKill(worker))
+    const hooks = { onKill: () => this.#onKill(worker), steadyMs: () => this.session.steadyMs }
+    const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info, hooks)
     this.#links.set(worker, link)
     this.#hooks.link(link)
     if (this.draining) this.#hooks.retire(link, 'the node is going away')

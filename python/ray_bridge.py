@@ -21,6 +21,7 @@ CONTROL, DATA, CODE = 0, 1, 2
 READ_LIMIT = 1 << 24
 """Calls that an actor may have under way: it mostly waits."""
 CALLS_AT_ONCE = 1000
+PUSHES_AT_ONCE = 2
 
 
 class Bridge:
@@ -29,6 +30,8 @@ class Bridge:
         self.actors: dict[int, Any] = {}
         self.code: dict[str, Any] = {}
         self.waiting: list[bytes] = []
+        self.outgoing: dict[int, list[bytes]] = {}
+        self.pushing: dict[int, int] = {}
         self.loop = asyncio.get_running_loop()
 
     # ---- what the driver says
@@ -141,18 +144,24 @@ class Bridge:
             await self.loop.run_in_executor(None, ray.kill, actor)
 
     def push(self, worker: int, body: bytes) -> None:
+        """Calls of one caller arrive in order. What comes while some are under way goes with the next: calls are dear."""
         actor = self.actors.get(worker)
-        if actor is not None:
-            # Calls of one caller arrive in order. That one failed shows in `poll`.
-            call = actor.push.remote(body)
-            asyncio.create_task(self.pushed(worker, call, len(body)))
-
-    async def pushed(self, worker: int, call: Any, size: int) -> None:
-        try:
-            await call
-        except Exception:  # noqa: BLE001
+        if actor is None:
             return
-        self.say(event="taken", worker=worker, bytes=size)
+        self.outgoing.setdefault(worker, []).append(body)
+        if self.pushing.get(worker, 0) < PUSHES_AT_ONCE:
+            self.pushing[worker] = self.pushing.get(worker, 0) + 1
+            asyncio.create_task(self.push_all(worker, actor))
+
+    async def push_all(self, worker: int, actor: Any) -> None:
+        while bodies := self.outgoing.pop(worker, None):
+            body = b"".join(bodies)
+            try:
+                await actor.push.remote(body)
+            except Exception:  # noqa: BLE001 - it shows in `poll`
+                break
+            self.say(event="taken", worker=worker, bytes=len(body))
+        self.pushing[worker] -= 1
 
     def lost(self, worker: int, actor: Any, error: Exception) -> None:
         if self.actors.get(worker) is actor:

@@ -17,6 +17,9 @@ from typing import Any
 SOCKET_BYTES = 1 << 20
 """How long a poll waits for something to pass on."""
 POLL_SECONDS = 1.0
+"""Two polls that come closer than this make a busy worker."""
+BUSY_SECONDS = 0.01
+GATHER_SECONDS = 0.004
 STDERR_CHARS = 4000
 BUNDLE_FILE = "manyworlds.bundle.mjs"
 
@@ -50,6 +53,7 @@ class Worker:
         self.tasks: int | None = None
         self.exited: dict[str, Any] | None = None
         self.something = asyncio.Event()
+        self.polled = 0.0
 
     async def place(self) -> dict[str, Any]:
         return {"host": socket.gethostname(), "actor": os.getpid()}
@@ -145,6 +149,11 @@ class Worker:
                 await asyncio.wait_for(self.something.wait(), POLL_SECONDS)
             except asyncio.TimeoutError:
                 pass
+        loop = asyncio.get_running_loop()
+        if loop.time() - self.polled < BUSY_SECONDS:
+            # Calls of actors cost more than what they carry: where much comes, let some of it gather.
+            await asyncio.sleep(GATHER_SECONDS)
+        self.polled = loop.time()
         data = bytes(self.out)
         self.out.clear()
         tasks, self.tasks = self.tasks, None

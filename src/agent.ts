@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { callerModule, oneSpelling } from './call-site.ts'
+import { caller, callerModule, oneSpelling } from './call-site.ts'
 import { ManyworldsError } from './errors.ts'
 import { registry } from './registry.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
@@ -107,7 +107,8 @@ export function defineAgent<Input, Answer, Params = undefined, State = undefined
   checkDefinition(definition)
   const module = moduleOf(definition)
   const ref: AgentRef = { name: definition.name, module, fingerprint: fingerprintOf(definition as RunnableDefinition) }
-  registry.add(module, ref.name, definition as RunnableDefinition, ref.fingerprint)
+  const made = caller()?.inFunction ?? false
+  registry.add(module, ref.name, definition as RunnableDefinition, ref.fingerprint, made)
   return makeAgent(ref, definition.params as Params) as Agent<Input, Awaited<Answer>, Params, Name>
 }
 

@@ -14,7 +14,10 @@ const OWN_FOLDER = new URL('.', import.meta.url).href
 const NOT_A_FILE = /\[(eval|stdin|worker eval)\d*\]$/
 
 /** The `file:` URL of the nearest caller outside this package, or undefined (eval, REPL, stdin). */
-export function callerModule(): string | undefined {
+export const callerModule = (): string | undefined => caller()?.url
+
+/** The nearest caller outside this package; `inFunction`: it is not the module's own top level. */
+export function caller(): { url: string; inFunction: boolean } | undefined {
   // Not a named import: on an older Node that would fail before this could be said.
   if (util.getCallSites === undefined)
     throw new ManyworldsError('NODE_TOO_OLD', `manyworlds needs Node 22.18 or newer, this is ${process.version}`)
@@ -23,7 +26,7 @@ export function callerModule(): string | undefined {
   for (const site of sites) {
     const url = toFileUrl(site.scriptName)
     if (url === undefined || url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue
-    return oneSpelling(url)
+    return { url: oneSpelling(url), inFunction: site.functionName !== '' }
   }
   return undefined
 }

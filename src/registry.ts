@@ -6,7 +6,7 @@ import { ManyworldsError } from './errors.ts'
  * two copies of this package (a CommonJS and an ES one, a bundled one) and a worker must find what either defined.
  */
 interface Registry {
-  readonly agents: Map<string, { definition: RunnableDefinition; fingerprint: string | undefined }>
+  readonly agents: Map<string, { definition: RunnableDefinition; fingerprint: string | undefined; made: boolean }>
   /** The user's modules come from a bundle, where all of them are one file: only its source map tells them apart. */
   bundled: boolean
   /** Called whenever an agent is defined. */
@@ -24,14 +24,21 @@ const keyOf = (module: string, name: string) => `${module}\0${name}`
 const reloads = process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined
 
 export const registry = {
-  add(module: string, name: string, definition: RunnableDefinition, fingerprint: string | undefined): void {
+  /** `made`: a function has defined it, not the module itself. */
+  add(
+    module: string,
+    name: string,
+    definition: RunnableDefinition,
+    fingerprint: string | undefined,
+    made: boolean,
+  ): void {
     const key = keyOf(module, name)
     if (shared.agents.has(key) && !reloads)
       throw new ManyworldsError(
         'AGENT_REDEFINED',
         `agent '${name}' is defined twice in ${module}; workers find agents by name, so give each its own (or one agent with \`params\`)`,
       )
-    shared.agents.set(key, { definition, fingerprint })
+    shared.agents.set(key, { definition, fingerprint, made })
     shared.onDefine?.()
   },
   find(module: string, name: string) {

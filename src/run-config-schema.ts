@@ -135,11 +135,12 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
     const given = `it is ${show(value)}`
     switch (issue.code) {
       case 'unrecognized_keys':
-        return `${issue.keys.map((unknown) => `unknown key '${unknown}'${suggestion(unknown)}`).join('; ')}; allowed: ${Object.keys(schema.shape).join(', ')}`
+        return unknownKeys(issue.keys, key)
       case 'invalid_value':
         return `\`${key}\` must be one of ${issue.values.map((value) => `'${String(value)}'`).join(', ')}, ${given}`
       case 'too_small':
-        if (issue.origin === 'string') return `\`${key}\` must not be empty`
+        if (issue.origin === 'string' && issue.minimum === 1) return `\`${key}\` must not be empty`
+        if (issue.origin === 'string') return `\`${key}\` must have at least ${issue.minimum} characters`
         return `\`${key}\` must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}${unit(key)}, ${given}`
       case 'too_big':
         if (issue.origin === 'string') return `\`${key}\` must have at most ${issue.maximum} characters`
@@ -158,6 +159,8 @@ const kinds: Record<string, string> = {
   number: 'a finite number',
   boolean: 'true or false',
   record: 'an object of strings',
+  object: 'an object',
+  array: 'an array',
 }
 
 const unit = (key: string) => (key.endsWith('Ms') ? ' milliseconds' : '')
@@ -168,7 +171,14 @@ function show(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value)
 }
 
-function suggestion(unknown: string): string {
-  const near = nearest(unknown, Object.keys(schema.shape))
-  return near === undefined ? '' : `, did you mean '${near}'?`
+/** Keys that one part of the configuration does not know; `part` is '' for the whole of it. */
+function unknownKeys(unknown: readonly string[], part: string): string {
+  const parts: Record<string, object> = { '': schema.shape, nodes: nodes.shape, ray: ray.shape, bundle: bundle.shape }
+  const allowed = Object.keys(parts[part] ?? {})
+  const said = unknown.map((key) => {
+    const near = nearest(key, allowed)
+    const path = part === '' ? key : `${part}.${key}`
+    return `unknown key '${path}'${near === undefined ? '' : `, did you mean '${near}'?`}`
+  })
+  return `${said.join('; ')}${allowed.length === 0 ? '' : `; allowed: ${allowed.join(', ')}`}`
 }

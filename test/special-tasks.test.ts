@@ -14,7 +14,7 @@ it('a worker that was being emptied for suspects is free again when another has 
   const later = worker(2)
   const fleet = { workers: new Set([busy, later]), changeLoad() {} } as unknown as Fleet
   const given: WorkerHandle[] = []
-  const special = new SpecialTasks(fleet, { give: (to) => given.push(to), unmet: () => expect.fail() })
+  const special = new SpecialTasks(fleet, { give: (to) => given.push(to), unmet: () => expect.fail(), waits: () => {} })
 
   special.runAlone({ settled: false, options: {} } as Entry)
   special.place()

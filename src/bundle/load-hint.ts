@@ -66,7 +66,7 @@ function hintFor(message: string, key: string, folder: string): string {
   if (/\.node\b|bindings file/.test(message)) {
     return 'A native module cannot be bundled: leave its package out with bundle: { external: [...] } and install it on the nodes.'
   }
-  return 'Workers load the module in a process of their own, in another folder. What may fail there belongs into setup() or run() of the agent.'
+  return 'Workers load the module in a process of their own, in another folder. What may fail there belongs into setup() or run() of the agent. Of the driver’s environment they have only what the run names: env: { NAME: process.env.NAME }; what only the driver needs can stand behind `if (!isWorker)`, or the agents in a module of their own.'
 }
 
 function missingPackage(message: string): string | undefined {

@@ -71,12 +71,17 @@ export class AgentLoading {
     const agent = this.#agents.byKey(key)
     if (agent === undefined) return
     if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
-    if (code === 'AGENT_NOT_FOUND' && !agent.loaded && this.#shipping?.mayNeedEntry(agent)) {
+    const missing = code === 'AGENT_NOT_FOUND' || code === 'AGENT_DEFINED_TOO_LATE'
+    if (missing && !agent.loaded && this.#shipping?.mayNeedEntry(agent)) {
       agent.probedBy = undefined
       void this.#ship(agent, true)
       return
     }
-    const error = new ManyworldsError(code, message)
+    // Workers elsewhere may miss what others have: a package, a file.
+    const where = this.#shipping
+      ? ` (on ${worker.name.id}; packages of bundle.external must be installed on every machine)`
+      : ''
+    const error = new ManyworldsError(code, message + (code === 'AGENT_LOAD_FAILED' ? where : ''))
     // Only where the user's own code threw is there more to see than the message.
     if (code === 'AGENT_LOAD_FAILED' && stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
     const also = [...worker.leases.values()].map(({ entry }) => entry).filter((entry) => entry.agent === agent)
@@ -101,7 +106,7 @@ export class AgentLoading {
   #probe(agent: AgentState): void {
     if (agent.held.length === 0 || agent.probedBy !== undefined) return
     if (this.#shipping && agent.place === undefined) {
-      if (!agent.shipping) void this.#ship(agent, false)
+      if (!agent.shipping) void this.#ship(agent, this.#shipping.isMade(agent))
       return
     }
     for (const worker of this.#fleet.workers) {

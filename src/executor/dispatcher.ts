@@ -45,6 +45,7 @@ export class Dispatcher {
   readonly #intake: Intake
   readonly #endings: RunEndings
   readonly #leases: Leases
+  readonly #saidWaiting = new Set<string>()
   #armed = false
   #closed = false
   #failed = false
@@ -90,6 +91,7 @@ export class Dispatcher {
     this.#special = new SpecialTasks(this.#fleet, {
       give: (worker, entry) => this.#leases.give(worker, entry),
       unmet: (entry) => this.#responses.unmet(entry, this.#fleet.engineName),
+      waits: (entry) => this.#sayWaiting(entry),
     })
     this.#endings = new RunEndings({
       intake: this.#intake,
@@ -350,6 +352,8 @@ export class Dispatcher {
     }
     if (special) this.#special.place()
     this.#leases.flush()
+    // Without any worker nobody else would look whether a source has come to its end.
+    if (this.#fleet.workers.size === 0) for (const run of [...this.#intake.runs]) this.#peek(run)
     if (open.size === 0 || this.#special.stuck)
       this.#fleet.grow(() => {
         for (const run of this.#intake.runs) this.#peek(run)
@@ -428,6 +432,14 @@ export class Dispatcher {
     entry.attempts++
     if (status === 'crashed' || error.code === 'TASK_BLOCKED_WORKER') entry.alone = true
     this.#responses.fail(entry, status, error, runMs)
+  }
+
+  /** Once for each set of labels, and not before workers had the time to come. */
+  #sayWaiting({ id, options }: Entry): void {
+    const labels = options.requires!.join(', ')
+    if (this.#saidWaiting.has(labels) || this.#fleet.workers.size === 0) return
+    this.#saidWaiting.add(labels)
+    this.#notice(`task '${id}' and others like it wait for a worker with ${labels}, which none has yet`)
   }
 
   #retry(entry: Entry): void {

@@ -54,6 +54,11 @@ export class Shipping {
     return place?.entry === undefined && entryScript !== undefined && entryScript !== ref.module
   }
 
+  /** Whether a function made it, which only the script that was started will call. */
+  isMade(agent: AgentState): boolean {
+    return this.mayNeedEntry(agent) && registry.find(agent.ref.module, agent.ref.name)?.made === true
+  }
+
   /** A reference from a worker, as the driver would have made it. */
   refOf(ref: AgentRef): AgentRef {
     const [, sha256, label] = /^bundle:([^/]+)\/(.+)$/.exec(ref.module) ?? []

@@ -7,6 +7,8 @@ interface Hooks {
   give(worker: WorkerHandle, entry: Entry): void
   /** No worker has, or will have, the labels that the task requires. */
   unmet(entry: Entry): void
+  /** No worker has them now; one may come. */
+  waits(entry: Entry): void
 }
 
 /** Tasks that cannot go to just any worker: suspects of a crash, and those that require a label. */
@@ -115,8 +117,10 @@ export class SpecialTasks {
       const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(entry.options.requires!))
       const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
       if (free) this.#hooks.give(free, entry)
-      else if (able.length > 0 || this.#fleet.offers(entry.options.requires!)) this.#picky.push(entry)
-      else this.#hooks.unmet(entry)
+      else if (able.length > 0 || this.#fleet.offers(entry.options.requires!)) {
+        this.#picky.push(entry)
+        if (able.length === 0) this.#hooks.waits(entry)
+      } else this.#hooks.unmet(entry)
     }
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundleHash, writeBundle } from '../bundle/content.ts'
@@ -6,7 +7,7 @@ import { BUNDLE_FILE } from '../call-site.ts'
 import { unpackBundle } from '../network/blob.ts'
 
 /** Bundles that were not used lately are removed beyond this number. */
-const KEEP = 50
+const KEEP = 20
 /** Nobody takes that long to write a bundle. */
 const OLD_MS = 60 * 60 * 1000
 const MANIFEST = '.manyworlds-files.json'
@@ -26,7 +27,7 @@ export class BundleStore {
 
   async has(sha256: string): Promise<boolean> {
     await this.#coming.get(sha256)?.catch(() => {})
-    if (this.#verified.has(sha256)) return true
+    if (this.#verified.has(sha256) && existsSync(join(this.folder, sha256, BUNDLE_FILE))) return true
     if (!(await this.#verify(sha256))) return false
     this.#verified.add(sha256)
     await utimes(join(this.folder, sha256), new Date(), new Date()).catch(() => {})
@@ -44,7 +45,8 @@ export class BundleStore {
   }
 
   async #put(sha256: string, packed: Uint8Array): Promise<void> {
-    if (this.#verified.has(sha256)) return
+    this.#verified.delete(sha256)
+    await mkdir(this.folder, { recursive: true, mode: 0o700 })
     const { code, files } = unpackBundle(packed)
     const actual = bundleHash(code, files)
     if (actual !== sha256) throw new Error(`its content is ${actual.slice(0, 12)}…, not ${sha256.slice(0, 12)}…`)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BUNDLE_FILE } from '../call-site.ts'
 import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
@@ -27,6 +27,11 @@ export interface DriverHooks {
   readonly leaseMs: number
   /** How many workers it may have of those it wants. */
   grant(wanted: number): number
+  /** One of its workers has ended. */
+  freed(): void
+  /** It has said what it wants workers for. */
+  came(): void
+  log(line: string): void
   ended(reason: string): void
 }
 
@@ -38,6 +43,8 @@ export class DriverSession {
   readonly startedAt = Date.now()
   driver = 'a driver'
   wanted = 0
+  /** It was told that it has to wait. */
+  told = false
   /** The driver has said that it is done. */
   dismissed = false
   readonly #hooks: DriverHooks
@@ -126,6 +133,7 @@ export class DriverSession {
     switch (message.type) {
       case 'place':
         this.driver = message.driver
+        this.#hooks.came()
         this.#starting ??= this.#place(message).catch((error: Error) => this.#fail(error))
         return
       case 'workers':
@@ -172,6 +180,8 @@ export class DriverSession {
   async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
     const { bundles, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
     if (!(await bundles.has(runtime))) throw new Error('the program of the workers was not sent')
+    // Those who clean up temporary folders may have removed it.
+    await mkdir(workFolder, { recursive: true })
     this.#folder = await mkdtemp(join(workFolder, 'driver-'))
     if (this.session.over) return this.#removeFolder()
     const engine = new LocalRuntime({
@@ -222,6 +232,7 @@ export class DriverSession {
     })
     void link.closed.then((exit) => {
       this.#links.delete(worker)
+      this.#hooks.freed()
       // Its last frames come first: a crash is judged by what arrived before it.
       exited = () => {
         this.#mux.close(worker)

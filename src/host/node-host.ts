@@ -124,10 +124,13 @@ export class NodeHost {
       workerMemoryMb,
       leaseMs,
       grant: (wanted) => this.#grant(session, wanted),
+      freed: () => this.#refill(session),
+      came: () => log(`${session.driver} (${from}) has come`),
+      log,
       ended: (reason) => {
         this.#sessions.delete(id)
         log(`${session.driver} (${from}) has left: ${reason}`)
-        for (const other of this.#sessions.values()) other.fill()
+        this.#refill(session)
         if (this.#sessions.size === 0) for (const quiet of this.#quiet.splice(0)) quiet()
       },
     })
@@ -157,7 +160,23 @@ export class NodeHost {
   #grant(session: DriverSession, wanted: number): number {
     let others = 0
     for (const other of this.#sessions.values()) if (other !== session) others += other.workers
-    return Math.max(0, Math.min(wanted, this.#workers - others))
+    const granted = Math.max(0, Math.min(wanted, this.#workers - others))
+    if (granted < wanted) this.#askOthers(session, granted)
+    return granted
+  }
+
+  /** Workers that are kept warm and do nothing are given back; for those that work, one has to wait, and is told so. */
+  #askOthers(waiting: DriverSession, granted: number): void {
+    const others = [...this.#sessions.values()].filter((other) => other !== waiting && other.workers > 0)
+    for (const other of others) other.say({ type: 'others-wait' })
+    if (granted > 0 || waiting.told || others.length === 0) return
+    waiting.told = true
+    const line = `all ${this.#workers} workers of this node are used by ${others.map(({ driver }) => driver).join(', ')}; waiting for one`
+    waiting.say({ type: 'notice', line: line.slice(0, 1000) })
+  }
+
+  #refill(except: DriverSession): void {
+    for (const other of this.#sessions.values()) if (other !== except && other.workers < other.wanted) other.fill()
   }
 }
 

@@ -14,6 +14,7 @@ export function parseAddress(text: string): Address | string {
   const [, scheme, rest = ''] = /^(?:(\w+):\/\/)?(.*)$/.exec(text.trim()) ?? []
   if (scheme !== undefined && scheme !== 'ws' && scheme !== 'wss')
     return `'${text}' begins with ${scheme}://; give host:port, ws://host:port or wss://host:port`
+  if (/^\d+$/.test(rest)) return `'${text}' is only a port; give host:port, such as 127.0.0.1:${rest}`
   const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^\s:/[\]@]+))(?::(\d{1,5}))?\/?$/.exec(rest) ?? []
   const host = v6 ?? name
   if (host === undefined || (v6 !== undefined && isIP(v6) !== 6))

@@ -111,7 +111,7 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
   if (/CERT|SIGNED|ISSUER|UNABLE_TO_VERIFY|CA_/.test(code))
     return because(`its certificate is not trusted (${message}); give the authority that signed it as tls.ca`)
   if (secure && /wrong version number|disconnected before secure TLS/i.test(error.message))
-    return because('it does not speak TLS; use ws:// or leave `tls` out, or start it with --tls-cert', 'other')
+    return because('it does not speak TLS; use ws:// or leave `tls` out, or start it with --tls-cert')
   if (secure && message === 'socket hang up')
     return because('it ended the TLS connection: it may not trust the certificate in tls.cert', 'other')
   if (!secure && (code.startsWith('HPE_') || message === 'socket hang up'))

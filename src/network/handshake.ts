@@ -111,13 +111,22 @@ export async function makeCall(
   })
   const answer = JSON.parse(await heard) as unknown
   const refused = refusedSchema.safeParse(answer)
-  if (refused.success) throw new Refusal(refused.data.code, firstLine(refused.data.reason))
+  if (refused.success) {
+    const { code, reason } = refused.data
+    throw new Refusal(code, code === 'TOKEN' ? tokenAdvice(token) : firstLine(reason))
+  }
   const welcome = welcomeSchema.safeParse(answer)
   if (!welcome.success) throw new Refusal('MALFORMED', 'it answered with something else than a welcome')
   if (token !== undefined && !isSame(welcome.data.proof, prove(token, 'called', words)))
     throw new Refusal('TOKEN', 'it does not have the token that was given here (it may run without one)')
   return welcome.data.received
 }
+
+/** "Here" in its answer is over there. */
+const tokenAdvice = (token: string | undefined) =>
+  token === undefined
+    ? 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
+    : 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
 
 function checkVersion({ network, version: theirs }: { network: number; version: string }, who: string): void {
   if (network === NETWORK_VERSION) return

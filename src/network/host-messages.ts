@@ -68,6 +68,8 @@ const hostMessage = z.discriminatedUnion('type', [
   /** What workers print outside of any task. */
   z.object({ type: z.literal('output'), text: text(1024 * 1024) }),
   z.object({ type: z.literal('notice'), line: text() }),
+  /** Another driver could use workers that this one keeps and does not use. */
+  z.object({ type: z.literal('others-wait') }),
   credit,
   z.object({ type: z.literal('bye'), reason: text() }),
 ])

@@ -107,6 +107,20 @@ test('an agent that a function of another module makes', async () => {
   expect(found).toBe(42)
 })
 
+test('several agents that a function makes, one after the other', async () => {
+  const found = await run({
+    'script.ts': `import { Runners } from MANYWORLDS
+      import { make } from './factory.ts'
+      const [one, two] = [make(1), make(2)]
+      const first = await Runners.runTask(one.task(20), CONFIG)
+      const second = await Runners.runTask(two.task(20), CONFIG)
+      console.log(JSON.stringify([first.answer ?? first.error, second.answer ?? second.error]))`,
+    'factory.ts': `import { defineAgent } from MANYWORLDS
+      export const make = (k: number) => defineAgent({ name: 'made' + k, run: (n: number) => n + k })`,
+  })
+  expect(found).toEqual([21, 22])
+})
+
 test('files beside a module go along, and a worker begins in an empty folder', async () => {
   const found = await run(
     {

@@ -117,7 +117,7 @@ test('a node with a wrong token is told so, and ends; the driver goes on with ot
   const stranger = startDaemon({ args: ['--connect', `ws://127.0.0.1:${port}`, '--token-file', wrong] })
   started.push(stranger)
   expect(await stranger.exited).toBe(1)
-  expect(stranger.output()).toContain('the token is not the one that is used here')
+  expect(stranger.output()).toContain('it has another token than the one that was given')
   joining()
   expect((await run).size).toBe(4)
 })

@@ -58,9 +58,9 @@ test('with the right token, from a file or as text', async () => {
 
 test('a wrong token, or none, is refused by the node', async () => {
   const address = await node('--token-file', tokenFile)
-  const wrong = refused('the token is not the one that is used here')
+  const wrong = refused('it has another token than the one that was given')
   await expect(use({ addresses: [address], token: 'mw_some-other-token-entirely' })).rejects.toMatchObject(wrong)
-  await expect(use({ addresses: [address] })).rejects.toMatchObject(wrong)
+  await expect(use({ addresses: [address] })).rejects.toMatchObject(refused('it wants a token, and none was given'))
   expect(started[0]!.output()).toMatch(/refused 127\.0\.0\.1: the token is not/)
   // A short token, or a file that is not there, is found before anybody is called.
   await expect(use({ addresses: [address], token: 'short' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
@@ -153,7 +153,8 @@ test.each([
   [{ listen: '0.0.0.0:0' }, 'there is no token'],
   [{ addresses: ['w:1'], tls: { cert: '/tmp/x' } }, '`cert` and `key` together'],
   [{ addresses: ['w:1'], tls: { ca: '/no/such/ca' } }, 'nodes.tls.ca cannot be read'],
-  [{ adresses: ['w:1'] }, "unknown key 'adresses'"],
+  [{ adresses: ['w:1'] }, "unknown key 'nodes.adresses', did you mean 'addresses'?"],
+  [{ addresses: ['5000'] }, "'5000' is only a port"],
 ] as [NodesOptions, string][])('nodes: %j is refused before anything starts', async (nodes, text) => {
   await expect(use(nodes)).rejects.toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining(text) })
 })

@@ -30,6 +30,8 @@ export class Nodes {
   readonly #missing = new Map<string, DialError | undefined>()
   /** Addresses whose node was there, and is not. */
   readonly #lost = new Set<string>()
+  /** Nodes on which other drivers wait for workers. */
+  readonly #waitedFor = new Set<RemoteNode>()
   readonly #beats: NodeJS.Timeout
   #runtime: CodeBundle | undefined
   #gate: Gate | undefined
@@ -100,6 +102,8 @@ export class Nodes {
     alive ? this.#beats.ref() : this.#beats.unref()
     this.#gate?.keepAlive(alive)
     for (const node of this.#nodes) node.keepAlive(alive)
+    if (alive) this.#share()
+    else this.#giveBack()
   }
 
   async stop(): Promise<void> {
@@ -108,6 +112,13 @@ export class Nodes {
     this.#gate?.close()
     await Promise.all([...this.#nodes].map((node) => node.leave(LEAVE_MS)))
     clearInterval(this.#beats)
+  }
+
+  /** What is kept warm for the next call goes to others who wait; that call can start workers of its own. */
+  #giveBack(): void {
+    if (this.#alive) return
+    for (const node of this.#waitedFor) node.giveBack()
+    this.#waitedFor.clear()
   }
 
   #newNode(name: string, sessionId?: string): RemoteNode {
@@ -123,6 +134,10 @@ export class Nodes {
         retire: (link, reason) => events.retire(link, reason),
         changed: (one) => this.#onChanged(one),
         notice: (line) => events.notice(line),
+        othersWait: (one) => {
+          this.#waitedFor.add(one)
+          this.#giveBack()
+        },
         output: (text) => void process.stderr.write(text),
         gone: (one, reason) => this.#onGone(one, reason),
       },
@@ -210,6 +225,7 @@ export class Nodes {
 
   #onGone(node: RemoteNode, reason: string): void {
     this.#nodes.delete(node)
+    this.#waitedFor.delete(node)
     if (this.#stop.signal.aborted || node.info === undefined) return
     const called = this.#credentials.addresses.some((address) => showAddress(address) === node.name)
     if (called) {
@@ -256,7 +272,8 @@ export class Nodes {
     )
     const refused = [...this.#missing.values()].some((error) => error?.hopeless)
     const text = `no node can be used: ${problems.join('; ')}`
-    const advice = refused ? '' : '. Start one there with `manyworlds node --listen HOST:PORT`'
+    const nobody = [...this.#missing.values()].every((error) => error === undefined || error.nobodyThere)
+    const advice = nobody ? '. Start one there with `manyworlds node --listen HOST:PORT`' : ''
     this.#events.failed(new ManyworldsError(refused ? 'NODE_REFUSED' : 'NODES_UNREACHABLE', text + advice))
   }
 

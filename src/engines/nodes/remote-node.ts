@@ -18,6 +18,8 @@ export interface NodeHooks {
   /** What it can do has changed: it cannot start workers, or wants no more. */
   changed(node: RemoteNode): void
   notice(line: string): void
+  /** Another driver could use its workers. */
+  othersWait(node: RemoteNode): void
   output(text: string): void
   /** It is gone, and its workers with it. */
   gone(node: RemoteNode, reason: string): void
@@ -123,6 +125,12 @@ export class RemoteNode {
     this.say({ type: 'workers', workers })
   }
 
+  /** Its workers are not needed for now. */
+  giveBack(): void {
+    this.want(0)
+    for (const link of this.#links.values()) this.#hooks.retire(link, 'another driver needs it')
+  }
+
   say(message: DriverToHost): void {
     this.#mux.control(message)
   }
@@ -193,6 +201,8 @@ export class RemoteNode {
         return this.#hooks.changed(this)
       case 'output':
         return this.#hooks.output(message.text)
+      case 'others-wait':
+        return this.#hooks.othersWait(this)
       case 'notice':
         return this.#hooks.notice(`node ${this.name}: ${message.line}`)
       case 'credit':

@@ -16,7 +16,7 @@ import { describeMachine } from './machine.ts'
  *   node bench/ray.ts [--rounds N]
  */
 const ROUNDS = numberOf('--rounds', 3)
-const NOOPS = 20_000
+const NOOPS = 100_000
 const SLEEPS = numberOf('--sleeps', 1000)
 
 const python = await ensureEnvironment(needsOf(RAY_VERSION), (line) => console.error(line))

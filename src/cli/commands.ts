@@ -8,6 +8,7 @@ import { nodesSpec } from './specs/nodes.ts'
 import { rmSpec } from './specs/rm.ts'
 import { runSpec } from './specs/run.ts'
 import { runsSpec } from './specs/runs.ts'
+import { setupSpec } from './specs/setup.ts'
 import { showSpec } from './specs/show.ts'
 import { tailSpec } from './specs/tail.ts'
 
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   command(nodeSpec, () => import('./node.ts')),
   command(nodesSpec, () => import('./nodes.ts')),
   command(doctorSpec, () => import('./doctor.ts')),
+  command(setupSpec, () => import('./setup.ts')),
   command(initSpec, () => import('./init.ts')),
   command(completionSpec, () => import('./completion.ts')),
   command(helpSpec, () => import('./help.ts')),

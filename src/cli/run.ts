@@ -15,6 +15,7 @@ import { Interruption } from './run/interruption.ts'
 import { Naming } from './run/naming.ts'
 import { engineOf, nodesOf } from './run/node-options.ts'
 import { takeStdout } from './run/own-stdout.ts'
+import { rayOf } from './run/ray-options.ts'
 import { resumeCommand } from './run/resume-command.ts'
 import type { RunArgs } from './specs/run.ts'
 import { UsageError } from './usage-error.ts'
@@ -35,6 +36,9 @@ export async function run(args: RunArgs): Promise<number> {
   const interruption = new Interruption(args.grace, {
     say: (line) => (last && !args.quiet ? last.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
     farewell: () => sayHowToGoOn(words, outcome.stored),
+    goodbye: async () => {
+      if (outcome.elsewhere) await shutdown()
+    },
   })
   surround({
     configure: (config) => {
@@ -42,7 +46,7 @@ export async function run(args: RunArgs): Promise<number> {
       // An engine that the script brings along would go before one that is named.
       const own = typed.engineName === undefined && cls !== undefined ? { cls } : {}
       const wanted = { ...script, ...own, ...typed }
-      return { ...wanted, ...nodesOf(args, wanted), ...naming.name(config), progress: false }
+      return { ...wanted, ...nodesOf(args, wanted), ...rayOf(args, wanted), ...naming.name(config), progress: false }
     },
     observe: (start) => {
       const shown = display?.(start)
@@ -172,6 +176,7 @@ function overrides(args: RunArgs): RunConfig {
   const given = {
     engineName: engineOf(args),
     workerNum: args.workers,
+    inLocal: args.inLocal || undefined,
     concurrency: args.concurrency,
     timeoutMs: args.timeout,
     maxAttempts: args.maxAttempts,

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Check } from '../../dist/cli/doctor/check.js'
+import { RAY_VERSION } from '../../dist/engines/ray/environment.js'
 import { noTerminals, openTerminal } from '../terminal/terminal.ts'
 import { MAIN, manyworlds, newFolder, programs } from './manyworlds.ts'
 
@@ -16,7 +17,7 @@ interface Diagnosis {
 }
 
 async function diagnose(env: Record<string, string>, cwd = newFolder()): Promise<Diagnosis> {
-  const clean = { VIRTUAL_ENV: '', JAVA_HOME: '', SPARK_HOME: '', MANYWORLDS_STORE: '' }
+  const clean = { XDG_CACHE_HOME: newFolder(), VIRTUAL_ENV: '', JAVA_HOME: '', SPARK_HOME: '', MANYWORLDS_STORE: '' }
   const { code, stdout, stderr } = await manyworlds(['doctor', '--json'], { cwd, env: { ...clean, ...env } })
   expect(stderr).toBe('')
   const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] }
@@ -46,6 +47,7 @@ describe('manyworlds doctor', () => {
     expect(checks.Node).toMatchObject({ status: 'ok', version: process.versions.node, path: process.execPath })
     for (const name of ['npm', 'Python', 'uv', 'Ray', 'Java', 'Spark'])
       expect(checks[name]).toMatchObject({ status: 'missing', required: false, advice: expect.stringMatching(/\w/) })
+    expect(checks.Ray!.advice).toContain('manyworlds setup ray')
   })
 
   it('reads the versions that programs print, and knows which are too old', async () => {
@@ -59,19 +61,29 @@ describe('manyworlds doctor', () => {
       PATH: programs({
         npm: 'echo 10.9.2',
         uv: 'echo "uv 0.9.1 (2026-01-01)"',
-        ray: 'echo "ray, version 2.49.0"',
         java: `echo 'Picked up JAVA_TOOL_OPTIONS: -Dversion' >&2; echo 'java version "1.8.0_292"' >&2`,
-        python3: `echo '{"version": "3.9.2", "packages": {}}'`,
+        python3: `echo '{"version": "3.7.2", "packages": {}}'`,
       }),
     })
     expect(checks).toMatchObject({
       npm: { status: 'ok', version: '10.9.2' },
       uv: { status: 'ok', version: '0.9.1' },
-      Ray: { status: 'ok', version: '2.49.0' },
       Java: { status: 'too old', version: '8.0' },
-      Python: { status: 'too old', version: '3.9.2' },
+      Python: { status: 'too old', version: '3.7.2' },
       Spark: { status: 'ok', version: '3.5.1', path: spark },
     })
+  })
+
+  it("finds the environment of the Ray engine, once it is made; not the user's own Ray", async () => {
+    const cache = newFolder()
+    const env = { XDG_CACHE_HOME: cache, PATH: programs({ ray: 'echo "ray, version 2.49.0"' }) }
+    expect((await diagnose(env)).checks.Ray).toMatchObject({ status: 'missing', concerns: 'ray' })
+    const folder = join(cache, 'manyworlds', 'python', `ray-${RAY_VERSION}`)
+    mkdirSync(join(folder, 'bin'), { recursive: true })
+    writeFileSync(join(folder, 'bin', 'python'), '')
+    expect((await diagnose(env)).checks.Ray).toMatchObject({ status: 'missing' })
+    writeFileSync(join(folder, '.complete'), '')
+    expect((await diagnose(env)).checks.Ray).toMatchObject({ status: 'ok', version: RAY_VERSION, path: folder })
   })
 
   const python = spawnSync('python3', ['-m', 'venv', '--help']).status === 0
@@ -84,7 +96,7 @@ describe('manyworlds doctor', () => {
     const packages = spawnSync(venv, ['-c', where], { encoding: 'utf8' }).stdout.trim()
     const add = `
 import os, sys
-for name, version in (("ray", "2.49.0"), ("pyspark", "4.0.0")):
+for name, version in (("pyspark", "4.0.0"),):
     os.makedirs(f"{sys.argv[1]}/{name}")
     open(f"{sys.argv[1]}/{name}/__init__.py", "w").write("raise Exception('not to be imported')")
     os.makedirs(f"{sys.argv[1]}/{name}-{version}.dist-info")
@@ -92,7 +104,6 @@ for name, version in (("ray", "2.49.0"), ("pyspark", "4.0.0")):
     expect(spawnSync(venv, ['-c', add, packages]).status).toBe(0)
     expect((await diagnose({}, project)).checks).toMatchObject({
       Python: { path: venv },
-      Ray: { status: 'ok', version: '2.49.0', path: join(packages, 'ray') },
       Spark: { status: 'ok', version: '4.0.0', path: join(packages, 'pyspark') },
     })
   })

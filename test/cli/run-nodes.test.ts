@@ -57,6 +57,8 @@ describe('manyworlds run --nodes', () => {
   it.each([
     [['--nodes', 'a', '--engine', 'local'], '--nodes is only of use with --engine nodes'],
     [['--listen', '127.0.0.1:0', '--engine', 'local'], '--listen is only of use with --engine nodes'],
+    [['--ray-address', 'a:1', '--engine', 'local'], '--ray-address is only of use with --engine ray'],
+    [['--ray-address', 'a:1', '--nodes', 'b'], '--ray-address and --nodes exclude each other'],
     [['--engine', 'nodes'], '--engine nodes needs to know the nodes: --nodes worker1:5000,worker2:5000'],
     [['--nodes', 'http://a'], "'http://a' begins with http://"],
     [['--nodes', 'a', '--token-file', 'none'], 'the token cannot be read: ENOENT'],
@@ -101,6 +103,7 @@ describe('what is typed about nodes', () => {
     expect(engineOf(typed('--nodes a'))).toBe('nodes')
     expect(engineOf(typed('--listen a'))).toBe('nodes')
     expect(engineOf(typed('--engine spark'))).toBe('spark')
+    expect(engineOf(typed('--ray-address head:6379'))).toBe('ray')
   })
 })
 

@@ -1,8 +1,8 @@
 /** What `doctor` found out about one thing. */
 export interface Check {
   readonly name: string
-  /** `local`: the local engine; `nodes`: a node that was named; `later`: engines to come. */
-  readonly concerns: 'local' | 'nodes' | 'later'
+  /** `local`: the local engine; `nodes`: a node that was named; `ray`: the Ray engine; `later`: engines to come. */
+  readonly concerns: 'local' | 'nodes' | 'ray' | 'later'
   /** What it concerns does not work without it. */
   readonly required: boolean
   /** What it is for, in a few words. */

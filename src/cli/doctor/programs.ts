@@ -31,7 +31,7 @@ export interface Python extends Found {
   readonly packages: Readonly<Record<string, Found>>
 }
 
-// Nothing is imported: that would take seconds, and Ray or Spark might start something.
+// Nothing is imported: that would take seconds, and Spark might start something.
 const ASK_PYTHON = `
 import importlib.util, json, platform
 try:
@@ -39,7 +39,7 @@ try:
 except ImportError:
     version = lambda name: None
 packages = {}
-for name in ("ray", "pyspark"):
+for name in ("pyspark",):
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:
@@ -63,9 +63,6 @@ export async function findPython(): Promise<Python | undefined> {
     return { path, problem: 'does not answer as Python 3 would', packages: {} }
   }
 }
-
-export const findRay = async (python: Python | undefined): Promise<Found | undefined> =>
-  inFolder(python?.packages.ray) ?? ask(await findProgram('ray'), ['--version'], NUMBERS)
 
 export async function findSpark(python: Python | undefined): Promise<Found | undefined> {
   const release = below('SPARK_HOME', 'RELEASE')

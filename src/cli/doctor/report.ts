@@ -12,6 +12,7 @@ export function report(checks: readonly Check[], { width, paint }: Look): string
   return page([
     section(paint('bold', 'For the local engine'), rows('local'), width, widths),
     section(paint('bold', 'Nodes'), rows('nodes'), width, widths),
+    section(paint('bold', 'For the Ray engine: set up by itself at first use'), rows('ray'), width, widths),
     section(paint('bold', 'For engines to come: not needed yet'), rows('later'), width, widths),
     wrap(conclusion(checks), width),
   ])

@@ -1,23 +1,20 @@
 import { ownPackage } from '../../own-package.ts'
 import { isAtLeast } from '../version.ts'
 import type { Check, Found } from './check.ts'
-import { findJava, findNpm, findPython, findRay, findSpark, findUv } from './programs.ts'
+import { findJava, findNpm, findPython, findSpark, findUv } from './programs.ts'
+import { checkRay } from './ray.ts'
 
-const OLDEST_PYTHON = '3.11'
+/** uv can be installed with it. The Python that Ray runs on comes with its environment. */
+const OLDEST_PYTHON = '3.8'
 const OLDEST_JAVA = '17'
+const RAY = { concerns: 'ray', required: false } as const
 const LATER = { concerns: 'later', required: false } as const
 const VENV = 'python3 -m venv .venv && .venv/bin/pip install'
 
-/** Node, and what the engines to come will want. The programs are asked at the same time. */
+/** Node, what the Ray engine is set up with, and what an engine to come will want. The programs are asked at the same time. */
 export async function checkToolchain(): Promise<Check[]> {
   const python = findPython()
-  const [npm, uv, java, ray, spark] = await Promise.all([
-    findNpm(),
-    findUv(),
-    findJava(),
-    python.then(findRay),
-    python.then(findSpark),
-  ])
+  const [npm, uv, java, spark] = await Promise.all([findNpm(), findUv(), findJava(), python.then(findSpark)])
   return [
     judge(
       { name: 'Node', concerns: 'local', required: true, purpose: 'everything', oldest: ownPackage.oldestNode },
@@ -30,16 +27,16 @@ export async function checkToolchain(): Promise<Check[]> {
       'it installs packages, and comes with Node: https://nodejs.org',
     ),
     judge(
-      { ...LATER, name: 'Python', purpose: 'Ray, Spark', oldest: OLDEST_PYTHON },
+      { ...RAY, name: 'Python', purpose: 'Ray', oldest: OLDEST_PYTHON },
       await python,
-      `install Python ${OLDEST_PYTHON} or newer: https://www.python.org/downloads`,
+      `needed only where there is no uv; install Python ${OLDEST_PYTHON} or newer: https://www.python.org/downloads`,
     ),
     judge(
-      { ...LATER, name: 'uv', purpose: 'Ray, Spark' },
+      { ...RAY, name: 'uv', purpose: 'Ray' },
       uv,
-      'install it: https://docs.astral.sh/uv/getting-started/installation',
+      'where there is Python, one is set up with Ray; or install it: https://docs.astral.sh/uv/getting-started/installation',
     ),
-    judge({ ...LATER, name: 'Ray', purpose: 'Ray' }, ray, `${VENV} ray`),
+    checkRay(),
     judge(
       { ...LATER, name: 'Java', purpose: 'Spark', oldest: OLDEST_JAVA },
       java,

@@ -4,6 +4,8 @@ import { counted } from '../../text/quantities.ts'
 
 /** As a shell says it of programs that a signal ended. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
+/** How long that may take. */
+const GOODBYE_MS = 3000
 type Signal = keyof typeof EXIT_CODES
 
 interface Hooks {
@@ -11,6 +13,8 @@ interface Hooks {
   say(line: string): void
   /** What comes last: how to go on. */
   farewell(): void
+  /** Takes leave of other machines. */
+  goodbye(): Promise<void>
 }
 
 /** Ctrl-C once: nothing new is started, and what is running may finish. Twice: the end, at once. */
@@ -39,7 +43,7 @@ export class Interruption {
   ended(run: RunControl): boolean {
     this.#going.delete(run)
     if (!this.#signal) return false
-    if (this.#going.size === 0) this.#leave()
+    if (this.#going.size === 0) void this.#leaveInPeace()
     return true
   }
 
@@ -57,6 +61,12 @@ export class Interruption {
     const wait = `${counted(running, 'task')} ${running === 1 ? 'is' : 'are'} running and may take ${this.#graceMs / 1000} s more`
     if (running > 0) this.#hooks.say(`stopping: nothing new is started; ${wait}. Ctrl-C again stops at once`)
     for (const run of this.#going) run.stop(this.#graceMs)
+  }
+
+  /** Nodes that were told that we are done need not find out. */
+  async #leaveInPeace(): Promise<void> {
+    await Promise.race([this.#hooks.goodbye(), sleep(GOODBYE_MS)])
+    this.#leave()
   }
 
   #leave(): void {

@@ -5,7 +5,7 @@ export const doctorSpec = {
   name: 'doctor',
   summary: 'Check this machine: what is there, what is missing, what to do',
   about: [
-    'Looks for Node, npm, Python, uv, Ray, Java and Spark, and whether run files can be written here. The local engine needs only Node and a folder for its run files; the rest is for engines to come.',
+    'Looks for Node, npm, Python, uv, Java and Spark, for the environment of the Ray engine, and whether run files can be written here. The local engine needs only Node and a folder for its run files. The Ray engine needs uv or Python, and sets up the rest at its first use; Java and Spark are for an engine to come.',
     'With --nodes, or if MANYWORLDS_NODES names some, each node is asked too: whether it can be reached, takes the token, and has the same version.',
   ],
   positionals: {},

@@ -5,6 +5,7 @@ import { nodeAccess } from './node-access.ts'
 
 const PLACE = 'Where and how many'
 const NODES = 'Nodes'
+const RAY = 'Ray'
 const LIMITS = 'Limits'
 const RECORD = 'The run and its file'
 const OUTPUT = 'Output'
@@ -30,7 +31,7 @@ export const runSpec = {
       type: 'choice',
       choices: Object.values(EngineName),
       value: 'NAME',
-      description: 'where the workers are: on this machine, or on nodes; ray and spark are to come',
+      description: 'where the workers are: on this machine, on nodes, or on a Ray cluster; spark is to come',
       group: PLACE,
     },
     workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
@@ -48,7 +49,12 @@ export const runSpec = {
       description: 'let nodes join here while the run goes on, with "manyworlds node --connect"',
       group: NODES,
     },
-    tokenFile: { ...nodeAccess.tokenFile, group: NODES },
+    tokenFile: {
+      ...nodeAccess.tokenFile,
+      description:
+        'the token of the nodes, or of the Ray cluster; default: the file that MANYWORLDS_TOKEN_FILE or RAY_AUTH_TOKEN_PATH names',
+      group: NODES,
+    },
     tlsCa: { ...nodeAccess.tlsCa, group: NODES },
     tlsCert: {
       ...nodeAccess.tlsCert,
@@ -56,6 +62,14 @@ export const runSpec = {
       group: NODES,
     },
     tlsKey: { ...nodeAccess.tlsKey, group: NODES },
+    rayAddress: {
+      type: 'text',
+      value: 'ADDRESS',
+      description: 'the Ray cluster: head:6379, ray://head:10001, or auto; asks for --engine ray',
+      group: RAY,
+      excludes: ['inLocal', 'nodes', 'listen'],
+    },
+    inLocal: { type: 'flag', description: 'with --engine ray: start a Ray on this machine, for this run', group: RAY },
     timeout: {
       type: 'duration',
       value: 'DURATION',
@@ -131,6 +145,7 @@ export const runSpec = {
       about: 'on two nodes, with the token that they were started with',
       line: 'manyworlds run agents.ts --nodes worker1:5000,worker2:5000 --token-file token.txt',
     },
+    { about: 'on a Ray cluster', line: 'manyworlds run agents.ts --ray-address head:6379' },
     {
       about: 'go on after an interruption, and try again what failed',
       line: 'manyworlds run agents.ts --resume nightly-7 --retry-failed',

@@ -4,11 +4,13 @@ import { packBundle } from '../../network/blob.ts'
 import { ensureEnvironment } from '../../python/environment.ts'
 import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { Bridge, type BridgeEvent, type RayNode } from './bridge.ts'
-import { cureFor, rayError, versionWanted } from './cures.ts'
-import { bridgeEnvironment, needsOf, RAY_VERSION } from './environment.ts'
+import { cureFor, namesToken, rayError, SAID_BEFORE_THROWN, wantsToken } from './cures.ts'
+import { bridgeEnvironment, RAY_VERSION } from './environment.ts'
 import { demandOf, roomFor, showResources } from './fit.ts'
 import type { RayOptions } from './options.ts'
 import { RayLink } from './ray-link.ts'
+import { refuseUnreachable } from './reachable.ts'
+import { clusterVersions, needsFor, SAME_MINOR_PYTHON } from './versions.ts'
 
 /** How often the silent are looked for, and after how many looks one counts as lost. Looks, not time: see the local engine. */
 const LOOK_MS = 1000
@@ -120,18 +122,28 @@ export class Cluster {
 
   // ---- connecting
 
-  async #connect(version: string): Promise<void> {
-    const python = await ensureEnvironment(needsOf(version), (line) => this.#events.notice(line))
+  async #connect(ray: string, python?: string, ownToken = false): Promise<void> {
+    const { address: given = 'auto' } = this.#options
+    const address = given === 'auto' ? process.env.RAY_ADDRESS || given : given
+    if (!this.#inLocal) await refuseUnreachable(address)
+    if (this.#stopped) return
+    const needs = needsFor({ ray, python })
+    const program = await ensureEnvironment(needs, (line) => this.#events.notice(line))
     if (this.#stopped) return
     this.#init = Promise.withResolvers()
     let words = ''
-    const bridge = new Bridge(python, bridgeEnvironment(this.#options), {
+    const env = {
+      ...SAME_MINOR_PYTHON,
+      ...bridgeEnvironment(this.#options),
+      ...(ownToken ? { RAY_AUTH_MODE: 'token' } : {}),
+    }
+    const bridge = new Bridge(program, env, {
       event: (event) => this.#on(event),
       data: (worker, bytes) => this.#byWorker.get(worker)?.link?.receive(bytes),
       stderr: (text) => {
         words = (words + text).slice(-8000)
-        // A wrong token is said here at once, and thrown after twenty seconds.
-        if (/InvalidAuthToken|Unauthenticated/i.test(text)) this.#init.reject(new Error(words))
+        // A wrong token is said here at once, and thrown after twenty seconds; that nobody answers, after minutes.
+        if (SAID_BEFORE_THROWN.test(words)) this.#init.reject(new Error(words))
       },
       ended: (how, stderr) => {
         this.#init.reject(new Error(`${how}\n${stderr}`))
@@ -147,12 +159,20 @@ export class Cluster {
       bridge.kill()
       if (this.#stopped) return
       const { message } = error as Error
-      const other = this.#options.version === undefined ? versionWanted(message) : undefined
-      if (other !== undefined && other !== version) {
-        this.#events.notice(`the cluster has Ray ${other}, and not ${version}`)
-        return this.#connect(other)
+      const there = clusterVersions(message)
+      const others = there !== undefined && (there.ray !== ray || there.python !== needs.python)
+      if (others && (this.#options.version ?? there.ray) === there.ray) {
+        this.#events.notice(
+          `the cluster has Ray ${there.ray} on Python ${there.python}, and not ${ray} on ${needs.python}`,
+        )
+        return this.#connect(there.ray, there.python, ownToken)
       }
-      throw rayError(`cannot use the Ray cluster at ${this.#options.address ?? 'auto'}`, message)
+      // `ray start` uses the token in ~/.ray without being told to, whoever connects does not; and must not, where there is none.
+      if (!ownToken && wantsToken(message) && !namesToken(this.#options)) return this.#connect(ray, python, true)
+      throw rayError(
+        this.#inLocal ? 'cannot start Ray on this machine' : `cannot use the Ray cluster at ${address}`,
+        message,
+      )
     }
   }
 

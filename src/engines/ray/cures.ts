@@ -1,7 +1,13 @@
 import { ManyworldsError } from '../../errors.ts'
+import type { RayOptions } from './options.ts'
 
 /** Ray's own words, and what to do about them. Its reasons often are on stderr only, long before it gives up. */
 const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string][] = [
+  [
+    /RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: (\S+?)\.?(\s|$)/,
+    ([, path]) =>
+      `there is no token in ${path}: ray.tokenFile (or RAY_AUTH_TOKEN_PATH) names a file that cannot be read, or is empty`,
+  ],
   [
     /InvalidAuthToken|Unauthenticated|authentication token|AuthenticationError|Token authentication/i,
     () => 'the cluster wants another token: give its own as ray.tokenFile or ray.token (or RAY_AUTH_TOKEN_PATH)',
@@ -9,7 +15,12 @@ const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string
   [
     /Version mismatch[\s\S]*?Ray: ([\d.]+)[\s\S]*?Python: ([\d.]+)[\s\S]*?Ray: ([\d.]+)[\s\S]*?Python: ([\d.]+)/,
     ([, ray, python, ourRay, ourPython]) =>
-      `the cluster has Ray ${ray} on Python ${python}, this environment Ray ${ourRay} on Python ${ourPython}: give ray.version '${ray}'`,
+      `the cluster has Ray ${ray} on Python ${python}, this environment Ray ${ourRay} on Python ${ourPython}: leave ray.version out, or give '${ray}'`,
+  ],
+  [
+    /Failed to get cluster ID from GCS server: TimedOut/,
+    () =>
+      'something listens there, but does not answer as Ray does: give the port of `ray start` (6379 where it was not told another), not that of the dashboard (8265); a cluster with TLS needs ray.tls',
   ],
   [
     /Could not find any running Ray instance|No running Ray|Failed to connect to GCS|Timed out|Unable to connect|ConnectionError|failed to connect|Deadline Exceeded/i,
@@ -27,6 +38,9 @@ const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string
   ],
 ]
 
+/** Reasons that Ray has on stderr long before it throws. */
+export const SAID_BEFORE_THROWN = /InvalidAuthToken|Unauthenticated|Failed to get cluster ID from GCS server: TimedOut/i
+
 /** What is known of it, in words that help; undefined if nothing is. */
 export function cureFor(words: string): string | undefined {
   for (const [pattern, text] of KNOWN) {
@@ -36,10 +50,11 @@ export function cureFor(words: string): string | undefined {
   return undefined
 }
 
-/** The cluster's version, where that is what is wrong. */
-export function versionWanted(words: string): string | undefined {
-  return /Version mismatch[\s\S]*?Ray: ([\d.]+)/.exec(words)?.[1]
-}
+export const wantsToken = (words: string): boolean => /InvalidAuthToken|Unauthenticated/i.test(words)
+
+/** Whether it was said which token to use, or that there is none. */
+export const namesToken = ({ token, tokenFile }: RayOptions): boolean =>
+  (token ?? tokenFile ?? process.env.RAY_AUTH_MODE) !== undefined
 
 export function rayError(what: string, words: string): ManyworldsError {
   const cure = cureFor(words)

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Needs } from '../../python/environment.ts'
@@ -28,12 +28,15 @@ export function bridgeEnvironment({ token, tokenFile, tls }: RayOptions): NodeJS
     // What happens to usage statistics is not ours to decide, and asking costs time.
     RAY_USAGE_STATS_ENABLED: process.env.RAY_USAGE_STATS_ENABLED ?? '0',
     PYTHONUNBUFFERED: '1',
+    PYTHONDONTWRITEBYTECODE: '1',
   }
 }
 
 /** Ray reads it from a file; command lines and environments are read by others. */
 function tokenInFile(token: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'manyworlds-ray-')), 'token')
+  const folder = mkdtempSync(join(tmpdir(), 'manyworlds-ray-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'token')
   writeFileSync(path, token, { mode: 0o600 })
   return path
 }

@@ -1,0 +1,40 @@
+import type { ArgsOf, Spec } from '../command.ts'
+
+export const setupSpec = {
+  name: 'setup',
+  summary: 'Make the Python environment that the Ray engine needs',
+  about: [
+    'The engine makes it by itself when it is first used; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is done.',
+  ],
+  positionals: {
+    what: { value: 'WHAT', description: 'ray: for --engine ray', choices: ['ray'] },
+  },
+  options: {
+    version: {
+      type: 'text',
+      value: 'VERSION',
+      description: 'the version of Ray: 2.60.0; default: the one that is tested',
+      excludes: ['address'],
+    },
+    address: {
+      type: 'text',
+      value: 'ADDRESS',
+      description: 'the versions of Ray and Python that the cluster there has: head:6379',
+    },
+    tokenFile: {
+      type: 'text',
+      value: 'FILE',
+      description: 'the token of that cluster; default: the file that RAY_AUTH_TOKEN_PATH names',
+      suggest: 'files',
+      needs: 'address',
+    },
+    force: { type: 'flag', description: 'make it anew' },
+  },
+  examples: [
+    { about: 'the version that is tested', line: 'manyworlds setup ray' },
+    { about: 'what a cluster needs', line: 'manyworlds setup ray --address head:6379 --token-file token.txt' },
+  ],
+  exitCodes: { 0: 'it is there', 1: 'it could not be made, or the cluster could not be asked' },
+} as const satisfies Spec
+
+export type SetupArgs = ArgsOf<typeof setupSpec>

@@ -81,7 +81,10 @@ class Bridge:
     async def publish(self, sha256: str, body: bytes) -> None:
         import ray
 
-        self.code[sha256] = await self.loop.run_in_executor(None, ray.put, body)
+        try:
+            self.code[sha256] = await self.loop.run_in_executor(None, ray.put, body)
+        except Exception as error:  # noqa: BLE001 - too large for the object store, say
+            return self.say(event="published", sha256=sha256, error=f"{type(error).__name__}: {error}"[:2000])
         self.say(event="published", sha256=sha256)
 
     async def spawn(self, worker: int, name: str, options: dict[str, Any]) -> None:

@@ -91,6 +91,10 @@ export class Fleet {
     this.#asked = workerNum
     this.#settings = settings
     this.#warnOfCap()
+    if (this.#started && this.workerNum < this.#wanted) {
+      this.#wanted = this.workerNum
+      this.#options.engine.scale?.(this.#wanted).catch((error: Error) => this.#onFailed(error))
+    }
     let used = 0
     for (const worker of this.workers) {
       worker.spare = used++ >= this.workerNum

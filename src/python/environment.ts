@@ -87,7 +87,9 @@ export function onPath(program: string): string | undefined {
 }
 
 async function run(command: string, args: readonly string[], { title }: Pick<Needs, 'title'>): Promise<void> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  // The machine's own authorities, as pip has them: behind the proxy of a company those of uv are not enough.
+  const env = { UV_SYSTEM_CERTS: '1', UV_NATIVE_TLS: '1', ...process.env }
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -85,6 +85,14 @@ const busiest = () =>
     .map(({ pid }) => ({ pid, ...below(pid) }))
     .sort((a, b) => b.actors.length - a.actors.length)[0]!
 
+test('fewer workers: their actors give back what they took', SLOW, async () => {
+  const actors = () => cluster.raylets.flatMap(({ pid }) => below(pid).actors).length
+  await untilAllPlaced()
+  expect(actors()).toBe(4)
+  expectAllOnce(await run(8, 10, 1), 8)
+  await expect.poll(actors, { timeout: 60_000 }).toBe(1)
+})
+
 test('kill -9 of a Node worker', SLOW, async () => {
   await untilAllPlaced()
   const responses = run(60, 400)

@@ -13,7 +13,7 @@ const STDERR_CHARS = 8000
 export type BridgeEvent =
   | { event: 'init'; ray: string; python: string; nodes: RayNode[] }
   | { event: 'nodes'; nodes: RayNode[] }
-  | { event: 'published'; sha256: string }
+  | { event: 'published'; sha256: string; error?: string }
   | { event: 'placed'; worker: number; host: string; actor: number }
   | { event: 'started'; worker: number; generation: number; pid: number }
   | { event: 'beat'; worker: number; tasks: number }

@@ -91,6 +91,9 @@ export class Cluster {
   scale(workers: number): void {
     this.#wanted = workers
     if (this.#runtime) this.#fill()
+    // Those that are too many finish what they have; then their actors give back what they took of the cluster.
+    for (const { number, link } of this.#places.values())
+      if (number >= workers && link) this.#events.retire(link, 'fewer workers are wanted')
   }
 
   async publish(bundle: CodeBundle): Promise<void> {
@@ -283,7 +286,7 @@ export class Cluster {
         this.#nodes = event.nodes
         return
       case 'published':
-        return this.#published.get(event.sha256)?.resolve()
+        return this.#onPublished(event)
       case 'brought':
         this.#brought.get(event.request)?.()
         this.#brought.delete(event.request)
@@ -313,6 +316,15 @@ export class Cluster {
     }
   }
 
+  #onPublished({ sha256, error }: Extract<BridgeEvent, { event: 'published' }>): void {
+    const put = this.#published.get(sha256)
+    if (error === undefined) return put?.resolve()
+    this.#published.delete(sha256)
+    const size = packBundle(this.#bundles.get(sha256)!).byteLength / 2 ** 20
+    const what = `the code (${size.toFixed(1)} MB) could not be put into Ray's object store`
+    put?.reject(new ManyworldsError('RAY_FAILED', `${what}: ${error}. Leave large packages out with bundle.external`))
+  }
+
   #onEnded(place: Place, { code, signal, lastWords, stderr }: Extract<BridgeEvent, { event: 'ended' }>): void {
     const { link } = place
     place.link = undefined
@@ -329,7 +341,10 @@ export class Cluster {
       const text = `workers on Ray end before they are ready (${how}, ${START_FAILURES} times in a row)${stderr === null ? '' : `; the last one said:\n${stderr}`}`
       return this.#events.failed(new ManyworldsError('WORKER_START_FAILED', text))
     }
-    this.#startProcess(place)
+    if (place.number < this.#wanted) return this.#startProcess(place)
+    this.#places.delete(place.number)
+    this.#byWorker.delete(place.worker)
+    this.#bridge!.control({ op: 'kill', worker: place.worker })
   }
 
   /** The actor is gone, or its machine. */

@@ -21,6 +21,8 @@ export interface RayCluster {
 }
 
 const START_MS = 90_000
+/** On a machine that is busy with other tests, Ray gives up a raylet that comes up slowly, or waits for it for ever. */
+const TRIES = 3
 
 /** A real cluster: a head and more raylets, each with processes of its own, on one machine, with token authentication. */
 export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
@@ -40,7 +42,7 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
   }
   let number = 0
   const running: ChildProcess[] = []
-  const start = async (...args: string[]): Promise<Raylet> => {
+  const startOnce = async (...args: string[]): Promise<Raylet> => {
     // Into a file: Ray keeps what it is given open, and a pipe would never end.
     const path = join(folder, `raylet-${number++}.log`)
     const log = openSync(path, 'w')
@@ -61,6 +63,15 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
     }
     return { child, pid: child.pid! }
   }
+  const start = async (...args: string[]): Promise<Raylet> => {
+    for (let tries = 1; ; tries++)
+      try {
+        return await startOnce(...args)
+      } catch (error) {
+        endTree(running.pop()!)
+        if (tries === TRIES) throw error
+      }
+  }
   const cluster: RayCluster = {
     address,
     tokenFile,
@@ -72,9 +83,7 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
     },
     stop: async () => {
       for (const child of running.reverse()) {
-        const pid = child.pid!
-        for (const one of [pid, ...childrenOf(pid)]) kill(one, 'SIGKILL')
-        kill(-pid, 'SIGKILL')
+        endTree(child)
         if (child.exitCode === null && child.signalCode === null)
           await new Promise((resolve) => child.once('exit', resolve))
       }
@@ -92,6 +101,11 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
     throw error
   }
   return cluster
+}
+
+function endTree({ pid }: ChildProcess): void {
+  for (const one of [pid!, ...childrenOf(pid!)]) kill(one, 'SIGKILL')
+  kill(-pid!, 'SIGKILL')
 }
 
 export function kill(pid: number, signal: NodeJS.Signals): void {

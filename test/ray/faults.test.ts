@@ -14,10 +14,10 @@ let file: string
 
 beforeAll(async () => {
   cluster = await startCluster(3)
-}, 300_000)
+}, 600_000)
 afterAll(async () => {
   await Runners.shutdown()
-  await cluster.stop()
+  await cluster?.stop()
 }, 60_000)
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'mw-ray-faults-'))

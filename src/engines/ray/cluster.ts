@@ -303,11 +303,14 @@ export class Cluster {
     switch (event.event) {
       case 'placed':
         place.host = event.host
-        return this.#startProcess(place)
+        // Fewer may be wanted by now.
+        return place.number < this.#wanted ? this.#startProcess(place) : this.#release(place)
       case 'started': {
         const info = { host: place.host, pid: event.pid }
         place.link = new RayLink(this.#bridge!, place.worker, `ray-${place.number}`, event.generation, info)
-        return this.#events.link(place.link)
+        this.#events.link(place.link)
+        if (place.number >= this.#wanted) this.#events.retire(place.link, 'fewer workers are wanted')
+        return
       }
       case 'taken':
         return place.link?.taken(event.bytes)
@@ -341,7 +344,12 @@ export class Cluster {
       const text = `workers on Ray end before they are ready (${how}, ${START_FAILURES} times in a row)${stderr === null ? '' : `; the last one said:\n${stderr}`}`
       return this.#events.failed(new ManyworldsError('WORKER_START_FAILED', text))
     }
-    if (place.number < this.#wanted) return this.#startProcess(place)
+    if (place.number < this.#wanted) this.#startProcess(place)
+    else this.#release(place)
+  }
+
+  /** Gives back what the actor took of the cluster. */
+  #release(place: Place): void {
     this.#places.delete(place.number)
     this.#byWorker.delete(place.worker)
     this.#bridge!.control({ op: 'kill', worker: place.worker })

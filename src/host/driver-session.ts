@@ -209,6 +209,7 @@ export class DriverSession {
   }
 
   #fail(error: Error): void {
+    this.#hooks.log(`no worker can be started for ${this.driver}: ${error.message.split('\n')[0]}`)
     this.say({ type: 'failed', reason: error.message.slice(0, 10_000) })
   }
 

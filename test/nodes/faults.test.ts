@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, connect as netConnect, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { noting, whereAmI } from '../agents/nodes.ts'
+import { childrenOf, signal } from '../process-tree.ts'
 import { type Daemon, startNode } from './daemon.ts'
 
 /** Plugs are pulled while tasks run: every task is answered once, and right. */
@@ -36,30 +37,6 @@ async function nodes(count: number): Promise<Daemon[]> {
 }
 
 const addressesOf = (daemons: readonly { address: string }[]) => daemons.map(({ address }) => address)
-
-/** Children, grandchildren and so on, by what the kernel says. */
-function childrenOf(pid: number): number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry)))
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
-    } catch {
-      // It ended while we looked.
-    }
-  const found = [pid]
-  for (let i = 0; i < found.length; i++)
-    for (const [child, parent] of parents) if (parent === found[i]) found.push(child)
-  return found.slice(1)
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // It is gone.
-  }
-}
 
 const stopAll = (pid: number) => execFileSync('kill', ['-STOP', ...[pid, ...childrenOf(pid)].map(String)])
 const continueAll = (pid: number) => execFileSync('kill', ['-CONT', ...[pid, ...childrenOf(pid)].map(String)])

@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { seeded } from '../../src/random.ts'
+import { childrenOf, signal } from '../process-tree.ts'
 import { query } from '../store/store-folder.ts'
 import { startDaemon, until } from './daemon.ts'
 import type { DriverArgs, DriverReport } from './storm-driver.ts'
 import { plan } from './storm-plan.ts'
-import { childrenOf, freePort, marked, type StormProxy, signal, startProxy } from './storm-processes.ts'
+import { freePort, marked, type StormProxy, startProxy } from './storm-processes.ts'
 
 const DRIVER = fileURLToPath(new URL('storm-driver.ts', import.meta.url))
 const MARK = 'NODES_STORM'

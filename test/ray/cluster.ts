@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
+import { childrenOf, signal } from '../process-tree.ts'
 
 export interface Raylet {
   readonly child: ChildProcess
@@ -104,32 +105,8 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
 }
 
 function endTree({ pid }: ChildProcess): void {
-  for (const one of [pid!, ...childrenOf(pid!)]) kill(one, 'SIGKILL')
-  kill(-pid!, 'SIGKILL')
-}
-
-export function kill(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It is gone.
-  }
-}
-
-/** Children, grandchildren and so on. */
-export function childrenOf(pid: number): number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry)))
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
-    } catch {
-      // It ended while we looked.
-    }
-  const found = [pid]
-  for (let i = 0; i < found.length; i++)
-    for (const [child, parent] of parents) if (parent === found[i]) found.push(child)
-  return found.slice(1)
+  for (const one of [pid!, ...childrenOf(pid!)]) signal(one, 'SIGKILL')
+  signal(-pid!, 'SIGKILL')
 }
 
 async function freePort(): Promise<number> {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
-import { childrenOf, kill, type RayCluster, startCluster } from './cluster.ts'
+import { childrenOf, signal } from '../process-tree.ts'
+import { type RayCluster, startCluster } from './cluster.ts'
 
 /** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
 
@@ -99,7 +100,7 @@ test('kill -9 of a Node worker', SLOW, async () => {
   await untilStarted(20)
   const worker = anyOf('workers')
   expect(worker).toBeDefined()
-  kill(worker!.pid, 'SIGKILL')
+  signal(worker!.pid, 'SIGKILL')
   expectAllOnce(await responses, 60)
 })
 
@@ -108,7 +109,7 @@ test('kill -9 of an actor', SLOW, async () => {
   await untilStarted(20)
   const actor = anyOf('actors')
   expect(actor).toBeDefined()
-  kill(actor!.pid, 'SIGKILL')
+  signal(actor!.pid, 'SIGKILL')
   expectAllOnce(await responses, 60)
 })
 
@@ -119,11 +120,11 @@ test('SIGSTOP of a raylet with all its children, then SIGCONT: what it says is t
   const { pid, workers } = busiest()
   expect(workers.length).toBeGreaterThan(0)
   const all = [pid, ...childrenOf(pid)]
-  for (const one of all) kill(one, 'SIGSTOP')
+  for (const one of all) signal(one, 'SIGSTOP')
   try {
     expectAllOnce(await responses, 24)
   } finally {
-    for (const one of all) kill(one, 'SIGCONT')
+    for (const one of all) signal(one, 'SIGCONT')
   }
   expect(lines('start').length).toBeGreaterThan(24)
   expectAllOnce(await run(8, 10), 8)
@@ -135,6 +136,6 @@ test('kill -9 of a raylet with its children', SLOW, async () => {
   await untilStarted(20)
   const { pid, actors } = busiest()
   expect(actors.length).toBeGreaterThan(0)
-  for (const one of [pid, ...childrenOf(pid)]) kill(one, 'SIGKILL')
+  for (const one of [pid, ...childrenOf(pid)]) signal(one, 'SIGKILL')
   expectAllOnce(await responses, 60)
 })

@@ -21,6 +21,8 @@ export interface NodeHooks {
   /** Another driver could use its workers. */
   othersWait(node: RemoteNode): void
   output(text: string): void
+  /** Its last worker has ended. */
+  emptied(node: RemoteNode): void
   /** It is gone, and its workers with it. */
   gone(node: RemoteNode, reason: string): void
 }
@@ -81,6 +83,11 @@ export class RemoteNode {
     return this.#wanted
   }
 
+  /** How many workers it has. */
+  get workers(): number {
+    return this.#links.size
+  }
+
   hasLabels(labels: readonly string[]): boolean {
     return labels.every((label) => this.info?.labels.includes(label))
   }
@@ -125,10 +132,16 @@ export class RemoteNode {
     this.say({ type: 'workers', workers })
   }
 
-  /** Its workers are not needed for now. */
-  giveBack(): void {
+  /** It cannot be used, for this reason. */
+  breaks(reason: string): void {
+    this.broken = reason
+    this.#hooks.changed(this)
+  }
+
+  /** Its workers are not needed for now: they finish what they have. */
+  giveBack(reason: string): void {
     this.want(0)
-    for (const link of this.#links.values()) this.#hooks.retire(link, 'another driver needs it')
+    for (const link of this.#links.values()) this.#hooks.retire(link, reason)
   }
 
   say(message: DriverToHost): void {
@@ -179,11 +192,11 @@ export class RemoteNode {
         })
         this.#links.delete(message.worker)
         this.#owed.delete(`${message.worker}`)
+        if (this.#links.size === 0) this.#hooks.emptied(this)
         return
       }
       case 'failed':
-        this.broken = message.reason
-        return this.#hooks.changed(this)
+        return this.breaks(message.reason)
       case 'have':
         this.#owed.delete(message.sha256)
         return this.#deliveries.get(message.sha256)?.resolve()

@@ -1,0 +1,226 @@
+import { hostname } from 'node:os'
+import { makeRuntime } from '../../bundle/runtime.ts'
+import { type Gate, openGate, type ServerTls } from '../../network/gate.ts'
+import { type Hello, Refusal } from '../../network/handshake.ts'
+import type { HostInfo } from '../../network/host-messages.ts'
+import { BEAT_MS } from '../../network/limits.ts'
+import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import { RemoteNode } from './remote-node.ts'
+
+/** How long the end of a host's workers is waited for. */
+const LEAVE_MS = 5000
+const MAX_JOINED = 10_000
+
+/** What an engine decides about its hosts. */
+export interface HostsPolicy {
+  /** How many workers each is to have of those that are wanted. */
+  share(wanted: number, hosts: readonly RemoteNode[]): readonly number[]
+  /** One has called, and said what it is. Its name is still its address. Throws if it is not wanted. */
+  joined(host: RemoteNode, info: HostInfo): void
+  /** One has its code, and may be given workers. */
+  equipped(host: RemoteNode): void
+  /** One cannot be used: `broken` says why. */
+  broke(host: RemoteNode): void
+  gone(host: RemoteNode, reason: string): void
+  /** The last worker of one has ended. */
+  emptied?(host: RemoteNode): void
+}
+
+export interface HostsGate {
+  readonly host: string
+  readonly port: number
+  readonly token: string | undefined
+  readonly tls: ServerTls | undefined
+  /** Why somebody who called was sent away. */
+  refused(line: string): void
+}
+
+/** The hosts on other machines that one engine has workers on: their code, and how many workers each has. */
+export class Hosts {
+  readonly #placement: Placement
+  readonly #events: EngineEvents
+  readonly #policy: HostsPolicy
+  readonly #all = new Set<RemoteNode>()
+  readonly #bundles = new Map<string, CodeBundle>()
+  /** Hosts on which other drivers wait for workers. */
+  readonly #waitedFor = new Set<RemoteNode>()
+  readonly #beats: NodeJS.Timeout
+  #runtime: CodeBundle | undefined
+  #gate: Gate | undefined
+  #alive = true
+  #stopped = false
+  #wanted: number
+
+  constructor(placement: Placement, events: EngineEvents, policy: HostsPolicy) {
+    this.#placement = placement
+    this.#events = events
+    this.#policy = policy
+    this.#wanted = placement.workers
+    this.#beats = setInterval(() => {
+      // By looks, not by the clock: a driver that was busy for a minute has not heard anybody, and nobody is lost.
+      for (const host of this.#all) host.beat()
+    }, BEAT_MS)
+  }
+
+  get all(): readonly RemoteNode[] {
+    return [...this.#all]
+  }
+
+  get wanted(): number {
+    return this.#wanted
+  }
+
+  /** Workers that fit on those that can be used. */
+  get capacity(): number {
+    let sum = 0
+    for (const { capacity } of this.#all) sum += capacity
+    return sum
+  }
+
+  /** Makes the program of the workers. */
+  async prepare(): Promise<void> {
+    this.#runtime = await makeRuntime(this.#placement.workerEntry)
+    this.#bundles.set(this.#runtime.sha256, this.#runtime)
+  }
+
+  /** Has hosts call. Resolves with the port. */
+  async listen({ host, port, token, tls, refused }: HostsGate): Promise<number> {
+    const gate = await openGate({
+      ...{ host, port, token, tls, maxConnections: MAX_JOINED },
+      admit: (hello) => this.#admit(hello),
+      accept: (peer, hello) => {
+        const known = this.#bySession(hello.session)
+        if (known) known.attach(peer, hello.received)
+        else this.add(peer.address, hello.session).attach(peer, 0)
+      },
+      refused,
+    })
+    this.#gate = gate
+    gate.keepAlive(this.#alive)
+    // It may have been stopped while it began to listen.
+    if (this.#stopped) gate.close()
+    return gate.port
+  }
+
+  /** A host that is being called, or that has called: then its session has an id already. */
+  add(name: string, sessionId?: string): RemoteNode {
+    const events = this.#events
+    const host = new RemoteNode(
+      name,
+      {
+        here: (one, info) => {
+          if (sessionId !== undefined) this.#policy.joined(one, info)
+          if (!one.session.over) void this.#equip(one)
+        },
+        link: (link) => events.link(link),
+        retire: (link, reason) => events.retire(link, reason),
+        changed: (one) => {
+          if (one.broken !== undefined) this.#policy.broke(one)
+          this.share()
+        },
+        notice: (line) => events.notice(line),
+        othersWait: (one) => {
+          this.#waitedFor.add(one)
+          this.#giveBack()
+        },
+        output: (text) => void process.stderr.write(text),
+        emptied: (one) => this.#policy.emptied?.(one),
+        gone: (one, reason) => {
+          this.#all.delete(one)
+          this.#waitedFor.delete(one)
+          this.share()
+          if (!this.#stopped) this.#policy.gone(one, reason)
+        },
+      },
+      sessionId,
+    )
+    host.keepAlive(this.#alive)
+    this.#all.add(host)
+    return host
+  }
+
+  scale(workers: number): void {
+    this.#wanted = workers
+    this.share()
+  }
+
+  share(): void {
+    if (this.#stopped) return
+    const hosts = this.all.filter(({ capacity }) => capacity > 0)
+    const shares = this.#policy.share(this.#wanted, hosts)
+    hosts.forEach((host, index) => {
+      host.want(shares[index]!)
+    })
+  }
+
+  async publish(bundle: CodeBundle): Promise<void> {
+    this.#bundles.set(bundle.sha256, bundle)
+    // One that cannot take it is as good as lost, and others go on; those that come later get it before they are used.
+    const usable = this.all.filter((host) => host.usable)
+    await Promise.all(usable.map((host) => host.publish(bundle).catch((error: Error) => unfit(host, error))))
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#alive = alive
+    alive ? this.#beats.ref() : this.#beats.unref()
+    this.#gate?.keepAlive(alive)
+    for (const host of this.#all) host.keepAlive(alive)
+    if (alive) this.share()
+    else this.#giveBack()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#gate?.close()
+    await Promise.all(this.all.map((host) => host.leave(LEAVE_MS)))
+    clearInterval(this.#beats)
+  }
+
+  /** What is kept warm for the next call goes to others who wait; that call can start workers of its own. */
+  #giveBack(): void {
+    if (this.#alive) return
+    for (const host of this.#waitedFor) host.giveBack('another driver needs it')
+    this.#waitedFor.clear()
+  }
+
+  /** Sends what a host needs before it can have workers. */
+  async #equip(host: RemoteNode): Promise<void> {
+    try {
+      for (const bundle of this.#bundles.values()) await host.publish(bundle)
+    } catch (error) {
+      unfit(host, error as Error)
+      return
+    }
+    // It may have gone in the same breath.
+    if (host.session.over) return
+    const { elsewhere, output } = this.#placement
+    const { execArgv, env } = elsewhere
+    host.say({
+      ...{ type: 'place', driver: `${hostname()}:${process.pid}`, runtime: this.#runtime!.sha256, output },
+      ...{ execArgv: [...execArgv], env: { ...env } },
+    })
+    host.usable = true
+    this.#policy.equipped(host)
+    this.share()
+    this.#events.roomier()
+  }
+
+  #admit({ role, session, fresh }: Hello): number {
+    if (role !== 'host')
+      throw new Refusal('ROLE', 'this is a driver; it is called by nodes (manyworlds node --connect)')
+    const known = this.#bySession(session)
+    if (fresh && known === undefined) return 0
+    if (known === undefined) throw new Refusal('SESSION_GONE', 'this driver has given the node up, or was started anew')
+    if (fresh) throw new Refusal('MALFORMED', 'a session of that name is there already')
+    return known.session.letGo()
+  }
+
+  #bySession(id: string): RemoteNode | undefined {
+    for (const host of this.#all) if (host.session.id === id) return host
+    return undefined
+  }
+}
+
+function unfit(host: RemoteNode, error: Error): void {
+  if (!host.session.over) host.breaks(error.message)
+}

@@ -42,6 +42,10 @@ export type ErrorCode =
   | 'NODE_REFUSED'
   | 'RAY_FAILED'
   | 'RAY_IMPOSSIBLE'
+  | 'SPARK_FAILED'
+  | 'SPARK_IMPOSSIBLE'
+  | 'SPARK_UNREACHABLE'
+  | 'JAVA_MISSING'
   | 'PYTHON_MISSING'
   | 'PYTHON_SETUP_FAILED'
   // run files

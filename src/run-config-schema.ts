@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
+import type { SparkOptions } from './engines/spark/options.ts'
 import { ManyworldsError } from './errors.ts'
 import { nearest } from './near-miss.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
@@ -71,6 +72,21 @@ const ray = z.strictObject({
   autoscaling: z.optional(z.boolean()),
 })
 
+const pems = { ca: z.optional(text), serverName: z.optional(text) }
+const spark = z.strictObject({
+  remote: z.optional(text),
+  remoteTls: z.optional(z.strictObject({ ...pems, cert: z.optional(text), key: z.optional(text) })),
+  master: z.optional(text),
+  conf: z.optional(z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))),
+  reserve: z.optional(z.number().check(z.int(), z.minimum(0))),
+  advertiseHost: z.optional(text),
+  port: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(65_535))),
+  tls: z.optional(z.strictObject({ ...pems, cert: text, key: text })),
+  nodeBinary: z.optional(text),
+  env: z.optional(z.record(z.string(), z.string())),
+  waitMs: z.optional(pause),
+})
+
 const schema = z.strictObject({
   engineName: z._default(z.enum(Object.values(EngineName)), 'local'),
   workerNum: z.optional(count(100_000)),
@@ -78,6 +94,7 @@ const schema = z.strictObject({
   inLocal: z._default(z.boolean(), false),
   nodes: z.optional(nodes),
   ray: z.optional(ray),
+  spark: z.optional(spark),
   bundle: z._default(bundle, {}),
   sequenceDependent: z._default(z.boolean(), false),
   cls: z.optional(z.custom<NonNullable<RunConfig['cls']>>(isEngine, 'must be a RuntimeEngine class')),
@@ -105,11 +122,15 @@ const schema = z.strictObject({
   warmMs: z._default(pause, 60_000),
 })
 
-export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray'> & {
+export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray' | 'spark'> & {
   readonly workerNum: number
   readonly nodes?: NodesOptions
   readonly ray?: RayOptions
+  readonly spark?: SparkOptions
 }
+
+/** Whether it is other machines that decide how many workers there can be. */
+const elsewhere = (engine: EngineName, inLocal: boolean) => engine === 'nodes' || (engine !== 'local' && !inLocal)
 
 /** The configuration with its defaults, or one error that names every wrong key and what it may be. */
 export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
@@ -124,9 +145,7 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
   const { workerNum, engineName } = result.data
   return {
     ...(result.data as ResolvedConfig),
-    workerNum:
-      workerNum ??
-      (engineName === 'nodes' || (engineName === 'ray' && !result.data.inLocal) ? ALL_WORKERS : availableParallelism()),
+    workerNum: workerNum ?? (elsewhere(engineName, result.data.inLocal) ? ALL_WORKERS : availableParallelism()),
   }
 
   function say(issue: z.core.$ZodIssue): string {

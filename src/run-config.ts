@@ -2,20 +2,21 @@ import type { BundleConfig } from './bundle/config.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
+import type { SparkOptions } from './engines/spark/options.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 
 /** The engines, for those who like a name better than a string. */
 export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
 export type EngineName = (typeof EngineName)[keyof typeof EngineName]
 
-/** On nodes, without a number: as many workers as there are places for. */
+/** On nodes and clusters, without a number: as many workers as there are places for. */
 export const ALL_WORKERS = 100_000
 
 /** How to run. Everything has a default; a key that is not listed here is refused. */
 export interface RunConfig {
   /** Where the workers are. Default: `'local'`, child processes on this machine. */
   readonly engineName?: EngineName
-  /** Worker processes. Default: the machine's cores; on nodes, all that they offer. No more are started than there are tasks. */
+  /** Worker processes. Default: the machine's cores; on nodes and clusters, all that they offer. No more are started than there are tasks. */
   readonly workerNum?: number
   /** Tasks at once in each worker: many for tasks that wait for a model or a service, 1 to keep them apart. Default 64. */
   readonly concurrency?: number
@@ -25,6 +26,8 @@ export interface RunConfig {
   readonly nodes?: NodesOptions
   /** For `engineName: 'ray'`: the cluster, and what each worker takes of it. */
   readonly ray?: RayOptions
+  /** For `engineName: 'spark'`: the cluster, and the way back from it. */
+  readonly spark?: SparkOptions
   /** For engines on other machines: what is sent there beside the agents' modules. */
   readonly bundle?: BundleConfig
   /** One task after the other, each with the answer of the one before in `ctx.previous`; stops at the first failure. */

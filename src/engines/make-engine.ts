@@ -4,6 +4,7 @@ import type { RuntimeEngine, RuntimeEngineClass } from './engine.ts'
 import { LocalRuntime } from './local.ts'
 import { NodesRuntime } from './nodes/nodes-runtime.ts'
 import { RayRuntime } from './ray/ray-runtime.ts'
+import { SparkRuntime } from './spark/spark-runtime.ts'
 
 /** The engine that a configuration names, or brings along. */
 export function makeEngine(config: {
@@ -11,7 +12,9 @@ export function makeEngine(config: {
   readonly engineName?: RunConfig['engineName']
   readonly nodes?: RunConfig['nodes']
   readonly ray?: RunConfig['ray']
+  readonly spark?: RunConfig['spark']
   readonly inLocal?: RunConfig['inLocal']
+  readonly workerNum?: RunConfig['workerNum']
 }): RuntimeEngine {
   if (config.cls !== undefined) return checkEngine(construct(config.cls))
   switch (config.engineName) {
@@ -22,10 +25,12 @@ export function makeEngine(config: {
       return new NodesRuntime(config.nodes)
     case 'ray':
       return new RayRuntime(config.ray, config.inLocal)
+    case 'spark':
+      return new SparkRuntime(config.spark, config.inLocal, config.workerNum)
     default:
       throw new ManyworldsError(
         'ENGINE_UNKNOWN',
-        `the engine '${config.engineName}' is not in this version of manyworlds; there are 'local', 'nodes' and 'ray', and \`cls\` for an engine of your own`,
+        `the engine '${config.engineName}' is not in this version of manyworlds; there are 'local', 'nodes', 'ray' and 'spark', and \`cls\` for an engine of your own`,
       )
   }
 }

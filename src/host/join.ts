@@ -15,6 +15,8 @@ export interface JoinOptions {
   readonly tls: ClientTls | undefined
   /** How long to go on calling a driver that does not answer. */
   readonly giveUpMs: number
+  /** The same, where nobody listens. Default: as long. */
+  readonly absentMs?: number
   /** Go on for ever, also after the driver is done: the next one may have the same address. */
   readonly stay: boolean
   readonly signal: AbortSignal
@@ -33,7 +35,7 @@ export async function joinDriver(host: NodeHost, options: JoinOptions): Promise<
 }
 
 async function keepJoining(host: NodeHost, options: JoinOptions): Promise<void> {
-  const { address, giveUpMs, stay, signal, log } = options
+  const { address, giveUpMs, absentMs = giveUpMs, stay, signal, log } = options
   const name = showAddress(address)
   let wait = FIRST_MS
   let tried = performance.now()
@@ -48,10 +50,10 @@ async function keepJoining(host: NodeHost, options: JoinOptions): Promise<void> 
       tried = performance.now()
       said = ''
     } catch (error) {
-      const { hopeless, message } = error as DialError
+      const { hopeless, nobodyThere, message } = error as DialError
       if (signal.aborted) return
       const text = `the driver at ${name}: ${message}`
-      if (!stay && (hopeless || performance.now() - tried > giveUpMs))
+      if (!stay && (hopeless || performance.now() - tried > (nobodyThere ? absentMs : giveUpMs)))
         throw new ManyworldsError(hopeless ? 'NODE_REFUSED' : 'NODES_UNREACHABLE', text, { cause: error })
       if (said !== text) log(`${text}; trying again`)
       said = text

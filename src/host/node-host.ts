@@ -29,6 +29,8 @@ export interface HostOptions {
   /** The folder whose packages workers may use, beside what drivers send. Default: the current one. */
   readonly packagesFolder?: string | undefined
   readonly leaseMs?: number | undefined
+  /** Its number, where it is one of the slots of an engine. */
+  readonly slot?: number | undefined
   readonly log: (line: string) => void
 }
 
@@ -45,6 +47,7 @@ export class NodeHost {
   readonly #startedAt = Date.now()
   #workFolder = ''
   #draining: string | undefined
+  #served = false
   #quiet: (() => void)[] = []
 
   constructor(options: HostOptions) {
@@ -66,6 +69,7 @@ export class NodeHost {
       ...{ platform: `${process.platform}-${process.arch}`, cores: availableParallelism() },
       ...{ memoryMb: Math.round(totalmem() / 2 ** 20), workers: this.#workers },
       labels: [...(this.#options.labels ?? [])],
+      ...(this.#options.slot === undefined ? {} : { slot: this.#options.slot }),
     }
   }
 
@@ -79,6 +83,11 @@ export class NodeHost {
       ...{ draining: this.#draining !== undefined, loadAverage: loadavg()[0]!, drivers },
       freeMemoryMb: Math.round(freemem() / 2 ** 20),
     }
+  }
+
+  /** Whether it has ever had a driver. */
+  get served(): boolean {
+    return this.#served
   }
 
   /** Who may in: for a session that goes on, how many messages of it are here. */
@@ -134,6 +143,7 @@ export class NodeHost {
         if (this.#sessions.size === 0) for (const quiet of this.#quiet.splice(0)) quiet()
       },
     })
+    this.#served = true
     this.#sessions.set(id, session)
     session.say({ type: 'host', info: this.info })
     return session

@@ -22,6 +22,8 @@ const hostInfo = z.object({
   /** The most workers it may run, for all drivers together. */
   workers: count,
   labels: z.array(text(200)).check(z.maxLength(100)),
+  /** Which of the slots of an engine it is, if it is one. */
+  slot: z.optional(count),
 })
 export type HostInfo = z.output<typeof hostInfo>
 

@@ -103,13 +103,16 @@ function scriptPath(): string | undefined {
 }
 
 /** Variables by name only: their values are keys more often than not. */
-function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ray, ...config }: ResolvedConfig): object {
+function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ray, spark, ...config }: ResolvedConfig): object {
   const { addresses, listen } = nodes ?? {}
   const { token: ___, runtimeEnv: ____, ...cluster } = ray ?? {}
+  // Spark's own settings may have passwords in them, and its address a token.
+  const { remote, conf: _____, env: ______, tls: _______, remoteTls: ________, ...where } = spark ?? {}
   return {
     ...config,
     ...(nodes && { nodes: { addresses, listen } }),
     ...(ray && { ray: cluster }),
+    ...(spark && { spark: { ...where, remote: remote?.split(';', 1)[0] } }),
     env: Object.keys(env),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }

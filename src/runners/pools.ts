@@ -107,8 +107,11 @@ async function closePool(pool: Pool): Promise<void> {
 }
 
 /** Environment, folder, command line: what a worker that is already running cannot change. */
-function keyOf({ engineName, inLocal, cls, nodes, ray, bundle }: ResolvedConfig, { identity }: LocalPlacement): string {
-  return [engineName, inLocal, cls && classKey(cls), JSON.stringify([nodes, ray, bundle]), identity].join('\0')
+function keyOf(
+  { engineName, inLocal, cls, nodes, ray, spark, bundle }: ResolvedConfig,
+  { identity }: LocalPlacement,
+): string {
+  return [engineName, inLocal, cls && classKey(cls), JSON.stringify([nodes, ray, spark, bundle]), identity].join('\0')
 }
 
 /** A bundle is tried here first, in an environment like the one that it will have. */

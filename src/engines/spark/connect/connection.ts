@@ -1,0 +1,118 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2'
+import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
+import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from '@connectrpc/connect-node'
+import type { ClientTls } from '../../../network/dial.ts'
+import { TOO_SLOW } from './errors.ts'
+import { SparkConnectService } from './generated/spark_connect_pb.ts'
+import { bracketed, isSecure, type Remote } from './remote.ts'
+
+export type SparkClient = Client<typeof SparkConnectService>
+
+type SessionManager = NonNullable<GrpcTransportOptions['sessionManager']>
+
+const CONNECT_MS = 15_000
+// As pyspark has them. A server may end a connection that pings more often than it likes.
+const PING_MS = 60_000
+const PING_ANSWER_MS = 20_000
+/** How much may be on its way to us. The default of 64 kB would wait for the network after each, on one that is far. */
+const WINDOW_BYTES = 1 << 20
+
+/** The HTTP/2 connection to a server: made when it is needed, and again when it broke. */
+export class Connection implements SessionManager {
+  readonly authority: string
+  readonly secure: boolean
+  readonly client: SparkClient
+  /** Whether there was ever an answer. */
+  proven = false
+  readonly #manager: Http2SessionManager
+  readonly #sessions = new Set<ClientHttp2Session>()
+  #keepsAlive = true
+  #closed = false
+
+  constructor(remote: Remote, tls: ClientTls | undefined) {
+    this.secure = isSecure(remote, tls)
+    const url = `${this.secure ? 'https' : 'http'}://${bracketed(remote.host)}:${remote.port}`
+    const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false }
+    this.#manager = new Http2SessionManager(
+      url,
+      { pingIntervalMs: PING_MS, pingTimeoutMs: PING_ANSWER_MS },
+      { settings, ...(this.secure ? tlsOptions(tls) : {}) },
+    )
+    this.authority = this.#manager.authority
+    const interceptors = [withHeaders(remote)]
+    this.client = createClient(
+      SparkConnectService,
+      createGrpcTransport({ baseUrl: url, sessionManager: this, interceptors }),
+    )
+  }
+
+  async request(...args: Parameters<SessionManager['request']>): Promise<ClientHttp2Stream> {
+    if (this.#closed) throw new ConnectError('the session is closed', Code.FailedPrecondition)
+    await this.#connect()
+    const stream = await this.#manager.request(...args)
+    if (stream.session !== undefined) this.#adopt(stream.session as ClientHttp2Session)
+    return stream
+  }
+
+  notifyResponseByteRead(stream: ClientHttp2Stream): void {
+    this.proven = true
+    this.#manager.notifyResponseByteRead(stream)
+  }
+
+  /** Whether a request that waits for its answer keeps the process alive. A connection without requests never does. */
+  keepAlive(alive: boolean): void {
+    this.#keepsAlive = alive
+    for (const session of this.#sessions)
+      if (!alive) session.unref()
+      else if (this.#manager.state() === 'open') session.ref()
+  }
+
+  get keepsAlive(): boolean {
+    return this.#keepsAlive
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#manager.abort()
+  }
+
+  /** A machine that does not answer at all would be waited for by the system for minutes. */
+  async #connect(): Promise<void> {
+    const state = this.#manager.state()
+    if (state === 'open' || state === 'idle' || state === 'verifying') return
+    const timer = setTimeout(() => this.#manager.abort(new ConnectError(TOO_SLOW, Code.Unavailable)), CONNECT_MS)
+    if (!this.#keepsAlive) timer.unref()
+    const made = await this.#manager.connect()
+    clearTimeout(timer)
+    if (made === 'error') throw this.#manager.error()
+    if (this.#closed) this.#manager.abort()
+  }
+
+  #adopt(session: ClientHttp2Session): void {
+    if (!this.#keepsAlive) session.unref()
+    if (this.#sessions.has(session)) return
+    this.#sessions.add(session)
+    session.once('close', () => this.#sessions.delete(session))
+    session.setLocalWindowSize(WINDOW_BYTES)
+    // The streams on it have their own; but one that nobody listens to would end the process.
+    session.on('error', () => {})
+  }
+}
+
+function withHeaders({ token, headers }: Remote): Interceptor {
+  return (next) => (request) => {
+    for (const [name, value] of Object.entries(headers)) request.header.set(name, value)
+    if (token !== undefined) request.header.set(constants.HTTP2_HEADER_AUTHORIZATION, `Bearer ${token}`)
+    return next(request)
+  }
+}
+
+function tlsOptions(tls: ClientTls | undefined): object {
+  const { ca, cert, key, serverName } = tls ?? {}
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert, key }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    minVersion: 'TLSv1.2',
+  }
+}

@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const FIRST_MS = 50
+const LONGEST_MS = 2000
+
+/** How long to try again: a little longer each time, until it has been too long without any success. */
+export class Patience {
+  readonly #limitMs: number
+  #until: number | undefined
+  #nextMs = FIRST_MS
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs
+  }
+
+  /** Something worked. */
+  renew(): void {
+    this.#until = undefined
+    this.#nextMs = FIRST_MS
+  }
+
+  /** Waits before the next try. False: it has been long enough. */
+  async wait({ signal, ref }: { signal?: AbortSignal | undefined; ref: boolean }): Promise<boolean> {
+    this.#until ??= Date.now() + this.#limitMs
+    const ms = Math.min(this.#nextMs, this.#until - Date.now())
+    if (ms <= 0) return false
+    this.#nextMs = Math.min(this.#nextMs * 2, LONGEST_MS)
+    // Not all at the same moment.
+    await sleep(ms * (0.5 + Math.random() / 2), undefined, { ref, ...(signal === undefined ? {} : { signal }) })
+    return true
+  }
+}

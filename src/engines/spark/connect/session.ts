@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import { platform } from 'node:os'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import type { ClientTls } from '../../../network/dial.ts'
+import { decodeRows, type Row } from './arrow.ts'
+import { artifactRequests } from './artifact.ts'
+import { Connection } from './connection.ts'
+import { explain, isTransient, SparkError } from './errors.ts'
+import { type Plan, PlanSchema, type ReleaseExecuteRequestSchema } from './generated/spark_connect_pb.ts'
+import { type Calls, type ExecuteOptions, Operation } from './operation.ts'
+import { Patience } from './patience.ts'
+import type { Command, Relation } from './plans.ts'
+import { type Remote, showRemote } from './remote.ts'
+import type { Who } from './who.ts'
+
+export type { ExecuteOptions, Progress } from './operation.ts'
+
+export interface ConnectOptions {
+  readonly remote: Remote
+  /** For a server with TLS whose certificate is nobody's that everybody knows, or that wants one from us. */
+  readonly tls?: ClientTls | undefined
+  /** Instead of the one in the address. */
+  readonly userId?: string | undefined
+}
+
+/** A session is made on first use, which may be slow on a server that has just started. */
+const FIRST_ANSWER_MS = 60_000
+/** How long to try again what is not a stream. */
+const RETRY_MS = 10_000
+/** For what we say on the way out: the server finds out by itself, only later. */
+const FAREWELL_MS = 5000
+// spark.connect.InterruptRequest.InterruptType
+const INTERRUPT = { all: 1, tag: 2, operation: 3 } as const
+
+/**
+ * A session on a Spark Connect server: its settings, files and views are its own.
+ *
+ * Every call here may be made twice without harm, so that those that got no answer are made again for a while.
+ */
+export class ConnectSession {
+  readonly id: string
+  readonly #remote: Remote
+  readonly #connection: Connection
+  readonly #userId: string
+  #serverSideId: string | undefined
+  readonly #farewells = new Set<Promise<void>>()
+
+  constructor({ remote, tls, userId }: ConnectOptions) {
+    this.id = remote.sessionId ?? randomUUID()
+    this.#remote = remote
+    this.#connection = new Connection(remote, tls)
+    this.#userId = userId ?? remote.userId ?? process.env.SPARK_USER ?? process.env.USER ?? ''
+  }
+
+  /** The version of Spark. The first call: whether there is a server, and whether it wants us. */
+  async version(): Promise<string> {
+    const analyze = { case: 'sparkVersion', value: {} } as const
+    const { result } = await this.#call(() =>
+      this.#client.analyzePlan({ ...this.#who(), analyze }, { timeoutMs: FIRST_ANSWER_MS }),
+    )
+    if (result.case !== 'sparkVersion')
+      throw new SparkError(`${showRemote(this.#remote)} did not say which Spark it is`)
+    return result.value.version
+  }
+
+  /** The names of the columns, without running anything. */
+  async columns(relation: Relation): Promise<string[]> {
+    const analyze = { case: 'schema', value: { plan: planOf(relation) } } as const
+    const { result } = await this.#call(() => this.#client.analyzePlan({ ...this.#who(), analyze }))
+    const kind = result.case === 'schema' ? result.value.schema?.kind : undefined
+    return kind?.case === 'struct' ? kind.value.fields.map(({ name }) => name) : []
+  }
+
+  async setConfig(settings: Readonly<Record<string, string>>): Promise<void> {
+    const pairs = Object.entries(settings).map(([key, value]) => ({ key, value }))
+    const operation = { opType: { case: 'set', value: { pairs } } } as const
+    await this.#call(() => this.#client.config({ ...this.#who(), operation }))
+  }
+
+  /** Settings that nobody has set, and that have no default, are absent. */
+  async getConfig(keys: readonly string[]): Promise<Map<string, string>> {
+    const operation = { opType: { case: 'getOption' as const, value: { keys: [...keys] } } }
+    const { pairs } = await this.#call(() => this.#client.config({ ...this.#who(), operation }))
+    return new Map(pairs.flatMap(({ key, value }) => (value === undefined ? [] : [[key, value]])))
+  }
+
+  /** Puts a file where executors find it; `files/NAME` is for any kind of file. The same name cannot have other bytes later. */
+  async addArtifact(name: string, bytes: Uint8Array): Promise<void> {
+    const { artifacts } = await this.#call(() => this.#client.addArtifacts(artifactRequests(this.#who(), name, bytes)))
+    const mine = artifacts.find((artifact) => artifact.name === name)
+    if (!mine?.isCrcSuccessful) throw new SparkError(`${showRemote(this.#remote)} did not get "${name}" as it was sent`)
+  }
+
+  /** Runs a plan. The results come as Arrow streams, one for each batch; who stops asking for them stops the operation. */
+  async *execute(plan: Relation | Command, options: ExecuteOptions = {}): AsyncGenerator<Uint8Array> {
+    const operation = new Operation(this.#callsFor(planOf(plan), options), options)
+    try {
+      yield* operation.batches()
+    } catch (error) {
+      throw await this.#explain(error)
+    }
+  }
+
+  /** Runs a plan. See `decodeRows` for what its values become. */
+  async *rows(plan: Relation | Command, options: ExecuteOptions = {}): AsyncGenerator<Row> {
+    for await (const batch of this.execute(plan, options)) yield* decodeRows(batch)
+  }
+
+  /** Runs a plan for its effects. */
+  async run(plan: Relation | Command, options: ExecuteOptions = {}): Promise<void> {
+    for await (const _ of this.execute(plan, options));
+  }
+
+  /** Stops an operation, those with a tag, or all of this session. */
+  async interrupt(what?: string | { readonly tag: string }): Promise<void> {
+    const which =
+      what === undefined
+        ? { interruptType: INTERRUPT.all }
+        : typeof what === 'string'
+          ? { interruptType: INTERRUPT.operation, interrupt: { case: 'operationId' as const, value: what } }
+          : { interruptType: INTERRUPT.tag, interrupt: { case: 'operationTag' as const, value: what.tag } }
+    await this.#call(() => this.#client.interrupt({ ...this.#who(), ...which }))
+  }
+
+  /** Ends the session on the server, and everything in it. Never rejects: a server that is gone has no session of ours. */
+  async release(): Promise<void> {
+    await Promise.all(this.#farewells)
+    if (this.#connection.proven) await this.#farewell((options) => this.#client.releaseSession(this.#who(), options))
+  }
+
+  /** Ends the connection, and what waits for it. */
+  close(): void {
+    this.#connection.close()
+  }
+
+  /** Whether an operation that runs keeps this process alive, as it does if nothing is said. A session that is idle never does. */
+  keepAlive(alive: boolean): void {
+    this.#connection.keepAlive(alive)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+    this.close()
+  }
+
+  get #client() {
+    return this.#connection.client
+  }
+
+  #who(): Who {
+    return {
+      sessionId: this.id,
+      userContext: { userId: this.#userId },
+      clientType: `${this.#remote.userAgent ?? 'manyworlds'} os/${platform()} node/${process.versions.node}`,
+      ...(this.#serverSideId === undefined ? {} : { clientObservedServerSideSessionId: this.#serverSideId }),
+    }
+  }
+
+  async #call<Answer extends { serverSideSessionId: string }>(call: () => Promise<Answer>): Promise<Answer> {
+    const patience = new Patience(RETRY_MS)
+    for (;;)
+      try {
+        const answer = await call()
+        this.#serverSideId ??= answer.serverSideSessionId || undefined
+        return answer
+      } catch (error) {
+        const again = isTransient(error) && this.#connection.proven
+        if (!again || !(await patience.wait({ ref: this.#connection.keepsAlive }))) throw await this.#explain(error)
+      }
+  }
+
+  #explain(error: unknown): Promise<unknown> {
+    const { secure, proven } = this.#connection
+    return explain(error, { remote: this.#remote, secure, proven }, (errorId) =>
+      this.#client.fetchErrorDetails({ ...this.#who(), errorId }, { timeoutMs: FAREWELL_MS }),
+    )
+  }
+
+  #callsFor(plan: Plan, { tags = [] }: ExecuteOptions): Calls {
+    const reattachable = { requestOption: { case: 'reattachOptions', value: { reattachable: true } } } as const
+    const client = this.#client
+    return {
+      execute: (operationId, signal) =>
+        client.executePlan(
+          { ...this.#who(), operationId, plan, tags: [...tags], requestOptions: [reattachable] },
+          { signal },
+        ),
+      reattach: (operationId, lastResponseId, signal) =>
+        client.reattachExecute(
+          { ...this.#who(), operationId, ...(lastResponseId === undefined ? {} : { lastResponseId }) },
+          { signal },
+        ),
+      release: (operationId, upTo) => {
+        const release: MessageInitShape<typeof ReleaseExecuteRequestSchema>['release'] =
+          upTo === undefined ? { case: 'releaseAll', value: {} } : { case: 'releaseUntil', value: { responseId: upTo } }
+        return this.#farewell((options) => client.releaseExecute({ ...this.#who(), operationId, release }, options))
+      },
+      interrupt: (operationId) => {
+        const which = {
+          interruptType: INTERRUPT.operation,
+          interrupt: { case: 'operationId' as const, value: operationId },
+        }
+        return this.#farewell((options) => client.interrupt({ ...this.#who(), ...which }, options))
+      },
+      mayRetry: () => this.#connection.proven,
+      keepsAlive: () => this.#connection.keepsAlive,
+    }
+  }
+
+  /** A call whose answer changes nothing for us. */
+  #farewell(call: (options: { timeoutMs: number }) => Promise<unknown>): Promise<void> {
+    const said = call({ timeoutMs: FAREWELL_MS }).then(
+      () => {},
+      () => {},
+    )
+    this.#farewells.add(said)
+    return said.finally(() => this.#farewells.delete(said))
+  }
+}
+
+function planOf(plan: Relation | Command): Plan {
+  return create(PlanSchema, {
+    opType:
+      plan.$typeName === 'spark.connect.Relation' ? { case: 'root', value: plan } : { case: 'command', value: plan },
+  })
+}

@@ -1,0 +1,60 @@
+import { DRIVER_UNREACHABLE, type Unreachable } from '../../host/slot-order.ts'
+import { ownPackage } from '../../own-package.ts'
+import { NODE_NOT_FOUND, PROGRAM_NOT_FOUND } from './launcher.ts'
+import { NODE_TOO_OLD } from './slot-program.ts'
+
+/** What slots cannot be started for, and what to do about it. */
+export interface Cure {
+  readonly code: 'SPARK_UNREACHABLE' | 'SPARK_FAILED'
+  readonly text: string
+}
+
+/** `words`: all that Spark says about an operation that has failed, with what the slot has said. */
+export function cureFor(words: string): Cure | undefined {
+  const noNode = new RegExp(`${NODE_NOT_FOUND} (\\S+) ([^\\n]+)`).exec(words)
+  if (noNode)
+    return {
+      code: 'SPARK_FAILED',
+      text: `there is no Node on the executor host ${noNode[1]} ('${noNode[2]!.trim()}' is not on the PATH there): install Node ${ownPackage.oldestNode} or newer on the hosts of the executors, or say where it is with spark.nodeBinary`,
+    }
+  const tooOld = jsonAfter<{ host: string; node: string }>(NODE_TOO_OLD, words)
+  if (tooOld)
+    return {
+      code: 'SPARK_FAILED',
+      text: `the executor host ${tooOld.host} has Node ${tooOld.node}, and ${ownPackage.oldestNode} or newer is needed: install it there, or say where it is with spark.nodeBinary`,
+    }
+  const unreachable = jsonAfter<Unreachable>(DRIVER_UNREACHABLE, words)
+  if (unreachable)
+    return {
+      code: 'SPARK_UNREACHABLE',
+      text: `the executor host ${unreachable.from} cannot reach this process at ${unreachable.tried} (${unreachable.why}): ${ADVICE}`,
+    }
+  const noProgram = new RegExp(`${PROGRAM_NOT_FOUND} (\\S+) (\\S+)`).exec(words)
+  if (noProgram)
+    return {
+      code: 'SPARK_FAILED',
+      text: `Spark has not brought the program of the slots to ${noProgram[1]} (${noProgram[2]})`,
+    }
+  if (
+    /OPERATION_CANCELED|Only Hive can use|SCRIPT TRANSFORM/i.test(words) &&
+    /TRANSFORM/i.test(words) &&
+    /not supported|unsupported/i.test(words)
+  )
+    return {
+      code: 'SPARK_FAILED',
+      text: 'this Spark does not allow SELECT TRANSFORM, which starts the slots; ask whoever runs it',
+    }
+  return undefined
+}
+
+export const ADVICE =
+  'say under which name or address the executors can reach this machine with spark.advertiseHost, and where a firewall is between, on which port with spark.port'
+
+function jsonAfter<T>(word: string, words: string): T | undefined {
+  const text = new RegExp(`${word} (\\{.*\\})`).exec(words)?.[1]
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as T)
+  } catch {
+    return undefined
+  }
+}

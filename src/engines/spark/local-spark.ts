@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ManyworldsError } from '../../errors.ts'
+import { isAlive } from '../../is-alive.ts'
+import { ownPackage } from '../../own-package.ts'
+import { ensureEnvironment } from '../../python/environment.ts'
+import { needsOf, SPARK_VERSION } from './environment.ts'
+import { findJava } from './java.ts'
+
+const STDERR_CHARS = 8000
+/** Spark's own way to end takes a few seconds. */
+const STOP_MS = 10_000
+const LOOK_MS = 50
+
+/** A Spark on this machine that ends with this process. */
+export interface LocalSpark {
+  /** Its Connect server. */
+  readonly remote: string
+  /** How it ended, and its last words, if it was not stopped. */
+  readonly ended: Promise<string>
+  keepAlive(alive: boolean): void
+  /** Resolves when no process of it is left. */
+  stop(): Promise<void>
+}
+
+export interface LocalSparkOptions {
+  readonly master: string
+  readonly conf: Readonly<Record<string, string>>
+}
+
+/** Starts Spark with a Connect server in it, which only those who know its token can use. */
+export async function startLocalSpark(
+  { master, conf }: LocalSparkOptions,
+  notice: (line: string) => void,
+): Promise<LocalSpark> {
+  findJava()
+  const python = await ensureEnvironment(needsOf(SPARK_VERSION), notice)
+  notice(`starting Spark ${SPARK_VERSION} here, on ${master}; this takes 10 to 40 s`)
+  const token = randomBytes(24).toString('hex')
+  const child = spawn(python, [join(ownPackage.folder, 'python', 'spark_host.py')], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // A group of its own: Ctrl-C is for this process, which then ends it.
+    detached: true,
+    env: { ...process.env, SPARK_CONNECT_AUTHENTICATE_TOKEN: token, PYTHONDONTWRITEBYTECODE: '1' },
+  })
+  let words = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    words = (words + text).slice(-STDERR_CHARS)
+  })
+  child.stdin.on('error', () => {})
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', (code, signal) => resolve(`${signal ?? `exit code ${code}`}\n${words}`))
+  })
+  child.stdin.write(`${JSON.stringify({ master, name: 'manyworlds', conf: { ...DEFAULTS(master), ...conf } })}\n`)
+  const started = await Promise.race([readReady(child), ended])
+  if (typeof started === 'string') throw startFailed(master, started)
+  const streams = [child.stdin, child.stdout, child.stderr] as unknown as Socket[]
+  return {
+    remote: `sc://127.0.0.1:${started.port}/;token=${token}`,
+    ended,
+    keepAlive: (alive) => {
+      for (const one of [child, ...streams]) alive ? one.ref() : one.unref()
+    },
+    stop: () => end(child, started.jvm),
+  }
+}
+
+/** What nobody would want otherwise. A user's own settings come after them. */
+const DEFAULTS = (master: string): Record<string, string> => ({
+  'spark.connect.grpc.binding.address': '127.0.0.1',
+  'spark.connect.grpc.binding.port': '0',
+  'spark.ui.enabled': 'false',
+  'spark.ui.showConsoleProgress': 'false',
+  'spark.speculation': 'false',
+  // Names of machines may lead anywhere; where everything is here, they are not needed.
+  ...(/^local\b/.test(master) ? { 'spark.driver.host': '127.0.0.1', 'spark.driver.bindAddress': '127.0.0.1' } : {}),
+})
+
+function readReady(child: ChildProcess): Promise<{ port: number; jvm: number }> {
+  return new Promise((resolve) => {
+    let text = ''
+    child.stdout!.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+      const line = text.slice(0, text.indexOf('\n') + 1)
+      if (line !== '') resolve(JSON.parse(line))
+    })
+  })
+}
+
+async function end(child: ChildProcess, jvm: number): Promise<void> {
+  child.stdin!.end()
+  for (const until = Date.now() + STOP_MS; Date.now() < until; await sleep(LOOK_MS))
+    if (child.exitCode !== null && !isAlive(jvm)) return
+  for (const pid of [-child.pid!, jvm])
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has just ended.
+    }
+}
+
+function startFailed(master: string, how: string): ManyworldsError {
+  const lines = how.split('\n').filter((line) => /Exception|Error|ERROR|refused|cannot/i.test(line))
+  const telling = [...new Set(lines.map((line) => line.trim()))].slice(0, 4).join('\n')
+  return new ManyworldsError(
+    'SPARK_FAILED',
+    `Spark could not be started on ${master} (${how.split('\n', 1)[0]})${telling === '' ? `:\n${how.slice(-1000)}` : `:\n${telling}`}`,
+  )
+}

@@ -1,0 +1,56 @@
+import { sql } from './connect/plans.ts'
+import type { ConnectSession } from './connect/session.ts'
+
+const KEYS = {
+  dynamic: 'spark.dynamicAllocation.enabled',
+  mostExecutors: 'spark.dynamicAllocation.maxExecutors',
+  executors: 'spark.executor.instances',
+  executorCores: 'spark.executor.cores',
+  taskCores: 'spark.task.cpus',
+  coresMax: 'spark.cores.max',
+  parallelism: 'spark.default.parallelism',
+  leafParallelism: 'spark.sql.leafNodeDefaultParallelism',
+  speculation: 'spark.speculation',
+} as const
+
+/** What a Spark application has to offer. */
+export interface Room {
+  /** Tasks that can run at once, as far as that can be known. */
+  readonly slots: number
+  /** It gets more machines when more is asked for. */
+  readonly grows: boolean
+  /** It starts tasks a second time that seem slow. */
+  readonly speculates: boolean
+}
+
+/** Asks how many slots there could be. */
+export async function findRoom(session: ConnectSession): Promise<Room> {
+  const found = await session.getConfig(Object.values(KEYS))
+  const number = (key: keyof typeof KEYS) => {
+    const value = Number(found.get(KEYS[key]))
+    return Number.isFinite(value) && value > 0 ? value : undefined
+  }
+  const taskCores = number('taskCores') ?? 1
+  const executorCores = number('executorCores') ?? 1
+  const speculates = found.get(KEYS.speculation) === 'true'
+  const slots = (cores: number) => Math.floor(cores / taskCores)
+  if (found.get(KEYS.dynamic) === 'true') {
+    const most = number('mostExecutors')
+    return { slots: most === undefined ? 100_000 : slots(most * executorCores), grows: true, speculates }
+  }
+  // Spark divides what it makes up itself by the cores that it has, unless somebody has told it otherwise.
+  if (number('parallelism') === undefined && number('leafParallelism') === undefined)
+    return { slots: slots(await coresOf(session)), grows: false, speculates }
+  const executors = number('executors')
+  const cores = executors === undefined ? number('coresMax') : executors * executorCores
+  return { slots: slots(cores ?? number('parallelism') ?? number('leafParallelism')!), grows: false, speculates }
+}
+
+/** From the plan of a query that nobody runs. */
+async function coresOf(session: ConnectSession): Promise<number> {
+  for await (const row of session.rows(sql('EXPLAIN SELECT * FROM range(1000000)'))) {
+    const splits = /splits=(?:Some\()?(\d+)/.exec(String(row.plan))?.[1]
+    if (splits !== undefined) return Number(splits)
+  }
+  return 1
+}

@@ -1,0 +1,137 @@
+import type { ConnectSession } from './connect/session.ts'
+import type { LocalSpark } from './local-spark.ts'
+import type { SparkOptions } from './options.ts'
+
+/** A Spark to work with: somebody's, or one that was started here. */
+export interface Server {
+  /** What it runs on, if it was started here. */
+  readonly master: string | undefined
+  readonly remote: string
+  /** How a Spark that was started here ended. Never, for others. */
+  readonly ended: Promise<string>
+  /** A session of one's own: what one sets there is not set for others. */
+  newSession(): Promise<ConnectSession>
+  keepAlive(alive: boolean): void
+  /** It is not needed any more. `now`: what was started here is stopped before this resolves, unless others use it. */
+  release(now: boolean): Promise<void>
+}
+
+interface Shared {
+  readonly key: string
+  readonly master: string
+  readonly spark: Promise<LocalSpark>
+  users: number
+  /** Users that need it to keep the process alive. */
+  awake: number
+  timer: NodeJS.Timeout | undefined
+}
+
+/** Whoever asks for the same Spark in this process gets the same one: an engine, its tasks and its answers. */
+const started = new Map<string, Shared>()
+/** The next one who asks may come soon. */
+const LINGER_MS = 60_000
+const DEFAULT_RESERVE = 1
+
+export const reserveOf = ({ reserve = DEFAULT_RESERVE }: SparkOptions): number => reserve
+
+/**
+ * `workers`: how many there are to be, beside queries. The one who asks first decides: an engine asks when it is started,
+ * which is before the first of its tasks is read.
+ */
+export async function openServer(
+  options: SparkOptions,
+  inLocal: boolean,
+  workers: number,
+  notice: (line: string) => void,
+): Promise<Server> {
+  if (!inLocal) return remoteServer(options)
+  const key = JSON.stringify([options.master, options.conf])
+  let shared = started.get(key)
+  if (shared === undefined) {
+    const master = options.master ?? `local[${workers + reserveOf(options)}]`
+    shared = { key, master, spark: start(master, options, notice), users: 0, awake: 0, timer: undefined }
+    started.set(key, shared)
+  }
+  return localServer(shared, options)
+}
+
+async function start(master: string, { conf = {} }: SparkOptions, notice: (line: string) => void): Promise<LocalSpark> {
+  const { startLocalSpark } = await import('./local-spark.ts')
+  const texts = Object.fromEntries(Object.entries(conf).map(([name, value]) => [name, String(value)]))
+  return startLocalSpark({ master, conf: texts }, notice)
+}
+
+async function remoteServer(options: SparkOptions): Promise<Server> {
+  const { remoteOf } = await import('./remote.ts')
+  const remote = remoteOf(options)
+  return {
+    ...{ master: undefined, remote, ended: new Promise<string>(() => {}), keepAlive: () => {} },
+    newSession: () => newSession(remote, options),
+    release: async () => {},
+  }
+}
+
+async function localServer(shared: Shared, options: SparkOptions): Promise<Server> {
+  shared.users++
+  shared.awake++
+  clearTimeout(shared.timer)
+  let awake = true
+  let spark: LocalSpark
+  try {
+    spark = await shared.spark
+  } catch (error) {
+    forget(shared)
+    throw error
+  }
+  void spark.ended.then(() => forget(shared))
+  spark.keepAlive(true)
+  const keepAlive = (alive: boolean) => {
+    if (alive === awake) return
+    awake = alive
+    shared.awake += alive ? 1 : -1
+    spark.keepAlive(shared.awake > 0)
+  }
+  return {
+    ...{ master: shared.master, remote: spark.remote, ended: spark.ended, keepAlive },
+    newSession: () => newSession(spark.remote, { ...options, conf: {} }),
+    release: async (now) => {
+      keepAlive(false)
+      if (--shared.users > 0) return
+      if (!now) {
+        shared.timer = setTimeout(() => void stop(shared), LINGER_MS)
+        shared.timer.unref()
+        return
+      }
+      await stop(shared)
+    },
+  }
+}
+
+async function stop(shared: Shared): Promise<void> {
+  forget(shared)
+  clearTimeout(shared.timer)
+  await (await shared.spark).stop()
+}
+
+function forget(shared: Shared): void {
+  if (started.get(shared.key) === shared) started.delete(shared.key)
+}
+
+async function newSession(remote: string, { conf = {}, remoteTls }: SparkOptions): Promise<ConnectSession> {
+  const [{ ConnectSession }, { parseRemote }, { readRemoteTls }] = await Promise.all([
+    import('./connect/session.ts'),
+    import('./connect/remote.ts'),
+    import('./remote.ts'),
+  ])
+  const tls = readRemoteTls(remoteTls)
+  const session = new ConnectSession({ remote: parseRemote(remote), ...(tls === undefined ? {} : { tls }) })
+  const pairs = Object.fromEntries(Object.entries(conf).map(([name, value]) => [name, String(value)]))
+  try {
+    await session.version()
+    if (Object.keys(pairs).length > 0) await session.setConfig(pairs)
+  } catch (error) {
+    session.close()
+    throw error
+  }
+  return session
+}

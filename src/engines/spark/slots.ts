@@ -1,0 +1,423 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ManyworldsError } from '../../errors.ts'
+import type { SlotOrder } from '../../host/slot-order.ts'
+import { showAddress } from '../../network/address.ts'
+import type { HostInfo } from '../../network/host-messages.ts'
+import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import { Hosts } from '../nodes/hosts.ts'
+import type { RemoteNode } from '../nodes/remote-node.ts'
+import { localRelation, sql } from './connect/plans.ts'
+import { parseRemote, showRemote } from './connect/remote.ts'
+import type { ConnectSession } from './connect/session.ts'
+import { ADVICE, cureFor } from './cures.ts'
+import { checkNodeBinary, programName, slotQuery } from './launcher.ts'
+import type { SparkOptions } from './options.ts'
+import { readOwnTls } from './remote.ts'
+import { findRoom, type Room } from './room.ts'
+import { reserveOf, type Server } from './server.ts'
+import { makeSlotProgram } from './slot-program.ts'
+import { findWayBack, type WayBack } from './way-back.ts'
+
+const WAIT_MS = 60_000
+const LOOK_MS = 1000
+/** Looks between two questions how much room there is: often at first, when executors are still being started. */
+const ROOM_LOOKS = { first: 1, later: 10, until: 20 } as const
+/** After so long without a place for a slot, the user is told. */
+const WAITING_MS = 10_000
+/** Waits before slots are asked for again that could not be had, doubled each time. */
+const RETRY_MS = { first: 500, longest: 30_000 } as const
+/** Operations in a row that end without a slot that has called. */
+const MOST_FAILURES = 3
+/** Slots that are just being started are waited for, so that they can be told that nobody needs them. */
+const STARTING_MS = 3000
+
+/** One query: its rows are slots. */
+interface Operation {
+  readonly id: string
+  /** Those that have not been sent away. */
+  readonly slots: Set<number>
+  readonly since: number
+  /** One of its slots has called. */
+  called: boolean
+  /** Tasks that Spark runs for it, as far as it says. */
+  running: number
+}
+
+export interface SlotsWants {
+  readonly options: SparkOptions
+  readonly inLocal: boolean
+  readonly workerNum: number
+  /** The Spark that they are to be on. */
+  readonly server: Promise<Server>
+}
+
+/** The slots of one engine on a Spark cluster: which are there, which are asked for, and the workers in them. */
+export class Slots {
+  readonly #options: SparkOptions
+  readonly #inLocal: boolean
+  readonly #workerNum: number
+  readonly #events: EngineEvents
+  readonly #hosts: Hosts
+  readonly #token = randomBytes(24).toString('hex')
+  /** Slots that have a host, by their number. */
+  readonly #here = new Map<number, RemoteNode>()
+  readonly #operations = new Set<Operation>()
+  readonly #opening: Promise<Server>
+  #server: Server | undefined
+  #session: ConnectSession | undefined
+  #program = ''
+  #wayBack: WayBack | undefined
+  #port = 0
+  #room: Room | undefined
+  #alive = true
+  #stopped = false
+  #failed = false
+  #failures = 0
+  #retryAt = 0
+  #looks: NodeJS.Timeout | undefined
+  #looked = 0
+  #nextOperation = 1
+  /** When it is being stopped: slots that may still call. */
+  #starting = 0
+  readonly #said = new Set<string>()
+
+  constructor({ options, inLocal, workerNum, server }: SlotsWants, placement: Placement, events: EngineEvents) {
+    this.#options = options
+    this.#inLocal = inLocal
+    this.#workerNum = workerNum
+    this.#opening = server
+    this.#events = events
+    const { env = {} } = options
+    const { elsewhere } = placement
+    const placed = { ...placement, elsewhere: { ...elsewhere, env: { ...env, ...elsewhere.env } } }
+    this.#hosts = new Hosts(placed, events, {
+      share: (wanted, hosts) => hosts.map((host) => (this.#isWanted(host, wanted) ? 1 : 0)),
+      joined: (host, info) => this.#onJoined(host, info),
+      equipped: () => {},
+      broke: (host) => this.#onBroken(host),
+      gone: (host, reason) => this.#onGone(host, reason),
+      emptied: (host) => this.#releaseIfSpare(host),
+    })
+  }
+
+  get maxWorkers(): number {
+    if (this.#room === undefined) return this.#inLocal ? this.#workerNum : 1
+    return Math.max(1, this.#here.size, this.#room.slots - reserveOf(this.#options))
+  }
+
+  get elastic(): boolean {
+    return this.#room === undefined || this.#room.grows
+  }
+
+  async start(): Promise<void> {
+    const nodeBinary = checkNodeBinary(this.#options.nodeBinary ?? 'node')
+    const tls = readOwnTls(this.#options.tls)
+    const [server, program] = await Promise.all([this.#opening, makeSlotProgram(), this.#hosts.prepare()])
+    this.#server = server
+    // Then somebody else has let it go already.
+    if (this.#stopped) return
+    void server.ended.then((how) => this.#onSparkGone(how))
+    const session = await server.newSession()
+    this.#session = session
+    if (this.#stopped) return session.close()
+    this.keepAlive(this.#alive)
+    this.#program = slotQuery(programName(program), nodeBinary)
+    this.#room = await this.#findRoom()
+    this.#refuseTheImpossible()
+    await session.setConfig({
+      // Each row is a partition: as many as there are rows.
+      'spark.sql.leafNodeDefaultParallelism': '100000',
+      'spark.sql.variable.substitute': 'false',
+    })
+    await session.addArtifact(`files/${programName(program)}`, program)
+    this.#wayBack = await findWayBack(
+      this.#executorsAreHere ? undefined : this.#serverAddress(),
+      this.#options.advertiseHost,
+    )
+    await this.#listen(tls)
+    if (this.#stopped) return
+    this.#looks = setInterval(() => void this.#look(), LOOK_MS)
+    if (!this.#alive) this.#looks.unref()
+    this.#events.roomier()
+    this.#fill()
+  }
+
+  scale(workers: number): void {
+    this.#hosts.scale(workers)
+    // Those that are too many finish what they have; then Spark gets their place back.
+    for (const host of this.#here.values()) if (!this.#isWanted(host)) host.giveBack('fewer workers are wanted')
+    for (const host of this.#here.values()) this.#releaseIfSpare(host)
+    this.#fill()
+  }
+
+  async publish(bundle: CodeBundle): Promise<void> {
+    await this.#hosts.publish(bundle)
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#alive = alive
+    this.#hosts.keepAlive(alive)
+    this.#server?.keepAlive(alive)
+    this.#session?.keepAlive(alive)
+    alive ? this.#looks?.ref() : this.#looks?.unref()
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) return
+    this.#stopped = true
+    clearInterval(this.#looks)
+    const session = this.#session
+    this.#starting = this.#countStarting()
+    // First, so that Spark starts nothing more in the places that become free. What runs is not ended by it.
+    if (this.#operations.size > 0) await session?.interrupt().catch(() => {})
+    const leaving = Promise.all([...this.#here.values()].map((host) => host.leave(STARTING_MS)))
+    for (const until = Date.now() + STARTING_MS; Date.now() < until && this.#starting > 0; ) await sleep(50)
+    await leaving
+    await this.#hosts.stop()
+    await session?.release()
+    session?.close()
+    await (await this.#opening.catch(() => undefined))?.release(true)
+  }
+
+  // ---- the way to Spark and back
+
+  get #executorsAreHere(): boolean {
+    return this.#inLocal && /^local\b/.test(this.#server?.master ?? '')
+  }
+
+  /** What this process calls that is beside the executors. */
+  #serverAddress(): { host: string; port: number } {
+    const [, host, port] = /^spark:\/\/([^:,]+):(\d+)/.exec(this.#server!.master ?? '') ?? []
+    return host === undefined ? parseRemote(this.#server!.remote) : { host, port: Number(port) }
+  }
+
+  async #listen(tls: ReturnType<typeof readOwnTls>): Promise<void> {
+    const { port = 0 } = this.#options
+    const { bind } = this.#wayBack!
+    const refused = (line: string) => this.#events.notice(`a slot could not join: ${line}`)
+    const own = tls && { cert: tls.cert!, key: tls.key! }
+    try {
+      this.#port = await this.#hosts.listen({ host: bind, port, token: this.#token, tls: own, refused })
+    } catch (cause) {
+      const { code, message } = cause as NodeJS.ErrnoException
+      const why = code === 'EADDRINUSE' ? 'something else listens there' : message
+      throw new ManyworldsError(
+        'ENGINE_FAILED',
+        `spark.port: cannot listen on ${showAddress({ host: bind, port })}: ${why}`,
+        {
+          cause,
+        },
+      )
+    }
+  }
+
+  /** In a session of its own: what ours is set to would be in the answer. */
+  async #findRoom(): Promise<Room> {
+    const session = await this.#server!.newSession()
+    try {
+      return await findRoom(session)
+    } finally {
+      await session.release()
+      session.close()
+    }
+  }
+
+  #refuseTheImpossible(): void {
+    const { slots, grows } = this.#room!
+    const reserve = reserveOf(this.#options)
+    if (grows || slots > reserve) return
+    throw new ManyworldsError(
+      'SPARK_IMPOSSIBLE',
+      `Spark can run ${slots} tasks at once, and ${reserve} are reserved for queries: no worker can be placed. Give it more cores, or say spark.reserve: ${Math.max(0, slots - 1)}`,
+    )
+  }
+
+  #onSparkGone(how: string): void {
+    if (this.#stopped) return
+    this.#fail(new ManyworldsError('SPARK_FAILED', `Spark has ended on this machine (${how.split('\n', 1)[0]})`))
+  }
+
+  #fail(error: Error): void {
+    if (this.#failed || this.#stopped) return
+    this.#failed = true
+    this.#events.failed(error)
+  }
+
+  // ---- slots
+
+  #isWanted({ info }: RemoteNode, wanted = this.#hosts.wanted): boolean {
+    return info?.slot !== undefined && info.slot < wanted
+  }
+
+  /** Asks for those that are wanted, and neither here nor asked for. */
+  #fill(): void {
+    if (this.#stopped || this.#failed || this.#port === 0 || Date.now() < this.#retryAt) return
+    const asked = new Set([...this.#operations].flatMap(({ slots }) => [...slots]))
+    const missing: number[] = []
+    const most = Math.min(this.#hosts.wanted, this.maxWorkers)
+    for (let slot = 0; slot < most; slot++) if (!asked.has(slot) && !this.#here.has(slot)) missing.push(slot)
+    if (missing.length === 0) return
+    // A copy of a slot would be one too many. Of a query with one row, Spark makes none.
+    for (const slots of this.#room!.speculates ? missing.map((slot) => [slot]) : [missing]) void this.#run(slots)
+  }
+
+  async #run(slots: readonly number[]): Promise<void> {
+    const operation: Operation = {
+      id: `${this.#nextOperation++}`,
+      slots: new Set(slots),
+      since: Date.now(),
+      called: false,
+      running: 0,
+    }
+    this.#operations.add(operation)
+    try {
+      const orders = JSON.stringify(this.#orders())
+      const rows = localRelation({ slot: slots.map(String), orders: slots.map(() => orders) })
+      const onProgress = ({ inflight }: { inflight: number }) => {
+        operation.running = inflight
+      }
+      for await (const _ of this.#session!.execute(sql(this.#program, { slots: rows }), { onProgress })) {
+        // A slot has nothing to say but that it is done.
+      }
+      this.#operations.delete(operation)
+      this.#onOperationDone(operation)
+    } catch (error) {
+      this.#operations.delete(operation)
+      this.#onOperationFailed(operation, error as Error)
+    }
+  }
+
+  #orders(): SlotOrder {
+    const { tls } = this.#options
+    const own = readOwnTls(tls)
+    return {
+      ...{ hosts: this.#wayBack!.hosts, port: this.#port, token: this.#token },
+      ...(own === undefined
+        ? {}
+        : {
+            tls: { ca: own.ca ?? own.cert!, ...(own.serverName === undefined ? {} : { serverName: own.serverName }) },
+          }),
+    }
+  }
+
+  #onJoined(host: RemoteNode, info: HostInfo): void {
+    const { slot } = info
+    host.name = slot === undefined ? info.host : `${info.host}/slot-${slot}`
+    if (this.#stopped) this.#starting--
+    if (slot === undefined || this.#stopped || !this.#isWanted(host)) return void host.leave(0)
+    for (const operation of this.#operations) if (operation.slots.has(slot)) operation.called = true
+    this.#failures = 0
+    // Spark has started it a second time, because it believes the first one to be lost. It knows only of the second.
+    const before = this.#here.get(slot)
+    this.#here.set(slot, host)
+    if (before) {
+      before.giveBack('Spark has started another in its place')
+      if (before.workers === 0) void before.leave(0)
+    }
+  }
+
+  /** A slot that is not wanted, and has no worker any more, ends; Spark gets its place back. */
+  #releaseIfSpare(host: RemoteNode): void {
+    const slot = host.info?.slot
+    if (slot === undefined || host.workers > 0) return
+    const replaced = this.#here.get(slot) !== host
+    if (!replaced && this.#isWanted(host)) return
+    if (!replaced) {
+      this.#here.delete(slot)
+      for (const operation of this.#operations) operation.slots.delete(slot)
+    }
+    void host.leave(0)
+  }
+
+  #onBroken(host: RemoteNode): void {
+    const text = `workers cannot be started on ${host.name}: ${host.broken}`
+    const others = [...this.#here.values()].some(({ broken }) => broken === undefined)
+    if (others) this.#say(text)
+    else this.#fail(new ManyworldsError('WORKER_START_FAILED', text))
+  }
+
+  #onGone(host: RemoteNode, reason: string): void {
+    const slot = host.info?.slot
+    if (slot === undefined || this.#here.get(slot) !== host) return
+    this.#here.delete(slot)
+    if (this.#stopped) return
+    this.#events.notice(`${host.name} was lost (${reason}); its tasks go to others, and Spark starts it again`)
+  }
+
+  #onOperationDone({ slots }: Operation): void {
+    if (this.#stopped || slots.size === 0) return
+    // They have ended although nobody has sent them away: they had lost us for too long.
+    this.#retryLater()
+  }
+
+  #onOperationFailed({ called }: Operation, error: Error): void {
+    if (this.#stopped) return
+    const words = [error.message, ...((error as { causes?: readonly string[] }).causes ?? [])].join('\n')
+    const cure = cureFor(words)
+    const text = cure?.text ?? `the operation that keeps the slots has failed: ${firstLine(error.message)}`
+    if (!called && this.#here.size === 0 && (cure !== undefined || ++this.#failures >= MOST_FAILURES))
+      return this.#fail(new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error }))
+    this.#say(
+      `${text}; ${this.#here.size > 0 ? `${this.#here.size} workers go on, and more are` : 'it is'} asked for again`,
+    )
+    this.#retryLater()
+  }
+
+  #retryLater(): void {
+    const wait = Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** this.#failures)
+    this.#retryAt = Date.now() + wait
+    setTimeout(() => this.#fill(), wait + 1)
+  }
+
+  /** Slots that Spark has started and that have not called yet. */
+  #countStarting(): number {
+    let running = 0
+    for (const operation of this.#operations) running += operation.running
+    return running - this.#here.size
+  }
+
+  #say(line: string): void {
+    if (this.#said.has(line)) return
+    this.#said.add(line)
+    this.#events.notice(line)
+  }
+
+  // ---- looking after them
+
+  async #look(): Promise<void> {
+    const looks = ++this.#looked
+    this.#missThoseWhoDoNotCall()
+    const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
+    if (this.#hosts.wanted <= this.maxWorkers && looks >= ROOM_LOOKS.until) return
+    if (looks % often !== 0 || this.#inLocal) return
+    const before = this.maxWorkers
+    const room = await this.#findRoom().catch(() => undefined)
+    if (room === undefined || this.#stopped) return
+    this.#room = room
+    if (this.maxWorkers <= before) return
+    this.#events.roomier()
+    this.#fill()
+  }
+
+  #missThoseWhoDoNotCall(): void {
+    for (const operation of this.#operations) {
+      if (operation.called) continue
+      const waited = Date.now() - operation.since
+      if (waited > WAITING_MS && operation.running === 0 && this.#here.size === 0)
+        this.#say(
+          `Spark has not started a worker yet: its executors are busy, or still being started (${showRemote(parseRemote(this.#server!.remote))})`,
+        )
+      if (operation.running === 0 || waited < (this.#options.waitMs ?? WAIT_MS) || this.#here.size > 0) continue
+      const tried = this.#wayBack!.hosts.map((host) => showAddress({ host, port: this.#port })).join(', ')
+      this.#fail(
+        new ManyworldsError(
+          'SPARK_UNREACHABLE',
+          `Spark runs ${operation.running} slots, and none of them has called this process at ${tried} within ${Math.round(waited / 1000)} s: ${ADVICE}`,
+        ),
+      )
+    }
+  }
+}
+
+const firstLine = (text: string) => text.split('\n', 1)[0]!

@@ -1,0 +1,81 @@
+import type { CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
+import type { SparkOptions } from './options.ts'
+import { openServer } from './server.ts'
+import type { Slots } from './slots.ts'
+
+/**
+ * Workers in the tasks of a Spark cluster. What it takes to talk to Spark is loaded when the engine is started.
+ *
+ * @example
+ * await Runners.runTask(tasks, { engineName: 'spark', spark: { remote: 'sc://spark.company:15002/;token=...' } })
+ */
+export class SparkRuntime implements RuntimeEngine {
+  readonly apiVersion = 1
+  readonly name = 'spark'
+  readonly #options: SparkOptions
+  readonly #inLocal: boolean
+  readonly #workerNum: number
+  readonly #started: PromiseWithResolvers<Slots> = Promise.withResolvers()
+  #slots: Slots | undefined
+  #wanted: number | undefined
+  #alive = true
+  #stopped = false
+
+  /** `workerNum`: the most workers that a Spark of one's own (`inLocal`) has room for. */
+  constructor(options: SparkOptions = {}, inLocal = false, workerNum = 1) {
+    this.#options = options
+    this.#inLocal = inLocal
+    this.#workerNum = workerNum
+    this.#started.promise.catch(() => {})
+  }
+
+  get maxWorkers(): number {
+    return this.#slots?.maxWorkers ?? (this.#inLocal ? this.#workerNum : 1)
+  }
+
+  get elastic(): boolean {
+    return this.#slots?.elastic ?? true
+  }
+
+  async start(placement: Placement, events: EngineEvents, signal: AbortSignal): Promise<void> {
+    // At once, before anybody else can ask for the same Spark: the number of workers decides how large it is.
+    const server = openServer(this.#options, this.#inLocal, this.#workerNum, events.notice)
+    server.catch(() => {})
+    try {
+      const { Slots } = await import('./slots.ts')
+      const wants = { options: this.#options, inLocal: this.#inLocal, workerNum: this.#workerNum, server }
+      const slots = new Slots(wants, placement, events)
+      this.#slots = slots
+      if (this.#stopped) return await slots.stop()
+      slots.keepAlive(this.#alive)
+      signal.addEventListener('abort', () => void this.stop(), { once: true })
+      if (this.#wanted !== undefined) slots.scale(this.#wanted)
+      await slots.start()
+      this.#started.resolve(slots)
+    } catch (error) {
+      this.#started.reject(error)
+      throw error
+    }
+  }
+
+  async scale(workers: number): Promise<void> {
+    this.#wanted = workers
+    this.#slots?.scale(workers)
+  }
+
+  /** May be called before Spark is there: code is made ready while it starts. */
+  async publish(bundle: CodeBundle): Promise<void> {
+    const slots = await this.#started.promise
+    await slots.publish(bundle)
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#alive = alive
+    this.#slots?.keepAlive(alive)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#slots?.stop()
+  }
+}

@@ -1,0 +1,108 @@
+import { readSync } from 'node:fs'
+import { connect } from 'node:net'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Address, showAddress } from '../network/address.ts'
+import type { DialError } from '../network/dial.ts'
+import { joinDriver } from './join.ts'
+import { NodeHost } from './node-host.ts'
+import { DRIVER_UNREACHABLE, type SlotOrder, type Unreachable } from './slot-order.ts'
+
+/**
+ * The program of a slot: a host with one worker, in the place of one task of somebody else's scheduler. What it is to do
+ * comes as a line of input, a number and JSON; a line of output says that it is done. Everything else goes to stderr.
+ */
+
+/** How long a driver is called that does not answer. A second slot is started in place of one that has given up. */
+const GIVE_UP_MS = 5000
+/** It listens before slots are started: where nobody does, it has ended, or it is another machine. */
+const ABSENT_MS = 1000
+const PARENT_LOOK_MS = 250
+const PROBE_MS = 2000
+const EXIT = { orphan: 77, unreachable: 75 } as const
+
+const parent = process.ppid
+// When what has started this is killed, nobody tells its children.
+setInterval(() => {
+  if (process.ppid !== parent) process.exit(EXIT.orphan)
+}, PARENT_LOOK_MS).unref()
+
+const line = firstLine()
+// A partition without a row is nothing to do.
+if (line !== '') await work(line.slice(0, line.indexOf('\t')), JSON.parse(line.slice(line.indexOf('\t') + 1)))
+process.exit(0)
+
+async function work(slot: string, order: SlotOrder): Promise<void> {
+  const log = (text: string) => void process.stderr.write(`${text}\n`)
+  const host = new NodeHost({
+    workers: 1,
+    slot: Number(slot),
+    // The folder that the scheduler has made for this application, and removes with it.
+    cacheFolder: join(process.cwd(), 'manyworlds-bundles'),
+    log,
+  })
+  await host.prepare()
+  try {
+    const address = await findDriver(order)
+    await joinDriver(host, {
+      ...{ address, token: order.token, tls: order.tls, giveUpMs: GIVE_UP_MS, stay: false },
+      absentMs: ABSENT_MS,
+      ...{ signal: new AbortController().signal, log },
+    })
+  } catch (error) {
+    await host.close('the driver is gone')
+    // A driver that was there and has ended wants no other slot in place of this one.
+    if (host.served && ((error as Error).cause as DialError | undefined)?.nobodyThere) return
+    const tried = order.hosts.map((name) => showAddress({ host: name, port: order.port })).join(', ')
+    const words: Unreachable = { from: hostname(), tried, why: (error as Error).message }
+    log(`${DRIVER_UNREACHABLE} ${JSON.stringify(words)}`)
+    process.exit(EXIT.unreachable)
+  }
+  await host.close('the driver is done')
+  await new Promise<void>((resolve) => process.stdout.write(`${slot}\tdone\n`, () => resolve()))
+}
+
+/** The first address at which somebody answers. If nobody does, the first. */
+async function findDriver({ hosts, port, tls }: SlotOrder): Promise<Address> {
+  const addresses = hosts.map((host) => ({ host, port, secure: tls !== undefined }))
+  if (addresses.length > 1)
+    for (const end = Date.now() + GIVE_UP_MS; Date.now() < end; await sleep(PARENT_LOOK_MS))
+      for (const address of addresses) if (await answers(address)) return address
+  return addresses[0]!
+}
+
+function answers({ host, port }: Address): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: PROBE_MS })
+    const say = (yes: boolean) => {
+      socket.destroy()
+      resolve(yes)
+    }
+    socket.once('connect', () => say(true))
+    socket.once('timeout', () => say(false))
+    socket.once('error', () => say(false))
+  })
+}
+
+/** Read at once: there is nothing else to do, and what is waited for has been written already. */
+function firstLine(): string {
+  const buffer = Buffer.alloc(64 * 1024)
+  let text = ''
+  for (;;) {
+    const end = text.indexOf('\n')
+    if (end >= 0) return text.slice(0, end)
+    const read = readSome(buffer)
+    if (read === 0) return text
+    text += buffer.toString('utf8', 0, read)
+  }
+}
+
+function readSome(buffer: Buffer): number {
+  for (;;)
+    try {
+      return readSync(0, buffer)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    }
+}

@@ -24,3 +24,11 @@ export const paced = defineAgent({
   name: 'paced',
   run: (ms: number) => new Promise<number>((resolve) => setTimeout(resolve, ms / Number(process.env.BENCH_SPEED), ms)),
 })
+/** Answers with the time at which it was done. */
+export const finishing = defineAgent({
+  name: 'finishing',
+  run: async (ms: number) => {
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    return Date.now()
+  },
+})

@@ -32,6 +32,8 @@ export interface DriverHooks {
   /** It has said what it wants workers for. */
   came(): void
   log(line: string): void
+  /** Its driver is done, and its workers are gone; the driver waits for the end of the connection. */
+  dismissed(): Promise<void>
   ended(reason: string): void
 }
 
@@ -247,6 +249,7 @@ export class DriverSession {
   async #goodbye(): Promise<void> {
     this.dismissed = true
     await this.#stopWorkers()
+    await this.#hooks.dismissed()
     this.session.end('the driver is done')
   }
 

@@ -31,6 +31,8 @@ export interface HostOptions {
   readonly leaseMs?: number | undefined
   /** Its number, where it is one of the slots of an engine. */
   readonly slot?: number | undefined
+  /** What to do before a driver that is done sees its connection end. */
+  readonly beforeGoodbye?: (() => Promise<void>) | undefined
   readonly log: (line: string) => void
 }
 
@@ -136,6 +138,7 @@ export class NodeHost {
       freed: () => this.#refill(session),
       came: () => log(`${session.driver} (${from}) has come`),
       log,
+      dismissed: async () => await this.#options.beforeGoodbye?.(),
       ended: (reason) => {
         this.#sessions.delete(id)
         log(`${session.driver} (${from}) has left: ${reason}`)
@@ -163,6 +166,10 @@ export class NodeHost {
     const gone = new Promise<void>((resolve) => this.#quiet.push(resolve))
     for (const session of this.#sessions.values()) session.end(reason)
     if (this.#sessions.size > 0) await gone
+    await this.removeWorkFolder()
+  }
+
+  async removeWorkFolder(): Promise<void> {
     await rm(this.#workFolder, { recursive: true, force: true })
   }
 

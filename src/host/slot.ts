@@ -40,6 +40,12 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     slot: Number(slot),
     // The folder that the scheduler has made for this application, and removes with it.
     cacheFolder: join(process.cwd(), 'manyworlds-bundles'),
+    // The driver sees the connection end when this process does: then nothing is left of it here.
+    beforeGoodbye: async () => {
+      await host.removeWorkFolder()
+      await new Promise<void>((resolve) => process.stdout.write(`${slot}\tdone\n`, () => resolve()))
+      process.exit(0)
+    },
     log,
   })
   await host.prepare()
@@ -59,8 +65,6 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     log(`${DRIVER_UNREACHABLE} ${JSON.stringify(words)}`)
     process.exit(EXIT.unreachable)
   }
-  await host.close('the driver is done')
-  await new Promise<void>((resolve) => process.stdout.write(`${slot}\tdone\n`, () => resolve()))
 }
 
 /** The first address at which somebody answers. If nobody does, the first. */

@@ -1,11 +1,16 @@
-import { afterAll } from 'vitest'
+import { afterAll, describe } from 'vitest'
 import { testEngine } from '../../dist/testing/index.js'
 import { startCluster } from './cluster.ts'
 import { REMOTE } from './engine.ts'
+import { testErrors } from './errors.ts'
+import { testFaults } from './faults.ts'
 
-/** The conformance kit on a real cluster: a master, two workers, a Connect server with a token. */
+/** Everything that needs a real cluster, on one: a master, two workers with three cores each, a Connect server with a token. */
 const cluster = await startCluster()
 process.env[REMOTE] = cluster.remote
 afterAll(() => cluster.stop(), 60_000)
 
 testEngine('spark', { module: new URL('./engine.ts', import.meta.url), export: 'makeSpark' })
+describe('mistakes', () => testErrors(cluster))
+// Last: not much is left of the cluster afterwards.
+describe('faults', () => testFaults(cluster))

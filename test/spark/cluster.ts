@@ -21,12 +21,14 @@ export interface SparkCluster {
   readonly remote: string
   readonly master: string
   readonly workers: Member[]
-  readonly server: Member
+  server: Member
   /** The JVM that a Spark worker has started for the application, if it is there. */
   executorOf(worker: Member): number | undefined
   /** The hosts of the slots: Node processes that an executor has started. */
   slotsOf(executor: number): number[]
   addWorker(): Promise<Member>
+  /** The Connect server dies, and another takes its place. */
+  restartServer(): Promise<void>
   /** Everything that a cluster has started and that is still there. */
   processes(): number[]
   stop(): Promise<void>
@@ -76,10 +78,7 @@ export async function startCluster({
     return member
   }
   const endAll = async () => {
-    for (const { pid } of [...running].reverse()) {
-      for (const one of [pid, ...childrenOf(pid)]) signal(one, 'SIGKILL')
-      signal(-pid, 'SIGKILL')
-    }
+    for (const { pid } of [...running].reverse()) endTree(pid)
     for (const { child } of running)
       if (child.exitCode === null && child.signalCode === null)
         await new Promise((resolve) => child.once('exit', resolve))
@@ -109,20 +108,21 @@ export async function startCluster({
       'spark.ui.enabled': 'false',
       'spark.executor.memory': '512m',
       'spark.driver.host': '127.0.0.1',
-      // A thread that is blocked by a process of ours is not worth a stack trace every ten seconds.
       ...conf,
     }
-    const server = await start(
-      'server',
-      /SparkConnectServer: Spark Connect server started|Spark Connect server started at/,
-      'spark-submit',
-      [
-        ...['--class', 'org.apache.spark.sql.connect.service.SparkConnectServer', '--master', master],
-        ...Object.entries(settings).flatMap(([key, value]) => ['--conf', `${key}=${value}`]),
-        'spark-internal',
-      ],
-      { SPARK_CONNECT_AUTHENTICATE_TOKEN: TOKEN, SPARK_DAEMON_MEMORY: undefined },
-    )
+    const startServer = () =>
+      start(
+        'server',
+        /SparkConnectServer: Spark Connect server started|Spark Connect server started at/,
+        'spark-submit',
+        [
+          ...['--class', 'org.apache.spark.sql.connect.service.SparkConnectServer', '--master', master],
+          ...Object.entries(settings).flatMap(([key, value]) => ['--conf', `${key}=${value}`]),
+          'spark-internal',
+        ],
+        { SPARK_CONNECT_AUTHENTICATE_TOKEN: TOKEN, SPARK_DAEMON_MEMORY: undefined },
+      )
+    const server = await startServer()
     await listening(connectPort)
     const address = `sc://127.0.0.1:${connectPort}`
     const cluster: SparkCluster = {
@@ -133,6 +133,11 @@ export async function startCluster({
         const worker = await startWorker(master)
         cluster.workers.push(worker)
         return worker
+      },
+      restartServer: async () => {
+        endTree(cluster.server.pid)
+        cluster.server = await startServer()
+        await listening(connectPort)
       },
       processes: () => running.flatMap(({ pid }) => childrenOf(pid)),
       stop: endAll,
@@ -147,9 +152,19 @@ export async function startCluster({
   }
 }
 
-export function commandOf(pid: number): string {
+export function endTree(pid: number): void {
+  for (const one of [pid, ...childrenOf(pid)]) signal(one, 'SIGKILL')
+  signal(-pid, 'SIGKILL')
+}
+
+export const commandOf = (pid: number): string => inProc(pid, 'cmdline').replaceAll('\0', ' ')
+
+/** `NAME=value`, all of them. */
+export const environmentOf = (pid: number): string[] => inProc(pid, 'environ').split('\0')
+
+function inProc(pid: number, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
     return ''
   }

@@ -33,8 +33,10 @@ function script(program: string, nodeBinary: string): string {
 }
 
 /** It becomes part of a script in a query. */
-export function checkNodeBinary(nodeBinary: string): string {
-  if (/^[\w./+@:~ -]+$/.test(nodeBinary)) return nodeBinary
+export const isNodeBinary = (path: string): boolean => /^[\w./+@:~ -]+$/.test(path)
+
+export function checkNodeBinary(nodeBinary: string): void {
+  if (isNodeBinary(nodeBinary)) return
   throw new ManyworldsError(
     'CONFIG_INVALID',
     `spark.nodeBinary must be the name or path of a program, of letters, digits, spaces and . / + @ : ~ _ -, it is '${nodeBinary}'`,

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
@@ -14,6 +14,7 @@ const STDERR_CHARS = 8000
 /** Spark's own way to end takes a few seconds. */
 const STOP_MS = 10_000
 const LOOK_MS = 50
+const CALL_MS = 5000
 
 /** A Spark on this machine that ends with this process. */
 export interface LocalSpark {
@@ -37,6 +38,7 @@ export async function startLocalSpark(
   notice: (line: string) => void,
 ): Promise<LocalSpark> {
   findJava()
+  await refuseMissingMaster(master)
   const python = await ensureEnvironment(needsOf(SPARK_VERSION), notice)
   notice(`starting Spark ${SPARK_VERSION} here, on ${master}; this takes 10 to 40 s`)
   const token = randomBytes(24).toString('hex')
@@ -44,7 +46,7 @@ export async function startLocalSpark(
     stdio: ['pipe', 'pipe', 'pipe'],
     // A group of its own: Ctrl-C is for this process, which then ends it.
     detached: true,
-    env: { ...process.env, SPARK_CONNECT_AUTHENTICATE_TOKEN: token, PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...environment(), SPARK_CONNECT_AUTHENTICATE_TOKEN: token, PYTHONDONTWRITEBYTECODE: '1' },
   })
   let words = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -67,6 +69,31 @@ export async function startLocalSpark(
     },
     stop: () => end(child, started.jvm),
   }
+}
+
+/** Spark itself would try for a minute, and not say why. */
+async function refuseMissingMaster(master: string): Promise<void> {
+  const [, host, port] = /^spark:\/\/([^:,]+):(\d+)$/.exec(master) ?? []
+  if (host === undefined) return
+  await new Promise<void>((resolve, reject) => {
+    const socket = connect({ host, port: Number(port), timeout: CALL_MS })
+    const end = (error?: Error) => {
+      socket.destroy()
+      error === undefined ? resolve() : reject(error)
+    }
+    socket.once('connect', () => end())
+    socket.once('timeout', () => end())
+    socket.once('error', ({ message }) =>
+      end(new ManyworldsError('SPARK_FAILED', `nobody listens at ${master}, which is spark.master: ${message}`)),
+    )
+  })
+}
+
+/** Without what is about another Spark, or another Python. */
+function environment(): NodeJS.ProcessEnv {
+  const { SPARK_HOME, SPARK_REMOTE, SPARK_API_MODE, PYSPARK_SUBMIT_ARGS, PYTHONPATH, PYTHONHOME, ...env } = process.env
+  delete env.SPARK_CONNECT_MODE_ENABLED
+  return env
 }
 
 /** What nobody would want otherwise. A user's own settings come after them. */

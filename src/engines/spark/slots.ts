@@ -7,16 +7,15 @@ import type { HostInfo } from '../../network/host-messages.ts'
 import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { Hosts } from '../nodes/hosts.ts'
 import type { RemoteNode } from '../nodes/remote-node.ts'
-import { localRelation, sql } from './connect/plans.ts'
-import { parseRemote, showRemote } from './connect/remote.ts'
-import type { ConnectSession } from './connect/session.ts'
+import { Application } from './application.ts'
+import { SparkError } from './connect/errors.ts'
+import { parseRemote } from './connect/remote.ts'
 import { ADVICE, cureFor } from './cures.ts'
-import { checkNodeBinary, programName, slotQuery } from './launcher.ts'
+import { checkNodeBinary, isNodeBinary } from './launcher.ts'
 import type { SparkOptions } from './options.ts'
 import { readOwnTls } from './remote.ts'
-import { findRoom, type Room } from './room.ts'
+import type { Room } from './room.ts'
 import { reserveOf, type Server } from './server.ts'
-import { makeSlotProgram } from './slot-program.ts'
 import { findWayBack, type WayBack } from './way-back.ts'
 
 const WAIT_MS = 60_000
@@ -31,10 +30,12 @@ const RETRY_MS = { first: 500, longest: 30_000 } as const
 const MOST_FAILURES = 3
 /** Slots that are just being started are waited for, so that they can be told that nobody needs them. */
 const STARTING_MS = 3000
+const LEAVE_MS = 5000
+/** The gRPC status of a server that is not there. */
+const UNAVAILABLE = 14
 
 /** One query: its rows are slots. */
 interface Operation {
-  readonly id: string
   /** Those that have not been sent away. */
   readonly slots: Set<number>
   readonly since: number
@@ -65,19 +66,18 @@ export class Slots {
   readonly #operations = new Set<Operation>()
   readonly #opening: Promise<Server>
   #server: Server | undefined
-  #session: ConnectSession | undefined
-  #program = ''
+  #application: Application | undefined
   #wayBack: WayBack | undefined
   #port = 0
   #room: Room | undefined
   #alive = true
   #stopped = false
+  #stopping: Promise<void> | undefined
   #failed = false
   #failures = 0
   #retryAt = 0
   #looks: NodeJS.Timeout | undefined
   #looked = 0
-  #nextOperation = 1
   /** When it is being stopped: slots that may still call. */
   #starting = 0
   readonly #said = new Set<string>()
@@ -111,31 +111,20 @@ export class Slots {
   }
 
   async start(): Promise<void> {
-    const nodeBinary = checkNodeBinary(this.#options.nodeBinary ?? 'node')
+    const { advertiseHost, nodeBinary = 'node' } = this.#options
     const tls = readOwnTls(this.#options.tls)
-    const [server, program] = await Promise.all([this.#opening, makeSlotProgram(), this.#hosts.prepare()])
-    this.#server = server
-    // Then somebody else has let it go already.
+    checkNodeBinary(nodeBinary)
+    const [server] = await Promise.all([this.#opening, this.#hosts.prepare()])
     if (this.#stopped) return
-    void server.ended.then((how) => this.#onSparkGone(how))
-    const session = await server.newSession()
-    this.#session = session
-    if (this.#stopped) return session.close()
+    this.#server = server
+    const application = new Application(server, this.#beside() === undefined ? this.#ownNode() : nodeBinary)
+    this.#application = application
     this.keepAlive(this.#alive)
-    this.#program = slotQuery(programName(program), nodeBinary)
-    this.#room = await this.#findRoom()
+    void server.ended.then((how) => this.#onSparkGone(how))
+    this.#room = await application.findRoom()
     this.#refuseTheImpossible()
-    await session.setConfig({
-      // Each row is a partition: as many as there are rows.
-      'spark.sql.leafNodeDefaultParallelism': '100000',
-      'spark.sql.variable.substitute': 'false',
-    })
-    await session.addArtifact(`files/${programName(program)}`, program)
-    this.#wayBack = await findWayBack(
-      this.#executorsAreHere ? undefined : this.#serverAddress(),
-      this.#options.advertiseHost,
-    )
-    await this.#listen(tls)
+    this.#wayBack = await findWayBack(this.#beside(), advertiseHost)
+    await Promise.all([application.prepare(), this.#listen(tls)])
     if (this.#stopped) return
     this.#looks = setInterval(() => void this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
@@ -158,38 +147,45 @@ export class Slots {
   keepAlive(alive: boolean): void {
     this.#alive = alive
     this.#hosts.keepAlive(alive)
-    this.#server?.keepAlive(alive)
-    this.#session?.keepAlive(alive)
+    this.#application?.keepAlive(alive)
     alive ? this.#looks?.ref() : this.#looks?.unref()
   }
 
-  async stop(): Promise<void> {
-    if (this.#stopped) return
+  /** Whoever asks for it waits for the same end. */
+  stop(): Promise<void> {
     this.#stopped = true
+    return (this.#stopping ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
     clearInterval(this.#looks)
-    const session = this.#session
     this.#starting = this.#countStarting()
-    // First, so that Spark starts nothing more in the places that become free. What runs is not ended by it.
-    if (this.#operations.size > 0) await session?.interrupt().catch(() => {})
-    const leaving = Promise.all([...this.#here.values()].map((host) => host.leave(STARTING_MS)))
-    for (const until = Date.now() + STARTING_MS; Date.now() < until && this.#starting > 0; ) await sleep(50)
+    // First, so that Spark starts nothing more in the places that become free.
+    if (this.#countWaiting() > 0) await this.#application?.interrupt()
+    const leaving = Promise.all([...this.#here.values()].map((host) => host.leave(LEAVE_MS)))
+    await until(() => this.#starting <= 0, STARTING_MS)
     await leaving
+    // Spark has seen the last process end.
+    await until(() => this.#operations.size === 0, LEAVE_MS)
     await this.#hosts.stop()
-    await session?.release()
-    session?.close()
-    await (await this.#opening.catch(() => undefined))?.release(true)
+    if (this.#application) await this.#application.end()
+    else await (await this.#opening.catch(() => undefined))?.release(true)
   }
 
   // ---- the way to Spark and back
 
-  get #executorsAreHere(): boolean {
-    return this.#inLocal && /^local\b/.test(this.#server?.master ?? '')
+  /** Where executors are here, they can use what this process runs on; what is on the PATH may be older. */
+  #ownNode(): string {
+    const { nodeBinary = process.execPath } = this.#options
+    return isNodeBinary(nodeBinary) ? nodeBinary : 'node'
   }
 
-  /** What this process calls that is beside the executors. */
-  #serverAddress(): { host: string; port: number } {
-    const [, host, port] = /^spark:\/\/([^:,]+):(\d+)/.exec(this.#server!.master ?? '') ?? []
-    return host === undefined ? parseRemote(this.#server!.remote) : { host, port: Number(port) }
+  /** What this process can call that is beside the executors; undefined if they are threads of a process here. */
+  #beside(): { host: string; port: number } | undefined {
+    const { master = '', remote } = this.#server!
+    if (/^local\b/.test(master)) return undefined
+    const [, host, port] = /^spark:\/\/([^:,]+):(\d+)/.exec(master) ?? []
+    return host === undefined ? parseRemote(remote) : { host, port: Number(port) }
   }
 
   async #listen(tls: ReturnType<typeof readOwnTls>): Promise<void> {
@@ -205,21 +201,8 @@ export class Slots {
       throw new ManyworldsError(
         'ENGINE_FAILED',
         `spark.port: cannot listen on ${showAddress({ host: bind, port })}: ${why}`,
-        {
-          cause,
-        },
+        { cause },
       )
-    }
-  }
-
-  /** In a session of its own: what ours is set to would be in the answer. */
-  async #findRoom(): Promise<Room> {
-    const session = await this.#server!.newSession()
-    try {
-      return await findRoom(session)
-    } finally {
-      await session.release()
-      session.close()
     }
   }
 
@@ -263,25 +246,15 @@ export class Slots {
   }
 
   async #run(slots: readonly number[]): Promise<void> {
-    const operation: Operation = {
-      id: `${this.#nextOperation++}`,
-      slots: new Set(slots),
-      since: Date.now(),
-      called: false,
-      running: 0,
-    }
+    const operation: Operation = { slots: new Set(slots), since: Date.now(), called: false, running: 0 }
     this.#operations.add(operation)
     try {
-      const orders = JSON.stringify(this.#orders())
-      const rows = localRelation({ slot: slots.map(String), orders: slots.map(() => orders) })
-      const onProgress = ({ inflight }: { inflight: number }) => {
-        operation.running = inflight
-      }
-      for await (const _ of this.#session!.execute(sql(this.#program, { slots: rows }), { onProgress })) {
-        // A slot has nothing to say but that it is done.
-      }
+      await this.#application!.run(slots, JSON.stringify(this.#orders()), (running) => {
+        operation.running = running
+      })
       this.#operations.delete(operation)
-      this.#onOperationDone(operation)
+      // If they have ended although nobody has sent them away, they had lost us for too long.
+      if (operation.slots.size > 0) this.#retryLater()
     } catch (error) {
       this.#operations.delete(operation)
       this.#onOperationFailed(operation, error as Error)
@@ -345,18 +318,16 @@ export class Slots {
     this.#events.notice(`${host.name} was lost (${reason}); its tasks go to others, and Spark starts it again`)
   }
 
-  #onOperationDone({ slots }: Operation): void {
-    if (this.#stopped || slots.size === 0) return
-    // They have ended although nobody has sent them away: they had lost us for too long.
-    this.#retryLater()
-  }
-
   #onOperationFailed({ called }: Operation, error: Error): void {
     if (this.#stopped) return
-    const words = [error.message, ...((error as { causes?: readonly string[] }).causes ?? [])].join('\n')
+    const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
+    const words = [error.message, ...causes].join('\n')
     const cure = cureFor(words)
     const text = cure?.text ?? `the operation that keeps the slots has failed: ${firstLine(error.message)}`
-    if (!called && this.#here.size === 0 && (cure !== undefined || ++this.#failures >= MOST_FAILURES))
+    // It was called for a minute already.
+    const gone = grpcCode === UNAVAILABLE
+    const hopeless = !called && (cure !== undefined || ++this.#failures >= MOST_FAILURES)
+    if (this.#here.size === 0 && (gone || hopeless))
       return this.#fail(new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error }))
     this.#say(
       `${text}; ${this.#here.size > 0 ? `${this.#here.size} workers go on, and more are` : 'it is'} asked for again`,
@@ -365,9 +336,17 @@ export class Slots {
   }
 
   #retryLater(): void {
+    if (this.#stopped) return
     const wait = Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** this.#failures)
     this.#retryAt = Date.now() + wait
     setTimeout(() => this.#fill(), wait + 1)
+  }
+
+  /** Slots that Spark was asked for and that are not here. */
+  #countWaiting(): number {
+    let waiting = 0
+    for (const { slots } of this.#operations) for (const slot of slots) if (!this.#here.has(slot)) waiting++
+    return waiting
   }
 
   /** Slots that Spark has started and that have not called yet. */
@@ -389,11 +368,11 @@ export class Slots {
     const looks = ++this.#looked
     this.#missThoseWhoDoNotCall()
     const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
-    if (this.#hosts.wanted <= this.maxWorkers && looks >= ROOM_LOOKS.until) return
-    if (looks % often !== 0 || this.#inLocal) return
+    if (looks % often !== 0 || this.#inLocal || !this.#alive) return
     const before = this.maxWorkers
-    const room = await this.#findRoom().catch(() => undefined)
-    if (room === undefined || this.#stopped) return
+    const room = await this.#application!.findRoom().catch(() => undefined)
+    // It is also smaller for a moment when an executor was lost, which Spark will replace.
+    if (room === undefined || this.#stopped || room.slots <= this.#room!.slots) return
     this.#room = room
     if (this.maxWorkers <= before) return
     this.#events.roomier()
@@ -406,7 +385,7 @@ export class Slots {
       const waited = Date.now() - operation.since
       if (waited > WAITING_MS && operation.running === 0 && this.#here.size === 0)
         this.#say(
-          `Spark has not started a worker yet: its executors are busy, or still being started (${showRemote(parseRemote(this.#server!.remote))})`,
+          `Spark has not started a worker yet: its executors are busy, or still being started (${this.#application!.name})`,
         )
       if (operation.running === 0 || waited < (this.#options.waitMs ?? WAIT_MS) || this.#here.size > 0) continue
       const tried = this.#wayBack!.hosts.map((host) => showAddress({ host, port: this.#port })).join(', ')
@@ -418,6 +397,10 @@ export class Slots {
       )
     }
   }
+}
+
+async function until(done: () => boolean, withinMs: number): Promise<void> {
+  for (const end = Date.now() + withinMs; Date.now() < end && !done(); ) await sleep(25)
 }
 
 const firstLine = (text: string) => text.split('\n', 1)[0]!

@@ -1,0 +1,123 @@
+import { SparkError } from './connect/errors.ts'
+import { localRelation, sql } from './connect/plans.ts'
+import { parseRemote, showRemote } from './connect/remote.ts'
+import type { ConnectSession } from './connect/session.ts'
+import { programName, slotQuery } from './launcher.ts'
+import { findRoom, type Room } from './room.ts'
+import type { Server } from './server.ts'
+import { makeSlotProgram } from './slot-program.ts'
+
+/** Spark's own, for a session of ours. */
+const SETTINGS = {
+  // Each row is a partition: as many as there are rows.
+  'spark.sql.leafNodeDefaultParallelism': '100000',
+  'spark.sql.variable.substitute': 'false',
+}
+
+/** What Spark does for the engine: it runs queries whose rows are slots, and says how many there can be. */
+export class Application {
+  readonly #server: Server
+  readonly #nodeBinary: string
+  #session: Promise<ConnectSession> | undefined
+  /** For questions: what the other is set to would be in the answers. */
+  #asking: Promise<ConnectSession> | undefined
+  /** Sessions that the server does not know any more. Other queries may still find out. */
+  readonly #forgotten: ConnectSession[] = []
+  #alive = true
+
+  constructor(server: Server, nodeBinary: string) {
+    this.#server = server
+    this.#nodeBinary = nodeBinary
+  }
+
+  /** How people know it. */
+  get name(): string {
+    return showRemote(parseRemote(this.#server.remote))
+  }
+
+  /** Brings the program of the slots to Spark. */
+  async prepare(): Promise<void> {
+    await this.#equipped()
+  }
+
+  async findRoom(): Promise<Room> {
+    const asking = (this.#asking ??= this.#open())
+    try {
+      return await findRoom(await asking)
+    } catch (error) {
+      this.#asking = undefined
+      void asking.then(
+        (session) => session.close(),
+        () => {},
+      )
+      throw error
+    }
+  }
+
+  /** Asks for slots. Resolves when all of them have ended as they should, rejects when Spark gives them up. */
+  async run(slots: readonly number[], orders: string, onRunning: (slots: number) => void): Promise<void> {
+    const equipped = this.#equipped()
+    const session = await equipped
+    const rows = localRelation({ slot: slots.map(String), orders: slots.map(() => orders) })
+    const query = sql(slotQuery(programName(await makeSlotProgram()), this.#nodeBinary), { slots: rows })
+    try {
+      await session.run(query, { onProgress: ({ inflight }) => onRunning(inflight) })
+    } catch (error) {
+      // A server that was started anew knows nothing of it.
+      const forgotten = error instanceof SparkError && /^INVALID_HANDLE\.SESSION/.test(error.errorClass ?? '')
+      if (forgotten && this.#session === equipped) {
+        this.#session = undefined
+        this.#forgotten.push(session)
+      }
+      throw error
+    }
+  }
+
+  /** Spark starts no more slots. Those that run are not ended by it: it only stops to wait for them. */
+  async interrupt(): Promise<void> {
+    const session = await this.#session?.catch(() => undefined)
+    await session?.interrupt().catch(() => {})
+  }
+
+  keepAlive(alive: boolean): void {
+    this.#alive = alive
+    this.#server.keepAlive(alive)
+    for (const one of [this.#session, this.#asking])
+      void one?.then(
+        (session) => session.keepAlive(alive),
+        () => {},
+      )
+  }
+
+  async end(): Promise<void> {
+    const sessions = await Promise.all([this.#session, this.#asking].map((one) => one?.catch(() => undefined)))
+    await Promise.all(
+      sessions.map(async (session) => {
+        await session?.release()
+        session?.close()
+      }),
+    )
+    for (const session of this.#forgotten) session.close()
+    await this.#server.release(true)
+  }
+
+  #equipped(): Promise<ConnectSession> {
+    return (this.#session ??= this.#equip().catch((error: Error) => {
+      this.#session = undefined
+      throw error
+    }))
+  }
+
+  async #equip(): Promise<ConnectSession> {
+    const [session, program] = await Promise.all([this.#open(), makeSlotProgram()])
+    await session.setConfig(SETTINGS)
+    await session.addArtifact(`files/${programName(program)}`, program)
+    return session
+  }
+
+  async #open(): Promise<ConnectSession> {
+    const session = await this.#server.newSession()
+    session.keepAlive(this.#alive)
+    return session
+  }
+}

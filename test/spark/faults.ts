@@ -1,0 +1,210 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { sql } from '../../dist/engines/spark/connect/plans.js'
+import { openServer } from '../../dist/engines/spark/server.js'
+import { Runners } from '../../dist/index.js'
+import { noting } from '../agents/nodes.ts'
+import { childrenOf, pids, signal } from '../process-tree.ts'
+import { commandOf, endTree, environmentOf, type Member, type SparkCluster } from './cluster.ts'
+
+/** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
+
+export function testFaults(cluster: SparkCluster): void {
+  let folder: string
+  let file: string
+
+  afterAll(() => Runners.shutdown(), 60_000)
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mw-spark-faults-'))
+    file = join(folder, 'ledger')
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const SLOW = { timeout: 240_000 }
+
+  function run(count: number, ms: number, workerNum = 4) {
+    const tasks = Array.from({ length: count }, (_, i) => noting.task({ ms, file, id: `t${i}` }, { id: `t${i}` }))
+    const { remote } = cluster
+    return Runners.runTask(tasks, { engineName: 'spark', spark: { remote }, workerNum, concurrency: 4, store: false })
+  }
+
+  const lines = (word: string) => {
+    try {
+      return readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith(word))
+    } catch {
+      return []
+    }
+  }
+
+  const untilStarted = (count: number) =>
+    expect.poll(() => lines('start').length, { timeout: 120_000 }).toBeGreaterThanOrEqual(count)
+
+  function expectAllOnce(responses: Awaited<ReturnType<typeof run>>, count: number) {
+    expect(responses.size).toBe(count)
+    for (const [id, { answer, attempts }] of responses) expect([answer, attempts]).toEqual([id, 1])
+  }
+
+  const executors = () => cluster.workers.map((worker) => cluster.executorOf(worker)).filter((pid) => pid !== undefined)
+  const slots = () => executors().flatMap((executor) => cluster.slotsOf(executor))
+  const nodeWorkers = () => slots().flatMap((slot) => childrenOf(slot))
+
+  /** The Spark worker that has most of the slots. */
+  const busiest = (): Member =>
+    cluster.workers
+      .map((worker) => ({ worker, slots: cluster.slotsOf(cluster.executorOf(worker) ?? 0).length }))
+      .sort((a, b) => b.slots - a.slots)[0]!.worker
+
+  /** All workers are there: they were started one after the other as there was work for them. */
+  async function untilAllPlaced(count = 4) {
+    await run(32, 300)
+    await expect.poll(() => slots().length, { timeout: 120_000 }).toBe(count)
+    rmSync(file)
+  }
+
+  test('kill -9 of a Node worker', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    signal(nodeWorkers()[0]!, 'SIGKILL')
+    expectAllOnce(await responses, 60)
+    expect(lines('start').length).toBeGreaterThan(60)
+  })
+
+  test('kill -9 of a host: Spark starts another', SLOW, async () => {
+    await untilAllPlaced()
+    const before = slots()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    signal(before[0]!, 'SIGKILL')
+    expectAllOnce(await responses, 60)
+    await expect.poll(() => slots().filter((pid) => pid !== before[0]).length, { timeout: 60_000 }).toBe(4)
+  })
+
+  test('kill -9 of an executor', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    const executor = cluster.executorOf(busiest())!
+    const its = childrenOf(executor)
+    expect(its.length).toBeGreaterThan(0)
+    signal(executor, 'SIGKILL')
+    expectAllOnce(await responses, 60)
+    // What it had started has noticed, and is gone.
+    await expect.poll(() => its.filter((pid) => commandOf(pid) !== ''), { timeout: 10_000 }).toEqual([])
+  })
+
+  test(
+    'the same host is killed until Spark gives the whole query up: others go on, and the missing one is asked for again',
+    SLOW,
+    async () => {
+      await untilAllPlaced()
+      const [victim, ...others] = slots()
+      const responses = run(200, 400)
+      await untilStarted(20)
+      signal(victim!, 'SIGKILL')
+      for (let kills = 1; kills < 4; kills++) {
+        const next = () => slots().find((pid) => !others.includes(pid))
+        await expect.poll(next, { timeout: 30_000, interval: 50 }).toBeDefined()
+        signal(next()!, 'SIGKILL')
+      }
+      expectAllOnce(await responses, 200)
+      await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(4)
+      expect(slots()).toEqual(expect.arrayContaining(others))
+    },
+  )
+
+  test('SIGSTOP of a host with its worker, then SIGCONT: what it says is too late', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(24, 2000)
+    await untilStarted(12)
+    const [slot] = slots()
+    const all = [slot!, ...childrenOf(slot!)]
+    for (const one of all) signal(one, 'SIGSTOP')
+    try {
+      expectAllOnce(await responses, 24)
+    } finally {
+      for (const one of all) signal(one, 'SIGCONT')
+    }
+    expect(lines('start').length).toBeGreaterThan(24)
+    expectAllOnce(await run(8, 10), 8)
+  })
+
+  test(
+    'queries run beside the slots; fewer workers give places back, and after the end there is none',
+    SLOW,
+    async () => {
+      // All places but the reserved one.
+      await untilAllPlaced(4)
+      const responses = run(40, 500, 5)
+      await untilStarted(10)
+      const server = await openServer({ remote: cluster.remote }, false, 1, () => {})
+      const session = await server.newSession()
+      const found: unknown[] = []
+      for await (const row of session.rows(sql('SELECT sum(id) AS sum FROM range(1000)'))) found.push(row)
+      await session.release()
+      session.close()
+      expect(found).toEqual([{ sum: 499_500 }])
+      expectAllOnce(await responses, 40)
+      expectAllOnce(await run(4, 10, 1), 4)
+      await expect.poll(() => slots().length, { timeout: 30_000 }).toBe(1)
+      await Runners.shutdown()
+      expect(slots()).toEqual([])
+    },
+  )
+
+  test('kill -9 of a whole Spark worker', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    const worker = busiest()
+    endTree(worker.pid)
+    expectAllOnce(await responses, 60)
+    await cluster.addWorker()
+    await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(4)
+  })
+
+  test.each(['cluster', 'inLocal'])('kill -9 of the driver, %s: nothing of ours is left', SLOW, async (where) => {
+    await Runners.shutdown()
+    const mark = `TEST_MARK=${randomUUID()}`
+    const [name, value] = mark.split('=') as [string, string]
+    const { SPARK_REMOTE: _, ...env } = process.env
+    const driver = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('../agents/spark-driver.ts', import.meta.url)), file],
+      {
+        env: { ...env, [name]: value, ...(where === 'cluster' ? { SPARK_REMOTE: cluster.remote } : {}) },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      },
+    )
+    try {
+      await untilStarted(2)
+    } finally {
+      driver.kill('SIGKILL')
+    }
+    const left = () => [...pids().filter((pid) => environmentOf(pid).includes(mark)), ...slots()].map(commandOf)
+    await expect.poll(left, { timeout: 10_000 }).toEqual([])
+  })
+
+  test('kill -9 of the Connect server, and another in its place: the slots are asked for again', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    await cluster.restartServer()
+    expectAllOnce(await responses, 60)
+  })
+
+  test('kill -9 of the Connect server: one error that says so', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(40, 30_000)
+    await untilStarted(10)
+    endTree(cluster.server.pid)
+    await expect(responses).rejects.toMatchObject({ code: 'SPARK_FAILED' })
+  })
+}

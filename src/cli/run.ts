@@ -11,12 +11,14 @@ import { RunFile } from '../store/run-file.ts'
 import { defaultStore, isRunFile } from '../store/run-path.ts'
 import { runArgument } from '../text/own-command.ts'
 import { reportError } from './error-report.ts'
+import { engineOf } from './run/engine.ts'
 import { Interruption } from './run/interruption.ts'
 import { Naming } from './run/naming.ts'
-import { engineOf, nodesOf } from './run/node-options.ts'
+import { nodesOf } from './run/node-options.ts'
 import { takeStdout } from './run/own-stdout.ts'
 import { rayOf } from './run/ray-options.ts'
 import { resumeCommand } from './run/resume-command.ts'
+import { sparkOf } from './run/spark-options.ts'
 import type { RunArgs } from './specs/run.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -46,7 +48,8 @@ export async function run(args: RunArgs): Promise<number> {
       // An engine that the script brings along would go before one that is named.
       const own = typed.engineName === undefined && cls !== undefined ? { cls } : {}
       const wanted = { ...script, ...own, ...typed }
-      return { ...wanted, ...nodesOf(args, wanted), ...rayOf(args, wanted), ...naming.name(config), progress: false }
+      const places = { ...nodesOf(args, wanted), ...rayOf(args, wanted), ...sparkOf(args, wanted) }
+      return { ...wanted, ...places, ...naming.name(config), progress: false }
     },
     observe: (start) => {
       const shown = display?.(start)
@@ -176,7 +179,7 @@ function overrides(args: RunArgs): RunConfig {
   const given = {
     engineName: engineOf(args),
     workerNum: args.workers,
-    inLocal: args.inLocal || undefined,
+    inLocal: inLocalOf(args),
     concurrency: args.concurrency,
     timeoutMs: args.timeout,
     maxAttempts: args.maxAttempts,
@@ -187,6 +190,12 @@ function overrides(args: RunArgs): RunConfig {
     showLogs: args.showLogs || undefined,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as RunConfig
+}
+
+/** Who names a cluster wants none that is started here, although the script may say so. */
+function inLocalOf({ inLocal, rayAddress, sparkRemote }: RunArgs): boolean | undefined {
+  if (inLocal) return true
+  return rayAddress === undefined && sparkRemote === undefined ? undefined : false
 }
 
 function sayThatNothingRan(script: string): void {

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Check } from '../../dist/cli/doctor/check.js'
 import { parse } from '../../dist/cli/parse.js'
-import { engineOf, nodesOf } from '../../dist/cli/run/node-options.js'
+import { engineOf } from '../../dist/cli/run/engine.js'
+import { nodesOf } from '../../dist/cli/run/node-options.js'
 import { type RunArgs, runSpec } from '../../dist/cli/specs/run.js'
 import { until } from '../nodes/daemon.ts'
 import { inBackground, nodeForTest } from './background.ts'
@@ -96,6 +97,7 @@ describe('what is typed about nodes', () => {
       nodes: { addresses: ['a'], tls: true },
     })
     expect(nodesOf(typed(''), { engineName: 'local' })).toEqual({})
+    expect(nodesOf(typed('--token-file t'), { engineName: 'spark' })).toEqual({})
   })
 
   it('asks for the engine', () => {
@@ -104,6 +106,9 @@ describe('what is typed about nodes', () => {
     expect(engineOf(typed('--listen a'))).toBe('nodes')
     expect(engineOf(typed('--engine spark'))).toBe('spark')
     expect(engineOf(typed('--ray-address head:6379'))).toBe('ray')
+    expect(engineOf(typed('--spark-remote sc://host'))).toBe('spark')
+    expect(engineOf(typed('--in-local --spark-master local[2]'))).toBe('spark')
+    expect(engineOf(typed('--advertise-host laptop'))).toBeUndefined()
   })
 })
 

@@ -39,7 +39,7 @@ describe('manyworlds setup ray', () => {
 
   it.each([
     [['setup'], 'WHAT is missing'],
-    [['setup', 'spark'], 'WHAT is one of ray, not "spark"'],
+    [['setup', 'flink'], 'WHAT is one of ray, spark, not "flink"'],
     [['setup', 'ray', '--version', 'new'], '--version must be a version such as'],
     [['setup', 'ray', '--token-file', 'a'], '--token-file is only of use with --address'],
   ])('%j is a mistake', async (words, message) => {

@@ -1,15 +1,15 @@
 /** What `doctor` found out about one thing. */
 export interface Check {
   readonly name: string
-  /** `local`: the local engine; `nodes`: a node that was named; `ray`: the Ray engine; `later`: engines to come. */
-  readonly concerns: 'local' | 'nodes' | 'ray' | 'later'
+  /** The engine that it is for; `nodes`, `cluster`: what was named of them; `python`: what Ray and Spark are set up with. */
+  readonly concerns: 'local' | 'nodes' | 'cluster' | 'python' | 'ray' | 'spark'
   /** What it concerns does not work without it. */
   readonly required: boolean
   /** What it is for, in a few words. */
   readonly purpose: string
   readonly status: 'ok' | 'missing' | 'too old' | 'broken' | 'low' | 'unreachable' | 'refused' | 'other version'
   readonly version?: string
-  /** Where it is: a file, or the address of a node. */
+  /** Where it is: a file, or the address of a node or a cluster. */
   readonly path?: string
   /** What else is to be said. */
   readonly detail?: string

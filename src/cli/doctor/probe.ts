@@ -10,7 +10,7 @@ export type Probed = { readonly ok: true; readonly output: string } | { readonly
 const running = new Set<ChildProcess>()
 
 /** Runs a program without a shell and gives what it printed, on stdout and stderr. It is killed if it hangs. */
-export function probe(program: string, args: readonly string[]): Promise<Probed> {
+export function probe(program: string, args: readonly string[], ms = PROBE_MS): Promise<Probed> {
   return new Promise((done) => {
     // In a group of its own: programs like these are often scripts, and what hangs is what the script started.
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -21,7 +21,7 @@ export function probe(program: string, args: readonly string[]): Promise<Probed>
     }
     child.stdout.setEncoding('utf8').on('data', note)
     child.stderr.setEncoding('utf8').on('data', note)
-    const timer = setTimeout(() => end({ ok: false, problem: `did not answer in ${PROBE_MS / 1000} s` }), PROBE_MS)
+    const timer = setTimeout(() => end({ ok: false, problem: `did not answer in ${ms / 1000} s` }), ms)
     const end = (result: Probed) => {
       clearTimeout(timer)
       killGroup(child)

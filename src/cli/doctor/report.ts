@@ -6,14 +6,18 @@ import type { Check } from './check.ts'
 
 /** What was found, as a table that reads well. */
 export function report(checks: readonly Check[], { width, paint }: Look): string {
-  const row = (check: Check) => [mark(check, paint), check.name, state(check), where(check, paint)]
+  const row = (check: Check) => [mark(check, paint), check.name, state(check), where(check)]
   const widths = columnWidths(checks.map(row))
   const rows = (concerns: Check['concerns']) => checks.filter((check) => check.concerns === concerns).map(row)
+  const about = (heading: string, concerns: Check['concerns']) =>
+    section(paint('bold', heading), rows(concerns), width, widths)
   return page([
-    section(paint('bold', 'For the local engine'), rows('local'), width, widths),
-    section(paint('bold', 'Nodes'), rows('nodes'), width, widths),
-    section(paint('bold', 'For the Ray engine: set up by itself at first use'), rows('ray'), width, widths),
-    section(paint('bold', 'For engines to come: not needed yet'), rows('later'), width, widths),
+    about('For the local engine', 'local'),
+    about('Nodes', 'nodes'),
+    about('Spark cluster', 'cluster'),
+    about('For Ray, and for a Spark that is started here: one of them is enough', 'python'),
+    about('For the Ray engine: set up by itself at first use', 'ray'),
+    about('For the Spark engine with --in-local: set up by itself at first use, but for Java', 'spark'),
     wrap(conclusion(checks), width),
   ])
 }
@@ -29,12 +33,12 @@ function state({ status, version, path, detail = '' }: Check): string {
   return status === 'ok' ? version : `${version}, ${status}`
 }
 
-function where({ concerns, purpose, status, path, detail, advice = '' }: Check, paint: Paint): string {
-  const use = concerns === 'later' ? `${paint('dim', `for ${purpose}:`)} ` : ''
-  if (status === 'ok') return `${use}${path ?? ''}`
-  const told = concerns === 'nodes' ? `: ${detail}` : ` ${detail}`
-  const problem = path === undefined ? [] : [detail === undefined ? path : `${path}${told}`]
-  return `${use}${[...problem, advice].filter((text) => text !== '').join('; ')}`
+function where({ concerns, status, version, path = '', detail, advice = '' }: Check): string {
+  // Without a version, what else is to be said stands where it would.
+  if (status === 'ok') return version === undefined || detail === undefined ? path : `${path}: ${detail}`
+  const told = concerns === 'nodes' || concerns === 'cluster' ? `: ${detail}` : ` ${detail}`
+  const problem = path === '' ? [] : [detail === undefined ? path : `${path}${told}`]
+  return [...problem, advice].filter((text) => text !== '').join('; ')
 }
 
 function conclusion(checks: readonly Check[]): string {
@@ -46,5 +50,10 @@ function conclusion(checks: readonly Check[]): string {
       : `The local engine will not work here until this is right: ${missing.join(', ')}.`
   const nodes = checks.filter(({ concerns }) => concerns === 'nodes').length
   const usable = nodes - bad.filter(({ concerns }) => concerns === 'nodes').length
-  return nodes === 0 ? local : `${local} ${usable} of ${counted(nodes, 'node')} can be used.`
+  const cluster = checks.find(({ concerns }) => concerns === 'cluster')
+  return [
+    local,
+    ...(nodes === 0 ? [] : [`${usable} of ${counted(nodes, 'node')} can be used.`]),
+    ...(cluster === undefined ? [] : [`The Spark cluster ${cluster.status === 'ok' ? 'can' : 'cannot'} be used.`]),
+  ].join(' ')
 }

@@ -1,20 +1,17 @@
 import { ownPackage } from '../../own-package.ts'
 import { isAtLeast } from '../version.ts'
 import type { Check, Found } from './check.ts'
-import { findJava, findNpm, findPython, findSpark, findUv } from './programs.ts'
-import { checkRay } from './ray.ts'
+import { checkEnvironments } from './environments.ts'
+import { checkJava } from './java.ts'
+import { askNpm, askPython, askUv } from './programs.ts'
 
-/** uv can be installed with it. The Python that Ray runs on comes with its environment. */
+/** uv can be installed with it. The Python that Ray or Spark runs on comes with its environment. */
 const OLDEST_PYTHON = '3.8'
-const OLDEST_JAVA = '17'
-const RAY = { concerns: 'ray', required: false } as const
-const LATER = { concerns: 'later', required: false } as const
-const VENV = 'python3 -m venv .venv && .venv/bin/pip install'
+const PYTHON = { concerns: 'python', required: false, purpose: 'the environments of Ray and Spark' } as const
 
-/** Node, what the Ray engine is set up with, and what an engine to come will want. The programs are asked at the same time. */
+/** Node, and what the Ray and Spark engines are set up with. The programs are asked at the same time. */
 export async function checkToolchain(): Promise<Check[]> {
-  const python = findPython()
-  const [npm, uv, java, spark] = await Promise.all([findNpm(), findUv(), findJava(), python.then(findSpark)])
+  const [npm, python, uv, java] = await Promise.all([askNpm(), askPython(), askUv(), checkJava()])
   return [
     judge(
       { name: 'Node', concerns: 'local', required: true, purpose: 'everything', oldest: ownPackage.oldestNode },
@@ -27,26 +24,17 @@ export async function checkToolchain(): Promise<Check[]> {
       'it installs packages, and comes with Node: https://nodejs.org',
     ),
     judge(
-      { ...RAY, name: 'Python', purpose: 'Ray', oldest: OLDEST_PYTHON },
-      await python,
+      { ...PYTHON, name: 'Python', oldest: OLDEST_PYTHON },
+      python,
       `needed only where there is no uv; install Python ${OLDEST_PYTHON} or newer: https://www.python.org/downloads`,
     ),
     judge(
-      { ...RAY, name: 'uv', purpose: 'Ray' },
+      { ...PYTHON, name: 'uv' },
       uv,
-      'where there is Python, one is set up with Ray; or install it: https://docs.astral.sh/uv/getting-started/installation',
+      'where there is Python, one is set up by itself; or install it: https://docs.astral.sh/uv/getting-started/installation',
     ),
-    checkRay(),
-    judge(
-      { ...LATER, name: 'Java', purpose: 'Spark', oldest: OLDEST_JAVA },
-      java,
-      `install a JDK, ${OLDEST_JAVA} or newer: https://adoptium.net`,
-    ),
-    judge(
-      { ...LATER, name: 'Spark', purpose: 'Spark' },
-      spark,
-      `${VENV} pyspark; or set SPARK_HOME to a Spark of yours`,
-    ),
+    ...checkEnvironments(),
+    java,
   ]
 }
 

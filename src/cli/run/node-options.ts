@@ -4,27 +4,14 @@ import type { RunConfig } from '../../run-config.ts'
 import { wordList } from '../../text/word-list.ts'
 import { NODES_VARIABLE, nodesOfEnvironment } from '../nodes/addresses.ts'
 import type { RunArgs } from '../specs/run.ts'
-import { UsageError } from '../usage-error.ts'
 
-type Given = Pick<RunArgs, 'engine' | 'nodes' | 'listen' | 'rayAddress' | 'tokenFile' | 'tlsCa' | 'tlsCert' | 'tlsKey'>
-
-/** The engine that was asked for: who names nodes, or a cluster, wants to use them. */
-export function engineOf({ engine, nodes, listen, rayAddress }: Given): RunArgs['engine'] {
-  if (rayAddress !== undefined) {
-    if (engine !== undefined && engine !== 'ray') throw new UsageError('--ray-address is only of use with --engine ray')
-    return 'ray'
-  }
-  if (nodes === undefined && listen === undefined) return engine
-  if (engine !== undefined && engine !== 'nodes')
-    throw new UsageError(`${nodes === undefined ? '--listen' : '--nodes'} is only of use with --engine nodes`)
-  return 'nodes'
-}
+type Given = Pick<RunArgs, 'engine' | 'nodes' | 'listen' | 'tokenFile' | 'tlsCa' | 'tlsCert' | 'tlsKey'>
 
 /** The nodes of a run: what was typed over what the script gives; those of the environment where neither names any. */
 export function nodesOf(given: Given, { engineName, nodes }: RunConfig): Pick<RunConfig, 'nodes'> {
   // What is wrong with it is said where configurations are checked.
   if (nodes !== undefined && (typeof nodes !== 'object' || nodes === null)) return {}
-  if (engineName === 'ray') return {}
+  if (engineName === 'ray' || engineName === 'spark') return {}
   const options = withTyped(given, nodes ?? {})
   const named = options.addresses !== undefined || options.listen !== undefined
   const around = nodesOfEnvironment()

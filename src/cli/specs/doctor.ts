@@ -5,8 +5,8 @@ export const doctorSpec = {
   name: 'doctor',
   summary: 'Check this machine: what is there, what is missing, what to do',
   about: [
-    'Looks for Node, npm, Python, uv, Java and Spark, for the environment of the Ray engine, and whether run files can be written here. The local engine needs only Node and a folder for its run files. The Ray engine needs uv or Python, and sets up the rest at its first use; Java and Spark are for an engine to come.',
-    'With --nodes, or if MANYWORLDS_NODES names some, each node is asked too: whether it can be reached, takes the token, and has the same version.',
+    'Looks for Node, npm, Python, uv and Java, for the environments of the Ray and Spark engines, and whether run files can be written here. The local engine needs only Node and a folder for its run files. The Ray engine needs uv or Python, and sets up the rest at its first use. So does the Spark engine with --in-local, which needs Java too; to use a Spark cluster, nothing else is needed here.',
+    'With --nodes, or if MANYWORLDS_NODES names some, each node is asked too: whether it can be reached, takes the token, and has the same version. With --spark-remote, or if SPARK_REMOTE names it, the Connect server of a Spark cluster is asked: whether it can be reached and takes the token, its version, how many workers it has room for, and where its executors would call this machine.',
   ],
   positionals: {},
   options: {
@@ -15,7 +15,16 @@ export const doctorSpec = {
       value: 'A,B',
       description: 'the addresses of nodes to check; default: those that MANYWORLDS_NODES names',
     },
-    tokenFile: nodeAccess.tokenFile,
+    sparkRemote: {
+      type: 'text',
+      value: 'REMOTE',
+      description: 'the Connect server of a Spark cluster to check: sc://host:15002; default: what SPARK_REMOTE says',
+      excludes: ['nodes'],
+    },
+    tokenFile: {
+      ...nodeAccess.tokenFile,
+      description: 'the token of the nodes, or of the cluster; default: the file that MANYWORLDS_TOKEN_FILE names',
+    },
     tlsCa: nodeAccess.tlsCa,
     json: { type: 'flag', description: 'print one JSON object' },
   },
@@ -26,10 +35,14 @@ export const doctorSpec = {
       about: 'can these nodes be used from here?',
       line: 'manyworlds doctor --nodes worker1:5000,worker2:5000 --token-file token.txt',
     },
+    {
+      about: 'and this Spark cluster?',
+      line: 'manyworlds doctor --spark-remote sc://spark:15002 --token-file token.txt',
+    },
   ],
   exitCodes: {
-    0: 'what the local engine needs is there, and the nodes can be used',
-    1: 'something that it needs is missing, or a node cannot be used',
+    0: 'what the local engine needs is there, and what was named can be used',
+    1: 'something that it needs is missing, or a node or the cluster cannot be used',
   },
 } as const satisfies Spec
 

@@ -6,6 +6,8 @@ import { nodeAccess } from './node-access.ts'
 const PLACE = 'Where and how many'
 const NODES = 'Nodes'
 const RAY = 'Ray'
+const SPARK = 'Spark'
+const ACCESS = 'To be let in by nodes or a cluster'
 const LIMITS = 'Limits'
 const RECORD = 'The run and its file'
 const OUTPUT = 'Output'
@@ -31,11 +33,16 @@ export const runSpec = {
       type: 'choice',
       choices: Object.values(EngineName),
       value: 'NAME',
-      description: 'where the workers are: on this machine, on nodes, or on a Ray cluster; spark is to come',
+      description: 'where the workers are: on this machine, on nodes, on a Ray cluster, or on a Spark cluster',
       group: PLACE,
     },
     workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
     concurrency: { type: 'integer', short: 'c', value: 'N', description: 'tasks at once in each worker', group: PLACE },
+    inLocal: {
+      type: 'flag',
+      description: 'with --engine ray or spark: start one on this machine, for this run',
+      group: PLACE,
+    },
     nodes: {
       type: 'text',
       value: 'A,B',
@@ -49,19 +56,6 @@ export const runSpec = {
       description: 'let nodes join here while the run goes on, with "manyworlds node --connect"',
       group: NODES,
     },
-    tokenFile: {
-      ...nodeAccess.tokenFile,
-      description:
-        'the token of the nodes, or of the Ray cluster; default: the file that MANYWORLDS_TOKEN_FILE or RAY_AUTH_TOKEN_PATH names',
-      group: NODES,
-    },
-    tlsCa: { ...nodeAccess.tlsCa, group: NODES },
-    tlsCert: {
-      ...nodeAccess.tlsCert,
-      description: 'our own certificate, PEM: for --listen, and for nodes that ask for one',
-      group: NODES,
-    },
-    tlsKey: { ...nodeAccess.tlsKey, group: NODES },
     rayAddress: {
       type: 'text',
       value: 'ADDRESS',
@@ -69,7 +63,44 @@ export const runSpec = {
       group: RAY,
       excludes: ['inLocal', 'nodes', 'listen'],
     },
-    inLocal: { type: 'flag', description: 'with --engine ray: start a Ray on this machine, for this run', group: RAY },
+    sparkRemote: {
+      type: 'text',
+      value: 'REMOTE',
+      description:
+        'the Connect server of the Spark cluster: sc://host:15002; asks for --engine spark; default with that: what SPARK_REMOTE says',
+      group: SPARK,
+      excludes: ['inLocal', 'nodes', 'listen', 'rayAddress'],
+    },
+    sparkMaster: {
+      type: 'text',
+      value: 'MASTER',
+      description:
+        'with --in-local: what the Spark that is started here runs on: local[4], spark://host:7077; asks for --engine spark',
+      group: SPARK,
+      needs: 'inLocal',
+      excludes: ['nodes', 'listen'],
+    },
+    advertiseHost: {
+      type: 'text',
+      value: 'HOST',
+      description:
+        'with --engine spark: the name or address under which executors reach this machine; default: the one that it calls the cluster from',
+      group: SPARK,
+      excludes: ['nodes', 'listen', 'rayAddress'],
+    },
+    tokenFile: {
+      ...nodeAccess.tokenFile,
+      description:
+        'the token of the nodes, or of the cluster; default: the file that MANYWORLDS_TOKEN_FILE or RAY_AUTH_TOKEN_PATH names',
+      group: ACCESS,
+    },
+    tlsCa: { ...nodeAccess.tlsCa, group: ACCESS },
+    tlsCert: {
+      ...nodeAccess.tlsCert,
+      description: 'our own certificate, PEM: for --listen, and for nodes and Connect servers that ask for one',
+      group: ACCESS,
+    },
+    tlsKey: { ...nodeAccess.tlsKey, group: ACCESS },
     timeout: {
       type: 'duration',
       value: 'DURATION',
@@ -146,6 +177,11 @@ export const runSpec = {
       line: 'manyworlds run agents.ts --nodes worker1:5000,worker2:5000 --token-file token.txt',
     },
     { about: 'on a Ray cluster', line: 'manyworlds run agents.ts --ray-address head:6379' },
+    {
+      about: 'on a Spark cluster, with the token of its Connect server',
+      line: 'manyworlds run agents.ts --spark-remote sc://spark:15002 --token-file token.txt',
+    },
+    { about: 'on a Spark that is started here', line: 'manyworlds run agents.ts --engine spark --in-local' },
     {
       about: 'go on after an interruption, and try again what failed',
       line: 'manyworlds run agents.ts --resume nightly-7 --retry-failed',

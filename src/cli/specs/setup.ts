@@ -2,24 +2,29 @@ import type { ArgsOf, Spec } from '../command.ts'
 
 export const setupSpec = {
   name: 'setup',
-  summary: 'Make the Python environment that the Ray engine needs',
+  summary: 'Make the Python environment that the Ray or the Spark engine needs',
   about: [
-    'The engine makes it by itself when it is first used; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is done.',
+    'The engines make it by themselves when they first need it; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is made.',
+    'Spark is for --in-local, and needs Java 17 or newer, which is not set up here. For a Spark cluster that has a Connect server, nothing needs to be set up.',
   ],
   positionals: {
-    what: { value: 'WHAT', description: 'ray: for --engine ray', choices: ['ray'] },
+    what: {
+      value: 'WHAT',
+      description: 'ray: for --engine ray; spark: for --engine spark --in-local',
+      choices: ['ray', 'spark'],
+    },
   },
   options: {
     version: {
       type: 'text',
       value: 'VERSION',
-      description: 'the version of Ray: 2.60.0; default: the one that is tested',
+      description: 'the version of Ray or Spark: 2.60.0, 4.3.0; default: the one that is tested',
       excludes: ['address'],
     },
     address: {
       type: 'text',
       value: 'ADDRESS',
-      description: 'the versions of Ray and Python that the cluster there has: head:6379',
+      description: 'with ray: the versions of Ray and Python that the cluster there has: head:6379',
     },
     tokenFile: {
       type: 'text',
@@ -33,6 +38,7 @@ export const setupSpec = {
   examples: [
     { about: 'the version that is tested', line: 'manyworlds setup ray' },
     { about: 'what a cluster needs', line: 'manyworlds setup ray --address head:6379 --token-file token.txt' },
+    { about: 'a Spark to start on this machine', line: 'manyworlds setup spark' },
   ],
   exitCodes: { 0: 'it is there', 1: 'it could not be made, or the cluster could not be asked' },
 } as const satisfies Spec

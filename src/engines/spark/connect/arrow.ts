@@ -4,7 +4,6 @@ import {
   bool,
   columnFromArray,
   type DataType,
-  DateUnit,
   type Field,
   float64,
   int64,
@@ -58,6 +57,8 @@ function typeOf(value: ColumnValues[number]): ColumnType | undefined {
  * - dates and timestamps: `Date`, at midnight UTC and to the millisecond; those without time zone as if it were UTC
  * - times of day: text; intervals: milliseconds, or months
  * - arrays, structs: arrays, objects; maps: objects if their keys are text, else pairs
+ *
+ * Of columns with the same name, the last is there.
  */
 export function* decodeRows(ipc: Uint8Array): Generator<Row> {
   const { children, schema } = tableFromIPC(aligned(ipc), { useBigInt: true, useDate: true, useDecimalInt: true })
@@ -90,7 +91,6 @@ function put(object: Row, name: string, value: unknown): void {
 type Reader = (value: unknown) => unknown
 
 const EXACT_DIGITS = 15
-const DAY_MS = 86_400_000
 
 function reader(type: DataType): Reader {
   const read = nonNullReader(type)
@@ -116,9 +116,6 @@ function nonNullReader(type: DataType): Reader | undefined {
       const perSecond = PER_SECOND[type.unit]!
       return (value) => (Number(value as bigint) / Number(perSecond)) * 1000
     }
-    case Type.Date:
-      // Flechette gives what it has; a day is a day.
-      return type.unit === DateUnit.DAY ? undefined : (value) => new Date(Math.floor(Number(value) / DAY_MS) * DAY_MS)
     case Type.Binary:
     case Type.LargeBinary:
     case Type.FixedSizeBinary:

@@ -6,7 +6,7 @@ import { TOO_SLOW } from './errors.ts'
 import { SparkConnectService } from './generated/spark_connect_pb.ts'
 import { bracketed, isSecure, type Remote } from './remote.ts'
 
-export type SparkClient = Client<typeof SparkConnectService>
+type SparkClient = Client<typeof SparkConnectService>
 
 type SessionManager = NonNullable<GrpcTransportOptions['sessionManager']>
 
@@ -16,6 +16,8 @@ const PING_MS = 60_000
 const PING_ANSWER_MS = 20_000
 /** How much may be on its way to us. The default of 64 kB would wait for the network after each, on one that is far. */
 const WINDOW_BYTES = 1 << 20
+/** Node refuses requests on a connection that has more than 10 MB waiting, unless it is told otherwise. */
+const SESSION_MEMORY_MB = 1024
 
 /** The HTTP/2 connection to a server: made when it is needed, and again when it broke. */
 export class Connection implements SessionManager {
@@ -36,7 +38,7 @@ export class Connection implements SessionManager {
     this.#manager = new Http2SessionManager(
       url,
       { pingIntervalMs: PING_MS, pingTimeoutMs: PING_ANSWER_MS },
-      { settings, ...(this.secure ? tlsOptions(tls) : {}) },
+      { settings, maxSessionMemory: SESSION_MEMORY_MB, ...(this.secure ? tlsOptions(tls) : {}) },
     )
     this.authority = this.#manager.authority
     const interceptors = [withHeaders(remote)]
@@ -84,7 +86,8 @@ export class Connection implements SessionManager {
     if (!this.#keepsAlive) timer.unref()
     const made = await this.#manager.connect()
     clearTimeout(timer)
-    if (made === 'error') throw this.#manager.error()
+    // Another request may be at its next try already, and then there is no error any more.
+    if (made === 'error') throw this.#manager.error() ?? new ConnectError('no connection', Code.Unavailable)
     if (this.#closed) this.#manager.abort()
   }
 

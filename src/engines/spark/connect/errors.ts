@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { type ErrorCode, ManyworldsError } from '../../../errors.ts'
+import { ManyworldsError } from '../../../errors.ts'
 import { plainly } from '../../../network/tls-words.ts'
 import { type ErrorInfo, ErrorInfoSchema, type FetchErrorDetailsResponse } from './generated/spark_connect_pb.ts'
 import { type Remote, showRemote } from './remote.ts'
@@ -27,7 +27,7 @@ export class SparkError extends ManyworldsError {
   readonly causes: readonly string[]
 
   constructor(message: string, { cause, errorClass, sqlState, grpcCode, causes = [] }: SparkErrorOptions = {}) {
-    super('SPARK_FAILED' as ErrorCode, message, cause === undefined ? undefined : { cause })
+    super('SPARK_FAILED', message, cause === undefined ? undefined : { cause })
     this.name = 'SparkError'
     this.errorClass = errorClass
     this.sqlState = sqlState
@@ -40,7 +40,15 @@ export class SparkError extends ManyworldsError {
 const isAnswer = (error: ConnectError): boolean => error.metadata.has('grpc-status')
 
 /** What a connection that broke looks like, where there was no answer: it depends on when it broke. */
-const BROKEN = new Set<Code>([Code.Unavailable, Code.Aborted, Code.Canceled, Code.Internal, Code.Unknown])
+const BROKEN = new Set<Code>([
+  Code.Unavailable,
+  Code.Aborted,
+  Code.Canceled,
+  Code.Internal,
+  Code.Unknown,
+  // It had too much to do, or too many pings.
+  Code.ResourceExhausted,
+])
 
 /** Whether another try may come to something else. */
 export function isTransient(reason: unknown): boolean {
@@ -150,7 +158,7 @@ function brokenWords(error: ConnectError, { secure, proven }: Where): string {
   const has = (pattern: RegExp) => errors.some(({ code }) => pattern.test(String(code)))
   const root = errors.at(-1)!
   const words = root instanceof ConnectError ? root.rawMessage : plainly(root.message)
-  if (has(/^ECONNREFUSED$/)) return 'nobody listens there (connection refused)'
+  if (has(/^ECONNREFUSED$/)) return `nobody listens there${proven ? ' any more' : ''} (connection refused)`
   if (has(/^(ENOTFOUND|EAI_AGAIN)$/)) return 'there is no machine of that name'
   if (has(/ALTNAME|HOSTNAME_MISMATCH/))
     return `its certificate is for another name (${words}); say which with spark.remoteTls.serverName`
@@ -159,6 +167,7 @@ function brokenWords(error: ConnectError, { secure, proven }: Where): string {
     return 'it does not speak TLS; say use_ssl=false in its address'
   if (has(TRUST))
     return `its certificate is not trusted (${words}); give the authority that signed it as spark.remoteTls.ca`
+  if (error.code === Code.DeadlineExceeded) return 'it did not answer in time'
   if (words.startsWith('HTTP ')) return `it answered with ${words}; is that a Spark Connect server?`
   if (!BROKEN.has(error.code) || words === TOO_SLOW) return words
   const how = /^http\/2 stream closed/.test(words) ? '' : ` (${words})`

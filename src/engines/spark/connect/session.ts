@@ -13,8 +13,6 @@ import type { Command, Relation } from './plans.ts'
 import { type Remote, showRemote } from './remote.ts'
 import type { Who } from './who.ts'
 
-export type { ExecuteOptions, Progress } from './operation.ts'
-
 export interface ConnectOptions {
   readonly remote: Remote
   /** For a server with TLS whose certificate is nobody's that everybody knows, or that wants one from us. */
@@ -125,7 +123,9 @@ export class ConnectSession {
   /** Ends the session on the server, and everything in it. Never rejects: a server that is gone has no session of ours. */
   async release(): Promise<void> {
     await Promise.all(this.#farewells)
-    if (this.#connection.proven) await this.#farewell((options) => this.#client.releaseSession(this.#who(), options))
+    // One that the address names is somebody else's too.
+    if (this.#connection.proven && this.#remote.sessionId === undefined)
+      await this.#farewell((options) => this.#client.releaseSession(this.#who(), options))
   }
 
   /** Ends the connection, and what waits for it. */
@@ -157,15 +157,23 @@ export class ConnectSession {
   }
 
   async #call<Answer extends { serverSideSessionId: string }>(call: () => Promise<Answer>): Promise<Answer> {
-    const patience = new Patience(RETRY_MS)
+    try {
+      const answer = await this.#retrying(call, RETRY_MS)
+      this.#serverSideId ??= answer.serverSideSessionId || undefined
+      return answer
+    } catch (error) {
+      throw await this.#explain(error)
+    }
+  }
+
+  async #retrying<Answer>(call: () => Promise<Answer>, forMs: number): Promise<Answer> {
+    const patience = new Patience(forMs)
     for (;;)
       try {
-        const answer = await call()
-        this.#serverSideId ??= answer.serverSideSessionId || undefined
-        return answer
+        return await call()
       } catch (error) {
         const again = isTransient(error) && this.#connection.proven
-        if (!again || !(await patience.wait({ ref: this.#connection.keepsAlive }))) throw await this.#explain(error)
+        if (!again || !(await patience.wait({ ref: this.#connection.keepsAlive }))) throw error
       }
   }
 
@@ -200,16 +208,17 @@ export class ConnectSession {
           interruptType: INTERRUPT.operation,
           interrupt: { case: 'operationId' as const, value: operationId },
         }
-        return this.#farewell((options) => client.interrupt({ ...this.#who(), ...which }, options))
+        // Of all that we say on the way out, this one matters: nobody waits for the operation any more, but it has the cores.
+        return this.#farewell((options) => client.interrupt({ ...this.#who(), ...which }, options), FAREWELL_MS)
       },
       mayRetry: () => this.#connection.proven,
       keepsAlive: () => this.#connection.keepsAlive,
     }
   }
 
-  /** A call whose answer changes nothing for us. */
-  #farewell(call: (options: { timeoutMs: number }) => Promise<unknown>): Promise<void> {
-    const said = call({ timeoutMs: FAREWELL_MS }).then(
+  /** A call whose answer changes nothing for us, so that it never rejects. */
+  #farewell(call: (options: { timeoutMs: number }) => Promise<unknown>, retryMs = 0): Promise<void> {
+    const said = this.#retrying(() => call({ timeoutMs: FAREWELL_MS }), retryMs).then(
       () => {},
       () => {},
     )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import tempfile
 import threading
 
 PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
@@ -15,13 +17,16 @@ PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 def main() -> None:
     asked = json.loads(sys.stdin.readline())
-    threading.Thread(target=leave_with_the_driver, daemon=True).start()
+    # Which tables there are is forgotten when Spark ends; what is in them should not outlast that.
+    warehouse = tempfile.mkdtemp(prefix="manyworlds-warehouse-")
+    threading.Thread(target=leave_with_the_driver, args=[warehouse], daemon=True).start()
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     conf = SparkConf().setMaster(asked["master"]).setAppName(asked["name"])
     for key, value in asked["conf"].items():
         conf.set(key, value)
+    conf.setIfMissing("spark.sql.warehouse.dir", warehouse)
     plugins = [PLUGIN, *filter(None, conf.get("spark.plugins", "").split(","))]
     conf.set("spark.plugins", ",".join(dict.fromkeys(plugins)))
     session = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -36,10 +41,11 @@ def say(message: dict) -> None:
     os.write(1, (json.dumps(message) + "\n").encode())
 
 
-def leave_with_the_driver() -> None:
+def leave_with_the_driver(warehouse: str) -> None:
     """Whatever else is going on: Spark may hang while it starts. The JVM stops Spark and ends when this process does."""
     while os.read(0, 65536):
         pass
+    shutil.rmtree(warehouse, ignore_errors=True)
     os._exit(0)
 
 

@@ -77,6 +77,7 @@ const spark = z.strictObject({
   remote: z.optional(text),
   remoteTls: z.optional(z.strictObject({ ...pems, cert: z.optional(text), key: z.optional(text) })),
   master: z.optional(text),
+  version: z.optional(z.string().check(z.regex(/^4\.\d+\.\d+\w*$/, "must be a version such as '4.3.0'"))),
   conf: z.optional(z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))),
   reserve: z.optional(z.number().check(z.int(), z.minimum(0))),
   advertiseHost: z.optional(text),
@@ -192,7 +193,9 @@ function show(value: unknown): string {
 
 /** Keys that one part of the configuration does not know; `part` is '' for the whole of it. */
 function unknownKeys(unknown: readonly string[], part: string): string {
-  const parts: Record<string, object> = { '': schema.shape, nodes: nodes.shape, ray: ray.shape, bundle: bundle.shape }
+  const parts: Record<string, object> = {
+    ...{ '': schema.shape, nodes: nodes.shape, ray: ray.shape, spark: spark.shape, bundle: bundle.shape },
+  }
   const allowed = Object.keys(parts[part] ?? {})
   const said = unknown.map((key) => {
     const near = nearest(key, allowed)

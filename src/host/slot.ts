@@ -1,4 +1,4 @@
-import { readSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import { NodeHost } from './node-host.ts'
 import { DRIVER_UNREACHABLE, type SlotOrder, type Unreachable } from './slot-order.ts'
 
 /**
- * The program of a slot: a host with one worker, in the place of one task of somebody else's scheduler. What it is to do
- * comes as a line of input, a number and JSON; a line of output says that it is done. Everything else goes to stderr.
+ * The program of a slot: a host with one worker, in the place of one task of somebody else's scheduler. Whoever loads it leaves
+ * what it is to do on `globalThis`; a line of output says that it is done. Everything else goes to stderr.
  */
 
 /** How long a driver is called that does not answer. A second slot is started in place of one that has given up. */
@@ -28,9 +28,15 @@ setInterval(() => {
   if (process.ppid !== parent) process.exit(EXIT.orphan)
 }, PARENT_LOOK_MS).unref()
 
-const line = firstLine()
-// A partition without a row is nothing to do.
-if (line !== '') await work(line.slice(0, line.indexOf('\t')), JSON.parse(line.slice(line.indexOf('\t') + 1)))
+interface Loaded {
+  readonly slot: string
+  readonly orders: string
+  /** The file that this came from. */
+  readonly file: string
+}
+const { slot, orders, file } = (globalThis as unknown as { manyworldsSlot: Loaded }).manyworldsSlot
+rmSync(file, { force: true })
+await work(slot, JSON.parse(orders))
 process.exit(0)
 
 async function work(slot: string, order: SlotOrder): Promise<void> {
@@ -87,26 +93,4 @@ function answers({ host, port }: Address): Promise<boolean> {
     socket.once('timeout', () => say(false))
     socket.once('error', () => say(false))
   })
-}
-
-/** Read at once: there is nothing else to do, and what is waited for has been written already. */
-function firstLine(): string {
-  const buffer = Buffer.alloc(64 * 1024)
-  let text = ''
-  for (;;) {
-    const end = text.indexOf('\n')
-    if (end >= 0) return text.slice(0, end)
-    const read = readSome(buffer)
-    if (read === 0) return text
-    text += buffer.toString('utf8', 0, read)
-  }
-}
-
-function readSome(buffer: Buffer): number {
-  for (;;)
-    try {
-      return readSync(0, buffer)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
-    }
 }

@@ -128,7 +128,7 @@ export async function startCluster({
     const cluster: SparkCluster = {
       ...{ address, remote: `${address}/;token=${TOKEN}`, master, workers: first, server },
       executorOf: ({ pid }) => childrenOf(pid).find((one) => commandOf(one).includes('CoarseGrainedExecutorBackend')),
-      slotsOf: (executor) => childrenOf(executor).filter((one) => commandOf(one).includes('manyworlds-slot-')),
+      slotsOf: (executor) => childrenOf(executor).filter((one) => commandOf(one).endsWith('manyworlds-slot ')),
       addWorker: async () => {
         const worker = await startWorker(master)
         cluster.workers.push(worker)

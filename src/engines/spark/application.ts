@@ -2,7 +2,7 @@ import { SparkError } from './connect/errors.ts'
 import { localRelation, sql } from './connect/plans.ts'
 import { parseRemote, showRemote } from './connect/remote.ts'
 import type { ConnectSession } from './connect/session.ts'
-import { programName, slotQuery } from './launcher.ts'
+import { slotQuery } from './launcher.ts'
 import { findRoom, type Room } from './room.ts'
 import type { Server } from './server.ts'
 import { makeSlotProgram } from './slot-program.ts'
@@ -11,7 +11,6 @@ import { makeSlotProgram } from './slot-program.ts'
 const SETTINGS = {
   // Each row is a partition: as many as there are rows.
   'spark.sql.leafNodeDefaultParallelism': '100000',
-  'spark.sql.variable.substitute': 'false',
 }
 
 /** What Spark does for the engine: it runs queries whose rows are slots, and says how many there can be. */
@@ -35,11 +34,6 @@ export class Application {
     return showRemote(parseRemote(this.#server.remote))
   }
 
-  /** Brings the program of the slots to Spark. */
-  async prepare(): Promise<void> {
-    await this.#equipped()
-  }
-
   async findRoom(): Promise<Room> {
     const asking = (this.#asking ??= this.#open())
     try {
@@ -58,10 +52,12 @@ export class Application {
   async run(slots: readonly number[], orders: string, onRunning: (slots: number) => void): Promise<void> {
     const equipped = this.#equipped()
     const session = await equipped
-    const rows = localRelation({ slot: slots.map(String), orders: slots.map(() => orders) })
-    const query = sql(slotQuery(programName(await makeSlotProgram()), this.#nodeBinary), { slots: rows })
+    const program = await makeSlotProgram()
+    const rows = { slot: slots.map(String), orders: slots.map(() => orders), program: slots.map(() => program) }
     try {
-      await session.run(query, { onProgress: ({ inflight }) => onRunning(inflight) })
+      await session.run(sql(slotQuery(this.#nodeBinary), { slots: localRelation(rows) }), {
+        onProgress: ({ inflight }) => onRunning(inflight),
+      })
     } catch (error) {
       // A server that was started anew knows nothing of it.
       const forgotten = error instanceof SparkError && /^INVALID_HANDLE\.SESSION/.test(error.errorClass ?? '')
@@ -109,9 +105,8 @@ export class Application {
   }
 
   async #equip(): Promise<ConnectSession> {
-    const [session, program] = await Promise.all([this.#open(), makeSlotProgram()])
+    const session = await this.#open()
     await session.setConfig(SETTINGS)
-    await session.addArtifact(`files/${programName(program)}`, program)
     return session
   }
 

@@ -1,6 +1,6 @@
 import { DRIVER_UNREACHABLE, type Unreachable } from '../../host/slot-order.ts'
 import { ownPackage } from '../../own-package.ts'
-import { NODE_NOT_FOUND, PROGRAM_NOT_FOUND } from './launcher.ts'
+import { NODE_NOT_FOUND } from './launcher.ts'
 import { NODE_TOO_OLD } from './slot-program.ts'
 
 /** What slots cannot be started for, and what to do about it. */
@@ -29,17 +29,7 @@ export function cureFor(words: string): Cure | undefined {
       code: 'SPARK_UNREACHABLE',
       text: `the executor host ${unreachable.from} cannot reach this process at ${unreachable.tried} (${unreachable.why}): ${ADVICE}`,
     }
-  const noProgram = new RegExp(`${PROGRAM_NOT_FOUND} (\\S+) (\\S+)`).exec(words)
-  if (noProgram)
-    return {
-      code: 'SPARK_FAILED',
-      text: `Spark has not brought the program of the slots to ${noProgram[1]} (${noProgram[2]})`,
-    }
-  if (
-    /OPERATION_CANCELED|Only Hive can use|SCRIPT TRANSFORM/i.test(words) &&
-    /TRANSFORM/i.test(words) &&
-    /not supported|unsupported/i.test(words)
-  )
+  if (/TRANSFORM/i.test(words) && /not supported|unsupported|not allowed/i.test(words))
     return {
       code: 'SPARK_FAILED',
       text: 'this Spark does not allow SELECT TRANSFORM, which starts the slots; ask whoever runs it',

@@ -1,36 +1,41 @@
-import { createHash } from 'node:crypto'
 import { ManyworldsError } from '../../errors.ts'
 
-/** What the launcher says, with JSON behind it, where there is no Node. */
+/** What the launcher says, with the host and the name behind it, where there is no Node. */
 export const NODE_NOT_FOUND = 'NODE_NOT_FOUND'
-/** What it says where Spark has not brought the program. */
-export const PROGRAM_NOT_FOUND = 'SLOT_PROGRAM_NOT_FOUND'
-
-/** By content: two versions can be there at once. */
-export const programName = (program: Uint8Array): string =>
-  `manyworlds-slot-${createHash('sha256').update(program).digest('hex').slice(0, 16)}.mjs`
 
 /**
  * The query whose rows are slots: each is a partition, and what runs for it is our program, for as long as we want. `{slots}` has
- * the columns `slot` and `orders`. Nothing in it is secret: Spark shows queries to everybody who may look.
+ * the columns `slot`, `orders` and `program`. Nothing in the text is secret: Spark shows queries to everybody who may look.
+ *
+ * The program comes with the row. As an artifact it would be the whole application's where sessions are not isolated, and
+ * be missed by all others once our session is gone.
  */
-export function slotQuery(program: string, nodeBinary: string): string {
+export function slotQuery(nodeBinary: string): string {
   const delimited = "ROW FORMAT DELIMITED FIELDS TERMINATED BY '\\t'"
-  return `SELECT TRANSFORM(slot, orders) ${delimited} USING '${script(program, nodeBinary)}' AS (slot STRING, word STRING) ${delimited} FROM {slots}`
+  return `SELECT TRANSFORM(slot, orders, program) ${delimited} USING '${script(nodeBinary)}' AS (slot STRING, word STRING) ${delimited} FROM {slots}`
 }
 
+/** `exec`, so that the program is a child of the executor. No single quotes and no backslashes: it is within a string of SQL. */
+const script = (nodeBinary: string) => `n="${nodeBinary}"
+command -v "$n" >/dev/null || { echo "${NODE_NOT_FOUND} $(hostname) $n" >&2; exit 127; }
+exec "$n" -e "$(cat <<"END"
+${LOADER}
+END
+)" manyworlds-slot`
+
 /**
- * Spark runs it with bash, in the folder of the session's files or in the one above it. `exec`, so that the program is a child of
- * the executor. No quotes of SQL in it, and nothing that Spark would take for a variable.
+ * Takes the program out of the first row, and puts it into the folder that Spark has for the application, from which it removes
+ * itself. It finds the rest of the row where `host/slot.ts` looks for it.
  */
-function script(program: string, nodeBinary: string): string {
-  return [
-    `n="${nodeBinary}"`,
-    `command -v "$n" >/dev/null || { echo "${NODE_NOT_FOUND} $(hostname) $n" >&2; exit 127; }`,
-    `for f in ./${program} ./*/${program}; do [ -f "$f" ] && exec "$n" "$f"; done`,
-    `echo "${PROGRAM_NOT_FOUND} $(hostname) $PWD" >&2; exit 86`,
-  ].join('; ')
-}
+const LOADER = `const fs = require("fs")
+const [row] = fs.readFileSync(0, "utf8").split(String.fromCharCode(10))
+const [slot, orders, program] = row.split(String.fromCharCode(9))
+if (slot) {
+  const file = require("path").resolve("manyworlds-slot-" + process.pid + ".mjs")
+  fs.writeFileSync(file, require("zlib").brotliDecompressSync(Buffer.from(program, "base64")))
+  globalThis.manyworldsSlot = { slot, orders, file }
+  import(file)
+}`
 
 /** It becomes part of a script in a query. */
 export const isNodeBinary = (path: string): boolean => /^[\w./+@:~ -]+$/.test(path)

@@ -29,18 +29,19 @@ export interface LocalSpark {
 
 export interface LocalSparkOptions {
   readonly master: string
+  readonly version?: string | undefined
   readonly conf: Readonly<Record<string, string>>
 }
 
 /** Starts Spark with a Connect server in it, which only those who know its token can use. */
 export async function startLocalSpark(
-  { master, conf }: LocalSparkOptions,
+  { master, version = SPARK_VERSION, conf }: LocalSparkOptions,
   notice: (line: string) => void,
 ): Promise<LocalSpark> {
   findJava()
   await refuseMissingMaster(master)
-  const python = await ensureEnvironment(needsOf(SPARK_VERSION), notice)
-  notice(`starting Spark ${SPARK_VERSION} here, on ${master}; this takes 10 to 40 s`)
+  const python = await ensureEnvironment(needsOf(version), notice)
+  notice(`starting Spark ${version} here, on ${master}; this takes 10 to 40 s`)
   const token = randomBytes(24).toString('hex')
   const child = spawn(python, [join(ownPackage.folder, 'python', 'spark_host.py')], {
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -103,6 +104,8 @@ const DEFAULTS = (master: string): Record<string, string> => ({
   'spark.ui.enabled': 'false',
   'spark.ui.showConsoleProgress': 'false',
   'spark.speculation': 'false',
+  // Files of one session are not everybody's.
+  'spark.sql.artifact.isolation.enabled': 'true',
   // Names of machines may lead anywhere; where everything is here, they are not needed.
   ...(/^local\b/.test(master) ? { 'spark.driver.host': '127.0.0.1', 'spark.driver.bindAddress': '127.0.0.1' } : {}),
 })

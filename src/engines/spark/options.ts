@@ -11,6 +11,8 @@ export interface SparkOptions {
   }
   /** With `inLocal`: what Spark runs on. `local[N]`, `spark://host:7077`. Default: `local[workerNum + reserve]`. */
   readonly master?: string
+  /** With `inLocal`: the version of Spark. Default: the one that is tested. */
+  readonly version?: string
   /** Spark's own settings: those of the session; with `inLocal`, of the whole of Spark. */
   readonly conf?: Readonly<Record<string, string | number | boolean>>
   /** Cores that workers leave free, so that queries run beside them. Default 1. */

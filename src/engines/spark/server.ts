@@ -1,3 +1,4 @@
+import { ManyworldsError } from '../../errors.ts'
 import type { ConnectSession } from './connect/session.ts'
 import type { LocalSpark } from './local-spark.ts'
 import type { SparkOptions } from './options.ts'
@@ -9,8 +10,8 @@ export interface Server {
   readonly remote: string
   /** How a Spark that was started here ended. Never, for others. */
   readonly ended: Promise<string>
-  /** A session of one's own: what one sets there is not set for others. */
-  newSession(): Promise<ConnectSession>
+  /** A session of one's own: what one sets there is not set for others. `shared`: the one that the address names, if it does. */
+  newSession(shared?: boolean): Promise<ConnectSession>
   keepAlive(alive: boolean): void
   /** It is not needed any more. `now`: what was started here is stopped before this resolves, unless others use it. */
   release(now: boolean): Promise<void>
@@ -31,6 +32,7 @@ const started = new Map<string, Shared>()
 /** The next one who asks may come soon. */
 const LINGER_MS = 60_000
 const DEFAULT_RESERVE = 1
+const OLDEST_SPARK = 4
 
 export const reserveOf = ({ reserve = DEFAULT_RESERVE }: SparkOptions): number => reserve
 
@@ -45,7 +47,7 @@ export async function openServer(
   notice: (line: string) => void,
 ): Promise<Server> {
   if (!inLocal) return remoteServer(options)
-  const key = JSON.stringify([options.master, options.conf])
+  const key = JSON.stringify([options.master, options.version, options.conf])
   let shared = started.get(key)
   if (shared === undefined) {
     const master = options.master ?? `local[${workers + reserveOf(options)}]`
@@ -55,10 +57,14 @@ export async function openServer(
   return localServer(shared, options)
 }
 
-async function start(master: string, { conf = {} }: SparkOptions, notice: (line: string) => void): Promise<LocalSpark> {
+async function start(
+  master: string,
+  { conf = {}, version }: SparkOptions,
+  notice: (line: string) => void,
+): Promise<LocalSpark> {
   const { startLocalSpark } = await import('./local-spark.ts')
   const texts = Object.fromEntries(Object.entries(conf).map(([name, value]) => [name, String(value)]))
-  return startLocalSpark({ master, conf: texts }, notice)
+  return startLocalSpark({ master, version, conf: texts }, notice)
 }
 
 async function remoteServer(options: SparkOptions): Promise<Server> {
@@ -66,7 +72,7 @@ async function remoteServer(options: SparkOptions): Promise<Server> {
   const remote = remoteOf(options)
   return {
     ...{ master: undefined, remote, ended: new Promise<string>(() => {}), keepAlive: () => {} },
-    newSession: () => newSession(remote, options),
+    newSession: (shared) => newSession(remote, options, shared),
     release: async () => {},
   }
 }
@@ -117,21 +123,35 @@ function forget(shared: Shared): void {
   if (started.get(shared.key) === shared) started.delete(shared.key)
 }
 
-async function newSession(remote: string, { conf = {}, remoteTls }: SparkOptions): Promise<ConnectSession> {
+async function newSession(
+  remote: string,
+  { conf = {}, remoteTls }: SparkOptions,
+  shared = false,
+): Promise<ConnectSession> {
   const [{ ConnectSession }, { parseRemote }, { readRemoteTls }] = await Promise.all([
     import('./connect/session.ts'),
     import('./connect/remote.ts'),
     import('./remote.ts'),
   ])
   const tls = readRemoteTls(remoteTls)
-  const session = new ConnectSession({ remote: parseRemote(remote), ...(tls === undefined ? {} : { tls }) })
+  const { sessionId, ...others } = parseRemote(remote)
+  const named = shared && sessionId !== undefined ? { sessionId } : {}
+  const session = new ConnectSession({ remote: { ...others, ...named }, ...(tls === undefined ? {} : { tls }) })
   const pairs = Object.fromEntries(Object.entries(conf).map(([name, value]) => [name, String(value)]))
   try {
-    await session.version()
+    refuseOld(await session.version(), remote)
     if (Object.keys(pairs).length > 0) await session.setConfig(pairs)
   } catch (error) {
     session.close()
     throw error
   }
   return session
+}
+
+function refuseOld(version: string, remote: string): void {
+  if (Number.parseInt(version, 10) >= OLDEST_SPARK) return
+  throw new ManyworldsError(
+    'SPARK_FAILED',
+    `${remote.split('/;', 1)[0]} is Spark ${version}, and ${OLDEST_SPARK}.0 or newer is needed`,
+  )
 }

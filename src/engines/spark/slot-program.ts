@@ -1,21 +1,22 @@
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync } from 'node:zlib'
 import type { Plugin } from 'esbuild'
 import { ESBUILD } from '../../bundle/build.ts'
 import { ownPackage } from '../../own-package.ts'
 
 const SLOT = new URL(`../../host/slot${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
 
-let built: Promise<Uint8Array> | undefined
+let built: Promise<string> | undefined
 
-/** The program of a slot in one file: executors have Node, and nothing of ours. */
-export function makeSlotProgram(): Promise<Uint8Array> {
+/** The program of a slot in one piece, compressed, as text (some 40 KB): executors have Node, and nothing of ours. */
+export function makeSlotProgram(): Promise<string> {
   return (built ??= build())
 }
 
 /** What a slot says, with JSON behind it, when the Node there is too old for it. */
 export const NODE_TOO_OLD = 'NODE_TOO_OLD'
 
-async function build(): Promise<Uint8Array> {
+async function build(): Promise<string> {
   const esbuild = (await import(ESBUILD)) as typeof import('esbuild')
   const { outputFiles } = await esbuild.build({
     ...{ entryPoints: [fileURLToPath(SLOT)], bundle: true, write: false, platform: 'node', format: 'esm' },
@@ -28,7 +29,7 @@ async function build(): Promise<Uint8Array> {
     external: ['bufferutil', 'utf-8-validate'],
     plugins: [ownPackageAsIs],
   })
-  return outputFiles[0]!.contents
+  return brotliCompressSync(outputFiles[0]!.contents).toString('base64')
 }
 
 /** Before anything else runs: what is missing in an old Node would be found out in the middle of something. */

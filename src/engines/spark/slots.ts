@@ -31,6 +31,8 @@ const MOST_FAILURES = 3
 /** Slots that are just being started are waited for, so that they can be told that nobody needs them. */
 const STARTING_MS = 3000
 const LEAVE_MS = 5000
+/** Rows of a query, each with the program in it. */
+const MOST_AT_ONCE = 500
 /** The gRPC status of a server that is not there. */
 const UNAVAILABLE = 14
 
@@ -124,7 +126,7 @@ export class Slots {
     this.#room = await application.findRoom()
     this.#refuseTheImpossible()
     this.#wayBack = await findWayBack(this.#beside(), advertiseHost)
-    await Promise.all([application.prepare(), this.#listen(tls)])
+    await this.#listen(tls)
     if (this.#stopped) return
     this.#looks = setInterval(() => void this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
@@ -242,7 +244,8 @@ export class Slots {
     for (let slot = 0; slot < most; slot++) if (!asked.has(slot) && !this.#here.has(slot)) missing.push(slot)
     if (missing.length === 0) return
     // A copy of a slot would be one too many. Of a query with one row, Spark makes none.
-    for (const slots of this.#room!.speculates ? missing.map((slot) => [slot]) : [missing]) void this.#run(slots)
+    const atOnce = this.#room!.speculates ? 1 : MOST_AT_ONCE
+    for (let from = 0; from < missing.length; from += atOnce) void this.#run(missing.slice(from, from + atOnce))
   }
 
   async #run(slots: readonly number[]): Promise<void> {
@@ -294,9 +297,13 @@ export class Slots {
   #releaseIfSpare(host: RemoteNode): void {
     const slot = host.info?.slot
     if (slot === undefined || host.workers > 0) return
-    const replaced = this.#here.get(slot) !== host
-    if (!replaced && this.#isWanted(host)) return
-    if (!replaced) {
+    if (this.#here.get(slot) !== host || !this.#isWanted(host)) this.#release(host)
+  }
+
+  /** Sends a slot away: it ends as it should, and Spark does not start it again. */
+  #release(host: RemoteNode): void {
+    const slot = host.info!.slot!
+    if (this.#here.get(slot) === host) {
       this.#here.delete(slot)
       for (const operation of this.#operations) operation.slots.delete(slot)
     }
@@ -306,8 +313,12 @@ export class Slots {
   #onBroken(host: RemoteNode): void {
     const text = `workers cannot be started on ${host.name}: ${host.broken}`
     const others = [...this.#here.values()].some(({ broken }) => broken === undefined)
-    if (others) this.#say(text)
-    else this.#fail(new ManyworldsError('WORKER_START_FAILED', text))
+    if (!others) return this.#fail(new ManyworldsError('WORKER_START_FAILED', text))
+    this.#say(`${text}; another is asked for`)
+    // Elsewhere it may be better, or here later.
+    this.#release(host)
+    this.#failures++
+    this.#retryLater()
   }
 
   #onGone(host: RemoteNode, reason: string): void {
@@ -323,7 +334,8 @@ export class Slots {
     const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
     const words = [error.message, ...causes].join('\n')
     const cure = cureFor(words)
-    const text = cure?.text ?? `the operation that keeps the slots has failed: ${firstLine(error.message)}`
+    const text =
+      cure?.text ?? `the operation that keeps the slots has failed: ${firstLine(error.message).slice(0, 500)}`
     // It was called for a minute already.
     const gone = grpcCode === UNAVAILABLE
     const hopeless = !called && (cure !== undefined || ++this.#failures >= MOST_FAILURES)

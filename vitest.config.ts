@@ -1,8 +1,11 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { SPARK_TESTS, whyNoSpark } from './test/needs-java.ts'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // test/spark/java.test.ts says so.
+    exclude: [...configDefaults.exclude, ...(whyNoSpark() === undefined ? [] : SPARK_TESTS)],
     globalSetup: ['test/no-orphans.ts'],
     // Two files at a time: every test starts real processes, and CI machines have two cores.
     maxWorkers: 2,

@@ -4,14 +4,24 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { testEngine } from 'manyworlds/testing'
 import { describe, expect, it } from 'vitest'
-import { needsOf, RAY_VERSION } from '../dist/engines/ray/environment.js'
+import { needsOf as needsOfRay, RAY_VERSION } from '../dist/engines/ray/environment.js'
+import { needsOf as needsOfSpark, SPARK_VERSION } from '../dist/engines/spark/environment.js'
+import { findJava } from '../dist/engines/spark/java.js'
 import { ensureEnvironment } from '../dist/python/environment.js'
 
 const folder = new URL('../examples/', import.meta.url)
 const EXAMPLE_TIMEOUT_MS = 60_000
-const RAY_EXAMPLE = 'laptop-to-ray.ts'
-/** Its environment may have to be made. */
-const RAY_TIMEOUT_MS = 400_000
+/** An environment may have to be made. */
+const CLUSTER_TIMEOUT_MS = 400_000
+
+/** What examples on a cluster need. */
+const clusters: Record<string, () => Promise<unknown>> = {
+  'laptop-to-ray.ts': () => ensureEnvironment(needsOfRay(RAY_VERSION), () => {}),
+  'spark-parquet.ts': async () => {
+    findJava()
+    await ensureEnvironment(needsOfSpark(SPARK_VERSION), () => {})
+  },
+}
 
 /** A line that only a run that went well prints. */
 const keyLines: Record<string, RegExp> = {
@@ -24,6 +34,7 @@ const keyLines: Record<string, RegExp> = {
   'parallel-search.ts': /^aggregatedSearch: 3 hits from 2 of 3 sources$/m,
   'sequence-and-graph.ts':
     /^sequence: another {2}-> agents work one after another$[\s\S]*^graph: offer {4}-> cancelled/m,
+  'spark-parquet.ts': /^10000 rows read back, checksum \d+: as expected$/m,
   'stream.ts': /^12 pages: 8 success, 2 failed, 2 timed out$/m,
   'subtasks.ts': /^panel: optimist: it will sell; critic: nobody reads that; (one process|two processes)$/m,
   'typed-params.ts': /^french: BONJOUR ALAN \(set up in the same process: true\)$/m,
@@ -32,14 +43,15 @@ const keyLines: Record<string, RegExp> = {
 /** What an example may say on stderr: nothing, but that something takes time. */
 const notices: Record<string, RegExp> = {
   'laptop-to-ray.ts': /^manyworlds: .*(Python|uv|have no place on the Ray cluster yet).*\n/gm,
+  'spark-parquet.ts': /^manyworlds: .*(Python|uv|starting Spark|has not started a worker yet).*\n/gm,
 }
 
 describe('every example runs', () => {
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts')))
-    it(file, { timeout: file === RAY_EXAMPLE ? RAY_TIMEOUT_MS : EXAMPLE_TIMEOUT_MS }, async ({ skip }) => {
-      const problem = file === RAY_EXAMPLE ? await whyNoRay() : undefined
+    it(file, { timeout: timeoutOf(file) }, async ({ skip }) => {
+      const problem = await whyNoCluster(file)
       if (problem !== undefined) {
-        process.stderr.write(`\n*** SKIPPED: ${file}, because Ray cannot be set up here: ${problem} ***\n\n`)
+        process.stderr.write(`\n*** SKIPPED: ${file}, because its cluster cannot be set up here: ${problem} ***\n\n`)
         skip()
       }
       expect(keyLines, `say in this test what ${file} prints`).toHaveProperty([file])
@@ -62,14 +74,18 @@ describe('the custom engine', () => {
   testEngine('nice', { module, export: 'NiceEngine' })
 })
 
-/** Ray comes from the network the first time. Where CI runs, there is one. */
-async function whyNoRay(): Promise<string | undefined> {
+/** Ray and Spark come from the network the first time. Where CI runs, there is one. */
+async function whyNoCluster(file: string): Promise<string | undefined> {
   if (process.env.CI === 'true') return undefined
-  return ensureEnvironment(needsOf(RAY_VERSION), () => {}).then(
-    () => undefined,
-    (error: Error) => error.message,
-  )
+  try {
+    await clusters[file]?.()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
 }
+
+const timeoutOf = (file: string) => (file in clusters ? CLUSTER_TIMEOUT_MS : EXAMPLE_TIMEOUT_MS)
 
 /** As a user would start it: nothing of the test runner's in its environment. Rejects if its exit code is not 0. */
 function run(file: string): Promise<{ stdout: string; stderr: string }> {
@@ -78,6 +94,6 @@ function run(file: string): Promise<{ stdout: string; stderr: string }> {
   )
   return promisify(execFile)(process.execPath, [fileURLToPath(new URL(file, folder))], {
     env,
-    timeout: (file === RAY_EXAMPLE ? RAY_TIMEOUT_MS : EXAMPLE_TIMEOUT_MS) - 5000,
+    timeout: timeoutOf(file) - 5000,
   })
 }

@@ -171,6 +171,14 @@ describe('streamTask', () => {
     expect(await stream.next()).toEqual({ done: true, value: undefined })
   })
 
+  test('leaving while the next response is waited for: there is none, and none comes later', async () => {
+    const stream = Runners.streamTask([sleeper.task(60_000), sleeper.task(60_000)])
+    const next = stream.next()
+    await stream.return?.()
+    expect(await next).toEqual({ done: true, value: undefined })
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+  })
+
   test('leaving the loop cancels the rest, ends the source, and leaves the workers to the next', async () => {
     let closed = false
     async function* endless() {

@@ -19,6 +19,7 @@ const GIVE_UP_MS = 5000
 /** It listens before slots are started: where nobody does, it has ended, or it is another machine. */
 const ABSENT_MS = 1000
 const PARENT_LOOK_MS = 250
+const HEARD_MS = 500
 const PROBE_MS = 2000
 const EXIT = { orphan: 77, unreachable: 75 } as const
 
@@ -69,6 +70,8 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     const tried = order.hosts.map((name) => showAddress({ host: name, port: order.port })).join(', ')
     const words: Unreachable = { from: hostname(), tried, why: (error as Error).message }
     log(`${DRIVER_UNREACHABLE} ${JSON.stringify(words)}`)
+    // Spark may not have read it yet when it sees the end.
+    await sleep(HEARD_MS)
     process.exit(EXIT.unreachable)
   }
 }

@@ -45,6 +45,8 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
     this.#error = undefined
     this.#queue = []
     this.#head = 0
+    // Whoever has asked for the next one gets none.
+    for (const waiting of this.#waiting.splice(0)) waiting.resolve({ done: true, value: undefined })
     if (this.#started) this.#started.dispatcher.stopRun(this.#started.run, 'cancelled')
     // Whoever goes on finds the run ended, and its file free to be resumed.
     if (this.#began) await this.#ended.promise
@@ -72,6 +74,8 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
   }
 
   #push(response: R, bytes: number): void {
+    // Nobody is there any more; what comes now was cancelled.
+    if (this.#over) return
     const waiting = this.#waiting.shift()
     if (waiting) waiting.resolve({ done: false, value: response })
     else {

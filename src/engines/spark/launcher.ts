@@ -15,9 +15,12 @@ export function slotQuery(nodeBinary: string): string {
   return `SELECT TRANSFORM(slot, orders, program) ${delimited} USING '${script(nodeBinary)}' AS (slot STRING, word STRING) ${delimited} FROM {slots}`
 }
 
-/** `exec`, so that the program is a child of the executor. No single quotes and no backslashes: it is within a string of SQL. */
+/**
+ * `exec`, so that the program is a child of the executor. Who fails waits a little: Spark may not have read what was said when it
+ * sees the end. No single quotes and no backslashes: it is within a string of SQL.
+ */
 const script = (nodeBinary: string) => `n="${nodeBinary}"
-command -v "$n" >/dev/null || { echo "${NODE_NOT_FOUND} $(hostname) $n" >&2; exit 127; }
+command -v "$n" >/dev/null || { echo "${NODE_NOT_FOUND} $(hostname) $n" >&2; sleep 0.5; exit 127; }
 exec "$n" -e "$(cat <<"END"
 ${LOADER}
 END

@@ -35,7 +35,7 @@ async function build(): Promise<string> {
 /** Before anything else runs: what is missing in an old Node would be found out in the middle of something. */
 function versionCheck(): string {
   const [major, minor] = ownPackage.oldestNode.split('.')
-  return `{const[a,b]=process.versions.node.split('.').map(Number);if(a<${major}||a===${major}&&b<${minor}){console.error('${NODE_TOO_OLD} '+JSON.stringify({host:(await import('node:os')).hostname(),node:process.version}));process.exit(86)}}`
+  return `{const[a,b]=process.versions.node.split('.').map(Number);if(a<${major}||a===${major}&&b<${minor}){console.error('${NODE_TOO_OLD} '+JSON.stringify({host:(await import('node:os')).hostname(),node:process.version}));await new Promise(r=>setTimeout(r,500));process.exit(86)}}`
 }
 
 /** It reads package.json, which does not travel. */

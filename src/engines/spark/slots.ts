@@ -193,10 +193,10 @@ export class Slots {
   async #listen(tls: ReturnType<typeof readOwnTls>): Promise<void> {
     const { port = 0 } = this.#options
     const { bind } = this.#wayBack!
-    const refused = (line: string) => this.#events.notice(`a slot could not join: ${line}`)
     const own = tls && { cert: tls.cert!, key: tls.key! }
     try {
-      this.#port = await this.#hosts.listen({ host: bind, port, token: this.#token, tls: own, refused })
+      // Slots that are sent away say so through Spark; others who call are none of the user's business.
+      this.#port = await this.#hosts.listen({ host: bind, port, token: this.#token, tls: own, refused: () => {} })
     } catch (cause) {
       const { code, message } = cause as NodeJS.ErrnoException
       const why = code === 'EADDRINUSE' ? 'something else listens there' : message
@@ -327,6 +327,8 @@ export class Slots {
     this.#here.delete(slot)
     if (this.#stopped) return
     this.#events.notice(`${host.name} was lost (${reason}); its tasks go to others, and Spark starts it again`)
+    // Unless Spark had given it up before this was noticed.
+    this.#fill()
   }
 
   #onOperationFailed({ called }: Operation, error: Error): void {
@@ -334,8 +336,7 @@ export class Slots {
     const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
     const words = [error.message, ...causes].join('\n')
     const cure = cureFor(words)
-    const text =
-      cure?.text ?? `the operation that keeps the slots has failed: ${firstLine(error.message).slice(0, 500)}`
+    const text = cure?.text ?? whatFailed(error.message)
     // It was called for a minute already.
     const gone = grpcCode === UNAVAILABLE
     const hopeless = !called && (cure !== undefined || ++this.#failures >= MOST_FAILURES)
@@ -379,6 +380,7 @@ export class Slots {
   async #look(): Promise<void> {
     const looks = ++this.#looked
     this.#missThoseWhoDoNotCall()
+    this.#fill()
     const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
     if (looks % often !== 0 || this.#inLocal || !this.#alive) return
     const before = this.maxWorkers
@@ -415,4 +417,9 @@ async function until(done: () => boolean, withinMs: number): Promise<void> {
   for (const end = Date.now() + withinMs; Date.now() < end && !done(); ) await sleep(25)
 }
 
-const firstLine = (text: string) => text.split('\n', 1)[0]!
+function whatFailed(message: string): string {
+  const status = /Subprocess exited with status (\d+)/.exec(message)?.[1]
+  if (status === '137')
+    return 'Spark has given a slot up: its host was killed, again and again (SIGKILL; too little memory?)'
+  return `Spark has given slots up: ${message.split('\n', 1)[0]!.slice(0, 500)}`
+}

@@ -1,0 +1,93 @@
+import { isAgent } from '../../../agent.ts'
+import { ManyworldsError } from '../../../errors.ts'
+import { nearest } from '../../../near-miss.ts'
+import type { SparkRowsOptions } from './rows.ts'
+import type { SparkSinkOptions } from './sink.ts'
+import { firstWord } from './source.ts'
+import type { SparkTasksOptions } from './tasks.ts'
+
+/** Mistakes in options are told where they were made: when `sparkTasks` or `sparkSink` is called. */
+
+const PLACE = ['spark', 'inLocal', 'workerNum']
+const ROWS = ['sql', 'args', 'table', 'parquet', ...PLACE]
+const TASKS = [...ROWS, 'id', 'input', 'agent', 'task', 'slices']
+const SINK = ['table', 'parquet', 'mode', 'row', 'schema', 'partitionBy', 'batchRows', ...PLACE]
+const QUERIES = ['SELECT', 'WITH', 'FROM', 'VALUES', 'TABLE', 'SHOW', 'DESCRIBE', '(']
+const MODES = ['error', 'overwrite', 'append']
+
+type Given = Readonly<Record<string, unknown>>
+
+export function checkRowsOptions(options: SparkRowsOptions): void {
+  checkSource('sparkRows', checkKeys('sparkRows', options, ROWS))
+}
+
+export function checkTasksOptions(options: SparkTasksOptions): void {
+  const given = checkKeys('sparkTasks', options, TASKS)
+  const { id, input, agent, task, slices } = given
+  const wrong = wrongIn('sparkTasks')
+  checkSource('sparkTasks', given)
+  if (!isName(id) && typeof id !== 'function')
+    throw wrong('`id` must be the name of a column, or a function of the row: tasks are told apart by it')
+  if (input !== undefined && !isName(input) && !isNames(input) && typeof input !== 'function')
+    throw wrong('`input` must be the name of a column, a list of names, or a function of the row')
+  if (!isAgent(agent)) throw wrong('`agent` must be what defineAgent() returned')
+  if (task !== undefined && typeof task !== 'function') throw wrong('`task` must be a function of the row')
+  if (slices === undefined) return
+  if (!isCount(slices)) throw wrong('`slices` must be a whole number of at least 1')
+  if (slices > 1 && !isName(id)) throw wrong('`slices` are made by the hash of the id: `id` must be a column then')
+}
+
+export function checkSinkOptions(options: SparkSinkOptions): void {
+  const given = checkKeys('sparkSink', options, SINK)
+  const { mode, row, schema, partitionBy, batchRows } = given
+  const wrong = wrongIn('sparkSink')
+  checkOne('sparkSink', given, ['table', 'parquet'])
+  if (Array.isArray(given.parquet)) throw wrong('`parquet` must be one path')
+  if (mode !== undefined && !MODES.includes(mode as string)) throw wrong(`\`mode\` must be one of ${listOf(MODES)}`)
+  if (row !== undefined && typeof row !== 'function') throw wrong('`row` must be a function of the response')
+  if (schema !== undefined && !isName(schema))
+    throw wrong("`schema` must be columns with their types, such as 'id string, score double'")
+  if (partitionBy !== undefined && !isName(partitionBy) && !isNames(partitionBy))
+    throw wrong('`partitionBy` must be the name of a column, or a list of names')
+  if (batchRows !== undefined && !isCount(batchRows)) throw wrong('`batchRows` must be a whole number of at least 1')
+}
+
+function checkKeys(who: string, options: unknown, allowed: readonly string[]): Given {
+  if (typeof options !== 'object' || options === null) throw wrongIn(who)('give it an object of options')
+  for (const key of Object.keys(options)) {
+    if (allowed.includes(key)) continue
+    const near = nearest(key, allowed)
+    const meant = near === undefined ? '' : `, did you mean '${near}'?`
+    throw wrongIn(who)(`unknown key '${key}'${meant}; allowed: ${allowed.join(', ')}`)
+  }
+  return options as Given
+}
+
+function checkSource(who: string, given: Given): void {
+  checkOne(who, given, ['sql', 'table', 'parquet'])
+  const wrong = wrongIn(who)
+  if (given.args !== undefined && given.sql === undefined) throw wrong('`args` are for the :names in `sql`')
+  const word = given.sql === undefined ? undefined : firstWord(given.sql as string)
+  // Spark executes anything else whenever it looks at it: to check the columns, and again to read.
+  if (word !== undefined && !QUERIES.includes(word.toUpperCase()))
+    throw wrong(`\`sql\` must be a query, which begins with one of ${QUERIES.join(', ')}; this begins with '${word}'`)
+}
+
+function checkOne(who: string, given: Given, keys: readonly string[]): void {
+  const wrong = wrongIn(who)
+  const found = keys.filter((key) => given[key] !== undefined)
+  if (found.length !== 1)
+    throw wrong(
+      `give one of ${listOf(keys)}, ${found.length === 0 ? 'there is none' : `not ${listOf(found)} together`}`,
+    )
+  const [key] = found as [string]
+  const value = given[key]
+  const severalPaths = key === 'parquet' && isNames(value)
+  if (!isName(value) && !severalPaths) throw wrong(`\`${key}\` must be text that is not empty`)
+}
+
+const wrongIn = (who: string) => (what: string) => new ManyworldsError('CONFIG_INVALID', `${who}: ${what}`)
+const listOf = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(', ')
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isNames = (value: unknown) => Array.isArray(value) && value.length > 0 && value.every(isName)
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1

@@ -1,0 +1,140 @@
+import { ManyworldsError } from '../../../errors.ts'
+import { localRelation, type Relation, readParquet, readTable, sql, writeCommand } from '../connect/plans.ts'
+import type { ConnectSession } from '../connect/session.ts'
+import type { Server } from '../server.ts'
+import { inSession } from './place.ts'
+import type { SparkSinkOptions } from './sink.ts'
+import { quoted } from './slices.ts'
+
+/** Dates without a time are read and written as those of UTC. */
+const SETTINGS = { 'spark.sql.session.timeZone': 'UTC', 'spark.sql.variable.substitute': 'false' }
+/** Spark's own format has no place for the zone, which a `Date` always gives. */
+const NTZ_FORMAT = "yyyy-MM-dd'T'HH:mm:ss[.SSS]['Z']"
+/** What Spark calls it when there is nothing at a path, or no table of a name; and when there is a folder without Parquet files. */
+const NOTHING_THERE = /^(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)/
+const EMPTY = /^UNABLE_TO_INFER_SCHEMA/
+
+/** The table or folder that is written to. */
+export class Output {
+  readonly name: string
+  readonly #server: Server
+  readonly #to: { readonly parquet: string } | { readonly table: string }
+  readonly #mode: NonNullable<SparkSinkOptions['mode']>
+  readonly #partitionBy: readonly string[]
+  rows = 0
+  batches = 0
+
+  constructor(server: Server, { table, parquet, mode = 'error', partitionBy = [] }: SparkSinkOptions) {
+    this.#server = server
+    this.#to = table === undefined ? { parquet: parquet! } : { table }
+    this.name = table === undefined ? `'${parquet}'` : `the table '${table}'`
+    this.#mode = mode
+    this.#partitionBy = typeof partitionBy === 'string' ? [partitionBy] : partitionBy
+  }
+
+  /** Refuses what can be known to fail before the first row. The names of the columns, if there is a schema. */
+  async check(schema: string | undefined): Promise<readonly string[] | undefined> {
+    return inSession(this.#server, SETTINGS, async (session) => {
+      const names = schema === undefined ? undefined : await namesIn(session, schema)
+      if (names !== undefined) this.#checkPartitions(names)
+      if (this.#mode === 'error' && (await this.#columnsThere(session)) !== undefined)
+        throw wrong(`there is ${this.name} already; say mode: 'overwrite' or 'append', or write elsewhere`)
+      return names
+    })
+  }
+
+  /** Writes rows, each as JSON. The first time as `mode` says, then after what is there. */
+  async write(rows: readonly string[], schema: string): Promise<void> {
+    const relation = typed(rows, schema)
+    const first = this.batches === 0
+    try {
+      await inSession(this.#server, SETTINGS, async (session) => {
+        if (first) this.#checkPartitions(await session.columns(relation))
+        if (first && this.#mode === 'append' && 'parquet' in this.#to) await this.#checkTypes(session, relation)
+        const mode = first ? this.#mode : 'append'
+        await session.run(writeCommand({ relation, to: this.#to, mode, partitionBy: this.#partitionBy }))
+      })
+    } catch (error) {
+      throw this.#failed(error)
+    }
+    this.rows += rows.length
+    this.batches++
+  }
+
+  async #columnsThere(session: ConnectSession): Promise<string[] | undefined> {
+    try {
+      return await session.columns(this.#there)
+    } catch (error) {
+      const { errorClass = '' } = error as { errorClass?: string }
+      if (NOTHING_THERE.test(errorClass)) return undefined
+      if (EMPTY.test(errorClass)) return []
+      throw error
+    }
+  }
+
+  get #there(): Relation {
+    return 'table' in this.#to ? readTable(this.#to.table) : readParquet(this.#to.parquet)
+  }
+
+  #checkPartitions(names: readonly string[]): void {
+    const missing = this.#partitionBy.find((name) => !names.includes(name))
+    if (missing !== undefined)
+      throw wrong(`\`partitionBy\` names '${missing}', which is not a column; there are ${names.join(', ')}`)
+  }
+
+  /** Spark would put files of other types beside those that are there, and could not read them together. */
+  async #checkTypes(session: ConnectSession, relation: Relation): Promise<void> {
+    const there = await this.#columnsThere(session)
+    if (there === undefined) return
+    // The type of what is in the name of a folder is guessed by whoever reads it.
+    const common = (await session.columns(relation)).filter((n) => there.includes(n) && !this.#partitionBy.includes(n))
+    const [before, now] = [await typesOf(session, this.#there, common), await typesOf(session, relation, common)]
+    const other = common.find((_, index) => before[index] !== now[index])
+    if (other === undefined) return
+    const [was, is] = [before, now].map((types) => types[common.indexOf(other)])
+    throw wrong(`column '${other}' of ${this.name} is ${was}, and would be ${is} in what is appended: give \`schema\``)
+  }
+
+  #failed(error: unknown): unknown {
+    if (!(error instanceof Error)) return error
+    const [reason] = (error as { causes?: readonly string[] }).causes ?? []
+    const malformed = /^MALFORMED_RECORD/.test((error as { errorClass?: string }).errorClass ?? '')
+    const words = malformed && reason !== undefined ? `a row does not fit the schema: ${reason}` : error.message
+    const before =
+      this.batches === 0 ? 'nothing was written' : `${this.rows} rows in ${this.batches} batches were written before`
+    const code = ManyworldsError.is(error) ? error.code : 'SPARK_FAILED'
+    return new ManyworldsError(code, `responses could not be written to ${this.name} (${before}): ${words}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Rows of the types that the schema names. One that does not fit is an error, not a null. */
+function typed(rows: readonly string[], schema: string): Relation {
+  return sql(
+    `SELECT /*+ COALESCE(1) */ made.* FROM (
+      SELECT from_json(row, :schema, map('mode', 'FAILFAST', 'timestampNTZFormat', :ntz)) AS made FROM {rows}
+    )`,
+    { rows: localRelation({ row: rows }, { row: 'string' }) },
+    { schema, ntz: NTZ_FORMAT },
+  )
+}
+
+async function namesIn(session: ConnectSession, schema: string): Promise<string[]> {
+  try {
+    return await session.columns(typed([], schema))
+  } catch (cause) {
+    const { message } = cause as Error
+    throw wrong(`Spark does not understand the schema '${schema}': ${message.split('\n', 1)[0]}`, cause)
+  }
+}
+
+async function typesOf(session: ConnectSession, relation: Relation, names: readonly string[]): Promise<unknown[]> {
+  if (names.length === 0) return []
+  const types = names.map((name, index) => `typeof(first(${quoted(name)})) AS t${index}`).join(', ')
+  for await (const row of session.rows(sql(`SELECT ${types} FROM (SELECT * FROM {it} LIMIT 0)`, { it: relation })))
+    return Object.values(row)
+  return []
+}
+
+const wrong = (what: string, cause?: unknown) => new ManyworldsError('CONFIG_INVALID', `sparkSink: ${what}`, { cause })

@@ -1,0 +1,48 @@
+import type { RunConfig } from '../../../run-config.ts'
+import { notice } from '../../../runners/notice.ts'
+import type { ConnectSession } from '../connect/session.ts'
+import type { SparkOptions } from '../options.ts'
+import { openServer, type Server } from '../server.ts'
+
+/** Which Spark: the same keys, with the same values, as in the RunConfig of a run on it. */
+export interface SparkPlace {
+  /** The cluster. Default: the one that the variable SPARK_REMOTE names. */
+  readonly spark?: SparkOptions
+  /** A Spark on this machine. Whoever in this process says so, with the same `spark`, shares one. */
+  readonly inLocal?: boolean
+  /** With `inLocal`: for how many workers there is to be room, if Spark is started for this. Default: the machine's cores. */
+  readonly workerNum?: number
+}
+
+/** The place alone, out of options that have more. */
+export const placeOf = ({ spark, inLocal, workerNum }: SparkPlace): SparkPlace => ({
+  ...(spark === undefined ? {} : { spark }),
+  ...(inLocal === undefined ? {} : { inLocal }),
+  ...(workerNum === undefined ? {} : { workerNum }),
+})
+
+export async function openSpark(place: SparkPlace): Promise<Server> {
+  const { resolveConfig } = await import('../../../run-config-schema.ts')
+  const config: RunConfig = { engineName: 'spark', ...placeOf(place) }
+  const { spark = {}, inLocal, workerNum } = resolveConfig(config)
+  return openServer(spark, inLocal, workerNum, notice)
+}
+
+/**
+ * A session for one thing to do. It is not kept for the next: that may come hours later, when an agent is slow, and a server
+ * forgets sessions that are idle for an hour.
+ */
+export async function inSession<T>(
+  server: Server,
+  settings: Readonly<Record<string, string>>,
+  work: (session: ConnectSession) => Promise<T>,
+): Promise<T> {
+  const session = await server.newSession()
+  try {
+    await session.setConfig(settings)
+    return await work(session)
+  } finally {
+    await session.release()
+    session.close()
+  }
+}

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ManyworldsError } from '../../../errors.ts'
+import type { TaskResponse } from '../../../task.ts'
+import type { SparkSink } from './sink.ts'
+
+/** Responses that nobody wants any more may take so long to end. */
+const STOP_MS = 5000
+
+export type Responses = Parameters<SparkSink['write']>[0]
+type Item = IteratorResult<TaskResponse, unknown>
+
+/** One at a time, whatever it is that they come from. */
+export class ResponseSource {
+  readonly #iterator: AsyncIterator<TaskResponse, unknown> | Iterator<TaskResponse, unknown>
+  #asked: Promise<Item> | undefined
+
+  constructor(responses: Responses) {
+    this.#iterator = iteratorOf(responses)
+  }
+
+  /** The next response. The same one, until it is taken. */
+  ask(): Promise<Item> {
+    if (this.#asked === undefined) {
+      this.#asked = (async () => this.#iterator.next())()
+      // Whoever waits for something else is told later.
+      this.#asked.catch(() => {})
+    }
+    return this.#asked
+  }
+
+  taken(): void {
+    this.#asked = undefined
+  }
+
+  /** A run that its responses are not wanted of any more is cancelled. */
+  async stop(): Promise<void> {
+    const stopped = (async () => this.#iterator.return?.())().catch(() => {})
+    await Promise.race([stopped, sleep(STOP_MS, undefined, { ref: false })])
+  }
+}
+
+function iteratorOf(responses: Responses): AsyncIterator<TaskResponse, unknown> | Iterator<TaskResponse, unknown> {
+  if (responses instanceof Map) return responses.values()
+  if (typeof responses === 'object' && responses !== null) {
+    if (Symbol.asyncIterator in responses) return responses[Symbol.asyncIterator]()
+    if (Symbol.iterator in responses) return (responses as Iterable<TaskResponse>)[Symbol.iterator]()
+  }
+  const what = (responses as unknown) instanceof Promise ? 'a Promise: await it first' : `a ${typeof responses}`
+  throw new ManyworldsError(
+    'CONFIG_INVALID',
+    `sparkSink: write() takes responses, as runTask or streamTask give them; this is ${what}`,
+  )
+}

@@ -1,0 +1,62 @@
+import { ManyworldsError } from '../../../errors.ts'
+import type { TaskLike } from '../../../task.ts'
+import type { SparkRow } from './source.ts'
+import type { SparkTasksOptions } from './tasks.ts'
+
+interface TaskMaker {
+  /** `place`: which row it is, from 1. */
+  toTask(row: SparkRow, place: number): TaskLike
+  /** The columns that it looks at; undefined: it may be any. */
+  readonly columns: readonly string[] | undefined
+}
+
+export function taskMaker({ id, input, agent, task }: SparkTasksOptions): TaskMaker {
+  const readInput = inputReader(input)
+  return {
+    toTask(row, place) {
+      const its = idOf(row, id, place)
+      return { ...own(task, row, its), id: its, input: own(readInput, row, its), agent } as TaskLike
+    },
+    columns: task === undefined ? columnsOf(id, input) : undefined,
+  }
+}
+
+function inputReader(input: SparkTasksOptions['input']): (row: SparkRow) => unknown {
+  if (input === undefined) return (row) => row
+  if (typeof input === 'function') return input
+  if (typeof input === 'string') return (row) => row[input]
+  return (row) => Object.fromEntries(input.map((name) => [name, row[name]]))
+}
+
+function columnsOf(id: SparkTasksOptions['id'], input: SparkTasksOptions['input']): readonly string[] | undefined {
+  if (typeof id === 'function' || typeof input === 'function' || input === undefined) return undefined
+  return [...new Set([id, ...(typeof input === 'string' ? [input] : input)])]
+}
+
+function idOf(row: SparkRow, id: SparkTasksOptions['id'], place: number): string {
+  const value = typeof id === 'string' ? row[id] : own(id, row, `row ${place}`)
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+  const what = typeof id === 'string' ? `column '${id}'` : '`id`'
+  if (value === null || value === undefined)
+    throw wrong(
+      `row ${place} has no id: ${what} is ${value}; leave such rows out with \`sql\`, or make ids of something else`,
+    )
+  throw wrong(
+    `the id of row ${place} must be text or a number, ${what} is ${value instanceof Date ? 'a date' : `a ${typeof value}`}; make text of it with a function, or with \`sql\``,
+  )
+}
+
+/** A function of the user's, of one row. */
+function own<T>(made: ((row: SparkRow) => T) | undefined, row: SparkRow, which: string): T | undefined {
+  try {
+    return made?.(row)
+  } catch (cause) {
+    throw wrong(
+      `a function that was given to it threw at ${which}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      cause,
+    )
+  }
+}
+
+const wrong = (what: string, cause?: unknown) => new ManyworldsError('TASK_INVALID', `sparkTasks: ${what}`, { cause })

@@ -1,0 +1,50 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { mustPark, park } from '../../../worker/role.ts'
+import { checkRowsOptions } from './option-checks.ts'
+import type { SparkPlace } from './place.ts'
+import type { Wanted } from './read-rows.ts'
+import type { SparkRow, SparkSource } from './source.ts'
+
+export interface SparkRowsOptions extends SparkSource, SparkPlace {}
+
+/**
+ * The rows of a DataFrame, read as they are wanted; for a look at what a run has written, say. Each time it is iterated, the
+ * query runs again.
+ *
+ * @example
+ * for await (const row of sparkRows({ sql: 'SELECT count(*) AS n FROM parquet.`answers.parquet`', inLocal: true })) console.log(row.n)
+ */
+export function sparkRows<R extends object = SparkRow>(options: SparkRowsOptions): AsyncIterable<R> {
+  if (!mustPark()) checkRowsOptions(options)
+  const all: Wanted = { columns: undefined, idColumn: undefined, slices: 1 }
+  return stoppable((stop) => rowsOf(options, all, stop) as AsyncGenerator<unknown> as AsyncGenerator<R>)
+}
+
+/** What can be iterated again and again; who stops stops at once, even while something is being waited for. */
+export function stoppable<T>(start: (stop: AbortSignal) => AsyncGenerator<T>): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const stop = new AbortController()
+      const values = start(stop.signal)
+      return {
+        next: () => values.next(),
+        return: () => {
+          stop.abort()
+          return values.return(undefined)
+        },
+      }
+    },
+  }
+}
+
+export async function* rowsOf(
+  options: SparkSource & SparkPlace,
+  wanted: Wanted,
+  stop: AbortSignal,
+): AsyncGenerator<SparkRow> {
+  if (mustPark()) await park()
+  // An engine on the same Spark is started in the turn in which its first task is asked for, and decides how large Spark is.
+  if (options.inLocal) await nextTurn()
+  const { readRows } = await import('./read-rows.ts')
+  yield* readRows(options, wanted, options, stop)
+}

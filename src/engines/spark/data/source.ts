@@ -1,0 +1,21 @@
+/** Where rows come from: one of `sql`, `table` and `parquet`. */
+export interface SparkSource {
+  /** A query. `ORDER BY` in it is the order of the rows. */
+  readonly sql?: string
+  /** Values for the `:names` in `sql`. */
+  readonly args?: Readonly<Record<string, string | number | bigint | boolean | null>>
+  /** The name of a table or view. */
+  readonly table?: string
+  /** Parquet files, or folders of them; where Spark is, so any address that it can read. */
+  readonly parquet?: string | readonly string[]
+}
+
+/** A row of a DataFrame: a property for each column. See docs/spark.md for what Spark's types become. */
+export type SparkRow = Record<string, unknown>
+
+/** Of a query, after its comments. */
+export const firstWord = (sql: string): string => /^(?:\s|--.*|\/\*[\s\S]*?\*\/)*(\(|[^\s(]*)/.exec(sql)![1]!
+
+/** In parentheses, nothing but a query is one: `WITH … INSERT` and `FROM … INSERT` are not. */
+export const onlyAQuery = (sql: string): string =>
+  /^(WITH|FROM)$/i.test(firstWord(sql)) ? `SELECT * FROM (${sql.replace(/;\s*$/, '')}\n)` : sql

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ManyworldsError } from '../../../errors.ts'
+import { didYouMean } from '../../../near-miss.ts'
+import { type Columns, GuessedColumns, KnownColumns } from './columns.ts'
+import { wasReadSince } from './in-use.ts'
+import { Output } from './output.ts'
+import { openSpark } from './place.ts'
+import { RESPONSE_COLUMNS, RESPONSE_SCHEMA } from './response-row.ts'
+import { ResponseSource, type Responses } from './response-source.ts'
+import { RowBatch } from './row-batch.ts'
+import type { SparkSinkOptions, SparkWritten } from './sink.ts'
+
+/** An engine on the same local Spark is started within this, once its first response is asked for, and decides how large it is. */
+const ENGINE_MS = 1000
+
+export async function writeResponses(options: SparkSinkOptions, responses: Responses): Promise<SparkWritten> {
+  const began = performance.now()
+  const source = new ResponseSource(responses)
+  if (options.inLocal) await Promise.race([source.ask().catch(() => {}), sleep(ENGINE_MS)])
+  try {
+    const server = await openSpark(options)
+    try {
+      const output = new Output(server, options)
+      const columns = await columnsOf(options, output)
+      refuseToReplaceTheSource(options, began)
+      await writeAll(source, new RowBatch(options, columns), output, () => refuseToReplaceTheSource(options, began))
+      return { rows: output.rows, batches: output.batches }
+    } finally {
+      await server.release(false)
+    }
+  } catch (error) {
+    await source.stop()
+    throw error
+  }
+}
+
+/** While one batch is written, the next is collected; when that is full, too, no more responses are asked for. */
+async function writeAll(source: ResponseSource, rows: RowBatch, output: Output, onFirst: () => void): Promise<void> {
+  let writing: Promise<undefined> | undefined
+  try {
+    for (let seen = 0; ; ) {
+      const item = await (writing === undefined ? source.ask() : Promise.race([source.ask(), writing]))
+      if (item === undefined) {
+        writing = undefined
+        continue
+      }
+      source.taken()
+      if (item.done) break
+      if (seen++ === 0) onFirst()
+      if (!rows.add(item.value)) continue
+      await writing
+      writing = write(rows.take())
+    }
+    await writing
+    // Also if there was no response at all: whoever reads finds a table without rows.
+    if (rows.size > 0 || output.batches === 0) await write(rows.take())
+  } finally {
+    // What is under way is written, or fails, before anybody is told.
+    await writing?.catch(() => {})
+  }
+
+  async function write(batch: readonly string[]): Promise<undefined> {
+    await output.write(batch, rows.schema)
+  }
+}
+
+async function columnsOf({ row, schema }: SparkSinkOptions, output: Output): Promise<Columns> {
+  const known = schema ?? (row === undefined ? RESPONSE_SCHEMA : undefined)
+  const names = await output.check(known)
+  if (known === undefined) return new GuessedColumns()
+  const unknown = row === undefined ? names!.find((name) => !RESPONSE_COLUMNS.includes(name)) : undefined
+  if (unknown !== undefined)
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `sparkSink: '${unknown}' is in the schema, and responses have no such column${didYouMean(unknown, RESPONSE_COLUMNS)}; give \`row\`, which makes it. There are ${RESPONSE_COLUMNS.join(', ')}`,
+    )
+  return new KnownColumns(known, names!)
+}
+
+function refuseToReplaceTheSource(options: SparkSinkOptions, began: number): void {
+  if (!wasReadSince(began, options, options)) return
+  const what = options.parquet ?? options.table
+  throw new ManyworldsError(
+    'CONFIG_INVALID',
+    `sparkSink: '${what}' is what the tasks are read from; write the answers elsewhere`,
+  )
+}

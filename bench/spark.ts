@@ -20,6 +20,8 @@ const ROUNDS = numberOf('--rounds', 3)
 const NOOPS = numberOf('--noops', 100_000)
 const WORKERS = 4
 const STRAGGLER_MS = 5000
+/** Our workers stay, and leave PySpark as many cores as they have themselves. */
+const MASTER = `local[${2 * WORKERS + 1}]`
 
 const python = await ensureEnvironment(needsOf(SPARK_VERSION), (line) => console.error(line))
 const plain = await startPlain()
@@ -62,7 +64,7 @@ function report(sleeps: readonly number[]): void {
   const whole = (value: number) => Math.round(value).toLocaleString('en')
   const sum = sleeps.reduce((all, ms) => all + ms, 0) / 1000
   console.log(
-    `Spark ${SPARK_VERSION} on local[${WORKERS + 1}], ${WORKERS} partitions or workers, median of ${ROUNDS} interleaved rounds\n`,
+    `Spark ${SPARK_VERSION} on ${MASTER}, ${WORKERS} partitions or workers, median of ${ROUNDS} interleaved rounds\n`,
   )
   console.log(`${sleeps.length} tasks that wait, ${sum.toFixed(0)} s in all, one of them ${STRAGGLER_MS / 1000} s\n`)
   console.log('| | seconds | finished to delivered, median |\n|---|---:|---:|')
@@ -118,7 +120,7 @@ interface Plain {
 async function startPlain(): Promise<Plain> {
   const script = fileURLToPath(new URL('spark_plain.py', import.meta.url))
   const token = randomBytes(16).toString('hex')
-  const child = spawn(python, [script, `local[${WORKERS + 1}]`, String(WORKERS)], {
+  const child = spawn(python, [script, MASTER, String(WORKERS)], {
     stdio: ['pipe', 'pipe', 'ignore'],
     env: { ...process.env, SPARK_CONNECT_AUTHENTICATE_TOKEN: token, PYSPARK_PYTHON: python },
   })

@@ -47,10 +47,9 @@ for line in sys.stdin:
     began = time.time()
     if "sleeps" in job:
         seconds = [ms / 1000 for ms in job["sleeps"]]
-        arrived = []
-        for finished in context.parallelize(seconds, workers).mapPartitions(sleep).toLocalIterator(True):
-            arrived.append(time.time() - finished)
-        say({"seconds": time.time() - began, "lags": arrived})
+        finished = context.parallelize(seconds, workers).mapPartitions(sleep).collect()
+        ended = time.time()
+        say({"seconds": ended - began, "lags": [ended - one for one in finished]})
     else:
         count = context.parallelize(range(job["noops"]), workers).mapPartitions(nothing).count()
         say({"seconds": time.time() - began, "count": count})

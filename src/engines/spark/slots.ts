@@ -13,7 +13,7 @@ import { parseRemote } from './connect/remote.ts'
 import { ADVICE, cureFor } from './cures.ts'
 import { checkNodeBinary, isNodeBinary } from './launcher.ts'
 import type { SparkOptions } from './options.ts'
-import { readOwnTls } from './remote.ts'
+import { type Pems, readOwnTls } from './remote.ts'
 import type { Room } from './room.ts'
 import { reserveOf, type Server } from './server.ts'
 import { findWayBack, type WayBack } from './way-back.ts'
@@ -22,6 +22,8 @@ const WAIT_MS = 60_000
 const LOOK_MS = 1000
 /** Looks between two questions how much room there is: often at first, when executors are still being started. */
 const ROOM_LOOKS = { first: 1, later: 10, until: 20 } as const
+/** After so many looks, those who come later are a surprise. */
+const SETTLED_LOOKS = 5
 /** After so long without a place for a slot, the user is told. */
 const WAITING_MS = 10_000
 /** Waits before slots are asked for again that could not be had, doubled each time. */
@@ -71,6 +73,7 @@ export class Slots {
   #application: Application | undefined
   #wayBack: WayBack | undefined
   #port = 0
+  #tls: Pems | undefined
   #room: Room | undefined
   #alive = true
   #stopped = false
@@ -109,12 +112,14 @@ export class Slots {
   }
 
   get elastic(): boolean {
-    return this.#room === undefined || this.#room.grows
+    // Spark says two as long as no executor has come, and they come one after the other.
+    const early = !this.#inLocal && this.#looked < SETTLED_LOOKS && (this.#room?.slots ?? 0) <= 2
+    return this.#room === undefined || this.#room.grows || early
   }
 
   async start(): Promise<void> {
     const { advertiseHost, nodeBinary = 'node' } = this.#options
-    const tls = readOwnTls(this.#options.tls)
+    this.#tls = readOwnTls(this.#options.tls)
     checkNodeBinary(nodeBinary)
     const [server] = await Promise.all([this.#opening, this.#hosts.prepare()])
     if (this.#stopped) return
@@ -126,7 +131,7 @@ export class Slots {
     this.#room = await application.findRoom()
     this.#refuseTheImpossible()
     this.#wayBack = await findWayBack(this.#beside(), advertiseHost)
-    await this.#listen(tls)
+    await this.#listen()
     if (this.#stopped) return
     this.#looks = setInterval(() => void this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
@@ -190,10 +195,10 @@ export class Slots {
     return host === undefined ? parseRemote(remote) : { host, port: Number(port) }
   }
 
-  async #listen(tls: ReturnType<typeof readOwnTls>): Promise<void> {
+  async #listen(): Promise<void> {
     const { port = 0 } = this.#options
     const { bind } = this.#wayBack!
-    const own = tls && { cert: tls.cert!, key: tls.key! }
+    const own = this.#tls && { cert: this.#tls.cert!, key: this.#tls.key! }
     try {
       // Slots that are sent away say so through Spark; others who call are none of the user's business.
       this.#port = await this.#hosts.listen({ host: bind, port, token: this.#token, tls: own, refused: () => {} })
@@ -265,16 +270,10 @@ export class Slots {
   }
 
   #orders(): SlotOrder {
-    const { tls } = this.#options
-    const own = readOwnTls(tls)
-    return {
-      ...{ hosts: this.#wayBack!.hosts, port: this.#port, token: this.#token },
-      ...(own === undefined
-        ? {}
-        : {
-            tls: { ca: own.ca ?? own.cert!, ...(own.serverName === undefined ? {} : { serverName: own.serverName }) },
-          }),
-    }
+    const orders = { hosts: this.#wayBack!.hosts, port: this.#port, token: this.#token }
+    if (this.#tls === undefined) return orders
+    const { ca, cert, serverName } = this.#tls
+    return { ...orders, tls: { ca: ca ?? cert!, ...(serverName === undefined ? {} : { serverName }) } }
   }
 
   #onJoined(host: RemoteNode, info: HostInfo): void {
@@ -349,10 +348,8 @@ export class Slots {
   }
 
   #retryLater(): void {
-    if (this.#stopped) return
-    const wait = Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** this.#failures)
-    this.#retryAt = Date.now() + wait
-    setTimeout(() => this.#fill(), wait + 1)
+    // The next look after that will do it.
+    this.#retryAt = Date.now() + Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** this.#failures)
   }
 
   /** Slots that Spark was asked for and that are not here. */
@@ -381,6 +378,7 @@ export class Slots {
     const looks = ++this.#looked
     this.#missThoseWhoDoNotCall()
     this.#fill()
+    if (looks === SETTLED_LOOKS) this.#events.roomier()
     const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
     if (looks % often !== 0 || this.#inLocal || !this.#alive) return
     const before = this.maxWorkers

@@ -75,7 +75,8 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   }
 }
 
-function tlsOptions(tls: ClientTls | undefined): object {
+/** As Node names them. */
+export function tlsOptions(tls: ClientTls | undefined): object {
   const { ca, cert, key, serverName } = tls ?? {}
   return {
     ...(ca === undefined ? {} : { ca }),

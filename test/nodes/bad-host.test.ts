@@ -11,6 +11,7 @@ import type { Peer } from '../../dist/network/peer.js'
 import { CODECS, encode, PLAIN } from '../../dist/protocol/codec.js'
 import { PROTOCOL_VERSION } from '../../dist/protocol/messages.js'
 import { double } from '../agents/nodes.ts'
+import { freePort } from '../free-port.ts'
 import { type Daemon, startDaemon, startNode } from './daemon.ts'
 
 /** One of two nodes is not what it says. The run is done by the other: every task once, and right. */
@@ -294,11 +295,3 @@ test('nodes of all these kinds join a run, and strangers with nothing to say', a
   await done
   await node.kill('SIGTERM')
 }, 40_000)
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

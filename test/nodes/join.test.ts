@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { whereAmI } from '../agents/nodes.ts'
+import { freePort } from '../free-port.ts'
 import { makeAuthority } from './certificates.ts'
 import { startDaemon, until } from './daemon.ts'
 
@@ -127,11 +127,3 @@ test('a node whose driver is not there gives up after a while', async () => {
   expect(await lonely.exited).toBe(1)
   expect(lonely.output()).toContain('nobody listens there')
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port: free } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return free
-}

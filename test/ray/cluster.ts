@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
+import { freePort } from '../free-port.ts'
 import { childrenOf, signal } from '../process-tree.ts'
 
 export interface Raylet {
@@ -107,12 +107,4 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
 function endTree({ pid }: ChildProcess): void {
   for (const one of [pid!, ...childrenOf(pid!)]) signal(one, 'SIGKILL')
   signal(-pid!, 'SIGKILL')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

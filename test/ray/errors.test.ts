@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ManyworldsError, type RayOptions, Runners } from '../../dist/index.js'
 import { double } from '../agents/nodes.ts'
+import { freePort } from '../free-port.ts'
 import { type RayCluster, startCluster } from './cluster.ts'
 
 /** Mistakes of users on a real cluster: each is one error that says what to do, and soon. */
@@ -101,12 +101,3 @@ test('after all that, the cluster is as it was', { timeout: 120_000 }, async () 
   const responses = await Runners.runTask([double.task(21)], { engineName: 'ray', ray: { address, tokenFile } })
   expect([...responses.values()]).toMatchObject([{ answer: 42 }])
 })
-
-/** One that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

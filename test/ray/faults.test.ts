@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
+import { untilStarted as allStarted, expectAllOnce, linesOf } from '../ledger.ts'
 import { childrenOf, signal } from '../process-tree.ts'
 import { type RayCluster, startCluster } from './cluster.ts'
 
@@ -34,23 +35,8 @@ function run(count: number, ms: number, workerNum = 4) {
   return Runners.runTask(tasks, { engineName: 'ray', ray: { address, tokenFile }, workerNum, concurrency: 4 })
 }
 
-const lines = (word: string) => {
-  try {
-    return readFileSync(file, 'utf8')
-      .split('\n')
-      .filter((line) => line.startsWith(word))
-  } catch {
-    return []
-  }
-}
-
-const untilStarted = (count: number) =>
-  expect.poll(() => lines('start').length, { timeout: 120_000 }).toBeGreaterThanOrEqual(count)
-
-function expectAllOnce(responses: Awaited<ReturnType<typeof run>>, count: number) {
-  expect(responses.size).toBe(count)
-  for (const [id, { answer, attempts }] of responses) expect([answer, attempts]).toEqual([id, 1])
-}
+const lines = (word: 'start' | 'end') => linesOf(file, word)
+const untilStarted = (count: number) => allStarted(file, count)
 
 /** The Node processes of workers below a raylet, and the actors that hold them. */
 function below(raylet: number) {

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { needsOf, SPARK_VERSION } from '../../dist/engines/spark/environment.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
+import { freePort } from '../free-port.ts'
 import { childrenOf, signal } from '../process-tree.ts'
 
 export interface Member {
@@ -182,12 +183,4 @@ async function listening(port: number): Promise<void> {
     if (there) return
     if (Date.now() > end) throw new Error(`nobody listens on port ${port}`)
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

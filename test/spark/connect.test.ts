@@ -19,6 +19,7 @@ import {
 } from '../../src/engines/spark/connect/plans.ts'
 import { parseRemote, type Remote } from '../../src/engines/spark/connect/remote.ts'
 import { type ConnectOptions, ConnectSession } from '../../src/engines/spark/connect/session.ts'
+import { freePort } from '../free-port.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
 import { type Network, startProxy } from './connect-proxy.ts'
 import { type ConnectServer, startConnectServer } from './connect-server.ts'
@@ -479,12 +480,4 @@ async function startTlsProxy() {
   await new Promise<void>((resolve) => tls.listen(0, resolve))
   const { port } = tls.address() as { port: number }
   return { port, ca: readFileSync(authority.path), close: async () => void tls.close() }
-}
-
-async function freePort(): Promise<number> {
-  const listener = createServer()
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
-  const { port } = listener.address() as { port: number }
-  await new Promise((resolve) => listener.close(resolve))
-  return port
 }

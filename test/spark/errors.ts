@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { ManyworldsError, type RunConfig, Runners, type SparkOptions } from '../../dist/index.js'
 import { double } from '../agents/nodes.ts'
+import { freePort } from '../free-port.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
-import { freePort, type SparkCluster } from './cluster.ts'
+import type { SparkCluster } from './cluster.ts'
 
 /** Mistakes of users on a real cluster: each is one error that says what to do. */
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,7 @@ import { sql } from '../../dist/engines/spark/connect/plans.js'
 import { openServer } from '../../dist/engines/spark/server.js'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
+import { untilStarted as allStarted, expectAllOnce, linesOf } from '../ledger.ts'
 import { childrenOf, pids, signal } from '../process-tree.ts'
 import { commandOf, endTree, environmentOf, type Member, type SparkCluster } from './cluster.ts'
 
@@ -33,23 +34,8 @@ export function testFaults(cluster: SparkCluster): void {
     return Runners.runTask(tasks, { engineName: 'spark', spark: { remote }, workerNum, concurrency: 4, store: false })
   }
 
-  const lines = (word: string) => {
-    try {
-      return readFileSync(file, 'utf8')
-        .split('\n')
-        .filter((line) => line.startsWith(word))
-    } catch {
-      return []
-    }
-  }
-
-  const untilStarted = (count: number) =>
-    expect.poll(() => lines('start').length, { timeout: 120_000 }).toBeGreaterThanOrEqual(count)
-
-  function expectAllOnce(responses: Awaited<ReturnType<typeof run>>, count: number) {
-    expect(responses.size).toBe(count)
-    for (const [id, { answer, attempts }] of responses) expect([answer, attempts]).toEqual([id, 1])
-  }
+  const lines = (word: 'start' | 'end') => linesOf(file, word)
+  const untilStarted = (count: number) => allStarted(file, count)
 
   const executors = () => cluster.workers.map((worker) => cluster.executorOf(worker)).filter((pid) => pid !== undefined)
   const slots = () => executors().flatMap((executor) => cluster.slotsOf(executor))

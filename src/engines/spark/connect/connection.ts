@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from '@connectrpc/connect-node'
-import type { ClientTls } from '../../../network/dial.ts'
+import { type ClientTls, tlsOptions } from '../../../network/dial.ts'
 import { TOO_SLOW } from './errors.ts'
 import { SparkConnectService } from './generated/spark_connect_pb.ts'
 import { bracketed, isSecure, type Remote } from './remote.ts'
@@ -107,15 +107,5 @@ function withHeaders({ token, headers }: Remote): Interceptor {
     for (const [name, value] of Object.entries(headers)) request.header.set(name, value)
     if (token !== undefined) request.header.set(constants.HTTP2_HEADER_AUTHORIZATION, `Bearer ${token}`)
     return next(request)
-  }
-}
-
-function tlsOptions(tls: ClientTls | undefined): object {
-  const { ca, cert, key, serverName } = tls ?? {}
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert, key }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
-    minVersion: 'TLSv1.2',
   }
 }

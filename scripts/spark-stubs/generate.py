@@ -100,7 +100,7 @@ KEPT = {
     "SubqueryAlias": "input alias",
     "WithRelations": "root references",
     "Expression": "literal",
-    "Expression.Literal": "null boolean long double string",
+    "Expression.Literal": "null boolean integer long double string",
     "Command": "write_operation sql_command",
     "SqlCommand": "input",
     "WriteOperation": "input source path table mode partitioning_columns options",

@@ -159,6 +159,11 @@ describe('reading', () => {
       ...[{ n: 2, even: true }],
       ...[{ n: 3, even: false }],
     ])
+    // What is whole is so in SQL, as small as it can be: LIMIT wants an INT.
+    const types = 'SELECT typeof(:a) AS a, typeof(:b) AS b, typeof(:c) AS c FROM range(10) LIMIT :n'
+    expect(await all(sparkRows({ sql: types, args: { a: 1, b: 2 ** 40, c: 0.5, n: 1 }, ...on }))).toEqual([
+      { a: 'int', b: 'bigint', c: 'double' },
+    ])
     await spark.query('CREATE TABLE untouched AS SELECT 1 AS id')
     // Nothing is executed but queries, in whatever clothes it comes.
     for (const statement of ['INSERT INTO untouched VALUES (2)', '-- SELECT\nDROP TABLE untouched'])

@@ -128,6 +128,14 @@ function literal(value: SqlArgument): Expression {
           ? { case: 'boolean' as const, value }
           : typeof value === 'bigint'
             ? { case: 'long' as const, value }
-            : { case: 'double' as const, value }
+            : numberLiteral(value)
   return create(ExpressionSchema, { exprType: { case: 'literal', value: { literalType } } })
+}
+
+/** A whole number is one in SQL too, and a small one an INT, as LIMIT wants it. */
+function numberLiteral(value: number) {
+  if (value === (value | 0)) return { case: 'integer' as const, value }
+  return Number.isSafeInteger(value)
+    ? { case: 'long' as const, value: BigInt(value) }
+    : { case: 'double' as const, value }
 }

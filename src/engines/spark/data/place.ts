@@ -37,7 +37,7 @@ export async function inSession<T>(
   settings: Readonly<Record<string, string>>,
   work: (session: ConnectSession) => Promise<T>,
 ): Promise<T> {
-  const session = await server.newSession()
+  const session = await server.newSession(true)
   try {
     await session.setConfig(settings)
     return await work(session)

@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../../../errors.ts'
 import { didYouMean } from '../../../near-miss.ts'
 import { decodeRows } from '../connect/arrow.ts'
-import { type Relation, readParquet, readTable, type SqlArgument, sql } from '../connect/plans.ts'
+import { type Relation, readParquet, readTable, sql } from '../connect/plans.ts'
 import type { ConnectSession } from '../connect/session.ts'
 import { inUse } from './in-use.ts'
 import { inSession, openSpark, type SparkPlace } from './place.ts'
@@ -102,17 +102,9 @@ async function prepare(session: ConnectSession, source: SparkSource, wanted: Wan
 }
 
 function relationOf({ sql: query, args = {}, table, parquet }: SparkSource): Relation {
-  if (query !== undefined)
-    return sql(
-      onlyAQuery(query),
-      {},
-      Object.fromEntries(Object.entries(args).map(([name, value]) => [name, exact(value)])),
-    )
+  if (query !== undefined) return sql(onlyAQuery(query), {}, args)
   return table === undefined ? readParquet(parquet!) : readTable(table)
 }
-
-/** A whole number is one in SQL, too. */
-const exact = (value: SqlArgument): SqlArgument => (Number.isSafeInteger(value) ? BigInt(value as number) : value)
 
 function checkColumns({ columns, idColumn }: Wanted, there: readonly string[]): void {
   const list = there.map((name) => `'${name}'`).join(', ')

@@ -32,7 +32,6 @@ export type ErrorCode =
   | 'AGENT_MISMATCH'
   | 'AGENT_LOAD_FAILED'
   // engines and workers
-  | 'ENGINE_UNKNOWN'
   | 'ENGINE_INVALID'
   | 'ENGINE_FAILED'
   | 'NODE_TOO_OLD'

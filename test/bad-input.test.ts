@@ -60,11 +60,6 @@ describe('a run configuration with a mistake is refused before anything starts',
     await refused(withCls(broken), 'ENGINE_INVALID', '`cls`', 'no licence')
   })
 
-  test('an engine that this version does not have', async () => {
-    const onSpark = () => Runners.runTask([echo.task(1)], { engineName: 'spark' })
-    await refused(onSpark, 'ENGINE_UNKNOWN', "'spark'", 'not in this version', "'local'")
-  })
-
   test('AWorld’s spelling of a key is recognised, and the right one named', async () => {
     for (const [given, meant] of [
       ['worker_num', 'workerNum'],

@@ -10,7 +10,6 @@ const USAGE = 2
 /** Errors that say that something else should have been typed, or configured. */
 const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
   'CONFIG_INVALID',
-  'ENGINE_UNKNOWN',
   'RUN_NOT_FOUND',
   'RUN_EXISTS',
   'RESUME_MISMATCH',

@@ -27,11 +27,6 @@ export function makeEngine(config: {
       return new RayRuntime(config.ray, config.inLocal)
     case 'spark':
       return new SparkRuntime(config.spark, config.inLocal, config.workerNum)
-    default:
-      throw new ManyworldsError(
-        'ENGINE_UNKNOWN',
-        `the engine '${config.engineName}' is not in this version of manyworlds; there are 'local', 'nodes', 'ray' and 'spark', and \`cls\` for an engine of your own`,
-      )
   }
 }
 

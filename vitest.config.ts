@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/longest-first.ts'
 import { SPARK_TESTS, whyNoSpark } from './test/needs-java.ts'
 
 export default defineConfig({
@@ -9,6 +10,7 @@ export default defineConfig({
     globalSetup: ['test/no-orphans.ts'],
     // Two files at a time: every test starts real processes, and CI machines have two cores.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Tests of run files say where theirs are; the others leave none.
     env: { MANYWORLDS_STORE: 'off' },
     testTimeout: 60_000,

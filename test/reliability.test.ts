@@ -82,6 +82,20 @@ describe('when workers are taken away', () => {
     expect(kills).toBe(10)
   })
 
+  it('a run that is cancelled before a task of it was read answers all of them', async () => {
+    // A pool of its own, whose only worker is not there yet, and which has work enough.
+    const conf = { workerNum: 1, concurrency: 1, env: { COLD_POOL: '1' } }
+    const many = () => Array.from({ length: 90 }, () => pid.task(10))
+    const abort = new AbortController()
+    const runs = [
+      Runners.runTask(many().slice(0, 5), conf),
+      Runners.runTask(many(), { ...conf, signal: abort.signal }),
+      Runners.runTask(many(), { ...conf, deadlineMs: 20 }),
+    ]
+    setTimeout(() => abort.abort(), 20)
+    expect((await Promise.all(runs)).map(({ size }) => size)).toEqual([5, 90, 90])
+  })
+
   it('a crash leaves no worker out of work', async () => {
     const conf = { workerNum: 2, concurrency: 4, maxAttempts: 3, backoffMs: 1 }
     for (let round = 0; round < 5; round++) {

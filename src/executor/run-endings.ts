@@ -92,9 +92,12 @@ export class RunEndings {
   /** What was given in and not read is cancelled, but for what an earlier session has done. */
   #closeSource(run: Run, reason: 'cancelled' | 'deadline'): void {
     const { responses, intake } = this.#parts
+    // Nothing else of it may be live: it must not be over with the first of them.
+    run.live++
     for (const item of run.source.close())
       if (item.restored) responses.restored(run, item)
       else this.cancel(intake.makeEntry(run, item), reason)
+    run.live--
   }
 
   #cancelAll(run: Run, reason: 'cancelled' | 'deadline'): void {

@@ -81,7 +81,9 @@ function sayGoodbye(dispatcher: Dispatcher): void {
 export async function shutdownPools(): Promise<void> {
   const all = [...pools.values()].flat()
   pools.clear()
-  await Promise.all(all.map((pool) => closePool(pool)))
+  for (const pool of all) void closePool(pool)
+  // Also those that were not kept.
+  await Promise.all(closing)
 }
 
 function letGo(pool: Pool, warmMs: number): void {
@@ -101,9 +103,14 @@ function forget(pool: Pool): void {
   void closePool(pool)
 }
 
+/** Pools whose workers are being ended. */
+const closing = new Set<Promise<void>>()
+
 async function closePool(pool: Pool): Promise<void> {
   clearTimeout(pool.warmTimer)
-  await pool.dispatcher.shutdown()
+  const closed = pool.dispatcher.shutdown()
+  closing.add(closed)
+  await closed.finally(() => closing.delete(closed))
 }
 
 /** Environment, folder, command line: what a worker that is already running cannot change. */

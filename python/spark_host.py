@@ -34,7 +34,10 @@ def main() -> None:
     # A Scala object: there is one of it, and it is called this.
     service = getattr(getattr(jvm.org.apache.spark.sql.connect.service, "SparkConnectService$"), "MODULE$")
     say({"port": service.server().getPort(), "version": session.version, "jvm": jvm.java.lang.ProcessHandle.current().pid()})
-    threading.Event().wait()
+    # A Spark that has died is no use to anybody.
+    session.sparkContext._gateway.proc.wait()
+    shutil.rmtree(warehouse, ignore_errors=True)
+    sys.exit("the JVM has ended")
 
 
 def say(message: dict) -> None:

@@ -46,9 +46,14 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
     const began = Date.now()
     const uv = await findUv(notice)
     rmSync(folder, { recursive: true, force: true })
-    await run(uv, ['venv', '--quiet', '--python', needs.python, folder], needs)
     const python = join(folder, 'bin', 'python')
-    await run(uv, ['pip', 'install', '--quiet', '--python', python, ...needs.packages], needs)
+    try {
+      await run(uv, ['venv', '--quiet', '--python', needs.python, folder], needs)
+      await run(uv, ['pip', 'install', '--quiet', '--python', python, ...needs.packages], needs)
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true })
+      throw error
+    }
     writeFileSync(join(folder, COMPLETE), needs.packages.join('\n'))
     notice(`Python for ${needs.title} is ready (${Math.round((Date.now() - began) / 1000)} s)`)
     return python

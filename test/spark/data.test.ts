@@ -271,6 +271,13 @@ describe('reading', () => {
       ['no agent', { agent: 'answer' }, /`agent` must be what defineAgent\(\) returned/],
       ['an unknown key', { parquets: 'x' }, /unknown key 'parquets', did you mean 'parquet'\?/],
       ['slices by a function', { id: () => 'x', slices: 3 }, /`id` must be a column then/],
+      ['an argument undefined', { args: { day: undefined } }, /`args\.day` is undefined; it must be text, a number/],
+      ['an argument NaN', { args: { n: Number.NaN } }, /`args\.n` is NaN/],
+      ['an argument list', { args: { n: 1, ids: ['a'] } }, /`args\.ids` is an array/],
+      ['an argument date', { args: { day: new Date(0) } }, /`args\.day` is a date/],
+      ['an argument bytes', { args: { b: new Uint8Array(1) } }, /`args\.b` is an object/],
+      ['an argument function', { args: { f: () => 1 } }, /`args\.f` is a function/],
+      ['arguments in a list', { args: [1] }, /`args` must be an object of values .* this is an array/],
       ['arguments of a table', { sql: undefined, table: 'x', args: {} }, /`args` are for the :names in `sql`/],
     ])('%s', (_, other, message) => {
       expect(() => sparkTasks({ ...source, ...other } as SparkTasksOptions)).toThrow(message)
@@ -280,7 +287,7 @@ describe('reading', () => {
       [
         'a column',
         { input: 'qestion' },
-        /no column 'qestion'; did you mean "question"\?; there are 'id', 'question', 'n'/,
+        /no column 'qestion'; did you mean "question"\? There are 'id', 'question', 'n'/,
       ],
       ['an id', { id: 'ID', input: undefined }, /no column 'ID'; did you mean "id"\?/],
       ['a path', { sql: undefined, parquet: '/no/such/path' }, /Path does not exist: file:\/no\/such\/path/],
@@ -296,7 +303,7 @@ describe('reading', () => {
       [
         'a function',
         { input: (row: Row) => (row.no as Row).where },
-        /threw at q0: Cannot read properties of undefined/,
+        /`input` threw for the task 'q0': Cannot read properties of undefined/,
       ],
       ['an option', { spark: { remot: 'x' } }, /unknown key 'spark.remot'/],
     ])('%s', async (_, other, message) => {
@@ -358,6 +365,8 @@ describe('writing', () => {
     const elsewhere = { parquet: spark.path('elsewhere'), ...on }
     const schema = await refusal(() => sparkSink({ ...elsewhere, schema: 'id strin' }).write(three))
     expect(schema.message).toMatch(/Spark does not understand the schema 'id strin': .*Syntax error/)
+    const keys = await refusal(() => sparkSink({ ...elsewhere, schema: 'v map<int,string>' }).write(three))
+    expect(keys.message).toContain('the keys of a map must be text')
     const partition = await refusal(() => sparkSink({ ...elsewhere, partitionBy: 'x' }).write(three))
     expect(partition.message).toContain("`partitionBy` names 'x', which is not a column; there are id, agent")
   })
@@ -513,7 +522,29 @@ describe('writing', () => {
   })
 
   test.each<[string, object, RegExp]>([
-    ['throws', { row: () => JSON.parse('{') }, /response 'a' cannot be made a row: .*JSON/],
+    ['throws', { row: () => JSON.parse('{') }, /response 'a' cannot be made a row: `row` threw: .*JSON/],
+    [
+      'is a promise',
+      { row: () => Promise.reject(new Error('x')) },
+      /response 'a' .* `row` must return the row, not a promise of it/,
+    ],
+    ['is a promise, with a schema', { row: async () => ({ id: 'x' }), schema: 'id string' }, /'a' .* a promise of it/],
+    ['is empty', { row: () => ({}) }, /response 'a' .* `row` gave an object without properties/],
+    ['has no date', { row: () => ({ day: new Date(Number.NaN) }) }, /'a' .* column 'day' is an invalid date/],
+    [
+      'has no date, with a schema',
+      { row: () => ({ id: 'x', day: new Date(Number.NaN) }), schema: 'id string, day date' },
+      /'a' .* column 'day' is an invalid date/,
+    ],
+    ['has a symbol', { row: () => ({ s: Symbol('x') }) }, /'a' .* column 's' is a symbol/],
+    ['has a function', { row: () => ({ f: () => 1 }), schema: 'f string' }, /'a' .* column 'f' is a function/],
+    ['has a function inside', { row: () => ({ o: { f: () => 1 } }) }, /'a' .* column 'o' has, at 'f', a function/],
+    [
+      'has a symbol in a list, with a schema',
+      { row: () => ({ l: ['x', Symbol('y')] }), schema: 'l array<string>' },
+      /'a' .* column 'l' has, at '1', a symbol/,
+    ],
+    ['has a promise', { row: () => ({ p: Promise.resolve(1) }) }, /'a' .* column 'p' is a promise/],
     [
       'is none',
       { row: () => 5 },
@@ -522,7 +553,7 @@ describe('writing', () => {
     [
       'has another column',
       { row: () => ({ ID: 1 }), schema: 'id string' },
-      /a column 'ID', which is not in the schema; did you mean "id"\?/,
+      /a column 'ID', which is not in the schema; did you mean "id"\? There are id$/,
     ],
     [
       'has a new column',
@@ -561,6 +592,19 @@ describe('writing', () => {
     const promise = Promise.resolve(three) as unknown as TaskResponse[]
     const error = await refusal(() => sparkSink({ parquet: spark.path('p'), ...on }).write(promise))
     expect(error.message).toContain('a Promise: await it first')
+  })
+
+  test.each<[unknown, RegExp]>([
+    [undefined, /give them; this is undefined$/],
+    [{}, /give them; this is an object$/],
+    [[undefined], /this is no response: undefined;/],
+    [[{}], /this is no response: an empty object;/],
+    [[echo.task(1)], /this is no response: an object with input, agent;/],
+    [new Map([['a', 1]]).entries(), /this is no response: an array;/],
+  ])('no responses at all: %j', async (given, message) => {
+    const sink = sparkSink({ parquet: spark.path('no responses'), ...on })
+    const error = await refusal(() => sink.write(given as TaskResponse[]))
+    expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) })
   })
 })
 

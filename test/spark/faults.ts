@@ -41,6 +41,19 @@ export function testFaults(cluster: SparkCluster): void {
   const slots = () => executors().flatMap((executor) => cluster.slotsOf(executor))
   const nodeWorkers = () => slots().flatMap((slot) => childrenOf(slot))
 
+  /** A query, which needs a free core. */
+  async function sumOfThousand(): Promise<unknown> {
+    const server = await openServer({ remote: cluster.remote }, false, 1, () => {})
+    const session = await server.newSession()
+    try {
+      for await (const { sum } of session.rows(sql('SELECT sum(id) AS sum FROM range(1000)'))) return sum
+      return undefined
+    } finally {
+      await session.release()
+      session.close()
+    }
+  }
+
   /** The Spark worker that has most of the slots. */
   const busiest = (): Member =>
     cluster.workers
@@ -58,7 +71,10 @@ export function testFaults(cluster: SparkCluster): void {
     await untilAllPlaced()
     const responses = run(60, 400)
     await untilStarted(20)
-    signal(nodeWorkers()[0]!, 'SIGKILL')
+    // One that is at work.
+    const [, , pid] = lines('start').at(-1)!.split(' ')
+    expect(nodeWorkers()).toContain(Number(pid))
+    signal(Number(pid), 'SIGKILL')
     expectAllOnce(await responses, 60)
     expect(lines('start').length).toBeGreaterThan(60)
   })
@@ -130,13 +146,7 @@ export function testFaults(cluster: SparkCluster): void {
       await untilAllPlaced(4)
       const responses = run(40, 500, 5)
       await untilStarted(10)
-      const server = await openServer({ remote: cluster.remote }, false, 1, () => {})
-      const session = await server.newSession()
-      const found: unknown[] = []
-      for await (const row of session.rows(sql('SELECT sum(id) AS sum FROM range(1000)'))) found.push(row)
-      await session.release()
-      session.close()
-      expect(found).toEqual([{ sum: 499_500 }])
+      expect(await sumOfThousand()).toBe(499_500)
       expectAllOnce(await responses, 40)
       expectAllOnce(await run(4, 10, 1), 4)
       await expect.poll(() => slots().length, { timeout: 30_000 }).toBe(1)
@@ -152,8 +162,13 @@ export function testFaults(cluster: SparkCluster): void {
     const worker = busiest()
     endTree(worker.pid)
     expectAllOnce(await responses, 60)
+    // Three cores are left. One of them stays free for queries, also if no other machine comes.
+    const more = run(400, 2000)
+    await expect.poll(() => slots().length, { timeout: 120_000 }).toBe(2)
+    expect(await sumOfThousand()).toBe(499_500)
     await cluster.addWorker()
     await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(4)
+    expectAllOnce(await more, 400)
   })
 
   test.each(['cluster', 'inLocal'])('kill -9 of the driver, %s: nothing of ours is left', SLOW, async (where) => {
@@ -176,6 +191,19 @@ export function testFaults(cluster: SparkCluster): void {
     }
     const left = () => [...pids().filter((pid) => environmentOf(pid).includes(mark)), ...slots()].map(commandOf)
     await expect.poll(left, { timeout: 10_000 }).toEqual([])
+  })
+
+  test('kill -9 of the JVM of a Spark of one’s own: one error, at once', SLOW, async () => {
+    const tasks = Array.from({ length: 8 }, (_, i) => noting.task({ ms: 600_000, file, id: `t${i}` }))
+    const responses = Runners.runTask(tasks, { engineName: 'spark', inLocal: true, workerNum: 2, store: false })
+    responses.catch(() => {})
+    await untilStarted(8)
+    const host = childrenOf(process.pid).find((pid) => commandOf(pid).includes('spark_host.py'))
+    signal(childrenOf(host!)[0]!, 'SIGKILL')
+    await expect(responses).rejects.toMatchObject({
+      code: 'SPARK_FAILED',
+      message: expect.stringContaining('has ended'),
+    })
   })
 
   test('kill -9 of the Connect server, and another in its place: the slots are asked for again', SLOW, async () => {

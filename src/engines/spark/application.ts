@@ -34,6 +34,11 @@ export class Application {
     return showRemote(parseRemote(this.#server.remote))
   }
 
+  /** Opens the session in which slots are asked for, if there is none. */
+  async prepare(): Promise<void> {
+    await this.#equipped()
+  }
+
   async findRoom(): Promise<Room> {
     const asking = (this.#asking ??= this.#open())
     try {

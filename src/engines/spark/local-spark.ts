@@ -15,6 +15,8 @@ const STDERR_CHARS = 8000
 const STOP_MS = 10_000
 const LOOK_MS = 50
 const CALL_MS = 5000
+/** How often it is said that it is still starting. */
+const STILL_MS = 30_000
 
 /** A Spark on this machine that ends with this process. */
 export interface LocalSpark {
@@ -59,7 +61,11 @@ export async function startLocalSpark(
     child.once('close', (code, signal) => resolve(`${signal ?? `exit code ${code}`}\n${words}`))
   })
   child.stdin.write(`${JSON.stringify({ master, name: 'manyworlds', conf: { ...DEFAULTS(master), ...conf } })}\n`)
-  const started = await Promise.race([readReady(child), ended])
+  const began = Date.now()
+  const still = setInterval(() => {
+    notice(`Spark is still starting (${Math.round((Date.now() - began) / 1000)} s)`)
+  }, STILL_MS)
+  const started = await Promise.race([readReady(child), ended]).finally(() => clearInterval(still))
   if (typeof started === 'string') throw startFailed(master, started)
   const streams = [child.stdin, child.stdout, child.stderr] as unknown as Socket[]
   return {
@@ -124,7 +130,7 @@ function readReady(child: ChildProcess): Promise<{ port: number; jvm: number }> 
 async function end(child: ChildProcess, jvm: number): Promise<void> {
   child.stdin!.end()
   for (const until = Date.now() + STOP_MS; Date.now() < until; await sleep(LOOK_MS))
-    if (child.exitCode !== null && !isAlive(jvm)) return
+    if ((child.exitCode ?? child.signalCode) !== null && !isAlive(jvm)) return
   for (const pid of [-child.pid!, jvm])
     try {
       process.kill(pid, 'SIGKILL')
@@ -134,7 +140,9 @@ async function end(child: ChildProcess, jvm: number): Promise<void> {
 }
 
 function startFailed(master: string, how: string): ManyworldsError {
-  const lines = how.split('\n').filter((line) => /Exception|Error|ERROR|refused|cannot/i.test(line))
+  const lines = how
+    .split('\n')
+    .filter((line) => /Exception|Error|Invalid|refused|cannot/i.test(line) && !/^\s*raise |GATEWAY_EXITED/.test(line))
   const telling = [...new Set(lines.map((line) => line.trim()))].slice(0, 4).join('\n')
   return new ManyworldsError(
     'SPARK_FAILED',

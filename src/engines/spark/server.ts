@@ -33,6 +33,8 @@ const started = new Map<string, Shared>()
 const LINGER_MS = 60_000
 const DEFAULT_RESERVE = 1
 const OLDEST_SPARK = 4
+/** The gRPC status of what nobody has thought of. */
+const UNKNOWN = 2
 
 export const reserveOf = ({ reserve = DEFAULT_RESERVE }: SparkOptions): number => reserve
 
@@ -72,7 +74,7 @@ async function remoteServer(options: SparkOptions): Promise<Server> {
   const remote = remoteOf(options)
   return {
     ...{ master: undefined, remote, ended: new Promise<string>(() => {}), keepAlive: () => {} },
-    newSession: (shared) => newSession(remote, options, shared),
+    newSession: (shared) => newSession(remote, options, shared).catch((error) => blame(error, options)),
     release: async () => {},
   }
 }
@@ -99,7 +101,8 @@ async function localServer(shared: Shared, options: SparkOptions): Promise<Serve
   }
   return {
     ...{ master: shared.master, remote: spark.remote, ended: spark.ended, keepAlive },
-    newSession: () => newSession(spark.remote, { ...options, conf: {} }),
+    // Its settings were those that it was started with.
+    newSession: () => newSession(spark.remote, { ...options, conf: {} }).catch((error) => blame(error, options)),
     release: async (now) => {
       keepAlive(false)
       if (--shared.users > 0) return
@@ -146,6 +149,28 @@ async function newSession(
     throw error
   }
   return session
+}
+
+/** Spark does not say which setting it could not make sense of. */
+function blame(error: Error & { grpcCode?: number; errorClass?: string }, { conf = {} }: SparkOptions): never {
+  const names = Object.keys(conf)
+  if (names.length === 0 || error.grpcCode !== UNKNOWN || error.errorClass !== undefined) throw error
+  throw new ManyworldsError(
+    'SPARK_FAILED',
+    `Spark cannot open a session (${error.message}): a value in spark.conf may be wrong (${names.join(', ')})`,
+    { cause: error },
+  )
+}
+
+/** What can be known before Spark is started. */
+export function refuseSmallMaster(options: SparkOptions): void {
+  const [, cores] = /^local(?:\[(\d+)[,\]])?/.exec(options.master ?? '') ?? []
+  const count = options.master === 'local' ? 1 : Number(cores)
+  if (!(count <= reserveOf(options))) return
+  throw new ManyworldsError(
+    'SPARK_IMPOSSIBLE',
+    `spark.master is '${options.master}', and spark.reserve leaves ${reserveOf(options)} of its cores to queries: no worker can be placed. Give it more cores`,
+  )
 }
 
 function refuseOld(version: string, remote: string): void {

@@ -11,7 +11,7 @@ import { Application } from './application.ts'
 import { SparkError } from './connect/errors.ts'
 import { parseRemote } from './connect/remote.ts'
 import { ADVICE, cureFor } from './cures.ts'
-import { checkNodeBinary, isNodeBinary } from './launcher.ts'
+import { isNodeBinary } from './launcher.ts'
 import type { SparkOptions } from './options.ts'
 import { type Pems, readOwnTls } from './remote.ts'
 import type { Room } from './room.ts'
@@ -37,12 +37,17 @@ const LEAVE_MS = 5000
 const MOST_AT_ONCE = 500
 /** The gRPC status of a server that is not there. */
 const UNAVAILABLE = 14
+const GONE_MS = 60_000
+/** Spark replaces executors that were lost. Those that are still missing after this time may not come back. */
+const SHRUNK_MS = 20_000
 
 /** One query: its rows are slots. */
 interface Operation {
   /** Those that have not been sent away. */
   readonly slots: Set<number>
   readonly since: number
+  /** There is a session for it. */
+  asked: boolean
   /** One of its slots has called. */
   called: boolean
   /** Tasks that Spark runs for it, as far as it says. */
@@ -56,6 +61,9 @@ export interface SlotsWants {
   /** The Spark that they are to be on. */
   readonly server: Promise<Server>
 }
+
+/** Those of this process. */
+const running = new Set<Slots>()
 
 /** The slots of one engine on a Spark cluster: which are there, which are asked for, and the workers in them. */
 export class Slots {
@@ -80,9 +88,15 @@ export class Slots {
   #stopping: Promise<void> | undefined
   #failed = false
   #failures = 0
+  /** Since then no session could be opened. */
+  #unheardSince: number | undefined
   #retryAt = 0
   #looks: NodeJS.Timeout | undefined
   #looked = 0
+  #asking = false
+  /** Others of this process have its places, until it has something to do again. */
+  #lent = false
+  #smallerSince: number | undefined
   /** When it is being stopped: slots that may still call. */
   #starting = 0
   readonly #said = new Set<string>()
@@ -97,7 +111,7 @@ export class Slots {
     const { elsewhere } = placement
     const placed = { ...placement, elsewhere: { ...elsewhere, env: { ...env, ...elsewhere.env } } }
     this.#hosts = new Hosts(placed, events, {
-      share: (wanted, hosts) => hosts.map((host) => (this.#isWanted(host, wanted) ? 1 : 0)),
+      share: (wanted, hosts) => hosts.map((host) => (this.#isWanted(host, wanted) && this.#isLatest(host) ? 1 : 0)),
       joined: (host, info) => this.#onJoined(host, info),
       equipped: () => {},
       broke: (host) => this.#onBroken(host),
@@ -108,7 +122,7 @@ export class Slots {
 
   get maxWorkers(): number {
     if (this.#room === undefined) return this.#inLocal ? this.#workerNum : 1
-    return Math.max(1, this.#here.size, this.#room.slots - reserveOf(this.#options))
+    return Math.max(1, this.#room.slots - reserveOf(this.#options))
   }
 
   get elastic(): boolean {
@@ -120,7 +134,6 @@ export class Slots {
   async start(): Promise<void> {
     const { advertiseHost, nodeBinary = 'node' } = this.#options
     this.#tls = readOwnTls(this.#options.tls)
-    checkNodeBinary(nodeBinary)
     const [server] = await Promise.all([this.#opening, this.#hosts.prepare()])
     if (this.#stopped) return
     this.#server = server
@@ -133,6 +146,7 @@ export class Slots {
     this.#wayBack = await findWayBack(this.#beside(), advertiseHost)
     await this.#listen()
     if (this.#stopped) return
+    running.add(this)
     this.#looks = setInterval(() => void this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
     this.#events.roomier()
@@ -141,9 +155,7 @@ export class Slots {
 
   scale(workers: number): void {
     this.#hosts.scale(workers)
-    // Those that are too many finish what they have; then Spark gets their place back.
-    for (const host of this.#here.values()) if (!this.#isWanted(host)) host.giveBack('fewer workers are wanted')
-    for (const host of this.#here.values()) this.#releaseIfSpare(host)
+    this.#giveBack('fewer workers are wanted')
     this.#fill()
   }
 
@@ -153,9 +165,12 @@ export class Slots {
 
   keepAlive(alive: boolean): void {
     this.#alive = alive
+    const back = alive && this.#lent
+    if (back) this.#lent = false
     this.#hosts.keepAlive(alive)
     this.#application?.keepAlive(alive)
     alive ? this.#looks?.ref() : this.#looks?.unref()
+    if (back) this.#fill()
   }
 
   /** Whoever asks for it waits for the same end. */
@@ -165,6 +180,7 @@ export class Slots {
   }
 
   async #stop(): Promise<void> {
+    running.delete(this)
     clearInterval(this.#looks)
     this.#starting = this.#countStarting()
     // First, so that Spark starts nothing more in the places that become free.
@@ -237,12 +253,17 @@ export class Slots {
   // ---- slots
 
   #isWanted({ info }: RemoteNode, wanted = this.#hosts.wanted): boolean {
-    return info?.slot !== undefined && info.slot < wanted
+    return !this.#lent && info?.slot !== undefined && info.slot < Math.min(wanted, this.maxWorkers)
+  }
+
+  /** Whether no other has been started in its place. */
+  #isLatest(host: RemoteNode): boolean {
+    return this.#here.get(host.info!.slot!) === host
   }
 
   /** Asks for those that are wanted, and neither here nor asked for. */
   #fill(): void {
-    if (this.#stopped || this.#failed || this.#port === 0 || Date.now() < this.#retryAt) return
+    if (this.#stopped || this.#failed || this.#lent || this.#port === 0 || Date.now() < this.#retryAt) return
     const asked = new Set([...this.#operations].flatMap(({ slots }) => [...slots]))
     const missing: number[] = []
     const most = Math.min(this.#hosts.wanted, this.maxWorkers)
@@ -254,9 +275,11 @@ export class Slots {
   }
 
   async #run(slots: readonly number[]): Promise<void> {
-    const operation: Operation = { slots: new Set(slots), since: Date.now(), called: false, running: 0 }
+    const operation: Operation = { slots: new Set(slots), since: Date.now(), asked: false, called: false, running: 0 }
     this.#operations.add(operation)
     try {
+      await this.#application!.prepare()
+      operation.asked = true
       await this.#application!.run(slots, JSON.stringify(this.#orders()), (running) => {
         operation.running = running
       })
@@ -280,7 +303,11 @@ export class Slots {
     const { slot } = info
     host.name = slot === undefined ? info.host : `${info.host}/slot-${slot}`
     if (this.#stopped) this.#starting--
-    if (slot === undefined || this.#stopped || !this.#isWanted(host)) return void host.leave(0)
+    if (slot === undefined || this.#stopped || !this.#isWanted(host)) {
+      // It may be wanted again before the others of its query have ended.
+      for (const { slots } of this.#operations) slots.delete(slot!)
+      return void host.leave(0)
+    }
     for (const operation of this.#operations) if (operation.slots.has(slot)) operation.called = true
     this.#failures = 0
     // Spark has started it a second time, because it believes the first one to be lost. It knows only of the second.
@@ -290,6 +317,12 @@ export class Slots {
       before.giveBack('Spark has started another in its place')
       if (before.workers === 0) void before.leave(0)
     }
+  }
+
+  /** Those that are too many finish what they have; then Spark gets their place back. */
+  #giveBack(reason: string): void {
+    for (const host of this.#here.values()) if (!this.#isWanted(host)) host.giveBack(reason)
+    for (const host of this.#here.values()) this.#releaseIfSpare(host)
   }
 
   /** A slot that is not wanted, and has no worker any more, ends; Spark gets its place back. */
@@ -330,15 +363,18 @@ export class Slots {
     this.#fill()
   }
 
-  #onOperationFailed({ called }: Operation, error: Error): void {
+  #onOperationFailed({ asked, called, since }: Operation, error: Error): void {
     if (this.#stopped) return
     const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
     const words = [error.message, ...causes].join('\n')
     const cure = cureFor(words)
     const text = cure?.text ?? whatFailed(error.message)
-    // It was called for a minute already.
-    const gone = grpcCode === UNAVAILABLE
-    const hopeless = !called && (cure !== undefined || ++this.#failures >= MOST_FAILURES)
+    // The server of a query was called for a minute already; one without a session gets as long.
+    if (grpcCode !== UNAVAILABLE || asked) this.#unheardSince = undefined
+    else this.#unheardSince ??= since
+    const gone = grpcCode === UNAVAILABLE && (asked || Date.now() - this.#unheardSince! > GONE_MS)
+    if (!called) this.#failures++
+    const hopeless = asked && !called && (cure !== undefined || this.#failures >= MOST_FAILURES)
     if (this.#here.size === 0 && (gone || hopeless))
       return this.#fail(new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error }))
     this.#say(
@@ -378,17 +414,39 @@ export class Slots {
     const looks = ++this.#looked
     this.#missThoseWhoDoNotCall()
     this.#fill()
+    if (this.#alive && this.#countWaiting() > 0) this.#borrow()
     if (looks === SETTLED_LOOKS) this.#events.roomier()
     const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
-    if (looks % often !== 0 || this.#inLocal || !this.#alive) return
-    const before = this.maxWorkers
+    if (looks % often !== 0 || this.#inLocal || !this.#alive || this.#asking) return
+    this.#asking = true
     const room = await this.#application!.findRoom().catch(() => undefined)
-    // It is also smaller for a moment when an executor was lost, which Spark will replace.
-    if (room === undefined || this.#stopped || room.slots <= this.#room!.slots) return
-    this.#room = room
-    if (this.maxWorkers <= before) return
-    this.#events.roomier()
-    this.#fill()
+    this.#asking = false
+    if (room !== undefined && !this.#stopped) this.#onRoom(room)
+  }
+
+  /** Another engine of this process on the same Spark may keep workers warm for which it has no work. */
+  #borrow(): void {
+    for (const other of running) {
+      if (other === this || other.#alive || other.#lent || other.#server?.remote !== this.#server?.remote) continue
+      other.#lent = true
+      other.#giveBack('another run needs its place')
+    }
+  }
+
+  #onRoom(room: Room): void {
+    const before = this.#room!.slots
+    if (room.slots >= before) this.#smallerSince = undefined
+    else this.#smallerSince ??= Date.now()
+    if (room.slots > before) {
+      this.#room = room
+      this.#events.roomier()
+      this.#fill()
+    } else if (this.#smallerSince !== undefined && Date.now() - this.#smallerSince > SHRUNK_MS) {
+      this.#room = room
+      this.#smallerSince = undefined
+      // What is left must not be all taken: tasks may come from a query, which would wait for the workers that wait for it.
+      this.#giveBack('Spark has lost executors, and needs room for queries')
+    }
   }
 
   #missThoseWhoDoNotCall(): void {

@@ -1,6 +1,9 @@
 import type { CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
+import { parseRemote } from './connect/remote.ts'
+import { checkNodeBinary } from './launcher.ts'
 import type { SparkOptions } from './options.ts'
-import { openServer } from './server.ts'
+import { readOwnTls, readRemoteTls, remoteOf } from './remote.ts'
+import { openServer, refuseSmallMaster } from './server.ts'
 import type { Slots } from './slots.ts'
 
 /**
@@ -26,6 +29,7 @@ export class SparkRuntime implements RuntimeEngine {
     this.#options = options
     this.#inLocal = inLocal
     this.#workerNum = workerNum
+    checkOptions(options, inLocal)
     this.#started.promise.catch(() => {})
   }
 
@@ -78,4 +82,13 @@ export class SparkRuntime implements RuntimeEngine {
     this.#stopped = true
     await this.#slots?.stop()
   }
+}
+
+/** One clear error for what cannot work, before anything is started. */
+function checkOptions(options: SparkOptions, inLocal: boolean): void {
+  if (inLocal) refuseSmallMaster(options)
+  else parseRemote(remoteOf(options))
+  checkNodeBinary(options.nodeBinary ?? 'node')
+  readOwnTls(options.tls)
+  readRemoteTls(options.remoteTls)
 }

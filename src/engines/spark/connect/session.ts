@@ -27,6 +27,8 @@ const FIRST_ANSWER_MS = 60_000
 const RETRY_MS = 10_000
 /** For what we say on the way out: the server finds out by itself, only later. */
 const FAREWELL_MS = 5000
+// spark.connect.AnalyzePlanRequest.Explain.ExplainMode
+const EXPLAIN_SIMPLE = 1
 // spark.connect.InterruptRequest.InterruptType
 const INTERRUPT = { all: 1, tag: 2, operation: 3 } as const
 
@@ -67,6 +69,13 @@ export class ConnectSession {
     const { result } = await this.#call(() => this.#client.analyzePlan({ ...this.#who(), analyze }))
     const kind = result.case === 'schema' ? result.value.schema?.kind : undefined
     return kind?.case === 'struct' ? kind.value.fields.map(({ name }) => name) : []
+  }
+
+  /** How Spark would run it. Nothing is run for that. */
+  async explain(relation: Relation): Promise<string> {
+    const analyze = { case: 'explain', value: { plan: planOf(relation), explainMode: EXPLAIN_SIMPLE } } as const
+    const { result } = await this.#call(() => this.#client.analyzePlan({ ...this.#who(), analyze }))
+    return result.case === 'explain' ? result.value.explainString : ''
   }
 
   async setConfig(settings: Readonly<Record<string, string>>): Promise<void> {

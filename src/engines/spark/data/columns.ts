@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../../../errors.ts'
-import { didYouMean } from '../../../near-miss.ts'
 import { quoted } from './slices.ts'
+import { knownNames } from './words.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -27,7 +27,7 @@ export class KnownColumns implements Columns {
         const known = [...this.names]
         throw new ManyworldsError(
           'CONFIG_INVALID',
-          `it has a column '${name}', which is not in the schema${didYouMean(name, known)}; there are ${known.join(', ')}`,
+          `it has a column '${name}', which is not in the schema${knownNames(name, known, known.join(', '))}`,
         )
       }
   }

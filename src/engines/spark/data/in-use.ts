@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { SparkPlace } from './place.ts'
+import type { SparkPlace } from './source.ts'
 
 /** What is read from, and what is written to, so that nobody writes over what he is just reading. */
 

@@ -5,6 +5,7 @@ import type { SparkRowsOptions } from './rows.ts'
 import type { SparkSinkOptions } from './sink.ts'
 import { firstWord } from './source.ts'
 import type { SparkTasksOptions } from './tasks.ts'
+import { kindInWords } from './words.ts'
 
 /** Mistakes in options are told where they were made: when `sparkTasks` or `sparkSink` is called. */
 
@@ -13,6 +14,7 @@ const ROWS = ['sql', 'args', 'table', 'parquet', ...PLACE]
 const TASKS = [...ROWS, 'id', 'input', 'agent', 'task', 'slices']
 const SINK = ['table', 'parquet', 'mode', 'row', 'schema', 'partitionBy', 'batchRows', ...PLACE]
 const QUERIES = ['SELECT', 'WITH', 'FROM', 'VALUES', 'TABLE', 'SHOW', 'DESCRIBE', '(']
+const ARGUMENTS = ['string', 'number', 'bigint', 'boolean']
 const MODES = ['error', 'overwrite', 'append']
 
 type Given = Readonly<Record<string, unknown>>
@@ -67,10 +69,21 @@ function checkSource(who: string, given: Given): void {
   checkOne(who, given, ['sql', 'table', 'parquet'])
   const wrong = wrongIn(who)
   if (given.args !== undefined && given.sql === undefined) throw wrong('`args` are for the :names in `sql`')
+  if (given.args !== undefined) checkArgs(wrong, given.args)
   const word = given.sql === undefined ? undefined : firstWord(given.sql as string)
   // Spark executes anything else whenever it looks at it: to check the columns, and again to read.
   if (word !== undefined && !QUERIES.includes(word.toUpperCase()))
     throw wrong(`\`sql\` must be a query, which begins with one of ${QUERIES.join(', ')}; this begins with '${word}'`)
+}
+
+/** What SQL has no literal for would become some number. */
+function checkArgs(wrong: (what: string) => Error, args: unknown): void {
+  if (typeof args !== 'object' || args === null || Array.isArray(args))
+    throw wrong(`\`args\` must be an object of values for the :names in \`sql\`; this is ${kindInWords(args)}`)
+  for (const [name, value] of Object.entries(args)) {
+    if (value === null || (ARGUMENTS.includes(typeof value) && !Number.isNaN(value))) continue
+    throw wrong(`\`args.${name}\` is ${kindInWords(value)}; it must be text, a number, a bigint, true, false or null`)
+  }
 }
 
 function checkOne(who: string, given: Given, keys: readonly string[]): void {

@@ -124,7 +124,9 @@ async function namesIn(session: ConnectSession, schema: string): Promise<string[
   try {
     return await session.columns(typed([], schema))
   } catch (cause) {
-    const { message } = cause as Error
+    const { message, errorClass = '' } = cause as Error & { errorClass?: string }
+    if (/INVALID_JSON_MAP_KEY_TYPE/.test(errorClass + message))
+      throw wrong(`the keys of a map must be text, map<string, …>, which they are not in the schema '${schema}'`, cause)
     throw wrong(`Spark does not understand the schema '${schema}': ${message.split('\n', 1)[0]}`, cause)
   }
 }

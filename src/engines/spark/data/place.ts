@@ -1,18 +1,8 @@
 import type { RunConfig } from '../../../run-config.ts'
 import { notice } from '../../../runners/notice.ts'
 import type { ConnectSession } from '../connect/session.ts'
-import type { SparkOptions } from '../options.ts'
 import { openServer, type Server } from '../server.ts'
-
-/** Which Spark: the same keys, with the same values, as in the RunConfig of a run on it. */
-export interface SparkPlace {
-  /** The cluster. Default: the one that the variable SPARK_REMOTE names. */
-  readonly spark?: SparkOptions
-  /** A Spark on this machine. Whoever in this process says so, with the same `spark`, shares one. */
-  readonly inLocal?: boolean
-  /** With `inLocal`: for how many workers there is to be room, if Spark is started for this. Default: the machine's cores. */
-  readonly workerNum?: number
-}
+import type { SparkPlace } from './source.ts'
 
 /** The place alone, out of options that have more. */
 export const placeOf = ({ spark, inLocal, workerNum }: SparkPlace): SparkPlace => ({

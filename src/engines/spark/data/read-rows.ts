@@ -1,13 +1,14 @@
 import { ManyworldsError } from '../../../errors.ts'
-import { didYouMean } from '../../../near-miss.ts'
 import { decodeRows } from '../connect/arrow.ts'
 import { type Relation, readParquet, readTable, sql } from '../connect/plans.ts'
 import type { ConnectSession } from '../connect/session.ts'
 import { inUse } from './in-use.ts'
-import { inSession, openSpark, type SparkPlace } from './place.ts'
+import { inSession, openSpark } from './place.ts'
 import { quoted, type Slices, slicesOf } from './slices.ts'
+import type { SparkPlace } from './source.ts'
 import { onlyAQuery, type SparkRow, type SparkSource } from './source.ts'
 import { Spool } from './spool.ts'
+import { knownNames } from './words.ts'
 
 /** The next slice is asked for when so little waits. */
 const LOW_BYTES = 16 * 1024 * 1024
@@ -110,7 +111,7 @@ function checkColumns({ columns, idColumn }: Wanted, there: readonly string[]): 
   const list = there.map((name) => `'${name}'`).join(', ')
   for (const name of columns ?? (idColumn === undefined ? [] : [idColumn]))
     if (!there.includes(name))
-      throw wrong(`there is no column '${name}'${didYouMean(name, there)}; there are ${list === '' ? 'none' : list}`)
+      throw wrong(`there is no column '${name}'${knownNames(name, there, list === '' ? 'none' : list)}`)
   const twice = there.find((name, index) => there.indexOf(name) !== index && (columns?.includes(name) ?? true))
   if (twice !== undefined)
     throw wrong(`two columns are called '${twice}': give one of them another name, with AS in \`sql\``)

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../../errors.ts'
 import type { TaskResponse } from '../../../task.ts'
 import type { SparkSink } from './sink.ts'
+import { kindInWords } from './words.ts'
 
 /** Responses that nobody wants any more may take so long to end. */
 const STOP_MS = 5000
@@ -45,7 +46,7 @@ function iteratorOf(responses: Responses): AsyncIterator<TaskResponse, unknown> 
     if (Symbol.asyncIterator in responses) return responses[Symbol.asyncIterator]()
     if (Symbol.iterator in responses) return (responses as Iterable<TaskResponse>)[Symbol.iterator]()
   }
-  const what = (responses as unknown) instanceof Promise ? 'a Promise: await it first' : `a ${typeof responses}`
+  const what = (responses as unknown) instanceof Promise ? 'a Promise: await it first' : kindInWords(responses)
   throw new ManyworldsError(
     'CONFIG_INVALID',
     `sparkSink: write() takes responses, as runTask or streamTask give them; this is ${what}`,

@@ -15,7 +15,13 @@ export function taskMaker({ id, input, agent, task }: SparkTasksOptions): TaskMa
   return {
     toTask(row, place) {
       const its = idOf(row, id, place)
-      return { ...own(task, row, its), id: its, input: own(readInput, row, its), agent } as TaskLike
+      const which = `the task '${its}'`
+      return {
+        ...own('task', task, row, which),
+        id: its,
+        input: own('input', readInput, row, which),
+        agent,
+      } as TaskLike
     },
     columns: task === undefined ? columnsOf(id, input) : undefined,
   }
@@ -34,7 +40,7 @@ function columnsOf(id: SparkTasksOptions['id'], input: SparkTasksOptions['input'
 }
 
 function idOf(row: SparkRow, id: SparkTasksOptions['id'], place: number): string {
-  const value = typeof id === 'string' ? row[id] : own(id, row, `row ${place}`)
+  const value = typeof id === 'string' ? row[id] : own('id', id, row, `row ${place}`)
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   const what = typeof id === 'string' ? `column '${id}'` : '`id`'
@@ -48,14 +54,11 @@ function idOf(row: SparkRow, id: SparkTasksOptions['id'], place: number): string
 }
 
 /** A function of the user's, of one row. */
-function own<T>(made: ((row: SparkRow) => T) | undefined, row: SparkRow, which: string): T | undefined {
+function own<T>(name: string, made: ((row: SparkRow) => T) | undefined, row: SparkRow, which: string): T | undefined {
   try {
     return made?.(row)
   } catch (cause) {
-    throw wrong(
-      `a function that was given to it threw at ${which}: ${cause instanceof Error ? cause.message : String(cause)}`,
-      cause,
-    )
+    throw wrong(`\`${name}\` threw for ${which}: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
   }
 }
 

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { mustPark, park } from '../../../worker/role.ts'
 import { checkRowsOptions } from './option-checks.ts'
-import type { SparkPlace } from './place.ts'
 import type { Wanted } from './read-rows.ts'
-import type { SparkRow, SparkSource } from './source.ts'
+import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 
 export interface SparkRowsOptions extends SparkSource, SparkPlace {}
 

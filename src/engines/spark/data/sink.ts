@@ -1,7 +1,7 @@
 import type { TaskResponse } from '../../../task.ts'
 import { mustPark, park } from '../../../worker/role.ts'
 import { checkSinkOptions } from './option-checks.ts'
-import type { SparkPlace } from './place.ts'
+import type { SparkPlace } from './source.ts'
 
 /** Where answers go, and as what. One of `table` and `parquet` says where. */
 export interface SparkSinkOptions<Answer = unknown> extends SparkPlace {

@@ -1,3 +1,5 @@
+import type { SparkOptions } from '../options.ts'
+
 /** Where rows come from: one of `sql`, `table` and `parquet`. */
 export interface SparkSource {
   /** A query. `ORDER BY` in it is the order of the rows. */
@@ -8,6 +10,16 @@ export interface SparkSource {
   readonly table?: string
   /** Parquet files, or folders of them; where Spark is, so any address that it can read. */
   readonly parquet?: string | readonly string[]
+}
+
+/** Which Spark: the same keys, with the same values, as in the RunConfig of a run on it. */
+export interface SparkPlace {
+  /** The cluster. Default: the one that the variable SPARK_REMOTE names. */
+  readonly spark?: SparkOptions
+  /** A Spark on this machine. Whoever in this process says so, with the same `spark`, shares one. */
+  readonly inLocal?: boolean
+  /** With `inLocal`: for how many workers there is to be room, if Spark is started for this. Default: the machine's cores. */
+  readonly workerNum?: number
 }
 
 /** A row of a DataFrame: a property for each column. See docs/spark.md for what Spark's types become. */

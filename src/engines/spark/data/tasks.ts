@@ -2,10 +2,9 @@ import type { AnyAgent, InputOf } from '../../../agent.ts'
 import type { TaskLike, TaskOptions } from '../../../task.ts'
 import { mustPark } from '../../../worker/role.ts'
 import { checkTasksOptions } from './option-checks.ts'
-import type { SparkPlace } from './place.ts'
 import { taskMaker } from './row-to-task.ts'
 import { rowsOf, stoppable } from './rows.ts'
-import type { SparkRow, SparkSource } from './source.ts'
+import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 
 /** Which rows are tasks, and how. */
 export interface SparkTasksOptions<A extends AnyAgent = AnyAgent, R extends object = SparkRow>

@@ -72,7 +72,7 @@ async function columnsOf({ row, schema }: SparkSinkOptions, output: Output): Pro
   if (unknown !== undefined)
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `sparkSink: '${unknown}' is in the schema, and responses have no such column${didYouMean(unknown, RESPONSE_COLUMNS)}; give \`row\`, which makes it. There are ${RESPONSE_COLUMNS.join(', ')}`,
+      `sparkSink: '${unknown}' is in the schema, and responses have no such column; give \`row\`, which makes it. There are ${RESPONSE_COLUMNS.join(', ')}${didYouMean(unknown, RESPONSE_COLUMNS)}`,
     )
   return new KnownColumns(known, names!)
 }

@@ -17,9 +17,16 @@ PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 def main() -> None:
     asked = json.loads(sys.stdin.readline())
-    # Which tables there are is forgotten when Spark ends; what is in them should not outlast that.
-    warehouse = tempfile.mkdtemp(prefix="manyworlds-warehouse-")
-    threading.Thread(target=leave_with_the_driver, args=[warehouse], daemon=True).start()
+    # For what Python leaves behind while it starts Spark, and for tables: which there are is forgotten when Spark ends.
+    folder = tempfile.tempdir = tempfile.mkdtemp(prefix="manyworlds-spark-")
+    threading.Thread(target=leave_with_the_driver, args=[folder], daemon=True).start()
+    try:
+        serve(asked, os.path.join(folder, "warehouse"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def serve(asked: dict, warehouse: str) -> None:
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
@@ -36,7 +43,6 @@ def main() -> None:
     say({"port": service.server().getPort(), "version": session.version, "jvm": jvm.java.lang.ProcessHandle.current().pid()})
     # A Spark that has died is no use to anybody.
     session.sparkContext._gateway.proc.wait()
-    shutil.rmtree(warehouse, ignore_errors=True)
     sys.exit("the JVM has ended")
 
 
@@ -44,11 +50,11 @@ def say(message: dict) -> None:
     os.write(1, (json.dumps(message) + "\n").encode())
 
 
-def leave_with_the_driver(warehouse: str) -> None:
+def leave_with_the_driver(folder: str) -> None:
     """Whatever else is going on: Spark may hang while it starts. The JVM stops Spark and ends when this process does."""
     while os.read(0, 65536):
         pass
-    shutil.rmtree(warehouse, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 

@@ -37,6 +37,14 @@ export function cureFor(words: string): Cure | undefined {
   return undefined
 }
 
+/** Where nothing is known that would help. */
+export function whatFailed(message: string): string {
+  const status = /Subprocess exited with status (\d+)/.exec(message)?.[1]
+  if (status === '137')
+    return 'Spark has given a slot up: its host was killed, again and again (SIGKILL; too little memory?)'
+  return `Spark has given slots up: ${message.split('\n', 1)[0]!.slice(0, 500)}`
+}
+
 export const ADVICE =
   'say under which name or address the executors can reach this machine with spark.advertiseHost, and where a firewall is between, on which port with spark.port'
 

@@ -10,7 +10,7 @@ import type { RemoteNode } from '../nodes/remote-node.ts'
 import { Application } from './application.ts'
 import { SparkError } from './connect/errors.ts'
 import { parseRemote } from './connect/remote.ts'
-import { ADVICE, cureFor } from './cures.ts'
+import { ADVICE, cureFor, whatFailed } from './cures.ts'
 import { isNodeBinary } from './launcher.ts'
 import type { SparkOptions } from './options.ts'
 import { type Pems, readOwnTls } from './remote.ts'
@@ -471,11 +471,4 @@ export class Slots {
 
 async function until(done: () => boolean, withinMs: number): Promise<void> {
   for (const end = Date.now() + withinMs; Date.now() < end && !done(); ) await sleep(25)
-}
-
-function whatFailed(message: string): string {
-  const status = /Subprocess exited with status (\d+)/.exec(message)?.[1]
-  if (status === '137')
-    return 'Spark has given a slot up: its host was killed, again and again (SIGKILL; too little memory?)'
-  return `Spark has given slots up: ${message.split('\n', 1)[0]!.slice(0, 500)}`
 }

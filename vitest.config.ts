@@ -8,8 +8,8 @@ export default defineConfig({
     // test/spark/java.test.ts says so.
     exclude: [...configDefaults.exclude, ...(whyNoSpark() === undefined ? [] : SPARK_TESTS)],
     globalSetup: ['test/no-orphans.ts'],
-    // Two files at a time: every test starts real processes, and CI machines have two cores.
-    maxWorkers: 2,
+    // Three files at a time: every test starts real processes, and CI machines have two cores, but tests of clusters mostly wait.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Tests of run files say where theirs are; the others leave none.
     env: { MANYWORLDS_STORE: 'off' },

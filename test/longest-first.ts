@@ -16,7 +16,7 @@ const rank = ({ moduleId }: TestSpecification) => {
   return place < 0 ? LONG.length : place
 }
 
-/** With two files at a time, a long one that comes last would run alone. */
+/** With a few files at a time, a long one that comes last would run alone. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)

@@ -29,7 +29,8 @@ test('tasks that are read slowly, answers that come slowly', { timeout: 300_000 
     for await (const { id, input } of tasks) {
       // The first, and one of the second slice.
       if (++count === 1 || count === 30_000) await sleep(PAUSE_MS)
-      yield { id, answer: String(input).length } as TaskResponse
+      const timing = { queuedMs: 0, runMs: 0 }
+      yield { id, answer: String(input).length, status: 'success', timing, usage: {} } as TaskResponse
     }
     await sleep(PAUSE_MS)
   }

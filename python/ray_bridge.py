@@ -32,6 +32,7 @@ class Bridge:
         self.waiting: list[bytes] = []
         self.outgoing: dict[int, list[bytes]] = {}
         self.pushing: dict[int, int] = {}
+        self.pushed: dict[int, int] = {}
         self.loop = asyncio.get_running_loop()
 
     # ---- what the driver says
@@ -147,7 +148,7 @@ class Bridge:
             await self.loop.run_in_executor(None, ray.kill, actor)
 
     def push(self, worker: int, body: bytes) -> None:
-        """Calls of one caller arrive in order. What comes while some are under way goes with the next: calls are dear."""
+        """What comes while some are under way goes with the next: calls are dear. They are numbered, as they may arrive in any order."""
         actor = self.actors.get(worker)
         if actor is None:
             return
@@ -159,8 +160,10 @@ class Bridge:
     async def push_all(self, worker: int, actor: Any) -> None:
         while bodies := self.outgoing.pop(worker, None):
             body = b"".join(bodies)
+            number = self.pushed.get(worker, 0)
+            self.pushed[worker] = number + 1
             try:
-                await actor.push.remote(body)
+                await actor.push.remote(number, body)
             except Exception:  # noqa: BLE001 - it shows in `poll`
                 break
             self.say(event="taken", worker=worker, bytes=len(body))

@@ -54,6 +54,8 @@ class Worker:
         self.exited: dict[str, Any] | None = None
         self.something = asyncio.Event()
         self.polled = 0.0
+        self.next = 0
+        self.early: dict[int, bytes] = {}
 
     async def place(self) -> dict[str, Any]:
         return {"host": socket.gethostname(), "actor": os.getpid()}
@@ -136,9 +138,14 @@ class Worker:
         self.something.set()
         shutil.rmtree(work, ignore_errors=True)
 
-    async def push(self, data: bytes) -> None:
+    async def push(self, number: int, data: bytes) -> None:
+        """Ray starts calls of an actor like this one in any order: a large one later than a small one that came after it."""
+        self.early[number] = data
+        while (turn := self.early.pop(self.next, None)) is not None:
+            self.next += 1
+            if self.exited is None:
+                self.writer.write(turn)
         if self.exited is None:
-            self.writer.write(data)
             await self.writer.drain()
 
     async def poll(self) -> tuple[bytes, int | None, dict[str, Any] | None]:

@@ -18,6 +18,19 @@ const holder = globalThis as unknown as Record<symbol, Registry | undefined>
 holder[KEY] ??= { agents: new Map(), bundled: false, onDefine: undefined }
 const shared: Registry = holder[KEY]
 
+export interface DefinedAgent {
+  readonly key: string
+  readonly fingerprint: string | undefined
+  readonly made: boolean
+}
+
+const NOT_HERE: RunnableDefinition = {
+  name: '',
+  run() {
+    throw new Error('this agent is defined in another thread')
+  },
+}
+
 const keyOf = (module: string, name: string) => `${module}\0${name}`
 
 // A test runner evaluates modules anew for each file in one process; a second definition is normal there.
@@ -47,6 +60,13 @@ export const registry = {
   names(module: string): string[] {
     const prefix = keyOf(module, '')
     return [...shared.agents.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
+  },
+  /** What can be known of the agents without their code: for the thread of `syncRunTask`, which evaluates no module of the user's. */
+  list(): DefinedAgent[] {
+    return [...shared.agents].map(([key, { fingerprint, made }]) => ({ key, fingerprint, made }))
+  },
+  adopt(agents: readonly DefinedAgent[]): void {
+    for (const { key, fingerprint, made } of agents) shared.agents.set(key, { definition: NOT_HERE, fingerprint, made })
   },
   get bundled() {
     return shared.bundled

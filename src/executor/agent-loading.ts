@@ -12,30 +12,33 @@ import type { WorkerHandle } from './worker-handle.ts'
 /** Workers that may fail to load an agent that another has loaded, or die over it, before the run is given up. */
 const LOAD_FAILURES = 3
 
+interface Hooks {
+  failRun(run: Run, error: Error): void
+  /** A task asked for this sub-task, whose code cannot be loaded. */
+  refuse(child: Entry, error: Error): void
+}
+
 /**
  * Code that no worker can load is the caller's mistake, and one clear error. So the tasks of an agent are held until a
- * first worker has loaded it.
+ * first worker has loaded it. Where it is code that a task alone asks for, the error is that task's.
  */
 export class AgentLoading {
   readonly #agents: AgentTable
   readonly #fleet: Fleet
   /** Where workers do not see the driver's files. */
   readonly #shipping: Shipping | undefined
-  readonly #failRun: (run: Run, error: Error) => void
+  readonly #hooks: Hooks
 
-  constructor(
-    agents: AgentTable,
-    fleet: Fleet,
-    shipping: Shipping | undefined,
-    failRun: (run: Run, error: Error) => void,
-  ) {
+  constructor(agents: AgentTable, fleet: Fleet, shipping: Shipping | undefined, hooks: Hooks) {
     this.#agents = agents
     this.#fleet = fleet
     this.#shipping = shipping
-    this.#failRun = failRun
+    this.#hooks = hooks
   }
 
   hold(entry: Entry): void {
+    const known = entry.parent && entry.run.unloadable.get(entry.agent)
+    if (known) return this.#hooks.refuse(entry, known)
     entry.agent.held.push(entry)
     this.#probe(entry.agent)
   }
@@ -71,12 +74,6 @@ export class AgentLoading {
     const agent = this.#agents.byKey(key)
     if (agent === undefined) return
     if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
-    const missing = code === 'AGENT_NOT_FOUND' || code === 'AGENT_DEFINED_TOO_LATE'
-    if (missing && !agent.loaded && this.#shipping?.mayNeedEntry(agent)) {
-      agent.probedBy = undefined
-      void this.#ship(agent, true)
-      return
-    }
     // Workers elsewhere may miss what others have: a package, a file.
     const where = this.#shipping
       ? ` (on ${worker.name.id}; packages of bundle.external must be installed on every machine)`
@@ -106,7 +103,7 @@ export class AgentLoading {
   #probe(agent: AgentState): void {
     if (agent.held.length === 0 || agent.probedBy !== undefined) return
     if (this.#shipping && agent.place === undefined) {
-      if (!agent.shipping) void this.#ship(agent, this.#shipping.isMade(agent))
+      if (!agent.shipping) void this.#ship(agent)
       return
     }
     for (const worker of this.#fleet.workers) {
@@ -127,10 +124,10 @@ export class AgentLoading {
     this.#failRunsOf(agent, error)
   }
 
-  async #ship(agent: AgentState, withEntry: boolean): Promise<void> {
+  async #ship(agent: AgentState): Promise<void> {
     agent.shipping = true
     try {
-      agent.place = await this.#shipping!.ship(agent, withEntry)
+      agent.place = await this.#shipping!.ship(agent)
     } catch (error) {
       this.#failRunsOf(agent, error as Error)
     } finally {
@@ -139,8 +136,15 @@ export class AgentLoading {
     this.#probe(agent)
   }
 
+  /** Runs that have tasks of it fail. Where only sub-tasks are of it, those who asked for them are told. */
   #failRunsOf(agent: AgentState, error: Error, also: readonly Entry[] = []): void {
-    const runs = new Set([...agent.held.splice(0), ...also].map((entry) => entry.run))
-    for (const run of runs) this.#failRun(run, error)
+    const held = agent.held.splice(0)
+    const failed = new Set([...held.filter(({ parent }) => parent === undefined), ...also].map(({ run }) => run))
+    for (const run of failed) this.#hooks.failRun(run, error)
+    for (const entry of held) {
+      if (entry.settled || failed.has(entry.run)) continue
+      entry.run.unloadable.set(agent, error)
+      this.#hooks.refuse(entry, error)
+    }
   }
 }

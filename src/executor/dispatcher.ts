@@ -65,9 +65,10 @@ export class Dispatcher {
     this.#shipping = shippingFor(options)
     const cancelSeenMs = this.#shipping ? CANCEL_SEEN_ELSEWHERE_MS : CANCEL_SEEN_MS
     this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs)
-    this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, (run, error) =>
-      this.failRun(run, error),
-    )
+    this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, {
+      failRun: (run, error) => this.failRun(run, error),
+      refuse: (child, error) => this.#desk.refuseChild(child, error),
+    })
     this.#responses = new Responses({
       retry: (entry) => this.#retry(entry),
       childSettled: (child, response) => this.#desk.childSettled(child, response),
@@ -107,7 +108,7 @@ export class Dispatcher {
       addEntry: (entry) => this.#intake.enqueue(entry, true),
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#endings.cancel(entry, 'cancelled'),
-      refOf: (ref) => this.#shipping?.refOf(ref) ?? ref,
+      refOf: (ref, run) => (this.#shipping ? this.#shipping.refOf(ref, run.agents) : ref),
       loadChanged: (worker, by) => this.#fleet.changeLoad(worker, by),
       arm: () => this.#arm(),
     })

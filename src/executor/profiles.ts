@@ -18,6 +18,7 @@ export class Profiles {
       const { runId, seed } = run.options
       this.#byKey.set(key, { agent: agent.key, runId, seed, timeoutMs, announce })
       run.profiles.set(content, key)
+      run.agents.add(agent)
     }
     run.lastProfile = { key, agent: agent.key, timeoutMs, announce }
     return key

@@ -1,4 +1,5 @@
 import type { TaskResponse } from '../task.ts'
+import type { AgentState } from './agents.ts'
 import { Deque } from './deque.ts'
 import type { Entry, EntryOptions } from './entry.ts'
 import type { RunRecorder } from './recorder.ts'
@@ -33,6 +34,10 @@ export class Run {
   readonly source: TaskSource
   readonly sink: RunSink
   readonly recorder: RunRecorder | undefined
+  /** The agents of its tasks, sub-tasks included. */
+  readonly agents = new Set<AgentState>()
+  /** Agents of sub-tasks whose code could not be loaded, and why: it is not tried again for each of their tasks. */
+  readonly unloadable = new Map<AgentState, Error>()
   /** Numbers of its profiles, by content. */
   readonly profiles = new Map<string, number>()
   /** The options of most entries: one object for all of them. */

@@ -37,10 +37,10 @@ export class Shipping {
     this.#options = options
   }
 
-  /** Resolves when every host has the agent's code. `withEntry`: with the started script, for an agent that a function made. */
-  async ship({ ref }: AgentState, withEntry: boolean): Promise<BundlePlace> {
-    const { entryScript } = this.#options
-    const entry = withEntry ? entryScript : undefined
+  /** Resolves when every host has the agent's code: with the started script, if a function made the agent. */
+  async ship(agent: AgentState): Promise<BundlePlace> {
+    const { ref } = agent
+    const entry = this.#isMade(agent) ? this.#options.entryScript : undefined
     const shipment = this.#shipmentOf(ref.module, entry)
     const bundle = await shipment.sent
     const labelOf = (module: string) => bundle.entries[[...shipment.modules].indexOf(module)]!
@@ -48,24 +48,27 @@ export class Shipping {
     return { sha256: bundle.sha256, module, entry: entry === undefined ? undefined : labelOf(entry) }
   }
 
-  /** Whether an agent that was not found in its own module may be found by way of the script that was started. */
-  mayNeedEntry({ ref, place }: AgentState): boolean {
+  /**
+   * Whether a function made it, which only the script that was started will call. The driver's own registry decides: a
+   * worker that says it cannot find an agent must not get the script for that.
+   */
+  #isMade({ ref }: AgentState): boolean {
     const { entryScript } = this.#options
-    return place?.entry === undefined && entryScript !== undefined && entryScript !== ref.module
+    const elsewhere = entryScript !== undefined && entryScript !== ref.module
+    return elsewhere && registry.find(ref.module, ref.name)?.made === true
   }
 
-  /** Whether a function made it, which only the script that was started will call. */
-  isMade(agent: AgentState): boolean {
-    return this.mayNeedEntry(agent) && registry.find(agent.ref.module, agent.ref.name)?.made === true
-  }
-
-  /** A reference from a worker, as the driver would have made it. */
-  refOf(ref: AgentRef): AgentRef {
-    const [, sha256, label] = /^bundle:([^/]+)\/(.+)$/.exec(ref.module) ?? []
+  /**
+   * A reference from a worker, as the driver would have made it. Undefined unless the driver itself has defined that agent,
+   * in a module of a bundle that it shipped for one of these agents: the driver will read, run and send what this names.
+   */
+  refOf({ module: named, name }: AgentRef, agents: Iterable<AgentState>): AgentRef | undefined {
+    const [, sha256, label] = /^bundle:([0-9a-f]{64})\/(.+)$/.exec(named) ?? []
     const path = this.#bundles.get(sha256 ?? '')?.modules.get(label ?? '')
-    if (path === undefined) return ref
+    if (path === undefined || ![...agents].some(({ place }) => place?.sha256 === sha256)) return undefined
     const module = pathToFileURL(path).href
-    return { ...ref, module, fingerprint: registry.find(module, ref.name)?.fingerprint }
+    const defined = registry.find(module, name)
+    return defined && { name, module, fingerprint: defined.fingerprint }
   }
 
   /** A stack from a worker, with the places that the same code has here. */

@@ -1,31 +1,25 @@
-import { hash } from 'node:crypto'
-import { serialize } from 'node:v8'
 import type { AgentRef } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { SubTaskRequest } from '../protocol/messages.ts'
 import { lastPackedSize, pack } from '../protocol/pack.ts'
 import { responseToWire } from '../response.ts'
-import type { TaskOptions, TaskResponse } from '../task.ts'
+import type { TaskResponse } from '../task.ts'
 import type { AgentState, AgentTable } from './agents.ts'
-import { Children } from './children.ts'
+import { Children, type Request } from './children.ts'
 import { Entry, type EntryOptions, type Lease } from './entry.ts'
 import type { Run } from './run.ts'
+import { type AskedFor, type AskedOptions, type AskedTask, readRequest } from './subtask-request.ts'
 import type { WorkerHandle } from './worker-handle.ts'
-
-/** Deeper than this is a recursion that has lost its end. */
-const MAX_DEPTH = 32
 
 interface Hooks {
   addEntry(entry: Entry): void
   profileOf(run: Run, agent: AgentState, timeoutMs: number | undefined, announce: boolean): number
   cancel(entry: Entry): void
-  /** The reference that the driver would have made. */
-  refOf(ref: AgentRef): AgentRef
+  /** The reference that the driver would have made; undefined if a worker of this run may not name that agent. */
+  refOf(ref: AgentRef, run: Run): AgentRef | undefined
   loadChanged(worker: WorkerHandle, by: number): void
   arm(): void
 }
-
-type ChildOptions = Pick<TaskOptions, 'timeoutMs' | 'maxAttempts' | 'requires' | 'rerun'> & { info?: unknown }
 
 /** Where tasks hand in sub-tasks, and fetch what became of them. */
 export class SubTaskDesk {
@@ -41,55 +35,72 @@ export class SubTaskDesk {
     const lease = worker.leases.get(message.lease)
     if (!lease) return
     const { entry } = lease
-    const ids = message.tasks.map(({ id }, index) => `${entry.id}/${id ?? `${message.ordinal + 1}.${index + 1}`}`)
+    let asked: AskedFor[]
+    try {
+      asked = readRequest(lease, message, (ref) => this.#hooks.refOf(ref, entry.run))
+    } catch (error) {
+      if (!ManyworldsError.is(error)) throw error
+      return refuse(worker, message.request, error)
+    }
     entry.children ??= new Children()
-    const refusal = refuse(lease, ids)
-    if (refusal) return this.#refuse(worker, message.request, refusal)
-    const children = entry.children
-    children.requests.push({ lease, request: message.request, ids })
+    const added = asked.map((one) => this.#ask(lease, one))
+    const ids = asked.map(({ id }) => id)
+    entry.children.expect(lease, message.request, ids)
     if (lease.waitingCalls++ === 0) this.#hooks.loadChanged(worker, -1)
-    message.tasks.forEach((asked, index) => {
-      const task = { ...asked, ref: this.#hooks.refOf(asked.ref) }
-      const id = ids[index]!
-      const content = hash('sha256', serialize([task.ref, task.params, task.input]))
-      // Asked for before, by a run of the parent that was cut short: it goes on, or is done.
-      const known = children.asked.get(id)?.content === content
-      children.asked.set(id, { lease, content })
-      if (known) return
-      const outdated = children.entries.get(id)
-      const child = this.#makeChild(entry, id, task)
-      children.entries.set(id, child)
-      children.responses.delete(id)
-      const restored = entry.run.recorder?.subTask(child, outdated)
-      if (outdated) this.#hooks.cancel(outdated)
-      if (restored === undefined) this.#hooks.addEntry(child)
-      else {
-        child.settled = true
-        entry.run.live--
-        children.responses.set(id, restored)
-      }
-    })
-    this.#answer(entry)
+    for (const child of added) if (child) this.#hooks.addEntry(child)
+    this.#answer(entry, entry.children.takeComplete())
     this.#hooks.arm()
+  }
+
+  /** Answers the sub-task that has to be run, if it is not known already. */
+  #ask(lease: Lease, { id, content, task }: AskedFor): Entry | undefined {
+    const { entry } = lease
+    const children = entry.children!
+    // Asked for before, by a run of the parent that was cut short: it goes on, or is done.
+    const known = children.asked.get(id)?.content === content
+    children.asked.set(id, { lease, content })
+    if (known) return undefined
+    const outdated = children.entries.get(id)
+    const child = this.#makeChild(entry, id, task)
+    children.replace(id, child)
+    const restored = entry.run.recorder?.subTask(child, outdated)
+    if (outdated) this.#hooks.cancel(outdated)
+    if (restored === undefined) return child
+    child.settled = true
+    entry.run.live--
+    children.answer(id, restored)
+    return undefined
   }
 
   childSettled(child: Entry, response: TaskResponse): void {
     const parent = child.parent!
     // A sub-task of an attempt that is over.
     if (parent.children?.entries.get(child.id) !== child) return
-    parent.children.responses.set(child.id, response)
-    this.#answer(parent)
+    parent.children.answer(child.id, response)
+    this.#answer(parent, parent.children.takeComplete())
+  }
+
+  /** The code of a sub-task cannot be loaded: whoever waits for it is told so. */
+  refuseChild(child: Entry, error: Error): void {
+    const parent = child.parent!
+    child.settled = true
+    child.run.live--
+    if (parent.children?.entries.get(child.id) !== child) return
+    // Asked for again, it is tried again.
+    parent.children.asked.delete(child.id)
+    for (const { lease, request } of this.#over(parent, parent.children.take(child.id)))
+      refuse(lease.worker, request, error)
   }
 
   cancelChildrenOf(entry: Entry): void {
     for (const child of entry.children?.entries.values() ?? []) this.#hooks.cancel(child)
   }
 
-  #makeChild(parent: Entry, id: string, task: SubTaskRequest['tasks'][number]): Entry {
+  #makeChild(parent: Entry, id: string, task: AskedTask): Entry {
     const { run } = parent
     const size = lastPackedSize(task.input) + (typeof task.input === 'object' ? 1024 : 0)
     const agent = this.#agents.find(task.ref, task.params)
-    const own = task.options as ChildOptions
+    const own = task.options as AskedOptions
     const neverRerun = own.rerun === 'never'
     const options: EntryOptions = {
       maxAttempts: own.maxAttempts ?? run.options.maxAttempts,
@@ -102,34 +113,23 @@ export class SubTaskDesk {
     return new Entry(run, -1, id, agent, profile, { input: task.input, size }, options, parent)
   }
 
-  #answer(parent: Entry): void {
-    const { children } = parent
-    for (const { lease, request, ids } of children!.takeComplete()) {
-      if (parent.lease !== lease) continue
-      if (--lease.waitingCalls === 0) this.#hooks.loadChanged(lease.worker, 1)
-      const value = pack(ids.map((id) => responseToWire(children!.responses.get(id)!)))
+  #answer(parent: Entry, complete: readonly Request[]): void {
+    const { responses } = parent.children!
+    for (const { lease, request, ids } of this.#over(parent, complete)) {
+      const value = pack(ids.map((id) => responseToWire(responses.get(id)!)))
       lease.worker.channel.post({ type: 'reply', request, ok: true, value }, lastPackedSize(value))
     }
   }
 
-  #refuse(worker: WorkerHandle, request: number, error: ManyworldsError): void {
-    const value = pack({ code: error.code, message: error.message })
-    worker.channel.post({ type: 'reply', request, ok: false, value })
+  /** Of requests that are over, those of the lease that counts: it waits for one less. */
+  #over(parent: Entry, requests: readonly Request[]): Request[] {
+    const live = requests.filter(({ lease }) => lease === parent.lease)
+    for (const { lease } of live) if (--lease.waitingCalls === 0) this.#hooks.loadChanged(lease.worker, 1)
+    return live
   }
 }
 
-function refuse(lease: Lease, ids: readonly string[]): ManyworldsError | undefined {
-  const { entry } = lease
-  if (entry.depth >= MAX_DEPTH)
-    return new ManyworldsError(
-      'SUBTASK_TOO_DEEP',
-      `task '${entry.id}' is already ${MAX_DEPTH} sub-tasks deep; a recursion without an end?`,
-    )
-  const twice = ids.find((id, index) => ids.indexOf(id) < index || entry.children?.asked.get(id)?.lease === lease)
-  if (twice !== undefined)
-    return new ManyworldsError(
-      'TASK_DUPLICATE_ID',
-      `task '${entry.id}' asked for two sub-tasks with the id '${twice}'; leave ids out, or make them differ`,
-    )
-  return undefined
+function refuse(worker: WorkerHandle, request: number, error: Error): void {
+  const code = ManyworldsError.is(error) ? error.code : 'AGENT_LOAD_FAILED'
+  worker.channel.post({ type: 'reply', request, ok: false, value: pack({ code, message: error.message }) })
 }

@@ -1,5 +1,6 @@
 import { type MessagePort, workerData } from 'node:worker_threads'
 import { ManyworldsError } from '../errors.ts'
+import { registry } from '../registry.ts'
 import { responseToWire } from '../response.ts'
 import type { TaskLike } from '../task.ts'
 import { collect } from './collect.ts'
@@ -10,7 +11,8 @@ const { port, flag, argv } = workerData as { port: MessagePort; flag: Int32Array
 // The script that was started is the user's, not this one: workers look there for agents.
 process.argv = argv
 
-port.on('message', async ({ tasks, config }: SyncRequest) => {
+port.on('message', async ({ tasks, config, agents }: SyncRequest) => {
+  registry.adopt(agents)
   port.postMessage(await answer(tasks, config))
   Atomics.store(flag, 0, 1)
   Atomics.notify(flag, 0)

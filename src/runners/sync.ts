@@ -1,6 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { ManyworldsError } from '../errors.ts'
 import type { RunObserver } from '../progress/observer.ts'
+import { type DefinedAgent, registry } from '../registry.ts'
 import { responseFromWire } from '../response.ts'
 import { ALL_WORKERS, type RunConfig } from '../run-config.ts'
 import { resolveConfig } from '../run-config-schema.ts'
@@ -23,6 +24,8 @@ export type SyncReply =
 export interface SyncRequest {
   readonly tasks: readonly Record<string, unknown>[]
   readonly config: RunConfig | undefined
+  /** The agents that this thread has defined. */
+  readonly agents: readonly DefinedAgent[]
 }
 
 interface Thread {
@@ -62,7 +65,7 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
     typeof task === 'object' && task !== null ? { ...task, agent: bare(task.agent) } : task,
   )
   try {
-    port.postMessage({ tasks: plain, config })
+    port.postMessage({ tasks: plain, config, agents: registry.list() } satisfies SyncRequest)
   } catch (error) {
     // The same check that the thread would make knows which task it is, and where in it.
     checkArray(tasks)

@@ -76,6 +76,23 @@ test('agents of several modules, and sub-tasks of an agent in another module', a
   expect(found).toEqual([21, -1])
 })
 
+test('the same for a script that blocks', async () => {
+  const found = await run({
+    'script.ts': `import { Runners } from MANYWORLDS
+      import { make } from './parent.ts'
+      const parent = make('made')
+      const responses = Runners.syncRunTask([parent.task(20)], CONFIG)
+      console.log(JSON.stringify([...responses.values()].map((r) => r.answer ?? r.error)))
+      await Runners.shutdown()`,
+    'parent.ts': `import { defineAgent } from MANYWORLDS
+      import { child } from './child.ts'
+      export const make = (name: string) => defineAgent({ name, run: async (n: number, ctx) => (await ctx.runTask(child.task(n))).answer })`,
+    'child.ts': `import { defineAgent } from MANYWORLDS
+      export const child = defineAgent({ name: 'child', run: (n: number) => n + 1 })`,
+  })
+  expect(found).toEqual([21])
+})
+
 test('an agent of a module that is used only later', async () => {
   const found = await run({
     'script.ts': `import { Runners } from MANYWORLDS

@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto'
+import { serialize } from 'node:v8'
+import type { AgentRef } from '../agent.ts'
+import { ManyworldsError } from '../errors.ts'
+import type { SubTaskRequest } from '../protocol/messages.ts'
+import { isPacked } from '../protocol/pack.ts'
+import type { TaskOptions } from '../task.ts'
+import { checkTask } from '../task-checks.ts'
+import type { Lease } from './entry.ts'
+
+/** Deeper than this is a recursion that has lost its end. */
+const MAX_DEPTH = 32
+/** Sub-tasks of one task that are not done. More would fill the driver's memory at the word of a worker. */
+const MAX_PENDING = 100_000
+
+export type AskedTask = SubTaskRequest['tasks'][number]
+export type AskedOptions = Pick<TaskOptions, 'timeoutMs' | 'maxAttempts' | 'requires' | 'rerun'> & { info?: unknown }
+
+/** A sub-task that may be run, with its whole id and a hash of what it is to do. */
+export interface AskedFor {
+  readonly id: string
+  readonly content: string
+  readonly task: AskedTask
+}
+
+/**
+ * What a request for sub-tasks comes to, or the error that is its answer. A worker may be on another machine, and need not be
+ * the program that we sent there: what `checkTask` has checked in the worker is checked here again.
+ */
+export function readRequest(
+  lease: Lease,
+  { tasks, ordinal }: SubTaskRequest,
+  refOf: (ref: AgentRef) => AgentRef | undefined,
+): AskedFor[] {
+  const { entry } = lease
+  if (entry.depth >= MAX_DEPTH)
+    throw new ManyworldsError(
+      'SUBTASK_TOO_DEEP',
+      `task '${entry.id}' is already ${MAX_DEPTH} sub-tasks deep; a recursion without an end?`,
+    )
+  const pending = entry.children?.pending ?? 0
+  if (pending + tasks.length > MAX_PENDING)
+    throw new ManyworldsError(
+      'SUBTASKS_TOO_MANY',
+      `task '${entry.id}' asked for ${tasks.length} sub-tasks while ${pending} were not done, and may have ${MAX_PENDING} at once; ask for them in several calls, one after the other`,
+    )
+  const asked = new Set<string>()
+  return tasks.map((task, index) => {
+    const id = `${entry.id}/${task.id ?? `${ordinal + 1}.${index + 1}`}`
+    if (asked.has(id) || entry.children?.asked.get(id)?.lease === lease)
+      throw new ManyworldsError(
+        'TASK_DUPLICATE_ID',
+        `task '${entry.id}' asked for two sub-tasks with the id '${id}'; leave ids out, or make them differ`,
+      )
+    asked.add(id)
+    checkFields(task, index)
+    const ref = refOf(task.ref)
+    if (ref === undefined) throw notShipped(entry.id, task.ref)
+    const content = hash('sha256', serialize([ref, task.params, task.input]))
+    return { id, content, task: { ...task, ref } }
+  })
+}
+
+function checkFields({ id, ref, params, input, options }: AskedTask, index: number): void {
+  const { timeoutMs, maxAttempts, requires, rerun, info } = options as AskedOptions
+  checkTask({ id, agent: { ref }, timeoutMs, maxAttempts, requires, rerun }, index)
+  if (![params, input, info].every(isPacked))
+    throw new ManyworldsError('TASK_INVALID', `sub-task ${index + 1} has params or an input that no worker would send`)
+}
+
+function notShipped(parent: string, { name, module }: AgentRef): ManyworldsError {
+  const from = module.slice(0, 200)
+  return new ManyworldsError(
+    'AGENT_NOT_SHIPPED',
+    `task '${parent}' asked for a sub-task of agent '${name.slice(0, 100)}' in '${from}', which is none of the agents that the driver has defined in the modules it sent to its workers for this run; import the agent at the top level of the module that uses it, in the driver too`,
+  )
+}

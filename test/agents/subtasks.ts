@@ -1,0 +1,26 @@
+import { defineAgent } from '../../dist/index.js'
+
+export const doubles = defineAgent({ name: 'doubles', run: (n: number) => 2 * n })
+
+/** Defined nowhere. */
+const ref = { name: 'lost', module: new URL('./not-there.ts', import.meta.url).href, fingerprint: undefined }
+const lost = { input: 1, agent: { ...doubles, name: 'lost', ref } }
+
+/** Answers what it was told when it asked for a sub-task whose module does not exist. */
+export const asksForLost = defineAgent({
+  name: 'asks-for-lost',
+  run: async (n: number, ctx) =>
+    ctx.runTask([doubles.task(n), lost, lost]).then(
+      () => 'nothing',
+      (error: Error & { code: string }) => [error.code, error.message],
+    ),
+})
+
+/** Answers without waiting for its sub-task. */
+export const forgets = defineAgent({
+  name: 'forgets',
+  run: (n: number, ctx) => {
+    ctx.runTask(doubles.task(n)).catch(() => {})
+    return n
+  },
+})

@@ -165,8 +165,9 @@ export class Responses {
     const { run } = entry
     entry.settled = true
     entry.input = undefined
-    run.live--
+    // Before it counts as done: with the last of these the run would be over, and this response would be lost.
     if (entry.children) this.#hooks.cancelChildren(entry)
+    run.live--
     if (run.over) return
     if (entry.parent) {
       run.recorder?.subTaskEnded(entry, response)

@@ -15,8 +15,8 @@ import {
 import { KIND } from '../src/protocol/raw-frames.ts'
 import type { TaskLike, TaskResponse } from '../src/task.ts'
 
-/** How a task behaves: it answers, throws, or takes its worker down. */
-type Behaviour = 'good' | 'throws' | 'poison'
+/** How a task behaves: it answers, throws, or takes its worker down; after it has waited for sub-tasks, or while it should. */
+type Behaviour = 'good' | 'throws' | 'poison' | 'parent' | 'false parent'
 
 /** Numbers in [0, 1) that depend on the seed alone. */
 function randomFrom(seed: number): () => number {
@@ -42,6 +42,9 @@ class HostileLink implements WorkerLink {
   #running: TaskItem[] = []
   #unsent: Outcome[] = []
   #careful = false
+  #requests = 0
+  /** Parents that wait, by the number of their request. */
+  readonly #waiting = new Map<number, TaskItem>()
 
   readonly #codecs: readonly string[]
   readonly kinds = new Set<number>()
@@ -81,6 +84,13 @@ class HostileLink implements WorkerLink {
       if (message.type === 'agent') this.#say({ type: 'loaded', agent: message.key })
       if (message.type === 'recall')
         this.#say({ type: 'returned', unstarted: this.#queue.splice(0).map(([lease]) => lease) })
+      if (message.type === 'reply') {
+        const parent = this.#waiting.get(message.request)
+        this.#waiting.delete(message.request)
+        if (parent && parent[3] === 'false parent') this.kill()
+        else if (parent) this.#unsent.push([parent[0], OUTCOME.success, 'yes', 1])
+        setImmediate(() => this.#work())
+      }
       if (message.type === 'run') {
         this.#careful = message.careful
         this.#queue.push(...message.tasks)
@@ -93,6 +103,9 @@ class HostileLink implements WorkerLink {
   #work(): void {
     if (this.#dead) return
     const chance = this.#random()
+    // Any time after it has asked.
+    const impatient = [...this.#waiting.values()].some((task) => task[3] === 'false parent')
+    if (impatient && this.#random() < 0.3) return this.kill()
     if (chance < 0.02) return this.kill()
     if (chance < 0.03)
       this.#say({ type: 'retire', reason: 'a whim', unstarted: this.#queue.splice(0).map(([lease]) => lease) })
@@ -100,6 +113,10 @@ class HostileLink implements WorkerLink {
       const task = this.#queue.shift()!
       if (this.#careful) this.#say({ type: 'started', leases: [task[0]] })
       if ((task[3] as Behaviour) === 'poison') return this.kill()
+      if (String(task[3]).endsWith('parent')) {
+        this.#ask(task)
+        continue
+      }
       this.#running.push(task)
       if (this.#running.length < this.#concurrency) this.#say({ type: 'hungry' })
     }
@@ -113,7 +130,16 @@ class HostileLink implements WorkerLink {
       // Said twice: the second time counts for nothing.
       if (outcomes.length > 0 && this.#random() < 0.2) this.#say({ type: 'done', emits: [], outcomes })
     }
-    if (this.#running.length > 0 || this.#unsent.length > 0 || this.#queue.length > 0) setImmediate(() => this.#work())
+    const busy = this.#running.length > 0 || this.#unsent.length > 0 || this.#queue.length > 0
+    if (busy || impatient) setImmediate(() => this.#work())
+  }
+
+  #ask(task: TaskItem): void {
+    this.#waiting.set(++this.#requests, task)
+    const input = this.#random() < 0.1 ? 'throws' : 'good'
+    const child = { id: undefined, ref: agent.ref, params: undefined, input, options: {} }
+    const tasks = Array.from({ length: 1 + Math.floor(this.#random() * 3) }, () => child)
+    this.#say({ type: 'subtasks', request: this.#requests, lease: task[0], ordinal: 0, tasks })
   }
 
   #say(message: WorkerMessage): void {
@@ -226,6 +252,8 @@ it('every task is answered exactly once and rightly, however the workers behave'
           { weight: 30, arbitrary: fc.constant<Behaviour>('good') },
           { weight: 2, arbitrary: fc.constant<Behaviour>('throws') },
           { weight: 1, arbitrary: fc.constant<Behaviour>('poison') },
+          { weight: 5, arbitrary: fc.constant<Behaviour>('parent') },
+          { weight: 1, arbitrary: fc.constant<Behaviour>('false parent') },
         ),
         { minLength: 1, maxLength: 150 },
       ),
@@ -234,9 +262,10 @@ it('every task is answered exactly once and rightly, however the workers behave'
         expect(responses.map(({ id }) => id).sort()).toEqual(behaviours.map((_, index) => `t${index}`).sort())
         for (const { id, status } of responses) {
           // A task that throws may, at its last attempt, be alone in a worker that dies for no reason.
-          const right = { good: ['success'], throws: ['failed', 'crashed'], poison: ['crashed'] }[
-            behaviours[Number(id.slice(1))]!
-          ]
+          const right = {
+            ...{ good: ['success'], throws: ['failed', 'crashed'], poison: ['crashed'] },
+            ...{ parent: ['success'], 'false parent': ['crashed'] },
+          }[behaviours[Number(id.slice(1))]!]
           expect(right, id).toContain(status)
         }
       },

@@ -19,7 +19,7 @@ import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
 import { Stragglers } from './stragglers.ts'
 import { SubTaskDesk } from './subtask-desk.ts'
-import { crashError, judge } from './suspects.ts'
+import { crashError, explain, judge } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** A worker that has not taken notice of a cancellation in this time has a blocked event loop, and is ended. */
@@ -90,7 +90,7 @@ export class Dispatcher {
       close: (lease) => this.#leases.close(lease),
     })
     this.#special = new SpecialTasks(this.#fleet, {
-      give: (worker, entry) => this.#leases.give(worker, entry),
+      give: (worker, entry, group) => this.#leases.give(worker, entry, group),
       unmet: (entry) => this.#responses.unmet(entry, this.#fleet.engineName),
       waits: (entry) => this.#sayWaiting(entry),
     })
@@ -287,14 +287,15 @@ export class Dispatcher {
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
     this.#leases.forget(worker)
     if (worker.leases.size > 0) {
-      if (exit.placeLost) for (const { entry } of worker.leases.values()) entry.placesLost++
-      const { guilty, status, error, suspects, innocent } = judge(worker, exit)
+      const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
       worker.loseAll()
+      if (guilty) explain(guilty.entry)
       // Where it runs a second time, that start is its chance.
       if (guilty && !this.#stragglers.gone(guilty)) this.#charge(guilty.entry, status, error ?? crashError(exit))
       const again = (leases: readonly Lease[]) =>
         leases.filter((lease) => !this.#stragglers.gone(lease) && this.#mayRunAgain(lease, exit))
-      this.#special.suspect(again(suspects).map((lease) => lease.entry))
+      // Those that wait come last: what they wait for may be among the others.
+      for (const group of [suspects, waiting]) this.#special.suspect(again(group).map((lease) => lease.entry))
       this.#giveBack(again(innocent))
     }
     this.#loading.onClosed(worker, exit)
@@ -355,6 +356,7 @@ export class Dispatcher {
     this.#leases.flush()
     // Without any worker nobody else would look whether a source has come to its end.
     if (this.#fleet.workers.size === 0) for (const run of [...this.#intake.runs]) this.#peek(run)
+    if (open.size === 0 && this.#fleet.openCareful()) this.#arm()
     if (open.size === 0 || this.#special.stuck)
       this.#fleet.grow(() => {
         for (const run of this.#intake.runs) this.#peek(run)

@@ -3,6 +3,7 @@ import type { WorkerName } from '../task.ts'
 import type { AgentState } from './agents.ts'
 import type { Children } from './children.ts'
 import type { Run } from './run.ts'
+import type { Crash } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** A task on its way through the executor. */
@@ -18,8 +19,11 @@ export class Entry {
   readonly submittedAt: number
   /** Attempts that count: it threw, timed out, or took down a worker in which it was alone. */
   attempts = 0
-  /** Machines that were lost while they had it. */
+  /** Crashes that it was there for, and that nobody is charged with: see `suspects.ts`. */
+  crashes: Crash[] | undefined
+  /** Places that were lost while it may have run there; and of those, the ones where it ran alone. */
   placesLost = 0
+  placesLostAlone = 0
   /** The number of its task in the run file; 0: it has none. */
   record = 0
   /** The packed answer, once it has one. */
@@ -96,6 +100,8 @@ export interface Lease {
   readonly givenAt: number
   /** Of a lease that is not its task's first, or is closed: what that attempt has recorded, and what still comes of it. */
   lost?: { readonly steps: PackedStep[]; readonly logs: string[] }
-  /** Sub-task calls it waits for: it runs no code then. */
+  /** Sub-task calls it waits for: it is not supposed to run code then. */
   waitingCalls: number
+  /** How many suspects it was given with, itself included, to a worker of their own; 0: it is none. */
+  readonly group: number
 }

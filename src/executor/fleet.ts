@@ -153,8 +153,22 @@ export class Fleet {
   changeLoad(worker: WorkerHandle, by: number): void {
     if (worker.slot >= 0) this.open.remove(worker)
     worker.load += by
-    if (worker.careful && worker.load === 0) worker.careful = false
+    if (worker.careful && worker.leases.size === 0) worker.careful = false
     if (worker.takesMore) this.open.add(worker)
+  }
+
+  /**
+   * Where every worker is kept for suspects, and all of these wait for sub-tasks, the sub-tasks would wait for ever: then
+   * they may go to the same workers. Answers whether that was so.
+   */
+  openCareful(): boolean {
+    const used = [...this.workers].filter(({ spare, state }) => !spare && state !== 'retiring')
+    if (used.length === 0 || used.some(({ careful, load }) => !careful || load > 0)) return false
+    for (const worker of used) {
+      worker.careful = false
+      this.changeLoad(worker, 0)
+    }
+    return true
   }
 
   /** How many tasks the workers could hold. */

@@ -19,16 +19,16 @@ export class Leases {
     this.#cancelSeenMs = cancelSeenMs
   }
 
-  give(worker: WorkerHandle, entry: Entry): void {
+  give(worker: WorkerHandle, entry: Entry, group = 0): void {
     entry.worker = worker.name
     entry.steps = undefined
     entry.logs = undefined
-    entry.lease = this.#lease(worker, entry)
+    entry.lease = this.#lease(worker, entry, group)
   }
 
   /** A second worker for a task: what it records is kept apart until it is the one that counts. */
   lend(worker: WorkerHandle, entry: Entry): void {
-    const lease = this.#lease(worker, entry)
+    const lease = this.#lease(worker, entry, 0)
     lease.lost = { steps: [], logs: [] }
     entry.twin = lease
     worker.flush()
@@ -40,7 +40,7 @@ export class Leases {
     if (!lease) return
     worker.leases.delete(id)
     worker.lost.set(id, lease)
-    if (lease.waitingCalls === 0) this.#fleet.changeLoad(worker, -1)
+    this.#fleet.changeLoad(worker, lease.waitingCalls === 0 ? -1 : 0)
     worker.cancel(id, 'cancelled', this.#cancelSeenMs)
     worker.endIfEmpty()
   }
@@ -56,9 +56,9 @@ export class Leases {
     this.#dirty.delete(worker)
   }
 
-  #lease(worker: WorkerHandle, entry: Entry): Lease {
+  #lease(worker: WorkerHandle, entry: Entry, group: number): Lease {
     const givenAt = entry.run.options.speculate ? performance.now() : 0
-    const lease: Lease = { id: this.#next++, entry, worker, started: false, waitingCalls: 0, givenAt }
+    const lease: Lease = { id: this.#next++, entry, worker, started: false, waitingCalls: 0, givenAt, group }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())
     this.#fleet.changeLoad(worker, 1)

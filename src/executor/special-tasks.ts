@@ -4,7 +4,8 @@ import type { Run } from './run.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
-  give(worker: WorkerHandle, entry: Entry): void
+  /** `group`: so many suspects go to this worker together; 0: it is none. */
+  give(worker: WorkerHandle, entry: Entry, group: number): void
   /** No worker has, or will have, the labels that the task requires. */
   unmet(entry: Entry): void
   /** No worker has them now; one may come. */
@@ -37,7 +38,7 @@ export class SpecialTasks {
     return [...this.#groups.flat(), ...this.#picky].filter((entry) => entry.run === run)
   }
 
-  /** They were together in a worker that died: they are run again in halves. */
+  /** They were together in a worker that ended: they are run again in halves. */
   suspect(entries: readonly Entry[]): void {
     const plain = entries.filter(({ options }) => options.requires === undefined)
     const half = Math.ceil(plain.length / 2)
@@ -106,7 +107,7 @@ export class SpecialTasks {
     if (group.length === 0) return
     worker.flush()
     worker.careful = true
-    for (const entry of group) this.#hooks.give(worker, entry)
+    for (const entry of group) this.#hooks.give(worker, entry, group.length)
     worker.flush()
   }
 
@@ -116,7 +117,7 @@ export class SpecialTasks {
     for (const entry of waiting) {
       const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(entry.options.requires!))
       const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
-      if (free) this.#hooks.give(free, entry)
+      if (free) this.#hooks.give(free, entry, 0)
       else if (able.length > 0 || this.#fleet.offers(entry.options.requires!)) {
         this.#picky.push(entry)
         if (able.length === 0) this.#hooks.waits(entry)

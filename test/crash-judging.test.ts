@@ -1,0 +1,69 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Runners } from '../dist/index.js'
+import { asksAndCrashes, killer, naps, outlives } from './agents/crashes.ts'
+
+/** Real crashes of real workers: who is charged, who is not, and that it comes to an end. */
+
+let folder: string
+let file: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'mw-crashes-'))
+  file = join(folder, 'notes')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+afterAll(() => Runners.shutdown())
+
+const started = (what: string) => readFileSync(file, 'utf8').split(`${what}\n`).length - 1
+
+describe.each([1, 3])('with %i workers', (workerNum) => {
+  const config = { workerNum, concurrency: 4, store: false, maxAttempts: 2, backoffMs: 10 } as const
+
+  test.each([
+    { what: 'the same sub-task each time, which ends first', napMs: 5, fresh: false },
+    { what: 'another sub-task each time, which would end later', napMs: 300, fresh: true },
+  ])(
+    'a task that asks for $what, and takes its worker down',
+    async ({ napMs, fresh }) => {
+      const tasks = [
+        asksAndCrashes.task({ file, napMs, fresh }, { id: 'culprit' }),
+        ...Array.from({ length: 12 }, (_, n) => naps.task({ file, ms: 40 }, { id: `n${n}` })),
+      ]
+      const responses = await Runners.runTask(tasks, config)
+      expect(responses.get('culprit')).toMatchObject({
+        status: 'crashed',
+        error: { code: 'WORKER_CRASHED' },
+        attempts: 2,
+      })
+      for (const [id, response] of responses)
+        if (id !== 'culprit') expect(response, id).toMatchObject({ status: 'success', attempts: 1 })
+      // Twice before it is suspected, then alone; with a single worker its sub-tasks may be beside it even then.
+      expect(started('parent')).toBeLessThanOrEqual(8)
+    },
+    60_000,
+  )
+
+  test('a task that waits for sub-tasks which take their workers down', async () => {
+    const tasks = [
+      outlives.task({ file, killers: 8 }, { id: 'parent', maxAttempts: 1 }),
+      ...Array.from({ length: 6 }, (_, n) => naps.task({ file, ms: 40 }, { id: `n${n}` })),
+    ]
+    const responses = await Runners.runTask(tasks, { ...config, maxAttempts: 1 })
+    const ends = Array.from({ length: 8 }, () => 'crashed')
+    expect(responses.get('parent')).toMatchObject({ answer: ends, attempts: 1 })
+    for (const [id, response] of responses) expect(response, id).toMatchObject({ status: 'success', attempts: 1 })
+  }, 60_000)
+
+  test('killers beside tasks that wait: each is charged, and nobody else', async () => {
+    const tasks = [
+      ...Array.from({ length: 3 }, (_, n) => outlives.task({ file, killers: 2 }, { id: `p${n}` })),
+      ...Array.from({ length: 3 }, (_, n) => killer.task({ file, n }, { id: `k${n}` })),
+      ...Array.from({ length: 6 }, (_, n) => naps.task({ file, ms: 40 }, { id: `n${n}` })),
+    ]
+    const responses = await Runners.runTask(tasks, { ...config, maxAttempts: 1 })
+    for (const [id, { status, attempts }] of responses)
+      expect([id, status, attempts]).toEqual([id, id.startsWith('k') ? 'crashed' : 'success', 1])
+  }, 60_000)
+})

@@ -46,6 +46,7 @@ export class Dispatcher {
   readonly #endings: RunEndings
   readonly #leases: Leases
   readonly #saidWaiting = new Set<string>()
+  readonly #closing = Promise.withResolvers<void>()
   #armed = false
   #closed = false
   #failed = false
@@ -119,6 +120,11 @@ export class Dispatcher {
     return !this.#closed && !this.#failed
   }
 
+  /** Resolves when its end begins. */
+  get closing(): Promise<void> {
+    return this.#closing.promise
+  }
+
   /** Whether `reconfigure` can give it more workers. */
   get reshapable(): boolean {
     return this.#fleet.scalable
@@ -189,6 +195,7 @@ export class Dispatcher {
 
   async shutdown(): Promise<void> {
     this.#closed = true
+    this.#closing.resolve()
     for (const run of [...this.#intake.runs])
       this.failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
     await this.#fleet.shutdown()

@@ -65,16 +65,19 @@ export function makeDispatcher(
   return dispatcher
 }
 
-const elsewhere = new Set<Dispatcher>()
+/** Those with workers on other machines, until they are shut down. */
+const remote = new Set<Dispatcher>()
+let watchesForTheEnd = false
 
 /** A program that ends by itself takes leave of other machines: they need not find out that nobody is there any more. */
 function sayGoodbye(dispatcher: Dispatcher): void {
-  if (elsewhere.size === 0)
-    process.once('beforeExit', () => {
-      for (const one of elsewhere) void one.shutdown()
-      elsewhere.clear()
-    })
-  elsewhere.add(dispatcher)
+  remote.add(dispatcher)
+  void dispatcher.closing.then(() => remote.delete(dispatcher))
+  if (watchesForTheEnd) return
+  watchesForTheEnd = true
+  process.on('beforeExit', () => {
+    for (const one of remote) void one.shutdown()
+  })
 }
 
 /** Ends all workers that were kept warm. */

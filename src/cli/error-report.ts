@@ -26,9 +26,13 @@ export function reportError(error: unknown, command: string | undefined): number
   // As all lines of a node, so that they can be told from those of others in one log.
   const prefix = paint('red', command === 'node' ? 'manyworlds node:' : 'manyworlds:')
   if (ManyworldsError.is(error)) {
-    process.stderr.write(`${prefix} ${error.message} [${error.code}]\n`)
+    process.stderr.write(`${prefix} ${errorText(error)}\n`)
     return ABOUT_WHAT_WAS_ASKED.has(error.code) ? USAGE : FAILED
   }
-  process.stderr.write(`${prefix} ${inspect(error)}\n`)
+  process.stderr.write(`${prefix} ${errorText(error)}\n`)
   return FAILED
 }
+
+/** With its code if it is one of ours, else with its stack. */
+export const errorText = (error: unknown): string =>
+  ManyworldsError.is(error) ? `${error.message} [${error.code}]` : inspect(error)

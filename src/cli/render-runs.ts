@@ -10,6 +10,8 @@ export interface RunRow {
   readonly file: string
   readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed' | 'unreadable'
   readonly problem?: string
+  /** Why it failed, or was stopped. */
+  readonly error?: string
   /** Epoch milliseconds. */
   readonly startedAt?: number
   readonly endedAt?: number
@@ -83,7 +85,7 @@ export function renderRuns(rows: readonly RunRow[], { colour, width, now }: Runs
   const paint = painter(colour)
   const room = Math.max(MIN_WIDTH, width)
   const { head, lines } = table(rows, columnsAt(now), { room, paint })
-  const withProblems = rows.flatMap(({ problem }, place) => [
+  const withProblems = rows.flatMap(({ status, error, problem = status === 'failed' ? error : undefined }, place) => [
     lines[place]!,
     ...(problem === undefined ? [] : [paint('red', PROBLEM_INDENT + cut(firstLine(problem), room - 4))]),
   ])

@@ -10,7 +10,8 @@ import { surround } from '../runners/surroundings.ts'
 import { RunFile } from '../store/run-file.ts'
 import { defaultStore, isRunFile } from '../store/run-path.ts'
 import { runArgument } from '../text/own-command.ts'
-import { reportError } from './error-report.ts'
+import { visible } from '../text/visible.ts'
+import { errorText, reportError } from './error-report.ts'
 import { engineOf } from './run/engine.ts'
 import { Interruption } from './run/interruption.ts'
 import { Naming } from './run/naming.ts'
@@ -63,6 +64,7 @@ export async function run(args: RunArgs): Promise<number> {
   process.on('exit', () => {
     // A script that leaves by itself, with tasks that did not succeed, or were not done.
     const { failed, leftHalfDone } = outcome
+    outcome.sayErrors()
     if (leftHalfDone && !interruption.interrupted) sayHowToGoOn(words, outcome.stored)
     if ((failed || leftHalfDone) && !process.exitCode) process.exitCode = 1
   })
@@ -86,6 +88,7 @@ async function execute(script: string, outcome: Outcome, interruption: Interrupt
   } catch (error) {
     // What it had going on is cancelled and written down: a loop over responses that throws leaves its run so.
     await interruption.stopAll(STOP_MS)
+    outcome.said(error)
     return reportError(error, undefined)
   }
   const code = process.exitCode
@@ -100,12 +103,26 @@ class Outcome {
   elsewhere = false
   /** The first run that has a file, as it is named on the command line. */
   stored: string | undefined
+  /** Errors that ended runs, and that the script has not let through: by the run's id. */
+  readonly #errors = new Map<unknown, string>()
   /** Runs that have not come to their end; each can tell whether something of it is still to be done. */
   readonly #open = new Set<() => boolean>()
 
   /** The script leaves, and a run was not done. An executor that has nothing to do is. */
   get leftHalfDone(): boolean {
     return [...this.#open].some((isBusy) => isBusy())
+  }
+
+  /** This error is being reported, and what caused it with it. */
+  said(error: unknown): void {
+    for (let cause = error; cause instanceof Error; cause = cause.cause) this.#errors.delete(cause)
+  }
+
+  /** A script may catch what ended a run, and keep it to itself. */
+  sayErrors(): void {
+    for (const [error, runId] of this.#errors)
+      process.stderr.write(`manyworlds: run ${visible(runId)} failed: ${visible(errorText(error))}\n`)
+    this.#errors.clear()
   }
 
   watch(start: RunStart, shown: RunObserver | undefined): RunObserver {
@@ -131,6 +148,7 @@ class Outcome {
       end: (ending) => {
         this.#open.delete(isBusy)
         if (ending.error || ending.interrupted) this.failed = true
+        if (ending.error) this.#errors.set(ending.error, start.runId)
         shown?.end(ending)
       },
     }

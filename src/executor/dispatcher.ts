@@ -3,6 +3,7 @@ import { ManyworldsError } from '../errors.ts'
 import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import type { PackedStep } from '../protocol/steps.ts'
+import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
 import type { Entry, Lease } from './entry.ts'
@@ -154,9 +155,13 @@ export class Dispatcher {
     this.#peek(run)
     // A run without tasks is over already.
     if (run.over) return run
-    run.onAbort = () => this.stopRun(run, 'cancelled')
-    if (options.signal?.aborted) run.onAbort()
-    else options.signal?.addEventListener('abort', run.onAbort, { once: true })
+    const { signal } = options
+    run.onAbort = () => {
+      run.aborted = abortReason(signal!)
+      this.stopRun(run, 'cancelled')
+    }
+    if (signal?.aborted) run.onAbort()
+    else signal?.addEventListener('abort', run.onAbort, { once: true })
     if (!run.over) this.#fleet.start(this.#backlog(), options.runId)
     this.#arm()
     return run

@@ -24,6 +24,20 @@ const NO_USAGE = Object.freeze({})
 /** Errors that another attempt would only repeat. */
 const FINAL = new Set(['ANSWER_NOT_SERIALISABLE', 'REQUIRES_UNMET'])
 
+const REACHED_DEADLINE: ErrorItem = {
+  code: 'RUN_DEADLINE',
+  name: 'AbortError',
+  message: 'the run reached its deadline before this task was done',
+  stack: undefined,
+}
+
+/** With the reason that the caller has given, if the whole run is cancelled. */
+function cancelledError({ aborted }: Run): ErrorItem {
+  const message = `the task was cancelled${aborted?.text === undefined ? '' : `: ${aborted.text}`}`
+  const cause = aborted && 'thrown' in aborted ? { thrown: aborted.thrown } : {}
+  return { code: 'TASK_CANCELLED', name: 'AbortError', message, stack: undefined, ...cause }
+}
+
 /** Nearly always the steps are JSON: one text is quicker to read than many. */
 function trajectoryOf(entry: Entry, steps: readonly PackedStep[]): readonly Step[] {
   entry.trajectory = stepsText(steps)
@@ -68,15 +82,7 @@ export class Responses {
 
   cancelled(entry: Entry, runMs = 0): void {
     if (entry.settled) return
-    const deadline = entry.cancelling === 'deadline'
-    const error: ErrorItem = deadline
-      ? {
-          code: 'RUN_DEADLINE',
-          name: 'AbortError',
-          message: 'the run reached its deadline before this task was done',
-          stack: undefined,
-        }
-      : { code: 'TASK_CANCELLED', name: 'AbortError', message: 'the task was cancelled', stack: undefined }
+    const error = entry.cancelling === 'deadline' ? REACHED_DEADLINE : cancelledError(entry.run)
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
   }
 

@@ -123,6 +123,6 @@ export class RunEndings {
     const forgotten = profiles.forget(run)
     for (const worker of fleet.workers) worker.forget(forgotten)
     if (intake.runs.length === 0) fleet.keepAlive(false)
-    run.sink.end(run.error)
+    run.sink.end(run.error, run)
   }
 }

@@ -1,4 +1,5 @@
 import type { TaskResponse } from '../task.ts'
+import type { AbortReason } from './abort-reason.ts'
 import type { AgentState } from './agents.ts'
 import { Deque } from './deque.ts'
 import type { Entry, EntryOptions } from './entry.ts'
@@ -24,8 +25,8 @@ export interface RunSink {
   response(index: number, response: TaskResponse, bytes: number, entry: Entry | undefined): void
   /** True: responses are not being fetched; read no more tasks for now. */
   full(): boolean
-  /** The run is over: every task that was read has been answered. With an error: the run could not go on. */
-  end(error: Error | undefined): void
+  /** The run is over: every task that was read has been answered. With an error: it could not go on. It may end while it is opened. */
+  end(error: Error | undefined, run: Run): void
 }
 
 /** One call of the user's: its queue, its source, its responses. Runs of one executor share its workers fairly. */
@@ -50,6 +51,8 @@ export class Run {
   sourceState: 'open' | 'waiting' | 'ended' = 'open'
   /** Why nothing new is started. */
   stopping: 'cancelled' | 'deadline' | 'failed' | undefined
+  /** Why the caller's signal was aborted, if it was. */
+  aborted: AbortReason | undefined
   error: Error | undefined
   over = false
   /** Listens to the caller's signal. */

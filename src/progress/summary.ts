@@ -68,7 +68,8 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
   return [
     `run ${visible(runId)} ${paint(stateColour(data), state)}${time}: ${tasks}${speed}`,
     ...(byStatus.length === 0 ? [] : [`  ${byStatus.join(', ')}`]),
-    ...(error ? [`  ${paint('red', cut(firstLine(String(error)), width - 2))}`] : []),
+    // An error that ends the run is thrown at its caller, who says it; here it is what the run file knows.
+    ...(typeof error === 'string' ? wrap(firstLine(error), width - 2).map((line) => `  ${paint('red', line)}`) : []),
   ]
 }
 

@@ -47,13 +47,14 @@ export async function openRun(
     running,
   })
 
-  const end = async (error: Error | undefined) => {
-    const interrupted = run?.stopping === 'cancelled' || run?.stopping === 'deadline'
+  const end = async (error: Error | undefined, ended: Run) => {
+    const interrupted = ended.stopping === 'cancelled' || ended.stopping === 'deadline'
     const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
-    const problem = await recorded?.close({ how, error: error ? String(error) : null }).catch((cause: Error) => cause)
+    const why = error ? String(error) : whyStopped(ended)
+    const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
     const reason = error ?? problem ?? undefined
     observation.end(reason, interrupted)
-    if (!around?.ended(control)) sink.end(reason)
+    if (!around?.ended(control)) sink.end(reason, ended)
   }
   const told = observation.before(around ? stoppable(sink, () => stopped) : sink)
   const safe = recorded ? recorded.recording.before(told, () => dispatcher.wake(run!)) : told
@@ -61,12 +62,17 @@ export async function openRun(
   run = dispatcher.open(
     { runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
     recorded?.source ?? observation.around(tasks.source),
-    { ...safe, end: (error) => void end(error) },
+    { ...safe, end: (error, ended) => void end(error, ended) },
     observation.with(recorded?.recording),
   )
   around?.started(control)
   if (early) dispatcher.failRun(run, early)
   return run
+}
+
+function whyStopped({ stopping, aborted, options }: Run): string | null {
+  if (stopping === 'deadline') return `it reached its deadline (deadlineMs: ${options.deadlineMs})`
+  return aborted ? `its signal was aborted${aborted.text === undefined ? '' : `: ${aborted.text}`}` : null
 }
 
 /** When the program around the script stops a run, the script is not to take what was cancelled for an outcome. */

@@ -19,9 +19,9 @@ export async function startRun(tasks: TasksInput, config: RunConfig | undefined,
   try {
     const run = await openRun(dispatcher, resolved, source, {
       ...sink,
-      end(error) {
+      end(error, run) {
         release()
-        sink.end(error)
+        sink.end(error, run)
       },
     })
     return { run, dispatcher }

@@ -54,7 +54,7 @@ export interface RunOverview {
   readonly engineName?: string
   /** How often the run was started or resumed. */
   readonly sessions: number
-  /** Why the last session failed. */
+  /** Why the last session failed, or was stopped. */
   readonly error?: string
   readonly bytes: number
 }

@@ -56,7 +56,9 @@ run file   .manyworlds/runs/brave-otter.db
     expect(interrupted).toMatch(/^run r interrupted after 0:00: 1 of 10 tasks/)
     const error = new Error('the disk is full\nreally')
     const failed = summaryText(tally, { ending: { error, interrupted: false }, colour: false })
-    expect(failed).toMatch(/^run r failed after 0:00: 1 of 10 tasks.*\n.*\n {2}Error: the disk is full$/m)
+    expect(failed).toMatch(/^run r failed after 0:00: 1 of 10 tasks/)
+    // It is thrown, and said by whoever catches it.
+    expect(failed).not.toContain('disk')
     expect(failed).not.toContain('run file')
   })
 

@@ -1,0 +1,129 @@
+import { RunFile } from 'manyworlds/runs'
+import { describe, expect, it } from 'vitest'
+import { abortReason } from '../../src/executor/abort-reason.ts'
+import { printed, runScript } from '../run-script.ts'
+import { manyworlds } from './manyworlds.ts'
+import { project } from './project.ts'
+
+/** Runs that came to nothing: what is said of them, and what is left. */
+
+const stored = (path: (file: string) => string, runId: string) => {
+  using run = RunFile.open(runId, { store: path('.manyworlds/runs') })
+  return run.overview()
+}
+const times = (text: string, words: string) => text.split(words).length - 1
+
+const HEAD = `import { defineAgent, Runners } from 'manyworlds'
+  const echo = defineAgent({ name: 'echo', run: (n: number) => n })
+  const tasks = Array.from({ length: 200 }, (_, n) => echo.task(n, { id: 't' + n }))`
+/** Nobody listens on port 1. */
+const NODES = "{ engineName: 'nodes', nodes: { addresses: ['127.0.0.1:1'], waitMs: 100 } }"
+const UNREACHABLE = 'no node can be used'
+
+describe('a run whose engine cannot be reached', () => {
+  it('says so once, is listed as failed with the error, and can be resumed', async () => {
+    const { path, options } = project({
+      'away.ts': `${HEAD}\nawait Runners.runTask(tasks, ${NODES})`,
+      'here.ts': `${HEAD}\nconsole.log((await Runners.runTask(tasks, { workerNum: 1, resume: 'r' })).size)`,
+    })
+    for (const flags of [[], ['--no-progress'], ['--quiet']]) {
+      const ended = await manyworlds(['run', 'away.ts', '--run-id', `r${flags.join('')}`, ...flags], options)
+      expect(ended.code).toBe(1)
+      expect(times(ended.stderr, UNREACHABLE), ended.stderr).toBe(1)
+      expect(ended.stderr).toContain('[NODES_UNREACHABLE]')
+    }
+    expect(stored(path, 'r')).toMatchObject({ status: 'failed', error: expect.stringContaining(UNREACHABLE) })
+    const list = await manyworlds(['runs'], options)
+    expect(list.stdout).toMatch(/^r +failed .* 0\/200 .*\n +.*no node can be used/m)
+    const shown = await manyworlds(['show', 'r'], options)
+    expect(shown.stdout.replaceAll(/\s+/g, ' ')).toContain('Start one there with `manyworlds node --listen HOST:PORT`')
+    expect(await runScript(path('here.ts'), options)).toMatchObject({ code: 0, stdout: '200\n' })
+    expect(stored(path, 'r')).toMatchObject({ status: 'finished', counts: { success: 200 } })
+  }, 60_000)
+
+  it('says so once, if the script keeps the error to itself', async () => {
+    const { options } = project({ 'away.ts': `${HEAD}\nawait Runners.runTask(tasks, ${NODES}).catch(() => {})` })
+    const ended = await manyworlds(['run', 'away.ts'], options)
+    expect(ended.code).toBe(1)
+    expect(times(ended.stderr, UNREACHABLE), ended.stderr).toBe(1)
+    const wrapped = project({
+      'away.ts': `${HEAD}\nawait Runners.runTask(tasks, ${NODES}).catch((cause) => { throw new Error('not today', { cause }) })`,
+    })
+    const thrown = await manyworlds(['run', 'away.ts'], wrapped.options)
+    expect(thrown.stderr).toContain('not today')
+    expect(thrown.stderr).not.toMatch(/^manyworlds: run .* failed:/m)
+  }, 60_000)
+})
+
+describe('a run whose signal is aborted', () => {
+  const script = (abort: string) => `import { setTimeout as sleep } from 'node:timers/promises'
+    import { defineAgent, Runners } from 'manyworlds'
+    const nap = defineAgent({ name: 'nap', run: (ms: number, ctx) => sleep(ms, 'slept', { signal: ctx.signal }) })
+    const stop = new AbortController()
+    ${abort}
+    const tasks = Array.from({ length: 20 }, (_, n) => nap.task(n === 0 ? 1 : 60_000))
+    for await (const { id, status, error } of Runners.streamTask(tasks, { workerNum: 1, concurrency: 4, runId: 'r', signal: stop.signal })) {
+      if (status === 'success') onFirst()
+      else if (id === '#20') console.log(JSON.stringify([status, error.code, error.message, error.cause?.message ?? error.cause ?? null]))
+    }`
+
+  const REASONS: [string, string, unknown][] = [
+    ["new RangeError('too late')", 'RangeError: too late', 'too late'],
+    ['() => {}', '[Function (anonymous)]', null],
+  ]
+
+  it.each(REASONS)(
+    'while it goes on, with %s',
+    async (reason, text, cause) => {
+      const { path, options } = project({ 's.ts': script(`const onFirst = () => stop.abort(${reason})`) })
+      const ended = await runScript(path('s.ts'), options)
+      expect(printed(ended), ended.stderr).toEqual([
+        ['cancelled', 'TASK_CANCELLED', `the task was cancelled: ${text}`, cause],
+      ])
+      expect(stored(path, 'r')).toMatchObject({
+        ...{ status: 'interrupted', counts: { success: 1 } },
+        error: `its signal was aborted: ${text}`,
+      })
+    },
+    30_000,
+  )
+
+  it('before it began: it is listed as interrupted, with the reason', async () => {
+    const abort = "const onFirst = () => {}; stop.abort(new Error('the customer left'))"
+    const { path, options } = project({ 's.ts': script(abort) })
+    const ended = await runScript(path('s.ts'), options)
+    expect(printed(ended), ended.stderr).toEqual([
+      ['cancelled', 'TASK_CANCELLED', 'the task was cancelled: the customer left', 'the customer left'],
+    ])
+    expect(stored(path, 'r')).toMatchObject({ status: 'interrupted' })
+    const shown = await manyworlds(['show', 'r'], options)
+    expect(shown.stdout).toMatch(/^run r interrupted .*\n {2}its signal was aborted: the customer left$/m)
+  }, 30_000)
+
+  it('without a reason, and at its deadline, says that', async () => {
+    const plain = project({ 's.ts': script('const onFirst = () => stop.abort()') })
+    await runScript(plain.path('s.ts'), plain.options)
+    expect(stored(plain.path, 'r')).toMatchObject({ status: 'interrupted', error: 'its signal was aborted' })
+    const late = project({
+      's.ts': script('const onFirst = () => {}').replace('signal: stop.signal', 'deadlineMs: 1500'),
+    })
+    await runScript(late.path('s.ts'), late.options)
+    const error = 'it reached its deadline (deadlineMs: 1500)'
+    expect(stored(late.path, 'r')).toMatchObject({ status: 'interrupted', error })
+  }, 30_000)
+})
+
+it.each([
+  [new Error('the customer left'), 'the customer left', true],
+  [new TypeError('no'), 'TypeError: no', true],
+  ['no money', 'no money', true],
+  [{ budget: 0 }, '{ budget: 0 }', true],
+  [null, 'null', true],
+  [Object.create(null), '[Object: null prototype] {}', true],
+  [Symbol('stop'), 'Symbol(stop)', false],
+  [new DOMException('The operation timed out', 'TimeoutError'), 'TimeoutError: The operation timed out', true],
+  ['x'.repeat(1e6), 'x'.repeat(500), true],
+])('the reason of an abort in words: %o', (reason, text, copied) => {
+  const found = abortReason(AbortSignal.abort(reason))
+  expect([found.text, 'thrown' in found]).toEqual([text, copied])
+})

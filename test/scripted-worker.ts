@@ -14,7 +14,8 @@ import type { TaskLike, TaskResponse } from '../src/task.ts'
 
 /** Workers that do what a test says, behind the real executor: for what no worker of ours would say, or when. */
 
-type Receive = (message: DriverMessage, worker: ScriptedWorker) => void
+/** Agents are loaded at once, unless it answers false. */
+type Receive = (message: DriverMessage, worker: ScriptedWorker) => unknown
 
 export class ScriptedWorker implements WorkerLink {
   readonly id: string
@@ -40,8 +41,8 @@ export class ScriptedWorker implements WorkerLink {
     }
     const understand = (message: DriverMessage) => {
       if (message.type === 'hello') this.#channel.speak(message.codec)
-      if (message.type === 'agent') this.say({ type: 'loaded', agent: message.key })
-      receive(message, this)
+      const loads = receive(message, this) !== false
+      if (message.type === 'agent' && loads) this.say({ type: 'loaded', agent: message.key })
     }
     this.#channel = new Channel(wire, checkDriverMessage, understand, (error) => {
       throw error

@@ -57,6 +57,19 @@ test('what a worker of ours would not ask for is refused, with a code', async ()
   expect(await ask(many)).toMatchObject({ code: 'SUBTASKS_TOO_MANY', message: expect.stringContaining('100001') })
 }, 60_000)
 
+test('a worker that speaks of an agent that it was not told of is not listened to', async () => {
+  const failed = { type: 'load-failed', agent: 0, code: 'AGENT_NOT_FOUND', message: 'no', stack: undefined } as const
+  const receive: Parameters<typeof runScripted>[1] = (message, worker) => {
+    if (message.type === 'hello' && worker.id === 'w1') worker.say(failed)
+    if (message.type === 'run') for (const task of message.tasks) worker.answer(task, 'done')
+    if (message.type !== 'agent' || worker.id === 'w1') return undefined
+    // The first takes its time, and the other says that it cannot be done.
+    setTimeout(() => worker.say({ type: 'loaded', agent: message.key }), 100)
+    return false
+  }
+  expect((await runScripted(['one'], receive, { workers: 2 })).get('one')).toMatchObject({ answer: 'done' })
+})
+
 afterAll(() => Runners.shutdown())
 
 test('a sub-task whose agent cannot be loaded is the error of whoever asked for it, and the run goes on', async () => {

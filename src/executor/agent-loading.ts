@@ -58,9 +58,9 @@ export class AgentLoading {
     for (const agent of this.#agents) this.#probe(agent)
   }
 
-  onLoaded(key: number): void {
+  onLoaded(worker: WorkerHandle, key: number): void {
     const agent = this.#agents.byKey(key)
-    if (agent === undefined || agent.loaded) return
+    if (agent === undefined || agent.loaded || !worker.knows(agent)) return
     agent.loaded = true
     agent.failures = 0
     for (const entry of agent.held.splice(0))
@@ -72,7 +72,7 @@ export class AgentLoading {
     { agent: key, code, message, stack }: Extract<WorkerMessage, { type: 'load-failed' }>,
   ): void {
     const agent = this.#agents.byKey(key)
-    if (agent === undefined) return
+    if (agent === undefined || !worker.knows(agent)) return
     if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
     // Workers elsewhere may miss what others have: a package, a file.
     const where = this.#shipping

@@ -222,7 +222,7 @@ export class Dispatcher {
         this.#fleet.changeLoad(worker, 0)
         return this.#dispatch()
       case 'loaded':
-        this.#loading.onLoaded(message.agent)
+        this.#loading.onLoaded(worker, message.agent)
         return this.#dispatch()
       case 'load-failed':
         return this.#loading.onFailed(worker, message)

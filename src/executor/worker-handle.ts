@@ -105,7 +105,7 @@ export class WorkerHandle implements Loaded {
   /** Has this worker load an agent, once from each place. */
   introduce(agent: AgentState): void {
     const { key, ref, params, size, place } = agent
-    if (this.#agents.has(key) && this.#agents.get(key) === place) return
+    if (this.knows(agent)) return
     this.#agents.set(key, place)
     this.flush()
     if (place === undefined) this.channel.post({ type: 'agent', key, ref, params, entry: this.#entryScript }, size)
@@ -114,6 +114,11 @@ export class WorkerHandle implements Loaded {
       const bundled = { ...ref, fingerprint: undefined }
       this.channel.post({ type: 'agent', key, ref: bundled, params, entry: undefined, bundle: place }, size)
     }
+  }
+
+  /** Whether it was told where this agent's code is: only then can it say what came of loading it. */
+  knows({ key, place }: AgentState): boolean {
+    return this.#agents.has(key) && this.#agents.get(key) === place
   }
 
   /** Adds a task to the batch for this worker. */

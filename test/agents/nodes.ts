@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from '../../dist/index.js'
 
@@ -27,3 +27,15 @@ export const computing = defineAgent({
 export const whereAmI = defineAgent({ name: 'where-am-i', run: async (ms: number) => sleep(ms, process.ppid) })
 
 export const double = defineAgent({ name: 'double', run: (n: number) => 2 * n })
+
+/** Takes down the node that it runs on, so many times; each start is a line of the file. */
+export const fellsItsNode = defineAgent({
+  name: 'fells-its-node',
+  run: async ({ file, times }: { file: string; times: number }) => {
+    appendFileSync(file, 'start\n')
+    await sleep(100)
+    if (readFileSync(file, 'utf8').split('\n').length - 1 > times) return 'survived'
+    process.kill(process.ppid, 'SIGKILL')
+    return new Promise<never>(() => {})
+  },
+})

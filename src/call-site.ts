@@ -22,7 +22,8 @@ export function caller(): { url: string; inFunction: boolean } | undefined {
   if (util.getCallSites === undefined)
     throw new ManyworldsError('NODE_TOO_OLD', `manyworlds needs Node 22.18 or newer, this is ${process.version}`)
   // The source map of a bundle has the user's modules only: what it does not know belongs to this package, or another.
-  const sites = registry.bundled ? util.getCallSites(30, { sourceMap: true }) : util.getCallSites(30)
+  // Elsewhere a module is named by the file that runs, also with --enable-source-maps: that is the one workers import.
+  const sites = util.getCallSites(30, { sourceMap: registry.bundled })
   for (const site of sites) {
     const url = toFileUrl(site.scriptName)
     if (url === undefined || url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue

@@ -13,6 +13,9 @@ const DRIVER_FLAG = /^--?(inspect|watch|test|eval|print|check|interactive|input-
 const FLAGS_WITH_VALUE =
   /^(-e|--eval|-p|--print|-pe|--input-type|--watch-path|--watch-kill-signal|--test-(?!only$|force-exit$|update-snapshots$)[a-z-]+|--inspect-port|--inspect-publish-uid)$/
 
+/** Set by --watch: with it, every thread posts the modules it imports on the port that belongs to whoever started it. */
+const WATCH_VARIABLE = 'WATCH_REPORT_DEPENDENCIES'
+
 /** Flags that mean the same on another machine: no files, no packages, and complete in one word. */
 const TRAVELS =
   /^--(max-old-space-size|max-semi-space-size|stack-size|stack-trace-limit|expose-gc|no-warnings|unhandled-rejections|dns-result-order)(=|$)/
@@ -52,7 +55,7 @@ function makePlacement(
   const env: Record<string, string> = {}
   const withheld: string[] = []
   for (const [name, value] of Object.entries(process.env)) {
-    if (value === undefined || name === WORKER_VARIABLE) continue
+    if (value === undefined || name === WORKER_VARIABLE || name === WATCH_VARIABLE) continue
     if (isModelKey(name) && extraEnv[name] === undefined) withheld.push(name)
     else env[name] = value
   }

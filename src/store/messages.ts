@@ -15,6 +15,10 @@ export type FromThread =
   /** Nothing can be written at the moment; it will be tried again. */
   | { type: 'waiting'; file: number; message: string }
 
+/** Node posts messages of its own on the ports of threads: under --watch, the modules that a thread imports. */
+export const isOurs = <Message extends ToThread | FromThread>(message: unknown): message is Message =>
+  typeof (message as Partial<Message> | null | undefined)?.file === 'number'
+
 export interface OpenRequest {
   readonly path: string
   readonly header: RunHeader

@@ -1,6 +1,15 @@
 import { Worker } from 'node:worker_threads'
 import { ManyworldsError } from '../errors.ts'
-import type { Ending, FromThread, Opened, OpenRequest, Row, Session, ToThread } from './messages.ts'
+import {
+  type Ending,
+  type FromThread,
+  isOurs,
+  type Opened,
+  type OpenRequest,
+  type Row,
+  type Session,
+  type ToThread,
+} from './messages.ts'
 
 interface Waiting {
   readonly resolve: (opened: Opened | undefined) => void
@@ -86,7 +95,8 @@ function start(): Worker {
   return worker
 }
 
-function receive(message: FromThread): void {
+function receive(message: unknown): void {
+  if (!isOurs<FromThread>(message)) return
   const file = open.get(message.file)!
   if (message.type === 'waiting') return file.onWaiting(message.message)
   if (--expected === 0) thread?.unref()

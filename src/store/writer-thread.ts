@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import type { FromThread, Opened, ToThread } from './messages.ts'
+import { type FromThread, isOurs, type Opened, type ToThread } from './messages.ts'
 import { RunWriter } from './run-writer.ts'
 import { mayPass, storeError } from './store-errors.ts'
 
@@ -15,7 +15,8 @@ const files = new Map<number, RunWriter>()
 const port = parentPort!
 const say = (message: FromThread) => port.postMessage(message)
 
-port.on('message', (message: ToThread) => {
+port.on('message', (message: unknown) => {
+  if (!isOurs<ToThread>(message)) return
   const { file } = message
   const path = message.type === 'open' ? message.request.path : (files.get(file)?.path ?? '')
   try {

@@ -82,12 +82,16 @@ async function parkedIn(module: string): Promise<void> {
 
 const pathOf = (module: string) => (module.startsWith('file:') ? fileURLToPath(module) : module)
 
-/** With the callers that wait for this call, as far as V8 knows them. */
+/**
+ * With the callers that wait for this call, as far as V8 knows them. They are named by the files that run, whether or not
+ * source maps are enabled; in a bundle, only its source map tells the modules apart.
+ */
 function longStack(): string {
-  const { stackTraceLimit } = Error
+  const { stackTraceLimit, prepareStackTrace } = Error
   Error.stackTraceLimit = 100
+  if (!registry.bundled) Error.prepareStackTrace = (_, sites) => sites.map((site) => site.getFileName()).join('\n')
   const stack = new Error('parked').stack ?? ''
-  Error.stackTraceLimit = stackTraceLimit
+  Object.assign(Error, { stackTraceLimit, prepareStackTrace })
   return stack
 }
 

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { BLAME } from './blame.ts'
+import { BLAME, WATCHING } from './blame.ts'
 import { FDS_VARIABLE } from './role.ts'
 
 const [frames = 3, beats = 4] = (process.env[FDS_VARIABLE] ?? '3,4').split(',').map(Number)
@@ -33,7 +33,11 @@ function startWatchdog(): Watchdog {
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
   })
-  const watching = new Promise<void>((resolve) => thread.once('message', () => resolve()))
+  const watching = new Promise<void>((resolve) =>
+    thread.on('message', (message) => {
+      if (message === WATCHING) resolve()
+    }),
+  )
   thread.unref()
   return {
     shared,

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { type InspectorNotification, Session } from 'node:inspector'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BLAME } from './blame.ts'
+import { BLAME, WATCHING } from './blame.ts'
 import { endProcess } from './end-process.ts'
 
 /**
@@ -40,7 +40,7 @@ function watch(shared: Float64Array): void {
   socket.on('error', endProcess)
   socket.on('close', endProcess)
   socket.resume()
-  parentPort!.postMessage('watching')
+  parentPort!.postMessage(WATCHING)
   setInterval(() => socket.write(`${shared[1]}.`), HEARTBEAT_MS)
   // A blocker whose own deadline is still to come is left alone until then.
   let leftAlone = { deadline: 0, until: 0 }

@@ -16,8 +16,16 @@ const NOT_A_FILE = /\[(eval|stdin|worker eval)\d*\]$/
 /** The `file:` URL of the nearest caller outside this package, or undefined (eval, REPL, stdin). */
 export const callerModule = (): string | undefined => caller()?.url
 
-/** The nearest caller outside this package; `inFunction`: it is not the module's own top level. */
-export function caller(): { url: string; inFunction: boolean } | undefined {
+interface Caller {
+  readonly url: string
+  /** Line and column. */
+  readonly place: string
+  /** It is not the module's own top level. */
+  readonly inFunction: boolean
+}
+
+/** The nearest caller outside this package. */
+export function caller(): Caller | undefined {
   // Not a named import: on an older Node that would fail before this could be said.
   if (util.getCallSites === undefined)
     throw new ManyworldsError('NODE_TOO_OLD', `manyworlds needs Node 22.18 or newer, this is ${process.version}`)
@@ -27,7 +35,8 @@ export function caller(): { url: string; inFunction: boolean } | undefined {
   for (const site of sites) {
     const url = toFileUrl(site.scriptName)
     if (url === undefined || url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue
-    return { url: oneSpelling(url), inFunction: site.functionName !== '' }
+    const { lineNumber, columnNumber, functionName } = site
+    return { url: oneSpelling(url), place: `${lineNumber}:${columnNumber}`, inFunction: functionName !== '' }
   }
   return undefined
 }

@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'AGENT_DEFINED_TOO_LATE'
   | 'AGENT_MISMATCH'
   | 'AGENT_LOAD_FAILED'
+  | 'RUNNERS_IN_WORKER'
   // engines and workers
   | 'ENGINE_INVALID'
   | 'ENGINE_FAILED'

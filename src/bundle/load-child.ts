@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { registry } from '../registry.ts'
+import { onParked } from '../worker/role.ts'
+import { guardPorts } from '../worker/script-guard.ts'
 
 export interface LoadRequest {
   bundleUrl: string
@@ -26,7 +28,6 @@ export type LoadOutcome =
 
 const REPORT_FD = 3
 const STACK_LIMIT_CHARS = 10_000
-const PARKED = Symbol.for('manyworlds.parked')
 
 const request = JSON.parse(process.argv[2]!) as LoadRequest
 process.argv = [process.execPath, fileURLToPath(request.bundleUrl), ...request.argv]
@@ -38,7 +39,8 @@ process.setSourceMapsEnabled(true)
 registry.bundled = true
 
 // A `Runners` call of a one-file script: all that a worker needs was defined above it.
-;(globalThis as { [PARKED]?: () => void })[PARKED] = () => report({ loaded: true })
+onParked(() => report({ loaded: true }))
+guardPorts(() => true)
 // Nothing is left that could happen, and the import has not settled.
 process.on('beforeExit', () => report({ loaded: false, reason: 'stuck', message: '', stack: '' }))
 

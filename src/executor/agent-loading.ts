@@ -16,6 +16,7 @@ interface Hooks {
   failRun(run: Run, error: Error): void
   /** A task asked for this sub-task, whose code cannot be loaded. */
   refuse(child: Entry, error: Error): void
+  notice(line: string): void
 }
 
 /**
@@ -39,8 +40,11 @@ export class AgentLoading {
   hold(entry: Entry): void {
     const known = entry.parent && entry.run.unloadable.get(entry.agent)
     if (known) return this.#hooks.refuse(entry, known)
-    entry.agent.held.push(entry)
-    this.#probe(entry.agent)
+    const { agent } = entry
+    agent.held.push(entry)
+    const { refused } = agent
+    if (refused) queueMicrotask(() => this.#failRunsOf(agent, refused))
+    else this.#probe(agent)
   }
 
   get held(): number {
@@ -67,13 +71,14 @@ export class AgentLoading {
       if (!entry.settled) (entry.parent ? entry.run.urgent : entry.run.ready).push(entry)
   }
 
-  onFailed(
-    worker: WorkerHandle,
-    { agent: key, code, message, stack }: Extract<WorkerMessage, { type: 'load-failed' }>,
-  ): void {
+  onFailed(worker: WorkerHandle, { agent: key, code, ...said }: Extract<WorkerMessage, { type: 'load-failed' }>): void {
     const agent = this.#agents.byKey(key)
     if (agent === undefined || !worker.knows(agent)) return
-    if (agent.loaded && ++agent.failures < LOAD_FAILURES) return worker.end()
+    const goesOn = code === 'RUNNERS_IN_WORKER'
+    if (agent.loaded && !goesOn && ++agent.failures < LOAD_FAILURES) return worker.end()
+    const own = (text: string) => this.#shipping?.stackOf(text) ?? text
+    const message = own(said.message)
+    const stack = said.stack === undefined ? undefined : own(said.stack)
     // Workers elsewhere may miss what others have: a package, a file.
     const where = this.#shipping
       ? ` (on ${worker.name.id}; packages of bundle.external must be installed on every machine)`
@@ -82,7 +87,13 @@ export class AgentLoading {
     // Only where the user's own code threw is there more to see than the message.
     if (code === 'AGENT_LOAD_FAILED' && stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
     const also = [...worker.leases.values()].map(({ entry }) => entry).filter((entry) => entry.agent === agent)
-    this.#failRunsOf(agent, error, also)
+    const failed = this.#failRunsOf(agent, error, also)
+    if (goesOn) {
+      // What a worker has taken is lost, even if no run is at work there to be failed; runs that follow are refused.
+      if (failed === 0 && !agent.refused) this.#hooks.notice(`${message} [${code}]`)
+      agent.loaded = false
+      agent.refused = error
+    }
     // A worker remembers what it has imported; the next run gets a new one, which reads the mended file.
     agent.probedBy = undefined
     worker.retire()
@@ -137,7 +148,7 @@ export class AgentLoading {
   }
 
   /** Runs that have tasks of it fail. Where only sub-tasks are of it, those who asked for them are told. */
-  #failRunsOf(agent: AgentState, error: Error, also: readonly Entry[] = []): void {
+  #failRunsOf(agent: AgentState, error: Error, also: readonly Entry[] = []): number {
     const held = agent.held.splice(0)
     const failed = new Set([...held.filter(({ parent }) => parent === undefined), ...also].map(({ run }) => run))
     for (const run of failed) this.#hooks.failRun(run, error)
@@ -146,5 +157,6 @@ export class AgentLoading {
       entry.run.unloadable.set(agent, error)
       this.#hooks.refuse(entry, error)
     }
+    return held.length + also.length
   }
 }

@@ -18,6 +18,8 @@ export interface AgentState {
   /** Workers that could not load what another had loaded. */
   failures: number
   readonly held: Entry[]
+  /** Its tasks are refused: the script goes on in workers, which take the driver's work there. */
+  refused: ManyworldsError | undefined
   /** How long its tasks take, newer ones counting more; 0: none has ended. */
   meanMs: number
   /** Where workers on other machines find its code, once it is there. */
@@ -52,7 +54,7 @@ export class AgentTable {
     if (state === undefined) {
       state = {
         ...{ key: this.#byKey.length, ref, params, size, loaded: false, probedBy: undefined, failures: 0, held: [] },
-        ...{ place: undefined, shipping: false, meanMs: 0 },
+        ...{ place: undefined, shipping: false, meanMs: 0, refused: undefined },
       }
       this.#byContent.set(id, state)
       this.#byKey.push(state)

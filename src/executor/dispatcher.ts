@@ -70,6 +70,7 @@ export class Dispatcher {
     this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, {
       failRun: (run, error) => this.failRun(run, error),
       refuse: (child, error) => this.#desk.refuseChild(child, error),
+      notice: this.#notice,
     })
     this.#responses = new Responses({
       retry: (entry) => this.#retry(entry),

@@ -5,7 +5,7 @@ import type { ResolvedConfig } from '../run-config-schema.ts'
 import { requireDriver } from '../runners/driver-side.ts'
 import type { PushSource } from '../runners/push-source.ts'
 import type { TaskFor, TaskLike, TaskResponse } from '../task.ts'
-import { mustPark } from '../worker/role.ts'
+import { mustPark, parkNow } from '../worker/role.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Run } from './run.ts'
 
@@ -117,11 +117,13 @@ export class DistributedExecutor implements AsyncDisposable {
   }
 
   #check(): Parts {
-    if (this.#parts === undefined)
+    if (this.#parts === undefined) {
+      if (mustPark()) parkNow('executor.submitTask()')
       throw new ManyworldsError(
-        'EXECUTOR_CLOSED',
-        'an executor made at the top level of a script does not run in its workers',
+        'RUNNERS_IN_WORKER',
+        'a task cannot use the executor of its script, which is the driver’s; use await ctx.runTask(tasks)',
       )
+    }
     if (this.#error) {
       this.#told = true
       throw this.#error

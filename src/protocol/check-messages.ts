@@ -123,6 +123,7 @@ const LOAD_FAILURES: Readonly<Record<LoadFailure, true>> = {
   AGENT_MISMATCH: true,
   AGENT_REDEFINED: true,
   AGENT_LOAD_FAILED: true,
+  RUNNERS_IN_WORKER: true,
 }
 
 const subTask = shape({

@@ -124,6 +124,7 @@ export type LoadFailure =
   | 'AGENT_MISMATCH'
   | 'AGENT_REDEFINED'
   | 'AGENT_LOAD_FAILED'
+  | 'RUNNERS_IN_WORKER'
 
 /** A task asks for others to be run and waits; its slot is free meanwhile. */
 export interface SubTaskRequest {

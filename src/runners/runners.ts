@@ -2,7 +2,7 @@ import type { AnswerOf, AnyAgent, Context } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { OneOf, TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } from '../task.ts'
-import { currentTask, mustPark, Parked, park } from '../worker/role.ts'
+import { currentTask, mustPark, park, parkNow } from '../worker/role.ts'
 import { loadDriver, requireDriver } from './driver-side.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { TasksInput } from './source-of.ts'
@@ -29,7 +29,7 @@ export function runTask<A extends AnyAgent, List extends readonly AnyAgent[]>(
   runConf?: RunConfig,
 ): Promise<TaskResponse<AnswerOf<A>> | Map<string, TaskResponse<AnswerOf<List[number]>>>>
 export async function runTask(tasks: TaskLike | TasksInput, runConf?: RunConfig): Promise<unknown> {
-  if (mustPark()) return park()
+  if (mustPark()) return park('Runners.runTask()')
   const single = isSingle(tasks)
   const input = single ? [tasks] : tasks
   const parent = currentTask()
@@ -56,7 +56,7 @@ export function streamTask<List extends readonly AnyAgent[]>(
 ): AsyncIterableIterator<TaskResponse<AnswerOf<List[number]>>, undefined>
 export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterableIterator<unknown, undefined> {
   return new ResponseStream(async (sink) => {
-    if (mustPark()) return park()
+    if (mustPark()) return park('Runners.streamTask()')
     const parent = currentTask()
     if (parent)
       throw new ManyworldsError(
@@ -76,10 +76,7 @@ export function syncRunTask<List extends readonly AnyAgent[]>(
   tasks: TasksFor<List>,
   runConf?: RunConfig,
 ): Map<string, TaskResponse<AnswerOf<List[number]>>> {
-  if (mustPark()) {
-    void park()
-    throw new Parked('a worker does not run the script’s own runs')
-  }
+  if (mustPark()) parkNow('Runners.syncRunTask()')
   if (currentTask())
     throw new ManyworldsError(
       'SYNC_UNSUPPORTED',
@@ -106,7 +103,7 @@ export function execTasks(tasks: TasksInput, runConf?: RunConfig): Promise<unkno
 
 /** Ends the workers that are kept warm between calls. A program that just ends need not call it. */
 export async function shutdown(): Promise<void> {
-  if (mustPark()) return park()
+  if (mustPark()) return park('Runners.shutdown()')
   await (await loadDriver()).shutdownPools()
 }
 

@@ -1,10 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import type { AgentRef, RunnableDefinition } from '../agent.ts'
+import { caller } from '../call-site.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { LoadFailure } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
 import { importModule } from './bundles.ts'
+import { isTopLevel, whoWaits } from './long-stack.ts'
 import { onParked } from './role.ts'
+import { outsideTasks } from './script-guard.ts'
 
 /** How long an agent may be missing after its module was evaluated: it may be defined in an async main(). */
 const LATE_DEFINITION_MS = 3000
@@ -21,20 +24,52 @@ export class LoadError extends Error {
   }
 }
 
+/** Calls that no top level waits for may be those of a main(), if they come together with the first of them. */
+const MAIN_CALLS_MS = 250
+
 /** Every module is evaluated once; agents that come later wait for the same evaluation. */
 const evaluations = new Map<string, Promise<void>>()
-/** Where scripts came to a `Runners` call: the stack of each. */
-const parks: string[] = []
+/** Where reading a script ended: at which call, and its stack. */
+const parks: { readonly call: string; readonly stack: string }[] = []
 /** Those who wait for an agent to be defined, or for a script to be parked. */
 const waiting = new Set<() => void>()
 const wake = () => {
   for (const check of waiting) check()
 }
 registry.onDefine = wake
-onParked(() => {
-  parks.push(longStack())
-  wake()
-})
+
+/** `tell` is called with the error that a script gets when it goes on in this worker, as a server or queue consumer does. */
+export function readScripts(tell: (error: ManyworldsError) => void): void {
+  let mainSince: number | undefined
+  const goesOn = () => {
+    if (outsideTasks.getStore() === 'interval') return true
+    if (isTopLevel()) return false
+    mainSince ??= performance.now()
+    return performance.now() - mainSince > MAIN_CALLS_MS
+  }
+  onParked((call) => {
+    if (outsideTasks.getStore() === 'setup')
+      throw new ManyworldsError(
+        'RUNNERS_IN_WORKER',
+        `${call} was called in the setup of an agent; only a task can run others, with ctx.runTask(tasks)`,
+      )
+    if (call !== 'Runners.shutdown()' && goesOn()) {
+      const error = goesOnInWorker(call)
+      tell(error)
+      throw error
+    }
+    parks.push({ call, stack: whoWaits() })
+    wake()
+  })
+}
+
+function goesOnInWorker(call: string): ManyworldsError {
+  const from = caller()
+  return new ManyworldsError(
+    'RUNNERS_IN_WORKER',
+    `a worker imported a script for its agents, and the script goes on there: it called ${call}${from === undefined ? '' : ` at ${from.url}:${from.place}`}. A queue consumer, timer or server in the script runs in every worker too; what it takes there is not processed. Move the agents to a module of their own, or put what only the driver does behind \`if (!isWorker)\``,
+  )
+}
 
 /** Finds an agent by importing its module and then, for agents made by a factory, the entry script. */
 export async function loadAgent(ref: AgentRef, entry: string | undefined): Promise<RunnableDefinition> {
@@ -75,25 +110,12 @@ async function evaluate(module: string, ref: AgentRef): Promise<void> {
 /** Another script's parking is no reason to give up a module that just takes long to load, unless it takes very long. */
 async function parkedIn(module: string): Promise<void> {
   const before = parks.length
-  const here = () => parks.some((stack) => stack.includes(module) || stack.includes(pathOf(module)))
+  const here = () => parks.some(({ stack }) => stack.includes(module) || stack.includes(pathOf(module)))
   await until(() => here() || parks.length > before)
   await until(here, SLOW_AFTER_PARKING_MS)
 }
 
 const pathOf = (module: string) => (module.startsWith('file:') ? fileURLToPath(module) : module)
-
-/**
- * With the callers that wait for this call, as far as V8 knows them. They are named by the files that run, whether or not
- * source maps are enabled; in a bundle, only its source map tells the modules apart.
- */
-function longStack(): string {
-  const { stackTraceLimit, prepareStackTrace } = Error
-  Error.stackTraceLimit = 100
-  if (!registry.bundled) Error.prepareStackTrace = (_, sites) => sites.map((site) => site.getFileName()).join('\n')
-  const stack = new Error('parked').stack ?? ''
-  Object.assign(Error, { stackTraceLimit, prepareStackTrace })
-  return stack
-}
 
 async function definedLate(find: () => unknown): Promise<void> {
   const found = () => find() !== undefined
@@ -118,10 +140,11 @@ function until(condition: () => boolean, atMostMs?: number): Promise<void> {
 function notFound(ref: AgentRef, entryError: LoadError | undefined): LoadError {
   const others = registry.names(ref.module)
   const seen = others.length === 0 ? 'no agent' : `only ${others.map((name) => `'${name}'`).join(', ')}`
-  return parks.length > 0
+  const [park] = parks
+  return park
     ? new LoadError(
         'AGENT_DEFINED_TOO_LATE',
-        `agent '${ref.name}' is defined after the first awaited run of ${ref.module}, where workers stop reading (they found ${seen}); move its defineAgent above that run, or into a module of its own`,
+        `agent '${ref.name}' of ${ref.module} is defined after ${park.call}, where workers stop reading a script (they found ${seen}); move its defineAgent above that call, or into a module of its own`,
       )
     : new LoadError(
         'AGENT_NOT_FOUND',

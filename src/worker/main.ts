@@ -2,6 +2,7 @@ import { Socket } from 'node:net'
 import type { AgentRef, RunnableDefinition } from '../agent.ts'
 import { callerModule } from '../call-site.ts'
 import { framedWire } from '../engines/frames.ts'
+import { ManyworldsError } from '../errors.ts'
 import { Channel } from '../protocol/channel.ts'
 import { checkDriverMessage } from '../protocol/check-messages.ts'
 import { CODECS } from '../protocol/codec.ts'
@@ -16,9 +17,10 @@ import { pack, unpack } from '../protocol/pack.ts'
 import { moduleInBundle } from './bundles.ts'
 import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
-import { LoadError, loadAgent } from './load.ts'
+import { LoadError, loadAgent, readScripts } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
-import { ARGV_VARIABLE, becomeWorker, Parked } from './role.ts'
+import { ARGV_VARIABLE, becomeWorker, parkNow } from './role.ts'
+import { guardPorts, markIntervals, outsideTasks } from './script-guard.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
 import { framesFd, watchdog } from './watchdog-start.ts'
@@ -62,6 +64,13 @@ setInterval(() => {
 
 becomeWorker({ current: runner.current })
 keepOutputWithTasks(runner.current)
+const isScript = () => runner.current() === undefined && outsideTasks.getStore() !== 'setup'
+guardPorts(isScript)
+markIntervals(isScript)
+readScripts(({ message, stack }) => {
+  for (const key of runner.agents.keys())
+    channel.control({ type: 'load-failed', agent: key, code: 'RUNNERS_IN_WORKER', message, stack })
+})
 showDriversArguments()
 channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: process.version, pid: process.pid })
 
@@ -138,7 +147,7 @@ process.exit = ((code?: number) => {
     fate = { type: 'fate', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message: text, stack } }
   }
   // A script that a worker only reads for its agents may end itself, not the worker.
-  if (task === undefined && callerModule() !== undefined) throw new Parked('process.exit() is the driver’s')
+  if (task === undefined && callerModule() !== undefined) parkNow('process.exit()')
   return realExit(code)
 }) as typeof process.exit
 
@@ -151,7 +160,8 @@ process.on('exit', () => {
 })
 
 process.on('uncaughtException', (error) => {
-  if (error?.name === 'Parked') return
+  // The first is how reading a script ends; the second was reported when it was thrown.
+  if (error?.name === 'Parked' || (ManyworldsError.is(error) && error.code === 'RUNNERS_IN_WORKER')) return
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     runner.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))

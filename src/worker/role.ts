@@ -11,7 +11,7 @@ interface Role {
 
 const ROLE = Symbol.for('manyworlds.worker')
 const PARKED = Symbol.for('manyworlds.parked')
-const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: () => void }
+const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: (call: string) => void }
 
 /** Set by the engine in a worker's environment; the worker removes it, so that programs that a task starts do not see it. */
 export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
@@ -38,17 +38,26 @@ export const currentTask = (): Context | undefined => holder[ROLE]?.current()
 /** Whether a `Runners` call belongs to the driver's script that this worker has imported, and so must do nothing. */
 export const mustPark = (): boolean => inWorker() && currentTask() === undefined
 
-/** Never settles: none of the script's code below its first awaited run is executed in a worker. */
-export function park(): Promise<never> {
-  holder[PARKED]?.()
+/**
+ * Ends the reading of a script at `call`: never settles, so that none of the code below an awaited run is executed in a
+ * worker. Throws RUNNERS_IN_WORKER where the call cannot be the script's own first run.
+ */
+export function park(call: string): Promise<never> {
+  holder[PARKED]?.(call)
   return new Promise<never>(() => {})
 }
 
-export function onParked(listener: () => void): void {
+/** The same for calls that cannot wait: the loader takes what they throw for a park. */
+export function parkNow(call: string): never {
+  holder[PARKED]?.(call)
+  throw new Parked(`${call} is the driver’s: a worker only reads this script for its agents`)
+}
+
+/** `listener` may throw: then the caller gets that. */
+export function onParked(listener: (call: string) => void): void {
   holder[PARKED] = listener
 }
 
-/** What a blocking call throws in a worker, where it cannot wait for ever; the loader takes it for a park. */
 export class Parked extends Error {
   override readonly name = 'Parked'
 }

@@ -18,6 +18,7 @@ import type { Step } from '../trajectory.ts'
 import { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
 import { Outbox } from './outbox.ts'
+import { outsideTasks } from './script-guard.ts'
 import { SubTasks } from './subtasks.ts'
 import type { Timeouts } from './timeouts.ts'
 
@@ -347,7 +348,7 @@ export class TaskRunner {
   async #setUp(agent: LoadedAgent, definition: RunnableDefinition): Promise<void> {
     agent.settingUp = true
     try {
-      agent.state = await definition.setup!(agent.params, { signal: this.#leaving })
+      agent.state = await outsideTasks.run('setup', () => definition.setup!(agent.params, { signal: this.#leaving }))
       agent.setUp = true
     } catch (error) {
       // Not remembered: the next task tries again, so that a passing fault does not turn this worker into a black hole.

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { project } from '../bundle/project.ts'
+import { freePort } from '../free-port.ts'
 import { type Daemon, startNode } from './daemon.ts'
 
 /** Scripts as users write them, run on a node that has none of their files. */
@@ -205,4 +206,51 @@ test('a module that cannot be bundled is one clear error, before anything runs',
     code: 'BUNDLE_NATIVE_MODULE',
     message: expect.stringContaining('better-sqlite3'),
   })
+})
+
+test('a server in the same file: the node opens none of its ports', async () => {
+  const port = await freePort()
+  const found = await run({
+    'script.ts': `import { createServer } from 'node:http'
+      import { defineAgent, Runners } from MANYWORLDS
+      const agent = defineAgent({ name: 'a', run: (n: number) => 2 * n })
+      const server = createServer(async (request, response) => {
+        const { answer } = await Runners.runTask(agent.task(21), CONFIG)
+        response.end(JSON.stringify(answer))
+      })
+      await new Promise<void>((up) => server.listen(${port}, up))
+      console.log(await (await fetch('http://localhost:${port}')).text())
+      process.exit()`,
+  })
+  expect(found).toBe(42)
+})
+
+test('a script that begins its runs one after the other is read as on this machine', async () => {
+  const found = await run({
+    'script.ts': `import { setTimeout as sleep } from 'node:timers/promises'
+      import { defineAgent, Runners } from MANYWORLDS
+      const agent = defineAgent({ name: 'a', run: (n: number) => 2 * n })
+      const answers = await Promise.all([0, 500, 1000].map(async (ms) => {
+        await sleep(ms)
+        return (await Runners.runTask(agent.task(ms), CONFIG)).answer
+      }))
+      console.log(JSON.stringify(answers))`,
+  })
+  expect(found).toEqual([0, 1000, 2000])
+})
+
+test('a script that goes on taking work is refused as on this machine', async () => {
+  const found = await run({
+    'script.ts': `import { defineAgent, Runners } from MANYWORLDS
+      const agent = defineAgent({ name: 'a', run: (n: number) => 2 * n })
+      const timer = setInterval(async () => {
+        try {
+          await Runners.runTask(agent.task(1), CONFIG)
+        } catch (error) {
+          console.log(JSON.stringify([error.code, error.message.includes(process.cwd() + '/script.ts:5:')]))
+          process.exit()
+        }
+      }, 50)`,
+  })
+  expect(found).toEqual(['RUNNERS_IN_WORKER', true])
 })

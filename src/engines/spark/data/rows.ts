@@ -41,7 +41,7 @@ export async function* rowsOf(
   wanted: Wanted,
   stop: AbortSignal,
 ): AsyncGenerator<SparkRow> {
-  if (mustPark()) await park()
+  if (mustPark()) await park('reading rows of Spark')
   // An engine on the same Spark is started in the turn in which its first task is asked for, and decides how large Spark is.
   if (options.inLocal) await nextTurn()
   const { readRows } = await import('./read-rows.ts')

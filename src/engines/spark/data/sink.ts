@@ -57,7 +57,7 @@ export function sparkSink<Answer = unknown>(options: SparkSinkOptions<Answer>): 
   if (!mustPark()) checkSinkOptions(options as unknown as SparkSinkOptions)
   return {
     async write(responses) {
-      if (mustPark()) return park()
+      if (mustPark()) return park('writing to a sink of Spark')
       const { writeResponses } = await import('./write-responses.ts')
       return writeResponses(options as unknown as SparkSinkOptions, responses)
     },

@@ -1,0 +1,39 @@
+import { registry } from '../registry.ts'
+
+/** Callers that wait for this call, further than a stack is usually shown. */
+const LIMIT = 100
+
+/**
+ * The files of the callers that wait for this call, as far as V8 knows them. They are named by the files that run, whether
+ * or not source maps are enabled; in a bundle, only its source map tells the modules apart.
+ */
+export function whoWaits(): string {
+  return registry.bundled ? longStack() : longStack((sites) => sites.map((site) => site.getFileName()).join('\n'))
+}
+
+/** Whether the top level of a module makes this call, or awaits whoever does. */
+export function isTopLevel(): boolean {
+  let found = false
+  longStack((sites) => {
+    found = sites.some(isModule)
+    return ''
+  })
+  return found
+}
+
+// Nothing without a name but a module begins at 1:1. In a bundle, each module is a function that is named after its file.
+function isModule(site: NodeJS.CallSite): boolean {
+  if (site.getFileName()?.startsWith('node:') !== false) return false
+  const name = site.getFunctionName()
+  if (registry.bundled) return /\.[cm]?[jt]sx?$/.test(name ?? '')
+  return !name && site.getEnclosingLineNumber() === 1 && site.getEnclosingColumnNumber() === 1
+}
+
+function longStack(format?: (sites: NodeJS.CallSite[]) => string): string {
+  const { stackTraceLimit, prepareStackTrace } = Error
+  Error.stackTraceLimit = LIMIT
+  if (format) Error.prepareStackTrace = (_, sites) => format(sites)
+  const stack = new Error('parked').stack ?? ''
+  Object.assign(Error, { stackTraceLimit, prepareStackTrace })
+  return stack
+}

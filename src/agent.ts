@@ -1,6 +1,7 @@
-import { hash } from 'node:crypto'
-import { caller, callerModule, oneSpelling } from './call-site.ts'
+import * as crypto from 'node:crypto'
+import { caller, callerModule, oneSpelling, refuseBundled, whyNoModule } from './call-site.ts'
 import { ManyworldsError } from './errors.ts'
+import { checkNode } from './oldest-node.ts'
 import { registry } from './registry.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
 import type { StepRecord } from './trajectory.ts'
@@ -104,6 +105,8 @@ export interface AgentRef {
 export function defineAgent<Input, Answer, Params = undefined, State = undefined, const Name extends string = string>(
   definition: AgentDefinition<Input, Answer, Params, State, Name>,
 ): Agent<Input, Awaited<Answer>, Params, Name> {
+  checkNode()
+  refuseBundled()
   checkDefinition(definition)
   const module = moduleOf(definition)
   const ref: AgentRef = { name: definition.name, module, fingerprint: fingerprintOf(definition as RunnableDefinition) }
@@ -165,10 +168,7 @@ function moduleOf(definition: { name: string; module?: string | URL }): string {
   }
   const url = callerModule()
   if (url === undefined)
-    throw new ManyworldsError(
-      'AGENT_MODULE_UNKNOWN',
-      `defineAgent: agent '${definition.name}' is not defined in a file (eval, REPL or stdin?), so workers could not load it; move it to a module, or say which with \`module: import.meta.url\``,
-    )
+    throw new ManyworldsError('AGENT_MODULE_UNKNOWN', `defineAgent: agent '${definition.name}' ${whyNoModule()}`)
   return url
 }
 
@@ -176,5 +176,5 @@ function moduleOf(definition: { name: string; module?: string | URL }): string {
 function fingerprintOf(definition: RunnableDefinition): string | undefined {
   if (process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined) return undefined
   const source = [definition.name, String(definition.run), String(definition.setup)].join('\0')
-  return hash('sha256', source).slice(0, 16)
+  return crypto.hash('sha256', source).slice(0, 16)
 }

@@ -7,8 +7,11 @@ import { registry } from './registry.ts'
 /** The name of the code in a bundle's folder. */
 export const BUNDLE_FILE = 'manyworlds.bundle.mjs'
 
+// A bundler that makes CommonJS of this leaves no URL, and nothing here could work.
+const OWN_URL: string = import.meta.url ?? ''
+if (OWN_URL === '') throw new ManyworldsError('PACKAGE_BUNDLED', bundledInto('a CommonJS bundle'))
 // Everything of this package lives under one folder (src/ or dist/); its frames are never the user's.
-const OWN_FOLDER = new URL('.', import.meta.url).href
+const OWN_FOLDER = new URL('.', OWN_URL).href
 
 // What Node calls code from the command line or stdin, as if it were a file in the working directory.
 const NOT_A_FILE = /\[(eval|stdin|worker eval)\d*\]$/
@@ -26,19 +29,46 @@ interface Caller {
 
 /** The nearest caller outside this package. */
 export function caller(): Caller | undefined {
-  // Not a named import: on an older Node that would fail before this could be said.
-  if (util.getCallSites === undefined)
-    throw new ManyworldsError('NODE_TOO_OLD', `manyworlds needs Node 22.18 or newer, this is ${process.version}`)
   // The source map of a bundle has the user's modules only: what it does not know belongs to this package, or another.
   // Elsewhere a module is named by the file that runs, also with --enable-source-maps: that is the one workers import.
+  // Not a named import: an older Node would fail over it before anybody could say that it is too old.
   const sites = util.getCallSites(30, { sourceMap: registry.bundled })
   for (const site of sites) {
+    if (site.scriptName.startsWith('node:')) continue
     const url = toFileUrl(site.scriptName)
-    if (url === undefined || url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue
+    // Code that is no file: eval, or a bundler's module. Whoever is behind it, such as the bundler's runtime, is not the caller.
+    if (url === undefined) return undefined
+    if (url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue
     const { lineNumber, columnNumber, functionName } = site
     return { url: oneSpelling(url), place: `${lineNumber}:${columnNumber}`, inFunction: functionName !== '' }
   }
   return undefined
+}
+
+/** Throws if a bundler has put this package into the user's program. What travels to nodes is bundled too, by ourselves. */
+export function refuseBundled(): void {
+  if (registry.bundled || /\/call-site\.[jt]s$/.test(OWN_URL) || OWN_URL.endsWith(BUNDLE_FILE)) return
+  throw new ManyworldsError('PACKAGE_BUNDLED', bundledInto(OWN_URL))
+}
+
+function bundledInto(where: string): string {
+  return `manyworlds is part of ${where}, where it cannot find its worker program; leave it out of the bundle: \`--external:manyworlds\` (esbuild), \`external: ['manyworlds']\` (Rollup, Vite), \`serverExternalPackages: ['manyworlds']\` (Next.js)`
+}
+
+/** Why `callerModule` answers undefined. */
+export function whyNoModule(): string {
+  const { prepareStackTrace } = Error
+  let bundler: string | undefined
+  Error.prepareStackTrace = (_, sites) => {
+    // Evaluated code may give itself a name, which call sites above do not show.
+    const names = sites.map((site) => site.getScriptNameOrSourceURL() ?? '')
+    bundler = names.find((name) => /^(webpack|turbopack|rspack|vite)[\w-]*:/.test(name))
+  }
+  void new Error().stack
+  Error.prepareStackTrace = prepareStackTrace
+  return bundler === undefined
+    ? 'is not defined in a file (eval, REPL or stdin?), so workers could not load it; move it to a module, or say which with `module: import.meta.url`'
+    : `is defined in ${bundler}, a module that exists in a bundler only, so workers could not load it; keep agents in a file or package that the bundler leaves out (docs/in-a-server.md has how)`
 }
 
 /** In a bundle, a module's URL comes from the source map or from `import.meta.url`, which may escape its name differently. */

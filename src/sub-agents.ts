@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import * as crypto from 'node:crypto'
 import { serialize } from 'node:v8'
 import type { AnyAgent, Context } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
@@ -50,7 +50,7 @@ export function subAgentRunner(ctx: Context<GroupParams>) {
   // Drawn once, by whoever is first: the others' numbers must not depend on who that was.
   const random = (name: string) => {
     seed ??= ctx.random()
-    return seeded(hash('sha256', `${seed}/${name}`, 'buffer').readUInt32LE(0))
+    return seeded(crypto.hash('sha256', `${seed}/${name}`, 'buffer').readUInt32LE(0))
   }
   return async (agent: AnyAgent, input: unknown, index: number): Promise<unknown> => {
     const found = registry.find(agent.ref.module, agent.ref.name)
@@ -86,10 +86,10 @@ async function setUpOnce(agent: AnyAgent, params: unknown, setup: Setup): Promis
 
 /** By content, whatever it is; computed once for the params of a group, which come with all of its tasks. */
 function keyOf(params: unknown): string {
-  if (typeof params !== 'object' || params === null) return hash('sha256', serialize(params))
+  if (typeof params !== 'object' || params === null) return crypto.hash('sha256', serialize(params))
   let key = keysOfParams.get(params)
   if (key === undefined) {
-    key = hash('sha256', serialize(params))
+    key = crypto.hash('sha256', serialize(params))
     keysOfParams.set(params, key)
   }
   return key

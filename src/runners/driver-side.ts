@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { refuseBundled } from '../call-site.ts'
 import type * as driver from './driver.ts'
 
 /**
@@ -6,8 +7,9 @@ import type * as driver from './driver.ts'
  * and should not wait for an executor and a schema library that they never use.
  */
 export async function loadDriver(): Promise<typeof driver> {
-  loaded ??= await import('./driver.ts')
-  return loaded
+  if (loaded) return loaded
+  refuseBundled()
+  return (loaded = await import('./driver.ts'))
 }
 
 // An import that is done is not free: 80 microseconds, and a call of few tasks takes not much more.
@@ -15,6 +17,7 @@ let loaded: typeof driver | undefined
 
 /** The same for callers who cannot wait. */
 export function requireDriver(): typeof driver {
+  refuseBundled()
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return createRequire(import.meta.url)(`./driver${extension}`) as typeof driver
 }

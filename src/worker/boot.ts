@@ -3,5 +3,13 @@
  * so it is started first, and the rest of the worker loads beside it.
  */
 import './watchdog-start.ts'
+import { checkNode } from '../oldest-node.ts'
 
+try {
+  checkNode()
+} catch (error) {
+  // Whoever started this process shows what it printed last.
+  process.stderr.write(`manyworlds: ${(error as Error).message} [NODE_TOO_OLD]\n`)
+  process.exit(1)
+}
 await import('./main.ts')

@@ -5,6 +5,7 @@ import { ManyworldsError } from '../errors.ts'
 import type { LoadFailure } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
 import { importModule } from './bundles.ts'
+import { loadAdvice } from './load-advice.ts'
 import { isTopLevel, whoWaits } from './long-stack.ts'
 import { onParked } from './role.ts'
 import { outsideTasks } from './script-guard.ts'
@@ -159,7 +160,7 @@ function loadFailed(module: string, ref: AgentRef, error: unknown): LoadError {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   const failure = new LoadError(
     'AGENT_LOAD_FAILED',
-    `a worker could not import ${module} to find agent '${ref.name}': ${reason}`,
+    `a worker could not import ${module} to find agent '${ref.name}': ${reason}${loadAdvice(error, module)}`,
     {
       cause: error,
     },

@@ -194,15 +194,30 @@ describe('a script that only runs tasks is no server', () => {
       2,
     ],
     [
+      'timers that would end it, long after its main() has begun',
+      `async function main() {
+         await sleep(10)
+         console.log(JSON.stringify((await Runners.runTask(double.task(1), config)).answer))
+         await sleep(1000)
+         console.log(JSON.stringify((await Runners.runTask(double.task(1), config)).status))
+         process.exit()
+       }
+       main()
+       setTimeout(() => { if (isWorker) process.exit(1) }, 500)
+       setInterval(() => { if (isWorker) process.exit(1) }, 100)`,
+      2,
+      'success',
+    ],
+    [
       'an interval that shows how far it is',
       `const timer = setInterval(() => {}, 10)
        console.log(JSON.stringify((await Runners.runTask(double.task(1), config)).answer))
        clearInterval(timer)`,
       2,
     ],
-  ])('%s', async (_, script, expected) => {
+  ])('%s', async (_, script, ...expected) => {
     const ended = await run(script)
-    expect(printed(ended), ended.stderr).toEqual([expected])
+    expect(printed(ended), ended.stderr).toEqual(expected)
     expect(ended).toMatchObject({ code: 0, stderr: '' })
   })
 })

@@ -1,14 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import type { AgentRef, RunnableDefinition } from '../agent.ts'
-import { caller } from '../call-site.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { LoadFailure } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
 import { importModule } from './bundles.ts'
 import { loadAdvice } from './load-advice.ts'
-import { isTopLevel, whoWaits } from './long-stack.ts'
+import { whoWaits } from './long-stack.ts'
 import { onParked } from './role.ts'
-import { outsideTasks } from './script-guard.ts'
 
 /** How long an agent may be missing after its module was evaluated: it may be defined in an async main(). */
 const LATE_DEFINITION_MS = 3000
@@ -17,6 +15,8 @@ const LATE_AFTER_PARKING_MS = 1000
 /** How long a module may go on loading after a `Runners` call of which it cannot be told whether it waits for it. */
 const SLOW_AFTER_PARKING_MS = 15_000
 
+const PARKS_KEPT = 100
+
 export class LoadError extends Error {
   readonly code: LoadFailure
   constructor(code: LoadFailure, message: string, options?: { cause?: unknown }) {
@@ -24,9 +24,6 @@ export class LoadError extends Error {
     this.code = code
   }
 }
-
-/** Calls that no top level waits for may be those of a main(), if they come together with the first of them. */
-const MAIN_CALLS_MS = 250
 
 /** Every module is evaluated once; agents that come later wait for the same evaluation. */
 const evaluations = new Map<string, Promise<void>>()
@@ -39,37 +36,15 @@ const wake = () => {
 }
 registry.onDefine = wake
 
-/** `tell` is called with the error that a script gets when it goes on in this worker, as a server or queue consumer does. */
-export function readScripts(tell: (error: ManyworldsError) => void): void {
-  let mainSince: number | undefined
-  const goesOn = () => {
-    if (outsideTasks.getStore() === 'interval') return true
-    if (isTopLevel()) return false
-    mainSince ??= performance.now()
-    return performance.now() - mainSince > MAIN_CALLS_MS
-  }
+/** `refuse` throws where a call cannot be the end of reading a script. */
+export function readScripts(refuse: (call: string) => void): void {
   onParked((call) => {
-    if (outsideTasks.getStore() === 'setup')
-      throw new ManyworldsError(
-        'RUNNERS_IN_WORKER',
-        `${call} was called in the setup of an agent; only a task can run others, with ctx.runTask(tasks)`,
-      )
-    if (call !== 'Runners.shutdown()' && goesOn()) {
-      const error = goesOnInWorker(call)
-      tell(error)
-      throw error
-    }
+    refuse(call)
+    // A timer of the script may come here again and again.
+    if (parks.length >= PARKS_KEPT) return
     parks.push({ call, stack: whoWaits() })
     wake()
   })
-}
-
-function goesOnInWorker(call: string): ManyworldsError {
-  const from = caller()
-  return new ManyworldsError(
-    'RUNNERS_IN_WORKER',
-    `a worker imported a script for its agents, and the script goes on there: it called ${call}${from === undefined ? '' : ` at ${from.url}:${from.place}`}. A queue consumer, timer or server in the script runs in every worker too; what it takes there is not processed. Move the agents to a module of their own, or put what only the driver does behind \`if (!isWorker)\``,
-  )
 }
 
 /** Finds an agent by importing its module and then, for agents made by a factory, the entry script. */

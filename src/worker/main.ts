@@ -20,7 +20,7 @@ import { errorItem } from './error-item.ts'
 import { LoadError, loadAgent, readScripts } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, becomeWorker, parkNow } from './role.ts'
-import { guardPorts, markIntervals, outsideTasks } from './script-guard.ts'
+import { guardPorts, markIntervals, outsideTasks, refuseRuns } from './script-guard.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
 import { framesFd, watchdog } from './watchdog-start.ts'
@@ -67,10 +67,11 @@ keepOutputWithTasks(runner.current)
 const isScript = () => runner.current() === undefined && outsideTasks.getStore() !== 'setup'
 guardPorts(isScript)
 markIntervals(isScript)
-readScripts(({ message, stack }) => {
+const tellDriver = ({ message, stack }: ManyworldsError) => {
   for (const key of runner.agents.keys())
     channel.control({ type: 'load-failed', agent: key, code: 'RUNNERS_IN_WORKER', message, stack })
-})
+}
+readScripts(refuseRuns(tellDriver))
 showDriversArguments()
 channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: process.version, pid: process.pid })
 

@@ -3,7 +3,13 @@ import dgram from 'node:dgram'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
 import timers from 'node:timers'
+import { caller } from '../call-site.ts'
+import { ManyworldsError } from '../errors.ts'
+import { isTopLevel } from './long-stack.ts'
 import { parkNow } from './role.ts'
+
+/** Runs that no top level waits for may be those of a main(), if they come together with the first of them. */
+const MAIN_RUNS_MS = 250
 
 /**
  * A worker imports the driver's script for its agents. These guards keep the rest of the script, where it is a server or
@@ -12,6 +18,39 @@ import { parkNow } from './role.ts'
 
 /** Code that runs outside of tasks and is not the script's top level: an agent's `setup`, or an interval of the script. */
 export const outsideTasks: AsyncLocalStorage<'setup' | 'interval'> = new AsyncLocalStorage()
+
+/**
+ * Throws for a run that cannot be the one at which reading the script ends, because the script goes on in this worker as a
+ * queue consumer or timer does. `tell` is called with the error, too: the script may drop it.
+ */
+export function refuseRuns(tell: (error: ManyworldsError) => void): (call: string) => void {
+  let mainSince: number | undefined
+  const goesOn = () => {
+    if (outsideTasks.getStore() === 'interval') return true
+    if (isTopLevel()) return false
+    mainSince ??= performance.now()
+    return performance.now() - mainSince > MAIN_RUNS_MS
+  }
+  return (call) => {
+    if (!RUNS.test(call)) return
+    if (outsideTasks.getStore() === 'setup')
+      throw new ManyworldsError(
+        'RUNNERS_IN_WORKER',
+        `${call} was called in the setup of an agent; only a task can run others, with ctx.runTask(tasks)`,
+      )
+    if (!goesOn()) return
+    const from = caller()
+    const error = new ManyworldsError(
+      'RUNNERS_IN_WORKER',
+      `a worker imported a script for its agents, and the script goes on there: it called ${call}${from === undefined ? '' : ` at ${from.url}:${from.place}`}. A queue consumer, timer or server in the script runs in every worker too; what it takes there is not processed. Move the agents to a module of their own, or put what only the driver does behind \`if (!isWorker)\``,
+    )
+    tell(error)
+    throw error
+  }
+}
+
+/** Calls that have tasks in hand. */
+const RUNS = /Task\(\)$/
 
 /** Ports with a number, and named sockets, are the driver's: the reading of the script ends where it opens one. */
 export function guardPorts(isScript: () => boolean): void {

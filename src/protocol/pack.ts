@@ -67,7 +67,7 @@ function copyPlain(value: object, depth: number): unknown {
   if (Array.isArray(value)) {
     // Too many for us, and it shows at once.
     if (value.length > INLINE_OBJECTS && typeof value[0] === 'object') return UNSUITABLE
-    const copy: unknown[] = new Array(value.length)
+    const copy: unknown[] = []
     for (let i = 0; i < value.length; i++) {
       // A hole is not an undefined: leave arrays with holes to v8.
       if (value[i] === undefined && !(i in value)) return UNSUITABLE
@@ -121,15 +121,18 @@ function checkSize<P extends Uint8Array | JsonText>(value: unknown, make: () => 
   try {
     packed = make()
   } catch (error) {
-    throw error instanceof NotPackable ? error : new NotPackable(whyNotSendable(value) ?? (error as Error).message)
+    if (error instanceof NotPackable) throw error
+    const { message } = error as Error
+    const reason = message === 'Invalid string length' ? tooLarge(`more than ${MAX_VALUE_BYTES} bytes`) : message
+    throw new NotPackable(whyNotSendable(value) ?? reason)
   }
   const size = lastPackedSize(packed)
-  if (size > MAX_VALUE_BYTES)
-    throw new NotPackable(
-      `it takes ${size} bytes, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`,
-    )
+  if (size > MAX_VALUE_BYTES) throw new NotPackable(tooLarge(`${size} bytes`))
   return packed
 }
+
+const tooLarge = (size: string) =>
+  `it takes ${size}, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`
 
 /** v8 would send some objects as empty ones, without a word. */
 function serializeAll(value: unknown): Uint8Array {

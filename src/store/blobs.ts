@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { deserialize } from 'node:v8'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { jsonLine } from '../text/json.ts'
+import { jsonPreview } from '../text/json.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { decode, type Encoded } from './values.ts'
 
@@ -10,6 +10,8 @@ const INLINE_CHARS = 4096
 /** A text of this length inside a larger value (a system prompt, a document) is stored once for the whole run. */
 const SHARED_CHARS = 1024
 const PREVIEW_CHARS = 1024
+/** Larger JSON is stored in one piece: to take it apart, all of it has to be read, which takes several times its size. */
+const MAX_TAKEN_APART = 64 * 1024 * 1024
 const COMPRESS_BYTES = 512
 /** Compression must save at least this share, or the next reader pays for nothing. */
 const WORTH_IT = 0.85
@@ -42,12 +44,13 @@ export class BlobWriter {
   }
 
   #storeBytes(bytes: Uint8Array): number {
-    return this.#store(bytes, 'v8', () => jsonLine(deserialize(bytes)))
+    return this.#store(bytes, 'v8', () => previewOf(jsonPreview(deserialize(bytes), PREVIEW_CHARS)))
   }
 
   #storeJson(json: string): number {
-    const parts = this.#takeOut(json)
-    return parts === undefined ? this.#store(json, 'json', () => json) : this.#store(parts, 'json+parts', () => json)
+    const parts = json.length > MAX_TAKEN_APART ? undefined : this.#takeOut(json)
+    const preview = () => previewOf({ text: json, isCut: false })
+    return parts === undefined ? this.#store(json, 'json', preview) : this.#store(parts, 'json+parts', preview)
   }
 
   /** The value with its long texts replaced by the numbers of their blobs; undefined where it has none. */
@@ -60,14 +63,14 @@ export class BlobWriter {
       if (inner.length >= SHARED_CHARS) {
         taken = true
         const text = JSON.stringify(inner)
-        return `${MARK}${this.#store(text, 'json', () => text)}`
+        return `${MARK}${this.#store(text, 'json', () => previewOf({ text, isCut: false }))}`
       }
       return inner.startsWith(MARK) ? MARK + inner : inner
     })
     return taken ? rest : undefined
   }
 
-  #store(content: string | Uint8Array, kind: string, show: () => string): number {
+  #store(content: string | Uint8Array, kind: string, preview: () => Preview): number {
     const digest = hash('sha256', content, 'buffer').subarray(0, 16)
     // The same characters mean another value where marks stand for texts.
     if (kind === 'json+parts') digest[0]! ^= 1
@@ -77,14 +80,23 @@ export class BlobWriter {
     const small = bytes.byteLength < COMPRESS_BYTES ? bytes : zstdCompressSync(bytes)
     const pays = small.byteLength < bytes.byteLength * WORTH_IT
     const blob = this.#next++
-    const text = show()
-    const isCut = text.length > PREVIEW_CHARS
-    // Valid JSON in any case, so that a query that looks into it finds nothing, rather than an error.
-    const preview = isCut ? JSON.stringify(`${text.slice(0, PREVIEW_CHARS)}…`) : text
+    const { text, isCut } = preview()
     const stored = pays ? small : bytes
-    this.#insert.run(blob, digest, pays ? `${kind}+zstd` : kind, bytes.byteLength, Number(isCut), preview, stored)
+    this.#insert.run(blob, digest, pays ? `${kind}+zstd` : kind, bytes.byteLength, Number(isCut), text, stored)
     return blob
   }
+}
+
+interface Preview {
+  readonly text: string
+  readonly isCut: boolean
+}
+
+/** Valid JSON in any case, so that a query that looks into it finds nothing, rather than an error. */
+function previewOf({ text, isCut }: Preview): Preview {
+  if (!isCut && text.length <= PREVIEW_CHARS) return { text, isCut }
+  const start = text.length > PREVIEW_CHARS ? `${text.slice(0, PREVIEW_CHARS)}…` : text
+  return { text: JSON.stringify(start), isCut: true }
 }
 
 export class BlobReader {

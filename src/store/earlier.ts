@@ -1,8 +1,9 @@
-import { isDeepStrictEqual } from 'node:util'
 import { ManyworldsError } from '../errors.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
+import { jsonPreview } from '../text/json.ts'
 import { BlobReader } from './blobs.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
+import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
 import { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
@@ -149,7 +150,7 @@ export class Earlier {
 
   #same(row: TaskColumns, content: TaskContent): boolean {
     if (Buffer.compare(row.hash, contentHash(content)) === 0) return true
-    // v8 has more than one way to write the same number: bytes that differ may still be the same value.
+    // v8 has more than one way to write a number, or an array: bytes that differ may still be the same value.
     if (![content.input, content.info, content.params].some((part) => part instanceof Uint8Array)) return false
     const { agentName, input, info, params, dependsOn } = content
     const stored = [
@@ -157,7 +158,7 @@ export class Earlier {
       row.dependsOn,
       ...[row.input, row.info, row.params].map((part) => this.#blobs.read(part)),
     ]
-    return isDeepStrictEqual(stored, [agentName, dependsOn, ...[input, info, params].map(decode)])
+    return isSameValue(stored, [agentName, dependsOn, ...[input, info, params].map(decode)])
   }
 
   #difference(row: TaskColumns, content: TaskContent): string {
@@ -170,8 +171,8 @@ export class Earlier {
     ]
     for (const [what, stored, is] of parts) {
       const was = this.#blobs.read(stored)
-      if (JSON.stringify(was) !== JSON.stringify(decode(is)))
-        return `${what}: it was begun with ${brief(was)}, and now has ${brief(decode(is))}`
+      const now = decode(is)
+      if (!isSameValue(was, now)) return `${what}: it was begun with ${brief(was)}, and now has ${brief(now)}`
     }
     return 'Its content differs'
   }
@@ -192,7 +193,4 @@ export class Earlier {
   }
 }
 
-function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text
-}
+const brief = (value: unknown): string => jsonPreview(value, 80).text

@@ -15,8 +15,12 @@ const COLOURS: Readonly<Record<string, Parameters<Paint>[0]>> = {
   tool: ['bold', 'yellow'],
 }
 
-export const isConversation = (value: object): value is readonly Message[] =>
-  Array.isArray(value) && value.length > 0 && value.every(isMessage)
+export function isConversation(value: object): value is readonly Message[] {
+  if (!Array.isArray(value) || value.length === 0) return false
+  // Not `every`, which passes over empty places, one by one, though there may be billions.
+  for (let i = 0; i < value.length; i++) if (!isMessage(value[i])) return false
+  return true
+}
 
 const isMessage = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'role' in value && typeof value.role === 'string' && 'content' in value

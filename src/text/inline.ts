@@ -1,37 +1,102 @@
-import { inspect } from 'node:util'
+import { inspect, types } from 'node:util'
+import { bigintText } from './bigint-text.ts'
 import { visible } from './visible.ts'
 import { displayWidth } from './width.ts'
 
-/** What holds more than this does not fit on a line anyway, and is not tried. */
-const MAX_NODES = 60
+/** No terminal has a longer line. */
+const LINE_CHARS = 4000
+/** No sensible text has more code units in a column. */
+const UNITS_PER_COLUMN = 20
+const PLAIN_KEY = /^[A-Za-z_$][\w$]*$/
 
-/** A value on one line; given a width, undefined if it does not fit, or if there is text of several lines in it. */
+/** A line that grows. `left`: how many characters it may still get; what does not fit is left out. */
+interface Line {
+  left: number
+  readonly above: Set<object>
+}
+
+/** A value on one line, as `inspect` shows it; given a width, undefined if it does not fit, or if there is text of several lines in it. */
 export function inline(value: unknown): string
 export function inline(value: unknown, width: number): string | undefined
 export function inline(value: unknown, width = Number.POSITIVE_INFINITY): string | undefined {
-  if (width !== Number.POSITIVE_INFINITY && nodes(value) > MAX_NODES) return undefined
-  const text = inspect(value, { depth: MAX_NODES, breakLength: Number.POSITIVE_INFINITY, compact: true, sorted: false })
+  const line: Line = { left: Math.min(LINE_CHARS, UNITS_PER_COLUMN * width), above: new Set() }
+  const text = textOf(value, line)
+  if (width === Number.POSITIVE_INFINITY) return visible(text)
   // An escaped line end; a raw one stands in the stack of an error.
-  if (width !== Number.POSITIVE_INFINITY && (text.includes('\\n') || text.includes('\n'))) return undefined
+  if (line.left <= 0 || text.includes('\\n') || text.includes('\n')) return undefined
   const safe = visible(text)
   return displayWidth(safe) <= width ? safe : undefined
 }
 
-/** Counts up to the limit and a little more. */
-function nodes(value: unknown): number {
-  const open = [value]
-  let seen = 0
-  while (open.length > 0 && seen <= MAX_NODES) {
-    const next = open.pop()
-    seen++
-    if (typeof next !== 'object' || next === null) continue
-    const inside = Array.isArray(next) || ArrayBuffer.isView(next) ? undefined : contents(next)
-    const length = inside?.length ?? (next as ArrayLike<unknown>).length ?? 0
-    if (length > MAX_NODES) return length
-    open.push(...(inside ?? Array.from(next as ArrayLike<unknown>)))
+function textOf(value: unknown, line: Line): string {
+  if (typeof value === 'string') return within(inspect(value.slice(0, line.left)), line)
+  if (typeof value === 'bigint') return within(`${bigintText(value)}n`, line)
+  if (typeof value !== 'object' || value === null) return within(inspect(value), line)
+  if (line.above.has(value)) return within('[circular]', line)
+  line.above.add(value)
+  try {
+    return objectText(value, line)
+  } finally {
+    line.above.delete(value)
   }
-  return seen
 }
 
-const contents = (value: object): unknown[] =>
-  value instanceof Map ? [...value].flat(1) : value instanceof Set ? [...value] : Object.values(value)
+function objectText(value: object, line: Line): string {
+  if (Array.isArray(value)) return enclosed('[', arrayTexts(value, line), ']')
+  if (types.isMap(value)) return enclosed(`Map(${value.size}) {`, mapTexts(value, line), '}')
+  if (types.isSet(value)) return enclosed(`Set(${value.size}) {`, setTexts(value, line), '}')
+  if (types.isBoxedPrimitive(value)) return within(`[${nameOf(value)}: ${textOf(value.valueOf(), line)}]`, line)
+  if (types.isNativeError(value)) return within(String(value.stack ?? value.message), line)
+  if (types.isRegExp(value)) return within(String(value), line)
+  if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value) || types.isDate(value))
+    return within(inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY, compact: true }), line)
+  return enclosed('{', fieldTexts(value as Record<string, unknown>, line), '}')
+}
+
+function* arrayTexts(items: readonly unknown[], line: Line): Generator<string> {
+  for (let i = 0; i < items.length; i++) {
+    if (line.left <= 0) return yield '…'
+    let empty = 0
+    while (i + empty < items.length && !(i + empty in items) && empty < LINE_CHARS) empty++
+    if (empty === LINE_CHARS) return yield `… ${items.length - i} more items`
+    if (empty > 0) yield within(`<${empty} empty item${empty === 1 ? '' : 's'}>`, line)
+    i += empty
+    if (i < items.length) yield textOf(items[i], line)
+  }
+}
+
+function* mapTexts(map: ReadonlyMap<unknown, unknown>, line: Line): Generator<string> {
+  for (const [key, item] of map) {
+    if (line.left <= 0) return yield '…'
+    yield `${textOf(key, line)} => ${textOf(item, line)}`
+  }
+}
+
+function* setTexts(set: ReadonlySet<unknown>, line: Line): Generator<string> {
+  for (const item of set) {
+    if (line.left <= 0) return yield '…'
+    yield textOf(item, line)
+  }
+}
+
+function* fieldTexts(object: Readonly<Record<string, unknown>>, line: Line): Generator<string> {
+  for (const key of Object.keys(object)) {
+    if (line.left <= 0) return yield '…'
+    const name = PLAIN_KEY.test(key) ? within(key, line) : textOf(key, line)
+    yield `${name}: ${textOf(object[key], line)}`
+  }
+}
+
+function enclosed(open: string, texts: Iterable<string>, close: string): string {
+  const inside = [...texts]
+  return inside.length === 0 ? open + close : `${open} ${inside.join(', ')} ${close}`
+}
+
+function within(text: string, line: Line): string {
+  const shown = text.length > line.left ? `${text.slice(0, Math.max(0, line.left))}…` : text
+  // What stands between two texts counts a little too, so that many empty ones come to an end.
+  line.left -= text.length + 2
+  return shown
+}
+
+const nameOf = (boxed: object): string => Object.prototype.toString.call(boxed).slice('[object '.length, -1)

@@ -1,24 +1,53 @@
 import { types } from 'node:util'
+import { bigintText } from './bigint-text.ts'
 
-/** Nested deeper than this, or larger in all, a value is cut: a graph can hold more paths than there are atoms. */
+/** Nested deeper than this, a value is cut. */
 const MAX_DEPTH = 200
-const MAX_NODES = 1_000_000
+/** Larger than this in all, a value is cut: a graph can hold more paths than there are atoms. */
+const MAX_OBJECTS = 1_000_000
+/** Characters before escaping, which makes up to six of one: a string has at most 536 million. */
+const MAX_CHARS = 64_000_000
+/** What a number and the like count as, and what an empty place of an array does: nobody wants to read many of those. */
+const PRIMITIVE_CHARS = 8
+const EMPTY_PLACE_CHARS = 64
 
-/** One line of JSON for any value. What JSON has no form for is given a readable one; nothing makes it fail. */
+interface Budget {
+  objects: number
+  chars: number
+  /** Something was left out. */
+  cut: boolean
+}
+
+/**
+ * One line of JSON for any value. What JSON has no form for is given a readable one; what is too large or too deep is
+ * cut, and says so; nothing makes it fail.
+ */
 export const jsonLine = (value: unknown): string =>
-  JSON.stringify(toJson(value, new Set(), { nodes: MAX_NODES })) ?? 'null'
+  stringify(value, { objects: MAX_OBJECTS, chars: MAX_CHARS, cut: false })
 
-function toJson(value: unknown, above: Set<object>, left: { nodes: number }): unknown {
-  if (typeof value === 'bigint') return value.toString()
+/** The beginning of that line, in a time that does not depend on the size of the value. */
+export function jsonPreview(value: unknown, chars: number): { readonly text: string; readonly isCut: boolean } {
+  const budget = { objects: chars, chars: 2 * chars, cut: false }
+  const line = stringify(value, budget)
+  if (line.length > chars) return { text: `${line.slice(0, chars)}…`, isCut: true }
+  return { text: line, isCut: budget.cut }
+}
+
+const stringify = (value: unknown, left: Budget): string => JSON.stringify(toJson(value, new Set(), left)) ?? 'null'
+
+function toJson(value: unknown, above: Set<object>, left: Budget): unknown {
+  if (typeof value === 'string') return textWithin(value, left)
+  if (typeof value === 'bigint') return textWithin(bigintText(value), left)
+  left.chars -= PRIMITIVE_CHARS
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
   if (typeof value === 'function' || typeof value === 'symbol') return `[${String(value).slice(0, 80)}]`
   if (typeof value !== 'object' || value === null) return value
   if (above.has(value)) return '[circular]'
-  if (above.size >= MAX_DEPTH) return '[too deep]'
-  if (left.nodes-- <= 0) return '[too large]'
+  if (above.size >= MAX_DEPTH) return cut('[too deep]', left)
+  if (left.objects-- <= 0 || left.chars <= 0) return cut('[too large]', left)
   above.add(value)
   try {
-    return objectToJson(value, (child) => toJson(child, above, left))
+    return objectToJson(value, (child) => toJson(child, above, left), left)
   } catch (error) {
     // A getter, or a toJSON of the user's own.
     return `[unreadable: ${String(error)}]`
@@ -27,31 +56,93 @@ function toJson(value: unknown, above: Set<object>, left: { nodes: number }): un
   }
 }
 
-function objectToJson(value: object, child: (value: unknown) => unknown): unknown {
+function objectToJson(value: object, child: (value: unknown) => unknown, left: Budget): unknown {
   // In an array there is no leaving out, and null is what JSON itself would put there.
   const item = (value: unknown) => child(value) ?? null
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     // A Buffer's own form is an array of numbers.
     if (!(value instanceof Uint8Array)) return child(value.toJSON())
   }
-  if (Array.isArray(value)) return value.map(item)
+  if (Array.isArray(value)) return list(value, item, left)
   if (value instanceof Error) {
     const { name, message, stack, cause, ...more } = value
     return child({ name, message, stack, cause, ...more })
   }
   if (value instanceof Map) {
-    if ([...value.keys()].every((key) => typeof key === 'string')) return child(Object.fromEntries(value))
-    return [...value].map((pair) => pair.map(item))
+    if (everyKeyIsText(value)) return fields(value as Map<string, unknown>, value.size, child, left)
+    return some(value, value.size, (pair) => pair.map(item), left)
   }
-  if (value instanceof Set) return [...value].map(item)
+  if (value instanceof Set) return some(value, value.size, item, left)
   if (value instanceof RegExp) return String(value)
-  if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return base64(new Uint8Array(value))
+  if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return base64(new Uint8Array(value), left)
   if (value instanceof Uint8Array || value instanceof DataView)
-    return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
-  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<unknown>, item)
+    return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength), left)
+  if (ArrayBuffer.isView(value)) return list(value as unknown as ArrayLike<unknown>, item, left)
   if (types.isBoxedPrimitive(value)) return child(value.valueOf())
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, child(field)]))
+  const keys = Object.keys(value)
+  return fields(namedBy(keys, value as Record<string, unknown>), keys.length, child, left)
 }
 
-const base64 = (bytes: Uint8Array): string =>
-  `data:application/octet-stream;base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')}`
+function list(items: ArrayLike<unknown>, item: (value: unknown) => unknown, left: Budget): unknown[] {
+  const shown: unknown[] = []
+  for (let i = 0; i < items.length; i++) {
+    if (left.chars <= 0) return [...shown, cut(`[${items.length - i} more]`, left)]
+    if (items[i] === undefined && !(i in items)) left.chars -= EMPTY_PLACE_CHARS
+    shown.push(item(items[i]))
+  }
+  return shown
+}
+
+function some<T>(items: Iterable<T>, size: number, item: (value: T) => unknown, left: Budget): unknown[] {
+  const shown: unknown[] = []
+  for (const one of items) {
+    if (left.chars <= 0) return [...shown, cut(`[${size - shown.length} more]`, left)]
+    shown.push(item(one))
+  }
+  return shown
+}
+
+function fields(
+  entries: Iterable<readonly [string, unknown]>,
+  size: number,
+  child: (value: unknown) => unknown,
+  left: Budget,
+): unknown {
+  const shown: [string, unknown][] = []
+  for (const [key, value] of entries) {
+    if (left.chars <= 0) {
+      shown.push(['…', cut(`[${size - shown.length} more]`, left)])
+      break
+    }
+    shown.push([textWithin(key, left), child(value)])
+  }
+  return Object.fromEntries(shown)
+}
+
+function* namedBy(keys: readonly string[], object: Readonly<Record<string, unknown>>): Generator<[string, unknown]> {
+  for (const key of keys) yield [key, object[key]]
+}
+
+function everyKeyIsText(map: ReadonlyMap<unknown, unknown>): boolean {
+  for (const key of map.keys()) if (typeof key !== 'string') return false
+  return true
+}
+
+function textWithin(text: string, left: Budget): string {
+  const room = Math.max(0, left.chars)
+  left.chars -= text.length + PRIMITIVE_CHARS
+  return text.length <= room ? text : cut(`${text.slice(0, room)}… [${text.length - room} more characters]`, left)
+}
+
+function base64(bytes: Uint8Array, left: Budget): string {
+  // Three bytes are four characters.
+  const shown = bytes.subarray(0, Math.ceil((Math.max(0, left.chars) * 3) / 4))
+  left.chars -= Math.ceil((shown.length * 4) / 3)
+  const text = `data:application/octet-stream;base64,${Buffer.from(shown.buffer, shown.byteOffset, shown.length).toString('base64')}`
+  return shown.length === bytes.length ? text : cut(`${text}… [${bytes.length - shown.length} more bytes]`, left)
+}
+
+function cut(mark: string, left: Budget): string {
+  left.cut = true
+  return mark
+}

@@ -9,9 +9,11 @@ import { wrap } from './wrap.ts'
 
 const TEXT_LENGTH = 1500
 const ITEMS = 20
-/** What is shown of a value in all: a graph can hold more paths than there are atoms. */
+/** What is shown of a value in all, its items counted: a graph can hold more paths than there are atoms. */
 const NODES = 2000
 const FULL_NODES = 500_000
+/** What `--full` shows of one text. */
+const FULL_TEXT_LENGTH = 20_000_000
 /** Nested so deep that no more columns are left, a value is not laid out any more. */
 const NARROWEST = 16
 /** Texts that are put in quotes: they would be taken for a number and such, or for nothing at all. */
@@ -41,9 +43,10 @@ export const labelledLines = (label: string, value: unknown, layout: ValueLayout
 
 /** Text as it is meant to be read, cut if it is long. */
 export function textLines(text: string, { width, paint, full }: ValueLayout): string[] {
-  const long = !full && text.length > TEXT_LENGTH
-  const lines = wrap(visible(long ? text.slice(0, TEXT_LENGTH) : text), Math.max(2, width))
-  return long ? [...lines, paint('dim', `… (${count(text.length)} characters, --full shows all)`)] : lines
+  const shown = text.slice(0, full ? FULL_TEXT_LENGTH : TEXT_LENGTH)
+  const lines = wrap(visible(shown), Math.max(2, width))
+  if (shown.length === text.length) return lines
+  return [...lines, paint('dim', `… (${count(text.length)} characters${full ? '' : ', --full shows all'})`)]
 }
 
 function linesOf(value: unknown, place: Place): string[] {
@@ -53,7 +56,7 @@ function linesOf(value: unknown, place: Place): string[] {
   if (place.left.nodes-- <= 0) return [place.paint('dim', '…')]
   const inside = { ...place, above: [...place.above, value] }
   if (isConversation(value) && place.width >= NARROWEST)
-    return someOf(value, place, (message) =>
+    return someOf(value, value.length, place, (message) =>
       messageLines(message, place.paint, (label, part) =>
         (label === undefined ? linesOf(part, narrower(inside)) : labelled(label, part, narrower(inside))).map(indent),
       ),
@@ -63,13 +66,26 @@ function linesOf(value: unknown, place: Place): string[] {
   if (short !== undefined) return [short]
   if (place.width < NARROWEST) return tooDeep(value, place)
   if (types.isAnyArrayBuffer(value) || types.isUint8Array(value)) return bytesLines(value, place)
-  if (Array.isArray(value) || types.isSet(value))
-    return someOf([...value], place, (item) => bulleted(linesOf(item, narrower(inside))))
+  const bullet = (item: unknown) => bulleted(linesOf(item, narrower(inside)))
+  if (Array.isArray(value)) return someOf(places(value), value.length, place, bullet)
+  if (types.isSet(value)) return someOf(value, value.size, place, bullet)
   if (types.isMap(value))
-    return someOf([...value], place, ([key, item]) => labelled(inline(key, place.width / 2) ?? '…', item, inside))
-  if (types.isNativeError(value) || ArrayBuffer.isView(value) || types.isProxy(value))
-    return wrap(visible(inspect(value)), place.width)
-  return someOf(Object.entries(value), place, ([key, field]) => labelled(key, field, inside))
+    return someOf(value, value.size, place, ([key, item]) =>
+      labelled(inline(key, place.width / 2) ?? '…', item, inside),
+    )
+  if (types.isNativeError(value)) return textLines(inspect(value, { depth: 0 }), place)
+  if (ArrayBuffer.isView(value) || types.isProxy(value)) return wrap(visible(inspect(value)), place.width)
+  const keys = Object.keys(value)
+  return someOf(keys, keys.length, place, (key) => labelled(key, (value as Record<string, unknown>)[key], inside))
+}
+
+/** The items of an array; from a long gap on, nothing: it counts as more of them. */
+function* places(items: readonly unknown[]): Generator<unknown> {
+  let empty = 0
+  for (let i = 0; i < items.length && empty < ITEMS; i++) {
+    empty = i in items ? 0 : empty + 1
+    yield items[i]
+  }
 }
 
 function labelled(label: string, value: unknown, place: Place): string[] {
@@ -81,19 +97,27 @@ function labelled(label: string, value: unknown, place: Place): string[] {
   return [...wrap(`${name}:`, place.width).map((row) => place.paint('cyan', row)), ...lines.map(indent)]
 }
 
-function someOf<T>(items: readonly T[], { full, paint, left }: Place, lines: (item: T) => string[]): string[] {
+function someOf<T>(
+  items: Iterable<T>,
+  size: number,
+  { full, paint, left }: Place,
+  lines: (item: T) => string[],
+): string[] {
   const shown: string[] = []
   let place = 0
-  for (; place < items.length && (full || place < ITEMS) && left.nodes > 0; place++)
+  for (const item of items) {
+    if ((!full && place >= ITEMS) || left.nodes-- <= 0) break
+    place++
     // Not spread: these may be more than a call takes arguments.
-    for (const line of lines(items[place]!)) shown.push(line)
-  const rest = items.length - place
+    for (const line of lines(item)) shown.push(line)
+  }
+  const rest = size - place
   return rest === 0 ? shown : [...shown, paint('dim', `… (${count(rest)} more${full ? '' : ', --full shows all'})`)]
 }
 
 function tooDeep(value: object, { width, full }: Place): string[] {
-  const text = visible(inspect(value, { depth: full ? 3 : 0 }))
-  return full ? wrap(text, Math.max(2, width)) : [cut(text.replaceAll('\n', ' '), width)]
+  const text = inline(value)
+  return full ? wrap(text, Math.max(2, width)) : [cut(text, width)]
 }
 
 function bytesLines(value: ArrayBufferLike | Uint8Array, { width }: Place): string[] {

@@ -1,6 +1,10 @@
 import type { TaskErrorCode } from '../errors.ts'
 import type { ErrorItem } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
+import { jsonPreview } from '../text/json.ts'
+
+/** Of what was thrown and is no error, the message has no more. */
+const SHOWN_CHARS = 1000
 
 /** Whatever was thrown, in a form that can travel. */
 export function errorItem(
@@ -48,12 +52,10 @@ function travelling(thrown: unknown): { thrown?: unknown } {
   }
 }
 
-function show(value: unknown): string {
-  try {
-    return typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? String(value))
-  } catch {
-    return String(Object.prototype.toString.call(value))
-  }
+/** Anything can be thrown: a circle, a list of a million pages, an array of four billion empty places. */
+const show = (value: unknown): string => {
+  if (typeof value === 'string') return `'${value}'`
+  return typeof value === 'symbol' || value === undefined ? String(value) : jsonPreview(value, SHOWN_CHARS).text
 }
 
 function hint(message: string, withheldEnv: readonly string[]): string {

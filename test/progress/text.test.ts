@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonLine } from '../../src/text/json.ts'
+import { inline } from '../../src/text/inline.ts'
+import { jsonLine, jsonPreview } from '../../src/text/json.ts'
 import { bytes, clock, duration, percent, precisePercent, rate, usageText } from '../../src/text/quantities.ts'
 import { shellWord } from '../../src/text/shell-word.ts'
 import { visible } from '../../src/text/visible.ts'
@@ -163,5 +164,33 @@ describe('a line of JSON', () => {
     let node: object = { end: true }
     for (let i = 0; i < 40; i++) node = { left: node, right: node }
     expect(jsonLine(node)).toContain('[too large]')
+    expect(inline(node)).toContain('…')
+    expect(jsonPreview(node, 100)).toMatchObject({ isCut: true })
+  })
+
+  it('ends, however large the value is, and says what it left out', () => {
+    const sparse: unknown[] = []
+    sparse[4e9] = 1
+    expect(jsonLine({ sparse })).toMatch(/^\{"sparse":\[null,.*"\[\d+ more\]"\]\}$/)
+    expect(inline({ sparse })).toBe('{ sparse: [ … 4000000001 more items ] }')
+    expect(inline(Object.assign(new Array(4), { 1: 1 }))).toBe('[ <1 empty item>, 1, <2 empty items> ]')
+    const text = 'x'.repeat(70_000_000)
+    expect(jsonLine({ text }).slice(-40)).toContain('more characters]')
+    expect(jsonLine(new Uint8Array(60_000_000)).slice(-40)).toContain('more bytes]')
+    const huge = 10n ** 1_000_000n
+    expect(JSON.parse(jsonLine(huge))).toBe(`0x${huge.toString(16)}`)
+    expect(inline([huge, -huge])).toMatch(/^\[ 0x\w+…, … \]$/)
+    for (const value of [
+      sparse,
+      text,
+      huge,
+      new Map([[sparse, text]]),
+      new Set([text]),
+      { [text]: 1 },
+      new Error(text),
+    ]) {
+      expect(jsonPreview(value, 100)).toMatchObject({ isCut: true })
+      expect(jsonPreview(value, 100).text.length).toBeLessThan(400)
+    }
   })
 })

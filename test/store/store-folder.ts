@@ -27,3 +27,9 @@ export function query(file: string, sql: string, ...values: SQLInputValue[]): Re
     .all(...values)
     .map((row) => ({ ...row }))
 }
+
+/** Writes to a run file, as somebody else might. */
+export function changed(file: string, sql: string, ...values: SQLInputValue[]): void {
+  using db = new DatabaseSync(file)
+  db.prepare(sql).run(...values)
+}

@@ -1,4 +1,5 @@
 import { ownPackage } from '../own-package.ts'
+import { safeJson } from '../text/json.ts'
 import { painter } from './colour.ts'
 import type { Check } from './doctor/check.ts'
 import { checkMachine } from './doctor/machine.ts'
@@ -15,7 +16,7 @@ export async function run(args: DoctorArgs): Promise<number> {
   const ok = checks.every(({ required, status }) => !required || status === 'ok')
   process.stdout.write(
     args.json
-      ? `${JSON.stringify({ ok, version: ownPackage.version, checks }, null, 2)}\n`
+      ? `${safeJson(JSON.stringify({ ok, version: ownPackage.version, checks }, null, 2))}\n`
       : report(checks, { width: widthOf(process.stdout), paint: painter(process.stdout) }),
   )
   return ok ? 0 : 1

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { type ErrorCode, ManyworldsError } from '../errors.ts'
 import { ownCommand } from '../text/own-command.ts'
+import { visible } from '../text/visible.ts'
 import { painter } from './colour.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -20,7 +21,7 @@ export function reportError(error: unknown, command: string | undefined): number
   const paint = painter(process.stderr)
   if (error instanceof UsageError) {
     const page = [...ownCommand(), 'help', ...(command === undefined ? [] : [command])].join(' ')
-    process.stderr.write(`${paint('red', 'manyworlds:')} ${error.message}\n${page} tells more\n`)
+    process.stderr.write(`${paint('red', 'manyworlds:')} ${visible(error.message)}\n${page} tells more\n`)
     return USAGE
   }
   // As all lines of a node, so that they can be told from those of others in one log.
@@ -35,4 +36,4 @@ export function reportError(error: unknown, command: string | undefined): number
 
 /** With its code if it is one of ours, else with its stack. */
 export const errorText = (error: unknown): string =>
-  ManyworldsError.is(error) ? `${error.message} [${error.code}]` : inspect(error)
+  ManyworldsError.is(error) ? `${visible(error.message)} [${error.code}]` : visible(inspect(error))

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
 import { ownPackage } from '../own-package.ts'
+import { say } from '../text/say.ts'
+import { shellWord } from '../text/shell-word.ts'
 import { painter } from './colour.ts'
 import { dependencyOn } from './init/dependency.ts'
 import { projectFiles } from './init/project-files.ts'
@@ -14,16 +16,14 @@ export async function run({ dir = '.', force }: InitArgs): Promise<number> {
   const existing = Object.keys(files).filter((name) => existsSync(join(folder, name)))
   if (existing.length > 0 && !force) {
     const where = relative('.', folder) || 'this folder'
-    process.stderr.write(
-      `manyworlds: ${where} has these files already: ${existing.join(', ')}. Nothing was changed; --force overwrites them\n`,
-    )
+    say(`${where} has these files already: ${existing.join(', ')}. Nothing was changed; --force overwrites them`)
     return 1
   }
   try {
     await mkdir(folder, { recursive: true })
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   } catch (error) {
-    process.stderr.write(`manyworlds: cannot write to ${folder}: ${(error as Error).message}\n`)
+    say(`cannot write to ${folder}: ${(error as Error).message}`)
     return 1
   }
   process.stdout.write(nextSteps(folder, Object.keys(files)))
@@ -36,8 +36,6 @@ function nextSteps(folder: string, names: readonly string[]): string {
   const steps = [...(enter === '' ? [] : [`cd ${shellWord(enter)}`]), 'npm install', 'npm start']
   return `Made ${names.join(', ')}. Next:\n\n${steps.map((step) => `  ${paint('cyan', step)}\n`).join('')}`
 }
-
-const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
 /** What npm accepts as a name, and comes near that of the folder. */
 function packageName(folder: string): string {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { jsonLine } from '../text/json.ts'
+import { jsonLine, safeJson } from '../text/json.ts'
 import { wantsColour } from '../text/paint.ts'
 import { accessOf } from './nodes/access.ts'
 import { NODES_VARIABLE, nodeAddresses } from './nodes/addresses.ts'
@@ -24,7 +24,7 @@ export async function run(args: NodesArgs): Promise<number> {
   const access = accessOf(args)
   if (watch === undefined) {
     const looks = await lookAt(addresses, access)
-    process.stdout.write(args.json ? `${JSON.stringify(looks.map(rowOf), null, 2)}\n` : table(looks))
+    process.stdout.write(args.json ? `${safeJson(JSON.stringify(looks.map(rowOf), null, 2))}\n` : table(looks))
     return looks.every(({ status }) => status !== undefined) ? 0 : 1
   }
   process.once('SIGINT', () => process.exit(INTERRUPTED))

@@ -10,7 +10,7 @@ const MIN_WIDTH = 40
 const MIN_REASON_WIDTH = 10
 const MEGABYTE = 2 ** 20
 
-const ADDRESS: Column<NodeRow> = { title: 'node', align: padEnd, rank: 0, text: ({ address }) => address }
+const ADDRESS: Column<NodeRow> = { title: 'node', align: padEnd, rank: 0, text: ({ address }) => firstLine(address) }
 
 /** A column that has nothing to say of a node that cannot be used. */
 const ofUsable = (
@@ -24,7 +24,7 @@ const ofUsable = (
 const COLUMNS: readonly Column<NodeRow>[] = [
   ADDRESS,
   {
-    ...ofUsable({ title: 'state', align: padEnd, rank: 1, text: ({ state }) => state }),
+    ...ofUsable({ title: 'state', align: padEnd, rank: 1, text: ({ state }) => firstLine(state) }),
     format: ({ state }) => (state === 'up' ? 'green' : 'yellow'),
   },
   ofUsable({ title: 'workers', rank: 2, text: ({ workersInUse, workers }) => `${workersInUse}/${workers}` }),
@@ -46,7 +46,7 @@ type Driver = UsableNode['drivers'][number] & { readonly address: string }
 
 const DRIVER_COLUMNS: readonly Column<Driver>[] = [
   { title: 'driver', align: padEnd, rank: 0, text: ({ driver }) => firstLine(driver) },
-  { title: 'on node', align: padEnd, rank: 1, text: ({ address }) => address },
+  { title: 'on node', align: padEnd, rank: 1, text: ({ address }) => firstLine(address) },
   {
     ...{ title: 'state', align: padEnd, rank: 2, text: ({ connected }) => (connected ? 'connected' : 'away') },
     format: ({ connected }) => (connected ? 'green' : 'yellow'),
@@ -64,7 +64,7 @@ export function renderNodes(
   const look = { paint: painter(colour), room: Math.max(MIN_WIDTH, width) }
   const anyUsable = rows.some(({ state }) => state !== 'unusable')
   const nodes = table(rows, anyUsable ? COLUMNS : [ADDRESS], look)
-  const margin = Math.max(...[ADDRESS.title, ...rows.map(({ address }) => address)].map(displayWidth))
+  const margin = Math.max(...[ADDRESS.title, ...rows.map(({ address }) => firstLine(address))].map(displayWidth))
   const lines = rows.flatMap((row, place) =>
     row.state === 'unusable' ? unusable(row, margin, look) : [nodes.lines[place]!],
   )
@@ -81,7 +81,7 @@ function unusable(
   margin: number,
   { room, paint }: { readonly room: number; readonly paint: Paint },
 ): string[] {
-  const start = [padEnd(address, margin), ' '.repeat(margin)]
+  const start = [padEnd(firstLine(address), margin), ' '.repeat(margin)]
   return wrap(firstLine(problem), Math.max(MIN_REASON_WIDTH, room - margin - GAP.length)).map(
     (line, place) => start[Math.min(place, 1)] + GAP + paint('red', line),
   )

@@ -6,6 +6,8 @@ import { isLocked, lockPath } from '../store/lock.ts'
 import { RunFile } from '../store/run-file.ts'
 import { runIdOfPath } from '../store/run-path.ts'
 import { counted } from '../text/quantities.ts'
+import { say } from '../text/say.ts'
+import { oneLine } from '../text/visible.ts'
 import type { RmArgs } from './specs/rm.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -21,7 +23,7 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
   const paths = [...new Set(found)]
   for (const path of paths) refuseOthersFiles(path)
   const going = paths.filter((path) => isLocked(path))
-  for (const path of going) process.stderr.write(`manyworlds: run ${runIdOfPath(path)} is going on, and stays\n`)
+  for (const path of going) say(`run ${nameOf(path)} is going on, and stays`)
   const free = paths.filter((path) => !going.includes(path))
   const failed = runs.length > 0 && going.length > 0 ? 1 : 0
   if (free.length === 0) {
@@ -29,7 +31,7 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
     return failed
   }
   if (dryRun) {
-    for (const path of free) process.stdout.write(`${runIdOfPath(path)}\n`)
+    for (const path of free) process.stdout.write(`${nameOf(path)}\n`)
     return failed
   }
   if (!yes) {
@@ -40,6 +42,8 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
   process.stderr.write(`removed ${counted(free.length, 'run')}\n`)
   return failed
 }
+
+const nameOf = (path: string) => oneLine(runIdOfPath(path))
 
 /** A damaged run file may go; a database that is somebody else's may not. */
 function refuseOthersFiles(path: string): void {
@@ -52,7 +56,7 @@ function refuseOthersFiles(path: string): void {
 
 async function ask(paths: readonly string[]): Promise<'yes' | 'no' | 'interrupted'> {
   if (!process.stdin.isTTY) throw new UsageError('nobody is there to be asked: give --yes to remove without asking')
-  for (const path of paths) process.stderr.write(`  ${runIdOfPath(path)}\n`)
+  for (const path of paths) process.stderr.write(`  ${nameOf(path)}\n`)
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
     const answer = await asking.question(`Remove ${counted(paths.length, 'run')}? [y/N] `)

@@ -10,6 +10,7 @@ import { surround } from '../runners/surroundings.ts'
 import { RunFile } from '../store/run-file.ts'
 import { defaultStore, isRunFile } from '../store/run-path.ts'
 import { runArgument } from '../text/own-command.ts'
+import { say } from '../text/say.ts'
 import { visible } from '../text/visible.ts'
 import { errorText, reportError } from './error-report.ts'
 import { engineOf } from './run/engine.ts'
@@ -37,7 +38,7 @@ export async function run(args: RunArgs): Promise<number> {
   const outcome = new Outcome()
   let last: RunObserver | undefined
   const interruption = new Interruption(args.grace, {
-    say: (line) => (last && !args.quiet ? last.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
+    say: (line) => (last && !args.quiet ? last.notice(line) : say(line)),
     farewell: () => sayHowToGoOn(words, outcome.stored),
     goodbye: async () => {
       if (outcome.elsewhere) await shutdown()
@@ -79,7 +80,7 @@ async function execute(script: string, outcome: Outcome, interruption: Interrupt
   try {
     const loaded = await Promise.race([import(pathToFileURL(script).href), idle])
     if (loaded === 'idle') {
-      process.stderr.write(`manyworlds: ${script} waits for something that will never come\n`)
+      say(`${script} waits for something that will never come`)
       return 1
     }
     await idle
@@ -121,7 +122,7 @@ class Outcome {
   /** A script may catch what ended a run, and keep it to itself. */
   sayErrors(): void {
     for (const [error, runId] of this.#errors)
-      process.stderr.write(`manyworlds: run ${visible(runId)} failed: ${visible(errorText(error))}\n`)
+      process.stderr.write(`manyworlds: run ${visible(runId)} failed: ${errorText(error)}\n`)
     this.#errors.clear()
   }
 
@@ -144,7 +145,7 @@ class Outcome {
         total = tasks
         shown?.total(tasks)
       },
-      notice: (line) => (shown ? shown.notice(line) : void process.stderr.write(`manyworlds: ${line}\n`)),
+      notice: (line) => (shown ? shown.notice(line) : say(line)),
       end: (ending) => {
         this.#open.delete(isBusy)
         if (ending.error || ending.interrupted) this.failed = true
@@ -217,9 +218,7 @@ function inLocalOf({ inLocal, rayAddress, sparkRemote }: RunArgs): boolean | und
 }
 
 function sayThatNothingRan(script: string): void {
-  process.stderr.write(
-    `manyworlds: ${script} made no run. Here it is imported: code that is guarded by import.meta.main does not run\n`,
-  )
+  say(`${script} made no run. Here it is imported: code that is guarded by import.meta.main does not run`)
 }
 
 function sayHowToGoOn(words: readonly string[], run: string | undefined): void {
@@ -227,5 +226,5 @@ function sayHowToGoOn(words: readonly string[], run: string | undefined): void {
     run === undefined
       ? 'interrupted; there is no run file, and so nothing to resume'
       : `interrupted; what is finished is kept. Go on with:\n  ${resumeCommand(words, run)}`
-  process.stderr.write(`manyworlds: ${text}\n`)
+  say(text)
 }

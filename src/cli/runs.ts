@@ -4,6 +4,7 @@ import { RunFile } from '../store/run-file.ts'
 import { runIdOfPath } from '../store/run-path.ts'
 import { jsonLine } from '../text/json.ts'
 import { wantsColour } from '../text/paint.ts'
+import { visible } from '../text/visible.ts'
 import { type RunRow, renderRuns } from './render-runs.ts'
 import type { RunsArgs } from './specs/runs.ts'
 
@@ -17,7 +18,7 @@ export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
     .slice(0, limit ?? Number.POSITIVE_INFINITY)
     .map(rowOf)
   if (json) for (const row of rows) process.stdout.write(`${jsonLine(row)}\n`)
-  else if (rows.length === 0) process.stderr.write(`no runs in ${runFolder(dir)}\n`)
+  else if (rows.length === 0) process.stderr.write(`no runs in ${visible(runFolder(dir))}\n`)
   else process.stdout.write(`${renderRuns(rows, layout())}\n`)
   return rows.some(({ status }) => status === 'unreadable') ? 1 : 0
 }

@@ -6,7 +6,7 @@ import { inline } from '../text/inline.ts'
 import { jsonLine } from '../text/json.ts'
 import { painter, wantsColour } from '../text/paint.ts'
 import { count, duration } from '../text/quantities.ts'
-import { firstLine } from '../text/visible.ts'
+import { firstLine, oneLine } from '../text/visible.ts'
 import { cut, displayWidth } from '../text/width.ts'
 import type { TailArgs } from './specs/tail.ts'
 
@@ -50,5 +50,5 @@ function line(response: TaskResponse): string {
 function ending(status: string, { runId, counts, total }: Omit<RunOverview, 'status'>): string {
   const done = Object.values(counts).reduce((sum, number) => sum + number, 0)
   const of = total === undefined ? '' : ` of ${count(total)}`
-  return `run ${runId} ${status}: ${count(done)}${of} tasks, ${count(counts.success)} succeeded`
+  return `run ${oneLine(runId)} ${status}: ${count(done)}${of} tasks, ${count(counts.success)} succeeded`
 }

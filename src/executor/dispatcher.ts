@@ -3,6 +3,7 @@ import { ManyworldsError } from '../errors.ts'
 import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import type { PackedStep } from '../protocol/steps.ts'
+import { oneLine, visible } from '../text/visible.ts'
 import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
@@ -393,7 +394,7 @@ export class Dispatcher {
     if (steps.length > 0) entry.steps = entry.steps === undefined ? steps : entry.steps.concat(steps)
     if (logs.length === 0) return
     entry.logs = entry.logs === undefined ? logs : entry.logs.concat(logs)
-    if (entry.run.options.showLogs) for (const line of logs) process.stderr.write(`[${entry.id}] ${line}\n`)
+    if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
   }
 
   #onOutcomes(worker: WorkerHandle, { outcomes }: Extract<WorkerMessage, { type: 'done' }>): void {
@@ -491,3 +492,5 @@ function shippingFor({ engine, bundle, entryScript, notice }: FleetOptions): Shi
   if (engine.publish === undefined) return undefined
   return new Shipping({ publish: engine.publish.bind(engine), bundle, entryScript, notice })
 }
+
+const showLog = (id: string, line: string) => void process.stderr.write(`[${oneLine(id)}] ${visible(line)}\n`)

@@ -1,4 +1,6 @@
+import { say } from '../text/say.ts'
+
 /** What a user should know and nobody asked for. */
 export function notice(line: string): void {
-  process.stderr.write(`manyworlds: ${line}\n`)
+  say(line)
 }

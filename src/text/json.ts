@@ -33,7 +33,15 @@ export function jsonPreview(value: unknown, chars: number): { readonly text: str
   return { text: line, isCut: budget.cut }
 }
 
-const stringify = (value: unknown, left: Budget): string => JSON.stringify(toJson(value, new Set(), left)) ?? 'null'
+const stringify = (value: unknown, left: Budget): string =>
+  safeJson(JSON.stringify(toJson(value, new Set(), left)) ?? 'null')
+
+/** What JSON leaves as it is, and a terminal would act on: C1 controls (\x9b begins an escape, as ESC [ does), and what turns text around. */
+const UNSAFE = /[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+
+/** The same JSON, for a terminal too. Outside of texts JSON has none of these. */
+export const safeJson = (json: string): string =>
+  json.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function toJson(value: unknown, above: Set<object>, left: Budget): unknown {
   if (typeof value === 'string') return textWithin(value, left)

@@ -1,5 +1,5 @@
 /** What a terminal would act on instead of showing it, or show in another place; and halves of a character. */
-const INVISIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu
+const INVISIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const TAB = '    '
 
 /** Text that is safe to print: control characters are written out (`\x1b`). Only line ends stay. */
@@ -11,6 +11,9 @@ export function visible(text: string): string {
     return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
 }
+
+/** All of it on one line. */
+export const oneLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
 /** The same on one line: what stands first, of text that may begin with empty lines. */
 export const firstLine = (text: string): string =>

@@ -1,4 +1,5 @@
 import { counted } from '../../text/quantities.ts'
+import { oneLine } from '../../text/visible.ts'
 import type { Paint } from '../colour.ts'
 import type { Look } from '../help-pages.ts'
 import { columnWidths, page, section, wrap } from '../layout.ts'
@@ -6,7 +7,7 @@ import type { Check } from './check.ts'
 
 /** What was found, as a table that reads well. */
 export function report(checks: readonly Check[], { width, paint }: Look): string {
-  const row = (check: Check) => [mark(check, paint), check.name, state(check), where(check)]
+  const row = (check: Check) => [mark(check, paint), ...[check.name, state(check), where(check)].map(oneLine)]
   const widths = columnWidths(checks.map(row))
   const rows = (concerns: Check['concerns']) => checks.filter((check) => check.concerns === concerns).map(row)
   const about = (heading: string, concerns: Check['concerns']) =>

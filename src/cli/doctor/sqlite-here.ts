@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { visible } from '../../text/visible.ts'
 
 /** Why SQLite cannot keep a run file in this folder: a network disk, say. Nothing if it can. */
 export async function whyNotHere(folder: string): Promise<string | undefined> {
@@ -20,6 +21,6 @@ export async function whyNotHere(folder: string): Promise<string | undefined> {
 function silenceExperimentalWarnings(): void {
   process.removeAllListeners('warning')
   process.on('warning', (warning) => {
-    if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.stack}\n`)
+    if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${visible(String(warning.stack))}\n`)
   })
 }

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { ManyworldsError } from '../../errors.ts'
 import { ensureEnvironment, environmentFolder, type Needs } from '../../python/environment.ts'
+import { say } from '../../text/say.ts'
 import { type Probed, probe } from '../doctor/probe.ts'
 
 /** An environment that was made, or was there. */
@@ -14,8 +15,7 @@ export interface Made {
 const ANSWER_MS = 60_000
 
 /** The environment's Python. */
-export const make = (needs: Needs): Promise<string> =>
-  ensureEnvironment(needs, (line) => void process.stderr.write(`manyworlds: ${line}\n`))
+export const make = (needs: Needs): Promise<string> => ensureEnvironment(needs, say)
 
 /** Makes an environment, and lets it show that it works: `ask` is what its Python gets, `hear` what its answer means. */
 export async function makeAndAsk(

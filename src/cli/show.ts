@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
 import { nearest } from '../near-miss.ts'
 import { summaryText } from '../progress/summary.ts'
-import { finishedTask, Tally } from '../progress/tally.ts'
+import { Tally } from '../progress/tally.ts'
 import { RunFile } from '../store/run-file.ts'
 import type { RunOverview } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
@@ -16,6 +16,9 @@ import type { ShowArgs } from './specs/show.ts'
 
 const WIDTH_OF_A_PIPE = 120
 const TASKS = 20
+/** An id that was mistyped is looked for among so many others. */
+const MAX_COMPARED_IDS = 20_000
+const MAX_COMPARED_CHARS = 200
 
 /** Shows a run, or one of its tasks. */
 export async function run(args: ShowArgs): Promise<number> {
@@ -59,19 +62,18 @@ function* responses(
   { failed, limit = Number.POSITIVE_INFINITY }: Partial<ShowArgs>,
 ): Generator<TaskResponse> {
   let left = limit
-  for (const response of file.responses()) {
-    if (failed && response.success) continue
-    if (left-- <= 0) return
+  if (left <= 0) return
+  for (const { response } of file.seen(0, { failed: failed === true })) {
     yield response
+    if (--left <= 0) return
   }
 }
 
 function summary(file: RunFile, overview: RunOverview): string {
   const tally = new Tally({ runId: overview.runId, total: overview.total })
   // What was cancelled is still to be done, unless that depends on what failed.
-  for (const response of file.responses())
-    if (response.status !== 'cancelled' || response.error.code === 'DEPENDENCY_FAILED')
-      tally.add(finishedTask({ ...response, restored: false }))
+  for (const outcome of file.outcomes())
+    if (outcome.status !== 'cancelled' || outcome.code === 'DEPENDENCY_FAILED') tally.add(outcome)
   const head = { state: overview.status, elapsedMs: overview.elapsedMs, file: overview.file, error: overview.error }
   return summaryText(tally, { ...head, colour: wantsColour(process.stdout), width: width() })
 }
@@ -79,7 +81,7 @@ function summary(file: RunFile, overview: RunOverview): string {
 function* sessionLines({ sessions, script, engineName }: RunOverview, paint: Paint): Generator<string> {
   const label = (text: string) => paint('dim', text.padEnd(11))
   if (script !== undefined) yield `${label('script')}${firstLine(script.replace(/^file:\/\//, ''))}`
-  if (engineName !== undefined) yield `${label('engine')}${engineName}`
+  if (engineName !== undefined) yield `${label('engine')}${firstLine(engineName)}`
   if (sessions > 1) yield `${label('sessions')}${sessions}`
 }
 
@@ -93,7 +95,8 @@ function taskLine(response: TaskResponse, paint: Paint): string {
 
 function noTask(file: RunFile, id: string): ManyworldsError {
   const ids = Array.from(file.tasks(), (task) => task.id)
-  const near = nearest(id, ids)
+  const short = ids.filter((other) => other.length <= MAX_COMPARED_CHARS).slice(0, MAX_COMPARED_IDS)
+  const near = id.length <= MAX_COMPARED_CHARS ? nearest(id, short) : undefined
   const hint =
     near === undefined
       ? `it has ${count(ids.length)}, such as ${ids.slice(0, 3).join(', ')}`

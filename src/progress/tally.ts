@@ -16,6 +16,7 @@ export interface FinishedTask {
   readonly id: string
   readonly status: TaskStatus
   readonly code?: string | undefined
+  /** Asked for only if it is the first of its code: it may be a getter. */
   readonly message?: string | undefined
   readonly runMs: number
   readonly restored?: boolean | undefined
@@ -117,10 +118,11 @@ export class Tally {
     return etaMs <= ETA_MAX_MS ? etaMs : undefined
   }
 
-  #addFailure({ id, code = 'UNKNOWN', message = '' }: FinishedTask): void {
+  #addFailure(task: FinishedTask): void {
+    const { id, code = 'UNKNOWN' } = task
     const group = this.#failures.get(code)
     if (group) group.count++
-    else this.#failures.set(code, { count: 1, example: { id, message: message.slice(0, MESSAGE_LENGTH) } })
+    else this.#failures.set(code, { count: 1, example: { id, message: task.message?.slice(0, MESSAGE_LENGTH) ?? '' } })
   }
 
   #addUsage(usage: Usage): void {

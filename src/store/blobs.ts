@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import { deserialize } from 'node:v8'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { MAX_VALUE_BYTES } from '../protocol/pack.ts'
 import { jsonPreview } from '../text/json.ts'
 import type { DatabaseSync } from './sqlite.ts'
+import { type Columns, checkedRow, isBytes, isWhole } from './stored-shapes.ts'
 import { decode, type Encoded } from './values.ts'
 
 /** Characters of JSON up to which a value stands in its row, where any SQLite tool can read it. */
@@ -15,6 +17,8 @@ const MAX_TAKEN_APART = 64 * 1024 * 1024
 const COMPRESS_BYTES = 512
 /** Compression must save at least this share, or the next reader pays for nothing. */
 const WORTH_IT = 0.85
+/** What may be read of one response: three values of the largest size. */
+const MAX_READ_BYTES = 3 * MAX_VALUE_BYTES
 /** The first character of a text that stands for a blob; one that begins like this by itself gets it twice. */
 const MARK = '\0'
 
@@ -99,35 +103,86 @@ function previewOf({ text, isCut }: Preview): Preview {
   return { text: JSON.stringify(start), isCut: true }
 }
 
+interface BlobRow {
+  readonly kind: string
+  readonly size: number
+  readonly data: Uint8Array
+}
+
+const BLOB: Columns<BlobRow> = { kind: (kind) => KIND.test(String(kind)), size: isWhole, data: isBytes }
+const KIND = /^(json(\+parts)?|v8)(\+zstd)?$/
+
+/**
+ * Reads values back. A file may come from anybody, so nothing is taken larger than it can have been written: a few bytes
+ * of zstd can stand for gigabytes, and a text for many others. Throws if something is wrong.
+ */
 export class BlobReader {
   readonly #get
   /** All that was read so far, uncompressed. */
   bytesRead = 0
+  #left = MAX_READ_BYTES
 
   constructor(db: DatabaseSync) {
-    this.#get = db.prepare('SELECT kind, data FROM _blobs WHERE blob = ?')
+    this.#get = db.prepare('SELECT kind, size, data FROM _blobs WHERE blob = ?')
+  }
+
+  /** What is read from here on is held together with nothing that was read before. */
+  refill(): void {
+    this.#left = MAX_READ_BYTES
   }
 
   /** The value of a column that may hold the number of a blob. */
   read(stored: unknown): unknown {
+    if (stored === null) return undefined
     if (typeof stored === 'number') return this.#readBlob(stored)
-    if (typeof stored === 'string') this.bytesRead += stored.length
-    return decode(stored as Encoded)
+    if (typeof stored !== 'string') throw new Error('a value is neither JSON nor the number of a blob')
+    this.#take(stored.length)
+    return decode(stored)
   }
 
-  #readBlob(blob: number): unknown {
-    const row = this.#get.get(blob) as { kind: string; data: Uint8Array } | undefined
-    if (!row) throw new Error(`blob ${blob} is missing`)
-    const kinds = row.kind.split('+')
-    const bytes = kinds.includes('zstd') ? zstdDecompressSync(row.data) : row.data
-    this.bytesRead += bytes.byteLength
-    if (kinds[0] === 'v8') return deserialize(bytes)
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
-    return JSON.parse(text, kinds.includes('parts') ? (_key, inner: unknown) => this.#putBack(inner) : undefined)
+  #readBlob(number: number): unknown {
+    const { kinds, bytes } = this.#bytesOf(number)
+    if (kinds[0] === 'v8') return decode(bytes)
+    if (!kinds.includes('parts')) return JSON.parse(textOf(bytes))
+    const texts = new Map<string, string>()
+    return JSON.parse(textOf(bytes), (_key, inner: unknown) => this.#putBack(inner, texts))
   }
 
-  #putBack(inner: unknown): unknown {
+  #bytesOf(number: number): { readonly kinds: readonly string[]; readonly bytes: Uint8Array } {
+    const row = this.#get.get(number)
+    if (!row) throw new Error(`blob ${number} is missing`)
+    const { kind, size, data } = checkedRow(row, BLOB, `blob ${number}`)
+    this.#take(size)
+    const kinds = kind.split('+')
+    const bytes = kinds.includes('zstd') ? zstdDecompressSync(data, { maxOutputLength: Math.max(1, size) }) : data
+    if (bytes.byteLength !== size) throw new Error(`blob ${number} has ${bytes.byteLength} bytes, and not ${size}`)
+    return { kinds, bytes }
+  }
+
+  /** `texts`: those of this value, which often are the same. */
+  #putBack(inner: unknown, texts: Map<string, string>): unknown {
     if (typeof inner !== 'string' || !inner.startsWith(MARK)) return inner
-    return inner.startsWith(MARK + MARK) ? inner.slice(MARK.length) : this.#readBlob(Number(inner.slice(MARK.length)))
+    if (inner.startsWith(MARK + MARK)) return inner.slice(MARK.length)
+    const known = texts.get(inner)
+    const text = known ?? this.#partOf(inner.slice(MARK.length))
+    if (known === undefined) texts.set(inner, text)
+    else this.#take(text.length)
+    return text
+  }
+
+  /** A part is a text, and has no parts of its own. */
+  #partOf(number: string): string {
+    const { kinds, bytes } = this.#bytesOf(Number(number))
+    const text: unknown = kinds[0] === 'json' && !kinds.includes('parts') ? JSON.parse(textOf(bytes)) : undefined
+    if (typeof text !== 'string') throw new Error(`blob ${number} is used as a text, and is none`)
+    return text
+  }
+
+  #take(bytes: number): void {
+    this.bytesRead += bytes
+    this.#left -= bytes
+    if (this.#left < 0) throw new Error(`one task, or one value, has more than ${MAX_READ_BYTES} bytes`)
   }
 }
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()

@@ -1,8 +1,9 @@
 import { ManyworldsError } from '../errors.ts'
 import type { RunHeader } from './messages.ts'
-import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
-import type { DatabaseSync } from './sqlite.ts'
+import { APPLICATION_ID, SCHEMA_VERSION, TABLES } from './schema.ts'
+import { DatabaseSync } from './sqlite.ts'
 import { corrupt } from './store-errors.ts'
+import { type Columns, checkedRow, isNumber, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
 /** A run file, of a version we know, and sound: before anything is done with it. */
 export function openingCheck(db: DatabaseSync, path: string): void {
@@ -11,6 +12,7 @@ export function openingCheck(db: DatabaseSync, path: string): void {
   if (first?.quick_check !== 'ok') throw corrupt(path, first?.quick_check ?? 'it cannot be checked')
 }
 
+/** A run file, of a version we know, with our tables and nothing that could do something of its own. */
 export function refuseOtherSchema(db: DatabaseSync, path: string): void {
   const pragma = (name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0] as number
   if (pragma('application_id') !== APPLICATION_ID) throw corrupt(path, 'it is some other SQLite file')
@@ -20,14 +22,95 @@ export function refuseOtherSchema(db: DatabaseSync, path: string): void {
       'STORE_NEWER',
       `${path} was written by a newer manyworlds (schema ${version}; this one reads up to ${SCHEMA_VERSION}). Update manyworlds, or start a run under another runId`,
     )
+  const wrong = whatIsNotOurs(db)
+  if (wrong !== undefined) throw corrupt(path, wrong)
+}
+
+interface SchemaRow {
+  readonly type: string
+  readonly name: string
+  readonly table: string
+  readonly sql: string
+}
+
+/** More than anybody adds to a run file. */
+const MAX_SCHEMA_ROWS = 1000
+let ourSchema: ReadonlyMap<string, string> | undefined
+
+/**
+ * A view in the place of a table, a generated column or a trigger is a program that runs whenever the file is read or
+ * written, and need not end. So our tables and indexes must be exactly those that a run makes. Views and tables that
+ * somebody has added are never looked at, and may stay.
+ */
+function whatIsNotOurs(db: DatabaseSync): string | undefined {
+  const missing = new Map((ourSchema ??= schemaOfNewFile()))
+  for (const { type, name, table, sql } of schemaRows(db, MAX_SCHEMA_ROWS)) {
+    if (missing.get(`${type} ${name}`) === withoutSpaces(sql)) missing.delete(`${type} ${name}`)
+    else if (type === 'trigger') return `it has a trigger, \`${name}\``
+    else if (name.startsWith('_') || table.startsWith('_')) return `its ${type} \`${name}\` is not that of a run file`
+  }
+  const [first] = missing.keys()
+  return first === undefined ? undefined : `it has no ${first}`
+}
+
+function schemaOfNewFile(): ReadonlyMap<string, string> {
+  using db = new DatabaseSync(':memory:')
+  db.exec(TABLES)
+  return new Map(
+    Array.from(schemaRows(db, MAX_SCHEMA_ROWS), ({ type, name, sql }) => [`${type} ${name}`, withoutSpaces(sql)]),
+  )
+}
+
+const schemaRows = (db: DatabaseSync, limit: number) =>
+  db
+    .prepare(
+      `SELECT type, name, tbl_name AS "table", coalesce(sql, '') AS sql FROM sqlite_schema
+       WHERE typeof(name) = 'text' AND typeof(tbl_name) = 'text' ORDER BY rowid LIMIT ?`,
+    )
+    .iterate(limit) as Iterable<SchemaRow>
+
+const withoutSpaces = (sql: string) => String(sql).replaceAll(/\s+/g, '')
+
+/** The one row of `_run`. */
+export interface RunColumns {
+  readonly run_id: string
+  readonly created_at: number
+  readonly script: string | null
+  readonly seed: number
+  readonly sequence_dependent: number
+  readonly total: number | null
+  readonly epoch: number
+  readonly success: number
+  readonly failed: number
+  readonly timeout: number
+  readonly crashed: number
+  readonly cancelled: number
+}
+
+const RUN: Columns<RunColumns> = {
+  run_id: isText,
+  created_at: isTime,
+  script: orNull(isText),
+  seed: isNumber,
+  sequence_dependent: isWhole,
+  total: orNull(isWhole),
+  epoch: isWhole,
+  success: isWhole,
+  failed: isWhole,
+  timeout: isWhole,
+  crashed: isWhole,
+  cancelled: isWhole,
+}
+
+export function readRun(db: DatabaseSync): RunColumns {
+  const rows = db.prepare('SELECT * FROM _run LIMIT 2').all()
+  if (rows.length !== 1) throw new Error(rows.length === 0 ? 'it has no run in it' : 'it has more than one run in it')
+  return checkedRow(rows[0], RUN, 'the run')
 }
 
 /** What may not change from one session to the next. */
 export function refuseOtherHeader(db: DatabaseSync, wanted: RunHeader, path: string): void {
-  const was = db.prepare('SELECT run_id, seed, sequence_dependent FROM _run').get() as
-    | { run_id: string; seed: number; sequence_dependent: number }
-    | undefined
-  if (!was) throw corrupt(path, 'it has no run in it')
+  const was = readRun(db)
   const differ = (what: string, before: unknown, now: unknown) => {
     if (before !== now)
       throw new ManyworldsError(

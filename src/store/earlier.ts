@@ -5,8 +5,9 @@ import { BlobReader } from './blobs.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
-import { DatabaseSync } from './sqlite.ts'
+import { type DatabaseSync, openFile } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
+import { type Columns, checkedRow, isAnything, isBytes, isText, isWhole, orNull } from './stored-shapes.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
 interface TaskColumns {
@@ -19,11 +20,26 @@ interface TaskColumns {
   readonly info: unknown
   readonly dependsOn: string | null
   readonly params: unknown
+}
+
+const TASK: Columns<TaskColumns> = {
+  task: isWhole,
+  hash: isBytes,
+  begun: isWhole,
+  place: orNull(isWhole),
+  agentName: isText,
+  input: isAnything,
+  info: isAnything,
+  dependsOn: orNull(isText),
+  params: isAnything,
+}
+
+const CHARGED_TASK: Columns<TaskColumns & Pick<Row, 'charged'>> = { ...TASK, charged: orNull(isWhole) }
+
+interface Row extends TaskColumns, Partial<AttemptColumns> {
   /** Attempts that were charged before the session was cut short. */
   readonly charged: number | null
 }
-
-type Row = TaskColumns & Partial<AttemptColumns>
 
 /** What an earlier session knows of a task: its number, how often it was tried, its response if it has one. */
 export interface Known {
@@ -52,7 +68,7 @@ export class Earlier {
     this.#path = path
     this.#runId = runId
     this.#retryFailed = retryFailed
-    this.#db = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    this.#db = openFile(path, { readOnly: true, timeout: 5000 })
     this.#blobs = new BlobReader(this.#db)
     const task = `t.task, t.hash, t.begun, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
     const found = `FROM _tasks t JOIN _agents g USING (agent)`
@@ -67,15 +83,15 @@ export class Earlier {
   /** Refuses a task that is not the one that the run was begun with; undefined: the run has none of this id. */
   check(id: string, content: TaskContent, place: number | undefined): number | undefined {
     return this.#reading(() => {
-      const row = this.#match.get(id) as TaskColumns | undefined
-      if (row) this.#compare(id, row, content, place)
-      return row?.task
+      const row = this.#match.get(id)
+      if (row) this.#compare(id, checkedRow(row, TASK, `task '${id}'`), content, place)
+      return row?.task as number | undefined
     })
   }
 
   task(id: string, content: TaskContent, place: number | undefined): Known | undefined {
     return this.#reading(() => {
-      const row = this.#find.get(id, 0, 0) as Row | undefined
+      const row = this.#row(id, 0, 0)
       if (!row) return undefined
       this.#compare(id, row, content, place)
       return this.#known(id, row)
@@ -84,7 +100,7 @@ export class Earlier {
 
   subTask(id: string, parent: number, parentAttempt: number, content: TaskContent): Known | undefined {
     return this.#reading(() => {
-      const row = this.#find.get(id, parent, parentAttempt) as Row | undefined
+      const row = this.#row(id, parent, parentAttempt)
       if (!row) return undefined
       const known = this.#known(id, row)
       // A parent may well ask for something else when it runs again.
@@ -94,23 +110,21 @@ export class Earlier {
 
   /** Ids of the tasks of the run, in their order. */
   *ids(): Generator<string> {
-    const rows = this.#db.prepare('SELECT id FROM _tasks WHERE parent = 0 ORDER BY place').iterate()
-    for (const row of rows) yield (row as { id: string }).id
+    const rows = this.#reading(() => this.#db.prepare('SELECT id FROM _tasks WHERE parent = 0 ORDER BY place').all())
+    for (const row of rows) yield String(row.id)
   }
 
   /** How many tasks are recorded, and how many there were in all, if that was known. */
   size(): { recorded: number; total: number | null } {
-    return this.#db
-      .prepare('SELECT (SELECT count(*) FROM _tasks WHERE parent = 0) AS recorded, (SELECT total FROM _run) AS total')
-      .get() as { recorded: number; total: number | null }
+    const count = 'SELECT (SELECT count(*) FROM _tasks WHERE parent = 0) AS recorded, (SELECT total FROM _run) AS total'
+    return this.#reading(() => this.#db.prepare(count).get() as { recorded: number; total: number | null })
   }
 
   /** The code of an agent when it was last seen. */
   fingerprint(name: string, module: string): string | null | undefined {
-    const row = this.#db
-      .prepare('SELECT fingerprint FROM _agents WHERE name = ? AND module = ? ORDER BY agent DESC LIMIT 1')
-      .get(name, module) as { fingerprint: string | null } | undefined
-    return row?.fingerprint
+    const latest = 'SELECT fingerprint FROM _agents WHERE name = ? AND module = ? ORDER BY agent DESC LIMIT 1'
+    const row = this.#reading(() => this.#db.prepare(latest).get(name, module))
+    return row?.fingerprint as string | null | undefined
   }
 
   get isOpen(): boolean {
@@ -121,9 +135,15 @@ export class Earlier {
     if (this.isOpen) this.#db.close()
   }
 
+  #row(id: string, parent: number, parentAttempt: number): Row | undefined {
+    const row = this.#find.get(id, parent, parentAttempt)
+    return row && (checkedRow(row, CHARGED_TASK, `task '${id}'`) as Row)
+  }
+
   #known(id: string, row: Row): Known {
     const answered = row.status !== undefined && row.status !== null
     const before = this.#blobs.bytesRead
+    this.#blobs.refill()
     return {
       record: row.task,
       // One who asks for failures to be tried again wants all attempts for them.
@@ -153,6 +173,7 @@ export class Earlier {
     // v8 has more than one way to write a number, or an array: bytes that differ may still be the same value.
     if (![content.input, content.info, content.params].some((part) => part instanceof Uint8Array)) return false
     const { agentName, input, info, params, dependsOn } = content
+    this.#blobs.refill()
     const stored = [
       row.agentName,
       row.dependsOn,

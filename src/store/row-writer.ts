@@ -4,6 +4,7 @@ import { BlobWriter } from './blobs.ts'
 import { type AgentRow, type AttemptRow, ROW, type Row, type TaskRow } from './messages.ts'
 import { ROLE } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
+import { isStatus } from './stored-shapes.ts'
 import { contentHash, type Encoded } from './values.ts'
 
 type Counts = Record<TaskStatus, number>
@@ -151,7 +152,7 @@ export class RowWriter {
         `SELECT status FROM _attempts JOIN _tasks USING (task) WHERE task = ? AND role = ${ROLE.final} AND parent = 0`,
       )
       .get(task) as { status: TaskStatus } | undefined
-    if (earlier) this.#counts[earlier.status]--
+    if (earlier && isStatus(earlier.status)) this.#counts[earlier.status]--
     this.#run(`UPDATE _attempts SET role = ${ROLE.superseded} WHERE task = ? AND role <= ?`, [
       task,
       fresh ? ROLE.retried : ROLE.final,

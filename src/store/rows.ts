@@ -1,7 +1,22 @@
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
-import type { Step, Usage } from '../trajectory.ts'
 import type { BlobReader } from './blobs.ts'
+import { ROLE } from './schema.ts'
 import { decodeError } from './stored-error.ts'
+import {
+  type Columns,
+  checkedRow,
+  isAnything,
+  isNumber,
+  isStatus,
+  isText,
+  isTime,
+  isWhole,
+  linesOf,
+  oneOf,
+  orNull,
+  stepsOf,
+  usageOf,
+} from './stored-shapes.ts'
 
 /** The columns of an attempt that make a response. */
 export const ATTEMPT_COLUMNS = `
@@ -23,21 +38,42 @@ export interface AttemptColumns {
   readonly logs: unknown
   readonly usage: string | null
   readonly worker: number | null
-  readonly workerId: string
-  readonly workerHost: string
+  readonly workerId: string | null
+  readonly workerHost: string | null
   readonly workerPid: number | null
 }
 
-export function responseOf(id: string, agentName: string, row: AttemptColumns, blobs: BlobReader): TaskResponse {
+const ATTEMPT: Columns<AttemptColumns> = {
+  role: oneOf(...Object.values(ROLE)),
+  status: isStatus,
+  attempt: isWhole,
+  endedAt: isTime,
+  queuedUs: isNumber,
+  runUs: isNumber,
+  answer: isAnything,
+  error: isAnything,
+  trajectory: isAnything,
+  logs: isAnything,
+  usage: orNull(isText),
+  worker: orNull(isWhole),
+  workerId: orNull(isText),
+  workerHost: orNull(isText),
+  workerPid: orNull(isWhole),
+}
+
+/** Throws if the row, or what it refers to, is not what a run writes. */
+export function responseOf(id: string, agentName: string, columns: AttemptColumns, blobs: BlobReader): TaskResponse {
+  if (!isText(id) || !isText(agentName)) throw new Error('the id of a task, or the name of an agent, is no text')
+  const row = checkedRow(columns, ATTEMPT, `an attempt of task '${id.slice(0, 80)}'`)
   const base = {
     id,
     agentName,
-    trajectory: (blobs.read(row.trajectory) ?? []) as Step[],
-    usage: (row.usage === null ? {} : JSON.parse(row.usage)) as Usage,
+    trajectory: stepsOf(blobs.read(row.trajectory)),
+    usage: usageOf(row.usage),
     timing: { queuedMs: row.queuedUs / 1000, runMs: row.runUs / 1000 },
     attempts: row.attempt,
     worker: workerOf(row),
-    logs: (blobs.read(row.logs) ?? []) as string[],
+    logs: linesOf(blobs.read(row.logs)),
     restored: true,
   }
   return row.status === 'success'
@@ -46,4 +82,6 @@ export function responseOf(id: string, agentName: string, row: AttemptColumns, b
 }
 
 const workerOf = (row: AttemptColumns): WorkerName | undefined =>
-  row.worker === null ? undefined : { id: row.workerId, host: row.workerHost, pid: row.workerPid ?? undefined }
+  row.worker === null || row.workerId === null || row.workerHost === null
+    ? undefined
+    : { id: row.workerId, host: row.workerHost, pid: row.workerPid ?? undefined }

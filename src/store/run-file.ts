@@ -1,20 +1,106 @@
 import { existsSync, statSync } from 'node:fs'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
+import type { Usage } from '../trajectory.ts'
 import { BlobReader } from './blobs.ts'
-import { refuseOtherSchema } from './checks.ts'
+import { readRun, refuseOtherSchema } from './checks.ts'
 import { findRun, runFiles, runFolder } from './find-run.ts'
 import { isLocked } from './lock.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { ROLE } from './schema.ts'
-import { DatabaseSync } from './sqlite.ts'
-import { corrupt, storeError } from './store-errors.ts'
+import { type DatabaseSync, openFile } from './sqlite.ts'
+import { storeError } from './store-errors.ts'
+import { decodeError } from './stored-error.ts'
+import {
+  type Columns,
+  checkedRow,
+  idsOf,
+  isAnything,
+  isFields,
+  isNumber,
+  isStatus,
+  isText,
+  isTime,
+  isWhole,
+  oneOf,
+  orNull,
+  usageOf,
+} from './stored-shapes.ts'
 import type { RunOverview, StoredAttempt, StoredTask } from './stored-task.ts'
 
 const FROM = `FROM _attempts a JOIN _tasks t USING (task) JOIN _agents g USING (agent) ${ATTEMPT_JOIN}`
 const ROLES = ['final', 'retried', 'superseded'] as const
 
 type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string; readonly agentName: string }
+
+/** Final attempts of tasks of the run: its responses, without those of sub-tasks. */
+const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = 0`
+
+interface SessionColumns {
+  readonly endedAt: number | null
+  readonly ending: 'finished' | 'interrupted' | 'failed' | null
+  readonly error: string | null
+  readonly engine: unknown
+}
+
+const SESSION: Columns<SessionColumns> = {
+  endedAt: orNull(isTime),
+  ending: oneOf('finished', 'interrupted', 'failed', null),
+  error: orNull(isText),
+  engine: isAnything,
+}
+
+interface TaskColumns {
+  readonly task: number
+  readonly input: unknown
+  readonly info: unknown
+  readonly dependsOn: string | null
+  readonly agentName: string
+  readonly parentId: string | null
+}
+
+const TASK: Columns<TaskColumns> = {
+  task: isWhole,
+  input: isAnything,
+  info: isAnything,
+  dependsOn: orNull(isText),
+  agentName: isText,
+  parentId: orNull(isText),
+}
+
+const TASK_STATE: Columns<{ id: string; status: TaskStatus | 'pending' }> = {
+  id: isText,
+  status: (status) => status === 'pending' || isStatus(status),
+}
+
+interface OutcomeColumns {
+  readonly id: string
+  readonly status: TaskStatus
+  readonly code: string | null
+  readonly runUs: number
+  readonly usage: string | null
+  readonly error: unknown
+}
+
+const OUTCOME: Columns<OutcomeColumns> = {
+  id: isText,
+  status: isStatus,
+  code: orNull(isText),
+  runUs: isNumber,
+  usage: orNull(isText),
+  error: isAnything,
+}
+
+/** A response in short. */
+export interface StoredOutcome {
+  readonly id: string
+  readonly status: TaskStatus
+  readonly code: string | undefined
+  readonly runMs: number
+  readonly usage: Usage
+  /** That of its error; read when it is asked for. */
+  readonly message: string
+}
 
 /** A response with its place in the order in which responses were committed. */
 export interface SeenResponse {
@@ -40,12 +126,10 @@ export class RunFile implements Disposable {
     this.path = path
     let db: DatabaseSync | undefined
     try {
-      db = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+      db = openFile(path, { readOnly: true, timeout: 5000 })
       refuseOtherSchema(db, path)
-      const run = db.prepare('SELECT run_id FROM _run').get() as { run_id: string } | undefined
-      if (!run) throw corrupt(path, 'it has no run in it')
       this.#db = db
-      this.runId = run.run_id
+      this.runId = readRun(db).run_id
       this.#blobs = new BlobReader(db)
     } catch (error) {
       db?.close()
@@ -71,28 +155,27 @@ export class RunFile implements Disposable {
 
   #overview(): RunOverview {
     const locked = isLocked(this.path)
-    const run = this.#get(
-      `SELECT r.*, s.started_at AS session_started, s.ended_at, s.ending, s.error, s.config ->> '$.engineName' AS engine
-       FROM _run r LEFT JOIN _sessions s ON s.epoch = r.epoch`,
-    ) as Record<string, never>
+    const run = this.#reading(() => readRun(this.#db))
     const { success, failed, timeout, crashed, cancelled } = run
-    const { elapsed } = this.#get('SELECT sum(coalesce(ended_at, seen_at) - started_at) AS elapsed FROM _sessions') as {
-      elapsed: number | null
-    }
-    const status = locked ? 'running' : ((run.ending ?? 'died') as RunOverview['status'])
+    const session = this.#session(run.epoch)
+    const elapsed = this.#row<{ ms: number | null }>(
+      'SELECT sum(coalesce(ended_at, seen_at) - started_at) AS ms FROM _sessions',
+      { ms: orNull(isNumber) },
+    )
+    const status = locked ? 'running' : (session?.ending ?? 'died')
     return {
       runId: this.runId,
       file: this.path,
       status,
-      startedAt: run.created_at!,
-      elapsedMs: elapsed ?? 0,
-      ...(locked || run.ended_at === null ? {} : { endedAt: run.ended_at! }),
-      ...(run.total === null ? {} : { total: run.total! }),
-      counts: { success: success!, failed: failed!, timeout: timeout!, crashed: crashed!, cancelled: cancelled! },
-      ...(run.script === null ? {} : { script: run.script! }),
-      ...(run.engine === null ? {} : { engineName: run.engine! }),
-      sessions: run.epoch!,
-      ...(run.error === null || locked ? {} : { error: run.error! }),
+      startedAt: run.created_at,
+      elapsedMs: elapsed?.ms ?? 0,
+      ...(locked || typeof session?.endedAt !== 'number' ? {} : { endedAt: session.endedAt }),
+      ...(run.total === null ? {} : { total: run.total }),
+      counts: { success, failed, timeout, crashed, cancelled },
+      ...(run.script === null ? {} : { script: run.script }),
+      ...(typeof session?.engine === 'string' ? { engineName: session.engine } : {}),
+      sessions: run.epoch,
+      ...(typeof session?.error === 'string' && !locked ? { error: session.error } : {}),
       bytes: [this.path, `${this.path}-wal`].reduce(
         (sum, file) => sum + (existsSync(file) ? statSync(file).size : 0),
         0,
@@ -100,20 +183,52 @@ export class RunFile implements Disposable {
     }
   }
 
-  /** The responses of the run's tasks, in the order in which they were committed; `after`: only what came later than that. */
-  *seen(after = 0): Generator<SeenResponse> {
+  #session(epoch: number): SessionColumns | undefined {
+    const sql = `SELECT ended_at AS endedAt, ending, error, config ->> '$.engineName' AS engine FROM _sessions WHERE epoch = ?`
+    return this.#row(sql, SESSION, epoch)
+  }
+
+  /**
+   * The responses of the run's tasks, in the order in which they were committed; `after`: only what came later than that;
+   * `failed`: only those of tasks that did not succeed.
+   */
+  *seen(after = 0, { failed = false }: { readonly failed?: boolean } = {}): Generator<SeenResponse> {
     const rows = this.#all(
       `SELECT a.seq, t.id, g.name AS agentName, ${ATTEMPT_COLUMNS} ${FROM}
-       WHERE a.role = ${ROLE.final} AND t.parent = 0 AND a.seq > ? ORDER BY a.seq`,
+       WHERE ${OF_TASKS} AND a.seq > ? ${failed ? `AND a.status <> 'success'` : ''} ORDER BY a.seq`,
       after,
     )
     for (const row of rows as Iterable<ResponseRow>)
-      yield { seq: row.seq, response: responseOf(row.id, row.agentName, row, this.#blobs) }
+      yield this.#reading(() => {
+        this.#blobs.refill()
+        return { seq: row.seq, response: responseOf(row.id, row.agentName, row, this.#blobs) }
+      })
+  }
+
+  /** What a summary needs of each response: neither answers nor trajectories are read. */
+  *outcomes(): Generator<StoredOutcome> {
+    const sql = `SELECT t.id, a.status, a.error_code AS code, a.run_us AS runUs, a.usage, a.error ${FROM}
+       WHERE ${OF_TASKS} ORDER BY a.seq`
+    const messageOf = (error: unknown) =>
+      this.#reading(() => {
+        this.#blobs.refill()
+        return error === null ? '' : decodeError(this.#blobs.read(error)).message
+      })
+    for (const row of this.#all(sql))
+      yield this.#reading(() => {
+        const { id, status, code, runUs, usage, error } = checkedRow(row, OUTCOME, 'a response')
+        return {
+          ...{ id, status, code: code ?? undefined, runMs: runUs / 1000, usage: usageOf(usage) },
+          get message() {
+            return messageOf(error)
+          },
+        }
+      })
   }
 
   /** The place of the latest response. */
   lastSeq(): number {
-    return (this.#get('SELECT coalesce(max(seq), 0) AS seq FROM _attempts') as { seq: number }).seq
+    return this.#row<{ seq: number }>('SELECT coalesce(max(seq), 0) AS seq FROM _attempts', { seq: isWhole })!.seq
   }
 
   *responses(): Generator<TaskResponse> {
@@ -122,22 +237,22 @@ export class RunFile implements Disposable {
 
   /** Ids and states of all tasks, those of sub-tasks too, in the order in which they were read. */
   *tasks(): Generator<{ readonly id: string; readonly status: TaskStatus | 'pending' }> {
-    yield* this.#all(
+    const rows = this.#all(
       `SELECT t.id, coalesce(a.status, 'pending') AS status FROM _tasks t
        LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final} ORDER BY t.task`,
-    ) as Iterable<{ id: string; status: TaskStatus }>
+    )
+    for (const row of rows) yield this.#reading(() => checkedRow(row, TASK_STATE, 'a task'))
   }
 
   /** One task with all that is known of it; a sub-task by its whole id. */
   task(id: string): StoredTask | undefined {
-    const row = this.#get(
+    const row = this.#row(
       `SELECT t.task, t.input, t.info, t.depends_on AS dependsOn, g.name AS agentName, p.id AS parentId
        FROM _tasks t JOIN _agents g USING (agent) LEFT JOIN _tasks p ON p.task = t.parent
        WHERE t.id = ? ORDER BY t.parent_attempt DESC LIMIT 1`,
+      TASK,
       id,
-    ) as
-      | { task: number; input: unknown; info: unknown; dependsOn: string; agentName: string; parentId: string }
-      | undefined
+    )
     if (!row) return undefined
     const attempts = [
       ...(this.#all(
@@ -145,23 +260,28 @@ export class RunFile implements Disposable {
         row.task,
       ) as Iterable<ResponseRow>),
     ]
+    return this.#reading(() => this.#storedTask(id, row, attempts))
+  }
+
+  #storedTask(id: string, row: TaskColumns, attempts: readonly ResponseRow[]): StoredTask {
+    this.#blobs.refill()
     const responses = attempts.map((attempt) => responseOf(id, row.agentName, attempt, this.#blobs))
     const response = responses[attempts.findIndex(({ role }) => role === ROLE.final)]
-    const subTasks = this.#all('SELECT id FROM _tasks WHERE parent = ? ORDER BY task', row.task) as Iterable<{
-      id: string
-    }>
+    const subTasks = this.#all('SELECT id FROM _tasks WHERE parent = ? ORDER BY task', row.task)
+    const info = this.#blobs.read(row.info)
+    if (info !== undefined && !isFields(info)) throw new Error(`\`info\` of task '${id}' is not an object`)
     return {
       runId: this.runId,
       id,
       ...(row.parentId === null ? {} : { parentId: row.parentId }),
       agentName: row.agentName,
       input: this.#blobs.read(row.input),
-      ...(row.info === null ? {} : { info: this.#blobs.read(row.info) as Record<string, unknown> }),
-      ...(row.dependsOn === null ? {} : { dependsOn: JSON.parse(row.dependsOn) as string[] }),
+      ...(info === undefined ? {} : { info }),
+      ...(row.dependsOn === null ? {} : { dependsOn: idsOf(row.dependsOn) }),
       status: response?.status ?? 'pending',
       ...(response ? { response } : {}),
       attempts: responses.map((one, index) => storedAttempt(one, attempts[index]!)),
-      subTaskIds: [...subTasks].map((child) => child.id),
+      subTaskIds: Array.from(subTasks, (child) => checkedRow<{ id: string }>(child, { id: isText }, 'a sub-task').id),
     }
   }
 
@@ -173,8 +293,11 @@ export class RunFile implements Disposable {
     this.close()
   }
 
-  #get(sql: string, ...values: (string | number)[]): unknown {
-    return this.#reading(() => this.#db.prepare(sql).get(...values))
+  #row<Row extends object>(sql: string, columns: Columns<Row>, ...values: (string | number)[]): Row | undefined {
+    return this.#reading(() => {
+      const row = this.#db.prepare(sql).get(...values)
+      return row && checkedRow(row, columns, 'a row')
+    })
   }
 
   *#all(sql: string, ...values: (string | number)[]): Generator<unknown> {

@@ -2,13 +2,14 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 import { runArgument } from '../text/own-command.ts'
-import { openingCheck, refuseOtherHeader } from './checks.ts'
+import { openingCheck, readRun, refuseOtherHeader, refuseOtherSchema } from './checks.ts'
 import { RunLock } from './lock.ts'
 import type { Ending, Opened, OpenRequest, Row, Session } from './messages.ts'
 import { RowWriter } from './row-writer.ts'
 import { CREATE } from './schema.ts'
-import { DatabaseSync } from './sqlite.ts'
+import { type DatabaseSync, openFile } from './sqlite.ts'
 import { corrupt } from './store-errors.ts'
+import { checkedRow, isWhole } from './stored-shapes.ts'
 
 /** How long somebody else (a reader that makes a checkpoint) may hold the file. */
 const BUSY_MS = 5000
@@ -42,7 +43,7 @@ export class RunWriter {
     if (!lock) throw locked(path, header.runId)
     let db: DatabaseSync | undefined
     try {
-      db = new DatabaseSync(path, { timeout: BUSY_MS })
+      db = openFile(path, { timeout: BUSY_MS })
       // A driver that died while it made the file leaves an empty one.
       const exists = db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined
       if (exists && mode === 'start') throw alreadyThere(path, runIdIn(db) ?? header.runId)
@@ -151,15 +152,24 @@ function create(db: DatabaseSync, { runId, seed, sequenceDependent, manyworlds, 
 /** Undefined: it is no run file. */
 function runIdIn(db: DatabaseSync): string | undefined {
   try {
-    return (db.prepare('SELECT run_id FROM _run').get() as { run_id: string } | undefined)?.run_id
+    refuseOtherSchema(db, '')
+    return readRun(db).run_id
   } catch {
     return undefined
   }
 }
 
 function nextNumbers(db: DatabaseSync): Opened['next'] {
-  const next = (table: string, key: string) =>
-    (db.prepare(`SELECT coalesce(max(${key}), 0) + 1 AS next FROM ${table}`).get() as { next: number }).next
+  const next = (table: string, key: string) => {
+    const row = db.prepare(`SELECT coalesce(max(${key}), 0) + 1 AS next FROM ${table}`).get()
+    return checkedRow<{ next: number }>(row, { next: isWhole }, table).next
+  }
+  // What the thread counts by itself.
+  for (const [table, key] of [
+    ['_attempts', 'seq'],
+    ['_blobs', 'blob'],
+  ] as const)
+    next(table, key)
   return { agent: next('_agents', 'agent'), worker: next('_workers', 'worker'), task: next('_tasks', 'task') }
 }
 
@@ -184,7 +194,8 @@ function locked(path: string, runId: string): ManyworldsError {
 
 function ownerOf(path: string): string {
   try {
-    using db = new DatabaseSync(path, { readOnly: true })
+    using db = openFile(path, { readOnly: true, timeout: 0 })
+    refuseOtherSchema(db, path)
     const { pid, host, since } = db
       .prepare(`SELECT pid, host, started_at AS since FROM _sessions ORDER BY epoch DESC LIMIT 1`)
       .get() as { pid: number; host: string; since: number }

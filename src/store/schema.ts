@@ -17,7 +17,7 @@ export const ROLE = {
   superseded: 2,
 } as const
 
-const TABLES = `
+export const TABLES = `
 CREATE TABLE _run (
   run_id TEXT NOT NULL, created_at INTEGER NOT NULL, manyworlds TEXT NOT NULL, script TEXT,
   seed INTEGER NOT NULL, sequence_dependent INTEGER NOT NULL,

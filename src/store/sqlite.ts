@@ -4,6 +4,17 @@ import type sqlite from 'node:sqlite'
 export const { DatabaseSync } = load()
 export type DatabaseSync = sqlite.DatabaseSync
 
+/** Opens a file that may come from anybody: what its schema says is not trusted, and nothing but its rows can be changed. */
+export function openFile(
+  path: string,
+  options: { readonly readOnly?: boolean; readonly timeout: number },
+): DatabaseSync {
+  // A Node that does not know `defensive` passes over it.
+  const db = new DatabaseSync(path, { ...options, defensive: true } as sqlite.DatabaseSyncOptions)
+  db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON')
+  return db
+}
+
 function load(): typeof sqlite {
   const { emitWarning } = process
   process.emitWarning = () => {}

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 
 /** Result codes of SQLite; the low byte is the kind. */
+const ERROR = 1
 const BUSY = 5
 const LOCKED = 6
 const PERM = 3
@@ -11,6 +12,8 @@ const IOERR = 10
 const CORRUPT = 11
 const FULL = 13
 const CANTOPEN = 14
+const CONSTRAINT = 19
+const MISMATCH = 20
 const NOTADB = 26
 
 /** With less than this, the next file of SQLite's does not fit. */
@@ -34,6 +37,8 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
     case FULL:
       return make('STORE_FULL', `the disk is full: the run file ${path} cannot grow. ${AFTER_SPACE}`)
     case CORRUPT:
+    case CONSTRAINT:
+    case MISMATCH:
     case NOTADB:
       return corrupt(path, message, error)
     case PERM:
@@ -55,7 +60,15 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
     return make('STORE_FULL', `the disk is full: no run file can be made at ${path}. ${AFTER_SPACE}`)
   if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'ENOENT', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'].includes(code ?? ''))
     return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
+  if (doing !== 'write' && isAboutContent(error)) return corrupt(path, message, error)
   return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
+}
+
+/** Not the disk, nor the system: what stands in the file is not what a run writes (JSON, zstd, v8's bytes, our own checks). */
+function isAboutContent(error: unknown): boolean {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  // A file that was closed says nothing about its content.
+  return [0, ERROR].includes(kindOf(error)) && syscall === undefined && code !== 'ERR_INVALID_STATE'
 }
 
 export const corrupt = (path: string, detail: string, cause?: unknown): ManyworldsError =>

@@ -1,5 +1,6 @@
 import type { TaskError } from '../errors.ts'
 import { errorFromPlain, type PlainError, plainError } from '../response.ts'
+import { isFields, isText } from './stored-shapes.ts'
 import { type Encoded, encode } from './values.ts'
 
 /** Errors that v8 would bring back as what they were. */
@@ -17,12 +18,24 @@ export function encodeError(error: TaskError): Encoded {
   return encode(thrown === undefined ? plainError(error) : { ...rest, thrown })
 }
 
+/** Throws if it is none. */
 export function decodeError(stored: unknown): TaskError {
-  const { thrown, ...plain } = stored as StoredError
+  if (!isStoredError(stored)) throw new Error('the error of a response is none')
+  const { thrown, ...plain } = stored
   if (thrown === undefined) return errorFromPlain(plain)
   const cause = new KNOWN[thrown](plain.message)
   Object.defineProperty(cause, 'stack', { value: plain.stack, configurable: true, writable: true })
   return errorFromPlain({ ...plain, cause })
+}
+
+function isStoredError(stored: unknown): stored is StoredError {
+  if (!isFields(stored)) return false
+  const { code, name, message, stack, thrown } = stored
+  return (
+    [code, name, message].every(isText) &&
+    (stack === undefined || isText(stack)) &&
+    (thrown === undefined || (typeof thrown === 'string' && Object.hasOwn(KNOWN, thrown)))
+  )
 }
 
 function classOf(cause: unknown, { message, stack }: TaskError): StoredError['thrown'] {

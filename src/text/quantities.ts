@@ -53,8 +53,11 @@ export function bytes(size: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${['B', 'kB', 'MB', 'GB', 'TB'][unit]}`
 }
 
-/** `1,234 tokens in (1,000 cached), 56 out, $0.12`; empty if nothing was reported. */
-export function usageText({ inputTokens, outputTokens, cachedTokens, costUsd }: Usage): string {
+/** `1,234 tokens in (1,000 cached), 56 out, $0.12`; empty if nothing was reported. Steps hold what agents put there. */
+export function usageText(usage: Usage): string {
+  const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
+  const [inputTokens, outputTokens] = [number(usage?.inputTokens), number(usage?.outputTokens)]
+  const [cachedTokens, costUsd] = [number(usage?.cachedTokens), number(usage?.costUsd)]
   const cached = cachedTokens === undefined ? '' : `${count(cachedTokens)} cached`
   const parts = [
     inputTokens === undefined ? cached : `${count(inputTokens)} tokens in${cached && ` (${cached})`}`,

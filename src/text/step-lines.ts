@@ -1,6 +1,8 @@
 import type { Step } from '../trajectory.ts'
+import { inline } from './inline.ts'
 import { duration, usageText } from './quantities.ts'
 import { labelledLines, type ValueLayout } from './value-lines.ts'
+import { firstLine } from './visible.ts'
 import { cut } from './width.ts'
 
 const INDENT = '  '
@@ -10,7 +12,7 @@ export function stepLines(step: Step, layout: ValueLayout): string[] {
   const { index, atMs, reward, usage, action, observation, ...more } = step
   const facts = [
     `+${duration(atMs)}`,
-    reward === undefined ? '' : `reward ${reward}`,
+    reward === undefined ? '' : `reward ${firstLine(inline(reward))}`,
     usage === undefined ? '' : usageText(usage),
   ]
   const head = `${index}  ${facts.filter((fact) => fact !== '').join('  ')}`

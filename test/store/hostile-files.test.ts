@@ -1,0 +1,314 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { serialize } from 'node:v8'
+import { zstdCompressSync } from 'node:zlib'
+import { ManyworldsError, Runners, type TaskLike } from 'manyworlds'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { program } from '../../src/cli/program.ts'
+import { echo } from '../agents/basics.ts'
+import { succeedsAt, thrower } from '../agents/failing.ts'
+import { chat, ledger, odd, parent } from '../agents/ledger.ts'
+
+/**
+ * Files that were damaged, or made to harm whoever opens them. Whatever stands in one, each command shows it or says in
+ * one line what is wrong, in a time and a memory that its size explains.
+ */
+
+const SHARED = 'You are a careful assistant. '.repeat(60)
+const tasksFor = (file: string): TaskLike[] => [
+  echo.task({ prompt: SHARED, more: [SHARED, 'x'.repeat(3000)] }, { id: 'large', metadata: { from: 'a test' } }),
+  odd.task({ map: new Map([[1, 2]]) }, { id: 'odd' }),
+  chat.task({ turns: 30, seed: 1 }, { id: 'chat' }),
+  succeedsAt.task(2, { id: 'second-time', maxAttempts: 2 }),
+  thrower.task('cause', { id: 'throws' }),
+  parent.task({ ledger: file }, { id: 'parent' }),
+  ledger.task({ ledger: file }, { id: 'last', dependsOn: ['large'] }),
+]
+const IDS = ['large', 'odd', 'throws', 'parent', 'last']
+/** What a command may say of such a file. */
+const CODES = ['STORE_CORRUPT', 'RUN_NOT_FOUND']
+
+let sound: Buffer
+let path: string
+let store: string
+let tasks: TaskLike[]
+
+beforeAll(async () => {
+  store = mkdtempSync(join(tmpdir(), 'manyworlds-store-'))
+  path = join(store, 'r.sqlite')
+  tasks = tasksFor(join(store, 'ledger.txt'))
+  await Runners.runTask(tasks, { store, runId: 'r', seed: 1, backoffMs: 1 })
+  sound = readFileSync(path)
+})
+afterAll(async () => {
+  await Runners.shutdown()
+  rmSync(store, { recursive: true, force: true })
+})
+
+/** The sound file with this change. */
+function changed(change: (db: DatabaseSync) => void): void {
+  writeFileSync(path, sound)
+  // Not defensive: whoever attacks is not, either.
+  using db = new DatabaseSync(path, { defensive: false } as object)
+  db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF')
+  change(db)
+}
+
+/** What a command prints, in this process: there are thousands of them. */
+async function says(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const said = { stdout: '', stderr: '' }
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      said[name] += String(text)
+      return true
+    }),
+  )
+  try {
+    return { code: await program(words), ...said }
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+}
+
+const commandsOn = (file: string) => [
+  ['show', file, '--logs', '--full'],
+  ['show', file, '--json'],
+  ['tail', file, '--from-start'],
+  ['runs', '--dir', store],
+  ['show', file, '--failed'],
+  ...IDS.map((id) => ['show', file, id, '--json']),
+  ['show', file, 'no-such-task'],
+  ['rm', file, '--dry-run'],
+  ['rm', '--dir', store, '--older-than', '1d', '--dry-run'],
+]
+
+/** Each command shows the file or has one line to say about it. */
+async function expectClearWords(what: string, commands = commandsOn(path)): Promise<Set<string>> {
+  const codes = new Set<string>()
+  for (const words of commands) {
+    const { code, stdout, stderr } = await says(...words)
+    const told = `${what}: ${words.join(' ')}: ${stderr}`
+    expect([0, 1, 2], told).toContain(code)
+    const unreadable = words[0] === 'runs' && /unreadable/.test(stdout)
+    if (code === 0 || unreadable) continue
+    const [, known] = /^manyworlds: [^\n]* \[([A-Z_]+)\]\n$/.exec(stderr) ?? []
+    expect(CODES, told).toContain(known)
+    if (known === 'STORE_CORRUPT') expect(stderr, told).toContain(path)
+    codes.add(known!)
+  }
+  return codes
+}
+
+/** A resume says what is wrong, or does what is left to be done. */
+async function expectClearResume(what: string): Promise<string> {
+  try {
+    const responses = await Runners.runTask(tasks, { store, resume: 'r', seed: 1, backoffMs: 1 })
+    expect(responses.size, what).toBe(tasks.length)
+    return 'done'
+  } catch (error) {
+    if (!ManyworldsError.is(error)) throw new Error(`${what}: no clear error`, { cause: error })
+    expect(['STORE_CORRUPT', 'RESUME_MISMATCH'], `${what}: ${error.message}`).toContain(error.code)
+    expect(error.message, what).toMatch(/\.sqlite|run 'r'/)
+    expect(error.message.split('\n'), what).toHaveLength(1)
+    return error.code
+  }
+}
+
+const WRONG: readonly SQLInputValue[] = [
+  ...[null, -1, 1.5, Number.POSITIVE_INFINITY, 2n ** 62n, 'text', '{"a":1}', '[null]', '[1,'],
+  ...[new Uint8Array([1, 2, 3]), serialize([null])],
+]
+
+/** Every column of every table. */
+function columns(): { table: string; column: string }[] {
+  using db = new DatabaseSync(path, { readOnly: true })
+  const tables = db
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '\\_%' ESCAPE '\\'`)
+    .all()
+  return tables.flatMap(({ name }) =>
+    db
+      .prepare(`PRAGMA table_info(${name})`)
+      .all()
+      .map((row) => ({ table: String(name), column: String(row.name) })),
+  )
+}
+
+/** Sets a column in all rows, or in the first where they must differ; what NOT NULL forbids too. False: SQLite refuses it. */
+function spoil(table: string, column: string, value: SQLInputValue): boolean {
+  let done = false
+  changed((db) => {
+    const { sql } = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(table) as { sql: string }
+    const define = (text: string) => {
+      db.exec('PRAGMA writable_schema = ON')
+      db.prepare('UPDATE sqlite_schema SET sql = ? WHERE name = ?').run(text, table)
+      db.exec('PRAGMA writable_schema = RESET')
+    }
+    define(sql.replaceAll('NOT NULL', ''))
+    const first = `rowid = (SELECT min(rowid) FROM ${table})`
+    for (const where of ['', `WHERE ${first}`])
+      try {
+        db.prepare(`UPDATE ${table} SET ${column} = ? ${where}`).run(value)
+        done = true
+        break
+      } catch {
+        // A key must differ, and some must be whole numbers.
+      }
+    define(sql)
+  })
+  return done
+}
+
+describe('a run file with something wrong in it is shown, or refused in one clear line', () => {
+  it('whatever type of value stands in whatever column', async () => {
+    const found = new Set<string>()
+    let tried = 0
+    for (const { table, column } of columns())
+      for (const value of WRONG) {
+        if (!spoil(table, column, value)) continue
+        // Some that read everything, and the others in turn.
+        const [all, ...others] = commandsOn(path)
+        const commands = [all!, others[tried++ % others.length]!]
+        for (const code of await expectClearWords(`${table}.${column} = ${String(value)}`, commands)) found.add(code)
+      }
+    expect(tried).toBeGreaterThan(600)
+    expect(found).toContain('STORE_CORRUPT')
+  }, 600_000)
+
+  it('and is resumed, or refused in one clear line', async () => {
+    const found = new Set<string>()
+    for (const { table, column } of columns())
+      for (const value of [null, 1.5, 2n ** 62n, 'text', new Uint8Array([1, 2, 3])])
+        if (spoil(table, column, value)) found.add(await expectClearResume(`${table}.${column} = ${String(value)}`))
+    expect([...found].sort()).toEqual(['RESUME_MISMATCH', 'STORE_CORRUPT', 'done'])
+  }, 600_000)
+
+  it('if bytes of it are flipped, or the end of it is missing', async () => {
+    let seed = 42
+    const random = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+      return seed % below
+    }
+    for (let round = 0; round < 100; round++) {
+      const bytes = Buffer.from(sound)
+      for (let flips = 0; flips < 20; flips++) bytes[100 + random(bytes.length - 100)] = random(256)
+      writeFileSync(path, round % 10 === 0 ? bytes.subarray(0, random(bytes.length)) : bytes)
+      await expectClearWords(`round ${round}`)
+    }
+  }, 300_000)
+})
+
+describe('a run file that was made to harm', () => {
+  const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT * FROM n'
+  const TABLES = ['_run', '_sessions', '_agents', '_workers', '_tasks', '_attempts', '_blobs']
+
+  it.each(TABLES)('is refused if %s is a view, a virtual table, or has a generated column', async (table) => {
+    const wrong: [string, (db: DatabaseSync) => void][] = [
+      ['a view', (db) => db.exec(`DROP TABLE ${table}; CREATE VIEW ${table} AS ${endless}`)],
+      ['virtual', (db) => db.exec(`DROP TABLE ${table}; CREATE VIRTUAL TABLE ${table} USING fts5(x)`)],
+      ['generated', (db) => db.exec(`ALTER TABLE ${table} ADD COLUMN more AS (zeroblob(1000)) VIRTUAL`)],
+      ['missing', (db) => db.exec(`DROP TABLE ${table}`)],
+      ['a trigger', (db) => db.exec(`CREATE TRIGGER t AFTER UPDATE ON ${table} BEGIN ${endless}; END`)],
+      ['an index', (db) => db.exec(`CREATE INDEX i ON ${table} (zeroblob(1000))`)],
+    ]
+    for (const [what, change] of wrong) {
+      changed(change)
+      expect([...(await expectClearWords(`${table}: ${what}`))], what).toContain('STORE_CORRUPT')
+      expect(await expectClearResume(`${table}: ${what}`)).toBe('STORE_CORRUPT')
+    }
+  })
+
+  it('may have views and tables of its own, which are not looked at', async () => {
+    changed((db) => db.exec(`CREATE VIEW mine AS ${endless}; CREATE TABLE notes (text); DROP VIEW responses`))
+    expect([...(await expectClearWords('views'))]).toEqual(['RUN_NOT_FOUND'])
+  })
+
+  /** The answer of the first task is then this. */
+  function answer(kind: string, size: number | bigint, data: Uint8Array): void {
+    changed((db) => {
+      db.prepare('INSERT INTO _blobs VALUES (99, ?, ?, ?, 0, ?, ?)').run(new Uint8Array(16), kind, size, '""', data)
+      db.exec(`UPDATE _attempts SET answer = 99 WHERE role = 0 AND status = 'success'`)
+    })
+  }
+  const json = (value: unknown) => Buffer.from(JSON.stringify(value))
+
+  it('cannot fill the memory with few bytes, whatever it says of their size', async () => {
+    const piece = Buffer.alloc(2 ** 24, '[')
+    // Frames that follow each other are one stream: 8 GB in 100 kB.
+    const bomb = Buffer.concat(Array.from({ length: 512 }, () => zstdCompressSync(piece)))
+    const before = process.resourceUsage().maxRSS
+    for (const size of [0, 5, 2 ** 24, 2 ** 33, 2n ** 40n]) {
+      answer('json+zstd', size, bomb)
+      expect([...(await expectClearWords(`a bomb of ${size}`))]).toContain('STORE_CORRUPT')
+    }
+    // Kilobytes.
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(1_500_000)
+  }, 120_000)
+
+  it('cannot hold more by parts in parts, by circles, or by many attempts with one large value', async () => {
+    const mark = '\0'
+    const wrong: [string, () => void][] = [
+      ['a circle', () => answer('json+parts', 7 + 3, json([`${mark}99`]))],
+      ['a part that is missing', () => answer('json+parts', json([`${mark}98`]).length, json([`${mark}98`]))],
+      ['a part of no number', () => answer('json+parts', json([`${mark}x`]).length, json([`${mark}x`]))],
+      [
+        'parts of parts',
+        () => {
+          const list = json(Array.from({ length: 1000 }, () => `${mark}98`))
+          answer('json+parts', list.length, list)
+          using db = new DatabaseSync(path)
+          const insert = db.prepare('INSERT INTO _blobs VALUES (?, ?, ?, ?, 0, ?, ?)')
+          for (let blob = 60; blob < 99; blob++) {
+            const data = json(Array.from({ length: 1000 }, () => `${mark}${blob - 1}`))
+            insert.run(blob, Buffer.from(String(blob)), 'json+parts', data.length, '""', data)
+          }
+        },
+      ],
+      [
+        'one large text many times',
+        () => {
+          const list = json(Array.from({ length: 20_000 }, () => `${mark}98`))
+          answer('json+parts', list.length, list)
+          using db = new DatabaseSync(path)
+          const text = json('x'.repeat(2 ** 20))
+          const sql = `INSERT INTO _blobs VALUES (98, x'00', 'json+zstd', ?, 0, '', ?)`
+          db.prepare(sql).run(text.length, zstdCompressSync(text))
+        },
+      ],
+      [
+        'many attempts',
+        () => {
+          const text = json('x'.repeat(2 ** 22))
+          answer('json+zstd', text.length, zstdCompressSync(text))
+          using db = new DatabaseSync(path)
+          db.exec(`WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+            INSERT INTO _attempts SELECT i, 1, 2, 1, 1, 0, 'success', 0, 0, NULL, NULL, 99, NULL, NULL, NULL, NULL FROM n`)
+        },
+      ],
+    ]
+    for (const [what, make] of wrong) {
+      make()
+      expect([...(await expectClearWords(what))], what).toContain('STORE_CORRUPT')
+    }
+  }, 240_000)
+
+  it('may have values that are cut short, or no values at all', async () => {
+    const whole = serialize({ a: [1, new Map([[1, 2]])] })
+    const wrong: [string, Uint8Array][] = [
+      ['v8', whole.subarray(0, 9)],
+      ['v8', new Uint8Array()],
+      ['v8+zstd', whole],
+      ['json', Buffer.from('{"a":')],
+      ['json', Buffer.alloc(200_000, '[')],
+      ['json+parts', Buffer.from('['.repeat(200_000) + ']'.repeat(200_000))],
+      ['json+zstd', zstdCompressSync(whole).subarray(0, 12)],
+      ['json+v8', whole],
+      ['', whole],
+    ]
+    for (const [kind, data] of wrong) {
+      answer(kind, data.length, data)
+      expect([...(await expectClearWords(`${kind} ${data.length}`))], kind).toContain('STORE_CORRUPT')
+    }
+  })
+})

@@ -97,7 +97,7 @@ async function prepare(host: NodeHost): Promise<void> {
   } catch (cause) {
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `there is no room for code and workers: ${(cause as Error).message}; see --cache-dir, and TMPDIR`,
+      `there is no usable folder for code and workers: ${(cause as Error).message}; see --cache-dir, and TMPDIR`,
       { cause },
     )
   }

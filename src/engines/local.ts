@@ -1,5 +1,6 @@
 import { availableParallelism, freemem } from 'node:os'
 import { ManyworldsError } from '../errors.ts'
+import { noCompileCache } from './compile-cache.ts'
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit } from './engine.ts'
 import { type ProcessLink, startWorkerProcess } from './worker-process.ts'
 
@@ -89,6 +90,8 @@ export class LocalRuntime implements RuntimeEngine {
 
   #startOne(place: number): void {
     const link = startWorkerProcess(this.#placement!, `local-${place}`, this.#generation++, this.#show)
+    const slower = noCompileCache()
+    if (slower !== undefined) this.#events!.notice(slower)
     this.#links.set(place, link)
     this.#missed.set(link, 0)
     link.keepAlive(this.#alive)

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { hostname, tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
+import { hostname } from 'node:os'
+import { compileCache } from './compile-cache.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
 
@@ -115,12 +115,6 @@ export function startWorkerProcess(
       for (const handle of handles) wanted ? handle?.ref() : handle?.unref()
     },
   }
-}
-
-/** Compiled code is kept between workers: it halves the start of one, more so for TypeScript. */
-function compileCache(env: Placement['env']): Record<string, string> {
-  if (env.NODE_COMPILE_CACHE !== undefined || env.NODE_DISABLE_COMPILE_CACHE !== undefined) return {}
-  return { NODE_COMPILE_CACHE: join(tmpdir(), `node-compile-cache-${userInfo().uid}`), MANYWORLDS_COMPILE_CACHE: '1' }
 }
 
 function stillborn(child: ChildProcess, id: string, generation: number): ProcessLink {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundleHash, writeBundle } from '../bundle/content.ts'
 import { BUNDLE_FILE } from '../call-site.ts'
 import { unpackBundle } from '../network/blob.ts'
+import { privateFolder } from '../private-folder.ts'
 
 /** Bundles that were not used lately are removed beyond this number. */
 const KEEP = 20
@@ -17,12 +18,20 @@ const MANIFEST = '.manyworlds-files.json'
  * this process first uses what an earlier one has left.
  */
 export class BundleStore {
+  /** Nobody but this user can write to it, so what was verified stays as it is. */
   readonly folder: string
   readonly #verified = new Set<string>()
   readonly #coming = new Map<string, Promise<void>>()
 
-  constructor(folder: string) {
+  private constructor(folder: string) {
     this.folder = folder
+  }
+
+  static async open(path: string): Promise<BundleStore> {
+    const store = new BundleStore(privateFolder(path))
+    for (const name of await readdir(store.folder))
+      if (name.startsWith('.incoming-')) await store.#removeIfOld(join(store.folder, name))
+    return store
   }
 
   async has(sha256: string): Promise<boolean> {
@@ -46,7 +55,7 @@ export class BundleStore {
 
   async #put(sha256: string, packed: Uint8Array): Promise<void> {
     this.#verified.delete(sha256)
-    await mkdir(this.folder, { recursive: true, mode: 0o700 })
+    privateFolder(this.folder)
     const { code, files } = unpackBundle(packed)
     const actual = bundleHash(code, files)
     if (actual !== sha256) throw new Error(`its content is ${actual.slice(0, 12)}…, not ${sha256.slice(0, 12)}…`)
@@ -88,12 +97,6 @@ export class BundleStore {
     } catch {
       return false
     }
-  }
-
-  async prepare(): Promise<void> {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 })
-    for (const name of await readdir(this.folder))
-      if (name.startsWith('.incoming-')) await this.#removeIfOld(join(this.folder, name))
   }
 
   /** What is new may be another node's, which is writing it. */

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BUNDLE_FILE } from '../call-site.ts'
 import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
@@ -11,6 +11,7 @@ import { KIND, Session } from '../network/session.ts'
 import { BUNDLES_VARIABLE, PACKAGES_VARIABLE } from '../worker/bundles.ts'
 import type { BundleStore } from './bundle-store.ts'
 import { guardMemory } from './memory-guard.ts'
+import type { WorkFolder } from './work-folder.ts'
 
 /** The stream on which bundles come. */
 export const BUNDLE_STREAM = 0
@@ -19,7 +20,7 @@ const MAX_OFFERS = 100
 
 export interface DriverHooks {
   readonly bundles: BundleStore
-  readonly workFolder: string
+  readonly workFolder: WorkFolder
   /** Whose packages workers may use. */
   readonly packagesFolder: string
   readonly env: Readonly<Record<string, string>>
@@ -182,9 +183,7 @@ export class DriverSession {
   async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
     const { bundles, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
     if (!(await bundles.has(runtime))) throw new Error('the program of the workers was not sent')
-    // Those who clean up temporary folders may have removed it.
-    await mkdir(workFolder, { recursive: true })
-    this.#folder = await mkdtemp(join(workFolder, 'driver-'))
+    this.#folder = await workFolder.newFolder('driver-')
     if (this.session.over) return this.#removeFolder()
     const engine = new LocalRuntime({
       // What workers print is worth less than what they answer: it is dropped where the connection is too slow for both.
@@ -196,7 +195,8 @@ export class DriverSession {
       retire: () => {},
       roomier: () => {},
       failed: (error) => this.#fail(error),
-      notice: (line) => this.say({ type: 'notice', line: line.slice(0, 1000) }),
+      // About this machine, for its operator: a driver would get the same line from each of its hosts.
+      notice: (line) => this.#hooks.log(line),
     }
     const placement = {
       workers: 0,

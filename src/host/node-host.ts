@@ -1,16 +1,16 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { availableParallelism, freemem, homedir, hostname, loadavg, tmpdir, totalmem } from 'node:os'
+import { availableParallelism, freemem, hostname, loadavg, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAlive } from '../is-alive.ts'
 import { type Hello, Refusal } from '../network/handshake.ts'
 import type { HostInfo, HostStatus } from '../network/host-messages.ts'
 import { LEASE_MS } from '../network/limits.ts'
 import type { Peer } from '../network/peer.ts'
 import { ownPackage } from '../own-package.ts'
+import { cacheFolder } from '../private-folder.ts'
 import { counted } from '../text/quantities.ts'
 import { BundleStore } from './bundle-store.ts'
 import { DriverSession } from './driver-session.ts'
+import { removeLeftovers, WorkFolder } from './work-folder.ts'
 import { hostEnvironment } from './worker-environment.ts'
 
 export interface HostOptions {
@@ -37,17 +37,15 @@ export interface HostOptions {
 }
 
 const DEFAULT_DRIVERS = 16
-/** Before the process that works there. */
-const WORK_PREFIX = 'manyworlds-node-'
 
 /** The workers of one machine, for the drivers that call it or that it calls. */
 export class NodeHost {
   readonly #options: HostOptions
   readonly #workers: number
-  readonly #bundles: BundleStore
   readonly #sessions = new Map<string, DriverSession>()
   readonly #startedAt = Date.now()
-  #workFolder = ''
+  #bundles: BundleStore | undefined
+  #workFolder: WorkFolder | undefined
   #draining: string | undefined
   #served = false
   #quiet: (() => void)[] = []
@@ -55,14 +53,24 @@ export class NodeHost {
   constructor(options: HostOptions) {
     this.#options = options
     this.#workers = options.workers ?? availableParallelism()
-    this.#bundles = new BundleStore(resolve(options.cacheFolder ?? join(cacheHome(), 'manyworlds', 'bundles')))
   }
 
   async prepare(): Promise<void> {
-    await this.#bundles.prepare()
-    await mkdir(tmpdir(), { recursive: true })
-    await removeLeftovers()
-    this.#workFolder = await mkdtemp(join(tmpdir(), `${WORK_PREFIX}${process.pid}-`))
+    removeLeftovers()
+    this.#workFolder = await WorkFolder.make()
+    this.#bundles = await this.#openBundles(this.#workFolder.path)
+  }
+
+  /** A folder that was asked for has to do. Without the usual one, code is kept for as long as this host lives. */
+  async #openBundles(workFolder: string): Promise<BundleStore> {
+    const { cacheFolder: named, log } = this.#options
+    if (named !== undefined) return BundleStore.open(named)
+    try {
+      return await BundleStore.open(cacheFolder('bundles'))
+    } catch (error) {
+      log(`code from drivers cannot be kept for the next start: ${(error as Error).message}; see --cache-dir`)
+      return BundleStore.open(join(workFolder, 'bundles'))
+    }
   }
 
   get info(): HostInfo {
@@ -128,8 +136,8 @@ export class NodeHost {
   open(id: string, from: string): DriverSession {
     const { log, workerMemoryMb, passEnv, leaseMs = LEASE_MS } = this.#options
     const session: DriverSession = new DriverSession(id, {
-      bundles: this.#bundles,
-      workFolder: this.#workFolder,
+      bundles: this.#bundles!,
+      workFolder: this.#workFolder!,
       packagesFolder: resolve(this.#options.packagesFolder ?? '.'),
       env: hostEnvironment(passEnv),
       workerMemoryMb,
@@ -170,7 +178,7 @@ export class NodeHost {
   }
 
   async removeWorkFolder(): Promise<void> {
-    await rm(this.#workFolder, { recursive: true, force: true })
+    await this.#workFolder?.remove()
   }
 
   /** First come, first served; what others leave is given to those who still want some. */
@@ -196,13 +204,3 @@ export class NodeHost {
     for (const other of this.#sessions.values()) if (other !== except && other.workers < other.wanted) other.fill()
   }
 }
-
-/** What nodes that were killed have left. */
-async function removeLeftovers(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = Number(new RegExp(`^${WORK_PREFIX}(\\d+)-`).exec(name)?.[1])
-    if (pid > 0 && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {})
-  }
-}
-
-const cacheHome = () => process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')

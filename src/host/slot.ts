@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, showAddress } from '../network/address.ts'
 import type { DialError } from '../network/dial.ts'
+import { privateFolder } from '../private-folder.ts'
 import { joinDriver } from './join.ts'
 import { NodeHost } from './node-host.ts'
 import { DRIVER_UNREACHABLE, type SlotOrder, type Unreachable } from './slot-order.ts'
@@ -32,11 +33,11 @@ setInterval(() => {
 interface Loaded {
   readonly slot: string
   readonly orders: string
-  /** The file that this came from. */
-  readonly file: string
+  /** The folder that this came in. */
+  readonly folder: string
 }
-const { slot, orders, file } = (globalThis as unknown as { manyworldsSlot: Loaded }).manyworldsSlot
-rmSync(file, { force: true })
+const { slot, orders, folder } = (globalThis as unknown as { manyworldsSlot: Loaded }).manyworldsSlot
+rmSync(folder, { recursive: true, force: true })
 await work(slot, JSON.parse(orders))
 process.exit(0)
 
@@ -45,8 +46,7 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
   const host = new NodeHost({
     workers: 1,
     slot: Number(slot),
-    // The folder that the scheduler has made for this application, and removes with it.
-    cacheFolder: join(process.cwd(), 'manyworlds-bundles'),
+    cacheFolder: applicationFolder('manyworlds-bundles'),
     // The driver sees the connection end when this process does: then nothing is left of it here.
     beforeGoodbye: async () => {
       await host.removeWorkFolder()
@@ -73,6 +73,15 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     // Spark may not have read it yet when it sees the end.
     await sleep(HEARD_MS)
     process.exit(EXIT.unreachable)
+  }
+}
+
+/** In the folder that the scheduler has made for this application, and removes with it; undefined if that is open to others. */
+function applicationFolder(name: string): string | undefined {
+  try {
+    return privateFolder(join(process.cwd(), name))
+  } catch {
+    return undefined
   }
 }
 

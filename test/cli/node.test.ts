@@ -29,7 +29,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   '--listen 127.0.0.1:0 --token-file short': '--token-file: short has a token of 5 characters, at least 16 are needed',
   '--listen 127.0.0.1:0 --tls-cert none --tls-key short': '--tls-cert: none cannot be read: ENOENT',
   '--listen 127.0.0.1:0 --tls-cert short --tls-key short': '--tls-cert is not a PEM file that can be used',
-  '--listen 127.0.0.1:0 --cache-dir short': 'there is no room for code and workers: EEXIST',
+  '--listen 127.0.0.1:0 --cache-dir short': 'there is no usable folder for code and workers: ',
 }
 
 describe('a mistake in how a node is started', () => {

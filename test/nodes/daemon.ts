@@ -30,6 +30,8 @@ export interface DaemonOptions {
   /** What stands before the command: `ip netns exec …`. */
   readonly before?: readonly string[]
   readonly node?: string
+  /** Where code is kept: a new folder, or the default one. */
+  readonly cache?: 'new' | 'default'
 }
 
 /** A node as its user starts it: `manyworlds node --listen`. With its own cache, so that no test lives off another. */
@@ -40,13 +42,15 @@ export async function startNode({
   env = process.env,
   before = [],
   node = process.execPath,
+  cache: where = 'new',
 }: DaemonOptions = {}): Promise<Daemon> {
   const cache = mkdtempSync(join(tmpdir(), 'mw-node-cache-'))
+  const own = where === 'new' ? ['--cache-dir', cache] : []
   const daemon = startDaemon({
     before,
     node,
     env,
-    args: ['--listen', `${host}:${port}`, '--workers', '2', '--cache-dir', cache, '--pass-env', MARKER, ...args],
+    args: ['--listen', `${host}:${port}`, '--workers', '2', ...own, '--pass-env', MARKER, ...args],
   })
   void daemon.exited.then(() => rmSync(cache, { recursive: true, force: true }))
   const listening = /listens on wss?:\/\/(\S+):(\d+),/

@@ -766,7 +766,7 @@ describe('while a driver is at work on a node', () => {
 
 /** Files that are where none should be. A node has its own folder in TMPDIR, and its workers have what they compiled. */
 function writtenOutside(): string[] {
-  const own = /^(token$|home$|tmp$|tmp\/(manyworlds-node-|node-compile-cache))/
+  const own = /^(token$|home(\/\.cache(\/manyworlds(\/compiled.*)?)?)?$|tmp$|tmp\/manyworlds-node-)/
   const inRoot = readdirSync(root, { recursive: true })
     .map(String)
     .filter((path) => !own.test(path))

@@ -27,16 +27,19 @@ END
 )" manyworlds-slot`
 
 /**
- * Takes the program out of the first row, and puts it into the folder that Spark has for the application, from which it removes
- * itself. It finds the rest of the row where `host/slot.ts` looks for it.
+ * Takes the program out of the first row, and puts it into a new folder that only this user can write to, which it removes
+ * itself. (The current folder may be one that everybody can write to.) It finds the rest of the row where `host/slot.ts` looks
+ * for it.
  */
 const LOADER = `const fs = require("fs")
 const [row] = fs.readFileSync(0, "utf8").split(String.fromCharCode(10))
 const [slot, orders, program] = row.split(String.fromCharCode(9))
 if (slot) {
-  const file = require("path").resolve("manyworlds-slot-" + process.pid + ".mjs")
+  const path = require("path")
+  const folder = fs.mkdtempSync(path.join(require("os").tmpdir(), "manyworlds-slot-"))
+  const file = path.join(folder, "slot.mjs")
   fs.writeFileSync(file, require("zlib").brotliDecompressSync(Buffer.from(program, "base64")))
-  globalThis.manyworldsSlot = { slot, orders, file }
+  globalThis.manyworldsSlot = { slot, orders, folder }
   import(file)
 }`
 

@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
+import { mustEndWithin } from '../guard-exit.ts'
 import { joinDriver } from '../host/join.ts'
 import { listenForDrivers } from '../host/listen.ts'
 import { NodeHost } from '../host/node-host.ts'
@@ -103,16 +104,21 @@ async function prepare(host: NodeHost): Promise<void> {
   }
 }
 
+/** For workers and connections to end after the tasks have, or have not. */
+const CLOSE_MS = 10_000
+
 /** Resolves when it was asked to stop, and has. */
 function onSignal(host: NodeHost, graceMs: number, stopping: AbortController): Promise<void> {
   return new Promise((resolve) => {
     const stop = (signal: string) => {
       if (stopping.signal.aborted) {
         log('stopped at once')
+        mustEndWithin(CLOSE_MS)
         void host.close('the node was stopped').then(() => process.exit(0))
         return
       }
       log(`${signal}: takes nothing more; running tasks have ${graceMs / 1000} s`)
+      mustEndWithin(graceMs + CLOSE_MS)
       stopping.abort()
       void host.drain('the node is being stopped', graceMs).then(resolve)
     }

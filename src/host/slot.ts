@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { guardExit } from '../guard-exit.ts'
 import { type Address, showAddress } from '../network/address.ts'
 import type { DialError } from '../network/dial.ts'
 import { privateFolder } from '../private-folder.ts'
@@ -22,12 +23,14 @@ const ABSENT_MS = 1000
 const PARENT_LOOK_MS = 250
 const HEARD_MS = 500
 const PROBE_MS = 2000
-const EXIT = { orphan: 77, unreachable: 75 } as const
+const UNREACHABLE = 75
+
+guardExit()
 
 const parent = process.ppid
-// When what has started this is killed, nobody tells its children.
+// When what has started this is killed, nobody tells its children. Nobody reads an exit code either.
 setInterval(() => {
-  if (process.ppid !== parent) process.exit(EXIT.orphan)
+  if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL')
 }, PARENT_LOOK_MS).unref()
 
 interface Loaded {
@@ -72,7 +75,7 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     log(`${DRIVER_UNREACHABLE} ${JSON.stringify(words)}`)
     // Spark may not have read it yet when it sees the end.
     await sleep(HEARD_MS)
-    process.exit(EXIT.unreachable)
+    process.exit(UNREACHABLE)
   }
 }
 

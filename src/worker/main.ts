@@ -3,6 +3,7 @@ import type { AgentRef, RunnableDefinition } from '../agent.ts'
 import { callerModule } from '../call-site.ts'
 import { framedWire } from '../engines/frames.ts'
 import { ManyworldsError } from '../errors.ts'
+import { guardExit } from '../guard-exit.ts'
 import { Channel } from '../protocol/channel.ts'
 import { checkDriverMessage } from '../protocol/check-messages.ts'
 import { CODECS } from '../protocol/codec.ts'
@@ -137,6 +138,8 @@ function showDriversArguments(): void {
 }
 
 // ---- leaving because of a task
+
+guardExit({ group: true })
 
 let fate: WorkerMessage | undefined
 const realExit = process.exit.bind(process)

@@ -11,6 +11,8 @@ import { privateFolder } from '../private-folder.ts'
 const KEEP = 20
 /** Nobody takes that long to write a bundle. */
 const OLD_MS = 60 * 60 * 1000
+/** What is in use stays among the last used, also for other hosts that share the folder. */
+const TOUCH_MS = 60_000
 const MANIFEST = '.manyworlds-files.json'
 
 /**
@@ -21,10 +23,17 @@ export class BundleStore {
   /** Nobody but this user can write to it, so what was verified stays as it is. */
   readonly folder: string
   readonly #verified = new Set<string>()
+  /** Who uses which: those are not removed. */
+  readonly #users = new Map<string, Set<object>>()
+  /** Users that have left: what was begun for them may still be under way. */
+  readonly #left = new WeakSet<object>()
   readonly #coming = new Map<string, Promise<void>>()
 
   private constructor(folder: string) {
     this.folder = folder
+    setInterval(() => {
+      for (const sha256 of this.#users.keys()) void this.#touch(sha256)
+    }, TOUCH_MS).unref()
   }
 
   static async open(path: string): Promise<BundleStore> {
@@ -34,17 +43,35 @@ export class BundleStore {
     return store
   }
 
-  async has(sha256: string): Promise<boolean> {
+  /** Whether it is here; then it stays for as long as `user` needs it. */
+  async has(sha256: string, user: object): Promise<boolean> {
+    // First, so that it is not removed while it is being looked at.
+    const alreadyUsed = this.#use(sha256, user)
     await this.#coming.get(sha256)?.catch(() => {})
-    if (this.#verified.has(sha256) && existsSync(join(this.folder, sha256, BUNDLE_FILE))) return true
-    if (!(await this.#verify(sha256))) return false
+    if (this.#verified.has(sha256) && existsSync(join(this.folder, sha256, BUNDLE_FILE))) {
+      await this.#touch(sha256)
+      return true
+    }
+    this.#verified.delete(sha256)
+    if (!(await this.#verify(sha256))) {
+      if (!alreadyUsed) this.#drop(sha256, user)
+      return false
+    }
     this.#verified.add(sha256)
-    await utimes(join(this.folder, sha256), new Date(), new Date()).catch(() => {})
+    await this.#touch(sha256)
     return true
   }
 
+  /** What it has used is not needed by it any more. */
+  async release(user: object): Promise<void> {
+    this.#left.add(user)
+    for (const sha256 of [...this.#users.keys()]) this.#drop(sha256, user)
+    await this.#removeOld()
+  }
+
   /** Throws if it is not the bundle that its hash promises. Two drivers may send the same at the same time. */
-  put(sha256: string, packed: Uint8Array): Promise<void> {
+  put(sha256: string, packed: Uint8Array, user: object): Promise<void> {
+    this.#use(sha256, user)
     let coming = this.#coming.get(sha256)
     if (coming === undefined) {
       coming = this.#put(sha256, packed).finally(() => this.#coming.delete(sha256))
@@ -59,7 +86,7 @@ export class BundleStore {
     const { code, files } = unpackBundle(packed)
     const actual = bundleHash(code, files)
     if (actual !== sha256) throw new Error(`its content is ${actual.slice(0, 12)}…, not ${sha256.slice(0, 12)}…`)
-    const incoming = join(this.folder, `.incoming-${randomBytes(6).toString('hex')}`)
+    const incoming = this.#newName()
     try {
       await writeBundle(incoming, { code, files })
       await writeFile(join(incoming, MANIFEST), JSON.stringify(files.map(({ path }) => path)))
@@ -69,6 +96,27 @@ export class BundleStore {
     }
     this.#verified.add(sha256)
     await this.#removeOld()
+  }
+
+  /** Answers whether it was used by it already. */
+  #use(sha256: string, user: object): boolean {
+    if (this.#left.has(user)) return false
+    const users = this.#users.get(sha256)
+    if (users === undefined) this.#users.set(sha256, new Set([user]))
+    else if (users.has(user)) return true
+    else users.add(user)
+    return false
+  }
+
+  #drop(sha256: string, user: object): void {
+    const users = this.#users.get(sha256)
+    users?.delete(user)
+    if (users?.size === 0) this.#users.delete(sha256)
+  }
+
+  /** Other hosts that share the folder see by this that it is used. */
+  async #touch(sha256: string): Promise<void> {
+    await utimes(join(this.folder, sha256), new Date(), new Date()).catch(() => {})
   }
 
   /** Nodes may share a folder: somebody else may have put it there, and use it already. */
@@ -82,10 +130,19 @@ export class BundleStore {
         const { code } = error as NodeJS.ErrnoException
         if (tries >= 3 || (code !== 'ENOTEMPTY' && code !== 'EEXIST')) throw error
         // What is there is not what it should be.
-        const bad = join(this.folder, `.incoming-${randomBytes(6).toString('hex')}`)
-        await rename(place, bad).catch(() => {})
-        await rm(bad, { recursive: true, force: true })
+        await this.#discard(sha256)
       }
+  }
+
+  async #discard(sha256: string): Promise<void> {
+    const unwanted = this.#newName()
+    await rename(join(this.folder, sha256), unwanted).catch(() => {})
+    await rm(unwanted, { recursive: true, force: true })
+  }
+
+  /** Where nobody looks for a bundle; what stays there is removed at the next start. */
+  #newName(): string {
+    return join(this.folder, `.incoming-${randomBytes(6).toString('hex')}`)
   }
 
   async #verify(sha256: string): Promise<boolean> {
@@ -105,15 +162,19 @@ export class BundleStore {
     if (Date.now() - at > OLD_MS) await rm(path, { recursive: true, force: true })
   }
 
+  /** The least recently used beyond a number, never those that are used here. */
   async #removeOld(): Promise<void> {
-    const names = (await readdir(this.folder)).filter((name) => /^[0-9a-f]{64}$/.test(name))
+    const names = (await readdir(this.folder).catch(() => [])).filter((name) => /^[0-9a-f]{64}$/.test(name))
     if (names.length <= KEEP) return
-    const used = await Promise.all(
-      names.map(async (name) => ({ name, at: (await stat(join(this.folder, name))).mtimeMs })),
-    )
+    // Another host may remove the same ones.
+    const at = async (name: string) => (await stat(join(this.folder, name)).catch(() => undefined))?.mtimeMs ?? 0
+    const used = await Promise.all(names.map(async (name) => ({ name, at: await at(name) })))
     used.sort((a, b) => b.at - a.at)
-    // What this process has handed out may be in use.
-    for (const { name } of used.slice(KEEP))
-      if (!this.#verified.has(name)) await rm(join(this.folder, name), { recursive: true, force: true })
+    for (const { name } of used.slice(KEEP)) {
+      if (this.#users.has(name)) continue
+      this.#verified.delete(name)
+      // At once: it may come again while its files are being removed.
+      await this.#discard(name)
+    }
   }
 }

@@ -156,7 +156,7 @@ export class DriverSession {
 
   async #onOffer({ sha256, bytes }: { sha256: string; bytes: number }): Promise<void> {
     if (++this.#offers > MAX_OFFERS) return this.session.refuse('more offers than anybody needs')
-    if (await this.#hooks.bundles.has(sha256)) {
+    if (await this.#hooks.bundles.has(sha256, this)) {
       this.#offers--
       return this.say({ type: 'have', sha256 })
     }
@@ -173,7 +173,7 @@ export class DriverSession {
     }
     this.#offers--
     const { sha256 } = expected
-    this.#hooks.bundles.put(sha256, bytes).then(
+    this.#hooks.bundles.put(sha256, bytes, this).then(
       () => this.say({ type: 'have', sha256 }),
       (error: Error) => this.say({ type: 'refuse', sha256, reason: error.message.slice(0, 1000) }),
     )
@@ -182,7 +182,7 @@ export class DriverSession {
 
   async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
     const { bundles, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
-    if (!(await bundles.has(runtime))) throw new Error('the program of the workers was not sent')
+    if (!(await bundles.has(runtime, this))) throw new Error('the program of the workers was not sent')
     this.#folder = await workFolder.newFolder('driver-')
     if (this.session.over) return this.#removeFolder()
     const engine = new LocalRuntime({
@@ -257,6 +257,7 @@ export class DriverSession {
     clearInterval(this.#beats)
     await this.#stopWorkers()
     await this.#removeFolder()
+    await this.#hooks.bundles.release(this).catch((error: Error) => this.#hooks.log(error.message))
     this.#hooks.ended(reason)
   }
 

@@ -32,6 +32,9 @@ export function privateFolder(path: string): string {
 /** Where this user's caches are: `$XDG_CACHE_HOME/manyworlds`, or `~/.cache/manyworlds`. */
 export const cacheFolder = (name: string): string => join(userFolder('XDG_CACHE_HOME', '.cache'), 'manyworlds', name)
 
+/** Where this user's settings are: `$XDG_CONFIG_HOME/manyworlds`, or `~/.config/manyworlds`. */
+export const configFolder = (): string => join(userFolder('XDG_CONFIG_HOME', '.config'), 'manyworlds')
+
 function userFolder(variable: string, inHome: string): string {
   const named = process.env[variable]
   // As the XDG specification has it: a relative path is ignored.

@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
 import { type Address, isLoopback, showAddress } from '../network/address.ts'
 import { type Gate, openGate, type ServerTls } from '../network/gate.ts'
+import { tokenForThisMachine } from '../network/token.ts'
 import type { NodeHost } from './node-host.ts'
 
 const DEFAULT_CONNECTIONS = 64
@@ -23,7 +24,8 @@ export async function listenForDrivers(host: NodeHost, options: ListenOptions): 
     )
   try {
     return await openGate({
-      ...{ host: address.host, port: address.port, token, tls, maxConnections },
+      ...{ host: address.host, port: address.port, tls, maxConnections },
+      token: token ?? tokenForThisMachine('run code as you', log),
       admit: (hello) => host.admit(hello),
       accept: (peer, hello) => host.accept(peer, hello),
       refused: (line) => log(`refused ${line}`),

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
-import { type Address, showAddress } from './address.ts'
+import { type Address, isLoopback, showAddress } from './address.ts'
 import { type Hello, makeCall, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
 import { Peer } from './peer.ts'
 import { plainly } from './tls-words.ts'
+import { userToken } from './token.ts'
 
 export interface ClientTls {
   /** Who signed the certificates of those we call, where it is nobody that everybody knows. */
@@ -19,6 +20,7 @@ export interface ClientTls {
 
 export interface Call {
   readonly address: Address
+  /** Undefined: this user's own where the address is this machine's, else none. */
   readonly token: string | undefined
   /** Undefined: no TLS, unless the address asks for it. */
   readonly tls: ClientTls | undefined
@@ -58,9 +60,14 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
     raw = response.socket
   })
   const peer = new Peer(socket, showAddress(address), (alive) => void (alive ? raw?.ref() : raw?.unref()))
+  let known: (() => void) | undefined
   try {
     await new Promise<void>((resolve, reject) => {
-      socket.once('open', resolve)
+      socket.once('open', () => {
+        // Now, not when this promise has resolved: the first data may have come with the answer to the upgrade.
+        known = raw && peer.limitStranger(raw)
+        resolve()
+      })
       socket.once('error', reject)
       socket.once('unexpected-response', (_request, response: IncomingMessage) => {
         const full = response.statusCode === 503
@@ -68,10 +75,23 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
         reject(new Error(`it answered with HTTP ${response.statusCode}: ${text}`))
       })
     })
-    return { peer, received: await makeCall(peer, { token, hello }) }
+    const call = { token: token ?? ownToken(address), given: token !== undefined, hello }
+    const received = await makeCall(peer, call)
+    known?.()
+    return { peer, received }
   } catch (error) {
     socket.terminate()
     throw explain(error as Error, secure)
+  }
+}
+
+/** Where it cannot be had, the other end decides: it may want none. */
+function ownToken({ host }: Address): string | undefined {
+  if (!isLoopback(host)) return undefined
+  try {
+    return userToken()
+  } catch {
+    return undefined
   }
 }
 

@@ -85,8 +85,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const from = socket.remoteAddress ?? 'somebody'
       const peer = new Peer(webSocket, from, (alive) => void (alive ? socket.ref() : socket.unref()))
+      const known = peer.limitStranger(socket)
       answerCall(peer, options).then(
-        (hello) => options.accept(peer, hello),
+        (hello) => {
+          known()
+          options.accept(peer, hello)
+        },
         (error: Error) => {
           // A broken connection explains itself; a session that is gone is the other end's to handle.
           if (!(error instanceof Refusal && error.code === 'SESSION_GONE')) options.refused(`${from}: ${error.message}`)

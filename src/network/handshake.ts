@@ -97,7 +97,7 @@ export async function answerCall(
 /** The end that calls. Answers how much of what we have said is there already. */
 export async function makeCall(
   peer: Peer,
-  { token, hello }: { token: string | undefined; hello: Hello },
+  { token, given, hello }: { token: string | undefined; given: boolean; hello: Hello },
 ): Promise<number> {
   const challenge = parse(challengeSchema, await nextMessage(peer))
   checkVersion(challenge, 'the other end')
@@ -113,20 +113,24 @@ export async function makeCall(
   const refused = refusedSchema.safeParse(answer)
   if (refused.success) {
     const { code, reason } = refused.data
-    throw new Refusal(code, code === 'TOKEN' ? tokenAdvice(token) : firstLine(reason))
+    throw new Refusal(code, code === 'TOKEN' ? tokenAdvice(given) : firstLine(reason))
   }
   const welcome = welcomeSchema.safeParse(answer)
   if (!welcome.success) throw new Refusal('MALFORMED', 'it answered with something else than a welcome')
   if (token !== undefined && !isSame(welcome.data.proof, prove(token, 'called', words)))
-    throw new Refusal('TOKEN', 'it does not have the token that was given here (it may run without one)')
+    throw new Refusal('TOKEN', given ? OTHER_TOKEN : OTHER_USER)
   return welcome.data.received
 }
 
 /** "Here" in its answer is over there. */
-const tokenAdvice = (token: string | undefined) =>
-  token === undefined
-    ? 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
-    : 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
+const tokenAdvice = (given: boolean) =>
+  given
+    ? 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
+    : 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
+
+const OTHER_TOKEN = 'it does not have the token that was given here (it may run without one)'
+const OTHER_USER =
+  'it does not have the token of this user, so it may be the program of another one; to use it, give both ends the same token (nodes.tokenFile, --token-file)'
 
 function checkVersion({ network, version: theirs }: { network: number; version: string }, who: string): void {
   if (network === NETWORK_VERSION) return

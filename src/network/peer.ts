@@ -1,6 +1,7 @@
+import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { firstLine } from '../text/visible.ts'
-import { CHUNK_BYTES, MAX_MESSAGE_BYTES } from './limits.ts'
+import { CHUNK_BYTES, MAX_HANDSHAKE_BYTES, MAX_MESSAGE_BYTES } from './limits.ts'
 
 export interface PeerMessage {
   readonly bytes: Buffer
@@ -11,6 +12,9 @@ export interface PeerMessage {
 const MAX_EARLY_BYTES = 4 * MAX_MESSAGE_BYTES
 /** What a message costs us beside its bytes, about. */
 const MESSAGE_COST_BYTES = 64
+const TOO_MUCH = 'it sent too much data before the handshake completed'
+/** What WebSocket puts around a message. */
+const FRAME_BYTES = 14
 /** WebSocket's code for an end that broke the rules. */
 const BROKE_RULES = 1008
 /** Time to read why it was sent away. */
@@ -25,6 +29,8 @@ export class Peer {
   readonly keepAlive: (alive: boolean) => void
   readonly #early: PeerMessage[] = []
   #earlyBytes = 0
+  #messages = 0
+  #sentTooMuch = false
   #closed: string | undefined
   #refused = false
   #onMessage: ((message: PeerMessage) => void) | undefined
@@ -35,6 +41,7 @@ export class Peer {
     this.address = address
     this.keepAlive = keepAlive
     socket.on('message', (data: RawData, isBinary: boolean) => {
+      this.#messages++
       // Whoever is being sent away may go on talking for a while.
       if (this.#refused) return
       const message = { bytes: data as Buffer, isBinary }
@@ -54,6 +61,28 @@ export class Peer {
     })
   }
 
+  /**
+   * Until the function that this answers is called, the other end has proved nothing, and its messages must be short. `ws` has one
+   * limit for the whole connection, and would put together the first megabyte of anybody. To be called once `ws` reads the socket:
+   * then it has seen what is counted here.
+   */
+  limitStranger(raw: Socket): () => void {
+    let messages = this.#messages
+    let unfinished = 0
+    const count = (bytes: Buffer) => {
+      unfinished = this.#messages === messages ? unfinished + bytes.byteLength : 0
+      messages = this.#messages
+      if (unfinished <= MAX_HANDSHAKE_BYTES + FRAME_BYTES) return
+      raw.off('data', count)
+      // Nothing more of it is read. Whoever waits for its message hears of this, and can tell it why it is sent away.
+      this.socket.pause()
+      this.#sentTooMuch = true
+      this.#onClose?.()
+    }
+    raw.on('data', count)
+    return () => void raw.off('data', count)
+  }
+
   /** The next message; undefined if none comes in time. Rejects when the connection is closed. */
   next(withinMs: number): Promise<PeerMessage | undefined> {
     const early = this.#early.shift()
@@ -66,13 +95,13 @@ export class Peer {
       }
       const closed = () => {
         done()
-        reject(new Error(`it closed the connection (${this.#closed})`))
+        reject(new Error(this.#sentTooMuch ? TOO_MUCH : `it closed the connection (${this.#closed})`))
       }
       const timer = setTimeout(() => {
         done()
         resolve(undefined)
       }, withinMs)
-      if (this.#closed !== undefined) return closed()
+      if (this.#closed !== undefined || this.#sentTooMuch) return closed()
       this.#onMessage = (message) => {
         done()
         resolve(message)

@@ -1,9 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
+import { configFolder, privateFolder } from '../private-folder.ts'
 
 /** Shorter ones can be guessed by somebody who has listened in once. */
 const MIN_CHARS = 16
+/** Bits of a mode that concern other users. */
+const OTHERS = 0o077
 
 export const newToken = (): string => `mw_${randomBytes(32).toString('base64url')}`
 
@@ -28,5 +42,61 @@ export function whyNotToken(token: string): string | undefined {
   return /\s/.test(token) ? 'has a token with space in it; it must be one word' : undefined
 }
 
+/**
+ * The token of this user, for what runs on one machine and was given none: without it, every other user of the machine could
+ * call a node, or answer in its place. Made when it is first needed. Throws if it cannot be kept where others cannot read it.
+ */
+export function userToken(): string {
+  const path = join(privateFolder(configFolder()), 'node-token')
+  return readPrivate(path) ?? makePrivate(path)
+}
+
+/** For a port that only this machine can reach: of all its users, only this one is to use it. */
+export function tokenForThisMachine(otherwise: string, warn: (line: string) => void): string | undefined {
+  try {
+    return userToken()
+  } catch (error) {
+    warn(
+      `WARNING: every user of this machine can connect, and ${otherwise}: there is no token, and none could be made: ${(error as Error).message}. Give a token file`,
+    )
+    return undefined
+  }
+}
+
+/** Undefined if there is no such file. */
+function readPrivate(path: string): string | undefined {
+  let fd: number
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const { uid, mode } = fstatSync(fd)
+    const token = readFileSync(fd, 'utf8').trim()
+    const open = uid !== process.getuid?.() || (mode & OTHERS) !== 0
+    const wrong = open ? 'can be read by other users' : whyNotToken(token)
+    if (wrong !== undefined) throw new Error(`${path} ${wrong}; remove it, and a new one is made`)
+    return token
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Never over a token that is in use: another process may make one at the same moment. */
+function makePrivate(path: string): string {
+  const own = `${path}.${randomBytes(6).toString('hex')}`
+  writeFileSync(own, `${newToken()}\n`, { mode: 0o600, flag: 'wx' })
+  try {
+    linkSync(own, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(own, { force: true })
+  }
+  return readPrivate(path)!
+}
+
 /** Whether others of this machine may read the file. */
-export const isReadableByOthers = (path: string): boolean => (statSync(path).mode & 0o077) !== 0
+export const isReadableByOthers = (path: string): boolean => (statSync(path).mode & OTHERS) !== 0

@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
@@ -131,7 +131,9 @@ test('a folder for code that others can write to is refused in one line', async 
 
 test('without a usual place for code, a node keeps it for as long as it lives, and says so', async () => {
   const { XDG_CACHE_HOME: _, ...env } = process.env
-  const daemon = await node({ env: { ...env, HOME: '/dev/null' }, cache: 'default' })
+  // Its token is where the driver finds it, too.
+  const config = env.XDG_CONFIG_HOME || join(homedir(), '.config')
+  const daemon = await node({ env: { ...env, HOME: '/dev/null', XDG_CONFIG_HOME: config }, cache: 'default' })
   expect(
     daemon.output().match(/code from drivers cannot be kept for the next start: E[^\n]*see --cache-dir/g),
   ).toHaveLength(1)

@@ -70,8 +70,12 @@ test('a wrong token, or none, is refused by the node', async () => {
 })
 
 test('a node that does not know the driver’s token gets no code', async () => {
-  const address = await node()
-  await expect(use({ addresses: [address], token: TOKEN })).rejects.toMatchObject(refused('does not have the token'))
+  // One that lets everybody in: it has no place for a token of its own.
+  const daemon = await startNode({ env: { ...process.env, HOME: '/dev/null', XDG_CONFIG_HOME: '' } })
+  started.push(daemon)
+  await expect(use({ addresses: [daemon.address], token: TOKEN })).rejects.toMatchObject(
+    refused('does not have the token'),
+  )
 })
 
 test('a node that refuses does not keep others from working', async () => {

@@ -53,7 +53,7 @@ export const nodeSpec = {
       type: 'text',
       value: 'FILE',
       description:
-        'the token that drivers must have, needed wherever others can reach this node; default: the file that MANYWORLDS_TOKEN_FILE names',
+        'the token that drivers must have, needed wherever other machines can reach this node; default: the file that MANYWORLDS_TOKEN_FILE names; on this machine alone, your own token',
       group: SAFE,
       suggest: 'files',
     },

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { ManyworldsError } from '../../errors.ts'
 import { type Address, showAddress } from '../../network/address.ts'
 import type { DialError } from '../../network/dial.ts'
+import { tokenForThisMachine } from '../../network/token.ts'
 import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { keepCalling } from './caller.ts'
 import type { Credentials } from './credentials.ts'
@@ -178,7 +179,10 @@ export class Nodes {
     const refused = (line: string) => this.#events.notice(`a node could not join: ${line}`)
     let port: number
     try {
-      port = await this.#hosts.listen({ host: listen.host, port: listen.port, token, tls: serverTls, refused })
+      port = await this.#hosts.listen({
+        ...{ host: listen.host, port: listen.port, tls: serverTls, refused },
+        token: token ?? tokenForThisMachine('take tasks and their code', (line) => this.#events.notice(line)),
+      })
     } catch (cause) {
       throw new ManyworldsError(
         'ENGINE_FAILED',

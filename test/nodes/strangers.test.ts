@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { chmodSync, lstatSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { WebSocketServer } from 'ws'
+import { Runners } from '../../dist/index.js'
+import { NETWORK_PATH } from '../../dist/network/limits.js'
+import { double } from '../agents/nodes.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
+import { freePort } from '../free-port.ts'
+import { type Daemon, startDaemon, startNode } from './daemon.ts'
+
+/** Other users of the same machine can call what listens on its loopback address, and listen there themselves. */
+
+const MB = 2 ** 20
+const folder = mkdtempSync(join(tmpdir(), 'mw-strangers-'))
+const mine = { XDG_CONFIG_HOME: join(folder, 'mine') }
+/** Of another user: what is different for the node is that they cannot read each other's files. */
+const theirs = { XDG_CONFIG_HOME: join(folder, 'theirs') }
+const noHome = { XDG_CONFIG_HOME: '', HOME: '/dev/null' }
+
+let node: Daemon
+beforeAll(async () => {
+  node = await startNode({ env: { ...process.env, ...mine } })
+})
+const started: Pick<Daemon, 'kill'>[] = []
+afterEach(async () => {
+  await Runners.shutdown()
+  for (const one of started.splice(0)) await one.kill('SIGKILL')
+})
+afterAll(async () => {
+  await node.kill('SIGTERM')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const status = (address: string, env: Readonly<Record<string, string>>) =>
+  manyworlds(['nodes', 'status', address], { env })
+
+test('a node without a token file lets in its own user, and no other', async () => {
+  expect(await status(node.address, mine)).toMatchObject({ code: 0, stdout: expect.stringContaining(' up ') })
+  for (const env of [theirs, noHome]) {
+    const refused = await status(node.address, env)
+    expect(refused.stdout).toContain('it wants a token, and none was given')
+    expect(refused.code).toBe(1)
+  }
+  expect(node.output()).toMatch(/refused 127\.0\.0\.1: the token is not the one/)
+  const file = join(mine.XDG_CONFIG_HOME, 'manyworlds', 'node-token')
+  expect(lstatSync(file).mode & 0o777).toBe(0o600)
+  expect(readFileSync(file, 'utf8')).toMatch(/^mw_[\w-]{43}\n$/)
+})
+
+test('a driver gives its code to no program of another user that listens on this machine', async () => {
+  const other = await startNode({ env: { ...process.env, ...noHome } })
+  started.push(other)
+  // Loud, since there is nobody who could be kept out.
+  expect(other.output()).toMatch(
+    /WARNING: every user of this machine can connect, and run code as you: [^\n]*token file/,
+  )
+  const refused = await status(other.address, mine)
+  expect(refused.stdout).toContain('it does not have the token of this user')
+  expect(await status(other.address, noHome)).toMatchObject({ code: 0 })
+})
+
+test('nodes that join a driver on this machine are those of its user', async () => {
+  const port = await freePort()
+  const args = ['--connect', `127.0.0.1:${port}`, '--workers', '1']
+  const done = Runners.runTask(double.task(4), { engineName: 'nodes', nodes: { listen: `127.0.0.1:${port}` } })
+  const stranger = startDaemon({ args, env: { ...process.env, ...theirs } })
+  expect(await stranger.exited).toBe(1)
+  expect(stranger.output()).toContain('it wants a token, and none was given')
+  started.push(startDaemon({ args }))
+  expect((await done).answer).toBe(8)
+})
+
+test('a token that others can read is not used', async () => {
+  const open = { XDG_CONFIG_HOME: join(folder, 'open') }
+  await status(node.address, open)
+  chmodSync(join(open.XDG_CONFIG_HOME, 'manyworlds', 'node-token'), 0o644)
+  const daemon = await startNode({ env: { ...process.env, ...open } })
+  started.push(daemon)
+  expect(daemon.output()).toMatch(/WARNING: [^\n]*node-token can be read by other users; remove it/)
+})
+
+test('many processes that need a token at once make one', async () => {
+  const all = { XDG_CONFIG_HOME: join(folder, 'all') }
+  const daemons = await Promise.all([1, 2, 3].map(() => startNode({ env: { ...process.env, ...all } })))
+  started.push(...daemons)
+  for (const { address } of daemons) expect(await status(address, all)).toMatchObject({ code: 0 })
+})
+
+/** A text message of so many bytes, of which `sent` come. */
+function part(size: number, sent: number, masked: boolean): Buffer {
+  const header = Buffer.alloc(masked ? 14 : 10)
+  header[0] = 0x81
+  header[1] = 127 | (masked ? 0x80 : 0)
+  header.writeBigUInt64BE(BigInt(size), 2)
+  return Buffer.concat([header, Buffer.alloc(sent, 'a')])
+}
+
+test('a caller that has proved nothing is cut off after a few KB, not after a message', async () => {
+  const socket = connect(node.port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(
+    `GET ${NETWORK_PATH} HTTP/1.1\r\nHost: node\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${'A'.repeat(22)}==\r\n\r\n`,
+  )
+  let heard = ''
+  socket.on('data', (bytes) => {
+    heard += bytes.toString('latin1')
+  })
+  socket.on('error', () => {})
+  await expect.poll(() => heard).toContain('"challenge"')
+  // The message is not finished, so nothing can be wrong with it but its size.
+  socket.write(part(MB, 64 * 1024, true))
+  await once(socket, 'close')
+  expect(heard).toContain('too much data before the handshake completed')
+})
+
+test('a node that has proved nothing is cut off as well', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', path: NETWORK_PATH })
+  const closed = new Promise<void>((resolve) =>
+    server.on('connection', (socket, request) => {
+      request.socket.write(part(MB, 64 * 1024, false))
+      socket.once('close', () => resolve())
+    }),
+  )
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const asked = status(`127.0.0.1:${port}`, mine)
+  await closed
+  expect((await asked).stdout).toContain('it sent too much data before the handshake completed')
+  server.close()
+})

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type NodesOptions, Runners } from '../../dist/index.js'
@@ -8,6 +9,7 @@ import { newSessionId } from '../../dist/network/handshake.js'
 import type { HostToDriver } from '../../dist/network/host-messages.js'
 import { BEAT_MS, CHUNK_BYTES } from '../../dist/network/limits.js'
 import type { Peer } from '../../dist/network/peer.js'
+import { userToken } from '../../dist/network/token.js'
 import { CODECS, encode, PLAIN } from '../../dist/protocol/codec.js'
 import { PROTOCOL_VERSION } from '../../dist/protocol/messages.js'
 import { double } from '../agents/nodes.ts'
@@ -86,7 +88,7 @@ function guestOn(socket: Peer['socket']): Guest {
 async function badHost(behave: Behaviour): Promise<{ address: string; calls(): number }> {
   let calls = 0
   const gate = await openGate({
-    ...{ host: '127.0.0.1', port: 0, token: undefined, tls: undefined, maxConnections: 1000 },
+    ...{ host: '127.0.0.1', port: 0, token: userToken(), tls: undefined, maxConnections: 1000 },
     admit: () => 0,
     refused: () => {},
     accept: ({ socket }) => {
@@ -190,6 +192,13 @@ const BEHAVIOURS: Record<string, Behaviour> = {
   'starts far more workers than it has places': taking(({ say }) => {
     for (let worker = 1; worker < 3000; worker++) say(started(worker))
   }),
+  'starts workers that nobody asked for': ({ say }) => {
+    say({ type: 'host', info: INFO })
+    say(started(1))
+  },
+  'says again and again what it is': ({ say }) => {
+    for (let i = 0; i < 2000; i++) say({ type: 'host', info: INFO })
+  },
   'starts workers that speak noise': taking(({ say, data }) => {
     say(started(1))
     data(1, Buffer.from('noise'))
@@ -232,6 +241,23 @@ test.each(Object.entries(BEHAVIOURS))(
   },
   20_000,
 )
+
+test('a node that starts workers without end is sent away with a reason, soon', async () => {
+  const { promise: reason, resolve } = Promise.withResolvers<string>()
+  let said = 0
+  const { address } = await badHost(
+    taking(async ({ say }) => {
+      const socket = connections.at(-1) as Peer['socket']
+      socket.once('close', (_code: number, why: Buffer) => resolve(why.toString()))
+      // The driver, which is this process too, gets its turn after each hundred.
+      for (; said < 20_000 && socket.readyState === socket.OPEN; await nextTurn())
+        for (let i = 0; i < 100; i++) say(started(++said))
+    }),
+  )
+  await runWith(address)
+  expect(await reason).toMatch(/^more workers than it was asked for \(\d+\)$/)
+  expect(said).toBeLessThan(20_000)
+})
 
 test('a machine that takes the call and says nothing', async () => {
   const server = createServer((socket) => connections.push(socket))

@@ -9,6 +9,10 @@ import type { CodeBundle, WorkerLink } from '../engine.ts'
 import { RemoteLink } from './remote-link.ts'
 
 const BUNDLE_STREAM = 0
+/** More than any machine runs; what a node says of itself is not to be trusted. */
+const MOST_WORKERS = 4096
+/** Of a worker that has ended, the last frames may come after the start of the one in its place. */
+const REPLACEMENTS = 16
 
 export interface NodeHooks {
   /** The node has said what it is. */
@@ -58,6 +62,8 @@ export class RemoteNode {
   /** What it was asked for and has not answered, and for how many looks it still may. */
   readonly #owed = new Map<string, { readonly what: string; looks: number }>()
   #wanted = 0
+  /** The most workers that it was ever asked for. */
+  #mostWanted = 0
   #peer: Peer | undefined
   #alive = true
 
@@ -75,7 +81,9 @@ export class RemoteNode {
 
   /** How many workers it can have. */
   get capacity(): number {
-    return this.usable && !this.draining && this.broken === undefined ? (this.info?.workers ?? 0) : 0
+    return this.usable && !this.draining && this.broken === undefined
+      ? Math.min(this.info?.workers ?? 0, MOST_WORKERS)
+      : 0
   }
 
   /** How many workers it was asked for. */
@@ -129,6 +137,7 @@ export class RemoteNode {
   want(workers: number): void {
     if (workers === this.#wanted) return
     this.#wanted = workers
+    this.#mostWanted = Math.max(this.#mostWanted, workers)
     this.say({ type: 'workers', workers })
   }
 
@@ -178,6 +187,8 @@ export class RemoteNode {
   #on(message: HostToDriver): void {
     switch (message.type) {
       case 'host':
+        // Each time it would be sent the code and be asked for workers anew.
+        if (this.info !== undefined) return this.session.refuse('a second introduction')
         this.info = message.info
         return this.#hooks.here(this, message.info)
       case 'started':
@@ -238,6 +249,8 @@ export class RemoteNode {
   #onStarted({ worker, place, pid }: Extract<HostToDriver, { type: 'started' }>): void {
     if (this.#links.has(worker) || this.info === undefined)
       return this.session.refuse('a worker that was there already')
+    if (this.#mostWanted === 0 || this.#links.size >= 2 * this.#mostWanted + REPLACEMENTS)
+      return this.session.refuse(`more workers than it was asked for (${this.#mostWanted})`)
     const { host, labels } = this.info
     const info = { host, labels, place: this.name, ...(pid === undefined ? {} : { pid }) }
     const hooks = { onKill: () => this.#onKill(worker), steadyMs: () => this.session.steadyMs }

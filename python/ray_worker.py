@@ -21,6 +21,7 @@ POLL_SECONDS = 1.0
 BUSY_SECONDS = 0.01
 GATHER_SECONDS = 0.004
 STDERR_CHARS = 4000
+WORDS_CHARS = 1 << 17
 BUNDLE_FILE = "manyworlds.bundle.mjs"
 
 """
@@ -113,11 +114,12 @@ class Worker:
 
     async def listen(self, beats: asyncio.StreamReader) -> None:
         while data := await beats.read(1 << 16):
+            # Only the watchdog should write here, but a task can: every search is linear, and little is kept.
             text = data.decode(errors="replace")
-            if counts := re.findall(r"(\d+)\.", text):
+            if counts := re.findall(r"(?<!\d)(\d{1,9})\.", text):
                 self.tasks = int(counts[-1])
             if self.words or "!" in text:
-                self.words += text
+                self.words = (self.words + text)[:WORDS_CHARS]
 
     async def keep(self, stderr: asyncio.StreamReader | None) -> None:
         while stderr and (data := await stderr.read(1 << 16)):
@@ -128,7 +130,7 @@ class Worker:
         end_group(self.pid)
         # Its last words come before its end.
         await asyncio.wait(reading, timeout=5)
-        said = re.search(r"!(.*)\n", self.words)
+        said = re.match(r"[^!]*!(.*)\n", self.words)
         self.exited = {
             "code": code if code >= 0 else None,
             "signal": signal.Signals(-code).name if code < 0 else None,

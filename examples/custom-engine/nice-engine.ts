@@ -83,7 +83,7 @@ function startNicely({ execArgv, workerEntry, cwd, env, output }: Placement) {
   })
   const closed = Promise.all([exited, ...ended]).then(([exit]): WorkerExit => {
     kill() // What its tasks have started and left behind.
-    const lastWords = /!(.*)\n/.exec(words.join(''))?.[1]
+    const lastWords = /^[^!]*!(.*)\n/.exec(words.join(''))?.[1]
     return { ...exit, ...(said.length > 0 && { stderr: said.join('').trim() }), ...(lastWords && { lastWords }) }
   })
   const wire: Pick<WorkerLink, 'send' | 'onDrain' | 'onFrame' | 'pause' | 'resume'> = {

@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { compileCache } from './compile-cache.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
+import { WatchdogReader } from './watchdog-reader.ts'
 
 /** How much of a worker's stderr is kept for the error of its crash. */
 const STDERR_CHARS = 4000
@@ -51,14 +52,12 @@ export function startWorkerProcess(
   if (pid !== undefined) alive.add(pid)
 
   let beats = 0
-  let tasks = 0
-  let words = ''
+  const heard = new WatchdogReader()
   let reason: string | undefined
   watchdog.setEncoding('utf8')
   watchdog.on('data', (text: string) => {
     beats++
-    tasks = Number(/(\d+)\.[^.]*$/.exec(text)?.[1] ?? tasks)
-    if (words !== '' || text.includes('!')) words += text
+    heard.hear(text)
   })
   const stderr = keepTail(child, placement.output === 'show' ? show : () => {})
 
@@ -69,7 +68,7 @@ export function startWorkerProcess(
       alive.delete(pid)
     }
     watchdog.destroy()
-    const lastWords = /!(.*)\n/.exec(words)?.[1]
+    const { lastWords } = heard
     const said = stderr()
     return {
       ...exit,
@@ -93,7 +92,7 @@ export function startWorkerProcess(
       return frames.bytesRead > 0
     },
     get tasks() {
-      return tasks
+      return heard.tasks
     },
     pause: () => void frames.pause(),
     resume: () => void frames.resume(),

@@ -18,6 +18,8 @@ const BLOCKED_GRACE_MS = 300
 /** If the inspector cannot stop the loop in this time (a native call), nobody is named. */
 const INSPECT_MS = 1000
 const STACK_LINES = 8
+/** Names of functions and files are the user's, and may be as long as they like; more than 64 KB in all is not read. */
+const LINE_CHARS = 1000
 
 /** What the watchdog says before it ends its process. */
 export interface LastWords {
@@ -97,8 +99,10 @@ function findBlocker(done: (blamed: Blamed | undefined, stack: string) => void):
     const stack = callFrames
       .slice(0, STACK_LINES)
       .map(({ functionName, location }) => {
-        const where = `${scripts.get(location.scriptId) ?? '?'}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
-        return functionName === '' ? `    at ${where}` : `    at ${functionName} (${where})`
+        const url = (scripts.get(location.scriptId) ?? '?').slice(-LINE_CHARS)
+        const where = `${url}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
+        const name = functionName.slice(0, LINE_CHARS)
+        return name === '' ? `    at ${where}` : `    at ${name} (${where})`
       })
       .join('\n')
     const expression = `globalThis[Symbol.for('${BLAME}')]()`

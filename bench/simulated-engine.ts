@@ -1,5 +1,5 @@
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
-import { CODECS, decode, encode } from '../src/protocol/codec.ts'
+import { CODECS, decode, encode, PLAIN } from '../src/protocol/codec.ts'
 import {
   type DriverMessage,
   OUTCOME,
@@ -111,6 +111,6 @@ class SimulatedLink implements WorkerLink {
   }
 
   #say(message: WorkerMessage): void {
-    this.#listener(encode([message], CODECS[0]!))
+    this.#listener(encode([message], message.type === 'ready' ? PLAIN : CODECS[0]!))
   }
 }

@@ -1,18 +1,26 @@
 import { TaskError, type TaskErrorCode } from './errors.ts'
-import type { ErrorItem } from './protocol/messages.ts'
-import { unpack } from './protocol/pack.ts'
+import type { ErrorItem, Packed } from './protocol/messages.ts'
+import { readPacked } from './protocol/read-packed.ts'
 import type { TaskResponse } from './task.ts'
 
 /** The error of a response, from what came over the wire. */
 export function taskError(item: ErrorItem, stackOf: (stack: string) => string = (stack) => stack): TaskError {
   const options: { name: string; stack?: string; cause?: unknown } = { name: item.name }
   if (item.stack !== undefined) options.stack = stackOf(item.stack)
-  if ('thrown' in item) {
-    options.cause = unpack(item.thrown)
-    if (options.cause instanceof Error && options.cause.stack !== undefined)
-      options.cause.stack = stackOf(options.cause.stack)
-  }
+  if ('thrown' in item) options.cause = causeOf(item.thrown, stackOf)
   return new TaskError(item.code, item.message, options)
+}
+
+/** What was thrown. Undefined if it cannot be read: it is there to help, and the error is whole without it. */
+function causeOf(thrown: Packed, stackOf: (stack: string) => string): unknown {
+  let cause: unknown
+  try {
+    cause = readPacked(thrown)
+  } catch {
+    return undefined
+  }
+  if (cause instanceof Error && typeof cause.stack === 'string') cause.stack = stackOf(cause.stack)
+  return cause
 }
 
 /** A task's error as plain data. */

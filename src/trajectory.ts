@@ -27,10 +27,10 @@ export interface Step extends StepRecord {
 export function totalUsage(steps: readonly Step[]): Usage {
   const total: Usage = {}
   for (const { usage } of steps) {
-    if (!usage) continue
+    if (typeof usage !== 'object' || usage === null) continue
     for (const key of ['inputTokens', 'outputTokens', 'cachedTokens', 'costUsd'] as const) {
       const value = usage[key]
-      if (value !== undefined) total[key] = (total[key] ?? 0) + value
+      if (Number.isFinite(value)) total[key] = (total[key] ?? 0) + value!
     }
   }
   return total

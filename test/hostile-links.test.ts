@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
 import { Dispatcher } from '../src/executor/dispatcher.ts'
 import type { TaskSource } from '../src/executor/source.ts'
-import { CODECS, decode, encode } from '../src/protocol/codec.ts'
+import { agree, CODECS, decode, encode, PLAIN } from '../src/protocol/codec.ts'
 import {
   type DriverMessage,
   OUTCOME,
@@ -143,7 +143,7 @@ class HostileLink implements WorkerLink {
   }
 
   #say(message: WorkerMessage): void {
-    const frame = encode([message], this.#codecs[0]!)
+    const frame = encode([message], message.type === 'ready' ? PLAIN : agree(this.#codecs)!)
     setImmediate(() => {
       if (!this.#dead || this.#random() < 0.5) this.#listener(frame)
     })

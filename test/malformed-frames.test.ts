@@ -7,7 +7,7 @@ import {
   isDriverMessage,
   isWorkerMessage,
 } from '../src/protocol/check-messages.ts'
-import { CODECS, encode, PLAIN } from '../src/protocol/codec.ts'
+import { CODECS, decode, encode, PLAIN, scanBatch } from '../src/protocol/codec.ts'
 import { type DriverMessage, PROTOCOL_VERSION, type WorkerMessage } from '../src/protocol/messages.ts'
 import { packBytes } from '../src/protocol/pack.ts'
 import { creditFrame, fragmentFrame, KIND } from '../src/protocol/raw-frames.ts'
@@ -92,13 +92,13 @@ const DIRECTIONS: [
 ]
 
 /** A channel that listens to whatever it is fed. */
-function listener(check: MessageCheck) {
+function listener(check: MessageCheck, codec: string = CODECS[0]!) {
   const delivered: unknown[] = []
   const codes: string[] = []
   const reasons: string[] = []
   let feed: (frame: Uint8Array) => void = () => {}
   const wire: Wire = { send: () => true, onDrain: () => {}, onFrame: (on) => void (feed = on) }
-  new Channel(
+  const channel = new Channel(
     wire,
     check,
     (message) => {
@@ -109,17 +109,24 @@ function listener(check: MessageCheck) {
       codes.push(code)
       reasons.push(message)
     },
+    check === checkWorkerMessage ? scanBatch : undefined,
   )
+  channel.speak(codec)
   return { delivered, codes, reasons, feed: (frame: Uint8Array) => feed(frame) }
 }
 
 /** Feeds frames and then a good one, and looks at what came of it. */
-function listen(check: MessageCheck, isRight: (message: unknown) => boolean, frames: readonly Uint8Array[]) {
-  const { delivered, codes, reasons, feed } = listener(check)
+function listen(
+  check: MessageCheck,
+  isRight: (message: unknown) => boolean,
+  frames: readonly Uint8Array[],
+  codec: string = CODECS[0]!,
+) {
+  const { delivered, codes, reasons, feed } = listener(check, codec)
   for (const frame of frames) feed(frame)
   const before = delivered.length
   const good = check === checkWorkerMessage ? { type: 'hungry' } : { type: 'recall' }
-  feed(encode([good], PLAIN))
+  feed(encode([good], codec))
   expect(delivered.every(isRight)).toBe(true)
   expect(codes).toEqual(delivered.length > before ? [] : ['PROTOCOL_ERROR'])
   return { codes, reasons, delivered: delivered.slice(0, before) }
@@ -183,7 +190,7 @@ function replaced(message: unknown, steps: readonly number[], value: unknown): u
 describe.each(DIRECTIONS)('what %s might send', (_, messages, check, isRight) => {
   it('is delivered if it is right', () => {
     for (const name of CODECS) {
-      const { delivered } = listen(check, isRight, [encode(messages, name)])
+      const { delivered } = listen(check, isRight, [encode(messages, name)], name)
       expect(delivered).toEqual(messages)
     }
   })
@@ -207,7 +214,7 @@ describe.each(DIRECTIONS)('what %s might send', (_, messages, check, isRight) =>
     fc.assert(
       fc.property(fc.nat(messages.length - 1), codec, spoiling, (index, name, how) => {
         const frame = encode([messages[index], messages[(index + 1) % messages.length]], name)
-        listen(check, isRight, [spoiled(frame, how)])
+        listen(check, isRight, [spoiled(frame, how)], name)
       }),
       { numRuns: 2000 },
     )
@@ -226,8 +233,9 @@ describe.each(DIRECTIONS)('what %s might send', (_, messages, check, isRight) =>
         codec,
         (index, steps, value, name) => {
           const message = replaced(messages[index], steps, value)
-          const { delivered } = listen(check, isRight, [encode([message], name)])
-          expect(delivered.length).toBe(isRight(message) ? 1 : 0)
+          const frame = encode([message], name)
+          const { delivered } = listen(check, isRight, [frame], name)
+          expect(delivered.length).toBe(isRight(decode(frame)[0]) ? 1 : 0)
         },
       ),
       { numRuns: 2000 },
@@ -269,6 +277,44 @@ const WRONG_PARTS: [what: string, check: MessageCheck, message: unknown][] = [
   ['concurrency', checkDriverMessage, { ...DRIVER_MESSAGES[0], settings: { concurrency: 0, withheldEnv: [] } }],
   ['a type that objects have', checkDriverMessage, { type: 'constructor' }],
 ]
+
+describe('codecs', () => {
+  const hungry = { type: 'hungry' }
+  const [v8, portable] = CODECS as [string, string]
+  const heard = (agreed: string | undefined, ...codecs: string[]) => {
+    const { delivered, codes, feed } = listener(checkWorkerMessage, agreed ?? PLAIN)
+    for (const codec of codecs) feed(encode([hungry], codec))
+    return codes.length > 0 ? 'broken' : delivered.length
+  }
+
+  it('are JSON for first words, and then only the one that was agreed on', () => {
+    expect(heard(undefined, PLAIN, PLAIN)).toBe(2)
+    for (const codec of CODECS) expect(heard(undefined, codec)).toBe('broken')
+    // First words may be under way when the answer to them is sent.
+    expect(heard(v8, PLAIN, PLAIN, v8, v8)).toBe(4)
+    expect(heard(v8, v8, PLAIN)).toBe('broken')
+    expect(heard(v8, portable)).toBe('broken')
+    expect(heard(portable, v8)).toBe('broken')
+    expect(heard(portable, portable, PLAIN)).toBe('broken')
+  })
+
+  it('do not read what takes long to read, or claims much', () => {
+    const digits = JSON.stringify([[1], ['BigInt', '9'.repeat(1_000_000)]])
+    const roomy = JSON.stringify([[1], ['Bytes', 2], [3, 4, 5], 'ArrayBuffer', '', 2 ** 40])
+    for (const text of [digits, roomy]) {
+      const { codes, reasons, feed } = listener(checkWorkerMessage, portable)
+      feed(Buffer.concat([Uint8Array.of(KIND.portable), Buffer.from(text)]))
+      expect(codes).toEqual(['PROTOCOL_ERROR'])
+      expect(reasons[0]).toMatch(/a BigInt that is too long|a buffer that may grow/)
+    }
+  })
+
+  it('are JSON only for words that are short', () => {
+    const { codes, feed } = listener(checkWorkerMessage, PLAIN)
+    feed(encode([{ type: 'hungry', more: 'x'.repeat(5_000_000) }], PLAIN))
+    expect(codes).toEqual(['PROTOCOL_ERROR'])
+  })
+})
 
 it.each(WRONG_PARTS)('%s that cannot be is refused', (_, check, message) => {
   expect(check(message)).toBeTypeOf('string')

@@ -7,7 +7,7 @@ import { Channel, type Wire } from '../src/protocol/channel.ts'
 import { agree, CODECS, decode, encode, PLAIN } from '../src/protocol/codec.ts'
 import { pack, unpack } from '../src/protocol/pack.ts'
 import { KIND } from '../src/protocol/raw-frames.ts'
-import { packStep, unpackSteps } from '../src/protocol/steps.ts'
+import { packStep, readSteps } from '../src/protocol/steps.ts'
 import { IdSet } from '../src/runners/id-set.ts'
 import type { Step } from '../src/trajectory.ts'
 
@@ -112,9 +112,12 @@ const oddValue = fc.oneof(
 
 /** As it is after a journey in a message, in the packed place and as a step. */
 function sent(original: unknown, codec: string): [answer: unknown, step: unknown] {
-  const frame = encode([{ packed: pack(original), steps: [packStep({ original } as unknown as Step)] }], codec)
+  const frame = encode(
+    [{ packed: pack(original), steps: [packStep({ original, index: 0, atMs: 0 } as unknown as Step)] }],
+    codec,
+  )
   const [message] = decode(frame) as [{ packed: unknown; steps: (string | Uint8Array)[] }]
-  return [unpack(message.packed), (unpackSteps(message.steps)[0] as unknown as { original: unknown }).original]
+  return [unpack(message.packed), (readSteps(message.steps).steps[0] as unknown as { original: unknown }).original]
 }
 
 describe.each(['v8', 'devalue'])('the codec %s', (name) => {
@@ -256,8 +259,8 @@ function pair(receive: (note: Note) => void) {
   })
   const anyNote = () => undefined
   const a = new Channel<Note, Note>(wire(0), anyNote, receive, broken)
-  new Channel<Note, Note>(wire(1), anyNote, receive, broken)
-  a.speak(CODECS[0]!)
+  const b = new Channel<Note, Note>(wire(1), anyNote, receive, broken)
+  for (const end of [a, b]) end.speak(CODECS[0]!)
   const settle = () => {
     while (queue.length > 0) {
       const [to, frame] = queue.shift()!

@@ -1,7 +1,7 @@
 import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
-import { type ErrorItem, OUTCOME, STATUS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
-import { unpack } from '../protocol/pack.ts'
+import { type ErrorItem, OUTCOME, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { readOutcome } from '../protocol/read-outcome.ts'
 import type { PackedStep } from '../protocol/steps.ts'
 import { oneLine, visible } from '../text/visible.ts'
 import { abortReason } from './abort-reason.ts'
@@ -386,14 +386,14 @@ export class Dispatcher {
     const lease = worker.leases.get(id) ?? worker.lost.get(id)
     if (!lease) return
     if (lease.lost) {
-      lease.lost.steps.push(...steps)
-      lease.lost.logs.push(...logs)
+      append(lease.lost.steps, steps)
+      append(lease.lost.logs, logs)
       return
     }
     const { entry } = lease
-    if (steps.length > 0) entry.steps = entry.steps === undefined ? steps : entry.steps.concat(steps)
+    if (steps.length > 0) entry.steps = entry.steps === undefined ? steps : append(entry.steps, steps)
     if (logs.length === 0) return
-    entry.logs = entry.logs === undefined ? logs : entry.logs.concat(logs)
+    entry.logs = entry.logs === undefined ? logs : append(entry.logs, logs)
     if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
   }
 
@@ -408,24 +408,17 @@ export class Dispatcher {
       if (!lease) {
         const lost = worker.lost.get(id)
         worker.lost.delete(id)
-        if (lost && status !== OUTCOME.cancelled) this.#responses.superseded(lost, STATUS[status]!, value, runUs / 1000)
+        if (lost && status !== OUTCOME.cancelled) this.#responses.superseded(lost, status, value, runUs / 1000)
         continue
       }
-      let outcome: unknown
-      try {
-        outcome = unpack(value)
-      } catch (cause) {
-        // It keeps its leases: what it held is run again.
-        this.#notice(
-          `worker ${worker.name.id}: it sent an outcome that cannot be read (${(cause as Error).message}); it is replaced`,
-        )
-        return worker.link.kill()
-      }
+      const { entry } = lease
+      // What makes no sense throws here, while the worker holds its leases: what it held is run again.
+      const outcome = readOutcome(status, value)
+      this.#responses.readTrajectory(entry, lease)
       worker.leases.delete(id)
       if (lease.waitingCalls === 0) released++
       const runMs = runUs / 1000
       ranMs += runMs
-      const { entry } = lease
       worker.pace.note(runMs, entry.agent)
       if (entry.twin) this.#stragglers.answered(lease)
       entry.lease = undefined
@@ -486,6 +479,12 @@ export class Dispatcher {
       this.#intake.enqueue(entry, false)
     }
   }
+}
+
+/** One by one: as arguments of a call, a hundred thousand would be too many. */
+function append<T>(list: T[], more: readonly T[]): T[] {
+  for (const item of more) list.push(item)
+  return list
 }
 
 function shippingFor({ engine, bundle, entryScript, notice }: FleetOptions): Shipping | undefined {

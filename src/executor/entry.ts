@@ -1,5 +1,6 @@
 import type { PackedStep } from '../protocol/steps.ts'
 import type { WorkerName } from '../task.ts'
+import type { Step } from '../trajectory.ts'
 import type { AgentState } from './agents.ts'
 import type { Children } from './children.ts'
 import type { Run } from './run.ts'
@@ -35,6 +36,8 @@ export class Entry {
   worker: WorkerName | undefined
   /** Packed steps and lines of the attempt under way. */
   steps: PackedStep[] | undefined
+  /** The same steps, once they were read: when the outcome is there. */
+  read: { readonly steps: readonly Step[]; readonly json: string | undefined } | undefined
   /** The steps of the last response that was made, as one JSON text if they are that. */
   trajectory: string | undefined
   logs: string[] | undefined

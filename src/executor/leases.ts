@@ -22,6 +22,7 @@ export class Leases {
   give(worker: WorkerHandle, entry: Entry, group = 0): void {
     entry.worker = worker.name
     entry.steps = undefined
+    entry.read = undefined
     entry.logs = undefined
     entry.lease = this.#lease(worker, entry, group)
   }

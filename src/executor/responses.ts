@@ -1,6 +1,6 @@
-import type { ErrorItem, Packed } from '../protocol/messages.ts'
-import { unpack } from '../protocol/pack.ts'
-import { type PackedStep, stepsText, unpackSteps } from '../protocol/steps.ts'
+import { type ErrorItem, OUTCOME, type OutcomeStatus, type Packed, STATUS } from '../protocol/messages.ts'
+import { readOutcome } from '../protocol/read-outcome.ts'
+import { type PackedStep, readSteps } from '../protocol/steps.ts'
 import { taskError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { type Step, totalUsage } from '../trajectory.ts'
@@ -18,6 +18,7 @@ interface Hooks {
 }
 
 const NO_STEPS: readonly Step[] = Object.freeze([])
+const NOTHING_READ = Object.freeze({ steps: NO_STEPS, json: undefined })
 const NO_LOGS: readonly string[] = Object.freeze([])
 const NO_USAGE = Object.freeze({})
 
@@ -38,10 +39,14 @@ function cancelledError({ aborted }: Run): ErrorItem {
   return { code: 'TASK_CANCELLED', name: 'AbortError', message, stack: undefined, ...cause }
 }
 
-/** Nearly always the steps are JSON: one text is quicker to read than many. */
-function trajectoryOf(entry: Entry, steps: readonly PackedStep[]): readonly Step[] {
-  entry.trajectory = stepsText(steps)
-  return entry.trajectory === undefined ? unpackSteps(steps) : (JSON.parse(entry.trajectory) as Step[])
+/** The steps of an attempt that came to no outcome; if they cannot be read, it has none. */
+function stepsLeftBehind(packed: readonly PackedStep[] | undefined): NonNullable<Entry['read']> {
+  if (packed === undefined) return NOTHING_READ
+  try {
+    return readSteps(packed)
+  } catch {
+    return NOTHING_READ
+  }
 }
 
 /** Turns ends of attempts into responses, exactly one per task. */
@@ -50,6 +55,12 @@ export class Responses {
 
   constructor(hooks: Hooks) {
     this.#hooks = hooks
+  }
+
+  /** Reads what was recorded under a lease whose outcome is there. Throws if that cannot be read. */
+  readTrajectory(entry: Entry, { lost }: Lease): void {
+    const packed = lost === undefined ? entry.steps : lost.steps
+    entry.read = packed === undefined ? undefined : readSteps(packed)
   }
 
   /** `answer` is what `value` holds. */
@@ -109,14 +120,14 @@ export class Responses {
     run.sink.response(index, restored!, restoredBytes, undefined)
   }
 
-  /** Too late to count. */
-  superseded({ entry, worker, lost }: Lease, status: TaskStatus, value: Packed, runMs: number): void {
+  /** Too late to count. Throws if it cannot be read. */
+  superseded({ entry, worker, lost }: Lease, status: OutcomeStatus, value: Packed, runMs: number): void {
     const { run } = entry
     if (run.over || run.recorder === undefined) return
-    const success = status === 'success'
-    const error = success ? undefined : (unpack(value) as ErrorItem)
-    const response = this.#response(entry, status, success ? unpack(value) : undefined, error, runMs, performance.now())
-    const trajectory = unpackSteps(lost?.steps ?? [])
+    const outcome = readOutcome(status, value)
+    const trajectory = readSteps(lost?.steps ?? []).steps
+    const [answer, error] = status === OUTCOME.success ? [outcome] : [undefined, outcome as ErrorItem]
+    const response = this.#response(entry, STATUS[status]!, answer, error, runMs, performance.now())
     const usage = totalUsage(trajectory)
     run.recorder.superseded(entry, { ...response, trajectory, usage, worker: worker.name, logs: lost?.logs ?? [] })
   }
@@ -129,7 +140,8 @@ export class Responses {
     runMs: number,
     now: number,
   ): TaskResponse {
-    const trajectory = entry.steps === undefined ? NO_STEPS : trajectoryOf(entry, entry.steps)
+    const { steps: trajectory, json } = entry.read ?? stepsLeftBehind(entry.steps)
+    entry.trajectory = json
     const usage = trajectory.length === 0 ? NO_USAGE : totalUsage(trajectory)
     const { id, attempts, worker } = entry
     const agentName = entry.agent.ref.name

@@ -1,7 +1,7 @@
 import type { AgentRef } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { SubTaskRequest } from '../protocol/messages.ts'
-import { lastPackedSize, pack } from '../protocol/pack.ts'
+import { lastPackedSize, pack, repack } from '../protocol/pack.ts'
 import { responseToWire } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { AgentState, AgentTable } from './agents.ts'
@@ -116,7 +116,7 @@ export class SubTaskDesk {
   #answer(parent: Entry, complete: readonly Request[]): void {
     const { responses } = parent.children!
     for (const { lease, request, ids } of this.#over(parent, complete)) {
-      const value = pack(ids.map((id) => responseToWire(responses.get(id)!)))
+      const value = repack(ids.map((id) => responseToWire(responses.get(id)!)))
       lease.worker.channel.post({ type: 'reply', request, ok: true, value }, lastPackedSize(value))
     }
   }

@@ -1,5 +1,6 @@
 import type { WorkerExit } from '../engines/engine.ts'
 import type { ErrorItem } from '../protocol/messages.ts'
+import { object, oneOf, optional, text, whole } from '../protocol/shapes.ts'
 import type { LastWords } from '../worker/watchdog.ts'
 import type { Entry, Lease } from './entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
@@ -20,6 +21,9 @@ const PLACES_LOST_ALONE = 3
 export interface Crash {
   explained: boolean
 }
+
+/** Of the eight lines that a watchdog sends. */
+const MAX_STACK_CHARS = 64 * 1024
 
 /**
  * Who did it, when a worker is gone? Outcomes that were finished but not sent make any guess by order wrong, so:
@@ -127,11 +131,19 @@ function namedBy(
 function parseLastWords(exit: WorkerExit): LastWords | undefined {
   if (exit.lastWords === undefined) return undefined
   try {
-    return JSON.parse(exit.lastWords) as LastWords
+    const words: unknown = JSON.parse(exit.lastWords)
+    return isLastWords(words) ? words : undefined
   } catch {
     return undefined
   }
 }
+
+/** Nobody but the watchdog should write there, but a task can. */
+const isLastWords = object({
+  blocked: oneOf(true),
+  lease: optional(whole),
+  stack: text(MAX_STACK_CHARS),
+}) as unknown as (words: unknown) => words is LastWords
 
 function blockedError(stack: string): ErrorItem {
   const message = 'the task blocked the event loop of its worker beyond its timeout, so the worker was ended'

@@ -2,6 +2,7 @@ import type { WorkerLink } from '../engines/engine.ts'
 import type { ManyworldsError } from '../errors.ts'
 import { Channel } from '../protocol/channel.ts'
 import { checkWorkerMessage } from '../protocol/check-messages.ts'
+import { scanBatch } from '../protocol/codec.ts'
 import {
   type BundlePlace,
   type DriverMessage,
@@ -79,8 +80,16 @@ export class WorkerHandle implements Loaded {
     this.channel = new Channel<DriverMessage, WorkerMessage>(
       link,
       checkWorkerMessage,
-      (message) => receive(this, message),
+      (message) => {
+        try {
+          receive(this, message)
+        } catch (cause) {
+          // Whatever it says that nobody thought of: it costs this worker, not the driver with all the others.
+          this.channel.refuse(`a '${message.type}' that could not be handled`, cause)
+        }
+      },
       (error) => broken(this, error),
+      scanBatch,
     )
   }
 

@@ -1,5 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
-import { decode, encode, PLAIN } from './codec.ts'
+import { decode, encode, kindOf, PLAIN } from './codec.ts'
 import { MAX_VALUE_BYTES } from './pack.ts'
 import { creditFrame, fragmentFrame, KIND, LAST_STREAM, readCredit, readFragment } from './raw-frames.ts'
 
@@ -25,11 +25,16 @@ const MAX_STREAMS = 256
 /** A receiver that holds this much of unfinished streams lets only the oldest go on. */
 const REASSEMBLY_BYTES = 128 * 1024 * 1024
 const MAX_MESSAGE_BYTES = MAX_VALUE_BYTES + 16 * 1024 * 1024
+/** First words are few: what comes before a codec is agreed on is from nobody in particular. */
+const MAX_PLAIN_BYTES = 4 * 1024 * 1024
 /** Messages that waited go out so many in a frame: each is below the size of bulk, and a frame has a largest size. */
 const WAITING_PER_FRAME = 32
 
 /** Whether a message is one that the other end may send: undefined if it is, else what is wrong with it. */
 export type MessageCheck = (message: unknown) => string | undefined
+
+/** Whether bytes may be decoded at all: undefined if they may, else why not. */
+export type BatchScan = (frame: Uint8Array) => string | undefined
 
 interface Outgoing {
   readonly id: number
@@ -62,7 +67,12 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   readonly #check: MessageCheck
   readonly #receive: (message: In) => void
   readonly #onBroken: (error: ManyworldsError) => void
+  readonly #scan: BatchScan | undefined
   #codec = PLAIN
+  /** What batches come in, by their first byte. */
+  #kind = kindOf(PLAIN)
+  /** Something came in the codec that was agreed on: the other end has heard of it, and is done with first words. */
+  #agreed = false
   #broken = false
   #full = false
   #waiting: Out[] = []
@@ -78,11 +88,14 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     check: MessageCheck,
     receive: (message: In) => void,
     broken: (error: ManyworldsError) => void,
+    /** Where the other end may be hostile. */
+    scan?: BatchScan,
   ) {
     this.#wire = wire
     this.#check = check
     this.#receive = receive
     this.#onBroken = broken
+    this.#scan = scan
     wire.onFrame((frame) => this.#onFrame(frame))
     wire.onDrain(() => {
       this.#full = false
@@ -90,9 +103,18 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     })
   }
 
-  /** From here on, sends in the codec that was agreed on. Before, it is JSON, and messages must be plain. */
+  /**
+   * From here on, sends in the codec that was agreed on, and takes nothing else once the other end speaks it too. Before,
+   * it is JSON, and messages must be plain.
+   */
   speak(codec: string): void {
     this.#codec = codec
+    this.#kind = kindOf(codec)
+  }
+
+  /** A message that was delivered makes no sense: nothing more is. */
+  refuse(what: string, cause: unknown): void {
+    this.#refuse(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
   }
 
   /** Sends ahead of everything that waits. */
@@ -211,6 +233,12 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   }
 
   #onBatch(frame: Uint8Array, what: string): void {
+    if (frame[0] === this.#kind) this.#agreed = this.#codec !== PLAIN
+    else if (this.#agreed || frame[0] !== KIND.plain) return this.#refuse(`${what} in a codec that was not agreed on`)
+    if (frame[0] === KIND.plain && frame.byteLength > MAX_PLAIN_BYTES)
+      return this.#refuse(`first words of ${frame.byteLength} bytes`)
+    const unsafe = this.#scan?.(frame)
+    if (unsafe !== undefined) return this.#refuse(`${what} that is not decoded: ${unsafe}`)
     let messages: unknown[]
     try {
       messages = decode(frame)

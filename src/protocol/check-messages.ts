@@ -1,29 +1,52 @@
 import type { TaskErrorCode } from '../errors.ts'
 import type { DriverMessage, LoadFailure, WorkerMessage } from './messages.ts'
+import { isPacked } from './read-packed.ts'
+import {
+  anything,
+  atLeastOne,
+  byHand,
+  type Fields,
+  finite,
+  flag,
+  isObject,
+  leaf,
+  lease,
+  list,
+  nameIn,
+  object,
+  oneOf,
+  optional,
+  packed,
+  positive,
+  type Shape,
+  sha256,
+  text,
+  tuple,
+  whole,
+} from './shapes.ts'
 
 /**
- * Whether what was decoded is a message. By hand and not by schema: workers load this, and `run` and `done` come by the
- * hundred thousand tasks a second. Packed values are opaque; keys that are not known are let pass.
+ * Whether what was decoded is a message. Not by a library's schema: workers load this, and `run` and `done` come by the
+ * hundred thousand tasks a second. Keys that are not known are let pass.
  */
 
 /** Undefined if a driver may say this, else what is wrong with it. */
-export const checkDriverMessage = (message: unknown): string | undefined => check(message, DRIVER_FIELDS)
+export const checkDriverMessage = (message: unknown): string | undefined => check(message, DRIVER_CHECKS)
 
 /** Undefined if a worker may say this, else what is wrong with it. */
-export const checkWorkerMessage = (message: unknown): string | undefined => check(message, WORKER_FIELDS)
+export const checkWorkerMessage = (message: unknown): string | undefined => check(message, WORKER_CHECKS)
 
 export const isDriverMessage = (message: unknown): message is DriverMessage => checkDriverMessage(message) === undefined
 
 export const isWorkerMessage = (message: unknown): message is WorkerMessage => checkWorkerMessage(message) === undefined
 
-type Check = (value: unknown) => boolean
-type Fields = readonly (readonly [field: string, check: Check])[]
-/** A check for every field of every message: the compiler finds one that was forgotten. */
+/** A shape for every field of every message: the compiler finds one that was forgotten. */
 type Table<Message extends { type: string }> = {
-  [Type in Message['type']]: { [Field in Exclude<keyof Extract<Message, { type: Type }>, 'type'>]-?: Check }
+  [Type in Message['type']]: { [Field in Exclude<keyof Extract<Message, { type: Type }>, 'type'>]-?: Shape }
 }
+type Checks = ReadonlyMap<string, readonly (readonly [field: string, isRight: Shape])[]>
 
-function check(message: unknown, table: ReadonlyMap<string, Fields>): string | undefined {
+function check(message: unknown, table: Checks): string | undefined {
   if (!isObject(message) || typeof message.type !== 'string') return 'a message without a type'
   const fields = table.get(message.type)
   if (fields === undefined) return `a message of unknown type '${message.type.slice(0, 40)}'`
@@ -34,66 +57,29 @@ function check(message: unknown, table: ReadonlyMap<string, Fields>): string | u
   return undefined
 }
 
-const tableOf = (table: Record<string, Record<string, Check>>): ReadonlyMap<string, Fields> =>
+const checksOf = (table: Readonly<Record<string, Fields>>): Checks =>
   new Map(Object.entries(table).map(([type, fields]) => [type, Object.entries(fields)]))
-
-// ---- what a field may be
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
-
-const anything: Check = () => true
-const flag: Check = (value) => typeof value === 'boolean'
-const text: Check = (value) => typeof value === 'string'
-const finite: Check = (value) => Number.isFinite(value)
-const positive: Check = (value) => typeof value === 'number' && value > 0 && value < Infinity
-/** A count, a key, a lease. */
-const whole: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
-const atLeastOne: Check = (value) => whole(value) && value !== 0
-const shortText: Check = (value) => typeof value === 'string' && value.length <= 256
-const sha256: Check = (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
-
-const optional =
-  (isRight: Check): Check =>
-  (value) =>
-    value === undefined || isRight(value)
-
-const oneOf =
-  (...names: readonly unknown[]): Check =>
-  (value) =>
-    names.includes(value)
-
-const nameIn =
-  (names: Readonly<Record<string, true>>): Check =>
-  (value) =>
-    typeof value === 'string' && Object.hasOwn(names, value)
-
-const listOf =
-  (isRight: Check, most = Infinity): Check =>
-  (value) => {
-    if (!Array.isArray(value) || value.length > most) return false
-    for (let i = 0; i < value.length; i++) if (!isRight(value[i])) return false
-    return true
-  }
-
-function shape(fields: Record<string, Check>): Check {
-  const list = Object.entries(fields)
-  return (value) => isObject(value) && list.every(([field, isRight]) => isRight(value[field]))
-}
 
 // ---- the parts of messages
 
-const agentRef = shape({ name: text, module: text, fingerprint: optional(shortText) })
+const MAX_FRAME_CHARS = 64 * 1024 * 1024
+const anyText = text(MAX_FRAME_CHARS)
+const shortText = text(256)
+/** Workers cut what an error says far below this: see `worker/error-item.ts`. */
+const errorText = text(1024 * 1024)
 
-const settings = shape({
+const agentRef = object({ name: anyText, module: anyText, fingerprint: optional(shortText) })
+
+const settings = object({
   concurrency: atLeastOne,
   recycleAfterTasks: optional(positive),
   recycleAboveMb: optional(positive),
-  withheldEnv: listOf(text),
+  withheldEnv: list(anyText),
 })
 
-const profile = shape({
+const profile = object({
   agent: whole,
-  runId: text,
+  runId: anyText,
   seed: finite,
   timeoutMs: optional(positive),
   announce: flag,
@@ -115,7 +101,17 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   ALL_SUBAGENTS_FAILED: true,
 }
 
-const errorItem = shape({ code: nameIn(ERROR_CODES), name: text, message: text, stack: optional(text) })
+/** For what the driver keeps and passes on, and reads only later or never. */
+const anyPacked = packed(undefined, (value) => isPacked(value))
+
+/** An error on its way, also in the place of an outcome. */
+export const errorItem: Shape = object({
+  code: nameIn(ERROR_CODES),
+  name: errorText,
+  message: errorText,
+  stack: optional(errorText),
+  thrown: optional(anyPacked),
+})
 
 const LOAD_FAILURES: Readonly<Record<LoadFailure, true>> = {
   AGENT_NOT_FOUND: true,
@@ -126,19 +122,44 @@ const LOAD_FAILURES: Readonly<Record<LoadFailure, true>> = {
   RUNNERS_IN_WORKER: true,
 }
 
-const subTask = shape({
-  id: optional(text),
+const subTask = object({
+  id: optional(anyText),
   ref: agentRef,
-  // Not opaque: the driver reads these itself.
-  options: shape({
+  params: anyPacked,
+  input: anyPacked,
+  // The driver reads these itself.
+  options: object({
     timeoutMs: optional(positive),
     maxAttempts: optional(atLeastOne),
-    requires: optional(listOf(text)),
+    requires: optional(list(anyText)),
     rerun: optional(oneOf('auto', 'never')),
+    info: optional(anyPacked),
   }),
 })
 
-// ---- the two that come in bulk: plain loops, nothing allocated
+/** The driver reads these when the outcome is there: see `read-outcome.ts` and `steps.ts`. */
+const outcomes = list(
+  tuple(
+    lease,
+    oneOf(0, 1, 2, 3),
+    packed(undefined, () => true),
+    whole,
+  ),
+)
+const step = leaf('{"index":0,"atMs":1}', (value) => typeof value === 'string' || value instanceof Uint8Array)
+const emits = list(tuple(lease, list(step), list(anyText)))
+const tasks = list(
+  tuple(
+    whole,
+    whole,
+    leaf('id', (id) => typeof id === 'string' || whole(id)),
+    anything,
+    atLeastOne,
+    leaf({}, (extras) => isObject(extras)),
+  ),
+)
+
+// ---- those that come in bulk: plain loops, nothing allocated
 
 function isTaskList(tasks: unknown): boolean {
   if (!Array.isArray(tasks)) return false
@@ -175,41 +196,44 @@ function isEmitList(emits: unknown): boolean {
   return true
 }
 
-const areSteps = listOf((step) => typeof step === 'string' || step instanceof Uint8Array)
-const areLines = listOf(text)
+const areSteps = list(step)
+const areLines = list(anyText)
 
 // ---- the messages
 
-const DRIVER_FIELDS = tableOf({
+export const DRIVER_MESSAGES = {
   hello: { protocol: whole, codec: shortText, settings },
   agent: {
     key: whole,
     ref: agentRef,
     params: anything,
-    entry: optional(text),
-    bundle: optional(shape({ sha256, module: text, entry: optional(text) })),
+    entry: optional(anyText),
+    bundle: optional(object({ sha256, module: anyText, entry: optional(anyText) })),
   },
   profile: { key: whole, profile },
-  forget: { profiles: listOf(whole) },
-  run: { tasks: isTaskList, careful: flag },
+  forget: { profiles: list(whole) },
+  run: { tasks: byHand(tasks, isTaskList), careful: flag },
   recall: {},
-  go: { lease: whole },
-  cancel: { lease: whole, reason: oneOf('cancelled', 'deadline') },
+  go: { lease },
+  cancel: { lease, reason: oneOf('cancelled', 'deadline') },
   reply: { request: whole, ok: flag, value: anything },
-} satisfies Table<DriverMessage>)
+} satisfies Table<DriverMessage>
 
-const WORKER_FIELDS = tableOf({
-  ready: { protocol: whole, codecs: listOf(shortText, 64), node: shortText, pid: whole },
+export const WORKER_MESSAGES = {
+  ready: { protocol: whole, codecs: list(shortText, 64), node: shortText, pid: whole },
   loaded: { agent: whole },
-  'load-failed': { agent: whole, code: nameIn(LOAD_FAILURES), message: text, stack: optional(text) },
-  done: { emits: isEmitList, outcomes: isOutcomeList },
-  started: { leases: listOf(whole) },
-  'may-start': { lease: whole },
+  'load-failed': { agent: whole, code: nameIn(LOAD_FAILURES), message: errorText, stack: optional(errorText) },
+  done: { emits: byHand(emits, isEmitList), outcomes: byHand(outcomes, isOutcomeList) },
+  started: { leases: list(lease) },
+  'may-start': { lease },
   hungry: {},
-  returned: { unstarted: listOf(whole) },
-  retire: { reason: text, unstarted: listOf(whole) },
-  fate: { lease: whole, error: errorItem },
-  'cancel-seen': { lease: whole },
+  returned: { unstarted: list(lease) },
+  retire: { reason: errorText, unstarted: list(lease) },
+  fate: { lease, error: errorItem },
+  'cancel-seen': { lease },
   stray: { error: errorItem },
-  subtasks: { request: whole, lease: whole, ordinal: whole, tasks: listOf(subTask) },
-} satisfies Table<WorkerMessage>)
+  subtasks: { request: whole, lease, ordinal: whole, tasks: list(subTask) },
+} satisfies Table<WorkerMessage>
+
+const DRIVER_CHECKS = checksOf(DRIVER_MESSAGES)
+const WORKER_CHECKS = checksOf(WORKER_MESSAGES)

@@ -1,6 +1,7 @@
 import v8 from 'node:v8'
 import { portableText, readPortable } from './portable.ts'
 import { KIND } from './raw-frames.ts'
+import { scanV8 } from './scan-v8.ts'
 
 /** JSON, for the first words, which are said before anything is agreed: plain data, without undefined in lists. */
 export const PLAIN = 'json'
@@ -29,6 +30,13 @@ export function encode(messages: readonly unknown[], codec: string): Uint8Array 
     ? textFrame(KIND.portable, portableText(messages))
     : textFrame(KIND.plain, JSON.stringify(messages))
 }
+
+/** The first byte of a batch in this codec. */
+export const kindOf = (codec: string): number =>
+  codec === V8 ? KIND.v8 : codec === PORTABLE ? KIND.portable : KIND.plain
+
+/** Undefined if a batch from another process may be decoded, else why not. */
+export const scanBatch = (frame: Uint8Array): string | undefined => (frame[0] === KIND.v8 ? scanV8(frame) : undefined)
 
 /** The messages of a batch, in whichever codec it is. Throws on anything else. */
 export function decode(frame: Uint8Array): unknown[] {

@@ -1,5 +1,6 @@
 import { deserialize, serialize } from 'node:v8'
-import { whyNotSendable } from './sendable.ts'
+import { MAX_BIGINT_BITS, scanV8 } from './scan-v8.ts'
+import { MAX_DEPTH, whyNotSendable } from './sendable.ts'
 
 /** Above this a value is serialised on its own. */
 const INLINE_CHARS = 8 * 1024
@@ -30,11 +31,22 @@ export function pack(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
     if (typeof value === 'string') return value.length > INLINE_CHARS ? packLarge(value) : keep(value)
     if (typeof value === 'function' || typeof value === 'symbol') throw new NotPackable(`it is a ${typeof value}`)
-    return value
+    return isHuge(value) ? packBytes(value) : value
   }
+  return packObject(value, packBytes)
+}
+
+/** Puts together what was packed before, each for itself: limits that each has kept are not asked for again. */
+export function repack(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return pack(value)
+  return packObject(value, (whole) => checkSize(whole, () => serializeAll(whole, 2 * MAX_DEPTH)))
+}
+
+function packObject(value: object, packRest: (value: unknown) => Uint8Array): unknown {
+  chars = 0
   seen.length = 0
   const copy = copyPlain(value, 0)
-  return copy === UNSUITABLE ? packLarge(value) : copy
+  return copy === UNSUITABLE ? packLarge(value, packRest) : copy
 }
 
 /** The rough size of what `pack` returned last. */
@@ -102,19 +114,28 @@ function copyAny(value: unknown, depth: number): unknown {
     case 'symbol':
       return UNSUITABLE
     default:
-      return value
+      return isHuge(value) ? UNSUITABLE : value
   }
 }
+
+const HUGE = 1n << BigInt(MAX_BIGINT_BITS)
+const isHuge = (value: unknown) => typeof value === 'bigint' && (value >= HUGE || value <= -HUGE)
 
 /** A boxed string: the box is the mark. */
 type JsonText = InstanceType<typeof String>
 
-function packLarge(value: unknown): Uint8Array | JsonText {
-  return isExactJson(value) ? checkSize(value, () => new String(JSON.stringify(value))) : packBytes(value)
+function packLarge(value: unknown, packRest: (value: unknown) => Uint8Array = packBytes): Uint8Array | JsonText {
+  return isExactJson(value) ? checkSize(value, () => new String(JSON.stringify(value))) : packRest(value)
 }
 
-/** The bytes of v8's serialisation. */
-export const packBytes = (value: unknown): Uint8Array => checkSize(value, () => serializeAll(value))
+/** The bytes of v8's serialisation, if the other end will take them. */
+export const packBytes = (value: unknown): Uint8Array => checkSize(value, () => scanned(serializeAll(value)))
+
+function scanned(bytes: Uint8Array): Uint8Array {
+  const reason = scanV8(bytes)
+  if (reason !== undefined) throw new NotPackable(reason)
+  return bytes
+}
 
 function checkSize<P extends Uint8Array | JsonText>(value: unknown, make: () => P): P {
   let packed: P
@@ -124,7 +145,7 @@ function checkSize<P extends Uint8Array | JsonText>(value: unknown, make: () => 
     if (error instanceof NotPackable) throw error
     const { message } = error as Error
     const reason = message === 'Invalid string length' ? tooLarge(`more than ${MAX_VALUE_BYTES} bytes`) : message
-    throw new NotPackable(whyNotSendable(value) ?? reason)
+    throw new NotPackable(whyNotSendable(value, MAX_DEPTH) ?? reason)
   }
   const size = lastPackedSize(packed)
   if (size > MAX_VALUE_BYTES) throw new NotPackable(tooLarge(`${size} bytes`))
@@ -135,13 +156,15 @@ const tooLarge = (size: string) =>
   `it takes ${size}, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`
 
 /** v8 would send some objects as empty ones, without a word. */
-function serializeAll(value: unknown): Uint8Array {
-  const reason = whyNotSendable(value)
+function serializeAll(value: unknown, maxDepth = MAX_DEPTH): Uint8Array {
+  const reason = whyNotSendable(value, maxDepth)
   if (reason !== undefined) throw new NotPackable(reason)
   return serialize(value)
 }
 
 const JSON_DEPTH = 64
+/** How deep JSON text may be nested: as deep as `isExactJson` lets it, and a list around it. */
+export const MAX_JSON_LEVELS: number = JSON_DEPTH + 1
 /** A graph in which many paths lead to one object would grow without end as text. */
 const JSON_VALUES = 1_000_000
 let values = 0

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { types } from 'node:util'
 import { deserialize, serialize } from 'node:v8'
 import type * as Devalue from 'devalue'
+import { MAX_BIGINT_BITS, MAX_RESERVED_BYTES } from './scan-v8.ts'
 
 /**
  * The portable codec: devalue's text, taught to bring back what v8 would.
@@ -13,6 +14,8 @@ import type * as Devalue from 'devalue'
 export const portableText = (messages: readonly unknown[]): string => text(messages, MESSAGE_REDUCERS)
 
 export const readPortable = (portable: string): unknown => devalue().parse(portable, MESSAGE_REVIVERS)
+
+const MAX_BIGINT_DIGITS = Math.ceil(MAX_BIGINT_BITS * Math.log10(2)) + 1
 
 let loaded: typeof Devalue | undefined
 /** Nearly every worker speaks v8 and would load this for nothing, at its start, when somebody waits for it. */
@@ -33,7 +36,7 @@ const VALUE_REDUCERS: Record<string, Reducer> = {
   Keyed: (thing) => typeof thing === 'object' && thing !== null && hasUnusualKeys(thing) && reduceKeyed(thing),
 }
 
-const VALUE_REVIVERS = { Bytes: reviveBytes, Error: reviveError, Keyed: reviveKeyed }
+const VALUE_REVIVERS = { Bytes: reviveBytes, Error: reviveError, Keyed: reviveKeyed, BigInt: reviveBigInt }
 
 const MESSAGE_REDUCERS: Record<string, Reducer> = {
   V8: (thing) => thing instanceof Uint8Array && text(deserialize(thing), VALUE_REDUCERS),
@@ -100,6 +103,7 @@ function reviveBytes([kind, base64, maxByteLength]: BytesData): unknown {
   const bytes = Buffer.from(base64, 'base64')
   if (kind === 'Buffer') return bytes
   if (maxByteLength !== undefined) {
+    if (!(maxByteLength <= MAX_RESERVED_BYTES)) throw new TypeError(`a buffer that may grow to ${maxByteLength} bytes`)
     const buffer = new ArrayBuffer(bytes.byteLength, { maxByteLength })
     new Uint8Array(buffer).set(bytes)
     return buffer
@@ -109,6 +113,12 @@ function reviveBytes([kind, base64, maxByteLength]: BytesData): unknown {
   const View = VIEWS.get(kind)
   if (View === undefined) throw new TypeError(`${kind} is not known here`)
   return new View(buffer)
+}
+
+/** devalue would read it, however long it takes. */
+function reviveBigInt(digits: unknown): bigint {
+  if (typeof digits !== 'string' || digits.length > MAX_BIGINT_DIGITS) throw new TypeError('a BigInt that is too long')
+  return BigInt(digits)
 }
 
 // ---- errors: v8 keeps the standard names, and of the properties only these

@@ -1,5 +1,5 @@
 /** v8 can write what is nested twice as deep as it can read, and the other end must not be the one to find out. */
-const MAX_DEPTH = 1000
+export const MAX_DEPTH = 1000
 /**
  * Empty places that the arrays of one value may have together. `x[4e9] = 1` takes 30 bytes in v8's format, but whoever
  * reads the array place by place (JSON, a loop, a test for equality) never reaches its end.

@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
-import { pack } from '../protocol/pack.ts'
+import { repack } from '../protocol/pack.ts'
 import type { TaskResponse } from '../task.ts'
 
 /** One task after the other, each with the answer of the one before. After a failure the rest is skipped. */
@@ -32,7 +32,7 @@ export class SequenceSource implements TaskSource {
   settled(_index: number, response: TaskResponse): void {
     if (this.#failed !== undefined) return
     this.#busy = false
-    if (response.success) this.#previous = pack(response.answer)
+    if (response.success) this.#previous = repack(response.answer)
     else this.#failed = `not run: task '${response.id}' before it did not succeed (${response.status})`
     this.#wake()
   }
@@ -122,7 +122,7 @@ export class GraphSource implements TaskSource {
       this.#pendingUses.set(id, uses)
       if (uses === 0) this.#answers.delete(id)
     }
-    return pack(results)
+    return repack(results)
   }
 }
 

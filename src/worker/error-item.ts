@@ -1,35 +1,43 @@
+import { inspect } from 'node:util'
 import type { TaskErrorCode } from '../errors.ts'
 import type { ErrorItem } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
-import { jsonPreview } from '../text/json.ts'
 
-/** Of what was thrown and is no error, the message has no more. */
-const SHOWN_CHARS = 1000
+/** More than this of a message or a stack helps nobody, and would go through everything that shows and stores errors. */
+const MAX_CHARS = 64 * 1024
 
-/** Whatever was thrown, in a form that can travel. */
+/** Whatever was thrown, in a form that can travel. Never throws, whatever that is. */
 export function errorItem(
   code: TaskErrorCode,
   thrown: unknown,
   withheldEnv: readonly string[] = [],
   prefix = '',
 ): ErrorItem {
-  const known = code === 'TASK_THREW' ? ownCode(thrown) : code
-  if (thrown instanceof Error || isErrorLike(thrown)) {
-    const message = prefix + String(thrown.message) + hint(String(thrown.message), withheldEnv)
-    return { code: known, name: String(thrown.name), message, stack: stackOf(thrown), ...travelling(thrown) }
-  }
-  return {
-    code: known,
-    name: 'Error',
-    message: `${prefix}${show(thrown)} was thrown`,
-    stack: undefined,
-    ...travelling(thrown),
-  }
+  const item = { code: code === 'TASK_THREW' ? ownCode(thrown) : code, ...wordsOf(thrown), ...travelling(thrown) }
+  return { ...item, message: prefix + item.message + hint(item.message, withheldEnv) }
 }
+
+function wordsOf(thrown: unknown): Pick<ErrorItem, 'name' | 'message' | 'stack'> {
+  try {
+    if (thrown instanceof Error || isErrorLike(thrown))
+      return { name: cut(String(thrown.name)), message: cut(String(thrown.message)), stack: stackOf(thrown) }
+  } catch {
+    // A getter of its own, or a proxy.
+  }
+  return { name: 'Error', message: `${show(thrown)} was thrown`, stack: undefined }
+}
+
+/** As much of a text as is sent. */
+const cut = (text: string): string =>
+  text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}… (${text.length - MAX_CHARS} more characters)`
 
 /** An agent may fail with one of our own task errors, such as "all sub-agents failed"; its code is kept. */
 function ownCode(thrown: unknown): TaskErrorCode {
-  return (thrown as { code?: unknown })?.code === 'ALL_SUBAGENTS_FAILED' ? 'ALL_SUBAGENTS_FAILED' : 'TASK_THREW'
+  try {
+    return (thrown as { code?: unknown })?.code === 'ALL_SUBAGENTS_FAILED' ? 'ALL_SUBAGENTS_FAILED' : 'TASK_THREW'
+  } catch {
+    return 'TASK_THREW'
+  }
 }
 
 // An Error of another realm (vm, jest) is not an instance of ours.
@@ -38,7 +46,7 @@ const isErrorLike = (value: unknown): value is Error =>
 
 function stackOf(error: Error): string | undefined {
   try {
-    return typeof error.stack === 'string' ? error.stack : undefined
+    return typeof error.stack === 'string' ? cut(error.stack) : undefined
   } catch {
     return undefined
   }
@@ -52,10 +60,23 @@ function travelling(thrown: unknown): { thrown?: unknown } {
   }
 }
 
-/** Anything can be thrown: a circle, a list of a million pages, an array of four billion empty places. */
-const show = (value: unknown): string => {
-  if (typeof value === 'string') return `'${value}'`
-  return typeof value === 'symbol' || value === undefined ? String(value) : jsonPreview(value, SHOWN_CHARS).text
+const SHOWN = { depth: 4, maxArrayLength: 100, maxStringLength: 10_000, breakLength: Infinity, customInspect: false }
+
+/** Small plain data as JSON. All else as Node shows it, which has an end: an array may have four thousand million places. */
+function show(value: unknown): string {
+  if (typeof value === 'string') return cut(`'${value}'`)
+  try {
+    return cut(isInline(value) ? JSON.stringify(value) : inspect(value, SHOWN))
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
+}
+
+/** Whether `pack` leaves it as it is. */
+function isInline(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const packed = pack(value)
+  return !(packed instanceof String || packed instanceof Uint8Array)
 }
 
 function hint(message: string, withheldEnv: readonly string[]): string {

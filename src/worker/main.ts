@@ -110,8 +110,8 @@ async function load({ key, ref, params, entry, bundle }: Extract<DriverMessage, 
   try {
     agent.definition = await (bundle ? loadBundled(ref, bundle) : loadAgent(ref, entry))
   } catch (error) {
-    const { message, stack } = error as Error
     const code = error instanceof LoadError ? error.code : 'AGENT_LOAD_FAILED'
+    const { message, stack } = errorItem('SETUP_FAILED', error)
     channel.control({ type: 'load-failed', agent: key, code, message, stack })
     return
   }
@@ -146,9 +146,8 @@ const realExit = process.exit.bind(process)
 process.exit = ((code?: number) => {
   const task = runner.current()
   if (task !== undefined && !task.settled) {
-    const text = `the task called process.exit(${code ?? ''})`
-    const { stack } = new Error(text)
-    fate = { type: 'fate', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message: text, stack } }
+    const { stack, message } = errorItem('PROCESS_EXIT', new Error(`the task called process.exit(${code ?? ''})`))
+    fate = { type: 'fate', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message, stack } }
   }
   // A script that a worker only reads for its agents may end itself, not the worker.
   if (task === undefined && callerModule() !== undefined) parkNow('process.exit()')

@@ -123,21 +123,23 @@ async function run(nodes: NodesOptions): Promise<void> {
   expect([...responses].map(([id, { answer }]) => [id, answer])).toEqual(tasks.map((_, n) => [`t${n}`, 2 * n]))
 }
 
-/** One of each. */
-const MESSAGES: HostToDriver[] = [
-  { type: 'host', info: INFO },
-  { type: 'started', worker: 1, place: 0, pid: 7 },
-  { type: 'ended', worker: 1, exit: { code: 1, signal: null, reason: 'r', lastWords: 'w', stderr: 's' } },
-  { type: 'failed', reason: 'r' },
-  { type: 'have', sha256: 'ab'.repeat(32) },
-  { type: 'send', sha256: 'ab'.repeat(32) },
-  { type: 'refuse', sha256: 'ab'.repeat(32), reason: 'r' },
-  { type: 'drain', reason: 'r' },
-  { type: 'output', text: '' },
-  { type: 'notice', line: 'l' },
-  { type: 'credit', worker: 1, bytes: 5 },
-  { type: 'bye', reason: 'r' },
-]
+/** One of each: the compiler finds one that was forgotten. */
+const BY_TYPE: { readonly [Type in HostToDriver['type']]: Extract<HostToDriver, { type: Type }> } = {
+  host: { type: 'host', info: INFO },
+  started: { type: 'started', worker: 1, place: 0, pid: 7 },
+  ended: { type: 'ended', worker: 1, exit: { code: 1, signal: null, reason: 'r', lastWords: 'w', stderr: 's' } },
+  failed: { type: 'failed', reason: 'r' },
+  have: { type: 'have', sha256: 'ab'.repeat(32) },
+  send: { type: 'send', sha256: 'ab'.repeat(32) },
+  refuse: { type: 'refuse', sha256: 'ab'.repeat(32), reason: 'r' },
+  drain: { type: 'drain', reason: 'r' },
+  output: { type: 'output', text: '' },
+  notice: { type: 'notice', line: 'l' },
+  'others-wait': { type: 'others-wait' },
+  credit: { type: 'credit', worker: 1, bytes: 5 },
+  bye: { type: 'bye', reason: 'r' },
+}
+const MESSAGES = Object.values(BY_TYPE)
 
 /** Puts a value in place of one that is somewhere inside; `steps` lead there. */
 function replaced(message: unknown, steps: readonly number[], value: unknown): unknown {

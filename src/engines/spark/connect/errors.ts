@@ -129,7 +129,7 @@ function chain(details: FetchErrorDetailsResponse | undefined): Link[] {
 }
 
 /** Spark puts the stacks of executors into its messages. Those of Node, which a slot may have printed, look different and stay. */
-const withoutStack = (message: string): string =>
+export const withoutStack = (message: string): string =>
   message.replace(/^[\t ]*(at [\w$.<>/@-]+\(.*\)|\.\.\. \d+ more|Driver stacktrace:)[\t ]*\n?/gm, '').trim()
 
 function errorInfo(error: ConnectError): ErrorInfo | undefined {

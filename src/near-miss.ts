@@ -22,8 +22,12 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
 /** `--maxAttempts`, `--max_attempts` and `--max-attempts` are the same to someone who types. */
 const letters = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 
+/** Longer words are no slip of the finger, and comparing them takes as long as their lengths multiplied. */
+const MAX_LETTERS = 100
+
 /** How many letters were added, left out, mistaken or swapped with their neighbour. */
 function distance(a: string, b: string): number {
+  if (a.length > MAX_LETTERS || b.length > MAX_LETTERS) return a === b ? 0 : Number.POSITIVE_INFINITY
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {
     const row = [i]

@@ -2,21 +2,47 @@ import { SourceMap } from 'node:module'
 import { BUNDLE_FILE } from '../call-site.ts'
 import type { Bundle } from './index.ts'
 
-/** A place in a folder that is named by the hash of a bundle, on whichever machine: `…/<sha256>/lib/agent.ts:3:7`. */
-const PLACE = /(?:file:\/\/)?[^\s()]*\/([0-9a-f]{64})\/([^\s()]+?):(\d+):(\d+)/g
+/** What has neither space nor brackets in it: a place in a stack stands alone, or in brackets. */
+const WORD = /[^\s()]+/g
+/** The folder of a bundle, on whichever machine, is named by its hash. */
+const FOLDER = /\/(?=([0-9a-f]{64})\/)/g
+const HASH_CHARS = 64
+const LINE_AND_COLUMN = /:(\d{1,9}):(\d{1,9})/
 
 const maps = new WeakMap<Bundle, SourceMap | undefined>()
 
-/** A stack from another machine, with the places that the same code has here: those the user can open. */
+/**
+ * A stack from another machine, with the places that the same code has here: those the user can open. The text is a
+ * stranger's, so the time it takes grows with its length and no faster.
+ */
 export function ownStack(stack: string, bundles: ReadonlyMap<string, Bundle>): string {
-  return stack.replaceAll(PLACE, (whole, sha256: string, label: string, line: string, column: string) => {
-    const bundle = bundles.get(sha256)
-    if (bundle === undefined) return whole
-    // Who looks at a process from outside, as the watchdog does, sees the one file.
-    if (label === BUNDLE_FILE) return mapped(bundle, Number(line), Number(column)) ?? whole
-    const path = bundle.modules.get(decoded(label))
-    return path === undefined ? whole : `${path}:${line}:${column}`
-  })
+  return stack.replaceAll(WORD, (word) => (word.length > HASH_CHARS ? ownPlace(word, bundles) : word))
+}
+
+/** `…/<sha256>/lib/agent.ts:3:7` */
+function ownPlace(word: string, bundles: ReadonlyMap<string, Bundle>): string {
+  let bundle: Bundle | undefined
+  let labelAt = 0
+  for (const { index, 1: sha256 } of word.matchAll(FOLDER)) {
+    const known = bundles.get(sha256!)
+    if (known === undefined) continue
+    bundle = known
+    labelAt = index + HASH_CHARS + 2
+  }
+  if (bundle === undefined) return word
+  const rest = word.slice(labelAt)
+  const [place, line, column] = LINE_AND_COLUMN.exec(rest) ?? []
+  if (place === undefined) return word
+  const labelEnd = rest.indexOf(place)
+  const own = ownPath(bundle, rest.slice(0, labelEnd), Number(line), Number(column))
+  return own === undefined ? word : own + rest.slice(labelEnd + place.length)
+}
+
+function ownPath(bundle: Bundle, label: string, line: number, column: number): string | undefined {
+  // Who looks at a process from outside, as the watchdog does, sees the one file.
+  if (label === BUNDLE_FILE) return mapped(bundle, line, column)
+  const path = bundle.modules.get(decoded(label))
+  return path === undefined ? undefined : `${path}:${line}:${column}`
 }
 
 function mapped(bundle: Bundle, line: number, column: number): string | undefined {

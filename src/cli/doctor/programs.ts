@@ -12,7 +12,7 @@ async function ask(path: string | undefined, args: readonly string[], version: R
   return found === undefined ? { path, problem: 'does not say its version' } : { path, version: found }
 }
 
-const NUMBERS = /(\d+\.\d+(?:\.\d+)*)/
+const NUMBERS = /(\d{1,9}(?:\.\d{1,9}){1,9})/
 
 export const askNpm = async () => ask(await findProgram('npm'), ['--version'], NUMBERS)
 export const askUv = async () => ask(await findProgram('uv'), ['--version'], NUMBERS)

@@ -1,21 +1,17 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { RayOptions } from './options.ts'
+import { mismatched } from './versions.ts'
 
 /** Ray's own words, and what to do about them. Its reasons often are on stderr only, long before it gives up. */
 const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string][] = [
   [
-    /RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: (\S+?)\.?(\s|$)/,
+    /RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: (\S{1,4096}?)\.?(\s|$)/,
     ([, path]) =>
       `there is no token in ${path}: ray.tokenFile (or RAY_AUTH_TOKEN_PATH) names a file that cannot be read, or is empty`,
   ],
   [
     /InvalidAuthToken|Unauthenticated|authentication token|AuthenticationError|Token authentication/i,
     () => 'the cluster wants another token: give its own as ray.tokenFile or ray.token (or RAY_AUTH_TOKEN_PATH)',
-  ],
-  [
-    /Version mismatch[\s\S]*?Ray: ([\d.]+)[\s\S]*?Python: ([\d.]+)[\s\S]*?Ray: ([\d.]+)[\s\S]*?Python: ([\d.]+)/,
-    ([, ray, python, ourRay, ourPython]) =>
-      `the cluster has Ray ${ray} on Python ${python}, this environment Ray ${ourRay} on Python ${ourPython}: leave ray.version out, or give '${ray}'`,
   ],
   [
     /Failed to get cluster ID from GCS server: TimedOut/,
@@ -28,7 +24,7 @@ const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string
       'no Ray cluster answers there: is the address right, and is it reachable from here? Start one with `ray start --head`, or use inLocal: true',
   ],
   [
-    /NODE_NOT_FOUND on (\S+): looked for (\S+), PATH=(.*)/,
+    /NODE_NOT_FOUND on (\S{1,300}): looked for (\S{1,300}), PATH=/,
     ([, host, looked]) =>
       `there is no Node on the Ray node ${host} (looked for ${looked}): install Node 22.18 or later there, give its path as ray.nodeBinary, or have it brought along with ray.nodeBinary 'wheel'`,
   ],
@@ -43,6 +39,9 @@ export const SAID_BEFORE_THROWN = /InvalidAuthToken|Unauthenticated|Failed to ge
 
 /** What is known of it, in words that help; undefined if nothing is. */
 export function cureFor(words: string): string | undefined {
+  const [theirs, ours] = mismatched(words)
+  if (theirs && ours)
+    return `the cluster has Ray ${theirs.ray} on Python ${theirs.python}, this environment Ray ${ours.ray} on Python ${ours.python}: leave ray.version out, or give '${theirs.ray}'`
   for (const [pattern, text] of KNOWN) {
     const found = pattern.exec(words)
     if (found) return text(found)

@@ -7,10 +7,31 @@ export interface Versions {
   readonly python: string
 }
 
+/** Ray says both versions in a few lines. */
+const MISMATCH_CHARS = 4000
+
 /** The cluster's versions, where they are what is wrong. */
 export function clusterVersions(words: string): Versions | undefined {
-  const [, ray, python] = /Version mismatch[\s\S]*?Ray: (\S+)[\s\S]*?Python: (\d+\.\d+)/.exec(words) ?? []
+  const [theirs] = mismatched(words)
+  const ray = theirs?.ray
+  const python = theirs && /^\d+\.\d+/.exec(theirs.python)?.[0]
   return ray === undefined || python === undefined ? undefined : { ray, python }
+}
+
+/** Ray on Python as they stand after "Version mismatch": first the cluster's, then ours. Text is read once, from front to back. */
+export function mismatched(words: string): Versions[] {
+  const from = words.indexOf('Version mismatch')
+  if (from < 0) return []
+  const found: Versions[] = []
+  let ray: string | undefined
+  for (const [, what, version] of words.slice(from, from + MISMATCH_CHARS).matchAll(/(Ray|Python): (\d[\w.+]*)/g)) {
+    if (what === 'Ray') ray = version
+    else if (ray !== undefined) {
+      found.push({ ray: ray.replace(/\.$/, ''), python: version!.replace(/\.$/, '') })
+      ray = undefined
+    }
+  }
+  return found
 }
 
 /** The environment for such a cluster; without one, for a cluster of the pinned version. */

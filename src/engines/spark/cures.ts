@@ -48,11 +48,16 @@ export function whatFailed(message: string): string {
 export const ADVICE =
   'say under which name or address the executors can reach this machine with spark.advertiseHost, and where a firewall is between, on which port with spark.port'
 
+/** The object that stands after a word, on the same line. */
 function jsonAfter<T>(word: string, words: string): T | undefined {
-  const text = new RegExp(`${word} (\\{.*\\})`).exec(words)?.[1]
+  const from = words.indexOf(`${word} {`)
+  if (from < 0) return undefined
+  const line = words.slice(from + word.length + 1, from + MAX_WORDS_CHARS).split('\n', 1)[0]!
   try {
-    return text === undefined ? undefined : (JSON.parse(text) as T)
+    return JSON.parse(line.slice(0, line.lastIndexOf('}') + 1)) as T
   } catch {
     return undefined
   }
 }
+
+const MAX_WORDS_CHARS = 10_000

@@ -1,0 +1,192 @@
+import { expect, it } from 'vitest'
+import type { Bundle } from '../src/bundle/index.ts'
+import { explainLoadFailure, failedExternal } from '../src/bundle/load-hint.ts'
+import { ownStack } from '../src/bundle/own-stack.ts'
+import { parseDuration } from '../src/cli/duration.ts'
+import { cureFor as rayCure } from '../src/engines/ray/cures.ts'
+import { clusterVersions } from '../src/engines/ray/versions.ts'
+import { withoutStack } from '../src/engines/spark/connect/errors.ts'
+import { cureFor as sparkCure, whatFailed } from '../src/engines/spark/cures.ts'
+import { WatchdogReader } from '../src/engines/watchdog-reader.ts'
+import { crashError, judge } from '../src/executor/suspects.ts'
+import type { WorkerHandle } from '../src/executor/worker-handle.ts'
+import { DRIVER_UNREACHABLE } from '../src/host/slot-order.ts'
+import { nearest } from '../src/near-miss.ts'
+import { parseAddress } from '../src/network/address.ts'
+import { parseHostMessage } from '../src/network/host-messages.ts'
+import { plainly } from '../src/network/tls-words.ts'
+import { CursorLine } from '../src/progress/cursor-line.ts'
+import { checkWorkerMessage } from '../src/protocol/check-messages.ts'
+import { readPacked } from '../src/protocol/read-packed.ts'
+import { readSteps } from '../src/protocol/steps.ts'
+import { messageLines } from '../src/text/conversation.ts'
+import { errorLines } from '../src/text/error-lines.ts'
+import { painter } from '../src/text/paint.ts'
+import { valueLines } from '../src/text/value-lines.ts'
+import { firstLine, visible } from '../src/text/visible.ts'
+import { cut } from '../src/text/width.ts'
+import { errorItem } from '../src/worker/error-item.ts'
+
+/**
+ * Whatever sees text of others takes time that grows with its length, and no faster: error texts, stacks, what clusters
+ * print, what a worker writes. Compared is the time for a text with the time for one that is four times as long.
+ */
+
+const SHA = 'ab'.repeat(32)
+/** Begins, and pieces that are said again and again: what expressions begin to match, and then do not. */
+const PIECES: readonly string[] = [
+  ...[
+    'a',
+    '9',
+    '9.',
+    ' ',
+    '\t',
+    '\n',
+    '/',
+    '//',
+    '(',
+    ')',
+    ':',
+    ':1',
+    ':1:',
+    '.',
+    '!',
+    '-',
+    '"',
+    "'",
+    '{',
+    '[',
+    '}',
+    ']',
+  ],
+  ...[
+    'at ',
+    '    at ',
+    '\n    at x (',
+    'at x(',
+    'ab',
+    `/${SHA}`,
+    `/${SHA}/`,
+    `${SHA}/`,
+    `/${SHA}/a:1:`,
+    'file://',
+    '\x1b[',
+    ';',
+  ],
+  ...[
+    'alert ',
+    'Version mismatch',
+    'Version mismatch Ray: 1 ',
+    'Ray: 1 Python: ',
+    'NODE_NOT_FOUND on ',
+    'é',
+    '👩‍👩‍👧 ',
+    '\u0301',
+  ],
+  ...[
+    `${DRIVER_UNREACHABLE} {`,
+    "Cannot find module 'a",
+    'Caused by: ',
+    '... 1 more',
+    'Error: ',
+    '\r\n',
+    '\\',
+    ',',
+    '=',
+    '%',
+    '%2',
+  ],
+]
+const BEGINS: readonly string[] = ['', 'Error: ', '    at ', 'Version mismatch', '!', '[', '"', '/', `/${SHA}/`]
+
+const layout = { width: 80, paint: painter(false), full: true }
+const bundles = new Map([[SHA, { sha256: SHA, modules: new Map(), code: new Uint8Array() } as unknown as Bundle]])
+const quiet = (run: () => unknown) => {
+  try {
+    run()
+  } catch {
+    // It is not what was expected, and says so in time.
+  }
+}
+
+const READERS: Readonly<Record<string, (text: string) => void>> = {
+  'a stack from another machine': (text) => ownStack(text, bundles),
+  'an error to be shown': (text) => errorLines({ code: 'X', name: text, message: text, stack: text }, layout),
+  'a value to be shown': (text) => valueLines([text], layout),
+  'a message of a conversation': (text) => messageLines({ role: text, content: text }, layout.paint, () => []),
+  'text for a terminal': (text) => [visible(text), firstLine(text), cut(text, 80)],
+  'the line of the cursor': (text) => {
+    const line = new CursorLine()
+    line.wrote(text)
+    line.state(80)
+  },
+  'an error that was thrown': (text) => {
+    errorItem('TASK_THREW', Object.assign(new Error(text), { name: text, stack: text }), ['OPENAI_API_KEY'])
+    errorItem('TASK_THREW', text)
+    errorItem('TASK_THREW', { message: text })
+  },
+  'what Ray says': (text) => [rayCure(text), clusterVersions(text)],
+  'what Spark says': (text) => [sparkCure(text), whatFailed(text), withoutStack(text)],
+  'why code could not be loaded': (text) => {
+    const failure = { loaded: false, reason: 'threw', message: text, stack: text } as const
+    explainLoadFailure(failure, 'key', '/folder')
+    explainLoadFailure({ reason: 'exited', how: 'ended', stderr: text }, 'key', '/folder')
+    failedExternal(failure, ['sharp'], '/folder')
+  },
+  'what TLS says': (text) => plainly(text),
+  'an address': (text) => parseAddress(text),
+  'a duration': (text) => quiet(() => parseDuration(text, '--timeout')),
+  'a word that was meant to be another': (text) => nearest(text, ['timeout', text.slice(1), `${text}x`]),
+  'what a watchdog says': (text) => {
+    const reader = new WatchdogReader()
+    for (let at = 0; at < text.length; at += 1000) reader.hear(text.slice(at, at + 1000))
+    return reader.lastWords
+  },
+  'the last words of a worker': (text) => {
+    const worker = { leases: new Map([[1, { id: 1, entry: { options: {} } }]]) } as unknown as WorkerHandle
+    judge(worker, { code: 1, signal: null, lastWords: text })
+    crashError({ code: 1, signal: null, stderr: text, reason: text })
+  },
+  'a message of a host': (text) => parseHostMessage(Buffer.from(text)),
+  'a message of a worker': (text) => {
+    checkWorkerMessage({ type: text })
+    checkWorkerMessage({ type: 'stray', error: { code: text, name: text, message: text, stack: text } })
+  },
+  'a step': (text) => quiet(() => readSteps([text, text])),
+  'an answer': (text) => quiet(() => readPacked(new String(text))),
+}
+
+const CHARS = 4 * 1024
+/** Where it takes no longer than this, nobody minds how it grows. */
+const SHORT_MS = 25
+
+function cpuMs(run: () => void): number {
+  const before = process.cpuUsage().user
+  run()
+  return (process.cpuUsage().user - before) / 1000
+}
+
+/** The least of a few: what else this process does comes on top. */
+const least = (run: () => void) => Math.min(cpuMs(run), cpuMs(run), cpuMs(run))
+
+it.each(Object.keys(READERS))(
+  '%s is read in a time that grows with its length',
+  (name) => {
+    const read = READERS[name]!
+    for (const begin of BEGINS)
+      for (const piece of PIECES) {
+        const text = (chars: number) => begin + piece.repeat(Math.ceil(chars / piece.length))
+        const long = text(4 * CHARS)
+        if (cpuMs(() => read(long)) < SHORT_MS || cpuMs(() => read(long)) < SHORT_MS) continue
+        const growth =
+          least(() => read(long)) /
+          Math.max(
+            1,
+            least(() => read(text(CHARS))),
+          )
+        // Four times as long takes four times as long; if it were quadratic, sixteen times.
+        expect(growth, `${JSON.stringify(begin)}, then ${JSON.stringify(piece)} again and again`).toBeLessThan(10)
+      }
+  },
+  120_000,
+)

@@ -124,7 +124,7 @@ describe('a scan of v8’s bytes', () => {
 describe('what cannot be sent because it would cost too much to read', () => {
   it('is refused where it is packed, in words that help', () => {
     expect(() => pack({ list: Object.assign([], { 30000000: 1 }) })).toThrow(
-      'an array has 30000001 places and nearly all of them are empty; send a Map or an object instead',
+      '`list` is an array of 30000001 places, of which more than 262144 are empty; send a Map or an object',
     )
     expect(() => pack(1n << 100_000n)).toThrow(
       'a BigInt has 100032 bits, and at most 65536 can be sent; send it as text',
@@ -133,7 +133,6 @@ describe('what cannot be sent because it would cost too much to read', () => {
   })
 
   it('is far more than anybody sends', () => {
-    for (const sent of [Object.assign([], { 200000: 1 }), (1n << 65_000n) - 1n, Object.assign([], { 4000000000: 1 })])
-      expect(() => pack(sent)).not.toThrow()
+    for (const sent of [Object.assign([], { 200000: 1 }), (1n << 65_000n) - 1n]) expect(() => pack(sent)).not.toThrow()
   })
 })

@@ -34,20 +34,12 @@ test('sub-tasks are run, and those of many at once too', async () => {
 }, 60_000)
 
 test('what a worker of ours would not ask for is refused, with a code', async () => {
-  const circle: Record<string, unknown> = {}
-  circle.self = circle
-  let deep: unknown = 1
-  for (let i = 0; i < 500; i++) deep = { deep }
   const bad: [unknown, string][] = [
     [{ ...plain, id: '' }, 'non-empty'],
     [{ ...plain, id: '#1' }, "begin with '#'"],
     [{ ...plain, id: 'x'.repeat(513) }, 'longer than 512'],
     [{ ...plain, id: '\ud800' }, 'surrogate'],
     [{ ...plain, options: { timeoutMs: 2 ** 31 } }, 'timeoutMs'],
-    [{ ...plain, params: circle }, 'no worker would send'],
-    [{ ...plain, input: circle }, 'no worker would send'],
-    [{ ...plain, input: deep }, 'no worker would send'],
-    [{ ...plain, options: { info: new Map() } }, 'no worker would send'],
   ]
   for (const [task, words] of bad)
     expect(await ask([plain, task])).toEqual({ code: 'TASK_INVALID', message: expect.stringContaining(words) })

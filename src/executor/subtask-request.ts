@@ -3,7 +3,6 @@ import { serialize } from 'node:v8'
 import type { AgentRef } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { SubTaskRequest } from '../protocol/messages.ts'
-import { isPacked } from '../protocol/pack.ts'
 import type { TaskOptions } from '../task.ts'
 import { checkTask } from '../task-checks.ts'
 import type { Lease } from './entry.ts'
@@ -61,11 +60,9 @@ export function readRequest(
   })
 }
 
-function checkFields({ id, ref, params, input, options }: AskedTask, index: number): void {
-  const { timeoutMs, maxAttempts, requires, rerun, info } = options as AskedOptions
+function checkFields({ id, ref, options }: AskedTask, index: number): void {
+  const { timeoutMs, maxAttempts, requires, rerun } = options as AskedOptions
   checkTask({ id, agent: { ref }, timeoutMs, maxAttempts, requires, rerun }, index)
-  if (![params, input, info].every(isPacked))
-    throw new ManyworldsError('TASK_INVALID', `sub-task ${index + 1} has params or an input that no worker would send`)
 }
 
 function notShipped(parent: string, { name, module }: AgentRef): ManyworldsError {

@@ -53,15 +53,6 @@ function packObject(value: object, packRest: (value: unknown) => Uint8Array): un
 export const lastPackedSize = (packed: unknown): number =>
   packed instanceof Uint8Array ? packed.byteLength : packed instanceof String ? packed.length : chars + 16
 
-/** Whether `pack` could have made this. */
-export function isPacked(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'function' && typeof value !== 'symbol'
-  if (value instanceof Uint8Array || value instanceof String) return true
-  chars = 0
-  seen.length = 0
-  return copyPlain(value, 0) !== UNSUITABLE
-}
-
 export function unpack(packed: unknown): unknown {
   if (typeof packed !== 'object') return packed
   if (packed instanceof String) return JSON.parse(packed.valueOf())

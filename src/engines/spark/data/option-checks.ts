@@ -3,7 +3,6 @@ import { ManyworldsError } from '../../../errors.ts'
 import { nearest } from '../../../near-miss.ts'
 import type { SparkRowsOptions } from './rows.ts'
 import type { SparkSinkOptions } from './sink.ts'
-import { firstWord } from './source.ts'
 import type { SparkTasksOptions } from './tasks.ts'
 import { kindInWords } from './words.ts'
 
@@ -13,7 +12,6 @@ const PLACE = ['spark', 'inLocal', 'workerNum']
 const ROWS = ['sql', 'args', 'table', 'parquet', ...PLACE]
 const TASKS = [...ROWS, 'id', 'input', 'agent', 'task', 'slices']
 const SINK = ['table', 'parquet', 'mode', 'row', 'schema', 'partitionBy', 'batchRows', ...PLACE]
-const QUERIES = ['SELECT', 'WITH', 'FROM', 'VALUES', 'TABLE', 'SHOW', 'DESCRIBE', '(']
 const ARGUMENTS = ['string', 'number', 'bigint', 'boolean']
 const MODES = ['error', 'overwrite', 'append']
 
@@ -70,10 +68,6 @@ function checkSource(who: string, given: Given): void {
   const wrong = wrongIn(who)
   if (given.args !== undefined && given.sql === undefined) throw wrong('`args` are for the :names in `sql`')
   if (given.args !== undefined) checkArgs(wrong, given.args)
-  const word = given.sql === undefined ? undefined : firstWord(given.sql as string)
-  // Spark executes anything else whenever it looks at it: to check the columns, and again to read.
-  if (word !== undefined && !QUERIES.includes(word.toUpperCase()))
-    throw wrong(`\`sql\` must be a query, which begins with one of ${QUERIES.join(', ')}; this begins with '${word}'`)
 }
 
 /** What SQL has no literal for would become some number. */

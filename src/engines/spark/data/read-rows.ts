@@ -3,10 +3,10 @@ import { decodeRows } from '../connect/arrow.ts'
 import { type Relation, readParquet, readTable, sql } from '../connect/plans.ts'
 import type { ConnectSession } from '../connect/session.ts'
 import { inUse } from './in-use.ts'
+import { refuseAllButQueries } from './only-queries.ts'
 import { inSession, openSpark } from './place.ts'
 import { quoted, type Slices, slicesOf } from './slices.ts'
-import type { SparkPlace } from './source.ts'
-import { onlyAQuery, type SparkRow, type SparkSource } from './source.ts'
+import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 import { Spool } from './spool.ts'
 import { knownNames } from './words.ts'
 
@@ -92,6 +92,7 @@ async function fill(
 /** Checks what can be known before the first row. */
 async function prepare(session: ConnectSession, source: SparkSource, wanted: Wanted): Promise<Slices> {
   const { columns, idColumn, slices } = wanted
+  if (source.sql !== undefined) await refuseAllButQueries(session, source.sql, source.args ?? {})
   const all = relationOf(source)
   checkColumns(wanted, await session.columns(all))
   const rows =
@@ -103,7 +104,7 @@ async function prepare(session: ConnectSession, source: SparkSource, wanted: Wan
 }
 
 function relationOf({ sql: query, args = {}, table, parquet }: SparkSource): Relation {
-  if (query !== undefined) return sql(onlyAQuery(query), {}, args)
+  if (query !== undefined) return sql(query, {}, args)
   return table === undefined ? readParquet(parquet!) : readTable(table)
 }
 

@@ -24,10 +24,3 @@ export interface SparkPlace {
 
 /** A row of a DataFrame: a property for each column. See docs/spark.md for what Spark's types become. */
 export type SparkRow = Record<string, unknown>
-
-/** Of a query, after its comments. */
-export const firstWord = (sql: string): string => /^(?:\s|--.*|\/\*[\s\S]*?\*\/)*(\(|[^\s(]*)/.exec(sql)![1]!
-
-/** In parentheses, nothing but a query is one: `WITH … INSERT` and `FROM … INSERT` are not. */
-export const onlyAQuery = (sql: string): string =>
-  /^(WITH|FROM)$/i.test(firstWord(sql)) ? `SELECT * FROM (${sql.replace(/;\s*$/, '')}\n)` : sql

@@ -61,10 +61,15 @@ KEPT = {
     "AnalyzePlanResponse.SparkVersion": "version",
     "AnalyzePlanResponse.Schema": "schema",
     "AnalyzePlanResponse.Explain": "explain_string",
-    "DataType": "null struct",
-    "DataType.NULL": "",
+    "DataType": """null binary boolean byte short integer long float double decimal string date timestamp timestamp_ntz
+        array struct map""",
+    **{f"DataType.{name}": "" for name in """NULL Binary Boolean Byte Short Integer Long Float Double String Date Timestamp
+        TimestampNTZ""".split()},
+    "DataType.Decimal": "precision scale",
+    "DataType.Array": "element_type",
+    "DataType.Map": "key_type value_type",
     "DataType.Struct": "fields",
-    "DataType.StructField": "name nullable",
+    "DataType.StructField": "name data_type nullable",
     "ConfigRequest": f"{WHO} operation",
     "ConfigRequest.Operation": "set get_option",
     "ConfigRequest.Set": "pairs",

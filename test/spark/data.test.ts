@@ -15,6 +15,7 @@ import {
 import { answer, echo, grade } from '../agents/spark-data.ts'
 import { type Row, startDataSpark } from './data-source.ts'
 import { testStatements } from './data-statements.ts'
+import { testValues } from './data-values.ts'
 
 /** Tasks from DataFrames, and answers to tables and Parquet files, on a real Spark, where workers run as well. */
 
@@ -88,6 +89,8 @@ test('tasks from Parquet, answers to Parquet, while workers run on the same Spar
 })
 
 describe('statements', () => testStatements(spark))
+
+describe('values', () => testValues(spark))
 
 describe('reading', () => {
   test('a table, a query with arguments, several Parquet files; each iteration reads again', async () => {
@@ -394,7 +397,7 @@ describe('writing', () => {
     ...{ id: 'a', yes: true, tiny: 1, small: 2, whole: 3, big: 9007199254740993n, float: 0.5, double: 0.1 },
     ...{
       decimal: '12345678901234567890.50',
-      date: new Date('2024-02-29T23:59:00Z'),
+      date: new Date('2024-02-29'),
       time: new Date('2024-02-29T12:30:00.123Z'),
     },
     ...{
@@ -415,7 +418,7 @@ describe('writing', () => {
     const written = await sparkSink({ parquet, schema, row, ...on }).write(three)
     expect(written).toEqual({ rows: 2, batches: 1 })
     const expected = {
-      ...{ ...values, date: new Date('2024-02-29'), binary: new Uint8Array([0, 255]), map: { k: 1 } },
+      ...{ ...values, binary: new Uint8Array([0, 255]), map: { k: 1 } },
       ...{ struct: { x: 1, y: [{ z: Number.POSITIVE_INFINITY }] }, nothing: null },
     }
     const nulls = Object.fromEntries(Object.keys(expected).map((name) => [name, null]))
@@ -495,9 +498,9 @@ describe('writing', () => {
     }
     const row = ({ id }: TaskResponse) => ({ id, n: id === 'r25' ? 'many' : 1 })
     const error = await refusal(() => sparkSink({ parquet, schema, row, batchRows: 10, ...on }).write(responses()))
-    expect(error.code).toBe('SPARK_FAILED')
-    expect(error.message).toMatch(/could not be written to '.*misfit' \(20 rows in 2 batches were written before\)/)
-    expect(error.message).toMatch(/field name 'n' and the value many .* "INT"/)
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toMatch(/response 'r25' .* column 'n' is the text "many", which an int cannot hold/)
+    expect(error.message).toContain('(20 rows in 2 batches were written before)')
     expect(ended).toBe(true)
     expect(await spark.readParquet(parquet)).toHaveLength(20)
   })
@@ -546,7 +549,7 @@ describe('writing', () => {
     [
       'has another column',
       { row: () => ({ ID: 1 }), schema: 'id string' },
-      /a column 'ID', which is not in the schema; did you mean "id"\? There are id$/,
+      /a column 'ID', which is not in the schema; did you mean "id"\? There are id \(nothing was written\)$/,
     ],
     [
       'has a new column',

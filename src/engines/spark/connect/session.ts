@@ -11,6 +11,7 @@ import { type Calls, type ExecuteOptions, Operation } from './operation.ts'
 import { Patience } from './patience.ts'
 import type { Command, Relation } from './plans.ts'
 import { type Remote, showRemote } from './remote.ts'
+import { type SparkField, sparkFields } from './types.ts'
 import type { Who } from './who.ts'
 
 export interface ConnectOptions {
@@ -63,12 +64,16 @@ export class ConnectSession {
     return result.value.version
   }
 
-  /** The names of the columns, without running anything. */
-  async columns(relation: Relation): Promise<string[]> {
+  /** The columns and their types, without running anything. */
+  async fields(relation: Relation): Promise<SparkField[]> {
     const analyze = { case: 'schema', value: { plan: planOf(relation) } } as const
     const { result } = await this.#call(() => this.#client.analyzePlan({ ...this.#who(), analyze }))
-    const kind = result.case === 'schema' ? result.value.schema?.kind : undefined
-    return kind?.case === 'struct' ? kind.value.fields.map(({ name }) => name) : []
+    return result.case === 'schema' ? sparkFields(result.value.schema) : []
+  }
+
+  /** The names of the columns, without running anything. */
+  async columns(relation: Relation): Promise<string[]> {
+    return (await this.fields(relation)).map(({ name }) => name)
   }
 
   /** How Spark would run it. Nothing is run for that. */

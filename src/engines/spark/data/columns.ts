@@ -1,4 +1,6 @@
 import { ManyworldsError } from '../../../errors.ts'
+import type { SparkField } from '../connect/types.ts'
+import { type Fit, fitFor } from './fit.ts'
 import { quoted } from './slices.ts'
 import { knownNames } from './words.ts'
 
@@ -8,28 +10,37 @@ type Row = Readonly<Record<string, unknown>>
 export interface Columns {
   /** Throws, if a row has a column that does not fit. */
   see(row: Row): void
+  /** Whether the types are known. If not, they are as soon as they are asked for. */
+  readonly decided: boolean
   /** In Spark's words. From then on, all rows must fit. */
   readonly schema: string
+  /** How the value of a column is made to fit. From then on, all rows must. */
+  fits(): ReadonlyMap<string, Fit>
 }
 
 export class KnownColumns implements Columns {
+  readonly decided = true
   readonly schema: string
-  readonly names: ReadonlySet<string>
+  readonly #fits: ReadonlyMap<string, Fit>
 
-  constructor(schema: string, names: readonly string[]) {
+  constructor(schema: string, fields: readonly SparkField[]) {
     this.schema = schema
-    this.names = new Set(names)
+    this.#fits = new Map(fields.map(({ name, type }) => [name, fitFor(type)]))
   }
 
   see(row: Row): void {
     for (const name in row)
-      if (!this.names.has(name)) {
-        const known = [...this.names]
+      if (!this.#fits.has(name)) {
+        const known = [...this.#fits.keys()]
         throw new ManyworldsError(
           'CONFIG_INVALID',
           `it has a column '${name}', which is not in the schema${knownNames(name, known, known.join(', '))}`,
         )
       }
+  }
+
+  fits(): ReadonlyMap<string, Fit> {
+    return this.#fits
   }
 }
 
@@ -38,12 +49,12 @@ type Kind = 'boolean' | 'integer' | 'bigint' | 'double' | 'string' | 'timestamp'
 export class GuessedColumns implements Columns {
   /** By name; undefined: only nulls so far. */
   readonly #kinds = new Map<string, Kind | undefined>()
-  #schema: string | undefined
+  #fits: ReadonlyMap<string, Fit> | undefined
 
   see(row: Row): void {
     for (const name in row) {
       const known = this.#kinds.get(name)
-      if (this.#schema === undefined) this.#kinds.set(name, merged(known, kindOf(row[name])))
+      if (!this.decided) this.#kinds.set(name, merged(known, kindOf(row[name])))
       else if (!this.#kinds.has(name))
         throw new ManyworldsError(
           'CONFIG_INVALID',
@@ -52,25 +63,35 @@ export class GuessedColumns implements Columns {
     }
   }
 
+  get decided(): boolean {
+    return this.#fits !== undefined
+  }
+
+  fits(): ReadonlyMap<string, Fit> {
+    this.#fits ??= new Map([...this.#kinds].map(([name, kind]) => [name, fitFor({ name: typeFor(kind) })]))
+    return this.#fits
+  }
+
   get schema(): string {
     if (this.#kinds.size === 0)
       throw new ManyworldsError(
         'CONFIG_INVALID',
         'sparkSink: there was no row, and so it is not known which columns there are: say it with `schema`',
       )
-    this.#schema ??= [...this.#kinds].map(([name, kind]) => `${quoted(name)} ${typeFor(kind)}`).join(', ')
-    return this.#schema
+    this.fits()
+    return [...this.#kinds].map(([name, kind]) => `${quoted(name)} ${typeFor(kind)}`).join(', ')
   }
 }
 
 function kindOf(value: unknown): Kind | undefined {
   switch (typeof value) {
     case 'boolean':
-    case 'bigint':
     case 'string':
       return typeof value as Kind
+    case 'bigint':
+      return BigInt.asIntN(64, value) === value ? 'bigint' : 'string'
     case 'number':
-      return Number.isSafeInteger(value) ? 'integer' : 'double'
+      return Number.isSafeInteger(value) && !Object.is(value, -0) ? 'integer' : 'double'
     case 'object':
       if (value === null) return undefined
       return value instanceof Date ? 'timestamp' : value instanceof Uint8Array ? 'binary' : 'string'
@@ -91,5 +112,4 @@ function merged(one: Kind | undefined, other: Kind | undefined): Kind | undefine
 }
 
 /** A number that is whole in the first rows need not be in the next. */
-const typeFor = (kind: Kind | undefined): string =>
-  kind === undefined ? 'string' : kind === 'integer' ? 'double' : kind
+const typeFor = (kind: Kind | undefined) => (kind === undefined ? 'string' : kind === 'integer' ? 'double' : kind)

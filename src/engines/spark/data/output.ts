@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../../../errors.ts'
 import { localRelation, type Relation, readParquet, readTable, sql, writeCommand } from '../connect/plans.ts'
 import type { ConnectSession } from '../connect/session.ts'
+import type { SparkField } from '../connect/types.ts'
 import type { Server } from '../server.ts'
 import { inSession } from './place.ts'
 import type { SparkSinkOptions } from './sink.ts'
@@ -8,8 +9,8 @@ import { quoted } from './slices.ts'
 
 /** Dates without a time are read and written as those of UTC. */
 const SETTINGS = { 'spark.sql.session.timeZone': 'UTC', 'spark.sql.variable.substitute': 'false' }
-/** Spark's own format has no place for the zone, which a `Date` always gives. */
-const NTZ_FORMAT = "yyyy-MM-dd'T'HH:mm:ss[.SSS]['Z']"
+/** More than the size of a message allows: a row's own limit is there first. */
+const MOST_CHARS = String(2 ** 31 - 1)
 /** What Spark calls it when there is nothing at a path, or no table of a name; and when there is a folder without Parquet files. */
 const NOTHING_THERE = /^(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)/
 const EMPTY = /^UNABLE_TO_INFER_SCHEMA/
@@ -32,14 +33,14 @@ export class Output {
     this.#partitionBy = typeof partitionBy === 'string' ? [partitionBy] : partitionBy
   }
 
-  /** Refuses what can be known to fail before the first row. The names of the columns, if there is a schema. */
-  async check(schema: string | undefined): Promise<readonly string[] | undefined> {
+  /** Refuses what can be known to fail before the first row. The columns, if there is a schema. */
+  async check(schema: string | undefined): Promise<readonly SparkField[] | undefined> {
     return inSession(this.#server, SETTINGS, async (session) => {
-      const names = schema === undefined ? undefined : await namesIn(session, schema)
-      if (names !== undefined) this.#checkPartitions(names)
+      const fields = schema === undefined ? undefined : await fieldsIn(session, schema)
+      if (fields !== undefined) this.#checkPartitions(fields.map(({ name }) => name))
       if (this.#mode === 'error' && (await this.#columnsThere(session)) !== undefined)
         throw wrong(`there is ${this.name} already; say mode: 'overwrite' or 'append', or write elsewhere`)
-      return names
+      return fields
     })
   }
 
@@ -95,15 +96,20 @@ export class Output {
     throw wrong(`column '${other}' of ${this.name} is ${was}, and would be ${is} in what is appended: give \`schema\``)
   }
 
+  /** What an error says of the rows before it. */
+  get soFar(): string {
+    return this.batches === 0
+      ? 'nothing was written'
+      : `${this.rows} rows in ${this.batches} batches were written before`
+  }
+
   #failed(error: unknown): unknown {
     if (!(error instanceof Error)) return error
     const [reason] = (error as { causes?: readonly string[] }).causes ?? []
     const malformed = /^MALFORMED_RECORD/.test((error as { errorClass?: string }).errorClass ?? '')
     const words = malformed && reason !== undefined ? `a row does not fit the schema: ${reason}` : error.message
-    const before =
-      this.batches === 0 ? 'nothing was written' : `${this.rows} rows in ${this.batches} batches were written before`
     const code = ManyworldsError.is(error) ? error.code : 'SPARK_FAILED'
-    return new ManyworldsError(code, `responses could not be written to ${this.name} (${before}): ${words}`, {
+    return new ManyworldsError(code, `responses could not be written to ${this.name} (${this.soFar}): ${words}`, {
       cause: error,
     })
   }
@@ -113,16 +119,16 @@ export class Output {
 function typed(rows: readonly string[], schema: string): Relation {
   return sql(
     `SELECT /*+ COALESCE(1) */ made.* FROM (
-      SELECT from_json(row, :schema, map('mode', 'FAILFAST', 'timestampNTZFormat', :ntz)) AS made FROM {rows}
+      SELECT from_json(row, :schema, map('mode', 'FAILFAST', 'maxStringLen', :most)) AS made FROM {rows}
     )`,
     { rows: localRelation({ row: rows }, { row: 'string' }) },
-    { schema, ntz: NTZ_FORMAT },
+    { schema, most: MOST_CHARS },
   )
 }
 
-async function namesIn(session: ConnectSession, schema: string): Promise<string[]> {
+async function fieldsIn(session: ConnectSession, schema: string): Promise<SparkField[]> {
   try {
-    return await session.columns(typed([], schema))
+    return await session.fields(typed([], schema))
   } catch (cause) {
     const { message, errorClass = '' } = cause as Error & { errorClass?: string }
     if (/INVALID_JSON_MAP_KEY_TYPE/.test(errorClass + message))

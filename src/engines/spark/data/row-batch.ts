@@ -1,36 +1,43 @@
 import { ManyworldsError } from '../../../errors.ts'
 import type { TaskResponse } from '../../../task.ts'
-import type { Columns, KnownColumns } from './columns.ts'
+import type { Columns } from './columns.ts'
+import { type HeldRow, heldRow } from './held-row.ts'
+import type { Budget } from './json-text.ts'
+import { inColumn } from './misfit.ts'
 import { responseRow } from './response-row.ts'
-import { flatRowJson, rowJson } from './row-json.ts'
 import type { SparkSinkOptions } from './sink.ts'
 import { isPromise, kindInWords } from './words.ts'
 
 const BATCH_ROWS = 10_000
 const BATCH_CHARS = 8 * 1024 * 1024
+/** A batch is one message, of which a Connect server takes 128 MB (`spark.connect.grpc.maxInboundMessageSize`). */
+const ROW_BYTES = 96 * 1024 * 1024
+/** Each takes a character at least, so that a row of more would be too large in any case. */
+const ROW_VALUES = 20_000_000
 
-/** Rows that are collected for the next batch. */
+type Fields = Readonly<Record<string, unknown>>
+
+/** Rows that are collected for the next batch, as JSON. */
 export class RowBatch {
   readonly #row: NonNullable<SparkSinkOptions['row']>
   readonly #most: number
   readonly #columns: Columns
   /** Of the default row, those that the schema does not name are left out. */
-  readonly #picked: ReadonlySet<string> | undefined
-  readonly #toJson: typeof rowJson
+  readonly #picks: boolean
   #rows: string[] = []
+  /** Of the first batch, until it is full and the types are known. */
+  #held: HeldRow[] = []
   #chars = 0
 
   constructor({ row, schema, batchRows = BATCH_ROWS }: SparkSinkOptions, columns: Columns) {
     this.#row = row ?? responseRow
     this.#most = batchRows
     this.#columns = columns
-    this.#picked = row === undefined && schema !== undefined ? (columns as KnownColumns).names : undefined
-    // Only a user's schema has columns with an inner life.
-    this.#toJson = schema === undefined ? flatRowJson : rowJson
+    this.#picks = row === undefined && schema !== undefined
   }
 
   get size(): number {
-    return this.#rows.length
+    return this.#rows.length + this.#held.length
   }
 
   get schema(): string {
@@ -40,36 +47,51 @@ export class RowBatch {
   /** True: the batch is full. */
   add(response: TaskResponse): boolean {
     if (!isResponse(response)) throw new ManyworldsError('CONFIG_INVALID', `sparkSink: ${notAResponse(response)}`)
-    const text = this.#textOf(response)
-    if (text === undefined) return false
-    this.#rows.push(text)
-    this.#chars += text.length
-    return this.#rows.length >= this.#most || this.#chars >= BATCH_CHARS
+    explained(response.id, () => {
+      const fields = this.#fieldsOf(response)
+      if (fields === undefined) return
+      if (!this.#picks) this.#columns.see(fields)
+      if (this.#columns.decided) this.#push(fields)
+      else this.#hold(response.id, fields)
+    })
+    return this.size >= this.#most || this.#chars >= BATCH_CHARS
   }
 
   take(): string[] {
+    for (const { id, fields } of this.#held) explained(id, () => this.#push(fields))
     const rows = this.#rows
     this.#rows = []
+    this.#held = []
     this.#chars = 0
     return rows
   }
 
-  #textOf(response: TaskResponse): string | undefined {
-    try {
-      const fields = this.#fieldsOf(response)
-      if (fields === undefined) return undefined
-      if (this.#picked === undefined) this.#columns.see(fields)
-      else for (const name in fields) if (!this.#picked.has(name)) delete fields[name]
-      return this.#toJson(fields)
-    } catch (cause) {
-      const code = ManyworldsError.is(cause) ? cause.code : 'CONFIG_INVALID'
-      throw new ManyworldsError(code, `sparkSink: response '${response.id}' cannot be made a row: ${wordsOf(cause)}`, {
-        cause,
-      })
-    }
+  #hold(id: string, fields: Fields): void {
+    const row = heldRow(id, fields, { values: ROW_VALUES })
+    this.#held.push(row)
+    this.#chars += row.chars
   }
 
-  #fieldsOf(response: TaskResponse): Record<string, unknown> | undefined {
+  #push(fields: Fields): void {
+    const text = this.#textOf(fields)
+    refuseLarge(text)
+    this.#rows.push(text)
+    this.#chars += text.length
+  }
+
+  #textOf(fields: Fields): string {
+    const fits = this.#columns.fits()
+    const budget: Budget = { values: ROW_VALUES }
+    const made: string[] = []
+    for (const column in fields) {
+      const fit = fits.get(column)
+      if (fit === undefined || fields[column] === undefined) continue
+      made.push(`${JSON.stringify(column)}:${inColumn(column, () => fit(fields[column], budget))}`)
+    }
+    return `{${made.join(',')}}`
+  }
+
+  #fieldsOf(response: TaskResponse): Fields | undefined {
     let row: unknown
     try {
       row = this.#row(response)
@@ -86,11 +108,35 @@ export class RowBatch {
       throw wrongRow(`must give an object, or undefined, it gave ${kindInWords(row)}`)
     if (Object.keys(row).length === 0)
       throw wrongRow('gave an object without properties; a response that is to have no row is undefined')
-    return row as Record<string, unknown>
+    return row as Fields
   }
 }
 
-const wordsOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
+function explained(id: string, work: () => void): void {
+  try {
+    work()
+  } catch (cause) {
+    const code = ManyworldsError.is(cause) ? cause.code : 'CONFIG_INVALID'
+    throw new ManyworldsError(code, `sparkSink: response '${id}' cannot be made a row: ${wordsOf(cause)}`, { cause })
+  }
+}
+
+function refuseLarge(text: string): void {
+  if (text.length <= ROW_BYTES / 3) return
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= ROW_BYTES) return
+  const mb = (count: number) => Math.ceil(count / 1024 / 1024)
+  throw new ManyworldsError(
+    'CONFIG_INVALID',
+    `it has ${mb(bytes)} MB as JSON, and Spark Connect takes no more than ${mb(ROW_BYTES)} MB of one row; write large values to files of their own`,
+  )
+}
+
+function wordsOf(cause: unknown): string {
+  if (cause instanceof RangeError && /^Invalid string length/.test(cause.message)) return 'it is too large for one text'
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
 const wrongRow = (what: string) => new ManyworldsError('CONFIG_INVALID', `\`row\` ${what}`)
 
 /** Tasks, pairs of a map and the like have come here. */

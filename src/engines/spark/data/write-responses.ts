@@ -37,6 +37,7 @@ export async function writeResponses(options: SparkSinkOptions, responses: Respo
 /** While one batch is written, the next is collected; when that is full, too, no more responses are asked for. */
 async function writeAll(source: ResponseSource, rows: RowBatch, output: Output, onFirst: () => void): Promise<void> {
   let writing: Promise<undefined> | undefined
+  let misfit: unknown
   try {
     for (let seen = 0; ; ) {
       const item = await (writing === undefined ? source.ask() : Promise.race([source.ask(), writing]))
@@ -47,34 +48,48 @@ async function writeAll(source: ResponseSource, rows: RowBatch, output: Output, 
       source.taken()
       if (item.done) break
       if (seen++ === 0) onFirst()
-      if (!rows.add(item.value)) continue
+      if (!collected(() => rows.add(item.value))) continue
       await writing
-      writing = write(rows.take())
+      writing = write()
     }
     await writing
     // Also if there was no response at all: whoever reads finds a table without rows.
-    if (rows.size > 0 || output.batches === 0) await write(rows.take())
-  } finally {
+    if (rows.size > 0 || output.batches === 0) await write()
+  } catch (error) {
     // What is under way is written, or fails, before anybody is told.
     await writing?.catch(() => {})
+    if (error !== misfit || !ManyworldsError.is(error)) throw error
+    throw new ManyworldsError(error.code, `${error.message} (${output.soFar})`, { cause: error.cause })
   }
 
-  async function write(batch: readonly string[]): Promise<undefined> {
-    await output.write(batch, rows.schema)
+  function collected<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      misfit = error
+      throw error
+    }
+  }
+
+  async function write(): Promise<undefined> {
+    await output.write(
+      collected(() => rows.take()),
+      rows.schema,
+    )
   }
 }
 
 async function columnsOf({ row, schema }: SparkSinkOptions, output: Output): Promise<Columns> {
   const known = schema ?? (row === undefined ? RESPONSE_SCHEMA : undefined)
-  const names = await output.check(known)
+  const fields = await output.check(known)
   if (known === undefined) return new GuessedColumns()
-  const unknown = row === undefined ? names!.find((name) => !RESPONSE_COLUMNS.includes(name)) : undefined
+  const unknown = row === undefined ? fields!.find(({ name }) => !RESPONSE_COLUMNS.includes(name))?.name : undefined
   if (unknown !== undefined)
     throw new ManyworldsError(
       'CONFIG_INVALID',
       `sparkSink: '${unknown}' is in the schema, and responses have no such column; give \`row\`, which makes it. There are ${RESPONSE_COLUMNS.join(', ')}${didYouMean(unknown, RESPONSE_COLUMNS)}`,
     )
-  return new KnownColumns(known, names!)
+  return new KnownColumns(known, fields!)
 }
 
 function refuseToReplaceTheSource(options: SparkSinkOptions, began: number): void {

@@ -1,16 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../errors.ts'
 import { isAlive } from '../is-alive.ts'
+import { BUILD_LOCK, type Lock, lockOf, UV_LOCK } from './locks.ts'
+import { isOwnFolder, makeOwnFolder } from './own-folder.ts'
 
 /** A Python environment that an engine needs. */
 export interface Needs {
   /** What it is for: `Ray 2.60.0`. */
   readonly title: string
-  /** A folder name that says what is in it. */
+  /** A folder name that says what is in it. If there is a lock file of that name, it says what is installed. */
   readonly folder: string
   /** As pip names them. */
   readonly packages: readonly string[]
@@ -22,23 +24,31 @@ export interface Needs {
 const COMPLETE = '.complete'
 const OUTPUT_CHARS = 4000
 
+/** A gigabyte over a slow line. */
+const INSTALL_MS = 30 * 60_000
+
 const base = () => join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'manyworlds', 'python')
 
-export const environmentFolder = ({ folder }: Pick<Needs, 'folder'>): string => join(base(), folder)
+/** A lock is in the name: what was installed by another one, or by none, is left alone. */
+const folderOf = (name: string, lock: Lock | undefined) =>
+  join(base(), lock === undefined ? name : `${name}-${lock.hash}`)
+
+export const environmentFolder = ({ folder }: Pick<Needs, 'folder'>): string =>
+  folderOf(folder, lockOf(`${folder}.txt`))
 
 /** The environment's Python, if it was made. */
 export function existingEnvironment(needs: Needs): string | undefined {
   const folder = environmentFolder(needs)
   const python = join(folder, 'bin', 'python')
-  return existsSync(join(folder, COMPLETE)) && existsSync(python) ? python : undefined
+  return existsSync(join(folder, COMPLETE)) && existsSync(python) && isOwnFolder(base()) ? python : undefined
 }
 
 /** The environment's Python. It is made with uv where it does not exist, in the user's cache folder: the system's Python is not touched. */
 export async function ensureEnvironment(needs: Needs, notice: (line: string) => void): Promise<string> {
   const ready = existingEnvironment(needs)
   if (ready !== undefined) return ready
-  mkdirSync(base(), { recursive: true })
-  return withLock(join(base(), `.${needs.folder}.lock`), notice, async () => {
+  makeOwnFolder(base())
+  return withLock(join(base(), `.${needs.folder}.lock`), needs, notice, async () => {
     const made = existingEnvironment(needs)
     if (made !== undefined) return made
     const folder = environmentFolder(needs)
@@ -49,7 +59,7 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
     const python = join(folder, 'bin', 'python')
     try {
       await run(uv, ['venv', '--quiet', '--python', needs.python, folder], needs)
-      await run(uv, ['pip', 'install', '--quiet', '--python', python, ...needs.packages], needs)
+      await run(uv, ['pip', 'install', '--quiet', '--python', python, ...whatToInstall(needs, notice)], needs)
     } catch (error) {
       rmSync(folder, { recursive: true, force: true })
       throw error
@@ -60,13 +70,23 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
   })
 }
 
+function whatToInstall({ folder, packages, title }: Needs, notice: (line: string) => void): readonly string[] {
+  const [lock, build] = [lockOf(`${folder}.txt`), lockOf(BUILD_LOCK)!]
+  if (lock !== undefined) return ['--require-hashes', '--build-constraints', build.path, '--requirements', lock.path]
+  notice(
+    `there is no lock file for ${title}: ${packages.join(', ')} as named, and what they depend on in its newest version`,
+  )
+  return packages
+}
+
 /** uv as it is installed, or one of our own beside the environments. */
-async function findUv(notice: (line: string) => void): Promise<string> {
+export async function findUv(notice: (line: string) => void): Promise<string> {
   const installed = onPath('uv')
   if (installed !== undefined) return installed
-  const own = join(base(), 'uv')
+  const lock = lockOf(UV_LOCK)!
+  const own = folderOf('uv', lock)
   const uv = join(own, 'bin', 'uv')
-  if (existsSync(uv)) return uv
+  if (existsSync(join(own, COMPLETE))) return uv
   const python = onPath('python3') ?? onPath('python')
   if (python === undefined)
     throw new ManyworldsError(
@@ -74,8 +94,11 @@ async function findUv(notice: (line: string) => void): Promise<string> {
       'neither uv nor python3 is on the PATH; install uv (https://docs.astral.sh/uv) or Python 3.11, and run this again',
     )
   notice('installing uv, which makes Python environments, beside them')
-  await run(python, ['-m', 'venv', own], { title: 'uv' })
-  await run(join(own, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', 'uv'], { title: 'uv' })
+  makeOwnFolder(base())
+  await run(python, ['-m', 'venv', '--clear', own], { title: 'uv' })
+  const install = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r', lock.path]
+  await run(join(own, 'bin', 'python'), install, { title: 'uv' })
+  writeFileSync(join(own, COMPLETE), '')
   return uv
 }
 
@@ -94,7 +117,7 @@ export function onPath(program: string): string | undefined {
 async function run(command: string, args: readonly string[], { title }: Pick<Needs, 'title'>): Promise<void> {
   // The machine's own authorities, as pip has them: behind the proxy of a company those of uv are not enough.
   const env = { UV_SYSTEM_CERTS: '1', UV_NATIVE_TLS: '1', ...process.env }
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env, timeout: INSTALL_MS })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -115,15 +138,30 @@ const ended = (child: ChildProcess) =>
   })
 
 /** Two programs that need the same environment at once: one makes it, the other waits. */
-async function withLock<T>(path: string, notice: (line: string) => void, body: () => Promise<T>): Promise<T> {
+async function withLock<T>(
+  path: string,
+  { title }: Pick<Needs, 'title'>,
+  notice: (line: string) => void,
+  body: () => Promise<T>,
+): Promise<T> {
+  const began = performance.now()
   let said = false
   for (;;) {
     try {
       writeFileSync(path, String(process.pid), { flag: 'wx' })
       break
-    } catch {
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
+        throw new ManyworldsError('PYTHON_SETUP_FAILED', `${path} cannot be made: ${(cause as Error).message}`, {
+          cause,
+        })
       const owner = readOwner(path)
       if (owner !== undefined && !isAlive(owner)) rmSync(path, { force: true })
+      else if (performance.now() - began > INSTALL_MS)
+        throw new ManyworldsError(
+          'PYTHON_SETUP_FAILED',
+          `another program (process ${owner ?? 'unknown'}) has been setting up Python for ${title} for ${INSTALL_MS / 60_000} minutes; stop it, or remove ${path}`,
+        )
       else if (!said) {
         said = true
         notice(`waiting for another program that sets up Python${owner === undefined ? '' : ` (process ${owner})`}`)

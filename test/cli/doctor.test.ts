@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Check } from '../../dist/cli/doctor/check.js'
-import { RAY_VERSION } from '../../dist/engines/ray/environment.js'
-import { SPARK_VERSION } from '../../dist/engines/spark/environment.js'
+import { RAY_VERSION, needsOf as rayNeeds } from '../../dist/engines/ray/environment.js'
+import { SPARK_VERSION, needsOf as sparkNeeds } from '../../dist/engines/spark/environment.js'
+import { environmentFolder } from '../../dist/python/environment.js'
 import { noTerminals, openTerminal } from '../terminal/terminal.ts'
 import { MAIN, manyworlds, newFolder, programs } from './manyworlds.ts'
 
@@ -85,8 +86,8 @@ describe('manyworlds doctor', () => {
   })
 
   it.each([
-    ['Ray', `ray-${RAY_VERSION}`, RAY_VERSION],
-    ['Spark', `spark-${SPARK_VERSION}`, SPARK_VERSION],
+    ['Ray', basename(environmentFolder(rayNeeds(RAY_VERSION))), RAY_VERSION],
+    ['Spark', basename(environmentFolder(sparkNeeds(SPARK_VERSION))), SPARK_VERSION],
   ])("finds the environment of the %s engine, once it is made; not the user's own", async (name, made, version) => {
     const cache = newFolder()
     const own = programs({ ray: 'echo "ray, version 2.49.0"', 'spark-submit': 'echo "version 3.5.1"' })

@@ -64,7 +64,9 @@ describe('manyworlds setup spark', () => {
       env: { SPARK_HOME: newFolder(), PYTHONPATH: '/nowhere' },
     })
     expect(code).toBe(0)
-    expect(stdout).toMatch(new RegExp(`^Spark ${SPARK_VERSION} on Java [\\d.]+, in /.*/spark-${SPARK_VERSION}\n$`))
+    expect(stdout).toMatch(
+      new RegExp(`^Spark ${SPARK_VERSION} on Java [\\d.]+, in /.*/spark-${SPARK_VERSION}-[0-9a-f]{8}\n$`),
+    )
   }, 300_000)
 
   it.each([

@@ -108,10 +108,10 @@ const { column } = fc.letrec<{ column: Column }>((tie) => ({
   ),
 }))
 
-const tables = fc.array(column, { minLength: 8, maxLength: 16 }).chain((columns) =>
+const tables = fc.array(column, { minLength: 6, maxLength: 10 }).chain((columns) =>
   fc.record({
     schema: fc.constant(columns.map(({ type }, index) => `c${index} ${type}`).join(', ')),
-    rows: fc.array(fc.tuple(...columns.map(({ value }) => orNull(value))), { minLength: 20, maxLength: 60 }),
+    rows: fc.array(fc.tuple(...columns.map(({ value }) => orNull(value))), { minLength: 20, maxLength: 40 }),
   }),
 )
 
@@ -147,7 +147,7 @@ export function testValues({ on, path, query }: DataSpark): void {
         ),
       ).toEqual(rows.map((row) => rowOf(row, 1)))
     })
-    await fc.assert(property, { numRuns: 6, endOnFailure: true })
+    await fc.assert(property, { numRuns: 3, endOnFailure: true })
   })
 
   test('without a schema, nothing is changed either', { timeout: 120_000 }, async () => {

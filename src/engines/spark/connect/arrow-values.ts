@@ -19,7 +19,9 @@ export function put(object: Row, name: string, value: unknown): void {
  */
 export function readerOf(batch: Batch<unknown>, column: string): Reader {
   const read = nonNullReader(batch, column)
-  return batch.nullCount > 0 ? (row) => (batch.isValid(row) ? read(row) : null) : read
+  // A column of nothing but nulls need not say which of its values are.
+  const { nullCount, validity } = batch
+  return nullCount > 0 && validity !== undefined ? (row) => (batch.isValid(row) ? read(row) : null) : read
 }
 
 /** The batches of what is inside are there, though not in the library's types. */

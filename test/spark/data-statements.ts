@@ -65,7 +65,7 @@ export function testStatements({ on, query, readTable }: DataSpark): void {
     return rows
   }
 
-  test('statements that change something are refused, and not executed', { timeout: 120_000 }, async () => {
+  test('statements that change something are refused, and not executed', { timeout: 240_000 }, async () => {
     await query('CREATE TABLE kept AS SELECT 1 AS id')
     const refusals = REFUSED.map(async (one) => {
       const [sql, args] = typeof one === 'string' ? [one] : one
@@ -91,7 +91,7 @@ export function testStatements({ on, query, readTable }: DataSpark): void {
     await query('DROP TABLE query')
   })
 
-  test('queries of every form are read', { timeout: 120_000 }, async () => {
+  test('queries of every form are read', { timeout: 240_000 }, async () => {
     await query('CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS id')
     const reads = QUERIES.map(async ([sql, first, args]) => [sql, first, await read(sql, args)] as const)
     for (const [sql, first, rows] of await Promise.all(reads))

@@ -150,7 +150,7 @@ export function testValues({ on, path, query }: DataSpark): void {
     await fc.assert(property, { numRuns: 3, endOnFailure: true })
   })
 
-  test('without a schema, nothing is changed either', { timeout: 120_000 }, async () => {
+  test('without a schema, nothing is changed either', { timeout: 240_000 }, async () => {
     const rows = [
       { number: -0, big: 1, mixed: 1e21, huge: 1n },
       { number: 5e-324, big: 2n ** 62n, mixed: -0, huge: 2n ** 64n },
@@ -170,7 +170,7 @@ export function testValues({ on, path, query }: DataSpark): void {
     })
   })
 
-  test('a value of 25 MB; a row that is too large says so', { timeout: 120_000 }, async () => {
+  test('a value of 25 MB; a row that is too large says so', { timeout: 240_000 }, async () => {
     const text = 'x'.repeat(25_000_000)
     const [row] = await roundTrip([{ text, json: [text.slice(0, 1000)] }], 'text string, json string')
     expect(row!.text === text).toBe(true)

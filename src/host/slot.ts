@@ -18,8 +18,11 @@ import { DRIVER_UNREACHABLE, type SlotOrder, type Unreachable } from './slot-ord
 
 /** How long a driver is called that does not answer. A second slot is started in place of one that has given up. */
 const GIVE_UP_MS = 5000
-/** It listens before slots are started: where nobody does, it has ended, or it is another machine. */
-const ABSENT_MS = 1000
+/**
+ * It listens before slots are started: where nobody does, it has ended, or it is another machine. Spark starts a slot four times
+ * that fails, and each time has its core.
+ */
+const ABSENT_MS = 300
 const PARENT_LOOK_MS = 250
 const HEARD_MS = 500
 const PROBE_MS = 2000
@@ -88,24 +91,33 @@ function applicationFolder(name: string): string | undefined {
   }
 }
 
-/** The first address at which somebody answers. If nobody does, the first. */
+/** The first address at which somebody answers. If nobody does, the first of all: at once, if nobody listens at any of them. */
 async function findDriver({ hosts, port, tls }: SlotOrder): Promise<Address> {
   const addresses = hosts.map((host) => ({ host, port, secure: tls !== undefined }))
-  if (addresses.length > 1)
-    for (const end = Date.now() + GIVE_UP_MS; Date.now() < end; await sleep(PARENT_LOOK_MS))
-      for (const address of addresses) if (await answers(address)) return address
+  if (addresses.length === 1) return addresses[0]!
+  for (const end = Date.now() + GIVE_UP_MS; Date.now() < end; await sleep(PARENT_LOOK_MS)) {
+    let silent = false
+    const probes = addresses.map(async (address) => {
+      const found = await probe(address)
+      if (found === 'silent') silent = true
+      return found === 'listens' ? address : Promise.reject(found)
+    })
+    const first = await Promise.any(probes).catch(() => undefined)
+    if (first !== undefined) return first
+    if (!silent) break
+  }
   return addresses[0]!
 }
 
-function answers({ host, port }: Address): Promise<boolean> {
+function probe({ host, port }: Address): Promise<'listens' | 'nobody' | 'silent'> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: PROBE_MS })
-    const say = (yes: boolean) => {
+    const say = (what: 'listens' | 'nobody' | 'silent') => {
       socket.destroy()
-      resolve(yes)
+      resolve(what)
     }
-    socket.once('connect', () => say(true))
-    socket.once('timeout', () => say(false))
-    socket.once('error', () => say(false))
+    socket.once('connect', () => say('listens'))
+    socket.once('timeout', () => say('silent'))
+    socket.once('error', () => say('nobody'))
   })
 }

@@ -4,6 +4,7 @@ import { startCluster } from './cluster.ts'
 import { REMOTE } from './engine.ts'
 import { testErrors } from './errors.ts'
 import { testFaults } from './faults.ts'
+import { testSharing } from './sharing.ts'
 
 /** Everything that needs a real cluster, on one: a master, two workers with three cores each, a Connect server with a token. */
 const cluster = await startCluster()
@@ -12,5 +13,6 @@ afterAll(() => cluster.stop(), 60_000)
 
 testEngine('spark', { module: new URL('./engine.ts', import.meta.url), export: 'makeSpark' })
 describe('mistakes', () => testErrors(cluster))
+describe('several drivers', () => testSharing(cluster))
 // Last: not much is left of the cluster afterwards.
 describe('faults', () => testFaults(cluster))

@@ -59,6 +59,17 @@ export function testErrors(cluster: SparkCluster): void {
     expect(error.message).toContain(`the executor host ${hostname()} has Node v20.1.0`)
   })
 
+  test.each([
+    ['/bin/true', "'/bin/true' is not Node"],
+    ['/bin/echo', '(it printed: const fs'],
+  ])('%s in the place of Node, which ends at once: a few tries, then one error', SLOW, async (nodeBinary, words) => {
+    const error = await refusal({ nodeBinary })
+    expect(error.code).toBe('SPARK_FAILED')
+    expect(error.message).toContain('ends at once with exit code 0')
+    expect(error.message).toContain(words)
+    expect(error.message).toContain('spark.nodeBinary')
+  })
+
   test(
     'executors that cannot reach this process: which address they tried, and which option changes it',
     SLOW,

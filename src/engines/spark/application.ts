@@ -13,6 +13,9 @@ const SETTINGS = {
   'spark.sql.leafNodeDefaultParallelism': '100000',
 }
 
+/** What slots say when they end is one word; what something else says that runs in their place is for an error. */
+const PRINTED_CHARS = 500
+
 /** What Spark does for the engine: it runs queries whose rows are slots, and says how many there can be. */
 export class Application {
   readonly #server: Server
@@ -39,12 +42,17 @@ export class Application {
     await this.#equipped()
   }
 
-  async findRoom(): Promise<Room> {
+  findRoom(): Promise<Room> {
+    return this.ask(findRoom)
+  }
+
+  /** Has a question answered that no slot is needed for. After a failure, the next one is asked in a new session. */
+  async ask<Answer>(question: (session: ConnectSession) => Promise<Answer>): Promise<Answer> {
     const asking = (this.#asking ??= this.#open())
     try {
-      return await findRoom(await asking)
+      return await question(await asking)
     } catch (error) {
-      this.#asking = undefined
+      if (this.#asking === asking) this.#asking = undefined
       void asking.then(
         (session) => session.close(),
         () => {},
@@ -53,16 +61,21 @@ export class Application {
     }
   }
 
-  /** Asks for slots. Resolves when all of them have ended as they should, rejects when Spark gives them up. */
-  async run(slots: readonly number[], orders: string, onRunning: (slots: number) => void): Promise<void> {
+  /**
+   * Asks for slots. Resolves with what they have printed when all of them have ended as they should, rejects when Spark gives
+   * them up.
+   */
+  async run(slots: readonly number[], orders: string, onRunning: (slots: number) => void): Promise<string> {
     const equipped = this.#equipped()
     const session = await equipped
     const program = await makeSlotProgram()
     const rows = { slot: slots.map(String), orders: slots.map(() => orders), program: slots.map(() => program) }
     try {
-      await session.run(sql(slotQuery(this.#nodeBinary), { slots: localRelation(rows) }), {
-        onProgress: ({ inflight }) => onRunning(inflight),
-      })
+      const query = sql(slotQuery(this.#nodeBinary), { slots: localRelation(rows) })
+      let printed = ''
+      for await (const { slot, word } of session.rows(query, { onProgress: ({ inflight }) => onRunning(inflight) }))
+        if (printed.length < PRINTED_CHARS) printed += `${slot ?? ''} ${word ?? ''}\n`
+      return printed.slice(0, PRINTED_CHARS)
     } catch (error) {
       // A server that was started anew knows nothing of it.
       const forgotten = error instanceof SparkError && /^INVALID_HANDLE\.SESSION/.test(error.errorClass ?? '')

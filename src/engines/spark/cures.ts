@@ -1,5 +1,6 @@
 import { DRIVER_UNREACHABLE, type Unreachable } from '../../host/slot-order.ts'
 import { ownPackage } from '../../own-package.ts'
+import { firstLine } from '../../text/visible.ts'
 import { NODE_NOT_FOUND } from './launcher.ts'
 import { NODE_TOO_OLD } from './slot-program.ts'
 
@@ -43,6 +44,12 @@ export function whatFailed(message: string): string {
   if (status === '137')
     return 'Spark has given a slot up: its host was killed, again and again (SIGKILL; too little memory?)'
   return `Spark has given slots up: ${message.split('\n', 1)[0]!.slice(0, 500)}`
+}
+
+/** Of slots that have ended as if all was well, without having called. */
+export function endedAtOnce(node: string, printed: string): string {
+  const said = firstLine(printed).slice(0, 200)
+  return `what Spark runs for a slot ends at once with exit code 0, and does not call: '${node}' is not Node, or a wrapper that does not start it${said === '' ? '' : ` (it printed: ${said})`}; say where Node is on the executors with spark.nodeBinary`
 }
 
 export const ADVICE =

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import type { SlotOrder } from '../../host/slot-order.ts'
@@ -9,14 +8,14 @@ import { Hosts } from '../nodes/hosts.ts'
 import type { RemoteNode } from '../nodes/remote-node.ts'
 import { Application } from './application.ts'
 import { SparkError } from './connect/errors.ts'
-import { parseRemote } from './connect/remote.ts'
-import { ADVICE, cureFor, whatFailed } from './cures.ts'
-import { isNodeBinary } from './launcher.ts'
+import { CoreShare } from './core-share.ts'
+import { ADVICE, cureFor, endedAtOnce, whatFailed } from './cures.ts'
+import { nodeFor, openWayBack } from './open-way-back.ts'
 import type { SparkOptions } from './options.ts'
-import { type Pems, readOwnTls } from './remote.ts'
+import { Retries } from './retries.ts'
 import type { Room } from './room.ts'
 import { reserveOf, type Server } from './server.ts'
-import { findWayBack, type WayBack } from './way-back.ts'
+import { SlotQueries, type SlotQuery } from './slot-queries.ts'
 
 const WAIT_MS = 60_000
 const LOOK_MS = 1000
@@ -26,33 +25,14 @@ const ROOM_LOOKS = { first: 1, later: 10, until: 20 } as const
 const SETTLED_LOOKS = 5
 /** After so long without a place for a slot, the user is told. */
 const WAITING_MS = 10_000
-/** Waits before slots are asked for again that could not be had, doubled each time. */
-const RETRY_MS = { first: 500, longest: 30_000 } as const
-/** Operations in a row that end without a slot that has called. */
-const MOST_FAILURES = 3
 /** Slots that are just being started are waited for, so that they can be told that nobody needs them. */
 const STARTING_MS = 3000
 const LEAVE_MS = 5000
-/** Rows of a query, each with the program in it. */
-const MOST_AT_ONCE = 500
 /** The gRPC status of a server that is not there. */
 const UNAVAILABLE = 14
 const GONE_MS = 60_000
 /** Spark replaces executors that were lost. Those that are still missing after this time may not come back. */
 const SHRUNK_MS = 20_000
-
-/** One query: its rows are slots. */
-interface Operation {
-  /** Those that have not been sent away. */
-  readonly slots: Set<number>
-  readonly since: number
-  /** There is a session for it. */
-  asked: boolean
-  /** One of its slots has called. */
-  called: boolean
-  /** Tasks that Spark runs for it, as far as it says. */
-  running: number
-}
 
 export interface SlotsWants {
   readonly options: SparkOptions
@@ -62,8 +42,14 @@ export interface SlotsWants {
   readonly server: Promise<Server>
 }
 
-/** Those of this process. */
-const running = new Set<Slots>()
+/** What there is once Spark has been reached. */
+interface Opened {
+  readonly application: Application
+  readonly node: string
+  readonly orders: SlotOrder
+  readonly queries: SlotQueries
+  readonly share: CoreShare
+}
 
 /** The slots of one engine on a Spark cluster: which are there, which are asked for, and the workers in them. */
 export class Slots {
@@ -72,30 +58,22 @@ export class Slots {
   readonly #workerNum: number
   readonly #events: EngineEvents
   readonly #hosts: Hosts
-  readonly #token = randomBytes(24).toString('hex')
+  readonly #opening: Promise<Server>
+  readonly #retries = new Retries()
   /** Slots that have a host, by their number. */
   readonly #here = new Map<number, RemoteNode>()
-  readonly #operations = new Set<Operation>()
-  readonly #opening: Promise<Server>
-  #server: Server | undefined
   #application: Application | undefined
-  #wayBack: WayBack | undefined
-  #port = 0
-  #tls: Pems | undefined
+  #opened: Opened | undefined
   #room: Room | undefined
   #alive = true
   #stopped = false
   #stopping: Promise<void> | undefined
   #failed = false
-  #failures = 0
   /** Since then no session could be opened. */
   #unheardSince: number | undefined
-  #retryAt = 0
   #looks: NodeJS.Timeout | undefined
   #looked = 0
   #asking = false
-  /** Others of this process have its places, until it has something to do again. */
-  #lent = false
   #smallerSince: number | undefined
   /** When it is being stopped: slots that may still call. */
   #starting = 0
@@ -110,14 +88,22 @@ export class Slots {
     const { env = {} } = options
     const { elsewhere } = placement
     const placed = { ...placement, elsewhere: { ...elsewhere, env: { ...env, ...elsewhere.env } } }
-    this.#hosts = new Hosts(placed, events, {
-      share: (wanted, hosts) => hosts.map((host) => (this.#isWanted(host, wanted) && this.#isLatest(host) ? 1 : 0)),
-      joined: (host, info) => this.#onJoined(host, info),
-      equipped: () => {},
-      broke: (host) => this.#onBroken(host),
-      gone: (host, reason) => this.#onGone(host, reason),
-      emptied: (host) => this.#releaseIfSpare(host),
-    })
+    const link: EngineEvents['link'] = (worker) => {
+      this.#retries.reset()
+      events.link(worker)
+    }
+    this.#hosts = new Hosts(
+      placed,
+      { ...events, link },
+      {
+        share: (wanted, hosts) => hosts.map((host) => (this.#isWanted(host, wanted) && this.#isLatest(host) ? 1 : 0)),
+        joined: (host, info) => this.#onJoined(host, info),
+        equipped: () => {},
+        broke: (host) => this.#onBroken(host),
+        gone: (host, reason) => this.#onGone(host, reason),
+        emptied: (host) => this.#releaseIfSpare(host),
+      },
+    )
   }
 
   get maxWorkers(): number {
@@ -132,31 +118,38 @@ export class Slots {
   }
 
   async start(): Promise<void> {
-    const { advertiseHost, nodeBinary = 'node' } = this.#options
-    this.#tls = readOwnTls(this.#options.tls)
     const [server] = await Promise.all([this.#opening, this.#hosts.prepare()])
     if (this.#stopped) return
-    this.#server = server
-    const application = new Application(server, this.#beside() === undefined ? this.#ownNode() : nodeBinary)
+    const node = nodeFor(server, this.#options)
+    const application = new Application(server, node)
     this.#application = application
     this.keepAlive(this.#alive)
     void server.ended.then((how) => this.#onSparkGone(how))
     this.#room = await application.findRoom()
     this.#refuseTheImpossible()
-    this.#wayBack = await findWayBack(this.#beside(), advertiseHost)
-    await this.#listen()
+    const orders = await openWayBack(this.#hosts, server, this.#options)
     if (this.#stopped) return
-    running.add(this)
+    const queries = new SlotQueries(application, {
+      orders: () => JSON.stringify(orders),
+      ended: (query, printed) => this.#onQueryEnded(query, printed),
+      failed: (query, error) => this.#onQueryFailed(query, error),
+    })
+    const share = new CoreShare((question) => application.ask(question), {
+      now: () => this.#cores(),
+      changed: (reason) => this.#onLimit(reason),
+      notice: (line) => this.#events.notice(`${line} (${application.name})`),
+    })
+    this.#opened = { application, node, orders, queries, share }
     this.#looks = setInterval(() => void this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
     this.#events.roomier()
-    this.#fill()
+    this.#review()
   }
 
   scale(workers: number): void {
     this.#hosts.scale(workers)
     this.#giveBack('fewer workers are wanted')
-    this.#fill()
+    this.#review()
   }
 
   async publish(bundle: CodeBundle): Promise<void> {
@@ -164,13 +157,15 @@ export class Slots {
   }
 
   keepAlive(alive: boolean): void {
+    const back = alive && !this.#alive
     this.#alive = alive
-    const back = alive && this.#lent
-    if (back) this.#lent = false
     this.#hosts.keepAlive(alive)
     this.#application?.keepAlive(alive)
     alive ? this.#looks?.ref() : this.#looks?.unref()
-    if (back) this.#fill()
+    if (!back) return
+    // Another run may have what the one before could not get.
+    this.#retries.reset()
+    this.#review()
   }
 
   /** Whoever asks for it waits for the same end. */
@@ -180,53 +175,20 @@ export class Slots {
   }
 
   async #stop(): Promise<void> {
-    running.delete(this)
     clearInterval(this.#looks)
-    this.#starting = this.#countStarting()
+    const queries = this.#opened?.queries
+    this.#starting = (queries?.running ?? 0) - this.#here.size
     // First, so that Spark starts nothing more in the places that become free.
-    if (this.#countWaiting() > 0) await this.#application?.interrupt()
+    if (this.#waiting > 0) await this.#application?.interrupt()
     const leaving = Promise.all([...this.#here.values()].map((host) => host.leave(LEAVE_MS)))
     await until(() => this.#starting <= 0, STARTING_MS)
     await leaving
     // Spark has seen the last process end.
-    await until(() => this.#operations.size === 0, LEAVE_MS)
+    await until(() => (queries?.all.size ?? 0) === 0, LEAVE_MS)
     await this.#hosts.stop()
+    await this.#opened?.share.leave()
     if (this.#application) await this.#application.end()
     else await (await this.#opening.catch(() => undefined))?.release(true)
-  }
-
-  // ---- the way to Spark and back
-
-  /** Where executors are here, they can use what this process runs on; what is on the PATH may be older. */
-  #ownNode(): string {
-    const { nodeBinary = process.execPath } = this.#options
-    return isNodeBinary(nodeBinary) ? nodeBinary : 'node'
-  }
-
-  /** What this process can call that is beside the executors; undefined if they are threads of a process here. */
-  #beside(): { host: string; port: number } | undefined {
-    const { master = '', remote } = this.#server!
-    if (/^local\b/.test(master)) return undefined
-    const [, host, port] = /^spark:\/\/([^:,]+):(\d+)/.exec(master) ?? []
-    return host === undefined ? parseRemote(remote) : { host, port: Number(port) }
-  }
-
-  async #listen(): Promise<void> {
-    const { port = 0 } = this.#options
-    const { bind } = this.#wayBack!
-    const own = this.#tls && { cert: this.#tls.cert!, key: this.#tls.key! }
-    try {
-      // Slots that are sent away say so through Spark; others who call are none of the user's business.
-      this.#port = await this.#hosts.listen({ host: bind, port, token: this.#token, tls: own, refused: () => {} })
-    } catch (cause) {
-      const { code, message } = cause as NodeJS.ErrnoException
-      const why = code === 'EADDRINUSE' ? 'something else listens there' : message
-      throw new ManyworldsError(
-        'ENGINE_FAILED',
-        `spark.port: cannot listen on ${showAddress({ host: bind, port })}: ${why}`,
-        { cause },
-      )
-    }
   }
 
   #refuseTheImpossible(): void {
@@ -250,10 +212,48 @@ export class Slots {
     this.#events.failed(error)
   }
 
+  // ---- how many there may be
+
+  #cores() {
+    return {
+      ...{ cores: this.#room!.slots, reserve: reserveOf(this.#options), idle: !this.#alive },
+      taken: new Set([...this.#here.keys(), ...this.#opened!.queries.asked]).size,
+      wanted: Math.min(this.#hosts.wanted, this.maxWorkers),
+    }
+  }
+
+  /** Finds out how many slots there may be, and asks for those that are missing. */
+  #review(): void {
+    if (this.#stopped || this.#opened === undefined) return
+    this.#opened.share.review().then(
+      () => {
+        this.#unheardSince = undefined
+        this.#fill()
+      },
+      (error: Error) => this.#onUnheard(error),
+    )
+  }
+
+  #onLimit(reason: string): void {
+    if (this.#stopped) return
+    this.#giveBack(reason)
+    this.#hosts.share()
+    this.#fill()
+  }
+
+  /** Nothing is known of the others. Those that are here go on; without any, the run would wait for ever. */
+  #onUnheard(error: Error): void {
+    if (this.#stopped) return
+    this.#unheardSince ??= Date.now()
+    if (this.#here.size > 0 || Date.now() - this.#unheardSince < GONE_MS) return
+    this.#fail(new ManyworldsError('SPARK_FAILED', whatFailed(error.message), { cause: error }))
+  }
+
   // ---- slots
 
   #isWanted({ info }: RemoteNode, wanted = this.#hosts.wanted): boolean {
-    return !this.#lent && info?.slot !== undefined && info.slot < Math.min(wanted, this.maxWorkers)
+    const limit = this.#opened?.share.limit ?? 0
+    return info?.slot !== undefined && info.slot < Math.min(wanted, this.maxWorkers, limit)
   }
 
   /** Whether no other has been started in its place. */
@@ -263,53 +263,25 @@ export class Slots {
 
   /** Asks for those that are wanted, and neither here nor asked for. */
   #fill(): void {
-    if (this.#stopped || this.#failed || this.#lent || this.#port === 0 || Date.now() < this.#retryAt) return
-    const asked = new Set([...this.#operations].flatMap(({ slots }) => [...slots]))
+    if (this.#stopped || this.#failed || this.#opened === undefined || !this.#retries.due) return
+    const { queries, share } = this.#opened
+    const { asked } = queries
     const missing: number[] = []
-    const most = Math.min(this.#hosts.wanted, this.maxWorkers)
+    const most = Math.min(this.#hosts.wanted, this.maxWorkers, share.limit)
     for (let slot = 0; slot < most; slot++) if (!asked.has(slot) && !this.#here.has(slot)) missing.push(slot)
-    if (missing.length === 0) return
-    // A copy of a slot would be one too many. Of a query with one row, Spark makes none.
-    const atOnce = this.#room!.speculates ? 1 : MOST_AT_ONCE
-    for (let from = 0; from < missing.length; from += atOnce) void this.#run(missing.slice(from, from + atOnce))
-  }
-
-  async #run(slots: readonly number[]): Promise<void> {
-    const operation: Operation = { slots: new Set(slots), since: Date.now(), asked: false, called: false, running: 0 }
-    this.#operations.add(operation)
-    try {
-      await this.#application!.prepare()
-      operation.asked = true
-      await this.#application!.run(slots, JSON.stringify(this.#orders()), (running) => {
-        operation.running = running
-      })
-      this.#operations.delete(operation)
-      // If they have ended although nobody has sent them away, they had lost us for too long.
-      if (operation.slots.size > 0) this.#retryLater()
-    } catch (error) {
-      this.#operations.delete(operation)
-      this.#onOperationFailed(operation, error as Error)
-    }
-  }
-
-  #orders(): SlotOrder {
-    const orders = { hosts: this.#wayBack!.hosts, port: this.#port, token: this.#token }
-    if (this.#tls === undefined) return orders
-    const { ca, cert, serverName } = this.#tls
-    return { ...orders, tls: { ca: ca ?? cert!, ...(serverName === undefined ? {} : { serverName }) } }
+    queries.ask(missing, this.#room!.speculates)
   }
 
   #onJoined(host: RemoteNode, info: HostInfo): void {
     const { slot } = info
+    const { queries } = this.#opened!
     host.name = slot === undefined ? info.host : `${info.host}/slot-${slot}`
     if (this.#stopped) this.#starting--
     if (slot === undefined || this.#stopped || !this.#isWanted(host)) {
-      // It may be wanted again before the others of its query have ended.
-      for (const { slots } of this.#operations) slots.delete(slot!)
+      queries.sentAway(slot!)
       return void host.leave(0)
     }
-    for (const operation of this.#operations) if (operation.slots.has(slot)) operation.called = true
-    this.#failures = 0
+    queries.called(slot)
     // Spark has started it a second time, because it believes the first one to be lost. It knows only of the second.
     const before = this.#here.get(slot)
     this.#here.set(slot, host)
@@ -337,20 +309,19 @@ export class Slots {
     const slot = host.info!.slot!
     if (this.#here.get(slot) === host) {
       this.#here.delete(slot)
-      for (const operation of this.#operations) operation.slots.delete(slot)
+      this.#opened!.queries.sentAway(slot)
     }
     void host.leave(0)
   }
 
   #onBroken(host: RemoteNode): void {
     const text = `workers cannot be started on ${host.name}: ${host.broken}`
+    const error = new ManyworldsError('WORKER_START_FAILED', text)
     const others = [...this.#here.values()].some(({ broken }) => broken === undefined)
-    if (!others) return this.#fail(new ManyworldsError('WORKER_START_FAILED', text))
-    this.#say(`${text}; another is asked for`)
+    if (!others) return this.#fail(error)
     // Elsewhere it may be better, or here later.
     this.#release(host)
-    this.#failures++
-    this.#retryLater()
+    this.#onNoWorker(error, text)
   }
 
   #onGone(host: RemoteNode, reason: string): void {
@@ -359,47 +330,49 @@ export class Slots {
     this.#here.delete(slot)
     if (this.#stopped) return
     this.#events.notice(`${host.name} was lost (${reason}); its tasks go to others, and Spark starts it again`)
+    if (this.#here.size === 0 && this.#retries.reason) return this.#fail(this.#retries.reason)
     // Unless Spark had given it up before this was noticed.
     this.#fill()
   }
 
-  #onOperationFailed({ asked, called, since }: Operation, error: Error): void {
+  /** They have ended although nobody has sent them away. */
+  #onQueryEnded({ slots, called }: SlotQuery, printed: string): void {
+    if (this.#stopped || slots.size === 0) return
+    // Slots that had called and lost this process for too long end as they should.
+    if (called) return this.#retries.later()
+    const text = endedAtOnce(this.#opened!.node, printed)
+    this.#onNoWorker(new ManyworldsError('SPARK_FAILED', text), text)
+  }
+
+  #onQueryFailed({ asked, called, since }: SlotQuery, error: Error): void {
     if (this.#stopped) return
     const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
-    const words = [error.message, ...causes].join('\n')
-    const cure = cureFor(words)
+    const cure = cureFor([error.message, ...causes].join('\n'))
     const text = cure?.text ?? whatFailed(error.message)
+    const failure = new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error })
     // The server of a query was called for a minute already; one without a session gets as long.
     if (grpcCode !== UNAVAILABLE || asked) this.#unheardSince = undefined
     else this.#unheardSince ??= since
     const gone = grpcCode === UNAVAILABLE && (asked || Date.now() - this.#unheardSince! > GONE_MS)
-    if (!called) this.#failures++
-    const hopeless = asked && !called && (cure !== undefined || this.#failures >= MOST_FAILURES)
-    if (this.#here.size === 0 && (gone || hopeless))
-      return this.#fail(new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error }))
-    this.#say(
-      `${text}; ${this.#here.size > 0 ? `${this.#here.size} workers go on, and more are` : 'it is'} asked for again`,
-    )
-    this.#retryLater()
+    const incurable = asked && !called && cure !== undefined
+    if (this.#here.size === 0 && (gone || incurable)) return this.#fail(failure)
+    if (asked) return this.#onNoWorker(failure, text)
+    this.#say(`${text}; it is asked for again`)
+    this.#retries.later()
   }
 
-  #retryLater(): void {
-    // The next look after that will do it.
-    this.#retryAt = Date.now() + Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** this.#failures)
+  /** Slots were asked for, and came to nothing. They are asked for again, but not for ever. */
+  #onNoWorker(error: Error, text: string): void {
+    const last = this.#retries.failed(error)
+    if (last && this.#here.size === 0) return this.#fail(error)
+    const others = this.#here.size > 0 ? `${this.#here.size} workers go on` : ''
+    const again = last ? 'no more are asked for' : 'they are asked for again'
+    this.#say(`${text}; ${[others, again].filter((part) => part !== '').join(', and ')}`)
   }
 
   /** Slots that Spark was asked for and that are not here. */
-  #countWaiting(): number {
-    let waiting = 0
-    for (const { slots } of this.#operations) for (const slot of slots) if (!this.#here.has(slot)) waiting++
-    return waiting
-  }
-
-  /** Slots that Spark has started and that have not called yet. */
-  #countStarting(): number {
-    let running = 0
-    for (const operation of this.#operations) running += operation.running
-    return running - this.#here.size
+  get #waiting(): number {
+    return [...(this.#opened?.queries.asked ?? [])].filter((slot) => !this.#here.has(slot)).length
   }
 
   #say(line: string): void {
@@ -413,8 +386,7 @@ export class Slots {
   async #look(): Promise<void> {
     const looks = ++this.#looked
     this.#missThoseWhoDoNotCall()
-    this.#fill()
-    if (this.#alive && this.#countWaiting() > 0) this.#borrow()
+    this.#review()
     if (looks === SETTLED_LOOKS) this.#events.roomier()
     const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
     if (looks % often !== 0 || this.#inLocal || !this.#alive || this.#asking) return
@@ -424,23 +396,15 @@ export class Slots {
     if (room !== undefined && !this.#stopped) this.#onRoom(room)
   }
 
-  /** Another engine of this process on the same Spark may keep workers warm for which it has no work. */
-  #borrow(): void {
-    for (const other of running) {
-      if (other === this || other.#alive || other.#lent || other.#server?.remote !== this.#server?.remote) continue
-      other.#lent = true
-      other.#giveBack('another run needs its place')
-    }
-  }
-
   #onRoom(room: Room): void {
     const before = this.#room!.slots
     if (room.slots >= before) this.#smallerSince = undefined
     else this.#smallerSince ??= Date.now()
     if (room.slots > before) {
       this.#room = room
+      this.#retries.reset()
       this.#events.roomier()
-      this.#fill()
+      this.#review()
     } else if (this.#smallerSince !== undefined && Date.now() - this.#smallerSince > SHRUNK_MS) {
       this.#room = room
       this.#smallerSince = undefined
@@ -450,19 +414,20 @@ export class Slots {
   }
 
   #missThoseWhoDoNotCall(): void {
-    for (const operation of this.#operations) {
-      if (operation.called) continue
-      const waited = Date.now() - operation.since
-      if (waited > WAITING_MS && operation.running === 0 && this.#here.size === 0)
+    const { application, orders, queries } = this.#opened!
+    for (const query of queries.all) {
+      if (query.called) continue
+      const waited = Date.now() - query.since
+      if (waited > WAITING_MS && query.running === 0 && this.#here.size === 0)
         this.#say(
-          `Spark has not started a worker yet: its executors are busy, or still being started (${this.#application!.name})`,
+          `Spark has not started a worker yet: its executors are busy, or still being started (${application.name})`,
         )
-      if (operation.running === 0 || waited < (this.#options.waitMs ?? WAIT_MS) || this.#here.size > 0) continue
-      const tried = this.#wayBack!.hosts.map((host) => showAddress({ host, port: this.#port })).join(', ')
+      if (query.running === 0 || waited < (this.#options.waitMs ?? WAIT_MS) || this.#here.size > 0) continue
+      const tried = orders.hosts.map((host) => showAddress({ host, port: orders.port })).join(', ')
       this.#fail(
         new ManyworldsError(
           'SPARK_UNREACHABLE',
-          `Spark runs ${operation.running} slots, and none of them has called this process at ${tried} within ${Math.round(waited / 1000)} s: ${ADVICE}`,
+          `Spark runs ${query.running} slots, and none of them has called this process at ${tried} within ${Math.round(waited / 1000)} s: ${ADVICE}`,
         ),
       )
     }

@@ -77,6 +77,10 @@ export class Operation {
           if (startOffset !== rows) throw new SparkError(`Spark sent rows from ${startOffset} on instead of ${rows}`)
           rows += rowCount
           yield data
+        } else if (responseType.case === 'sqlCommandResult') {
+          // What a command has to say is there at once, without a query.
+          const { relType } = responseType.value.relation ?? {}
+          if (relType?.case === 'localRelation' && relType.value.data !== undefined) yield relType.value.data
         }
         if (!this.#complete) this.#releaseUpTo(this.#last)
       }

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import { sqlCommand } from './connect/plans.ts'
+import type { ConnectSession } from './connect/session.ts'
+import type { Member } from './shares.ts'
+
+/** A member that says nothing for so long is gone: its slots notice that within this time, too. */
+const GONE_MS = 10_000
+const PREFIX = 'manyworlds_'
+const DATABASE = 'spark.sql.globalTempDatabase'
+/** As `SHOW TABLE EXTENDED` has it. Whoever can use Spark can write anything there. */
+const ENTRY =
+  /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12})\)/m
+
+/** Has questions answered by Spark, which may be started anew in between. */
+export type Ask = <Answer>(question: (session: ConnectSession) => Promise<Answer>) => Promise<Answer>
+
+/**
+ * Where the drivers of a Spark application see each other: each has a global temporary view, whose text says what it has and
+ * wants. Views of that kind are the application's, not a session's. Neither writing nor reading them is a job of Spark's, so
+ * both work when every core is taken.
+ */
+export class Board {
+  readonly #id = `${PREFIX}${randomBytes(8).toString('hex')}`
+  readonly #ask: Ask
+  /** What the others have said last, and when that was news. */
+  readonly #heard = new Map<string, { beat: string; at: number }>()
+  /** Where Spark keeps such views, by its configuration. */
+  #database: string | undefined
+  #beat = 0
+  #posted = false
+
+  constructor(ask: Ask) {
+    this.#ask = ask
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  /** Says what this one has and wants. Resolves with what the others have said by then. */
+  async post({ name, since, held, wanted, reserve }: Omit<Member, 'id'>): Promise<Member[]> {
+    const values = [`'${name.replace(/[^\w.:-]/g, '-').slice(0, 200)}'`, since, held, wanted, reserve, ++this.#beat]
+    this.#posted = true
+    return this.#ask(async (session) => {
+      await session.run(
+        sqlCommand(
+          `CREATE OR REPLACE GLOBAL TEMPORARY VIEW ${this.#id} AS SELECT * FROM VALUES (${values.join(', ')}) AS t(driver, since, held, wanted, reserve, beat)`,
+        ),
+      )
+      return this.#read(session)
+    })
+  }
+
+  /** Never rejects: an entry that stays is not heeded after a while. */
+  async remove(): Promise<void> {
+    if (this.#posted) await this.#ask((session) => this.#drop(session, this.#id)).catch(() => {})
+  }
+
+  async #read(session: ConnectSession): Promise<Member[]> {
+    this.#database ??= (await session.getConfig([DATABASE])).get(DATABASE) ?? 'global_temp'
+    const found: Member[] = []
+    for await (const { tableName, information } of session.rows(
+      sqlCommand(`SHOW TABLE EXTENDED IN ${this.#database} LIKE '${PREFIX}*'`),
+    )) {
+      const id = String(tableName)
+      const [, name, since, held, wanted, reserve, beat] = ENTRY.exec(String(information)) ?? []
+      if (id === this.#id || name === undefined) continue
+      if (this.#isAlive(id, beat!))
+        found.push({
+          ...{ id, name, since: Number(since), held: Number(held), wanted: Number(wanted), reserve: Number(reserve) },
+        })
+      else await this.#drop(session, id)
+    }
+    return found
+  }
+
+  async #drop(session: ConnectSession, id: string): Promise<void> {
+    this.#heard.delete(id)
+    if (/^\w+$/.test(id)) await session.run(sqlCommand(`DROP VIEW IF EXISTS ${this.#database}.${id}`))
+  }
+
+  /** By this one's own clock: others may be wrong. */
+  #isAlive(id: string, beat: string): boolean {
+    const heard = this.#heard.get(id)
+    if (heard?.beat === beat) return performance.now() - heard.at < GONE_MS
+    this.#heard.set(id, { beat, at: performance.now() })
+    return true
+  }
+}

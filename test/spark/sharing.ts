@@ -1,0 +1,160 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { localRelation, sql } from '../../dist/engines/spark/connect/plans.js'
+import type { ConnectSession } from '../../dist/engines/spark/connect/session.js'
+import { openServer } from '../../dist/engines/spark/server.js'
+import { Runners } from '../../dist/index.js'
+import { noting } from '../agents/nodes.ts'
+import { expectAllOnce, untilStarted } from '../ledger.ts'
+import type { SparkCluster } from './cluster.ts'
+
+/** Several drivers, each a process, on one Connect server with six cores: five for workers, one for queries. */
+
+export function testSharing(cluster: SparkCluster): void {
+  let folder: string
+  const drivers = new Set<ChildProcess>()
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mw-spark-sharing-'))
+  })
+  afterEach(() => {
+    for (const driver of drivers) driver.kill('SIGKILL')
+    drivers.clear()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  afterAll(() => Runners.shutdown(), 60_000)
+
+  const SLOW = { timeout: 240_000 }
+
+  const slots = () =>
+    cluster.workers
+      .map((worker) => cluster.executorOf(worker))
+      .flatMap((executor) => (executor === undefined ? [] : cluster.slotsOf(executor)))
+
+  /** A program of its own. `ended`: what it printed. */
+  function start(script: string, ...args: string[]) {
+    const path = fileURLToPath(new URL(`../agents/${script}`, import.meta.url))
+    const child = spawn(process.execPath, [path, ...args], {
+      env: { ...process.env, SPARK_REMOTE: cluster.remote },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    drivers.add(child)
+    const said = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        said[name] += text
+      })
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+    return { child, said, ended }
+  }
+
+  async function inSession<T>(use: (session: ConnectSession) => Promise<T>): Promise<T> {
+    const server = await openServer({ remote: cluster.remote }, false, 1, () => {})
+    const session = await server.newSession()
+    try {
+      return await use(session)
+    } finally {
+      await session.release()
+      session.close()
+    }
+  }
+
+  /** An ordinary query of somebody else, which needs a free core. */
+  const sumOfThousand = () =>
+    inSession(async (session) => {
+      for await (const { sum } of session.rows(sql('SELECT sum(id) AS sum FROM range(1000)'))) return sum
+      return undefined
+    })
+
+  test('two drivers whose tasks come from Spark and whose answers go there: both finish', SLOW, async () => {
+    const both = [1, 2].map((number) => start('spark-pipeline.ts', '4000', join(folder, `answers-${number}`)))
+    const codes = Promise.all(both.map(({ ended }) => ended))
+    let over = false
+    void codes.then(() => {
+      over = true
+    })
+    while (!over) expect(await sumOfThousand()).toBe(499_500)
+    for (const { said } of both) {
+      expect(said.stdout, said.stderr).toBe('{"rows":4000,"batches":10}\n')
+      // Each says that it does not have the cluster to itself.
+      expect(said.stderr).toMatch(/cores of this Spark are for workers, shared with \S+:\d+|waits for cores/)
+    }
+    expect(await codes).toEqual([0, 0])
+  })
+
+  test('a driver gives cores to one that comes later, and takes them again when that is gone', SLOW, async () => {
+    const first = join(folder, 'first')
+    const second = join(folder, 'second')
+    const tasks = Array.from({ length: 240 }, (_, i) =>
+      noting.task({ ms: 1000, file: first, id: `t${i}` }, { id: `t${i}` }),
+    )
+    const config = { workerNum: 5, concurrency: 1, store: false } as const
+    const responses = Runners.runTask(tasks, { engineName: 'spark', spark: { remote: cluster.remote }, ...config })
+    await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(5)
+    const other = start('spark-driver.ts', second)
+    await untilStarted(second, 2)
+    expect(other.said.stderr).toContain(`waiting for a core: 5 cores of this Spark are for workers, shared with`)
+    expect(other.said.stderr).toContain(`:${process.pid} (5 held)`)
+    // Both work, and the reserved core is still free.
+    expect(slots().length).toBeLessThanOrEqual(5)
+    expect(await sumOfThousand()).toBe(499_500)
+    other.child.kill('SIGKILL')
+    await expect.poll(() => slots().length, { timeout: 10_000 }).toBeLessThan(5)
+    await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(5)
+    expectAllOnce(await responses, 240)
+    await Runners.shutdown()
+  })
+
+  test('workers that are only kept warm give way to another driver', SLOW, async () => {
+    const config = { engineName: 'spark', spark: { remote: cluster.remote }, workerNum: 5, store: false } as const
+    const file = join(folder, 'warm')
+    const tasks = Array.from({ length: 10 }, (_, i) => noting.task({ ms: 1000, file, id: `t${i}` }, { id: `t${i}` }))
+    expectAllOnce(await Runners.runTask(tasks, { ...config, concurrency: 1 }), 10)
+    expect(slots().length).toBe(5)
+    const other = start('spark-pipeline.ts', '100', join(folder, 'answers'))
+    expect(await other.ended, other.said.stderr).toBe(0)
+    // And come back when there is work again.
+    rmSync(file)
+    expectAllOnce(await Runners.runTask(tasks, { ...config, concurrency: 1 }), 10)
+    await Runners.shutdown()
+  })
+
+  test('kill -9 of a driver whose slots still wait for a core: they are gone soon after they start', SLOW, async () => {
+    const block = join(folder, 'block')
+    writeFileSync(block, '')
+    const query = `SELECT TRANSFORM(id) USING 'while [ -e ${block} ]; do sleep 0.2; done' AS (x) FROM {rows}`
+    const rows = localRelation({ id: ['1', '2', '3', '4', '5', '6'] })
+    await inSession(async (session) => {
+      await session.setConfig({ 'spark.sql.leafNodeDefaultParallelism': '100' })
+      let running = 0
+      const blocked = session.run(sql(query, { rows }), {
+        onProgress: ({ inflight }) => {
+          running = inflight
+        },
+      })
+      await expect.poll(() => running, { timeout: 60_000 }).toBe(6)
+      const driver = start('spark-driver.ts', join(folder, 'ledger'))
+      await expect.poll(() => driver.said.stderr, { timeout: 60_000 }).toContain('Spark has not started a worker yet')
+      driver.child.kill('SIGKILL')
+      rmSync(block)
+      await blocked
+    })
+    const free = Date.now()
+    let seen = 0
+    await expect
+      .poll(
+        () => {
+          if (slots().length > 0) seen = Date.now()
+          // Spark starts them again and again; so long without any, and it has given them up.
+          return seen > 0 && Date.now() - seen > 6000
+        },
+        { timeout: 60_000, interval: 50 },
+      )
+      .toBe(true)
+    expect(seen - free).toBeLessThan(10_000)
+  })
+}

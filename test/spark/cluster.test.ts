@@ -4,6 +4,7 @@ import { startCluster } from './cluster.ts'
 import { REMOTE } from './engine.ts'
 import { testErrors } from './errors.ts'
 import { testFaults } from './faults.ts'
+import { testNothingKept } from './nothing-kept.ts'
 import { testSharing } from './sharing.ts'
 
 /** Everything that needs a real cluster, on one: a master, two workers with three cores each, a Connect server with a token. */
@@ -13,6 +14,7 @@ afterAll(() => cluster.stop(), 60_000)
 
 testEngine('spark', { module: new URL('./engine.ts', import.meta.url), export: 'makeSpark' })
 describe('mistakes', () => testErrors(cluster))
+testNothingKept()
 describe('several drivers', () => testSharing(cluster))
 // Last: not much is left of the cluster afterwards.
 describe('faults', () => testFaults(cluster))

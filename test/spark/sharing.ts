@@ -98,7 +98,7 @@ export function testSharing(cluster: SparkCluster): void {
     const other = start('spark-driver.ts', second)
     await untilStarted(second, 2)
     expect(other.said.stderr).toContain(`waiting for a core: 5 cores of this Spark are for workers, shared with`)
-    expect(other.said.stderr).toContain(`:${process.pid} (5 held)`)
+    expect(other.said.stderr).toContain(`:${process.pid} (has 5)`)
     // Both work, and the reserved core is still free.
     expect(slots().length).toBeLessThanOrEqual(5)
     expect(await sumOfThousand()).toBe(499_500)
@@ -114,7 +114,7 @@ export function testSharing(cluster: SparkCluster): void {
     const file = join(folder, 'warm')
     const tasks = Array.from({ length: 10 }, (_, i) => noting.task({ ms: 1000, file, id: `t${i}` }, { id: `t${i}` }))
     expectAllOnce(await Runners.runTask(tasks, { ...config, concurrency: 1 }), 10)
-    expect(slots().length).toBe(5)
+    await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(5)
     const other = start('spark-pipeline.ts', '100', join(folder, 'answers'))
     expect(await other.ended, other.said.stderr).toBe(0)
     // And come back when there is work again.

@@ -3,8 +3,8 @@ import { sqlCommand } from './connect/plans.ts'
 import type { ConnectSession } from './connect/session.ts'
 import type { Member } from './shares.ts'
 
-/** A member that says nothing for so long is gone: its slots notice that within this time, too. */
-const GONE_MS = 10_000
+/** A member that says nothing for so long is gone. It would speak every one or two seconds. */
+const GONE_MS = 15_000
 const PREFIX = 'manyworlds_'
 const DATABASE = 'spark.sql.globalTempDatabase'
 /** As `SHOW TABLE EXTENDED` has it. Whoever can use Spark can write anything there. */

@@ -1,10 +1,13 @@
 import { hostname } from 'node:os'
 import { counted } from '../../text/quantities.ts'
+import { firstLine } from '../../text/visible.ts'
 import { type Ask, Board } from './board.ts'
 import { allowance, coresForSlots, type Member, shortOf } from './shares.ts'
 
 /** How often a driver that waits for others says so. */
 const STILL_MS = 60_000
+/** Answers in a row by which Spark refuses to let drivers see each other. */
+const MOST_REFUSALS = 3
 
 export interface CoreShareHooks {
   now(): CoresNow
@@ -35,6 +38,8 @@ export class CoreShare {
   readonly #hooks: CoreShareHooks
   readonly #since = Date.now()
   #limit = 0
+  #alone = false
+  #refusals = 0
   #reviewing: Promise<void> | undefined
   #again = false
   #said = ''
@@ -48,6 +53,11 @@ export class CoreShare {
   /** The most slots that there may be at the moment. */
   get limit(): number {
     return this.#limit
+  }
+
+  /** Whether there was no other driver when it looked last. */
+  get alone(): boolean {
+    return this.#alone
   }
 
   /** Finds out what the limit is now. Who calls it while it does that waits for another round. */
@@ -66,12 +76,34 @@ export class CoreShare {
   async #reviewAll(): Promise<void> {
     while (this.#again) {
       this.#again = false
-      await this.#round()
+      if (this.#refusals >= MOST_REFUSALS) continue
+      try {
+        await this.#round()
+        this.#refusals = 0
+      } catch (error) {
+        if (!this.#isRefused(error as Error)) throw error
+      }
     }
+  }
+
+  /** Where drivers must not see each other, each has to do what it would do alone. */
+  #isRefused(error: Error & { errorClass?: string | undefined }): boolean {
+    // A server that was started anew does not know the session. The next round has another.
+    if (error.errorClass === undefined || error.errorClass.startsWith('INVALID_HANDLE')) return false
+    if (++this.#refusals < MOST_REFUSALS) return false
+    this.#alone = true
+    this.#limit = Number.POSITIVE_INFINITY
+    this.#hooks.notice(
+      `cannot see which other drivers use this Spark, and takes cores as if there were none: ${firstLine(error.message)}`,
+    )
+    return true
   }
 
   async #round(): Promise<void> {
     const me = this.#me()
+    const before = this.#limit
+    // From here on it takes no more than it says that it has.
+    this.#limit = Math.min(before, me.held)
     let others = await this.#board.post(me)
     let limit = allowance(me, others, this.#cores([me, ...others]))
     if (limit > me.held) {
@@ -79,8 +111,8 @@ export class CoreShare {
       others = await this.#board.post({ ...me, held: limit })
       if (limit > this.#cores([me, ...others]) - heldBy(others)) limit = me.held
     }
-    const before = this.#limit
     this.#limit = limit
+    this.#alone = others.length === 0
     const reason = this.#tell(me, others)
     if (limit !== before) this.#hooks.changed(reason)
   }
@@ -99,22 +131,21 @@ export class CoreShare {
 
   /** Says what is waited for, and who for. Returns why workers are given back, if they are. */
   #tell(me: Member, others: readonly Member[]): string {
-    const cores = this.#cores([me, ...others])
-    const waiting = `${namesOf(shortOf(cores, others), me)} waits for cores`
-    const holding = namesOf(
-      others.filter(({ held }) => held > 0),
-      me,
-    )
-    const has = `${counted(cores, 'core')} of this Spark are for workers, shared with ${holding || namesOf(others, me)}`
-    if (me.held > this.#limit)
+    const all = [me, ...others]
+    const cores = this.#cores(all)
+    const short = shortOf(cores, all).filter(({ id }) => id !== me.id)
+    const given = me.held - this.#limit
+    const holders = others.filter(({ held }) => held > 0)
+    const has = `${counted(cores, 'core')} of this Spark are for workers, shared with ${namesOf(holders.length > 0 ? holders : others, me)}`
+    if (short.length > 0 && given > 0)
       this.#say(
         'gives',
-        `${waiting}: ${me.held - this.#limit} of ${counted(me.held, 'worker')} are given back when their tasks are done`,
+        `gives back ${given} of ${counted(me.held, 'worker')} when their tasks are done: ${namesOf(short, me)} waits for cores`,
       )
-    else if (this.#limit >= Math.min(me.wanted, cores)) this.#said = ''
+    else if (this.#alone || this.#limit >= Math.min(me.wanted, cores)) this.#said = ''
     else if (this.#limit === 0) this.#say('waits', `waiting for a core: ${has}`, STILL_MS)
     else this.#say('shares', `${has}: ${this.#limit} of the ${counted(me.wanted, 'worker')} wanted can be had for now`)
-    return waiting
+    return short.length > 0 ? 'another driver waits for cores' : 'there are fewer cores'
   }
 
   /** Numbers change all the time; what is going on does not. */
@@ -131,6 +162,4 @@ const heldBy = (members: readonly Member[]): number => members.reduce((sum, { he
 
 /** A process may have several engines. */
 const namesOf = (members: readonly Member[], me: Member): string =>
-  members
-    .map(({ name, held }) => `${name === me.name ? 'another run of this program' : name} (${held} held)`)
-    .join(', ') || 'another driver'
+  members.map(({ name, held }) => `${name === me.name ? 'another run of this program' : name} (has ${held})`).join(', ')

@@ -21,6 +21,8 @@ const WAIT_MS = 60_000
 const LOOK_MS = 1000
 /** Looks between two questions how much room there is: often at first, when executors are still being started. */
 const ROOM_LOOKS = { first: 1, later: 10, until: 20 } as const
+/** Looks between two questions who else is there, as long as there is nobody. */
+const ALONE_LOOKS = 2
 /** After so many looks, those who come later are a surprise. */
 const SETTLED_LOOKS = 5
 /** After so long without a place for a slot, the user is told. */
@@ -245,8 +247,7 @@ export class Slots {
   #onUnheard(error: Error): void {
     if (this.#stopped) return
     this.#unheardSince ??= Date.now()
-    if (this.#here.size > 0 || Date.now() - this.#unheardSince < GONE_MS) return
-    this.#fail(new ManyworldsError('SPARK_FAILED', whatFailed(error.message), { cause: error }))
+    if (this.#here.size === 0 && Date.now() - this.#unheardSince > GONE_MS) this.#fail(error)
   }
 
   // ---- slots
@@ -386,7 +387,8 @@ export class Slots {
   async #look(): Promise<void> {
     const looks = ++this.#looked
     this.#missThoseWhoDoNotCall()
-    this.#review()
+    if (looks % (this.#opened!.share.alone ? ALONE_LOOKS : 1) === 0) this.#review()
+    else this.#fill()
     if (looks === SETTLED_LOOKS) this.#events.roomier()
     const often = looks < ROOM_LOOKS.until ? ROOM_LOOKS.first : ROOM_LOOKS.later
     if (looks % often !== 0 || this.#inLocal || !this.#alive || this.#asking) return

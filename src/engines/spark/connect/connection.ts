@@ -28,6 +28,7 @@ export class Connection implements SessionManager {
   proven = false
   readonly #manager: Http2SessionManager
   readonly #sessions = new Set<ClientHttp2Session>()
+  readonly #streams = new Set<ClientHttp2Stream>()
   #keepsAlive = true
   #closed = false
 
@@ -53,6 +54,12 @@ export class Connection implements SessionManager {
     await this.#connect()
     const stream = await this.#manager.request(...args)
     if (stream.session !== undefined) this.#adopt(stream.session as ClientHttp2Session)
+    this.#streams.add(stream)
+    stream.once('close', () => {
+      this.#streams.delete(stream)
+      this.#abortIfDone()
+    })
+    if (this.#closed) stream.destroy(closed())
     return stream
   }
 
@@ -75,7 +82,13 @@ export class Connection implements SessionManager {
 
   close(): void {
     this.#closed = true
-    this.#manager.abort()
+    for (const stream of this.#streams) stream.destroy(closed())
+    this.#abortIfDone()
+  }
+
+  /** If a stream closes after the abort, the manager starts an idle timer that keeps the connection in memory for 15 minutes. */
+  #abortIfDone(): void {
+    if (this.#closed && this.#streams.size === 0) this.#manager.abort()
   }
 
   /** A machine that does not answer at all would be waited for by the system for minutes. */
@@ -101,6 +114,8 @@ export class Connection implements SessionManager {
     session.on('error', () => {})
   }
 }
+
+const closed = () => new ConnectError('the connection is closed', Code.Canceled)
 
 function withHeaders({ token, headers }: Remote): Interceptor {
   return (next) => (request) => {

@@ -27,6 +27,8 @@ export interface SparkCluster {
   executorOf(worker: Member): number | undefined
   /** The hosts of the slots: Node processes that an executor has started. */
   slotsOf(executor: number): number[]
+  /** The hosts of all executors. */
+  slots(): number[]
   addWorker(): Promise<Member>
   /** The Connect server dies, and another takes its place. */
   restartServer(): Promise<void>
@@ -130,6 +132,10 @@ export async function startCluster({
       ...{ address, remote: `${address}/;token=${TOKEN}`, master, workers: first, server },
       executorOf: ({ pid }) => childrenOf(pid).find((one) => commandOf(one).includes('CoarseGrainedExecutorBackend')),
       slotsOf: (executor) => childrenOf(executor).filter((one) => commandOf(one).endsWith('manyworlds-slot ')),
+      slots: () =>
+        cluster.workers
+          .map((worker) => cluster.executorOf(worker))
+          .flatMap((executor) => (executor === undefined ? [] : cluster.slotsOf(executor))),
       addWorker: async () => {
         const worker = await startWorker(master)
         cluster.workers.push(worker)

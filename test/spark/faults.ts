@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { sql } from '../../dist/engines/spark/connect/plans.js'
-import { openServer } from '../../dist/engines/spark/server.js'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
 import { untilStarted as allStarted, expectAllOnce, linesOf } from '../ledger.ts'
 import { childrenOf, pids, signal } from '../process-tree.ts'
 import { commandOf, endTree, environmentOf, type Member, type SparkCluster } from './cluster.ts'
+import { sumOfThousand } from './ordinary-query.ts'
 
 /** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
 
@@ -37,22 +36,8 @@ export function testFaults(cluster: SparkCluster): void {
   const lines = (word: 'start' | 'end') => linesOf(file, word)
   const untilStarted = (count: number) => allStarted(file, count)
 
-  const executors = () => cluster.workers.map((worker) => cluster.executorOf(worker)).filter((pid) => pid !== undefined)
-  const slots = () => executors().flatMap((executor) => cluster.slotsOf(executor))
+  const slots = () => cluster.slots()
   const nodeWorkers = () => slots().flatMap((slot) => childrenOf(slot))
-
-  /** A query, which needs a free core. */
-  async function sumOfThousand(): Promise<unknown> {
-    const server = await openServer({ remote: cluster.remote }, false, 1, () => {})
-    const session = await server.newSession()
-    try {
-      for await (const { sum } of session.rows(sql('SELECT sum(id) AS sum FROM range(1000)'))) return sum
-      return undefined
-    } finally {
-      await session.release()
-      session.close()
-    }
-  }
 
   /** The Spark worker that has most of the slots. */
   const busiest = (): Member =>
@@ -146,7 +131,7 @@ export function testFaults(cluster: SparkCluster): void {
       await untilAllPlaced(4)
       const responses = run(40, 500, 5)
       await untilStarted(10)
-      expect(await sumOfThousand()).toBe(499_500)
+      expect(await sumOfThousand(cluster)).toBe(499_500)
       expectAllOnce(await responses, 40)
       expectAllOnce(await run(4, 10, 1), 4)
       await expect.poll(() => slots().length, { timeout: 30_000 }).toBe(1)
@@ -165,7 +150,7 @@ export function testFaults(cluster: SparkCluster): void {
     // Three cores are left. One of them stays free for queries, also if no other machine comes.
     const more = run(400, 2000)
     await expect.poll(() => slots().length, { timeout: 120_000 }).toBe(2)
-    expect(await sumOfThousand()).toBe(499_500)
+    expect(await sumOfThousand(cluster)).toBe(499_500)
     await cluster.addWorker()
     await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(4)
     expectAllOnce(await more, 400)

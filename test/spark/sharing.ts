@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { localRelation, sql } from '../../dist/engines/spark/connect/plans.js'
-import type { ConnectSession } from '../../dist/engines/spark/connect/session.js'
-import { openServer } from '../../dist/engines/spark/server.js'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
 import { expectAllOnce, untilStarted } from '../ledger.ts'
 import type { SparkCluster } from './cluster.ts'
+import { inSession, sumOfThousand } from './ordinary-query.ts'
 
 /** Several drivers, each a process, on one Connect server with six cores: five for workers, one for queries. */
 
@@ -30,10 +29,7 @@ export function testSharing(cluster: SparkCluster): void {
 
   const SLOW = { timeout: 240_000 }
 
-  const slots = () =>
-    cluster.workers
-      .map((worker) => cluster.executorOf(worker))
-      .flatMap((executor) => (executor === undefined ? [] : cluster.slotsOf(executor)))
+  const slots = () => cluster.slots()
 
   /** A program of its own. `ended`: what it printed. */
   function start(script: string, ...args: string[]) {
@@ -52,24 +48,6 @@ export function testSharing(cluster: SparkCluster): void {
     return { child, said, ended }
   }
 
-  async function inSession<T>(use: (session: ConnectSession) => Promise<T>): Promise<T> {
-    const server = await openServer({ remote: cluster.remote }, false, 1, () => {})
-    const session = await server.newSession()
-    try {
-      return await use(session)
-    } finally {
-      await session.release()
-      session.close()
-    }
-  }
-
-  /** An ordinary query of somebody else, which needs a free core. */
-  const sumOfThousand = () =>
-    inSession(async (session) => {
-      for await (const { sum } of session.rows(sql('SELECT sum(id) AS sum FROM range(1000)'))) return sum
-      return undefined
-    })
-
   test('two drivers whose tasks come from Spark and whose answers go there: both finish', SLOW, async () => {
     const both = [1, 2].map((number) => start('spark-pipeline.ts', '4000', join(folder, `answers-${number}`)))
     const codes = Promise.all(both.map(({ ended }) => ended))
@@ -77,7 +55,7 @@ export function testSharing(cluster: SparkCluster): void {
     void codes.then(() => {
       over = true
     })
-    while (!over) expect(await sumOfThousand()).toBe(499_500)
+    while (!over) expect(await sumOfThousand(cluster)).toBe(499_500)
     for (const { said } of both) {
       expect(said.stdout, said.stderr).toBe('{"rows":4000,"batches":10}\n')
       // Each says that it does not have the cluster to itself.
@@ -101,7 +79,7 @@ export function testSharing(cluster: SparkCluster): void {
     expect(other.said.stderr).toContain(`:${process.pid} (has 5)`)
     // Both work, and the reserved core is still free.
     expect(slots().length).toBeLessThanOrEqual(5)
-    expect(await sumOfThousand()).toBe(499_500)
+    expect(await sumOfThousand(cluster)).toBe(499_500)
     other.child.kill('SIGKILL')
     await expect.poll(() => slots().length, { timeout: 10_000 }).toBeLessThan(5)
     await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(5)
@@ -128,7 +106,7 @@ export function testSharing(cluster: SparkCluster): void {
     writeFileSync(block, '')
     const query = `SELECT TRANSFORM(id) USING 'while [ -e ${block} ]; do sleep 0.2; done' AS (x) FROM {rows}`
     const rows = localRelation({ id: ['1', '2', '3', '4', '5', '6'] })
-    await inSession(async (session) => {
+    await inSession(cluster, async (session) => {
       await session.setConfig({ 'spark.sql.leafNodeDefaultParallelism': '100' })
       let running = 0
       const blocked = session.run(sql(query, { rows }), {

@@ -3,6 +3,7 @@ import { ManyworldsError } from '../../errors.ts'
 import type { SlotOrder } from '../../host/slot-order.ts'
 import { showAddress } from '../../network/address.ts'
 import type { HostInfo } from '../../network/host-messages.ts'
+import { counted } from '../../text/quantities.ts'
 import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { Hosts } from '../nodes/hosts.ts'
 import type { RemoteNode } from '../nodes/remote-node.ts'
@@ -188,7 +189,9 @@ export class Slots {
     // Spark has seen the last process end.
     await until(() => (queries?.all.size ?? 0) === 0, LEAVE_MS)
     await this.#hosts.stop()
-    await this.#opened?.share.leave()
+    // A server that is gone has no view of ours; and one that does not answer is not waited for.
+    if (this.#unheardSince === undefined)
+      await Promise.race([this.#opened?.share.leave(), sleep(LEAVE_MS, undefined, { ref: false })])
     if (this.#application) await this.#application.end()
     else await (await this.#opening.catch(() => undefined))?.release(true)
   }
@@ -227,12 +230,13 @@ export class Slots {
   /** Finds out how many slots there may be, and asks for those that are missing. */
   #review(): void {
     if (this.#stopped || this.#opened === undefined) return
+    const began = Date.now()
     this.#opened.share.review().then(
       () => {
         this.#unheardSince = undefined
         this.#fill()
       },
-      (error: Error) => this.#onUnheard(error),
+      (error: Error) => this.#onUnheard(error, began),
     )
   }
 
@@ -244,9 +248,9 @@ export class Slots {
   }
 
   /** Nothing is known of the others. Those that are here go on; without any, the run would wait for ever. */
-  #onUnheard(error: Error): void {
+  #onUnheard(error: Error, since: number): void {
     if (this.#stopped) return
-    this.#unheardSince ??= Date.now()
+    this.#unheardSince ??= since
     if (this.#here.size === 0 && Date.now() - this.#unheardSince > GONE_MS) this.#fail(error)
   }
 
@@ -366,9 +370,8 @@ export class Slots {
   #onNoWorker(error: Error, text: string): void {
     const last = this.#retries.failed(error)
     if (last && this.#here.size === 0) return this.#fail(error)
-    const others = this.#here.size > 0 ? `${this.#here.size} workers go on` : ''
-    const again = last ? 'no more are asked for' : 'they are asked for again'
-    this.#say(`${text}; ${[others, again].filter((part) => part !== '').join(', and ')}`)
+    const others = this.#here.size > 0 ? `${counted(this.#here.size, 'slot')} go on, and ` : ''
+    this.#say(`${text}; ${others}${last ? 'no more are asked for' : 'the missing ones are asked for again'}`)
   }
 
   /** Slots that Spark was asked for and that are not here. */

@@ -91,10 +91,9 @@ function applicationFolder(name: string): string | undefined {
   }
 }
 
-/** The first address at which somebody answers. If nobody does, the first of all: at once, if nobody listens at any of them. */
+/** The first address at which somebody answers; the first of all if they are silent. Throws at once if nobody listens anywhere. */
 async function findDriver({ hosts, port, tls }: SlotOrder): Promise<Address> {
   const addresses = hosts.map((host) => ({ host, port, secure: tls !== undefined }))
-  if (addresses.length === 1) return addresses[0]!
   for (const end = Date.now() + GIVE_UP_MS; Date.now() < end; await sleep(PARENT_LOOK_MS)) {
     let silent = false
     const probes = addresses.map(async (address) => {
@@ -104,7 +103,9 @@ async function findDriver({ hosts, port, tls }: SlotOrder): Promise<Address> {
     })
     const first = await Promise.any(probes).catch(() => undefined)
     if (first !== undefined) return first
-    if (!silent) break
+    if (!silent) throw new Error('nobody listens there')
+    // Nothing to choose from: whoever calls it will say what is wrong.
+    if (addresses.length === 1) break
   }
   return addresses[0]!
 }
@@ -118,6 +119,9 @@ function probe({ host, port }: Address): Promise<'listens' | 'nobody' | 'silent'
     }
     socket.once('connect', () => say('listens'))
     socket.once('timeout', () => say('silent'))
-    socket.once('error', () => say('nobody'))
+    // The name of a machine may become known in a moment; a port that is closed stays closed.
+    socket.once('error', ({ code = '' }: NodeJS.ErrnoException) =>
+      say(/^(ENOTFOUND|EAI_AGAIN)$/.test(code) ? 'silent' : 'nobody'),
+    )
   })
 }

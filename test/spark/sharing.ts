@@ -133,6 +133,7 @@ export function testSharing(cluster: SparkCluster): void {
         { timeout: 60_000, interval: 50 },
       )
       .toBe(true)
-    expect(seen - free).toBeLessThan(10_000)
+    // Some seconds on a machine that has nothing else to do.
+    expect(seen - free).toBeLessThan(20_000)
   })
 }

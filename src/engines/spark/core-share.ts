@@ -122,7 +122,9 @@ export class CoreShare {
     // What it may take, it may take at any time.
     const held = Math.max(taken, Math.min(this.#limit, wanted))
     const name = `${hostname()}:${process.pid}`
-    return { id: this.#board.id, name, since: this.#since, held, wanted: idle ? 0 : wanted, reserve }
+    // What a run has asked for may come after its end, for the next one, as long as nobody else is there.
+    const needed = idle && !this.#alone ? 0 : wanted
+    return { id: this.#board.id, name, since: this.#since, held, wanted: needed, reserve }
   }
 
   #cores(members: readonly Member[]): number {

@@ -6,6 +6,7 @@ const MOST = 3
 /** When slots may be asked for again, and when that has been tried often enough. */
 export class Retries {
   #failures = 0
+  #failedAt = 0
   #at = 0
   #reason: Error | undefined
 
@@ -19,9 +20,13 @@ export class Retries {
     return this.#reason
   }
 
-  /** Slots were had, or could have been, and no worker came of it. `true`: this was the last try. */
-  failed(error: Error): boolean {
-    this.#failures++
+  /**
+   * Slots were had, or could have been, and no worker came of it. `true`: this was the last try. `askedAt`: queries that were
+   * under way together and fail together are one failure.
+   */
+  failed(error: Error, askedAt: number): boolean {
+    if (askedAt >= this.#failedAt) this.#failures++
+    this.#failedAt = Date.now()
     this.later()
     if (this.#failures >= MOST) this.#reason = error
     return this.#reason !== undefined

@@ -326,7 +326,7 @@ export class Slots {
     if (!others) return this.#fail(error)
     // Elsewhere it may be better, or here later.
     this.#release(host)
-    this.#onNoWorker(error, text)
+    this.#onNoWorker(error, text, Date.now())
   }
 
   #onGone(host: RemoteNode, reason: string): void {
@@ -341,12 +341,12 @@ export class Slots {
   }
 
   /** They have ended although nobody has sent them away. */
-  #onQueryEnded({ slots, called }: SlotQuery, printed: string): void {
+  #onQueryEnded({ slots, called, since }: SlotQuery, printed: string): void {
     if (this.#stopped || slots.size === 0) return
     // Slots that had called and lost this process for too long end as they should.
     if (called) return this.#retries.later()
     const text = endedAtOnce(this.#opened!.node, printed)
-    this.#onNoWorker(new ManyworldsError('SPARK_FAILED', text), text)
+    this.#onNoWorker(new ManyworldsError('SPARK_FAILED', text), text, since)
   }
 
   #onQueryFailed({ asked, called, since }: SlotQuery, error: Error): void {
@@ -361,14 +361,14 @@ export class Slots {
     const gone = grpcCode === UNAVAILABLE && (asked || Date.now() - this.#unheardSince! > GONE_MS)
     const incurable = asked && !called && cure !== undefined
     if (this.#here.size === 0 && (gone || incurable)) return this.#fail(failure)
-    if (asked) return this.#onNoWorker(failure, text)
+    if (asked) return this.#onNoWorker(failure, text, since)
     this.#say(`${text}; it is asked for again`)
     this.#retries.later()
   }
 
   /** Slots were asked for, and came to nothing. They are asked for again, but not for ever. */
-  #onNoWorker(error: Error, text: string): void {
-    const last = this.#retries.failed(error)
+  #onNoWorker(error: Error, text: string, askedAt: number): void {
+    const last = this.#retries.failed(error, askedAt)
     if (last && this.#here.size === 0) return this.#fail(error)
     const others = this.#here.size > 0 ? `${counted(this.#here.size, 'slot')} go on, and ` : ''
     this.#say(`${text}; ${others}${last ? 'no more are asked for' : 'the missing ones are asked for again'}`)

@@ -1,7 +1,8 @@
 """Between the driver (TypeScript, on stdin and stdout) and Ray: places one actor per worker and routes bytes.
 
 It decides nothing: which workers there are, when one is given up and what runs where is the driver's business.
-A message is `u32 length | u8 kind | u32 worker | body`, little endian: kind 0 is JSON, 1 bytes of a worker, 2 code.
+A message is `u32 length | u8 kind | u32 worker | u32 generation | body`, little endian: kind 0 is JSON, 1 bytes of a
+worker, 2 code. The generation counts the processes of a worker: what is for one of them never reaches the next.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 
 import ray_worker
 
-HEADER = struct.Struct("<IBI")
+HEADER = struct.Struct("<IBII")
+LENGTH_BYTES = 4
 CONTROL, DATA, CODE = 0, 1, 2
 READ_LIMIT = 1 << 24
 """Calls that an actor may have under way: it mostly waits."""
@@ -30,7 +32,7 @@ class Bridge:
         self.actors: dict[int, Any] = {}
         self.code: dict[str, Any] = {}
         self.waiting: list[bytes] = []
-        self.outgoing: dict[int, list[bytes]] = {}
+        self.outgoing: dict[int, list[tuple[int, bytes]]] = {}
         self.pushing: dict[int, int] = {}
         self.pushed: dict[int, int] = {}
         self.loop = asyncio.get_running_loop()
@@ -43,10 +45,10 @@ class Bridge:
         announced: list[str] = []
         try:
             while True:
-                length, kind, worker = HEADER.unpack(await reader.readexactly(HEADER.size))
-                body = await reader.readexactly(length - 5)
+                length, kind, worker, generation = HEADER.unpack(await reader.readexactly(HEADER.size))
+                body = await reader.readexactly(length - HEADER.size + LENGTH_BYTES)
                 if kind == DATA:
-                    self.push(worker, body)
+                    self.push(worker, generation, body)
                 elif kind == CODE:
                     await self.publish(announced.pop(0), body)
                 else:
@@ -65,7 +67,10 @@ class Bridge:
         try:
             await getattr(self, message.pop("op"))(**message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the driver has to know
-            self.say(event="error", worker=message.get("worker"), kind=type(error).__name__, text=str(error)[:4000])
+            worker = message.get("worker")
+            if worker is not None:
+                return self.lost(worker, self.actors.get(worker), error)
+            self.say(event="error", kind=type(error).__name__, text=str(error)[:4000])
 
     async def init(self, **options: Any) -> None:
         import ray
@@ -112,14 +117,14 @@ class Bridge:
             return
         try:
             # In a list: an object as an argument of its own would be fetched before the call, and would fail it if it is lost.
-            pid = await actor.start.remote({sha256: [self.code[sha256]] for sha256 in codes}, program)
+            pid = await actor.start.remote(generation, {sha256: [self.code[sha256]] for sha256 in codes}, program)
             self.say(event="started", worker=worker, generation=generation, pid=pid)
             while True:
-                data, beats, exited = await actor.poll.remote()
+                data, beats, exited = await actor.poll.remote(generation)
                 if self.actors.get(worker) is not actor:
                     return
                 if data:
-                    self.send(DATA, worker, data)
+                    self.send(DATA, worker, generation, data)
                 if beats is not None:
                     self.say(event="beat", worker=worker, tasks=beats)
                 if exited is not None:
@@ -134,56 +139,64 @@ class Bridge:
             await actor.store.remote({sha256: [self.code[sha256]] for sha256 in codes})
         self.say(event="brought", worker=worker, request=request)
 
-    async def end(self, worker: int) -> None:
+    async def end(self, worker: int, generation: int) -> None:
         """Ends the process, and keeps the actor."""
         actor = self.actors.get(worker)
         if actor is not None:
-            await actor.end.remote()
+            await actor.end.remote(generation)
 
     async def kill(self, worker: int) -> None:
-        import ray
+        await self.loop.run_in_executor(None, end_actor, self.forget(worker))
 
-        actor = self.actors.pop(worker, None)
-        if actor is not None:
-            await self.loop.run_in_executor(None, ray.kill, actor)
-
-    def push(self, worker: int, body: bytes) -> None:
+    def push(self, worker: int, generation: int, body: bytes) -> None:
         """What comes while some are under way goes with the next: calls are dear. They are numbered, as they may arrive in any order."""
         actor = self.actors.get(worker)
         if actor is None:
             return
-        self.outgoing.setdefault(worker, []).append(body)
+        self.outgoing.setdefault(worker, []).append((generation, body))
         if self.pushing.get(worker, 0) < PUSHES_AT_ONCE:
             self.pushing[worker] = self.pushing.get(worker, 0) + 1
             asyncio.create_task(self.push_all(worker, actor))
 
     async def push_all(self, worker: int, actor: Any) -> None:
-        while bodies := self.outgoing.pop(worker, None):
-            body = b"".join(bodies)
+        while waiting := self.outgoing.pop(worker, None):
+            # Those for an earlier process need not travel.
+            generation = waiting[-1][0]
+            body = b"".join(part for of, part in waiting if of == generation)
             number = self.pushed.get(worker, 0)
             self.pushed[worker] = number + 1
             try:
-                await actor.push.remote(number, body)
-            except Exception:  # noqa: BLE001 - it shows in `poll`
+                await actor.push.remote(number, generation, body)
+            except Exception as error:  # noqa: BLE001
+                # Calls after this one would wait for it for ever.
+                self.lost(worker, actor, error)
                 break
-            self.say(event="taken", worker=worker, bytes=len(body))
+            self.say(event="taken", worker=worker, generation=generation, bytes=len(body))
         self.pushing[worker] -= 1
 
     def lost(self, worker: int, actor: Any, error: Exception) -> None:
-        if self.actors.get(worker) is actor:
-            del self.actors[worker]
-            cause = getattr(error, "cause", None) or error
-            self.say(event="lost", worker=worker, kind=type(cause).__name__, text=str(cause)[:4000])
+        if self.actors.get(worker) is not actor:
+            return
+        self.forget(worker)
+        cause = getattr(error, "cause", None) or error
+        self.say(event="lost", worker=worker, kind=type(cause).__name__, text=str(cause)[:4000])
+        # It may only have been out of reach for a moment: its place is given to another, so it must not go on.
+        self.loop.run_in_executor(None, end_actor, actor)
+
+    def forget(self, worker: int) -> Any:
+        for by_worker in (self.outgoing, self.pushed):
+            by_worker.pop(worker, None)
+        return self.actors.pop(worker, None)
 
     # ---- what the driver is told
 
     def say(self, **message: Any) -> None:
-        self.send(CONTROL, 0, json.dumps(message).encode())
+        self.send(CONTROL, 0, 0, json.dumps(message).encode())
 
-    def send(self, kind: int, worker: int, body: bytes) -> None:
+    def send(self, kind: int, worker: int, generation: int, body: bytes) -> None:
         if not self.waiting:
             self.loop.call_soon(self.flush)
-        self.waiting += (HEADER.pack(5 + len(body), kind, worker), body)
+        self.waiting += (HEADER.pack(HEADER.size - LENGTH_BYTES + len(body), kind, worker, generation), body)
 
     def flush(self) -> None:
         data = memoryview(b"".join(self.waiting))
@@ -195,12 +208,19 @@ class Bridge:
         import ray
 
         for actor in self.actors.values():
-            try:
-                ray.kill(actor)
-            except Exception:  # noqa: BLE001
-                pass
+            end_actor(actor)
         ray.shutdown()
         os._exit(0)
+
+
+def end_actor(actor: Any) -> None:
+    import ray
+
+    try:
+        if actor is not None:
+            ray.kill(actor)
+    except Exception:  # noqa: BLE001 - it is gone
+        pass
 
 
 def nodes() -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -10,8 +11,10 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import sys
 import tempfile
+import time
 from typing import Any
 
 SOCKET_BYTES = 1 << 20
@@ -21,8 +24,12 @@ POLL_SECONDS = 1.0
 BUSY_SECONDS = 0.01
 GATHER_SECONDS = 0.004
 STDERR_CHARS = 4000
+"""What the watchdog may say before it ends a process."""
 WORDS_CHARS = 1 << 17
 BUNDLE_FILE = "manyworlds.bundle.mjs"
+WORK_PREFIX = "work-"
+INCOMING_PREFIX = ".incoming-"
+LEFTOVER_SECONDS = 600
 
 """
 Between this actor and Node. When an actor ends, Ray kills its children at once, and what those have started would be left
@@ -44,9 +51,11 @@ os.write(1, b"%d\\n" % os.waitstatus_to_exitcode(status))
 """
 
 
-class Worker:
-    def __init__(self) -> None:
-        self.folder = os.path.join(tempfile.gettempdir(), f"manyworlds-ray-{os.getuid()}")
+class Process:
+    """One Node process, from its start to its end. Each has sockets and buffers of its own: nothing of it reaches the next."""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
         self.pid: int | None = None
         self.out = bytearray()
         self.words = ""
@@ -54,39 +63,15 @@ class Worker:
         self.tasks: int | None = None
         self.exited: dict[str, Any] | None = None
         self.something = asyncio.Event()
-        self.polled = 0.0
-        self.next = 0
-        self.early: dict[int, bytes] = {}
 
-    async def place(self) -> dict[str, Any]:
-        return {"host": socket.gethostname(), "actor": os.getpid()}
-
-    async def store(self, codes: dict[str, list[Any]]) -> None:
-        for sha256, [reference] in codes.items():
-            if not os.path.exists(os.path.join(self.folder, sha256, BUNDLE_FILE)):
-                unpack(self.folder, sha256, await reference)
-
-    async def start(self, codes: dict[str, list[Any]], program: dict[str, Any]) -> int:
-        await self.store(codes)
-        node = find_node(program["nodeBinary"])
-        work = os.path.join(self.folder, f"work-{os.getpid()}")
-        remove_leftovers(self.folder)
-        shutil.rmtree(work, ignore_errors=True)
-        os.makedirs(work)
+    async def start(self, command: list[str], cwd: str, env: dict[str, str]) -> None:
         frames, theirs = pair()
         watchdog, its = pair()
-        env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "PYTHON"))},
-            **program["env"],
-            "MANYWORLDS_BUNDLES": self.folder,
-            "MANYWORLDS_FDS": f"{theirs.fileno()},{its.fileno()}",
-        }
         fds = [theirs.fileno(), its.fileno()]
-        command = [node, *program["execArgv"], os.path.join(self.folder, program["runtime"], BUNDLE_FILE)]
         launcher = await asyncio.create_subprocess_exec(
             *[sys.executable, "-I", "-S", "-c", LAUNCHER, ",".join(map(str, fds)), *command],
-            cwd=work,
-            env=env,
+            cwd=cwd,
+            env={**env, "MANYWORLDS_FDS": f"{fds[0]},{fds[1]}"},
             pass_fds=fds,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -97,15 +82,10 @@ class Worker:
         self.pid = int(await launcher.stdout.readline())
         reader, self.writer = await asyncio.open_connection(sock=frames, limit=SOCKET_BYTES)
         beats, self.beat_writer = await asyncio.open_connection(sock=watchdog)
-        self.out.clear()
-        self.words = self.stderr = ""
-        self.tasks = None
-        self.exited = None
         loop = asyncio.get_running_loop()
         reading = [loop.create_task(self.read(reader)), loop.create_task(self.listen(beats))]
         reading.append(loop.create_task(self.keep(launcher.stderr)))
-        loop.create_task(self.wait(launcher.stdout, reading, work))
-        return self.pid
+        self.waiting = loop.create_task(self.wait(launcher.stdout, reading))
 
     async def read(self, reader: asyncio.StreamReader) -> None:
         while data := await reader.read(SOCKET_BYTES):
@@ -125,37 +105,98 @@ class Worker:
         while stderr and (data := await stderr.read(1 << 16)):
             self.stderr = (self.stderr + data.decode(errors="replace"))[-STDERR_CHARS:]
 
-    async def wait(self, stdout: asyncio.StreamReader, reading: list[asyncio.Task[None]], work: str) -> None:
+    async def wait(self, stdout: asyncio.StreamReader, reading: list[asyncio.Task[None]]) -> None:
         code = await last_number(stdout)
-        end_group(self.pid)
+        self.end_group()
         # Its last words come before its end.
-        await asyncio.wait(reading, timeout=5)
-        said = re.match(r"[^!]*!(.*)\n", self.words)
+        _, late = await asyncio.wait(reading, timeout=5)
+        for task in late:
+            task.cancel()
+        said = self.words.partition("!")[2].partition("\n")
         self.exited = {
             "code": code if code >= 0 else None,
             "signal": signal.Signals(-code).name if code < 0 else None,
-            "lastWords": said[1] if said else None,
+            "lastWords": said[0] if said[1] else None,
             "stderr": self.stderr.strip() or None,
         }
         self.something.set()
-        shutil.rmtree(work, ignore_errors=True)
+        # At once: somebody who still holds the other end, and does not read, must not keep `drained` waiting.
+        for writer in (self.writer, self.beat_writer):
+            writer.transport.abort()
 
-    async def push(self, number: int, data: bytes) -> None:
+    async def drained(self) -> None:
+        """Waits until there is room again."""
+        try:
+            await self.writer.drain()
+        except ConnectionError:
+            pass  # It has ended, which `poll` tells.
+
+    def end_group(self) -> None:
+        if self.pid is None:
+            return
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+class Worker:
+    def __init__(self) -> None:
+        self.folder = own_folder()
+        self.process: Process | None = None
+        self.polled = 0.0
+        self.next = 0
+        self.early: dict[int, tuple[int, bytes]] = {}
+
+    async def place(self) -> dict[str, Any]:
+        return {"host": socket.gethostname(), "actor": os.getpid()}
+
+    async def store(self, codes: dict[str, list[Any]]) -> None:
+        for sha256, [reference] in codes.items():
+            if not os.path.exists(os.path.join(self.folder, sha256, BUNDLE_FILE)):
+                unpack(self.folder, sha256, await reference)
+
+    async def start(self, generation: int, codes: dict[str, list[Any]], program: dict[str, Any]) -> int:
+        self.folder = own_folder()
+        await self.store(codes)
+        node = find_node(program["nodeBinary"])
+        remove_leftovers(self.folder)
+        work = WorkFolder(self.folder)
+        env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "PYTHON"))},
+            **program["env"],
+            "MANYWORLDS_BUNDLES": self.folder,
+        }
+        command = [node, *program["execArgv"], os.path.join(self.folder, program["runtime"], BUNDLE_FILE)]
+        self.process = Process(generation)
+        await self.process.start(command, work.path, env)
+        self.process.waiting.add_done_callback(lambda _: work.remove())
+        return self.process.pid
+
+    def of(self, generation: int) -> Process | None:
+        """The process that is meant, if it is the one that is here and has not ended."""
+        process = self.process
+        return process if process and process.generation == generation and process.exited is None else None
+
+    async def push(self, number: int, generation: int, data: bytes) -> None:
         """Ray starts calls of an actor like this one in any order: a large one later than a small one that came after it."""
-        self.early[number] = data
+        self.early[number] = (generation, data)
         while (turn := self.early.pop(self.next, None)) is not None:
             self.next += 1
-            if self.exited is None:
-                self.writer.write(turn)
-        if self.exited is None:
-            await self.writer.drain()
+            if process := self.of(turn[0]):
+                process.writer.write(turn[1])
+        if process := self.of(generation):
+            await process.drained()
 
-    async def poll(self) -> tuple[bytes, int | None, dict[str, Any] | None]:
+    async def poll(self, generation: int) -> tuple[bytes, int | None, dict[str, Any] | None]:
         """What came from the process, how many tasks it runs if it has said so, and how it ended."""
-        if not self.out and self.exited is None:
-            self.something.clear()
+        process = self.process
+        if process is None or process.generation != generation:
+            raise RuntimeError(f"process {generation} of this worker is not here")
+        if not process.out and process.exited is None:
+            process.something.clear()
             try:
-                await asyncio.wait_for(self.something.wait(), POLL_SECONDS)
+                await asyncio.wait_for(process.something.wait(), POLL_SECONDS)
             except asyncio.TimeoutError:
                 pass
         loop = asyncio.get_running_loop()
@@ -163,14 +204,14 @@ class Worker:
             # Calls of actors cost more than what they carry: where much comes, let some of it gather.
             await asyncio.sleep(GATHER_SECONDS)
         self.polled = loop.time()
-        data = bytes(self.out)
-        self.out.clear()
-        tasks, self.tasks = self.tasks, None
-        return data, tasks, None if data else self.exited
+        data = bytes(process.out)
+        process.out.clear()
+        tasks, process.tasks = process.tasks, None
+        return data, tasks, None if data else process.exited
 
-    async def end(self) -> None:
-        if self.pid is not None and self.exited is None:
-            end_group(self.pid)
+    async def end(self, generation: int) -> None:
+        if process := self.of(generation):
+            process.end_group()
 
 
 async def last_number(stdout: asyncio.StreamReader) -> int:
@@ -189,13 +230,6 @@ def pair() -> tuple[socket.socket, socket.socket]:
     return both
 
 
-def end_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
 def find_node(binary: str) -> str:
     candidates = [binary] if binary not in ("auto", "wheel") else [os.environ.get("MANYWORLDS_NODE"), shutil.which("node")]
     try:
@@ -206,7 +240,7 @@ def find_node(binary: str) -> str:
     except ImportError:
         pass
     for candidate in candidates:
-        if candidate and os.access(candidate, os.X_OK):
+        if candidate and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             return candidate
     raise RuntimeError(f"NODE_NOT_FOUND on {socket.gethostname()}: looked for {binary}, PATH={os.environ.get('PATH')}")
 
@@ -225,7 +259,7 @@ def unpack(folder: str, sha256: str, blob: bytes) -> None:
     text = json.dumps([digest[0][1], *digest[1:]], separators=(",", ":"), ensure_ascii=False)
     if hashlib.sha256(text.encode()).hexdigest() != sha256:
         raise RuntimeError(f"the bundle is not what its hash {sha256[:12]} says")
-    target = tempfile.mkdtemp(prefix=".incoming-", dir=makedirs(folder))
+    target = tempfile.mkdtemp(prefix=INCOMING_PREFIX, dir=folder)
     for path, data in reversed(contents):
         os.makedirs(os.path.dirname(os.path.join(target, path)), exist_ok=True)
         with open(os.path.join(target, path), "wb") as file:
@@ -237,13 +271,62 @@ def unpack(folder: str, sha256: str, blob: bytes) -> None:
         shutil.rmtree(target, ignore_errors=True)
 
 
+class WorkFolder:
+    """The folder that a process runs in. A lock of the kernel's says that it is in use: it ends with this actor, however that ends."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = tempfile.mkdtemp(prefix=WORK_PREFIX, dir=folder)
+        self.lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.lock)
+
+
 def remove_leftovers(folder: str) -> None:
-    """Folders of actors that were killed."""
+    """Folders of actors that were killed. One that is new may be about to be locked."""
     for name in os.listdir(folder):
-        if name.startswith("work-") and not os.path.exists(f"/proc/{name[5:]}") and os.path.exists("/proc/self"):
-            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+        path = os.path.join(folder, name)
+        if not name.startswith((WORK_PREFIX, INCOMING_PREFIX)) or age(path) < LEFTOVER_SECONDS:
+            continue
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except BlockingIOError:
+            pass  # In use.
+        finally:
+            os.close(lock)
 
 
-def makedirs(folder: str) -> str:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    return folder
+def age(path: str) -> float:
+    try:
+        return time.time() - os.lstat(path).st_mtime
+    except OSError:
+        return 0
+
+
+def own_folder() -> str:
+    """
+    The folder for code on this machine, shared by all actors of this user. Its name cannot be told beforehand, and only a
+    folder that is ours, and closed to others, counts: nobody else can put code into the place where we look for it.
+    """
+    temporary = tempfile.gettempdir()
+    prefix = f"manyworlds-ray-{os.getuid()}-"
+    for name in sorted(os.listdir(temporary)):
+        path = os.path.join(temporary, name)
+        if name.startswith(prefix) and is_ours(path):
+            return path
+    return tempfile.mkdtemp(prefix=prefix, dir=temporary)
+
+
+def is_ours(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700

@@ -79,7 +79,10 @@ export interface WorkerLink {
   /** Counts the processes that had this place before; frames of an older one never come through a newer link. */
   readonly generation: number
   readonly info: WorkerInfo
-  /** False: wait for drain before sending more. The frame is taken all the same. */
+  /**
+   * False: wait for drain before sending more. The frame is taken all the same. Urgent frames are sent also while others
+   * wait; whatever `send` answers to those, drain must come, once, unless the link closes.
+   */
   send(frame: Uint8Array): boolean
   onDrain(listener: () => void): void
   onFrame(listener: (frame: Uint8Array) => void): void

@@ -4,6 +4,7 @@ import { answerCases } from './cases/answers.ts'
 import { controlCases } from './cases/control.ts'
 import { crashCases } from './cases/crashes.ts'
 import { endCases } from './cases/end.ts'
+import { linkCases } from './cases/links.ts'
 import { volumeCases } from './cases/volume.ts'
 import { testRunner } from './runner.ts'
 
@@ -31,7 +32,8 @@ export function testEngine(name: string, engine: EngineFactory | EngineReference
   }
   describe(`the ${name} engine keeps its promises`, () => {
     after(() => shutdown())
-    for (const { name: promise, run } of [...answerCases, ...controlCases, ...crashCases, ...volumeCases, ...endCases])
+    const cases = [...answerCases, ...controlCases, ...crashCases, ...volumeCases, ...endCases, ...linkCases]
+    for (const { name: promise, run } of cases)
       it(promise, { timeout: CASE_TIMEOUT_MS }, async () => {
         factory ??= await resolve(reference!)
         await run(kit)

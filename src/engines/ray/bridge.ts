@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 const SCRIPT = fileURLToPath(new URL('../../../python/ray_bridge.py', import.meta.url))
 
 const KIND = { control: 0, data: 1, code: 2 } as const
-const HEADER_BYTES = 9
+/** Length of what follows (u32), kind (u8), worker (u32), generation of its process (u32), little endian. */
+const HEADER_BYTES = 13
+const LENGTH_BYTES = 4
 const STDERR_CHARS = 8000
 
 /** What the bridge says, and `python/ray_bridge.py` has in `say`. */
@@ -17,11 +19,12 @@ export type BridgeEvent =
   | { event: 'placed'; worker: number; host: string; actor: number }
   | { event: 'started'; worker: number; generation: number; pid: number }
   | { event: 'beat'; worker: number; tasks: number }
-  | { event: 'taken'; worker: number; bytes: number }
+  | { event: 'taken'; worker: number; generation: number; bytes: number }
   | { event: 'brought'; worker: number; request: number }
   | ({ event: 'ended'; worker: number; generation: number } & ExitOnRay)
   | { event: 'lost'; worker: number; kind: string; text: string }
-  | { event: 'error'; worker: number | null; kind: string; text: string }
+  /** Of something that was asked of the cluster, not of a worker. */
+  | { event: 'error'; kind: string; text: string }
 
 export interface ExitOnRay {
   readonly code: number | null
@@ -40,7 +43,7 @@ export interface RayNode {
 export interface BridgeHooks {
   event(event: BridgeEvent): void
   /** Bytes of a worker: part of its stream of frames. */
-  data(worker: number, bytes: Buffer): void
+  data(worker: number, generation: number, bytes: Buffer): void
   /** Something on its stderr: Ray's own words. */
   stderr(text: string): void
   /** It is gone, and with it every actor. */
@@ -77,16 +80,17 @@ export class Bridge {
   }
 
   control(message: { op: string } & Record<string, unknown>): void {
-    this.#send(KIND.control, 0, Buffer.from(JSON.stringify(message)))
+    this.#send(KIND.control, 0, 0, Buffer.from(JSON.stringify(message)))
   }
 
-  data(worker: number, bytes: Uint8Array): void {
-    this.#send(KIND.data, worker, bytes)
+  /** For one process of a worker: what comes too late for it is not for its successor. */
+  data(worker: number, generation: number, bytes: Uint8Array): void {
+    this.#send(KIND.data, worker, generation, bytes)
   }
 
   publish(sha256: string, packed: Uint8Array): void {
     this.control({ op: 'publish', sha256 })
-    this.#send(KIND.code, 0, packed)
+    this.#send(KIND.code, 0, 0, packed)
   }
 
   keepAlive(alive: boolean): void {
@@ -112,11 +116,12 @@ export class Bridge {
     this.#child.kill('SIGKILL')
   }
 
-  #send(kind: number, worker: number, body: Uint8Array): void {
+  #send(kind: number, worker: number, generation: number, body: Uint8Array): void {
     const header = Buffer.allocUnsafe(HEADER_BYTES)
-    header.writeUInt32LE(body.byteLength + 5, 0)
+    header.writeUInt32LE(body.byteLength + HEADER_BYTES - LENGTH_BYTES, 0)
     header[4] = kind
     header.writeUInt32LE(worker, 5)
+    header.writeUInt32LE(generation, 9)
     this.#stdin.write(header)
     this.#stdin.write(body)
   }
@@ -133,11 +138,11 @@ function messages({ event, data }: BridgeHooks): (chunk: Buffer) => void {
     if (have < need) return
     let bytes = rest.length === 1 ? chunk : Buffer.concat(rest)
     for (;;) {
-      need = bytes.byteLength < HEADER_BYTES ? HEADER_BYTES : bytes.readUInt32LE(0) + 4
+      need = bytes.byteLength < HEADER_BYTES ? HEADER_BYTES : bytes.readUInt32LE(0) + LENGTH_BYTES
       if (bytes.byteLength < need) break
       const worker = bytes.readUInt32LE(5)
       const body = bytes.subarray(HEADER_BYTES, need)
-      if (bytes[4] === KIND.data) data(worker, body)
+      if (bytes[4] === KIND.data) data(worker, bytes.readUInt32LE(9), body)
       else event(JSON.parse(body.toString()) as BridgeEvent)
       bytes = bytes.subarray(need)
     }

@@ -142,7 +142,7 @@ export class Cluster {
     }
     const bridge = new Bridge(program, env, {
       event: (event) => this.#on(event),
-      data: (worker, bytes) => this.#byWorker.get(worker)?.link?.receive(bytes),
+      data: (worker, generation, bytes) => this.#linkOf(worker, generation)?.receive(bytes),
       stderr: (text) => {
         words = (words + text).slice(-8000)
         // A wrong token is said here at once, and thrown after twenty seconds; that nobody answers, after minutes.
@@ -292,8 +292,7 @@ export class Cluster {
         this.#brought.delete(event.request)
         return
       case 'error':
-        if (event.worker === null) return this.#init.reject(new Error(`${event.kind}: ${event.text}`))
-        return this.#onLost(event.worker, `${event.kind}: ${event.text}`)
+        return this.#init.reject(new Error(`${event.kind}: ${event.text}`))
       case 'lost':
         return this.#onLost(event.worker, `${event.kind}: ${event.text}`)
     }
@@ -313,10 +312,16 @@ export class Cluster {
         return
       }
       case 'taken':
-        return place.link?.taken(event.bytes)
+        return this.#linkOf(event.worker, event.generation)?.taken(event.bytes)
       case 'ended':
         return this.#onEnded(place, event)
     }
+  }
+
+  /** The link to a process; undefined if another is there by now. */
+  #linkOf(worker: number, generation: number): RayLink | undefined {
+    const link = this.#byWorker.get(worker)?.link
+    return link?.generation === generation ? link : undefined
   }
 
   #onPublished({ sha256, error }: Extract<BridgeEvent, { event: 'published' }>): void {

@@ -13,23 +13,36 @@ export class RayLink implements WorkerLink {
   readonly closed: Promise<WorkerExit>
   /** Whether anything ever came from it. */
   spoke = false
-  readonly #bridge: Bridge
+  readonly #bridge: Pick<Bridge, 'data' | 'control'>
   readonly #worker: number
+  readonly #read: (chunk: Buffer) => void
   #underWay = 0
-  #full = false
+  /** The sender was told to wait. From then on only `taken` may clear it: what is sent in between must not. */
+  #senderWaits = false
   #over = false
   #onDrain: () => void = () => {}
-  #read: ((chunk: Buffer) => void) | undefined
-  readonly #held: Buffer[] = []
+  #onFrame: ((frame: Uint8Array) => void) | undefined
+  /** Frames that came while nobody wanted them. */
+  readonly #held: Uint8Array[] = []
   #paused = false
   #close: (exit: WorkerExit) => void = () => {}
 
-  constructor(bridge: Bridge, worker: number, id: string, generation: number, info: WorkerInfo) {
+  constructor(
+    bridge: Pick<Bridge, 'data' | 'control'>,
+    worker: number,
+    id: string,
+    generation: number,
+    info: WorkerInfo,
+  ) {
     this.#bridge = bridge
     this.#worker = worker
     this.id = id
     this.generation = generation
     this.info = info
+    this.#read = frameReader(
+      (frame) => this.#deliver(frame),
+      () => this.kill(),
+    )
     this.closed = new Promise((resolve) => {
       this.#close = resolve
     })
@@ -40,10 +53,10 @@ export class RayLink implements WorkerLink {
     const bytes = Buffer.allocUnsafe(4 + frame.byteLength)
     bytes.writeUInt32LE(frame.byteLength, 0)
     bytes.set(frame, 4)
-    this.#bridge.data(this.#worker, bytes)
+    this.#bridge.data(this.#worker, this.generation, bytes)
     this.#underWay += bytes.byteLength
-    this.#full = this.#underWay >= WINDOW_BYTES
-    return !this.#full
+    if (this.#underWay >= WINDOW_BYTES) this.#senderWaits = true
+    return !this.#senderWaits
   }
 
   onDrain(listener: () => void): void {
@@ -51,7 +64,7 @@ export class RayLink implements WorkerLink {
   }
 
   onFrame(listener: (frame: Uint8Array) => void): void {
-    this.#read = frameReader(listener, () => this.kill())
+    this.#onFrame = listener
     this.resume()
   }
 
@@ -61,18 +74,18 @@ export class RayLink implements WorkerLink {
 
   resume(): void {
     this.#paused = false
-    while (this.#held.length > 0 && !this.#paused) this.#read?.(this.#held.shift()!)
+    while (this.#held.length > 0 && !this.#paused) this.#onFrame?.(this.#held.shift()!)
   }
 
   kill(): void {
-    this.#bridge.control({ op: 'end', worker: this.#worker })
+    this.#bridge.control({ op: 'end', worker: this.#worker, generation: this.generation })
   }
 
   /** The actor has taken so much. */
   taken(bytes: number): void {
     this.#underWay -= bytes
-    if (!this.#full || this.#underWay >= WINDOW_BYTES / 2) return
-    this.#full = false
+    if (!this.#senderWaits || this.#underWay >= WINDOW_BYTES / 2) return
+    this.#senderWaits = false
     this.#onDrain()
   }
 
@@ -80,14 +93,18 @@ export class RayLink implements WorkerLink {
   receive(bytes: Buffer): void {
     if (this.#over) return
     this.spoke = true
-    if (this.#paused || this.#read === undefined) this.#held.push(bytes)
-    else this.#read(bytes)
+    this.#read(bytes)
   }
 
   ended(exit: WorkerExit): void {
     if (this.#over) return
-    for (const bytes of this.#held.splice(0)) this.#read?.(bytes)
+    for (const frame of this.#held.splice(0)) this.#onFrame?.(frame)
     this.#over = true
     this.#close(exit)
+  }
+
+  #deliver(frame: Uint8Array): void {
+    if (this.#paused || this.#onFrame === undefined || this.#held.length > 0) this.#held.push(frame)
+    else this.#onFrame(frame)
   }
 }

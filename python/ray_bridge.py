@@ -70,9 +70,12 @@ class Bridge:
             worker = message.get("worker")
             if worker is not None:
                 return self.lost(worker, self.actors.get(worker), error)
-            self.say(event="error", kind=type(error).__name__, text=str(error)[:4000])
+            self.say(event="error", kind=type(error).__name__, text=shorten(str(error)))
 
-    async def init(self, **options: Any) -> None:
+    async def init(self, token: str | None = None, **options: Any) -> None:
+        if token is not None:
+            # Ray reads it from here. Other processes see the environment that this one was started with, not this.
+            os.environ["RAY_AUTH_TOKEN"] = token
         import ray
 
         # The cluster does not have our files: the actor's code travels with it.
@@ -179,7 +182,7 @@ class Bridge:
             return
         self.forget(worker)
         cause = getattr(error, "cause", None) or error
-        self.say(event="lost", worker=worker, kind=type(cause).__name__, text=str(cause)[:4000])
+        self.say(event="lost", worker=worker, kind=type(cause).__name__, text=shorten(str(cause)))
         # It may only have been out of reach for a moment: its place is given to another, so it must not go on.
         self.loop.run_in_executor(None, end_actor, actor)
 
@@ -211,6 +214,11 @@ class Bridge:
             end_actor(actor)
         ray.shutdown()
         os._exit(0)
+
+
+def shorten(text: str) -> str:
+    """What is wrong stands at the beginning, or at the end."""
+    return text if len(text) <= 4000 else f"{text[:1000]}\n...\n{text[-3000:]}"
 
 
 def end_actor(actor: Any) -> None:

@@ -3,8 +3,8 @@ import type { Bundle } from '../src/bundle/index.ts'
 import { explainLoadFailure, failedExternal } from '../src/bundle/load-hint.ts'
 import { ownStack } from '../src/bundle/own-stack.ts'
 import { parseDuration } from '../src/cli/duration.ts'
-import { cureFor as rayCure } from '../src/engines/ray/cures.ts'
-import { clusterVersions } from '../src/engines/ray/versions.ts'
+import { isFinal, lossOf } from '../src/engines/ray/cures.ts'
+import { versionMismatch } from '../src/engines/ray/versions.ts'
 import { withoutStack } from '../src/engines/spark/connect/errors.ts'
 import { cureFor as sparkCure, whatFailed } from '../src/engines/spark/cures.ts'
 import { WatchdogReader } from '../src/engines/watchdog-reader.ts'
@@ -125,7 +125,7 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
     errorItem('TASK_THREW', text)
     errorItem('TASK_THREW', { message: text })
   },
-  'what Ray says': (text) => [rayCure(text), clusterVersions(text)],
+  'what Ray says': (text) => [lossOf(text), isFinal(text), versionMismatch(text)],
   'what Spark says': (text) => [sparkCure(text), whatFailed(text), withoutStack(text)],
   'why code could not be loaded': (text) => {
     const failure = { loaded: false, reason: 'threw', message: text, stack: text } as const

@@ -40,6 +40,8 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
     RAY_AUTH_TOKEN_PATH: tokenFile,
     RAY_USAGE_STATS_ENABLED: '0',
     RAY_raylet_start_wait_time_s: '120',
+    // A runtime environment that cannot be made is tried once, not three times.
+    RUNTIME_ENV_RETRY_TIMES: '1',
   }
   let number = 0
   const running: ChildProcess[] = []
@@ -107,4 +109,21 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
 function endTree({ pid }: ChildProcess): void {
   for (const one of [pid!, ...childrenOf(pid!)]) signal(one, 'SIGKILL')
   signal(-pid!, 'SIGKILL')
+}
+
+/** The Node processes of workers below a raylet, and the actors that hold them. */
+export function below(raylet: number) {
+  const all = childrenOf(raylet).map((pid) => ({ pid, command: commandOf(pid) }))
+  return {
+    workers: all.filter(({ command }) => /node\b.*manyworlds\.bundle\.mjs/.test(command) && !/-c/.test(command)),
+    actors: all.filter(({ command }) => command.startsWith('ray::Worker')),
+  }
+}
+
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return ''
+  }
 }

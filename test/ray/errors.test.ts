@@ -1,11 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ManyworldsError, type RayOptions, Runners } from '../../dist/index.js'
 import { double } from '../agents/nodes.ts'
 import { freePort } from '../free-port.ts'
-import { type RayCluster, startCluster } from './cluster.ts'
+import { childrenOf, signal } from '../process-tree.ts'
+import { commandOf, type RayCluster, startCluster } from './cluster.ts'
 
 /** Mistakes of users on a real cluster: each is one error that says what to do, and soon. */
 
@@ -81,6 +85,69 @@ test('no Node where the workers are to run', { timeout: 120_000 }, async () => {
   expect(error.code).toBe('RAY_FAILED')
   expect(error.message).toContain(`there is no Node on the Ray node ${hostname()} (looked for /no/such/node)`)
   expect(error.message).toContain("ray.nodeBinary 'wheel'")
+})
+
+test('a nodeBinary that ends at once: a few tries, then one error', { timeout: 180_000 }, async () => {
+  const { error } = await refusal({ nodeBinary: '/bin/true' })
+  expect(error).toMatchObject({
+    code: 'WORKER_START_FAILED',
+    message: expect.stringContaining(`(exit code 0 on ${hostname()}, 3 times in a row) and said nothing`),
+  })
+})
+
+test('a node that the cluster does not have', { timeout: 120_000 }, async () => {
+  const nodeId = '0'.repeat(56)
+  const { error } = await refusal({ schedulingStrategy: { nodeId } })
+  expect(error.code).toBe('RAY_IMPOSSIBLE')
+  expect(error.message).toMatch(
+    new RegExp(`has no node ${nodeId}.* It has: [0-9a-f]{56} \\(${hostname()}\\).*soft: true`),
+  )
+  // What only Ray can judge is said in its own words.
+  const odd = await refusal({ schedulingStrategy: { nodeId: 'moon', soft: true } })
+  expect(odd.error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining("Invalid node_id 'moon'") })
+})
+
+test('packages that cannot be installed', { timeout: 240_000 }, async () => {
+  const { error } = await refusal({ runtimeEnv: { pip: ['manyworlds-no-such-package-1f3e'] } })
+  expect(error.code).toBe('RAY_FAILED')
+  expect(error.message).toContain('no worker can be started on the Ray cluster: Ray could not set up ray.runtimeEnv')
+  expect(error.message).toContain('manyworlds-no-such-package-1f3e')
+})
+
+test('a head that is stopped, and what is no Ray at all', { timeout: 120_000 }, async () => {
+  const head = childrenOf(cluster.raylets[0]!.pid).find((pid) => commandOf(pid).includes('gcs_server'))!
+  signal(head, 'SIGSTOP')
+  try {
+    const { error } = await refusal({})
+    expect(error.code).toBe('RAY_FAILED')
+    expect(error.message).toContain('nothing is answered: the head of the cluster is stopped')
+    expect(error.message).not.toMatch(/dashboard|TLS/)
+  } finally {
+    signal(head, 'SIGCONT')
+  }
+  const server = createServer((_, response) => response.end('a dashboard')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { error } = await refusal({ address: `127.0.0.1:${(server.address() as AddressInfo).port}` })
+  server.close()
+  expect(error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining('not that of the dashboard') })
+})
+
+test('a token leaves nothing behind, neither a file nor a listener', { timeout: 120_000 }, async () => {
+  const token = readFileSync(cluster.tokenFile, 'utf8')
+  const temporary = join(folder, 'tmp')
+  mkdirSync(temporary)
+  const before = { listeners: process.listenerCount('exit'), TMPDIR: process.env.TMPDIR }
+  process.env.TMPDIR = temporary
+  try {
+    const ray = { address: cluster.address, token }
+    const responses = await Runners.runTask([double.task(4)], { engineName: 'ray', ray, warmMs: 0 })
+    expect([...responses.values()]).toMatchObject([{ answer: 8 }])
+    expect(readdirSync(temporary)).toEqual([])
+    expect(process.listenerCount('exit')).toBe(before.listeners)
+  } finally {
+    if (before.TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before.TMPDIR
+  }
 })
 
 test.each([

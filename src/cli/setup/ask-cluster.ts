@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { namesToken, rayError, SAID_BEFORE_THROWN, wantsToken } from '../../engines/ray/cures.ts'
+import { connectError, namesToken, SAID_BEFORE_THROWN, wantsToken } from '../../engines/ray/cures.ts'
 import { bridgeEnvironment, RAY_VERSION } from '../../engines/ray/environment.ts'
 import { refuseUnreachable } from '../../engines/ray/reachable.ts'
-import { clusterVersions, needsFor, SAME_MINOR_PYTHON, type Versions } from '../../engines/ray/versions.ts'
+import { needsFor, SAME_MINOR_PYTHON, type Versions, versionMismatch } from '../../engines/ray/versions.ts'
 import type { Needs } from '../../python/environment.ts'
 
 const ASK_MS = 60_000
@@ -22,8 +22,8 @@ export async function askCluster(
   if (wantsToken(words) && !namesToken(access))
     ({ code, words } = await connect(python, address, { ...env, RAY_AUTH_MODE: 'token' }))
   if (code === 0) return { ray: RAY_VERSION }
-  const there = clusterVersions(words)
-  if (there === undefined) throw rayError(`cannot ask the Ray cluster at ${address}`, words)
+  const there = versionMismatch(words)?.there
+  if (there === undefined) throw await connectError(`cannot ask the Ray cluster at ${address}`, words, address)
   return there
 }
 

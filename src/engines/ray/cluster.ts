@@ -1,22 +1,21 @@
 import { makeRuntime } from '../../bundle/runtime.ts'
 import { ManyworldsError } from '../../errors.ts'
 import { packBundle } from '../../network/blob.ts'
-import { ensureEnvironment } from '../../python/environment.ts'
 import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
-import { Bridge, type BridgeEvent, type RayNode } from './bridge.ts'
-import { cureFor, namesToken, rayError, SAID_BEFORE_THROWN, wantsToken } from './cures.ts'
-import { bridgeEnvironment, RAY_VERSION } from './environment.ts'
-import { demandOf, roomFor, showResources } from './fit.ts'
+import type { Bridge, BridgeEvent, RayNode } from './bridge.ts'
+import { connectToRay } from './connect.ts'
+import { disconnectError, isFinal, isMachineLost, lossOf } from './cures.ts'
+import { demandOf, nodesFor, roomFor, showNodes, showResources } from './fit.ts'
 import type { RayOptions } from './options.ts'
 import { RayLink } from './ray-link.ts'
-import { refuseUnreachable } from './reachable.ts'
-import { clusterVersions, needsFor, SAME_MINOR_PYTHON } from './versions.ts'
+import { START_TRIES, StartTries } from './start-tries.ts'
 
 /** How often the silent are looked for, and after how many looks one counts as lost. Looks, not time: see the local engine. */
 const LOOK_MS = 1000
 const LOOKS_MISSED = 20
-/** Workers that end before they have said anything, in a row, before it is given up. */
-const START_FAILURES = 3
+/** After so many looks Ray is asked for its machines: some may have joined. */
+const LOOKS_PER_NODES = 3
+/** Between the loss of an actor and the request for another. */
 const RESPAWN_MS = 500
 /** After so long without a place for a worker, the user is told. */
 const WAITING_MS = 5000
@@ -47,15 +46,15 @@ export class Cluster {
   readonly #published = new Map<string, PromiseWithResolvers<void>>()
   readonly #brought = new Map<number, () => void>()
   #bridge: Bridge | undefined
-  #init: PromiseWithResolvers<void> = Promise.withResolvers()
+  readonly #tries = new StartTries()
   #nodes: readonly RayNode[] = []
   #runtime: CodeBundle | undefined
   #wanted: number
   #nextWorker = 1
   #nextRequest = 1
-  #failures = 0
   #alive = true
   #stopped = false
+  #looksDone = 0
   #saidWaiting = false
   #looks: NodeJS.Timeout | undefined
 
@@ -69,15 +68,18 @@ export class Cluster {
   }
 
   get maxWorkers(): number {
-    return this.#options.autoscaling ? Number.MAX_SAFE_INTEGER : Math.max(1, roomFor(this.#demand, this.#nodes))
+    return this.#options.autoscaling ? Number.MAX_SAFE_INTEGER : Math.max(1, this.#room)
+  }
+
+  /** How many workers fit on the machines that there are. */
+  get #room(): number {
+    return roomFor(this.#demand, nodesFor(this.#options, this.#nodes))
   }
 
   async start(): Promise<void> {
-    const [runtime] = await Promise.all([
-      makeRuntime(this.#placement.workerEntry),
-      this.#connect(this.#options.version ?? RAY_VERSION),
-    ])
-    if (this.#stopped) return
+    const [runtime, connected] = await Promise.all([makeRuntime(this.#placement.workerEntry), this.#connect()])
+    if (this.#stopped || connected === undefined) return
+    this.#nodes = connected.nodes
     this.#runtime = runtime
     this.#refuseTheImpossible()
     this.#bundles.set(runtime.sha256, runtime)
@@ -89,6 +91,7 @@ export class Cluster {
   }
 
   scale(workers: number): void {
+    if (workers > this.#wanted) this.#tries.reset()
     this.#wanted = workers
     if (this.#runtime) this.#fill()
     // Those that are too many finish what they have; then their actors give back what they took of the cluster.
@@ -105,7 +108,8 @@ export class Cluster {
       running.map(({ worker, link }) => {
         const request = this.#nextRequest++
         this.#bridge!.control({ op: 'bring', worker, codes: [bundle.sha256], request })
-        return Promise.race([new Promise<void>((resolve) => this.#brought.set(request, resolve)), link!.closed])
+        const brought = new Promise<void>((resolve) => this.#brought.set(request, resolve))
+        return Promise.race([brought, link!.closed]).finally(() => this.#brought.delete(request))
       }),
     )
   }
@@ -125,58 +129,23 @@ export class Cluster {
 
   // ---- connecting
 
-  async #connect(ray: string, python?: string, ownToken = false): Promise<void> {
-    const { address: given = 'auto' } = this.#options
-    const address = given === 'auto' ? process.env.RAY_ADDRESS || given : given
-    if (!this.#inLocal) await refuseUnreachable(address)
-    if (this.#stopped) return
-    const needs = needsFor({ ray, python })
-    const program = await ensureEnvironment(needs, (line) => this.#events.notice(line))
-    if (this.#stopped) return
-    this.#init = Promise.withResolvers()
-    let words = ''
-    const env = {
-      ...SAME_MINOR_PYTHON,
-      ...bridgeEnvironment(this.#options),
-      ...(ownToken ? { RAY_AUTH_MODE: 'token' } : {}),
-    }
-    const bridge = new Bridge(program, env, {
-      event: (event) => this.#on(event),
-      data: (worker, generation, bytes) => this.#linkOf(worker, generation)?.receive(bytes),
-      stderr: (text) => {
-        words = (words + text).slice(-8000)
-        // A wrong token is said here at once, and thrown after twenty seconds; that nobody answers, after minutes.
-        if (SAID_BEFORE_THROWN.test(words)) this.#init.reject(new Error(words))
+  #connect(): ReturnType<typeof connectToRay> {
+    return connectToRay({
+      options: this.#options,
+      inLocal: this.#inLocal,
+      init: this.#initOptions(),
+      notice: (line) => this.#events.notice(line),
+      stopped: () => this.#stopped,
+      trying: (bridge) => {
+        this.#bridge = bridge
+        bridge.keepAlive(this.#alive)
       },
-      ended: (how, stderr) => {
-        this.#init.reject(new Error(`${how}\n${stderr}`))
-        if (this.#runtime) this.#onBridgeGone(how, stderr)
+      hooks: {
+        event: (event) => this.#on(event),
+        data: (worker, generation, bytes) => this.#linkOf(worker, generation)?.receive(bytes),
+        ended: (how, stderr) => this.#onBridgeGone(how, stderr),
       },
     })
-    this.#bridge = bridge
-    bridge.keepAlive(this.#alive)
-    bridge.control({ op: 'init', ...this.#initOptions() })
-    try {
-      await this.#init.promise
-    } catch (error) {
-      bridge.kill()
-      if (this.#stopped) return
-      const { message } = error as Error
-      const there = clusterVersions(message)
-      const others = there !== undefined && (there.ray !== ray || there.python !== needs.python)
-      if (others && (this.#options.version ?? there.ray) === there.ray) {
-        this.#events.notice(
-          `the cluster has Ray ${there.ray} on Python ${there.python}, and not ${ray} on ${needs.python}`,
-        )
-        return this.#connect(there.ray, there.python, ownToken)
-      }
-      // `ray start` uses the token in ~/.ray without being told to, whoever connects does not; and must not, where there is none.
-      if (!ownToken && wantsToken(message) && !namesToken(this.#options)) return this.#connect(ray, python, true)
-      throw rayError(
-        this.#inLocal ? 'cannot start Ray on this machine' : `cannot use the Ray cluster at ${address}`,
-        message,
-      )
-    }
   }
 
   #initOptions(): Record<string, unknown> {
@@ -204,17 +173,22 @@ export class Cluster {
   }
 
   #refuseTheImpossible(): void {
-    if (this.#options.autoscaling || roomFor(this.#demand, this.#nodes) > 0) return
-    const there = this.#nodes.map(({ host, resources }) => `${host}: ${showResources(resources)}`).join('; ')
+    const { schedulingStrategy, autoscaling } = this.#options
+    if (typeof schedulingStrategy === 'object' && nodesFor(this.#options, this.#nodes).length === 0)
+      throw new ManyworldsError(
+        'RAY_IMPOSSIBLE',
+        `the Ray cluster has no node ${schedulingStrategy.nodeId}, which ray.schedulingStrategy names. It has: ${this.#nodes.map(({ id, host }) => `${id} (${host})`).join(', ')}. Give one of these, or say soft: true`,
+      )
+    if (autoscaling || this.#room > 0) return
     throw new ManyworldsError(
       'RAY_IMPOSSIBLE',
-      `no node of the Ray cluster can ever hold a worker: each asks for ${showResources(this.#demand)}, and there is ${there}. Ask for less, or say ray.autoscaling: true if the cluster grows`,
+      `no node of the Ray cluster can ever hold a worker: each asks for ${showResources(this.#demand)}, and there is ${showNodes(nodesFor(this.#options, this.#nodes))}. Ask for less, or say ray.autoscaling: true if the cluster grows`,
     )
   }
 
   #onBridgeGone(how: string, stderr: string): void {
     if (this.#stopped) return
-    const error = rayError(`the connection to Ray has ended (${how})`, stderr)
+    const error = disconnectError(how, stderr)
     for (const { link } of this.#places.values())
       link?.ended({ code: null, signal: null, reason: error.message, placeLost: true })
     this.#places.clear()
@@ -236,7 +210,8 @@ export class Cluster {
 
   #fill(): void {
     if (this.#stopped) return
-    for (let number = 0; number < this.#wanted; number++) if (!this.#places.has(number)) this.#spawn(number)
+    for (let number = 0; number < this.#wanted; number++)
+      if (!this.#places.has(number) && this.#tries.allows(number)) this.#spawn(number)
   }
 
   #spawn(number: number): void {
@@ -279,20 +254,18 @@ export class Cluster {
 
   #on(event: BridgeEvent): void {
     switch (event.event) {
-      case 'init':
-        this.#nodes = event.nodes
-        return this.#init.resolve()
       case 'nodes':
-        this.#nodes = event.nodes
-        return
+        return this.#onNodes(event.nodes)
       case 'published':
         return this.#onPublished(event)
       case 'brought':
         this.#brought.get(event.request)?.()
         this.#brought.delete(event.request)
         return
+      case 'init':
       case 'error':
-        return this.#init.reject(new Error(`${event.kind}: ${event.text}`))
+        // A question about the cluster that failed is asked again; if the connection is gone, the bridge ends.
+        return
       case 'lost':
         return this.#onLost(event.worker, `${event.kind}: ${event.text}`)
     }
@@ -343,14 +316,31 @@ export class Cluster {
     }
     link?.ended(exit)
     if (this.#stopped) return
-    if (link?.spoke) this.#failures = 0
-    else if (++this.#failures >= START_FAILURES && ![...this.#places.values()].some((other) => other.link?.spoke)) {
-      const how = signal ?? `exit code ${code}`
-      const text = `workers on Ray end before they are ready (${how}, ${START_FAILURES} times in a row)${stderr === null ? '' : `; the last one said:\n${stderr}`}`
-      return this.#events.failed(new ManyworldsError('WORKER_START_FAILED', text))
+    if (place.number >= this.#wanted) return this.#release(place)
+    if (link?.spoke) {
+      this.#tries.worked(place.number)
+      return this.#startProcess(place)
     }
-    if (place.number < this.#wanted) this.#startProcess(place)
+    const said = stderr === null ? ' and said nothing' : `; the last one said:\n${stderr}`
+    const how = signal === null ? `exit code ${code}` : `signal ${signal}`
+    const text = `workers on Ray end before they are ready (${how} on ${place.host}, ${START_TRIES} times in a row)${said}`
+    this.#startFailed(place.number, false, new ManyworldsError('WORKER_START_FAILED', text))
+    if (this.#tries.allows(place.number)) this.#startProcess(place)
     else this.#release(place)
+  }
+
+  /** Answers after how many ms to try again; undefined: it was tried often enough, and the user was told. */
+  #startFailed(number: number, final: boolean, error: ManyworldsError): number | undefined {
+    const againMs = this.#tries.failed(number, final)
+    if (againMs !== undefined) return againMs
+    if ([...this.#places.values()].some(({ link }) => link?.spoke)) {
+      this.#events.notice(`worker ray-${number} cannot be started, the others go on: ${error.message}`)
+      return undefined
+    }
+    // Nobody works, and this one never will: the others are not going to do better.
+    this.#wanted = 0
+    this.#events.failed(error)
+    return undefined
   }
 
   /** Gives back what the actor took of the cluster. */
@@ -360,22 +350,42 @@ export class Cluster {
     this.#bridge!.control({ op: 'kill', worker: place.worker })
   }
 
-  /** The actor is gone, or its machine. */
+  /** The actor is gone, or its machine; or it could not be had. */
   #onLost(worker: number, words: string): void {
     const place = this.#byWorker.get(worker)
     if (place === undefined) return
     this.#byWorker.delete(worker)
     this.#places.delete(place.number)
-    const cure = cureFor(words)
-    const reason = `its Ray actor was lost: ${cure ?? words.split('\n')[0]}`
-    place.link?.ended({ code: null, signal: null, reason, placeLost: true })
+    const why = lossOf(words)
+    place.link?.ended({ code: null, signal: null, reason: `its Ray actor was lost: ${why}`, placeLost: true })
     if (this.#stopped) return
-    if (/NODE_NOT_FOUND/.test(words)) return this.#events.failed(new ManyworldsError('RAY_FAILED', cure!))
     this.#bridge!.control({ op: 'look' })
-    setTimeout(() => this.#fill(), RESPAWN_MS)
+    let againMs: number | undefined = RESPAWN_MS
+    if (place.link?.spoke) this.#tries.worked(place.number)
+    // How many machines can die is limited by how many there are.
+    else if (!isMachineLost(words)) {
+      const error = new ManyworldsError('RAY_FAILED', `no worker can be started on the Ray cluster: ${why}`, {
+        cause: new Error(words),
+      })
+      againMs = this.#startFailed(place.number, isFinal(words), error)
+    }
+    if (againMs !== undefined) setTimeout(() => this.#fill(), againMs)
+  }
+
+  /** The machines of the cluster, which may have become more. */
+  #onNodes(nodes: readonly RayNode[]): void {
+    const known = new Set(this.#nodes.map(({ id }) => id))
+    const room = this.#room
+    this.#nodes = nodes
+    if (nodes.every(({ id }) => known.has(id))) return
+    // What failed before may work there.
+    this.#tries.reset()
+    this.#fill()
+    if (this.#room > room) this.#events.roomier()
   }
 
   #look(): void {
+    if (++this.#looksDone % LOOKS_PER_NODES === 0 && this.#alive) this.#bridge!.control({ op: 'look' })
     let waiting = 0
     for (const place of [...this.#places.values()]) {
       if (place.host === '') {

@@ -1,9 +1,12 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { RayOptions } from './options.ts'
-import { mismatched } from './versions.ts'
+import { whoListens } from './reachable.ts'
+import { versionMismatch } from './versions.ts'
 
-/** Ray's own words, and what to do about them. Its reasons often are on stderr only, long before it gives up. */
-const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string][] = [
+type Known = readonly [pattern: RegExp, text: (found: RegExpExecArray) => string]
+
+/** What Ray says when it cannot be connected to, and what to do about it. Often only on stderr, long before it gives up. */
+const CONNECTING: readonly Known[] = [
   [
     /RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: (\S{1,4096}?)\.?(\s|$)/,
     ([, path]) =>
@@ -14,40 +17,42 @@ const KNOWN: readonly [pattern: RegExp, text: (found: RegExpExecArray) => string
     () => 'the cluster wants another token: give its own as ray.tokenFile or ray.token (or RAY_AUTH_TOKEN_PATH)',
   ],
   [
-    /Failed to get cluster ID from GCS server: TimedOut/,
-    () =>
-      'something listens there, but does not answer as Ray does: give the port of `ray start` (6379 where it was not told another), not that of the dashboard (8265); a cluster with TLS needs ray.tls',
-  ],
-  [
     /Could not find any running Ray instance|No running Ray|Failed to connect to GCS|Timed out|Unable to connect|ConnectionError|failed to connect|Deadline Exceeded/i,
     () =>
       'no Ray cluster answers there: is the address right, and is it reachable from here? Start one with `ray start --head`, or use inLocal: true',
   ],
+]
+
+/** How Ray says that an actor is gone, or could not be had. Its texts name many possible causes: only what is sure counts. */
+const LOST: readonly Known[] = [
   [
     /NODE_NOT_FOUND on (\S{1,300}): looked for (\S{1,300}), PATH=/,
     ([, host, looked]) =>
       `there is no Node on the Ray node ${host} (looked for ${looked}): install Node 22.18 or later there, give its path as ray.nodeBinary, or have it brought along with ray.nodeBinary 'wheel'`,
   ],
   [
-    /OutOfMemory|OOM|was killed due to the node running low on memory/i,
-    () => 'the actor ran out of memory: give workers more with ray.memory, or fewer tasks at once with concurrency',
+    /^OutOfMemoryError|killed due to the node running low on memory/,
+    () =>
+      "Ray's memory monitor killed it because its machine ran low on memory: give workers more with ray.memory, or fewer tasks at once with concurrency",
+  ],
+  [
+    /^RuntimeEnvSetupError/,
+    ({ input }) => `Ray could not set up ray.runtimeEnv (or nodeBinary 'wheel') for it: ${reasonIn(input)}`,
+  ],
+  [/its node has died|^NodeDiedError|node was (terminated|dead)/i, () => 'its machine died'],
+  [
+    /Worker exit type: SYSTEM_ERROR|The actor died unexpectedly/,
+    () => 'its process ended without a word: it crashed, or was killed by a signal',
   ],
 ]
+
+/** Said by Ray of something that trying again does not change. Of runtime environments, it has tried several times itself. */
+const FINAL = /^(RuntimeEnvSetupError|ActorUnschedulableError|ValueError|TypeError)|NODE_NOT_FOUND/
 
 /** Reasons that Ray has on stderr long before it throws. */
 export const SAID_BEFORE_THROWN = /InvalidAuthToken|Unauthenticated|Failed to get cluster ID from GCS server: TimedOut/i
 
-/** What is known of it, in words that help; undefined if nothing is. */
-export function cureFor(words: string): string | undefined {
-  const [theirs, ours] = mismatched(words)
-  if (theirs && ours)
-    return `the cluster has Ray ${theirs.ray} on Python ${theirs.python}, this environment Ray ${ours.ray} on Python ${ours.python}: leave ray.version out, or give '${theirs.ray}'`
-  for (const [pattern, text] of KNOWN) {
-    const found = pattern.exec(words)
-    if (found) return text(found)
-  }
-  return undefined
-}
+const NO_ANSWER = /Failed to get cluster ID from GCS server: TimedOut/
 
 export const wantsToken = (words: string): boolean => /InvalidAuthToken|Unauthenticated/i.test(words)
 
@@ -55,12 +60,53 @@ export const wantsToken = (words: string): boolean => /InvalidAuthToken|Unauthen
 export const namesToken = ({ token, tokenFile }: RayOptions): boolean =>
   (token ?? tokenFile ?? process.env.RAY_AUTH_MODE) !== undefined
 
-export function rayError(what: string, words: string): ManyworldsError {
-  const cure = cureFor(words)
-  const said = words.trim().split('\n').slice(-6).join('\n')
+/** Ray could not be connected to. */
+export async function connectError(what: string, words: string, address: string): Promise<ManyworldsError> {
+  // Ray says no more than that it got no answer: whoever listens there is asked by other means.
+  const known = NO_ANSWER.test(words) ? await whoListens(address) : (otherVersions(words) ?? lookUp(CONNECTING, words))
+  const said = lastLines(words)
   return new ManyworldsError(
     'RAY_FAILED',
-    `${what}: ${cure ?? said}`,
-    cure === undefined ? {} : { cause: new Error(said) },
+    `${what}: ${known ?? said}`,
+    known === undefined ? {} : { cause: new Error(said) },
   )
 }
+
+function otherVersions(words: string): string | undefined {
+  const found = versionMismatch(words)
+  if (found === undefined) return undefined
+  const { there, here } = found
+  return `the cluster has Ray ${there.ray} on Python ${there.python}, this environment Ray ${here.ray} on Python ${here.python}: leave ray.version out, or give '${there.ray}'`
+}
+
+/** The bridge has ended in the middle of a run. */
+export function disconnectError(how: string, words: string): ManyworldsError {
+  const why = how.startsWith('SIG')
+    ? `the process that talks to Ray was ended by ${how}`
+    : `the head of the cluster is gone, or could not be reached for too long (${how})`
+  const cause = words === '' ? {} : { cause: new Error(lastLines(words)) }
+  return new ManyworldsError('RAY_FAILED', `the connection to Ray has ended: ${why}. Resume the run to go on`, cause)
+}
+
+/** Why an actor was lost, in words that help. `words` begin with the name of Ray's error. */
+export const lossOf = (words: string): string => lookUp(LOST, words) ?? firstLine(words)
+
+export const isFinal = (words: string): boolean => FINAL.test(words)
+export const isMachineLost = (words: string): boolean => lossOf(words) === 'its machine died'
+
+/** pip and others say what is wrong at the end of long texts, or in lines of their own. */
+function reasonIn(words: string): string {
+  const errors = words.split('\n').filter((line) => /^\s*ERROR: /.test(line))
+  return (errors.length > 0 ? errors.slice(-2).join(' ') : lastLines(words)).trim().slice(0, 1000)
+}
+
+function lookUp(known: readonly Known[], words: string): string | undefined {
+  for (const [pattern, text] of known) {
+    const found = pattern.exec(words)
+    if (found) return text(found)
+  }
+  return undefined
+}
+
+const firstLine = (words: string): string => words.split('\n', 1)[0]!.slice(0, 1000)
+const lastLines = (words: string): string => words.trim().split('\n').slice(-6).join('\n')

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Needs } from '../../python/environment.ts'
 import type { RayOptions } from './options.ts'
 
@@ -16,12 +13,14 @@ export const needsOf = (version: string): Needs => ({
   python: PYTHON,
 })
 
-/** The bridge's environment: this process's own, and how to talk to the cluster. */
+/** The bridge's environment: this process's own, and how to talk to the cluster. A token is told to the bridge itself. */
 export function bridgeEnvironment({ token, tokenFile, tls }: RayOptions): NodeJS.ProcessEnv {
-  const path = tokenFile ?? (token === undefined ? undefined : tokenInFile(token))
   return {
     ...process.env,
-    ...(path === undefined ? {} : { RAY_AUTH_MODE: 'token', RAY_AUTH_TOKEN_PATH: path }),
+    // Of several, Ray takes RAY_AUTH_TOKEN; what the run says counts more than what is around it.
+    ...(token === undefined && tokenFile === undefined
+      ? {}
+      : { RAY_AUTH_MODE: 'token', RAY_AUTH_TOKEN: undefined, RAY_AUTH_TOKEN_PATH: tokenFile }),
     ...(tls === undefined
       ? {}
       : { RAY_USE_TLS: '1', RAY_TLS_SERVER_CERT: tls.cert, RAY_TLS_SERVER_KEY: tls.key, RAY_TLS_CA_CERT: tls.ca }),
@@ -30,13 +29,4 @@ export function bridgeEnvironment({ token, tokenFile, tls }: RayOptions): NodeJS
     PYTHONUNBUFFERED: '1',
     PYTHONDONTWRITEBYTECODE: '1',
   }
-}
-
-/** Ray reads it from a file; command lines and environments are read by others. */
-function tokenInFile(token: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'manyworlds-ray-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'token')
-  writeFileSync(path, token, { mode: 0o600 })
-  return path
 }

@@ -7,6 +7,12 @@ export function demandOf({ numCpus = 1, numGpus = 0, memory = 0, resources = {} 
   return Object.fromEntries(Object.entries(all).filter(([, amount]) => amount > 0))
 }
 
+/** The machines on which workers may run. */
+export function nodesFor({ schedulingStrategy }: RayOptions, nodes: readonly RayNode[]): readonly RayNode[] {
+  if (typeof schedulingStrategy !== 'object' || schedulingStrategy.soft) return nodes
+  return nodes.filter(({ id }) => id === schedulingStrategy.nodeId)
+}
+
 /** How many workers the machines have room for, if nobody else uses them. */
 export function roomFor(demand: Readonly<Record<string, number>>, nodes: readonly RayNode[]): number {
   let room = 0
@@ -23,3 +29,6 @@ export const showResources = (resources: Readonly<Record<string, number>>): stri
     .filter(([name]) => !name.startsWith('node:') && name !== 'object_store_memory')
     .map(([name, amount]) => (name === 'memory' ? `${(amount / 2 ** 30).toFixed(1)} GB memory` : `${amount} ${name}`))
     .join(', ') || 'nothing'
+
+export const showNodes = (nodes: readonly RayNode[]): string =>
+  nodes.map(({ host, resources }) => `${host}: ${showResources(resources)}`).join('; ')

@@ -7,32 +7,18 @@ export interface Versions {
   readonly python: string
 }
 
-/** Ray says both versions in a few lines. */
-const MISMATCH_CHARS = 4000
-
-/** The cluster's versions, where they are what is wrong. */
-export function clusterVersions(words: string): Versions | undefined {
-  const [theirs] = mismatched(words)
-  const ray = theirs?.ray
-  const python = theirs && /^\d+\.\d+/.exec(theirs.python)?.[0]
-  return ray === undefined || python === undefined ? undefined : { ray, python }
+/** The cluster's versions and ours, where they are what is wrong. Ray names the cluster's first. */
+export function versionMismatch(words: string): { readonly there: Versions; readonly here: Versions } | undefined {
+  const at = words.indexOf('Version mismatch')
+  if (at < 0) return undefined
+  const told = words.slice(at)
+  const [ray, ourRay] = found(/\bRay: ([\w.]{1,40})/g, told)
+  const [python, ourPython] = found(/\bPython: (\d{1,3}\.\d{1,3})/g, told)
+  if (!ray || !ourRay || !python || !ourPython) return undefined
+  return { there: { ray, python }, here: { ray: ourRay, python: ourPython } }
 }
 
-/** Ray on Python as they stand after "Version mismatch": first the cluster's, then ours. Text is read once, from front to back. */
-export function mismatched(words: string): Versions[] {
-  const from = words.indexOf('Version mismatch')
-  if (from < 0) return []
-  const found: Versions[] = []
-  let ray: string | undefined
-  for (const [, what, version] of words.slice(from, from + MISMATCH_CHARS).matchAll(/(Ray|Python): (\d[\w.+]*)/g)) {
-    if (what === 'Ray') ray = version
-    else if (ray !== undefined) {
-      found.push({ ray: ray.replace(/\.$/, ''), python: version!.replace(/\.$/, '') })
-      ray = undefined
-    }
-  }
-  return found
-}
+const found = (pattern: RegExp, text: string): string[] => [...text.matchAll(pattern)].map(([, version]) => version!)
 
 /** The environment for such a cluster; without one, for a cluster of the pinned version. */
 export function needsFor({ ray, python }: { readonly ray: string; readonly python?: string | undefined }): Needs {

@@ -22,8 +22,8 @@ export interface RayCluster {
 }
 
 const START_MS = 90_000
-/** On a machine that is busy with other tests, Ray gives up a raylet that comes up slowly, or waits for it for ever. */
-const TRIES = 3
+/** On a machine that is busy with other tests, a raylet crashes if its agents take more than 15 s to come up. */
+const TRIES = 6
 
 /** A real cluster: a head and more raylets, each with processes of its own, on one machine, with token authentication. */
 export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
@@ -61,7 +61,9 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
     running.push(child)
     const end = Date.now() + START_MS
     while (!/Ray runtime started|--block/.test(readFileSync(path, 'utf8'))) {
-      if (child.exitCode !== null || Date.now() > end) throw new Error(`ray start: ${readFileSync(path, 'utf8')}`)
+      // `ray start` waits for a raylet that crashed as if it were still to come.
+      const over = child.exitCode !== null || Date.now() > end || childrenOf(child.pid!).some(isDefunct)
+      if (over) throw new Error(`ray start: ${readFileSync(path, 'utf8')}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     return { child, pid: child.pid! }
@@ -117,6 +119,14 @@ export function below(raylet: number) {
   return {
     workers: all.filter(({ command }) => /node\b.*manyworlds\.bundle\.mjs/.test(command) && !/-c/.test(command)),
     actors: all.filter(({ command }) => command.startsWith('ray::Worker')),
+  }
+}
+
+const isDefunct = (pid: number): boolean => {
+  try {
+    return /^\d+ \(raylet\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
   }
 }
 

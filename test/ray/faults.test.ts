@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -6,16 +6,19 @@ import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
 import { untilStarted as allStarted, expectAllOnce, linesOf } from '../ledger.ts'
 import { childrenOf, signal } from '../process-tree.ts'
-import { type RayCluster, startCluster } from './cluster.ts'
+import { below, type RayCluster, startCluster } from './cluster.ts'
+import { rayStorm } from './storm.ts'
 
 /** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
 
+/** Of each raylet: so many workers have room on it. */
+const CPUS = 2
 let cluster: RayCluster
 let folder: string
 let file: string
 
 beforeAll(async () => {
-  cluster = await startCluster(3)
+  cluster = await startCluster(3, CPUS)
 }, 600_000)
 afterAll(async () => {
   await Runners.shutdown()
@@ -37,23 +40,6 @@ function run(count: number, ms: number, workerNum = 4) {
 
 const lines = (word: 'start' | 'end') => linesOf(file, word)
 const untilStarted = (count: number) => allStarted(file, count)
-
-/** The Node processes of workers below a raylet, and the actors that hold them. */
-function below(raylet: number) {
-  const all = childrenOf(raylet).map((pid) => ({ pid, command: commandOf(pid) }))
-  return {
-    workers: all.filter(({ command }) => /node\b.*manyworlds\.bundle\.mjs/.test(command) && !/-c/.test(command)),
-    actors: all.filter(({ command }) => command.startsWith('ray::Worker')),
-  }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-  } catch {
-    return ''
-  }
-}
 
 /** All workers are there: they were started one after the other as there was work for them. */
 async function untilAllPlaced(count = 4) {
@@ -125,3 +111,45 @@ test('kill -9 of a raylet with its children', SLOW, async () => {
   for (const one of [pid, ...childrenOf(pid)]) signal(one, 'SIGKILL')
   expectAllOnce(await responses, 60)
 })
+
+test('a raylet that joins by hand during a run is used, if more workers were asked for', SLOW, async () => {
+  const alive = cluster.raylets.filter(({ child }) => child.exitCode === null && child.signalCode === null)
+  const room = CPUS * alive.length
+  let used = false
+  // Until it is used: how long a raylet takes to come up, nobody knows.
+  function* tasks() {
+    for (let i = 0; !used && i < 20_000; i++) yield noting.task({ ms: 300, file, id: `t${i}` }, { id: `t${i}` })
+  }
+  const { address, tokenFile } = cluster
+  const config = { engineName: 'ray', ray: { address, tokenFile }, workerNum: room + 2, concurrency: 4 } as const
+  const answers = new Map<string, { answer?: unknown; attempts: number }>()
+  const collected = (async () => {
+    for await (const response of Runners.streamTask(tasks(), config)) answers.set(response.id, response)
+  })()
+  try {
+    await untilStarted(20)
+    expect(cluster.raylets.flatMap(({ pid }) => below(pid).workers).length).toBeLessThanOrEqual(room)
+    const { pid } = await cluster.addRaylet()
+    await expect.poll(() => below(pid).workers.length, { timeout: 60_000 }).toBeGreaterThan(0)
+  } finally {
+    used = true
+    await collected
+  }
+  expectAllOnce(answers, answers.size)
+})
+
+/** Give this in the environment to have the same storm again. */
+const SEED = Number(process.env.RAY_STORM_SEED ?? Math.floor(Math.random() * 1e9))
+
+test(
+  `a storm over workers, actors and a raylet, with megabytes to and fro: all answered once (RAY_STORM_SEED=${SEED})`,
+  SLOW,
+  async () => {
+    console.log(`storm on Ray: RAY_STORM_SEED=${SEED}`)
+    const { happened, problems } = await rayStorm(cluster, SEED, file)
+    console.log(`storm on Ray: ${JSON.stringify(happened)}`)
+    expect(problems).toEqual([])
+    expect(happened.workers).toBeGreaterThan(0)
+    expect(happened.raylets).toBe(1)
+  },
+)

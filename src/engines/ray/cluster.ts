@@ -302,6 +302,8 @@ export class Cluster {
     if (error === undefined) return put?.resolve()
     this.#published.delete(sha256)
     const size = packBundle(this.#bundles.get(sha256)!).byteLength / 2 ** 20
+    // Workers that start later must not be told to fetch it.
+    this.#bundles.delete(sha256)
     const what = `the code (${size.toFixed(1)} MB) could not be put into Ray's object store`
     put?.reject(new ManyworldsError('RAY_FAILED', `${what}: ${error}. Leave large packages out with bundle.external`))
   }

@@ -1,3 +1,4 @@
+import { serialize } from 'node:v8'
 import { expect, it } from 'vitest'
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
 import { Dispatcher } from '../src/executor/dispatcher.ts'
@@ -11,7 +12,6 @@ import {
   type TaskItem,
   type WorkerMessage,
 } from '../src/protocol/messages.ts'
-import { packBytes } from '../src/protocol/pack.ts'
 import { readOutcome } from '../src/protocol/read-outcome.ts'
 import { readSteps } from '../src/protocol/steps.ts'
 import type { TaskLike, TaskResponse } from '../src/task.ts'
@@ -218,7 +218,7 @@ const FAILED = [OUTCOME.failed, OUTCOME.timeout]
 const INNER: Readonly<Record<string, Wrong[]>> = {
   'error in the place of an outcome': FAILED.flatMap((status) =>
     [...wrongOnes(errorItem), ...named(ODD_PACKED)].flatMap(({ what, make }) =>
-      [make, (lease: number) => packBytes(make(lease))].map((value) => ({
+      [make, (lease: number) => serialize(make(lease))].map((value) => ({
         what: `outcome ${status}${what}`,
         make: (lease: number) => ({ type: 'done', emits: [], outcomes: [[lease, status, value(lease), 1]] }),
       })),

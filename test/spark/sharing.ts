@@ -133,6 +133,7 @@ export function testSharing(cluster: SparkCluster): void {
         { timeout: 60_000, interval: 50 },
       )
       .toBe(true)
+    process.stderr.write(`slots of a killed driver were gone ${seen - free} ms after their cores were free\n`)
     // Some seconds on a machine that has nothing else to do.
     expect(seen - free).toBeLessThan(20_000)
   })

@@ -58,7 +58,7 @@ describe('a crash', () => {
     const fate = (lease: number) => ({ fate: { lease, error: {} } }) as unknown as Pick<WorkerHandle, 'fate'>
     expect(end([[task(a)], [task(b)]], SEGFAULT, fate(2))).toEqual({ guilty: b, innocent: [a] })
     expect(end([[task(a)], [task(b)]], SEGFAULT, fate(9))).toEqual({ innocent: [a, b] })
-    const lastWords = JSON.stringify({ lease: 1, stack: '' })
+    const lastWords = JSON.stringify({ blocked: true, lease: 1, stack: '' })
     expect(end([[task(a)], [task(b)]], { ...SEGFAULT, lastWords })).toEqual({ guilty: a, innocent: [b] })
   })
 

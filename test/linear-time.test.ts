@@ -178,12 +178,16 @@ it.each(Object.keys(READERS))(
         const text = (chars: number) => begin + piece.repeat(Math.ceil(chars / piece.length))
         const long = text(4 * CHARS)
         if (cpuMs(() => read(long)) < SHORT_MS || cpuMs(() => read(long)) < SHORT_MS) continue
-        const growth =
+        const short = text(CHARS)
+        const measure = () =>
           least(() => read(long)) /
           Math.max(
             1,
-            least(() => read(text(CHARS))),
+            least(() => read(short)),
           )
+        let growth = measure()
+        // The collector of garbage may choose the worst moment.
+        for (let again = 0; growth >= 10 && again < 3; again++) growth = Math.min(growth, measure())
         // Four times as long takes four times as long; if it were quadratic, sixteen times.
         expect(growth, `${JSON.stringify(begin)}, then ${JSON.stringify(piece)} again and again`).toBeLessThan(10)
       }

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 
@@ -27,6 +27,15 @@ export function privateFolder(path: string): string {
   checkWayTo(parent)
   checkOwn(folder)
   return folder
+}
+
+/** Whether there is such a folder already. */
+export function isPrivateFolder(path: string): boolean {
+  try {
+    return existsSync(path) && privateFolder(path) !== ''
+  } catch {
+    return false
+  }
 }
 
 /** Where this user's caches are: `$XDG_CACHE_HOME/manyworlds`, or `~/.cache/manyworlds`. */

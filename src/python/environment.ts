@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../errors.ts'
 import { isAlive } from '../is-alive.ts'
+import { cacheFolder, isPrivateFolder, privateFolder } from '../private-folder.ts'
 import { BUILD_LOCK, type Lock, lockOf, UV_LOCK } from './locks.ts'
-import { isOwnFolder, makeOwnFolder } from './own-folder.ts'
 
 /** A Python environment that an engine needs. */
 export interface Needs {
@@ -27,7 +26,20 @@ const OUTPUT_CHARS = 4000
 /** A gigabyte over a slow line. */
 const INSTALL_MS = 30 * 60_000
 
-const base = () => join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'manyworlds', 'python')
+const base = () => cacheFolder('python')
+
+/** Programs are run from there: nobody else may be able to exchange them. */
+function makeBase(): void {
+  try {
+    privateFolder(base())
+  } catch (cause) {
+    throw new ManyworldsError(
+      'PYTHON_SETUP_FAILED',
+      `${(cause as Error).message}; programs in it may have been exchanged: remove it, or name a folder of your own with XDG_CACHE_HOME`,
+      { cause },
+    )
+  }
+}
 
 /** A lock is in the name: what was installed by another one, or by none, is left alone. */
 const folderOf = (name: string, lock: Lock | undefined) =>
@@ -40,14 +52,14 @@ export const environmentFolder = ({ folder }: Pick<Needs, 'folder'>): string =>
 export function existingEnvironment(needs: Needs): string | undefined {
   const folder = environmentFolder(needs)
   const python = join(folder, 'bin', 'python')
-  return existsSync(join(folder, COMPLETE)) && existsSync(python) && isOwnFolder(base()) ? python : undefined
+  return existsSync(join(folder, COMPLETE)) && existsSync(python) && isPrivateFolder(base()) ? python : undefined
 }
 
 /** The environment's Python. It is made with uv where it does not exist, in the user's cache folder: the system's Python is not touched. */
 export async function ensureEnvironment(needs: Needs, notice: (line: string) => void): Promise<string> {
   const ready = existingEnvironment(needs)
   if (ready !== undefined) return ready
-  makeOwnFolder(base())
+  makeBase()
   return withLock(join(base(), `.${needs.folder}.lock`), needs, notice, async () => {
     const made = existingEnvironment(needs)
     if (made !== undefined) return made
@@ -94,7 +106,7 @@ export async function findUv(notice: (line: string) => void): Promise<string> {
       'neither uv nor python3 is on the PATH; install uv (https://docs.astral.sh/uv) or Python 3.11, and run this again',
     )
   notice('installing uv, which makes Python environments, beside them')
-  makeOwnFolder(base())
+  makeBase()
   await run(python, ['-m', 'venv', '--clear', own], { title: 'uv' })
   const install = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r', lock.path]
   await run(join(own, 'bin', 'python'), install, { title: 'uv' })

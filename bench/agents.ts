@@ -32,3 +32,32 @@ export const finishing = defineAgent({
     return Date.now()
   },
 })
+/** A conversation: every step has all messages so far, as calls of a model have. */
+export const chat = defineAgent({
+  name: 'chat',
+  run: async ({ turns }: { turns: number; seed: number }, ctx) => {
+    const messages: { role: string; content: string }[] = []
+    for (let turn = 0; turn < turns; turn++) {
+      const words = Array.from({ length: 40 }, () => WORDS[Math.floor(ctx.random() * WORDS.length)])
+      messages.push({ role: turn % 2 === 0 ? 'user' : 'assistant', content: words.join(' ') })
+      await ctx.step({ action: { messages: [...messages] }, reward: turn / turns })
+    }
+    return messages.length
+  },
+})
+const WORDS =
+  'the model answers that a search for it has found three pages and none of them is about what was asked so it should look again elsewhere before it gives up'.split(
+    ' ',
+  )
+/** Records so many steps of so many characters that cannot be compressed. */
+export const heavy = defineAgent({
+  name: 'heavy',
+  run: async ({ steps, chars, ms }: { id: number; steps: number; chars: number; ms: number }, ctx) => {
+    for (let i = 0; i < steps; i++) {
+      await ctx.step({ text: noise.slice(i, i + chars) })
+      if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+    }
+    return steps
+  },
+})
+const noise = Array.from({ length: 10_000 }, () => Math.random().toString(36).slice(2)).join('')

@@ -111,6 +111,8 @@ function runThrough(dispatcher: Dispatcher, tasks: number): Promise<void> {
         signal: undefined,
         showLogs: false,
         speculate: false,
+        keepSteps: true,
+        recorded: false,
       },
       countingSource(tasks),
       {

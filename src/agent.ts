@@ -4,7 +4,7 @@ import { ManyworldsError } from './errors.ts'
 import { checkNode } from './oldest-node.ts'
 import { registry } from './registry.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
-import type { StepRecord } from './trajectory.ts'
+import type { StepRecord } from './trajectory/step.ts'
 
 /** What an agent's `run` is given besides its input. */
 export interface Context<Params = unknown, State = unknown> {
@@ -23,8 +23,11 @@ export interface Context<Params = unknown, State = unknown> {
   log(...values: unknown[]): void
   /** A number in [0, 1) that depends on the run's seed and the task only, so that a rerun draws the same ones. */
   random(): number
-  /** Records a step of the trajectory; it is kept even if the task later fails, times out or takes its worker down. */
-  step(record: StepRecord): void
+  /**
+   * Records a step of the trajectory; it is kept even if the task later fails, times out or takes its worker down.
+   * Await it if you record megabytes: it waits while the driver has more to store than the disk can take.
+   */
+  step(record: StepRecord): Promise<void>
   /** With `sequenceDependent`: the answer of the task before. */
   readonly previous: unknown
   /** With `dependsOn`: the answers of those tasks, by id. */

@@ -60,6 +60,7 @@ export type ErrorCode =
   | 'STORE_FULL'
   | 'STORE_FAILED'
   | 'STORE_CORRUPT'
+  | 'STORE_GONE'
   | 'STORE_NEWER'
   // bundles
   | 'BUNDLE_FAILED'

@@ -36,10 +36,23 @@ export { type ErrorCode, ManyworldsError, TaskError, type TaskErrorCode } from '
 export { DistributedExecutor } from './executor/executor.ts'
 export { RemoteNodeExecutor, type RemoteNodeExecutorConfig } from './executor/remote-node-executor.ts'
 export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
+export type { StepEvent } from './progress/observer.ts'
 export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progress.ts'
 export { EngineName, type RunConfig } from './run-config.ts'
 export * as Runners from './runners/runners.ts'
 export { execTasks } from './runners/runners.ts'
 export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'
-export type { Step, StepRecord, Usage } from './trajectory.ts'
+export type {
+  ActionStep,
+  Message,
+  ModelStep,
+  NoteStep,
+  PolicyVersion,
+  Sampling,
+  Step,
+  StepRecord,
+  StepTokens,
+  ToolStep,
+} from './trajectory/step.ts'
+export type { Usage } from './trajectory/usage.ts'
 export { isWorker } from './worker/role.ts'

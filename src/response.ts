@@ -1,7 +1,9 @@
 import { TaskError, type TaskErrorCode } from './errors.ts'
 import type { ErrorItem, Packed } from './protocol/messages.ts'
 import { readPacked } from './protocol/read-packed.ts'
-import type { TaskResponse } from './task.ts'
+import type { TaskResponse, TaskStatus, WorkerName } from './task.ts'
+import type { Step } from './trajectory/step.ts'
+import type { Usage } from './trajectory/usage.ts'
 
 /** The error of a response, from what came over the wire. */
 export function taskError(item: ErrorItem, stackOf: (stack: string) => string = (stack) => stack): TaskError {
@@ -46,12 +48,101 @@ export function errorFromPlain({ code, message, ...options }: PlainError): TaskE
   return new TaskError(code, message, options)
 }
 
+/** Where a response gets its steps from, if it does not carry them. */
+export interface StepSource {
+  read(): readonly Step[]
+  stream(): AsyncIterable<Step>
+}
+
+/** How a task ended, apart from everything around it. */
+export type ResponseEnd =
+  | { readonly success: true; readonly status: 'success'; readonly answer: unknown }
+  | { readonly success: false; readonly status: Exclude<TaskStatus, 'success'>; readonly error: TaskError }
+
+type ResponseBase = Omit<TaskResponse, 'success' | 'status' | 'answer' | 'error' | 'trajectory' | 'steps'>
+
+/** What every response has; assigned one by one, because this is made for every task. */
+abstract class BaseResponse {
+  declare readonly id: string
+  declare readonly success: boolean
+  declare readonly status: TaskStatus
+  declare readonly answer: unknown
+  declare readonly error: TaskError
+  declare readonly agentName: string
+  declare readonly usage: Usage
+  declare readonly timing: TaskResponse['timing']
+  declare readonly attempts: number
+  declare readonly worker: WorkerName | undefined
+  declare readonly logs: readonly string[]
+  declare readonly restored: boolean
+
+  constructor(base: ResponseBase, end: ResponseEnd) {
+    this.id = base.id
+    this.success = end.success
+    this.status = end.status
+    if (end.success) this.answer = end.answer
+    else this.error = end.error
+    this.agentName = base.agentName
+    this.usage = base.usage
+    this.timing = base.timing
+    this.attempts = base.attempts
+    this.worker = base.worker
+    this.logs = base.logs
+    this.restored = base.restored
+  }
+}
+
+/** What a task came to, with its steps. */
+class CarryingResponse extends BaseResponse {
+  declare readonly trajectory: readonly Step[]
+
+  constructor(base: ResponseBase, end: ResponseEnd, steps: readonly Step[]) {
+    super(base, end)
+    this.trajectory = steps
+  }
+
+  async *steps(): AsyncGenerator<Step> {
+    yield* this.trajectory
+  }
+}
+
+/** What a task came to. Its steps are read from the store when they are asked for: many responses take little memory. */
+class StoredResponse extends BaseResponse {
+  readonly #source: StepSource
+
+  constructor(base: ResponseBase, end: ResponseEnd, source: StepSource) {
+    super(base, end)
+    this.#source = source
+  }
+
+  get trajectory(): readonly Step[] {
+    return this.#source.read()
+  }
+
+  steps(): AsyncIterable<Step> {
+    return this.#source.stream()
+  }
+}
+
+export function makeResponse(base: ResponseBase, end: ResponseEnd, steps: readonly Step[] | StepSource): TaskResponse {
+  const response = 'read' in steps ? new StoredResponse(base, end, steps) : new CarryingResponse(base, end, steps)
+  // The compiler does not see that `success` decides which of `answer` and `error` is there.
+  return response as unknown as TaskResponse
+}
+
+/** A response as a plain object with its steps, also where they have to be read. */
+export const withTrajectory = (response: TaskResponse): object => ({ ...response, trajectory: response.trajectory })
+
 /** A response as plain data: how a parent in a worker gets those of its sub-tasks. */
 export function responseToWire(response: TaskResponse): unknown {
-  return response.success ? response : { ...response, error: plainError(response.error) }
+  return { ...withTrajectory(response), ...(response.success ? {} : { error: plainError(response.error) }) }
 }
 
 export function responseFromWire(wire: unknown): TaskResponse {
   const response = wire as TaskResponse
-  return response.success ? response : { ...response, error: errorFromPlain(response.error) }
+  const { success, status } = response
+  const end: ResponseEnd = success
+    ? { success, status, answer: response.answer }
+    : { success, status, error: errorFromPlain(response.error) }
+  return makeResponse(response, end, response.trajectory)
 }

@@ -109,12 +109,18 @@ const schema = z.strictObject({
   seed: z._default(z.number().check(z.int()), 0),
   runId: z.optional(runId),
   store: z.optional(z.union([z.literal(false), z.string().check(z.minLength(1))], 'must be a path, or false')),
+  keep: z.optional(
+    z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) }),
+  ),
   durability: z._default(z.enum(['normal', 'full']), 'normal'),
   resume: z.optional(runId),
   retryFailed: z._default(z.boolean(), false),
   progress: z._default(
     z.union([z.boolean(), z.custom<ProgressListener>((value) => typeof value === 'function')], PROGRESS),
     false,
+  ),
+  onStep: z.optional(
+    z.custom<NonNullable<RunConfig['onStep']>>((value) => typeof value === 'function', 'must be a function'),
   ),
   showLogs: z._default(z.boolean(), false),
   recycleAfterTasks: z.optional(count(1_000_000_000)),

@@ -3,6 +3,7 @@ import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
+import type { StepEvent } from './progress/observer.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 
 /** The engines, for those who like a name better than a string. */
@@ -56,10 +57,13 @@ export interface RunConfig {
   /** Names the run: letters, digits, `.`, `_`, `-`. Part of every `ctx.idempotencyKey`. Default: a new one, by date and time. */
   readonly runId?: string
   /**
-   * The run file: a folder for it, or a path that ends with `.sqlite`. `false`: none, and nothing to resume. Default:
-   * `.manyworlds/runs/` in the current folder, or what MANYWORLDS_STORE says.
+   * Where the run is kept: a folder, whose `store.sqlite` holds all its runs, or the path of a file for this run alone, which
+   * ends with `.sqlite`. `false`: nowhere, and nothing to resume. Default: `.manyworlds/runs/` in the current folder, or what
+   * MANYWORLDS_STORE says.
    */
   readonly store?: string | false
+  /** Removes older runs of the store when this one begins: those begun more than so many days ago, and all but the newest so many. */
+  readonly keep?: { readonly days?: number; readonly runs?: number }
   /** What a response survives once it is reported: `'normal'` the death of any process, `'full'` also a power cut. Default `'normal'`. */
   readonly durability?: 'normal' | 'full'
   /**
@@ -71,6 +75,8 @@ export interface RunConfig {
   readonly retryFailed?: boolean
   /** `true`: shows how far the run is, on stderr. A function is told instead, about once a second. Default false. */
   readonly progress?: boolean | ((progress: RunProgress) => void)
+  /** Is told of every step of every task, once it is in the run file (or, without one, once it has arrived). */
+  readonly onStep?: (event: StepEvent) => void
   /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */
   readonly showLogs?: boolean
   /** Replace a worker after so many tasks. Default: never. */

@@ -4,6 +4,8 @@ import type { AnyAgent, Context } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
 import { seeded } from './random.ts'
 import { registry } from './registry.ts'
+import { noteOf, RECORD, recordStep, type StepSink } from './trajectory/record.ts'
+import type { StepContent } from './trajectory/step.ts'
 
 /** What one sub-agent came to. A failure is a value: the aggregate decides what it means. */
 export type SubResult<Answer = unknown> =
@@ -102,8 +104,9 @@ function contextFor(
   state: unknown,
   ctx: Context,
   randomOf: (name: string) => () => number,
-): Context {
+): Context & StepSink {
   let random: (() => number) | undefined
+  const record = (content: StepContent) => recordStep(ctx, { agent: name, ...content })
   return {
     params,
     state,
@@ -126,7 +129,8 @@ function contextFor(
       random ??= randomOf(name)
       return random()
     },
-    step: (record) => ctx.step({ agent: name, ...record }),
+    step: (note) => record(noteOf(note)),
+    [RECORD]: record,
     runTask: ctx.runTask,
   }
 }

@@ -1,6 +1,7 @@
 import type { AnswerOf, AnyAgent, InputOf } from './agent.ts'
 import type { TaskError } from './errors.ts'
-import type { Step, Usage } from './trajectory.ts'
+import type { Step } from './trajectory/step.ts'
+import type { Usage } from './trajectory/usage.ts'
 
 /** What can be said about a task besides its input and its agent. */
 export interface TaskOptions {
@@ -77,8 +78,13 @@ export type TaskStatus = 'success' | 'failed' | 'timeout' | 'crashed' | 'cancell
 interface ResponseBase {
   readonly id: string
   readonly agentName: string
-  /** Steps that the last attempt recorded; also there when it failed, timed out or crashed. */
+  /**
+   * Steps that the last attempt recorded; also there when it failed, timed out or crashed. With a run file they are read
+   * from it each time, and are no part of `JSON.stringify(response)`; keep them in a variable if you need them twice.
+   */
   readonly trajectory: readonly Step[]
+  /** The steps one by one, without blocking the event loop for long. */
+  steps(): AsyncIterable<Step>
   /** Sum of what the steps reported. */
   readonly usage: Usage
   readonly timing: {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { CREATE } from '../src/store/schema.ts'
+import { migrate } from '../src/store/migrations.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -31,7 +31,7 @@ describe('the documentation keeps up with the source', () => {
 
   it('lists every view of the run file with its columns', () => {
     using db = new DatabaseSync(':memory:')
-    db.exec(CREATE)
+    migrate(db, 0)
     const views = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'view'`).all() as { name: string }[]
     const page = read('docs/run-file.md')
     for (const { name } of views) {

@@ -232,6 +232,8 @@ function runOn(
       signal: undefined,
       showLogs: false,
       speculate: false,
+      keepSteps: true,
+      recorded: false,
     }
     dispatcher.open(options, source, {
       response: (_index, response) => responses.push(response),

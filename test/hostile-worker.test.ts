@@ -13,8 +13,8 @@ import {
   type WorkerMessage,
 } from '../src/protocol/messages.ts'
 import { readOutcome } from '../src/protocol/read-outcome.ts'
-import { readSteps } from '../src/protocol/steps.ts'
 import type { TaskLike, TaskResponse } from '../src/task.ts'
+import { checkStep } from '../src/trajectory/packed-step.ts'
 import { isSayable, named, ODD_PACKED, ODD_STEPS, type Wrong, wrongMessages, wrongOnes } from './wrong-messages.ts'
 
 /** A worker that says one wrong thing when it has tasks; if it is not ended for it, it does its work. */
@@ -163,7 +163,14 @@ async function survive(cases: readonly Case[]) {
   const responses: TaskResponse[] = []
   const options = {
     ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts: 1_000_000, backoffMs: 0, backoffMaxMs: 0 },
-    ...{ deadlineMs: undefined, signal: undefined, showLogs: false, speculate: false },
+    ...{
+      deadlineMs: undefined,
+      signal: undefined,
+      showLogs: false,
+      speculate: false,
+      keepSteps: true,
+      recorded: false,
+    },
   }
   await new Promise<void>((resolve, reject) => {
     const sink = {
@@ -233,7 +240,7 @@ const INNER: Readonly<Record<string, Wrong[]>> = {
       what,
       make: (lease) => {
         const step = make(lease)
-        const steps = [step instanceof String ? step.valueOf() : step]
+        const steps = [[0, step instanceof String ? step.valueOf() : step]]
         return { type: 'done', emits: [[lease, steps, []]], outcomes: [[lease, OUTCOME.success, 'done', 1]] }
       },
     }),
@@ -244,7 +251,7 @@ const INNER: Readonly<Record<string, Wrong[]>> = {
 function isReadable(message: unknown): boolean {
   try {
     const { emits, outcomes } = message as Extract<WorkerMessage, { type: 'done' }>
-    for (const [, steps] of emits) readSteps(steps)
+    for (const [, steps] of emits) for (const step of steps) checkStep(step)
     for (const [, status, value] of outcomes) readOutcome(status, value)
     return true
   } catch {

@@ -18,13 +18,13 @@ import { plainly } from '../src/network/tls-words.ts'
 import { CursorLine } from '../src/progress/cursor-line.ts'
 import { checkWorkerMessage } from '../src/protocol/check-messages.ts'
 import { readPacked } from '../src/protocol/read-packed.ts'
-import { readSteps } from '../src/protocol/steps.ts'
 import { messageLines } from '../src/text/conversation.ts'
 import { errorLines } from '../src/text/error-lines.ts'
 import { painter } from '../src/text/paint.ts'
 import { valueLines } from '../src/text/value-lines.ts'
 import { firstLine, visible } from '../src/text/visible.ts'
 import { cut } from '../src/text/width.ts'
+import { checkStep } from '../src/trajectory/packed-step.ts'
 import { errorItem } from '../src/worker/error-item.ts'
 
 /**
@@ -152,7 +152,7 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
     checkWorkerMessage({ type: text })
     checkWorkerMessage({ type: 'stray', error: { code: text, name: text, message: text, stack: text } })
   },
-  'a step': (text) => quiet(() => readSteps([text, text])),
+  'a step': (text) => quiet(() => checkStep([0, text])),
   'an answer': (text) => quiet(() => readPacked(new String(text))),
 }
 

@@ -31,7 +31,11 @@ const DRIVER_MESSAGES: DriverMessage[] = [
     entry: 'file:///b.js',
     bundle: { sha256: 'ab'.repeat(32), module: 'a.js', entry: undefined },
   },
-  { type: 'profile', key: 1, profile: { agent: 0, runId: 'r', seed: -7, timeoutMs: 0.5, announce: false } },
+  {
+    type: 'profile',
+    key: 1,
+    profile: { agent: 0, runId: 'r', seed: -7, timeoutMs: 0.5, announce: false, recorded: true },
+  },
   { type: 'forget', profiles: [1, 2] },
   {
     type: 'run',
@@ -53,7 +57,25 @@ const WORKER_MESSAGES: WorkerMessage[] = [
   { type: 'load-failed', agent: 0, code: 'AGENT_NOT_FOUND', message: 'm', stack: 's' },
   {
     type: 'done',
-    emits: [[1, ['{"a":1}', packBytes({ at: new Date(0) })], ['a line']]],
+    emits: [
+      [
+        1,
+        [
+          [5, '{"a":1}'],
+          [
+            6,
+            packBytes({ at: new Date(0) }),
+            1,
+            -0.5,
+            { inputTokens: 1 },
+            3,
+            [[['a', 'b'], 0, 2]],
+            [[['c'], new ArrayBuffer(2)]],
+          ],
+        ],
+        ['a line'],
+      ],
+    ],
     outcomes: [
       [1, 0, { answer: 1 }, 12],
       [2, 1, packBytes(new Set()), 0],

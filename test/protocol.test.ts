@@ -7,9 +7,10 @@ import { Channel, type Wire } from '../src/protocol/channel.ts'
 import { agree, CODECS, decode, encode, PLAIN } from '../src/protocol/codec.ts'
 import { pack, unpack } from '../src/protocol/pack.ts'
 import { KIND } from '../src/protocol/raw-frames.ts'
-import { packStep, readSteps } from '../src/protocol/steps.ts'
 import { IdSet } from '../src/runners/id-set.ts'
-import type { Step } from '../src/trajectory.ts'
+import { ListMemory } from '../src/trajectory/list-memory.ts'
+import { type PackedStep, packStep, unpackSteps } from '../src/trajectory/packed-step.ts'
+import type { NoteStep } from '../src/trajectory/step.ts'
 
 /** Whatever structured clone can carry. */
 const value = fc.anything({
@@ -112,11 +113,16 @@ const oddValue = fc.oneof(
 /** As it is after a journey in a message, in the packed place and as a step. */
 function sent(original: unknown, codec: string): [answer: unknown, step: unknown] {
   const frame = encode(
-    [{ packed: pack(original), steps: [packStep({ original, index: 0, atMs: 0 } as unknown as Step)] }],
+    [
+      {
+        packed: pack(original),
+        steps: [packStep({ index: 0, atMs: 0, kind: 'note', data: original }, () => new ListMemory())],
+      },
+    ],
     codec,
   )
-  const [message] = decode(frame) as [{ packed: unknown; steps: (string | Uint8Array)[] }]
-  return [unpack(message.packed), (readSteps(message.steps).steps[0] as unknown as { original: unknown }).original]
+  const [message] = decode(frame) as [{ packed: unknown; steps: PackedStep[] }]
+  return [unpack(message.packed), (unpackSteps(message.steps)[0] as NoteStep).data]
 }
 
 describe.each(['v8', 'devalue'])('the codec %s', (name) => {

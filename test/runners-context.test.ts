@@ -59,7 +59,14 @@ test('what tasks print and record is kept with each, also when they run side by 
     ])
     expect(logs).toEqual([...turns, 'two', 'lines'])
     expect(trajectory).toMatchObject(
-      [0, 1, 2].map((turn) => ({ index: turn, action: turn, observation: name, reward: 0.5, mine: [turn] })),
+      [0, 1, 2].map((turn) => ({
+        index: turn,
+        kind: 'note',
+        action: turn,
+        observation: name,
+        reward: 0.5,
+        data: { mine: [turn] },
+      })),
     )
     expect(trajectory.every(({ atMs }) => atMs >= 0)).toBe(true)
     expect(usage).toEqual({ inputTokens: 30, costUsd: 0.75 })

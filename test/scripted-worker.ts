@@ -137,7 +137,14 @@ export async function runScripted(
   }
   const options = {
     ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts, backoffMs: 0, backoffMaxMs: 0 },
-    ...{ deadlineMs: undefined, signal: undefined, showLogs: false, speculate: false },
+    ...{
+      deadlineMs: undefined,
+      signal: undefined,
+      showLogs: false,
+      speculate: false,
+      keepSteps: true,
+      recorded: false,
+    },
   }
   await new Promise<void>((resolve, reject) => {
     dispatcher.open(options, source, {

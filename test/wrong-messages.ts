@@ -82,12 +82,12 @@ export const ODD_PACKED: Readonly<Record<string, () => unknown>> = {
   'JSON that is nested too deep': () => new String(DEEP_JSON),
 }
 
-/** Steps are texts of JSON; each of these is none of a step. */
+/** The body of a step is the JSON of an object; each of these is none. */
 export const ODD_STEPS: readonly string[] = [
-  ...['', 'null', '5', 'true', '"text"', '[]', '{}', '{', 'no JSON', '{"index":0}', '{"index":null,"atMs":0}'],
-  // One text, and not one step.
-  '{"index":0,"atMs":0},{"index":1,"atMs":0}',
-  `{"index":0,"atMs":0,"deep":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+  ...['', 'null', '5', 'true', '"text"', '[]', '{', 'no JSON'],
+  // One text, and not one body.
+  '{"action":0},{"action":1}',
+  `{"deep":${'['.repeat(5000)}${']'.repeat(5000)}}`,
 ]
 
 /** Whether it can be said in this codec: the portable one would have to read the bytes of values before it can send them. */

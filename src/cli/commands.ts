@@ -1,7 +1,9 @@
 import { type Command, command } from './command.ts'
 import { completionSpec } from './specs/completion.ts'
 import { doctorSpec } from './specs/doctor.ts'
+import { exportRunSpec } from './specs/export-run.ts'
 import { helpSpec } from './specs/help.ts'
+import { importRunSpec } from './specs/import-run.ts'
 import { initSpec } from './specs/init.ts'
 import { nodeSpec } from './specs/node.ts'
 import { nodesSpec } from './specs/nodes.ts'
@@ -19,6 +21,8 @@ export const commands: readonly Command[] = [
   command(showSpec, () => import('./show.ts')),
   command(tailSpec, () => import('./tail.ts')),
   command(rmSpec, () => import('./rm.ts')),
+  command(exportRunSpec, () => import('./export-run.ts')),
+  command(importRunSpec, () => import('./import-run.ts')),
   command(nodeSpec, () => import('./node.ts')),
   command(nodesSpec, () => import('./nodes.ts')),
   command(doctorSpec, () => import('./doctor.ts')),

@@ -21,7 +21,7 @@ export interface RunRow {
   readonly script?: string
   readonly engineName?: string
   readonly sessions?: number
-  readonly bytes: number
+  readonly bytes?: number
 }
 
 export interface RunsLayout {
@@ -69,7 +69,7 @@ const columnsAt = (now: number): readonly Column<RunRow>[] => [
     rank: 5,
     text: ({ counts }) => (counts ? count(done(counts) - counts.success) : ''),
   },
-  { title: 'size', align: padStart, rank: 8, text: (row) => bytes(row.bytes) },
+  { title: 'size', align: padStart, rank: 8, text: (row) => (row.bytes === undefined ? '' : bytes(row.bytes)) },
   {
     title: 'script',
     align: padEnd,

@@ -1,4 +1,4 @@
-import type { StoredAttempt, StoredTask } from '../store/stored-task.ts'
+import type { StoredAttempt, StoredTask, UnfinishedAttempt } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
 import { errorLines } from '../text/error-lines.ts'
 import { type Paint, painter } from '../text/paint.ts'
@@ -34,7 +34,7 @@ const STATUS_COLOURS: Readonly<Record<StoredTask['status'], Parameters<Paint>[0]
 export function renderTask(task: StoredTask, { colour, width, logs, full = false }: TaskLayout): string {
   const layout: ValueLayout = { width: Math.max(MIN_WIDTH, width) - INDENT.length, paint: painter(colour), full }
   const last = lastAttempt(task)
-  const steps = last?.trajectory ?? []
+  const steps = (underWay(task) ?? last)?.trajectory ?? []
   const blocks: readonly (readonly [string, readonly string[]])[] = [
     ['input', valueLines(task.input, layout)],
     [counted(steps.length, 'step'), steps.flatMap((step) => stepLines(step, layout))],
@@ -49,6 +49,10 @@ export function renderTask(task: StoredTask, { colour, width, logs, full = false
   return [headLines(task, layout), ...sections].map((lines) => lines.join('\n')).join('\n\n')
 }
 
+/** What is going on, or was cut short, as long as there is no answer. */
+const underWay = ({ response, unfinished }: StoredTask): UnfinishedAttempt | undefined =>
+  response ? undefined : unfinished.at(-1)
+
 /** The one that was answered with or, as long as there is no answer, the latest. */
 const lastAttempt = ({ response, attempts }: StoredTask): TaskResponse | StoredAttempt | undefined =>
   response ?? attempts.at(-1)
@@ -61,13 +65,16 @@ function headLines(task: StoredTask, layout: ValueLayout): string[] {
   const width = layout.width + INDENT.length
   const { response, info = {} } = task
   const last = lastAttempt(task)
+  const begun = underWay(task)
+  const worker = (begun ?? last)?.worker
   const list = (ids: readonly string[] = []) => ids.map(firstLine).join(', ')
   const facts: readonly (readonly [string, string])[] = [
     ['run', firstLine(task.runId)],
     ['agent', firstLine(task.agentName)],
     ['attempts', response ? count(response.attempts) : ''],
-    ['worker', last?.worker ? workerText(last.worker) : ''],
-    ['time', last ? timeText(last.timing) : ''],
+    ['worker', worker ? workerText(worker) : ''],
+    ['started', begun ? `${new Date(begun.startedAt).toISOString()}, attempt ${begun.attempt}` : ''],
+    ['time', last && !begun ? timeText(last.timing) : ''],
     ['usage', response ? usageText(response.usage) : ''],
     ['parent', firstLine(task.parentId ?? '')],
     ['needs', list(task.dependsOn)],

@@ -1,10 +1,8 @@
-import { rmSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { ManyworldsError } from '../errors.ts'
-import { findRun, runFolder } from '../store/find-run.ts'
-import { isLocked, lockPath } from '../store/lock.ts'
+import { type FoundRun, findRun, listRuns, runFolder } from '../store/find-run.ts'
+import { removeRun } from '../store/remove-run.ts'
 import { RunFile } from '../store/run-file.ts'
-import { runIdOfPath } from '../store/run-path.ts'
 import { counted } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
 import { oneLine } from '../text/visible.ts'
@@ -19,47 +17,46 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
   const found =
     olderThan === undefined
       ? runs.map((name) => findRun(name, runFolder(dir)))
-      : RunFile.list(dir === undefined ? {} : { store: dir }).filter((path) => isOlder(path, Date.now() - olderThan))
-  const paths = [...new Set(found)]
-  for (const path of paths) refuseOthersFiles(path)
-  const going = paths.filter((path) => isLocked(path))
-  for (const path of going) say(`run ${nameOf(path)} is going on, and stays`)
-  const free = paths.filter((path) => !going.includes(path))
+      : listRuns(runFolder(dir)).filter((run) => isOlder(run, Date.now() - olderThan))
+  const wanted = [...new Map(found.map((run) => [`${run.path}\0${run.run}`, run])).values()]
+  const going = wanted.filter(isGoingOn)
+  for (const { runId } of going) say(`run ${runId} is going on, and stays`)
+  const free = wanted.filter((run) => !going.includes(run))
   const failed = runs.length > 0 && going.length > 0 ? 1 : 0
   if (free.length === 0) {
     process.stderr.write('nothing to remove\n')
     return failed
   }
   if (dryRun) {
-    for (const path of free) process.stdout.write(`${nameOf(path)}\n`)
+    for (const { runId } of free) process.stdout.write(`${oneLine(runId)}\n`)
     return failed
   }
   if (!yes) {
     const answer = await ask(free)
     if (answer !== 'yes') return answer === 'interrupted' ? INTERRUPTED : 1
   }
-  for (const path of free) remove(path)
+  for (const run of free) removeRun(run)
   process.stderr.write(`removed ${counted(free.length, 'run')}\n`)
   return failed
 }
 
-const nameOf = (path: string) => oneLine(runIdOfPath(path))
-
 /** A damaged run file may go; a database that is somebody else's may not. */
-function refuseOthersFiles(path: string): void {
+function isGoingOn(found: FoundRun): boolean {
   try {
-    RunFile.open(path).close()
+    using run = RunFile.at(found)
+    return run.overview().status === 'running'
   } catch (error) {
     if (ManyworldsError.is(error) && error.message.includes('some other SQLite file')) throw error
+    return false
   }
 }
 
-async function ask(paths: readonly string[]): Promise<'yes' | 'no' | 'interrupted'> {
+async function ask(runs: readonly FoundRun[]): Promise<'yes' | 'no' | 'interrupted'> {
   if (!process.stdin.isTTY) throw new UsageError('nobody is there to be asked: give --yes to remove without asking')
-  for (const path of paths) process.stderr.write(`  ${nameOf(path)}\n`)
+  for (const { runId } of runs) process.stderr.write(`  ${oneLine(runId)}\n`)
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    const answer = await asking.question(`Remove ${counted(paths.length, 'run')}? [y/N] `)
+    const answer = await asking.question(`Remove ${counted(runs.length, 'run')}? [y/N] `)
     return /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no'
   } catch (error) {
     // Ctrl-C, or the end of the input.
@@ -70,24 +67,12 @@ async function ask(paths: readonly string[]): Promise<'yes' | 'no' | 'interrupte
   }
 }
 
-function isOlder(path: string, than: number): boolean {
+function isOlder(found: FoundRun, than: number): boolean {
   try {
-    using run = RunFile.open(path)
+    using run = RunFile.at(found)
     return run.overview().startedAt < than
   } catch {
     // What cannot be read was not asked for: a person must name it.
     return false
   }
-}
-
-function remove(path: string): void {
-  for (const file of [
-    path,
-    `${path}-wal`,
-    `${path}-shm`,
-    `${path}-journal`,
-    lockPath(path),
-    `${lockPath(path)}-journal`,
-  ])
-    rmSync(file, { force: true })
 }

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { chooseDisplay } from '../progress/choose.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
@@ -7,6 +7,7 @@ import { summaryOnly } from '../progress/summary-only.ts'
 import type { RunConfig } from '../run-config.ts'
 import { shutdown } from '../runners/runners.ts'
 import { surround } from '../runners/surroundings.ts'
+import { listRuns } from '../store/find-run.ts'
 import { RunFile } from '../store/run-file.ts'
 import { defaultStore, isRunFile } from '../store/run-path.ts'
 import { runArgument } from '../text/own-command.ts'
@@ -184,9 +185,9 @@ function runToResume({ resume, runId, store }: RunArgs): { runId: string; file: 
 /** A script is run from its beginning: of several runs of one script, the first is named. */
 function refuseLaterRun(run: RunFile): void {
   const [, first, place] = /^(.+)-(\d+)$/.exec(run.runId) ?? []
-  const path = join(dirname(run.path), `${first}.sqlite`)
-  if (first === undefined || !existsSync(path)) return
-  using begun = RunFile.open(path)
+  const found = first === undefined ? undefined : listRuns(dirname(run.path)).find(({ runId }) => runId === first)
+  if (found === undefined) return
+  using begun = RunFile.at(found)
   if (begun.runId === first && begun.overview().script === run.overview().script)
     throw new UsageError(
       `'${run.runId}' is run ${place} of its script, which is run from its beginning: --resume ${first}`,

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs'
-import { runFolder } from '../store/find-run.ts'
+import { type FoundRun, listRuns, runFolder } from '../store/find-run.ts'
 import { RunFile } from '../store/run-file.ts'
-import { runIdOfPath } from '../store/run-path.ts'
 import { jsonLine } from '../text/json.ts'
 import { wantsColour } from '../text/paint.ts'
 import { visible } from '../text/visible.ts'
@@ -12,8 +11,7 @@ const WIDTH_OF_A_PIPE = 120
 
 /** Lists recorded runs. */
 export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
-  const store = dir === undefined ? {} : { store: dir }
-  const rows = RunFile.list(store)
+  const rows = listRuns(runFolder(dir))
     .reverse()
     .slice(0, limit ?? Number.POSITIVE_INFINITY)
     .map(rowOf)
@@ -24,13 +22,14 @@ export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
 }
 
 /** A file that cannot be read is listed too: it is the one that somebody looks for. */
-function rowOf(path: string): RunRow {
+function rowOf(found: FoundRun): RunRow {
   try {
-    using run = RunFile.open(path)
+    using run = RunFile.at(found)
     return run.overview()
   } catch (error) {
+    const { path, runId } = found
     const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-    return { runId: runIdOfPath(path), file: path, status: 'unreadable', problem: (error as Error).message, bytes }
+    return { runId, file: path, status: 'unreadable', problem: (error as Error).message, bytes }
   }
 }
 

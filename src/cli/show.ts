@@ -2,6 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import { nearest } from '../near-miss.ts'
 import { summaryText } from '../progress/summary.ts'
 import { Tally } from '../progress/tally.ts'
+import { withTrajectory } from '../response.ts'
 import { RunFile } from '../store/run-file.ts'
 import type { RunOverview } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
@@ -24,7 +25,7 @@ const MAX_COMPARED_CHARS = 200
 export async function run(args: ShowArgs): Promise<number> {
   using file = RunFile.open(args.run, args.dir === undefined ? {} : { store: args.dir })
   if (args.task !== undefined) print(taskText(file, args.task, args))
-  else if (args.json) for (const response of responses(file, args)) print(jsonLine(response))
+  else if (args.json) for (const response of responses(file, args)) print(jsonLine(withTrajectory(response)))
   else for (const text of runTexts(file, args)) print(text)
   return 0
 }
@@ -35,7 +36,9 @@ const width = () => process.stdout.columns ?? WIDTH_OF_A_PIPE
 function taskText(file: RunFile, id: string, { json, logs, full }: ShowArgs): string {
   const task = file.task(id)
   if (!task) throw noTask(file, id)
-  return json ? jsonLine(task) : renderTask(task, { colour: wantsColour(process.stdout), width: width(), logs, full })
+  return json
+    ? jsonLine({ ...task, ...(task.response && { response: withTrajectory(task.response) }) })
+    : renderTask(task, { colour: wantsColour(process.stdout), width: width(), logs, full })
 }
 
 function* runTexts(file: RunFile, args: ShowArgs): Generator<string> {

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withTrajectory } from '../response.ts'
 import { RunFile } from '../store/run-file.ts'
+import type { SeenStep } from '../store/step-tail.ts'
 import type { RunOverview } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
 import { inline } from '../text/inline.ts'
@@ -14,19 +16,22 @@ const LOOK_EVERY_MS = 200
 const INTERRUPTED = 130
 
 /** Follows a run by looking into its file again and again. */
-export async function run({ run: name, dir, fromStart, json }: TailArgs): Promise<number> {
+export async function run({ run: name, dir, fromStart, steps, json }: TailArgs): Promise<number> {
   using file = RunFile.open(name, dir === undefined ? {} : { store: dir })
   let stopped = false
   process.once('SIGINT', () => {
     stopped = true
   })
   let seen = fromStart ? 0 : file.lastSeq()
+  const stepTail = steps ? file.stepTail() : undefined
+  if (!fromStart) for (const _ of stepTail?.next() ?? []);
   for (;;) {
     // The status first: what was committed before the end is there when the end is.
     const { status, ...overview } = file.overview()
+    for (const step of stepTail?.next() ?? []) process.stdout.write(`${json ? jsonLine(step) : stepLine(step)}\n`)
     for (const { seq, response } of file.seen(seen)) {
       seen = seq
-      process.stdout.write(`${json ? jsonLine(response) : line(response)}\n`)
+      process.stdout.write(`${json ? jsonLine(withTrajectory(response)) : line(response)}\n`)
     }
     if (stopped) return INTERRUPTED
     if (status !== 'running') {
@@ -45,6 +50,16 @@ function line(response: TaskResponse): string {
   const start = `${status.padEnd(9)}  ${firstLine(id)}  ${duration(timing.runMs)}  `
   const rest = cut(firstLine(text), Math.max(20, (process.stdout.columns ?? 120) - displayWidth(start)))
   return `${paint(success ? 'green' : 'red', start)}${rest}`
+}
+
+/** `step 3     task-17  1.2 s  { tool: 'search' }` */
+function stepLine({ id, step }: SeenStep): string {
+  const paint = painter(wantsColour(process.stdout))
+  const { index, atMs, kind, action, observation } = step
+  const text = step.kind === 'note' && step.text !== undefined ? step.text : inline(action ?? observation ?? kind)
+  const start = `${`step ${index}`.padEnd(9)}  ${firstLine(id)}  ${duration(atMs)}  `
+  const rest = cut(firstLine(text), Math.max(20, (process.stdout.columns ?? 120) - displayWidth(start)))
+  return `${paint('dim', start)}${rest}`
 }
 
 function ending(status: string, { runId, counts, total }: Omit<RunOverview, 'status'>): string {

@@ -2,8 +2,8 @@ import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import { type ErrorItem, OUTCOME, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { readOutcome } from '../protocol/read-outcome.ts'
-import type { PackedStep } from '../protocol/steps.ts'
 import { oneLine, visible } from '../text/visible.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
 import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
@@ -13,6 +13,7 @@ import { Intake } from './intake.ts'
 import { Leases } from './leases.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
+import { addRecords } from './records.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
 import { RunEndings } from './run-endings.ts'
@@ -51,6 +52,8 @@ export class Dispatcher {
   readonly #closing = Promise.withResolvers<void>()
   #armed = false
   #closed = false
+  /** Runs that ask for a hold. */
+  #holds = 0
   #failed = false
 
   constructor(options: FleetOptions) {
@@ -190,6 +193,15 @@ export class Dispatcher {
     this.#endings.fail(run, error)
   }
 
+  /** More waits to be stored than should: workers hold back what tasks record, until it is over. */
+  hold(on: boolean): void {
+    const held = this.#holds > 0
+    this.#holds += on ? 1 : -1
+    if (held === this.#holds > 0) return
+    for (const worker of this.#fleet.workers)
+      if (worker.state !== 'starting') worker.channel.control({ type: 'hold', on })
+  }
+
   /** Tasks of a run that are with a worker. */
   running(run: Run): number {
     let running = 0
@@ -214,6 +226,7 @@ export class Dispatcher {
     switch (message.type) {
       case 'ready':
         if (!this.#fleet.welcome(worker, message)) return
+        if (this.#holds > 0) worker.channel.control({ type: 'hold', on: true })
         this.#loading.onReady()
         return this.#dispatch()
       case 'done':
@@ -232,6 +245,12 @@ export class Dispatcher {
         for (const id of message.leases) {
           const lease = worker.leases.get(id)
           if (lease) lease.started = true
+        }
+        return
+      case 'running':
+        for (const [id, ms] of message.tasks) {
+          const lease = worker.leases.get(id) ?? worker.lost.get(id)
+          if (lease && !lease.entry.run.over) lease.entry.run.recorder?.running(lease, ms)
         }
         return
       case 'may-start':
@@ -385,15 +404,9 @@ export class Dispatcher {
   #onEmit(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
     const lease = worker.leases.get(id) ?? worker.lost.get(id)
     if (!lease) return
-    if (lease.lost) {
-      append(lease.lost.steps, steps)
-      append(lease.lost.logs, logs)
-      return
-    }
     const { entry } = lease
-    if (steps.length > 0) entry.steps = entry.steps === undefined ? steps : append(entry.steps, steps)
-    if (logs.length === 0) return
-    entry.logs = entry.logs === undefined ? logs : append(entry.logs, logs)
+    addRecords(lease, steps, logs)
+    if (logs.length === 0 || lease !== entry.lease) return
     if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
   }
 
@@ -414,7 +427,6 @@ export class Dispatcher {
       const { entry } = lease
       // What makes no sense throws here, while the worker holds its leases: what it held is run again.
       const outcome = readOutcome(status, value)
-      this.#responses.readTrajectory(entry, lease)
       worker.leases.delete(id)
       if (lease.waitingCalls === 0) released++
       const runMs = runUs / 1000
@@ -479,12 +491,6 @@ export class Dispatcher {
       this.#intake.enqueue(entry, false)
     }
   }
-}
-
-/** One by one: as arguments of a call, a hundred thousand would be too many. */
-function append<T>(list: T[], more: readonly T[]): T[] {
-  for (const item of more) list.push(item)
-  return list
 }
 
 function shippingFor({ engine, bundle, entryScript, notice }: FleetOptions): Shipping | undefined {

@@ -1,6 +1,6 @@
-import type { PackedStep } from '../protocol/steps.ts'
 import type { WorkerName } from '../task.ts'
-import type { Step } from '../trajectory.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import type { AgentState } from './agents.ts'
 import type { Children } from './children.ts'
 import type { Run } from './run.ts'
@@ -34,13 +34,8 @@ export class Entry {
   /** A second lease, of a task that took too long: see `stragglers.ts`. */
   twin: Lease | undefined
   worker: WorkerName | undefined
-  /** Packed steps and lines of the attempt under way. */
-  steps: PackedStep[] | undefined
-  /** The same steps, once they were read: when the outcome is there. */
-  read: { readonly steps: readonly Step[]; readonly json: string | undefined } | undefined
-  /** The steps of the last response that was made, as one JSON text if they are that. */
-  trajectory: string | undefined
-  logs: string[] | undefined
+  /** What the attempt that counts has recorded. */
+  records: AttemptRecords | undefined
   settled = false
   /** Why it is being cancelled, once it is. */
   cancelling: 'cancelled' | 'deadline' | undefined
@@ -92,6 +87,18 @@ export interface EntryOptions {
   readonly results?: unknown
 }
 
+/** What an attempt has recorded so far. */
+export interface AttemptRecords {
+  /** Packed; undefined where the store has them, and nobody needs them here. */
+  steps: PackedStep[] | undefined
+  /** How many steps there were. */
+  count: number
+  usage: Usage | undefined
+  logs: string[] | undefined
+  /** The number of its start in the run file; 0: it has none. */
+  start: number
+}
+
 /** One attempt of a task at one worker. */
 export interface Lease {
   readonly id: number
@@ -101,8 +108,10 @@ export interface Lease {
   started: boolean
   /** When it was given out, for runs that may start a task twice; else 0. */
   readonly givenAt: number
-  /** Of a lease that is not its task's first, or is closed: what that attempt has recorded, and what still comes of it. */
-  lost?: { readonly steps: PackedStep[]; readonly logs: string[] }
+  /** Which attempt of the task it is, from 1. */
+  readonly attempt: number
+  /** What it has recorded, once it has recorded something. */
+  records: AttemptRecords | undefined
   /** Sub-task calls it waits for: it is not supposed to run code then. */
   waitingCalls: number
   /** How many suspects it was given with, itself included, to a worker of their own; 0: it is none. */

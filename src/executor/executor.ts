@@ -154,6 +154,7 @@ export class DistributedExecutor implements AsyncDisposable {
           full: () => false,
           end,
         },
+        false,
       )
     } catch (error) {
       end(error as Error)

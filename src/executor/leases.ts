@@ -21,17 +21,13 @@ export class Leases {
 
   give(worker: WorkerHandle, entry: Entry, group = 0): void {
     entry.worker = worker.name
-    entry.steps = undefined
-    entry.read = undefined
-    entry.logs = undefined
+    entry.records = undefined
     entry.lease = this.#lease(worker, entry, group)
   }
 
   /** A second worker for a task: what it records is kept apart until it is the one that counts. */
   lend(worker: WorkerHandle, entry: Entry): void {
-    const lease = this.#lease(worker, entry, 0)
-    lease.lost = { steps: [], logs: [] }
-    entry.twin = lease
+    entry.twin = this.#lease(worker, entry, 0)
     worker.flush()
   }
 
@@ -59,7 +55,17 @@ export class Leases {
 
   #lease(worker: WorkerHandle, entry: Entry, group: number): Lease {
     const givenAt = entry.run.options.speculate ? performance.now() : 0
-    const lease: Lease = { id: this.#next++, entry, worker, started: false, waitingCalls: 0, givenAt, group }
+    const lease: Lease = {
+      id: this.#next++,
+      entry,
+      worker,
+      attempt: entry.attempts + 1,
+      started: false,
+      waitingCalls: 0,
+      givenAt,
+      group,
+      records: undefined,
+    }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())
     this.#fleet.changeLoad(worker, 1)

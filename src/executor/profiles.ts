@@ -15,8 +15,8 @@ export class Profiles {
     let key = run.profiles.get(content)
     if (key === undefined) {
       key = this.#next++
-      const { runId, seed } = run.options
-      this.#byKey.set(key, { agent: agent.key, runId, seed, timeoutMs, announce })
+      const { runId, seed, recorded } = run.options
+      this.#byKey.set(key, { agent: agent.key, runId, seed, timeoutMs, announce, recorded })
       run.profiles.set(content, key)
       run.agents.add(agent)
     }

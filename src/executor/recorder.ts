@@ -1,15 +1,23 @@
+import type { StepSource } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
-import type { Entry } from './entry.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
+import type { AttemptRecords, Entry, Lease } from './entry.ts'
 
 /**
  * Is told what happens in a run besides its responses, which go to the sink. Entries carry the number under which their
  * task is recorded.
  */
 export interface RunRecorder {
+  /** An attempt has recorded steps. `lease.records` has those that came before. */
+  steps(lease: Lease, steps: PackedStep[]): void
+  /** An attempt has been running for so long. */
+  running(lease: Lease, ms: number): void
+  /** The steps of an attempt that recorded some, for its response. */
+  stepsOf(entry: Entry, records: AttemptRecords): StepSource
   /** An attempt failed, and the task will be tried again. */
   retried(entry: Entry, response: TaskResponse): void
   /** An outcome came after another had been given, or after its worker had been given up. */
-  superseded(entry: Entry, response: TaskResponse): void
+  superseded(lease: Lease, response: TaskResponse): void
   /**
    * A task asks for this sub-task. Answers what it came to if that is known from an earlier session. `instead`: the
    * sub-task of the same id that it takes the place of.

@@ -1,10 +1,10 @@
 import { type ErrorItem, OUTCOME, type OutcomeStatus, type Packed, STATUS } from '../protocol/messages.ts'
 import { readOutcome } from '../protocol/read-outcome.ts'
-import { type PackedStep, readSteps } from '../protocol/steps.ts'
-import { taskError } from '../response.ts'
+import { makeResponse, type StepSource, taskError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
-import { type Step, totalUsage } from '../trajectory.ts'
-import type { Entry, Lease } from './entry.ts'
+import { stepsText, unpackSteps } from '../trajectory/packed-step.ts'
+import type { Step } from '../trajectory/step.ts'
+import type { AttemptRecords, Entry, Lease } from './entry.ts'
 import type { Run } from './run.ts'
 import type { ReadyTask } from './source.ts'
 
@@ -18,7 +18,6 @@ interface Hooks {
 }
 
 const NO_STEPS: readonly Step[] = Object.freeze([])
-const NOTHING_READ = Object.freeze({ steps: NO_STEPS, json: undefined })
 const NO_LOGS: readonly string[] = Object.freeze([])
 const NO_USAGE = Object.freeze({})
 
@@ -39,13 +38,16 @@ function cancelledError({ aborted }: Run): ErrorItem {
   return { code: 'TASK_CANCELLED', name: 'AbortError', message, stack: undefined, ...cause }
 }
 
-/** The steps of an attempt that came to no outcome; if they cannot be read, it has none. */
-function stepsLeftBehind(packed: readonly PackedStep[] | undefined): NonNullable<Entry['read']> {
-  if (packed === undefined) return NOTHING_READ
+/** The steps themselves where they are kept, else where they are. Those that cannot be put together are left out. */
+function stepsOf(entry: Entry, records: AttemptRecords | undefined): readonly Step[] | StepSource {
+  if (records === undefined || records.count === 0) return NO_STEPS
+  if (records.steps === undefined) return entry.run.recorder!.stepsOf(entry, records)
+  // Nearly always the steps are JSON: one text is quicker to read than many.
+  const text = stepsText(records.steps)
   try {
-    return readSteps(packed)
+    return text === undefined ? unpackSteps(records.steps) : (JSON.parse(text) as Step[])
   } catch {
-    return NOTHING_READ
+    return NO_STEPS
   }
 }
 
@@ -55,12 +57,6 @@ export class Responses {
 
   constructor(hooks: Hooks) {
     this.#hooks = hooks
-  }
-
-  /** Reads what was recorded under a lease whose outcome is there. Throws if that cannot be read. */
-  readTrajectory(entry: Entry, { lost }: Lease): void {
-    const packed = lost === undefined ? entry.steps : lost.steps
-    entry.read = packed === undefined ? undefined : readSteps(packed)
   }
 
   /** `answer` is what `value` holds. */
@@ -121,15 +117,17 @@ export class Responses {
   }
 
   /** Too late to count. Throws if it cannot be read. */
-  superseded({ entry, worker, lost }: Lease, status: OutcomeStatus, value: Packed, runMs: number): void {
+  superseded(lease: Lease, status: OutcomeStatus, value: Packed, runMs: number): void {
+    const { entry, worker, records } = lease
     const { run } = entry
     if (run.over || run.recorder === undefined) return
     const outcome = readOutcome(status, value)
-    const trajectory = readSteps(lost?.steps ?? []).steps
     const [answer, error] = status === OUTCOME.success ? [outcome] : [undefined, outcome as ErrorItem]
-    const response = this.#response(entry, STATUS[status]!, answer, error, runMs, performance.now())
-    const usage = totalUsage(trajectory)
-    run.recorder.superseded(entry, { ...response, trajectory, usage, worker: worker.name, logs: lost?.logs ?? [] })
+    const late = { records, worker: worker.name }
+    run.recorder.superseded(
+      lease,
+      this.#response(entry, STATUS[status]!, answer, error, runMs, performance.now(), late),
+    )
   }
 
   #response(
@@ -139,44 +137,23 @@ export class Responses {
     error: ErrorItem | undefined,
     runMs: number,
     now: number,
+    { records, worker }: Pick<Entry, 'records' | 'worker'> = entry,
   ): TaskResponse {
-    const { steps: trajectory, json } = entry.read ?? stepsLeftBehind(entry.steps)
-    entry.trajectory = json
-    const usage = trajectory.length === 0 ? NO_USAGE : totalUsage(trajectory)
-    const { id, attempts, worker } = entry
-    const agentName = entry.agent.ref.name
-    const logs = entry.logs ?? NO_LOGS
-    const timing = { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs }
-    // Two literals, no spreading: this is made for every task.
-    return error === undefined
-      ? {
-          id,
-          success: true,
-          status: 'success',
-          answer,
-          agentName,
-          trajectory,
-          usage,
-          timing,
-          attempts,
-          worker,
-          logs,
-          restored: false,
-        }
-      : {
-          id,
-          success: false,
-          status: status as Exclude<TaskStatus, 'success'>,
-          error: taskError(error, this.#hooks.stackOf),
-          agentName,
-          trajectory,
-          usage,
-          timing,
-          attempts,
-          worker,
-          logs,
-          restored: false,
-        }
+    const { id, attempts } = entry
+    const base = {
+      id,
+      agentName: entry.agent.ref.name,
+      usage: records?.usage ?? NO_USAGE,
+      timing: { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs },
+      attempts,
+      worker,
+      logs: records?.logs ?? NO_LOGS,
+      restored: false,
+    }
+    const steps = stepsOf(entry, records)
+    if (error === undefined) return makeResponse(base, { success: true, status: 'success', answer }, steps)
+    const failed = status as Exclude<TaskStatus, 'success'>
+    return makeResponse(base, { success: false, status: failed, error: taskError(error, this.#hooks.stackOf) }, steps)
   }
 
   #settle(entry: Entry, response: TaskResponse, bytes: number): void {

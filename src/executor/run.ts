@@ -17,6 +17,10 @@ export interface RunOptions {
   readonly signal: AbortSignal | undefined
   readonly showLogs: boolean
   readonly speculate: boolean
+  /** Responses carry their steps; else they are read from the run file. */
+  readonly keepSteps: boolean
+  /** It has a run file: workers say which tasks have been running for a while. */
+  readonly recorded: boolean
 }
 
 /** Where a run's responses go. */

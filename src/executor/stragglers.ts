@@ -110,12 +110,7 @@ function isStraggler(lease: Lease, idle: WorkerHandle, now: number): boolean {
 
 /** The twin takes the place of the first: what was recorded under it is what counts. */
 function promote(entry: Entry, twin: Lease): void {
-  const first = entry.lease!
-  first.lost = { steps: [...(entry.steps ?? [])], logs: [...(entry.logs ?? [])] }
-  const { steps, logs } = twin.lost!
-  entry.steps = steps.length > 0 ? [...steps] : undefined
-  entry.logs = logs.length > 0 ? [...logs] : undefined
-  delete twin.lost
+  entry.records = twin.records
   entry.lease = twin
   entry.worker = twin.worker.name
 }

@@ -211,11 +211,7 @@ export class WorkerHandle implements Loaded {
 
   /** It is given up: what it holds is no longer its own. */
   loseAll(): void {
-    for (const lease of this.leases.values()) {
-      const { steps, logs } = lease.entry
-      lease.lost ??= { steps: [...(steps ?? [])], logs: [...(logs ?? [])] }
-      this.lost.set(lease.id, lease)
-    }
+    for (const lease of this.leases.values()) this.lost.set(lease.id, lease)
     this.leases.clear()
   }
 

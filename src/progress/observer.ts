@@ -1,4 +1,5 @@
 import type { TaskResponse } from '../task.ts'
+import type { Step } from '../trajectory/step.ts'
 
 /** What is known of a run when it starts. */
 export interface RunStart {
@@ -17,6 +18,13 @@ export interface RunStart {
   running(): number
 }
 
+/** A step that a task has recorded. */
+export interface StepEvent {
+  readonly taskId: string
+  readonly attempt: number
+  readonly step: Step
+}
+
 /** How a run ended: by itself if there is no error and nobody interrupted it. */
 export interface RunEnding {
   readonly error: Error | undefined
@@ -26,6 +34,8 @@ export interface RunEnding {
 /** What a run tells about itself while it goes on. Responses are told after their commit. */
 export interface RunObserver {
   response(response: TaskResponse): void
+  /** A step of an attempt, after its commit. */
+  step?(event: StepEvent): void
   /** An attempt failed and the task will be tried again. */
   retry(id: string, code: string, message: string): void
   /** The source has ended: this many tasks in all. */

@@ -1,5 +1,5 @@
 import type { TaskStatus } from '../task.ts'
-import type { Usage } from '../trajectory.ts'
+import type { Usage } from '../trajectory/usage.ts'
 
 /** How far a run has come. */
 export interface RunProgress {

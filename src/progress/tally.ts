@@ -1,5 +1,5 @@
 import type { TaskResponse, TaskStatus } from '../task.ts'
-import type { Usage } from '../trajectory.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import { Percentiles } from './percentiles.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'

@@ -1,4 +1,6 @@
 import type { TaskErrorCode } from '../errors.ts'
+import { STEP_KINDS } from '../trajectory/step.ts'
+import { USAGE_KEYS } from '../trajectory/usage.ts'
 import type { DriverMessage, LoadFailure, WorkerMessage } from './messages.ts'
 import { isPacked } from './read-packed.ts'
 import {
@@ -83,6 +85,7 @@ const profile = object({
   seed: finite,
   timeoutMs: optional(positive),
   announce: flag,
+  recorded: flag,
 })
 
 const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
@@ -146,8 +149,28 @@ const outcomes = list(
     whole,
   ),
 )
-const step = leaf('{"index":0,"atMs":1}', (value) => typeof value === 'string' || value instanceof Uint8Array)
-const emits = list(tuple(lease, list(step), list(anyText)))
+const orNull = (of: Shape): Shape => byHand(of, (value) => value === null || value === undefined || of(value))
+const path = list(anyText, 16)
+const step = tuple(
+  whole,
+  leaf('{}', (body) => typeof body === 'string' || body instanceof Uint8Array),
+  leaf(0, (kind) => whole(kind) && (kind as number) < STEP_KINDS.length),
+  orNull(finite),
+  orNull(object(Object.fromEntries(USAGE_KEYS.map((key) => [key, optional(finite)])))),
+  orNull(whole),
+  orNull(list(tuple(path, whole, whole), 64)),
+  orNull(
+    list(
+      tuple(
+        path,
+        leaf(new ArrayBuffer(2), (buffer) => buffer instanceof ArrayBuffer),
+      ),
+      64,
+    ),
+  ),
+)
+const STEP_FIELDS = (step.parts as Extract<Shape['parts'], { kind: 'tuple' }>).items
+const emits = list(tuple(lease, list(byHand(step, isStep)), list(anyText)))
 const tasks = list(
   tuple(
     whole,
@@ -186,6 +209,13 @@ function isOutcomeList(outcomes: unknown): boolean {
   return true
 }
 
+/** The end of a step is left out where there is nothing. */
+function isStep(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length < 2 || value.length > STEP_FIELDS.length) return false
+  for (let i = 0; i < value.length; i++) if (!STEP_FIELDS[i]!(value[i])) return false
+  return true
+}
+
 function isEmitList(emits: unknown): boolean {
   if (!Array.isArray(emits)) return false
   for (let i = 0; i < emits.length; i++) {
@@ -196,7 +226,7 @@ function isEmitList(emits: unknown): boolean {
   return true
 }
 
-const areSteps = list(step)
+const areSteps = list(byHand(step, isStep))
 const areLines = list(anyText)
 
 // ---- the messages
@@ -216,6 +246,7 @@ export const DRIVER_MESSAGES = {
   recall: {},
   go: { lease },
   cancel: { lease, reason: oneOf('cancelled', 'deadline') },
+  hold: { on: flag },
   reply: { request: whole, ok: flag, value: anything },
 } satisfies Table<DriverMessage>
 
@@ -225,6 +256,7 @@ export const WORKER_MESSAGES = {
   'load-failed': { agent: whole, code: nameIn(LOAD_FAILURES), message: errorText, stack: optional(errorText) },
   done: { emits: byHand(emits, isEmitList), outcomes: byHand(outcomes, isOutcomeList) },
   started: { leases: list(lease) },
+  running: { tasks: list(tuple(lease, whole)) },
   'may-start': { lease },
   hungry: {},
   returned: { unstarted: list(lease) },

@@ -1,6 +1,6 @@
 import type { AgentRef } from '../agent.ts'
 import type { TaskErrorCode } from '../errors.ts'
-import type { PackedStep } from './steps.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
 
 /**
  * Every message that crosses a process, both ways. A batch is a list of messages; `codec.ts` turns it into bytes,
@@ -26,6 +26,8 @@ export type DriverMessage =
   /** The answer to `may-start`. */
   | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
+  /** Too much waits to be stored: start nothing, and keep what tasks record, until it is over. */
+  | { type: 'hold'; on: boolean }
   | Reply
 
 /** For workers on other machines, where an agent's code is: in a bundle that their host has. */
@@ -54,6 +56,8 @@ export interface Profile {
   readonly timeoutMs: number | undefined
   /** It must never be started twice: ask before it is started, and say so when it is. */
   readonly announce: boolean
+  /** The run has a file: say when a task has been running for a while. */
+  readonly recorded: boolean
 }
 
 /**
@@ -86,6 +90,8 @@ export type WorkerMessage =
   /** What tasks recorded and printed, and how some of them ended; of one task, the records come first. */
   | { type: 'done'; emits: Emit[]; outcomes: Outcome[] }
   | { type: 'started'; leases: number[] }
+  /** These tasks of recorded runs have been running for a while: so many milliseconds. */
+  | { type: 'running'; tasks: [lease: number, ms: number][] }
   /** This task must never be started twice: it is started when the answer is there. */
   | { type: 'may-start'; lease: number }
   /** Everything this worker was given is waiting for I/O: it could take more. */

@@ -7,7 +7,7 @@ import { MAX_BIGINT_BITS, MAX_RESERVED_BYTES } from './scan-v8.ts'
 /**
  * The portable codec: devalue's text, taught to bring back what v8 would.
  *
- * Bytes in a message always are v8's serialisation of one value (see `pack.ts` and `steps.ts`), which the v8 at the other
+ * Bytes in a message always are v8's serialisation of one value (see `pack.ts` and `packed-step.ts`), which the v8 at the other
  * end may not be able to read. So the value in them is sent as a text of its own, and becomes bytes again over there.
  * Bytes inside such a value are a user's, and are sent as bytes.
  */

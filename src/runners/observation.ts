@@ -3,12 +3,16 @@ import type { RunSink } from '../executor/run.ts'
 import type { TaskSource } from '../executor/source.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import type { TaskResponse } from '../task.ts'
+import type { Step } from '../trajectory/step.ts'
 import { CountedSource } from './counted-source.ts'
 import { notice } from './notice.ts'
+import { StepWatch } from './step-watch.ts'
 
 /** Those who watch a run, as one. Most runs have none, and pay nothing. */
 export class Observation {
   #observers: readonly RunObserver[] = []
+  /** The run cannot go on. */
+  failed = (_error: Error) => {}
 
   begin(observe: readonly ObserveRun[], start: RunStart): void {
     this.#observers = observe.map((begin) => begin(start))
@@ -17,6 +21,16 @@ export class Observation {
   notice(line: string): void {
     if (this.#observers.length === 0) notice(line)
     for (const observer of this.#observers) observer.notice(line)
+  }
+
+  steps(taskId: string, attempt: number, steps: readonly Step[]): void {
+    try {
+      for (const observer of this.#observers)
+        if (observer.step) for (const step of steps) observer.step({ taskId, attempt, step })
+    } catch (error) {
+      // A function of the user's: whoever made the run hears of it.
+      this.failed(error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   total(tasks: number): void {
@@ -47,13 +61,17 @@ export class Observation {
   /** A recorder that lets the observers hear of retries. */
   with(recorder: RunRecorder | undefined): RunRecorder | undefined {
     if (this.#observers.length === 0) return recorder
+    const watch = new StepWatch((task, attempt, steps) => this.steps(task, attempt, steps))
     return {
       retried: (entry, response) => {
         if (!response.success)
           for (const observer of this.#observers) observer.retry(entry.id, response.error.code, response.error.message)
         recorder?.retried(entry, response)
       },
-      superseded: (entry, response) => recorder?.superseded(entry, response),
+      superseded: (lease, response) => recorder?.superseded(lease, response),
+      steps: (lease, steps) => (recorder ? recorder.steps(lease, steps) : watch.committed(lease, steps)),
+      running: (lease, ms) => recorder?.running(lease, ms),
+      stepsOf: (entry, records) => recorder!.stepsOf(entry, records),
       subTask: (child, instead) => recorder?.subTask(child, instead),
       begin: (entry, start) => (recorder ? recorder.begin(entry, start) : start()),
       subTaskEnded: (child, response) => recorder?.subTaskEnded(child, response),

@@ -4,7 +4,7 @@ import type { Run, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
-import type { RecordedRun } from '../store/recorded-run.ts'
+import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { entryScript } from './environment.ts'
 import { Observation } from './observation.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
@@ -17,16 +17,23 @@ export async function openRun(
   config: ResolvedConfig,
   tasks: Tasks,
   sink: RunSink,
+  carrySteps: boolean,
 ): Promise<Run> {
   const identity = identify(config)
-  const { runId, path } = identity
+  const { runId, place } = identity
+  const path = place?.path
   const around = surroundings()
   const observation = new Observation()
   let run: Run | undefined
   let early: Error | undefined
-  const recorded = await record(identity, config, tasks, observation, (error) => {
+  const failed = (error: Error) => {
     if (run) dispatcher.failRun(run, error)
     else early = error
+  }
+  observation.failed = failed
+  const recorded = await record(identity, config, tasks, observation, {
+    failed,
+    hold: (on) => dispatcher.hold(on),
   })
   const running = () => (run ? dispatcher.running(run) : 0)
   let stopped = false
@@ -60,7 +67,11 @@ export async function openRun(
   const safe = recorded ? recorded.recording.before(told, () => dispatcher.wake(run!)) : told
   const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } = config
   run = dispatcher.open(
-    { runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
+    {
+      ...{ runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
+      keepSteps: carrySteps || recorded === undefined,
+      recorded: recorded !== undefined,
+    },
     recorded?.source ?? observation.around(tasks.source),
     { ...safe, end: (error, ended) => void end(error, ended) },
     observation.with(recorded?.recording),
@@ -85,17 +96,18 @@ const stoppable = (sink: RunSink, stopped: () => boolean): RunSink => ({
 
 /** The run's file, opened and compared with what is given; the code for it is loaded only where there is one. */
 async function record(
-  { runId, path, mode }: RunIdentity,
+  { runId, place, mode }: RunIdentity,
   config: ResolvedConfig,
   { source, all }: Tasks,
   observation: Observation,
-  failed: (error: Error) => void,
+  hooks: Pick<RecordedRunOptions, 'failed' | 'hold'>,
 ): Promise<RecordedRun | undefined> {
-  if (path === undefined) return undefined
+  if (place === undefined) return undefined
   const { openRecordedRun } = await import('../store/recorded-run.ts')
-  const { durability, retryFailed, seed, sequenceDependent } = config
+  const { durability, keep, retryFailed, seed, sequenceDependent } = config
   return openRecordedRun({
-    ...{ runId, path, mode, durability, retryFailed, seed, sequenceDependent, source, all, failed },
+    ...{ runId, ...place, mode, durability, keep, retryFailed, seed, sequenceDependent, source, all, ...hooks },
+    onSteps: config.onStep && ((task, attempt, steps) => observation.steps(task, attempt, steps)),
     script: scriptPath(),
     config: JSON.stringify(withoutSecrets(config)),
     notice: (line) => observation.notice(line),
@@ -109,7 +121,17 @@ function scriptPath(): string | undefined {
 }
 
 /** Variables by name only: their values are keys more often than not. */
-function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ray, spark, ...config }: ResolvedConfig): object {
+function withoutSecrets({
+  env,
+  signal: _,
+  cls,
+  progress: __,
+  onStep: _________,
+  nodes,
+  ray,
+  spark,
+  ...config
+}: ResolvedConfig): object {
   const { addresses, listen } = nodes ?? {}
   const { token: ___, runtimeEnv: ____, ...cluster } = ray ?? {}
   // Spark's own settings may have passwords in them, and its address a token.
@@ -124,9 +146,14 @@ function withoutSecrets({ env, signal: _, cls, progress: __, nodes, ray, spark, 
   }
 }
 
-async function observers({ progress }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {
+async function observers({ progress, onStep }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {
   const list = around ? [around] : []
+  if (onStep) list.push(() => ({ ...NOTHING, step: onStep }))
   if (progress === false) return list
   const { observeProgress } = await import('../progress/for-config.ts')
   return [...list, observeProgress(progress)]
 }
+
+const nothing = () => {}
+/** An observer of what most do not look at. */
+const NOTHING = { response: nothing, retry: nothing, total: nothing, notice: nothing, end: nothing }

@@ -1,12 +1,12 @@
 import { ManyworldsError } from '../errors.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
-import { defaultStore, newRunId, runPath } from '../store/run-path.ts'
+import { defaultStore, newRunId, type RunPlace, runPlace } from '../store/run-path.ts'
 
 /** Which run this is, where its file is, and whether it is to be a new one. */
 export interface RunIdentity {
   readonly runId: string
-  /** Undefined: nothing is stored. */
-  readonly path: string | undefined
+  /** Where it is kept; undefined: nothing is stored. */
+  readonly place: RunPlace | undefined
   readonly mode: 'start' | 'resume' | 'auto'
 }
 
@@ -17,20 +17,20 @@ export function identify(config: ResolvedConfig): RunIdentity {
     if (retryFailed)
       throw invalid('`retryFailed` needs `resume`: it says which tasks of an earlier session are tried again')
     const runId = named(config.runId) ?? newRunId()
-    return { runId, path: store === false ? undefined : runPath(store, runId), mode: 'start' }
+    return { runId, place: store === false ? undefined : runPlace(store, runId), mode: 'start' }
   }
   if (store === false) throw invalid('`resume` needs the run file, and `store` is false (or MANYWORLDS_STORE is off)')
   if (resume === 'auto') {
     const runId = named(config.runId)
     if (runId === undefined)
       throw invalid("`resume: 'auto'` needs a `runId`: the name under which the run is found again")
-    return { runId, path: runPath(store, runId), mode: 'auto' }
+    return { runId, place: runPlace(store, runId), mode: 'auto' }
   }
   if (config.runId !== undefined && config.runId !== resume)
     throw invalid(
       `\`resume\` names run '${resume}' and \`runId\` says '${config.runId}'; give one of them, or the same`,
     )
-  return { runId: resume, path: runPath(store, resume), mode: 'resume' }
+  return { runId: resume, place: runPlace(store, resume), mode: 'resume' }
 }
 
 function named(runId: string | undefined): string | undefined {

@@ -64,7 +64,8 @@ export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterabl
         'inside a task, use ctx.runTask(tasks): its sub-tasks come back together',
       )
     const { startRun } = await loadDriver()
-    return startRun(isSingle(tasks) ? [tasks] : tasks, runConf, sink)
+    // Whoever takes responses one by one may well have removed the file before the last is looked at.
+    return startRun(isSingle(tasks) ? [tasks] : tasks, runConf, sink, true)
   })
 }
 

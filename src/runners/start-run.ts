@@ -12,18 +12,29 @@ export interface StartedRun {
 }
 
 /** Checks everything that can be checked, and only then starts. */
-export async function startRun(tasks: TasksInput, config: RunConfig | undefined, sink: RunSink): Promise<StartedRun> {
+export async function startRun(
+  tasks: TasksInput,
+  config: RunConfig | undefined,
+  sink: RunSink,
+  carrySteps = false,
+): Promise<StartedRun> {
   const resolved = configured(config)
   const source = sourceOf(tasks, resolved.sequenceDependent)
   const { dispatcher, release } = acquirePool(resolved)
   try {
-    const run = await openRun(dispatcher, resolved, source, {
-      ...sink,
-      end(error, run) {
-        release()
-        sink.end(error, run)
+    const run = await openRun(
+      dispatcher,
+      resolved,
+      source,
+      {
+        ...sink,
+        end(error, run) {
+          release()
+          sink.end(error, run)
+        },
       },
-    })
+      carrySteps,
+    )
     return { run, dispatcher }
   } catch (error) {
     release()

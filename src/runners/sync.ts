@@ -53,10 +53,10 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
         'SYNC_UNSUPPORTED',
         `syncRunTask cannot take \`${key}\`: ${key === 'signal' ? 'nothing could abort it while this thread is blocked; use deadlineMs' : 'a class cannot be sent to the thread that runs the tasks'}, or use await runTask`,
       )
-  if (typeof config?.progress === 'function')
+  if (typeof config?.progress === 'function' || config?.onStep)
     throw new ManyworldsError(
       'SYNC_UNSUPPORTED',
-      'syncRunTask cannot call a `progress` function while this thread is blocked; use await runTask',
+      'syncRunTask cannot call `progress` or `onStep` while this thread is blocked; use await runTask',
     )
   thread ??= startThread()
   const { worker, port, flag } = thread
@@ -101,10 +101,10 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
 /** The program around the script hears of the run before this thread blocks, and of what came of it afterwards. */
 function observe(around: Surroundings, config: RunConfig, tasks: number): RunObserver {
   const resolved = resolveConfig(config)
-  const { runId, path, mode } = identify(resolved)
+  const { runId, place, mode } = identify(resolved)
   const { engineName, workerNum, concurrency } = resolved
   const workers = workerNum === ALL_WORKERS ? undefined : workerNum
-  const start = { runId, file: path, total: tasks, engineName, workerNum: workers, concurrency }
+  const start = { runId, file: place?.path, total: tasks, engineName, workerNum: workers, concurrency }
   return around.observe({ ...start, resumed: mode === 'resume', running: () => 0 })
 }
 

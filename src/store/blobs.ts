@@ -3,7 +3,9 @@ import { deserialize } from 'node:v8'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { MAX_VALUE_BYTES } from '../protocol/pack.ts'
 import { jsonPreview } from '../text/json.ts'
+import { keyOf, numberOf, RUN_SPAN } from './keys.ts'
 import type { DatabaseSync } from './sqlite.ts'
+import type { StoreDb } from './store-db.ts'
 import { type Columns, checkedRow, isBytes, isWhole } from './stored-shapes.ts'
 import { decode, type Encoded } from './values.ts'
 
@@ -27,17 +29,16 @@ const MARK = '\0'
  * with `+parts` where texts were taken out of it, and `+zstd`.
  */
 export class BlobWriter {
-  readonly #find
-  readonly #insert
+  readonly #store: Pick<StoreDb, 'statement'>
+  readonly #run: number
   #next: number
 
-  constructor(db: DatabaseSync) {
-    this.#find = db.prepare('SELECT blob FROM _blobs WHERE hash = ?')
-    this.#insert = db.prepare(
-      'INSERT INTO _blobs (blob, hash, kind, size, is_cut, preview, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    )
-    const { last } = db.prepare('SELECT coalesce(max(blob), 0) AS last FROM _blobs').get() as { last: number }
-    this.#next = last + 1
+  constructor(store: Pick<StoreDb, 'statement'>, run: number) {
+    this.#store = store
+    this.#run = run
+    const last = store.statement('SELECT max(blob) AS last FROM _blobs WHERE blob >= ? AND blob < ?')
+    const { last: blob } = last.get(keyOf(run, 0), keyOf(run + 1, 0)) as { last: number | null }
+    this.#next = (blob ?? keyOf(run, 0)) + 1
   }
 
   /** What goes into the row: the value itself, or the number of its blob. */
@@ -48,13 +49,13 @@ export class BlobWriter {
   }
 
   #storeBytes(bytes: Uint8Array): number {
-    return this.#store(bytes, 'v8', () => previewOf(jsonPreview(deserialize(bytes), PREVIEW_CHARS)))
+    return this.#insert(bytes, 'v8', () => previewOf(jsonPreview(deserialize(bytes), PREVIEW_CHARS)))
   }
 
   #storeJson(json: string): number {
     const parts = json.length > MAX_TAKEN_APART ? undefined : this.#takeOut(json)
     const preview = () => previewOf({ text: json, isCut: false })
-    return parts === undefined ? this.#store(json, 'json', preview) : this.#store(parts, 'json+parts', preview)
+    return parts === undefined ? this.#insert(json, 'json', preview) : this.#insert(parts, 'json+parts', preview)
   }
 
   /** The value with its long texts replaced by the numbers of their blobs; undefined where it has none. */
@@ -67,18 +68,18 @@ export class BlobWriter {
       if (inner.length >= SHARED_CHARS) {
         taken = true
         const text = JSON.stringify(inner)
-        return `${MARK}${this.#store(text, 'json', () => previewOf({ text, isCut: false }))}`
+        return `${MARK}${numberOf(this.#insert(text, 'json', () => previewOf({ text, isCut: false })))}`
       }
       return inner.startsWith(MARK) ? MARK + inner : inner
     })
     return taken ? rest : undefined
   }
 
-  #store(content: string | Uint8Array, kind: string, preview: () => Preview): number {
+  #insert(content: string | Uint8Array, kind: string, preview: () => Preview): number {
     const digest = hash('sha256', content, 'buffer').subarray(0, 16)
     // The same characters mean another value where marks stand for texts.
     if (kind === 'json+parts') digest[0]! ^= 1
-    const known = this.#find.get(digest) as { blob: number } | undefined
+    const known = this.#store.statement(FIND).get(digest, this.#run) as { blob: number } | undefined
     if (known) return known.blob
     const bytes = typeof content === 'string' ? Buffer.from(content) : content
     const small = bytes.byteLength < COMPRESS_BYTES ? bytes : zstdCompressSync(bytes)
@@ -86,10 +87,14 @@ export class BlobWriter {
     const blob = this.#next++
     const { text, isCut } = preview()
     const stored = pays ? small : bytes
-    this.#insert.run(blob, digest, pays ? `${kind}+zstd` : kind, bytes.byteLength, Number(isCut), text, stored)
+    const row = [blob, digest, pays ? `${kind}+zstd` : kind, bytes.byteLength, Number(isCut), text, stored] as const
+    this.#store.statement(INSERT).run(...row)
     return blob
   }
 }
+
+const FIND = `SELECT blob FROM _blobs WHERE hash = ? AND blob / ${RUN_SPAN} = ?`
+const INSERT = 'INSERT INTO _blobs (blob, hash, kind, size, is_cut, preview, data) VALUES (?, ?, ?, ?, ?, ?, ?)'
 
 interface Preview {
   readonly text: string
@@ -145,7 +150,8 @@ export class BlobReader {
     if (kinds[0] === 'v8') return decode(bytes)
     if (!kinds.includes('parts')) return JSON.parse(textOf(bytes))
     const texts = new Map<string, string>()
-    return JSON.parse(textOf(bytes), (_key, inner: unknown) => this.#putBack(inner, texts))
+    const base = number - numberOf(number)
+    return JSON.parse(textOf(bytes), (_key, inner: unknown) => this.#putBack(inner, base, texts))
   }
 
   #bytesOf(number: number): { readonly kinds: readonly string[]; readonly bytes: Uint8Array } {
@@ -159,20 +165,20 @@ export class BlobReader {
     return { kinds, bytes }
   }
 
-  /** `texts`: those of this value, which often are the same. */
-  #putBack(inner: unknown, texts: Map<string, string>): unknown {
+  /** Parts are named by their numbers in the run, whose keys begin at `base`. `texts`: those of this value, which often are the same. */
+  #putBack(inner: unknown, base: number, texts: Map<string, string>): unknown {
     if (typeof inner !== 'string' || !inner.startsWith(MARK)) return inner
     if (inner.startsWith(MARK + MARK)) return inner.slice(MARK.length)
     const known = texts.get(inner)
-    const text = known ?? this.#partOf(inner.slice(MARK.length))
+    const text = known ?? this.#partOf(base + Number(inner.slice(MARK.length)))
     if (known === undefined) texts.set(inner, text)
     else this.#take(text.length)
     return text
   }
 
   /** A part is a text, and has no parts of its own. */
-  #partOf(number: string): string {
-    const { kinds, bytes } = this.#bytesOf(Number(number))
+  #partOf(number: number): string {
+    const { kinds, bytes } = this.#bytesOf(number)
     const text: unknown = kinds[0] === 'json' && !kinds.includes('parts') ? JSON.parse(textOf(bytes)) : undefined
     if (typeof text !== 'string') throw new Error(`blob ${number} is used as a text, and is none`)
     return text

@@ -1,28 +1,32 @@
 import { ManyworldsError } from '../errors.ts'
+import { MOST_RUNS } from './keys.ts'
 import type { RunHeader } from './messages.ts'
-import { APPLICATION_ID, SCHEMA_VERSION, TABLES } from './schema.ts'
+import { makeTables } from './migrations.ts'
+import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
 import { DatabaseSync } from './sqlite.ts'
 import { corrupt } from './store-errors.ts'
 import { type Columns, checkedRow, isNumber, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
-/** A run file, of a version we know, and sound: before anything is done with it. */
-export function openingCheck(db: DatabaseSync, path: string): void {
-  refuseOtherSchema(db, path)
+/** Before a run is gone on with. Not for stores of many runs, where it would read all of them. */
+export function soundnessCheck(db: DatabaseSync, path: string): void {
   const [first] = db.prepare('PRAGMA quick_check(1)').all() as { quick_check: string }[]
   if (first?.quick_check !== 'ok') throw corrupt(path, first?.quick_check ?? 'it cannot be checked')
 }
 
+const pragma = (db: DatabaseSync, name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0] as number
+
+export const schemaVersion = (db: DatabaseSync): number => pragma(db, 'user_version')
+
 /** A run file, of a version we know, with our tables and nothing that could do something of its own. */
 export function refuseOtherSchema(db: DatabaseSync, path: string): void {
-  const pragma = (name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0] as number
-  if (pragma('application_id') !== APPLICATION_ID) throw corrupt(path, 'it is some other SQLite file')
-  const version = pragma('user_version')
+  if (pragma(db, 'application_id') !== APPLICATION_ID) throw corrupt(path, 'it is some other SQLite file')
+  const version = schemaVersion(db)
   if (version > SCHEMA_VERSION)
     throw new ManyworldsError(
       'STORE_NEWER',
       `${path} was written by a newer manyworlds (schema ${version}; this one reads up to ${SCHEMA_VERSION}). Update manyworlds, or start a run under another runId`,
     )
-  const wrong = whatIsNotOurs(db)
+  const wrong = whatIsNotOurs(db, version)
   if (wrong !== undefined) throw corrupt(path, wrong)
 }
 
@@ -35,15 +39,17 @@ interface SchemaRow {
 
 /** More than anybody adds to a run file. */
 const MAX_SCHEMA_ROWS = 1000
-let ourSchema: ReadonlyMap<string, string> | undefined
+const ourSchemas = new Map<number, ReadonlyMap<string, string>>()
 
 /**
  * A view in the place of a table, a generated column or a trigger is a program that runs whenever the file is read or
  * written, and need not end. So our tables and indexes must be exactly those that a run makes. Views and tables that
  * somebody has added are never looked at, and may stay.
  */
-function whatIsNotOurs(db: DatabaseSync): string | undefined {
-  const missing = new Map((ourSchema ??= schemaOfNewFile()))
+function whatIsNotOurs(db: DatabaseSync, version: number): string | undefined {
+  let ours = ourSchemas.get(version)
+  if (ours === undefined) ourSchemas.set(version, (ours = schemaOfNewFile(version)))
+  const missing = new Map(ours)
   for (const { type, name, table, sql } of schemaRows(db, MAX_SCHEMA_ROWS)) {
     if (missing.get(`${type} ${name}`) === withoutSpaces(sql)) missing.delete(`${type} ${name}`)
     else if (type === 'trigger') return `it has a trigger, \`${name}\``
@@ -53,9 +59,9 @@ function whatIsNotOurs(db: DatabaseSync): string | undefined {
   return first === undefined ? undefined : `it has no ${first}`
 }
 
-function schemaOfNewFile(): ReadonlyMap<string, string> {
+function schemaOfNewFile(version: number): ReadonlyMap<string, string> {
   using db = new DatabaseSync(':memory:')
-  db.exec(TABLES)
+  makeTables(db, 0, version)
   return new Map(
     Array.from(schemaRows(db, MAX_SCHEMA_ROWS), ({ type, name, sql }) => [`${type} ${name}`, withoutSpaces(sql)]),
   )
@@ -71,8 +77,9 @@ const schemaRows = (db: DatabaseSync, limit: number) =>
 
 const withoutSpaces = (sql: string) => String(sql).replaceAll(/\s+/g, '')
 
-/** The one row of `_run`. */
+/** A row of `_run`. */
 export interface RunColumns {
+  readonly run: number
   readonly run_id: string
   readonly created_at: number
   readonly script: string | null
@@ -87,7 +94,12 @@ export interface RunColumns {
   readonly cancelled: number
 }
 
+function isRunNumber(value: unknown): boolean {
+  return isWhole(value) && (value as number) < MOST_RUNS
+}
+
 const RUN: Columns<RunColumns> = {
+  run: isRunNumber,
   run_id: isText,
   created_at: isTime,
   script: orNull(isText),
@@ -102,15 +114,17 @@ const RUN: Columns<RunColumns> = {
   cancelled: isWhole,
 }
 
-export function readRun(db: DatabaseSync): RunColumns {
-  const rows = db.prepare('SELECT * FROM _run LIMIT 2').all()
+/** The run of this number; without one, the only run of its file. */
+export function readRun(db: DatabaseSync, run: number | undefined): RunColumns {
+  const rows = db.prepare('SELECT * FROM _run WHERE run = coalesce(?, run) LIMIT 2').all(run ?? null)
   if (rows.length !== 1) throw new Error(rows.length === 0 ? 'it has no run in it' : 'it has more than one run in it')
-  return checkedRow(rows[0], RUN, 'the run')
+  return checkedRun(rows[0])
 }
 
+export const checkedRun = (row: unknown): RunColumns => checkedRow(row, RUN, 'the run')
+
 /** What may not change from one session to the next. */
-export function refuseOtherHeader(db: DatabaseSync, wanted: RunHeader, path: string): void {
-  const was = readRun(db)
+export function refuseOtherHeader(was: RunColumns, wanted: RunHeader, path: string): void {
   const differ = (what: string, before: unknown, now: unknown) => {
     if (before !== now)
       throw new ManyworldsError(

@@ -2,12 +2,16 @@ import { ManyworldsError } from '../errors.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { jsonPreview } from '../text/json.ts'
 import { BlobReader } from './blobs.ts'
+import { readRun } from './checks.ts'
+import { keyOf, numberOf } from './keys.ts'
+import { openForReading } from './open-for-reading.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
-import { type DatabaseSync, openFile } from './sqlite.ts'
+import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 import { type Columns, checkedRow, isAnything, isBytes, isText, isWhole, orNull } from './stored-shapes.ts'
+import type { StepsFrom } from './stored-steps.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
 interface TaskColumns {
@@ -58,18 +62,22 @@ export interface Known {
 export class Earlier {
   readonly #db: DatabaseSync
   readonly #path: string
+  readonly #run: number
+  readonly #from: StepsFrom
   readonly #runId: string
   readonly #retryFailed: boolean
   readonly #blobs: BlobReader
   readonly #find
   readonly #match
 
-  constructor(path: string, runId: string, retryFailed: boolean) {
+  constructor(path: string, run: number, runId: string, retryFailed: boolean) {
+    this.#run = run
     this.#path = path
     this.#runId = runId
     this.#retryFailed = retryFailed
-    this.#db = openFile(path, { readOnly: true, timeout: 5000 })
+    this.#db = openForReading(path)
     this.#blobs = new BlobReader(this.#db)
+    this.#from = { path, run, createdAt: this.#reading(() => readRun(this.#db, run)).created_at }
     const task = `t.task, t.hash, t.begun, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
     const found = `FROM _tasks t JOIN _agents g USING (agent)`
     this.#find = this.#db.prepare(
@@ -77,15 +85,15 @@ export class Earlier {
        ${ATTEMPT_COLUMNS} ${found} LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final} ${ATTEMPT_JOIN}
        WHERE t.id = ? AND t.parent = ? AND t.parent_attempt = ?`,
     )
-    this.#match = this.#db.prepare(`SELECT ${task} ${found} WHERE t.id = ? AND t.parent = 0 AND t.parent_attempt = 0`)
+    this.#match = this.#db.prepare(`SELECT ${task} ${found} WHERE t.id = ? AND t.parent = ? AND t.parent_attempt = 0`)
   }
 
   /** Refuses a task that is not the one that the run was begun with; undefined: the run has none of this id. */
   check(id: string, content: TaskContent, place: number | undefined): number | undefined {
     return this.#reading(() => {
-      const row = this.#match.get(id)
+      const row = this.#match.get(id, keyOf(this.#run, 0))
       if (row) this.#compare(id, checkedRow(row, TASK, `task '${id}'`), content, place)
-      return row?.task as number | undefined
+      return row && numberOf(row.task as number)
     })
   }
 
@@ -110,20 +118,25 @@ export class Earlier {
 
   /** Ids of the tasks of the run, in their order. */
   *ids(): Generator<string> {
-    const rows = this.#reading(() => this.#db.prepare('SELECT id FROM _tasks WHERE parent = 0 ORDER BY place').all())
+    const rows = this.#reading(() =>
+      this.#db.prepare('SELECT id FROM _tasks WHERE parent = ? ORDER BY place').all(keyOf(this.#run, 0)),
+    )
     for (const row of rows) yield String(row.id)
   }
 
   /** How many tasks are recorded, and how many there were in all, if that was known. */
   size(): { recorded: number; total: number | null } {
-    const count = 'SELECT (SELECT count(*) FROM _tasks WHERE parent = 0) AS recorded, (SELECT total FROM _run) AS total'
-    return this.#reading(() => this.#db.prepare(count).get() as { recorded: number; total: number | null })
+    const count = 'SELECT (SELECT count(*) FROM _tasks WHERE parent = ?) AS recorded, total FROM _run WHERE run = ?'
+    const values = [keyOf(this.#run, 0), this.#run] as const
+    return this.#reading(() => this.#db.prepare(count).get(...values) as { recorded: number; total: number | null })
   }
 
   /** The code of an agent when it was last seen. */
   fingerprint(name: string, module: string): string | null | undefined {
-    const latest = 'SELECT fingerprint FROM _agents WHERE name = ? AND module = ? ORDER BY agent DESC LIMIT 1'
-    const row = this.#reading(() => this.#db.prepare(latest).get(name, module))
+    const latest = `SELECT fingerprint FROM _agents WHERE name = ? AND module = ? AND agent > ? AND agent < ?
+       ORDER BY agent DESC LIMIT 1`
+    const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
+    const row = this.#reading(() => this.#db.prepare(latest).get(name, module, ...range))
     return row?.fingerprint as string | null | undefined
   }
 
@@ -136,7 +149,7 @@ export class Earlier {
   }
 
   #row(id: string, parent: number, parentAttempt: number): Row | undefined {
-    const row = this.#find.get(id, parent, parentAttempt)
+    const row = this.#find.get(id, keyOf(this.#run, parent), parentAttempt)
     return row && (checkedRow(row, CHARGED_TASK, `task '${id}'`) as Row)
   }
 
@@ -145,10 +158,12 @@ export class Earlier {
     const before = this.#blobs.bytesRead
     this.#blobs.refill()
     return {
-      record: row.task,
+      record: numberOf(row.task),
       // One who asks for failures to be tried again wants all attempts for them.
       attempts: answered && row.status !== 'cancelled' ? 0 : (row.charged ?? 0),
-      response: answered ? responseOf(id, row.agentName, row as AttemptColumns, this.#blobs) : undefined,
+      response: answered
+        ? responseOf(id, row.agentName, row as AttemptColumns, { blobs: this.#blobs, from: this.#from })
+        : undefined,
       bytes: this.#blobs.bytesRead - before,
       begun: row.begun === 1,
       final: answered && this.#isFinal(row.status),

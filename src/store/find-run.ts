@@ -1,16 +1,30 @@
-import { readdirSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
-import { defaultStore, isRunFile, runIdOfPath } from './run-path.ts'
+import { RUN_SPAN } from './keys.ts'
+import { openForReading } from './open-for-reading.ts'
+import { defaultStore, isRunFile, isSharedStore, runIdOfPath, sharedStore } from './run-path.ts'
 import { storeError } from './store-errors.ts'
 
-/** Where run files are looked for: what MANYWORLDS_STORE says, or `.manyworlds/runs` here. */
+/** A run that can be looked at. */
+export interface FoundRun {
+  readonly path: string
+  readonly runId: string
+  /** Its number in the store; undefined: the only run of its file, whatever its number. */
+  readonly run: number | undefined
+}
+
+interface DatedRun extends FoundRun {
+  readonly time: number
+}
+
+/** Where runs are looked for: what MANYWORLDS_STORE says, or `.manyworlds/runs` here. */
 export function runFolder(store?: string): string {
   return resolve(store ?? (defaultStore() || '.manyworlds/runs'))
 }
 
-/** Paths of the run files of a folder, the newest last. */
-export function runFiles(folder: string): string[] {
+/** The runs of a folder, in its store and in files of their own, the newest last. */
+export function listRuns(folder: string): FoundRun[] {
   let names: string[]
   try {
     names = readdirSync(folder)
@@ -23,24 +37,57 @@ export function runFiles(folder: string): string[] {
     .filter(isRunFile)
     .map((name) => join(folder, name))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
-    .map((path) => ({ path, time: changedAt(path) }))
-    .sort((a, b) => a.time - b.time || (a.path < b.path ? -1 : 1))
-    .map(({ path }) => path)
+    .flatMap((path): DatedRun[] =>
+      path === sharedStore(folder)
+        ? runsIn(path)
+        : [{ path, runId: runIdOfPath(path), run: undefined, time: changedAt(path) }],
+    )
+    .sort((a, b) => a.time - b.time || (a.run ?? 0) - (b.run ?? 0) || (a.runId < b.runId ? -1 : 1))
+    .map(({ path, runId, run }) => ({ path, runId, run }))
 }
 
-/** The file of a run, by its id, the beginning of it, `last`, or its path. */
-export function findRun(run: string, folder: string): string {
-  if (run === '') throw notFound('no run was named')
-  if (isRunFile(run) && statSync(run, { throwIfNoEntry: false })?.isFile()) return resolve(run)
-  if (run.includes('/')) throw notFound(`there is no run file ${run}`)
-  const files = runFiles(folder)
-  if (files.length === 0) throw notFound(`there are no runs in ${folder} yet`)
-  if (run === 'last') return files.at(-1)!
-  const exact = files.find((path) => runIdOfPath(path) === run)
-  const alike = exact ? [exact] : files.filter((path) => runIdOfPath(path).startsWith(run))
+/** A run by its id, the beginning of it, `last`, or a path: of its file, or of its folder with the id behind it. */
+export function findRun(name: string, folder: string): FoundRun {
+  if (name === '') throw notFound('no run was named')
+  if (isRunFile(name) && statSync(name, { throwIfNoEntry: false })?.isFile()) return inFile(resolve(name))
+  if (name.includes('/')) {
+    const place = resolve(dirname(name))
+    if (!existsSync(sharedStore(place))) throw notFound(`there is no run file ${name}, and no ${sharedStore(place)}`)
+    return findRun(basename(name), place)
+  }
+  const runs = listRuns(folder)
+  if (runs.length === 0) throw notFound(`there are no runs in ${folder} yet`)
+  if (name === 'last') return runs.at(-1)!
+  const exact = runs.find(({ runId }) => runId === name)
+  const alike = exact ? [exact] : runs.filter(({ runId }) => runId.startsWith(name))
   if (alike.length === 1) return alike[0]!
-  if (alike.length > 1) throw notFound(`several runs begin with '${run}': ${names(alike)}; write more of the id`)
-  throw notFound(`there is no run '${run}' in ${folder}; the latest are ${names(files)}. \`manyworlds runs\` lists all`)
+  if (alike.length > 1) throw notFound(`several runs begin with '${name}': ${names(alike)}; write more of the id`)
+  throw notFound(`there is no run '${name}' in ${folder}; the latest are ${names(runs)}. \`manyworlds runs\` lists all`)
+}
+
+function inFile(path: string): FoundRun {
+  if (!isSharedStore(path)) return { path, runId: runIdOfPath(path), run: undefined }
+  const runs = runsIn(path)
+  if (runs.length === 1) return runs[0]!
+  throw notFound(
+    `${path} holds ${runs.length} runs; name one of them, with the folder by --dir: ${names(runs) || 'none yet'}`,
+  )
+}
+
+/** The runs of a store, with when each was last written to. */
+function runsIn(path: string): DatedRun[] {
+  using db = openForReading(path)
+  try {
+    const rows = db
+      .prepare(
+        `SELECT r.run, r.run_id AS runId, coalesce(s.ended_at, s.seen_at, r.created_at) AS time
+         FROM _run r LEFT JOIN _sessions s ON s.epoch = r.run * ${RUN_SPAN} + r.epoch ORDER BY time`,
+      )
+      .all() as unknown as { run: number; runId: string; time: number }[]
+    return rows.map((row) => ({ path, ...row }))
+  } catch (error) {
+    throw storeError(error, path, 'read')
+  }
 }
 
 /** A run writes to its log, not always to the file. An empty log is made by those who only look. */
@@ -50,5 +97,10 @@ function changedAt(path: string): number {
   return log && log.size > 0 ? Math.max(file, log.mtimeMs) : file
 }
 
-const names = (paths: readonly string[]) => paths.slice(-5).map(runIdOfPath).reverse().join(', ')
+const names = (runs: readonly FoundRun[]) =>
+  runs
+    .slice(-5)
+    .map(({ runId }) => runId)
+    .reverse()
+    .join(', ')
 const notFound = (what: string) => new ManyworldsError('RUN_NOT_FOUND', what)

@@ -20,6 +20,8 @@ export class GroupCommit {
   #underWay = false
   #timer: NodeJS.Timeout | undefined
   #sentAt = 0
+  /** The timer is for somebody who waits. */
+  #soon = false
   #urgent = false
   #broken = false
   #begun = false
@@ -38,10 +40,11 @@ export class GroupCommit {
     if (this.#rows.length > 0) this.#arm()
   }
 
+  /** Nobody waits for it: it goes with what comes next, or in a little while. */
   add(row: Row): void {
     this.#rows.push(row)
     this.uncommitted++
-    this.#arm()
+    if (this.#rows.length === 1) this.#arm(COMMIT_EVERY_MS)
   }
 
   /** Calls back when all that was added before is on disk; never, if that fails. */
@@ -71,9 +74,12 @@ export class GroupCommit {
 
   #settled = () => {}
 
-  #arm(): void {
-    if (this.#timer !== undefined || this.#underWay || this.#broken || !this.#begun) return
-    const wait = Math.max(0, COMMIT_EVERY_MS - (performance.now() - this.#sentAt))
+  #arm(least = 0): void {
+    if (this.#underWay || this.#broken || !this.#begun) return
+    if (this.#timer !== undefined && (least > 0 || this.#soon)) return
+    clearTimeout(this.#timer)
+    this.#soon = least === 0
+    const wait = Math.max(least, COMMIT_EVERY_MS - (performance.now() - this.#sentAt))
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#send()

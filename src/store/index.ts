@@ -1,3 +1,4 @@
 /** Reading run files: `manyworlds/runs`. */
 export { RunFile, type SeenResponse } from './run-file.ts'
-export type { RunOverview, StoredAttempt, StoredTask } from './stored-task.ts'
+export type { SeenStep, StepTail } from './step-tail.ts'
+export type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'

@@ -1,5 +1,8 @@
 import type { ErrorCode } from '../errors.ts'
 import type { TaskStatus } from '../task.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
+import type { Usage } from '../trajectory/usage.ts'
+import type { Keep } from './prune.ts'
 import type { Encoded } from './values.ts'
 
 /** What the driver tells the thread that writes run files, and what it hears. Rows are tuples: there are many of them. */
@@ -8,23 +11,31 @@ export type ToThread =
   | { type: 'begin'; file: number; session: Session }
   | { type: 'write'; file: number; rows: Row[] }
   | { type: 'end'; file: number; ending: Ending | undefined }
+  /** The process ends. `done` is set when all is closed. */
+  | { type: 'close'; done: Int32Array<SharedArrayBuffer> }
 
 export type FromThread =
-  | { type: 'done'; file: number; opened?: Opened }
+  | { type: 'done'; file: number; opened?: Opened; begun?: Begun }
   | { type: 'failed'; file: number; code: ErrorCode; message: string }
   /** Nothing can be written at the moment; it will be tried again. */
   | { type: 'waiting'; file: number; message: string }
 
 /** Node posts messages of its own on the ports of threads: under --watch, the modules that a thread imports. */
-export const isOurs = <Message extends ToThread | FromThread>(message: unknown): message is Message =>
-  typeof (message as Partial<Message> | null | undefined)?.file === 'number'
+export const isOurs = <Message extends ToThread | FromThread>(message: unknown): message is Message => {
+  const { file, done } = (message ?? {}) as { file?: unknown; done?: unknown }
+  return typeof file === 'number' || done instanceof Int32Array
+}
 
 export interface OpenRequest {
   readonly path: string
+  /** The file may hold many runs; else it is that of one. */
+  readonly shared: boolean
   readonly header: RunHeader
   /** `start`: there must be no such run; `resume`: there must be one. */
   readonly mode: 'start' | 'resume' | 'auto'
   readonly durability: 'normal' | 'full'
+  /** Which older runs of a store of many are removed when this one begins. */
+  readonly keep: Keep | undefined
 }
 
 /** What does not change between the sessions of a run. */
@@ -37,10 +48,18 @@ export interface RunHeader {
 }
 
 export interface Opened {
-  /** False: the run is new. */
-  readonly resumed: boolean
+  /** The number of the run in its store; undefined: the run is new. */
+  readonly run: number | undefined
   /** The numbers that the next rows may have. */
   readonly next: { readonly agent: number; readonly worker: number; readonly task: number }
+}
+
+/** A session that has begun: the run's number in its store, and the session's in its run. */
+export interface Begun {
+  readonly run: number
+  /** When the run was begun: another run may get its number once it is removed. */
+  readonly createdAt: number
+  readonly epoch: number
 }
 
 /** One driver's time with a run, from its start to its end or death. */
@@ -58,9 +77,20 @@ export interface Ending {
   readonly error: string | null
 }
 
-export const ROW = { task: 0, attempt: 1, agent: 2, worker: 3, again: 4, allRead: 5, begun: 6 } as const
+export const ROW = {
+  task: 0,
+  attempt: 1,
+  agent: 2,
+  worker: 3,
+  again: 4,
+  allRead: 5,
+  begun: 6,
+  start: 7,
+  steps: 8,
+} as const
 
-export type Row = TaskRow | AttemptRow | AgentRow | WorkerRow | AgainRow | AllReadRow | BegunRow
+/** Numbers in rows are the run's own; the thread makes keys of them (`keys.ts`). */
+export type Row = TaskRow | AttemptRow | AgentRow | WorkerRow | AgainRow | AllReadRow | BegunRow | StartRow | StepsRow
 
 export type TaskRow = [
   kind: 0,
@@ -75,6 +105,7 @@ export type TaskRow = [
   info: Encoded,
   dependsOn: string | null,
   options: string | null,
+  groupId: string | null,
 ]
 
 export type AttemptRow = [
@@ -91,9 +122,10 @@ export type AttemptRow = [
   errorCode: string | null,
   answer: Encoded,
   error: Encoded,
-  trajectory: Encoded,
   logs: Encoded,
-  usage: string | null,
+  usage: Usage | null,
+  /** The start that its steps belong to; 0: it has none. */
+  start: number,
 ]
 
 export type AgentRow = [
@@ -114,3 +146,7 @@ export type AgainRow = [kind: 4, task: number, fresh: boolean]
 export type AllReadRow = [kind: 5]
 /** The task is about to be started, and must never be started twice. */
 export type BegunRow = [kind: 6, task: number]
+/** A lease of a task has run for a while, or recorded a step. Starts are numbered within their session. */
+export type StartRow = [kind: 7, start: number, task: number, attempt: number, worker: number | null, at: number]
+/** Steps of a start, the first of which is number `first`. */
+export type StepsRow = [kind: 8, start: number, first: number, steps: PackedStep[]]

@@ -1,9 +1,11 @@
 import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import type { Step } from '../trajectory/step.ts'
 import { Earlier } from './earlier.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ending } from './messages.ts'
+import type { Keep } from './prune.ts'
 import { RecordedSource } from './recorded-source.ts'
 import { Recording } from './recording.ts'
 import { StoreFile } from './store-thread.ts'
@@ -11,8 +13,11 @@ import { StoreFile } from './store-thread.ts'
 export interface RecordedRunOptions {
   readonly runId: string
   readonly path: string
+  /** The file is a store of many runs. */
+  readonly shared: boolean
   readonly mode: 'start' | 'resume' | 'auto'
   readonly durability: 'normal' | 'full'
+  readonly keep: Keep | undefined
   readonly retryFailed: boolean
   readonly seed: number
   readonly sequenceDependent: boolean
@@ -23,6 +28,10 @@ export interface RecordedRunOptions {
   /** All tasks, where they are known. */
   readonly all: readonly ReadyTask[] | undefined
   readonly notice: (line: string) => void
+  /** Too many steps wait to be written, or no longer. */
+  readonly hold: (on: boolean) => void
+  /** These steps of a task are on disk. Left out if nobody wants to know. */
+  readonly onSteps: ((task: string, attempt: number, steps: readonly Step[]) => void) | undefined
   /** The source has ended; so many tasks there were. */
   readonly ended: (tasks: number) => void
   /** The file cannot be written any more. */
@@ -42,19 +51,23 @@ const { version } = createRequire(import.meta.url)('../../package.json') as { ve
 
 /** Takes the file and compares what is given with what it has; nothing is started if that does not fit. */
 export async function openRecordedRun(options: RecordedRunOptions): Promise<RecordedRun> {
-  const { runId, path, mode, durability, seed, sequenceDependent, retryFailed, notice, all } = options
+  const { runId, path, shared, mode, durability, seed, sequenceDependent, retryFailed, notice, all } = options
   const header = { runId, seed, sequenceDependent, manyworlds: version, script: options.script ?? null }
-  const { file, opened } = await StoreFile.open({ path, header, mode, durability })
+  const { file, opened } = await StoreFile.open({ path, shared, header, mode, durability, keep: options.keep })
+  const resumed = opened.run !== undefined
   let earlier: Earlier | undefined
   let failure: Error | undefined
+  let release = () => {}
   const commit = new GroupCommit(file, (error) => {
     failure = error
+    release()
     options.failed(error)
   })
   try {
-    earlier = opened.resumed ? new Earlier(path, runId, retryFailed) : undefined
+    earlier = opened.run === undefined ? undefined : new Earlier(path, opened.run, runId, retryFailed)
     file.onWaiting = notice
-    const recording = new Recording(commit, opened, earlier, notice)
+    const recording = new Recording(commit, path, opened, earlier, options)
+    release = () => recording.close()
     const ended = (tasks: number) => {
       if (all === undefined) recording.allRead()
       options.ended(tasks)
@@ -62,14 +75,22 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     const sequence = sequenceDependent
     const source = new RecordedSource(options.source, { runId, recording, commit, earlier, sequence, all, ended })
     const total = all?.length ?? null
-    await file.begin({ pid: process.pid, host: hostname(), node: process.version, config: options.config, total })
+    const begun = await file.begin({
+      pid: process.pid,
+      host: hostname(),
+      node: process.version,
+      config: options.config,
+      total,
+    })
+    recording.begun = begun
     commit.begin()
     return {
       source,
       recording,
-      resumed: opened.resumed,
+      resumed,
       async close(ending) {
         await commit.flush()
+        release()
         earlier?.close()
         await file.end(failure ? { how: 'failed', error: String(failure) } : ending)
         if (failure) throw failure

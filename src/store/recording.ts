@@ -1,41 +1,62 @@
 import type { AgentRef, AnyAgent } from '../agent.ts'
 import { TaskError } from '../errors.ts'
 import { packParams } from '../executor/agents.ts'
-import type { Entry } from '../executor/entry.ts'
+import type { AttemptRecords, Entry, Lease } from '../executor/entry.ts'
 import type { RunRecorder } from '../executor/recorder.ts'
+import { recordsOf } from '../executor/records.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { ReadyTask } from '../executor/source.ts'
+import { makeResponse, type StepSource } from '../response.ts'
+import { StepWatch } from '../runners/step-watch.ts'
 import type { TaskLike, TaskResponse, WorkerName } from '../task.ts'
 import { packTask } from '../task-checks.ts'
+import { type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { type Opened, ROW } from './messages.ts'
+import { keyOf } from './keys.ts'
+import { type Begun, type Opened, ROW } from './messages.ts'
+import type { RecordedRunOptions } from './recorded-run.ts'
 import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
+import { StoredSteps } from './stored-steps.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
 /** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
 const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
+/** Above this many bytes of steps that are not yet on disk, workers are asked to hold theirs back. */
+const HOLD_BYTES = 64 * 1024 * 1024
+
+type Hooks = Pick<RecordedRunOptions, 'notice' | 'hold' | 'onSteps'>
+
 /** Turns what happens in a run into rows of its file. */
 export class Recording implements RunRecorder {
   readonly #commit: GroupCommit
   readonly #earlier: Earlier | undefined
-  readonly #next: { agent: number; worker: number; task: number }
+  readonly #next: { agent: number; worker: number; task: number; start: number }
   readonly #agents = new Map<string, number>()
   readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
   readonly #workers = new WeakMap<WorkerName, number>()
   #bytes = 0
   #full = false
 
-  readonly #notice: (line: string) => void
+  readonly #path: string
+  readonly #hooks: Hooks
+  readonly #stepWatch: StepWatch | undefined
+  /** Bytes of steps that are not yet on disk. */
+  #stepBytes = 0
+  #holding = false
+  /** Set before anything is written. */
+  begun: Begun = { run: 0, createdAt: 0, epoch: 0 }
 
-  constructor(commit: GroupCommit, opened: Opened, earlier: Earlier | undefined, notice: (line: string) => void) {
-    this.#notice = notice
+  constructor(commit: GroupCommit, path: string, opened: Opened, earlier: Earlier | undefined, hooks: Hooks) {
     this.#commit = commit
+    this.#path = path
     this.#earlier = earlier
-    this.#next = { ...opened.next }
+    this.#next = { ...opened.next, start: 1 }
+    this.#hooks = hooks
+    this.#stepWatch = hooks.onSteps && new StepWatch(hooks.onSteps)
   }
 
   /** Numbers for so many tasks. */
@@ -62,6 +83,7 @@ export class Recording implements RunRecorder {
       whole(encodePacked(info)),
       dependsOn(task),
       optionsOf(task),
+      task.groupId ?? null,
     ])
   }
 
@@ -121,8 +143,48 @@ export class Recording implements RunRecorder {
     this.#attempt(entry, ROLE.retried, response)
   }
 
-  superseded(entry: Entry, response: TaskResponse): void {
-    this.#attempt(entry, ROLE.superseded, response)
+  superseded({ entry, records }: Lease, response: TaskResponse): void {
+    this.#attempt(entry, ROLE.superseded, response, records)
+  }
+
+  steps(lease: Lease, steps: PackedStep[]): void {
+    const start = this.#startOf(lease, steps[0]![0] / 1000)
+    const bytes = steps.reduce((sum, step) => sum + packedStepSize(step), 0)
+    this.#commit.add([ROW.steps, start, recordsOf(lease).count, steps.map(ownBytes)])
+    this.#stepBytes += bytes
+    if (this.#stepBytes > HOLD_BYTES && !this.#holding) this.#hooks.hold((this.#holding = true))
+    this.#commit.whenSafe(() => {
+      this.#stepBytes -= bytes
+      if (this.#holding && this.#stepBytes < HOLD_BYTES / 2) this.#hooks.hold((this.#holding = false))
+      this.#stepWatch?.committed(lease, steps)
+    })
+  }
+
+  /** Nothing is written any more: nobody is to wait for it. */
+  close(): void {
+    if (this.#holding) this.#hooks.hold((this.#holding = false))
+  }
+
+  running(lease: Lease, ms: number): void {
+    this.#startOf(lease, ms)
+  }
+
+  stepsOf(entry: Entry, { start }: AttemptRecords): StepSource {
+    const { run, createdAt, epoch } = this.begun
+    const of = { task: keyOf(run, entry.record), epoch, number: start }
+    return new StoredSteps({ path: this.#path, run, createdAt }, of)
+  }
+
+  /** The number of the lease's start, which is written down if it was not. */
+  #startOf(lease: Lease, ms: number): number {
+    const records = recordsOf(lease)
+    if (records.start === 0) {
+      records.start = this.#next.start++
+      const { entry, attempt, worker } = lease
+      const at = Date.now() - Math.round(ms)
+      this.#commit.add([ROW.start, records.start, entry.record, attempt, this.#workerKey(worker.name), at])
+    }
+    return records.start
   }
 
   subTask(child: Entry, instead: Entry | undefined): TaskResponse | undefined {
@@ -149,6 +211,7 @@ export class Recording implements RunRecorder {
       info,
       null,
       null,
+      null,
     ])
     return undefined
   }
@@ -160,20 +223,20 @@ export class Recording implements RunRecorder {
   /** The driver died while this sub-task may have been running, and it must not run twice. */
   #crashed(child: Entry, record: number): TaskResponse {
     child.record = record
-    const response: TaskResponse = {
-      id: child.id,
-      success: false,
-      status: 'crashed',
-      error: new TaskError('WORKER_CRASHED', DRIVER_DIED),
-      agentName: child.agent.ref.name,
-      trajectory: [],
-      usage: {},
-      timing: { queuedMs: 0, runMs: 0 },
-      attempts: 1,
-      worker: undefined,
-      logs: [],
-      restored: true,
-    }
+    const response = makeResponse(
+      {
+        id: child.id,
+        agentName: child.agent.ref.name,
+        usage: {},
+        timing: { queuedMs: 0, runMs: 0 },
+        attempts: 1,
+        worker: undefined,
+        logs: [],
+        restored: true,
+      },
+      { success: false, status: 'crashed', error: new TaskError('WORKER_CRASHED', DRIVER_DIED) },
+      [],
+    )
     this.#attempt(child, ROLE.final, response)
     return response
   }
@@ -182,8 +245,8 @@ export class Recording implements RunRecorder {
     return this.#commit.uncommitted > MAX_UNCOMMITTED || this.#bytes > MAX_UNCOMMITTED_BYTES
   }
 
-  #attempt(entry: Entry, role: number, response: TaskResponse): void {
-    const { trajectory, logs, timing, status } = response
+  #attempt(entry: Entry, role: number, response: TaskResponse, records = entry.records): void {
+    const { logs, timing, status } = response
     const error = response.success ? undefined : response.error
     this.#commit.add([
       ROW.attempt,
@@ -199,11 +262,9 @@ export class Recording implements RunRecorder {
       error?.code ?? null,
       response.success ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer)) : null,
       error === undefined ? null : encodeError(error),
-      trajectory.length === 0
-        ? null
-        : ((role === ROLE.superseded ? undefined : entry.trajectory) ?? encode(trajectory)),
       logs.length === 0 ? null : JSON.stringify(logs),
-      hasKeys(response.usage) ? JSON.stringify(response.usage) : null,
+      hasKeys(response.usage) ? response.usage : null,
+      records?.start ?? 0,
     ])
   }
 
@@ -228,7 +289,7 @@ export class Recording implements RunRecorder {
   #warnOfOtherCode({ name, module, fingerprint }: AgentRef): void {
     const before = this.#earlier?.fingerprint(name, module)
     if (before === undefined || before === null || fingerprint === undefined || before === fingerprint) return
-    this.#notice(
+    this.#hooks.notice(
       `the code of agent '${name}' has changed since the run was begun: what was done before keeps the answers of the old code`,
     )
   }
@@ -263,6 +324,14 @@ function optionsOf({ timeoutMs, maxAttempts, requires, rerun }: TaskLike): strin
 /** Bytes that are part of a larger buffer would take all of it along to the writing thread. */
 const whole = (encoded: Encoded): Encoded =>
   encoded instanceof Uint8Array && encoded.byteLength < encoded.buffer.byteLength ? new Uint8Array(encoded) : encoded
+
+const ownBytes = (step: PackedStep): PackedStep => {
+  const body = step[1]
+  if (typeof body === 'string' || body.byteLength === body.buffer.byteLength) return step
+  const own: PackedStep = [...step]
+  own[1] = new Uint8Array(body)
+  return own
+}
 
 function hasKeys(object: object): boolean {
   for (const _ in object) return true

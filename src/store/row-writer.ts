@@ -1,45 +1,50 @@
-import type { SQLInputValue } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { TaskStatus } from '../task.ts'
 import { BlobWriter } from './blobs.ts'
-import { type AgentRow, type AttemptRow, ROW, type Row, type TaskRow } from './messages.ts'
+import { keyOf, STEP_SPAN } from './keys.ts'
+import {
+  type AgentRow,
+  type AttemptRow,
+  ROW,
+  type Row,
+  type StartRow,
+  type StepsRow,
+  type TaskRow,
+} from './messages.ts'
 import { ROLE } from './schema.ts'
-import type { DatabaseSync } from './sqlite.ts'
+import { STEP_COLUMNS, StepEncoder } from './step-rows.ts'
+import type { StoreDb } from './store-db.ts'
 import { isStatus } from './stored-shapes.ts'
 import { contentHash, type Encoded } from './values.ts'
 
 type Counts = Record<TaskStatus, number>
 
-/** Turns rows into statements. */
+/** A start whose attempt has not ended. */
+interface OpenStart {
+  readonly start: number
+  readonly steps: StepEncoder
+}
+
+/** Turns rows of one run into statements. */
 export class RowWriter {
-  readonly #db: DatabaseSync
+  readonly #store: StoreDb
+  readonly #run: number
   readonly #epoch: number
   readonly #blobs: BlobWriter
-  readonly #task
-  readonly #attempt
-  readonly #count
-  readonly #seen
-  readonly #latest
   readonly #agents = new Map<number, { agentName: string; params: Encoded }>()
+  readonly #starts = new Map<number, OpenStart>()
+  /** Starts that the transaction under way has made, has written to, and has ended. */
+  readonly #made: number[] = []
+  readonly #written = new Set<StepEncoder>()
+  readonly #ended: number[] = []
   #seq: number
   #counts: Counts
 
-  constructor(db: DatabaseSync, epoch: number) {
-    this.#db = db
+  constructor(store: StoreDb, run: number, epoch: number) {
+    this.#store = store
+    this.#run = run
     this.#epoch = epoch
-    this.#blobs = new BlobWriter(db)
-    this.#task = db.prepare(
-      `INSERT INTO _tasks (task, id, place, parent, parent_attempt, agent, hash, input, info, depends_on, options,
-       begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
-       ON CONFLICT (task) DO UPDATE SET agent = excluded.agent, hash = excluded.hash, input = excluded.input,
-       info = excluded.info, options = excluded.options`,
-    )
-    this.#attempt = db.prepare(
-      `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, worker, error_code,
-       answer, error, trajectory, logs, usage) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    this.#count = db.prepare(`UPDATE _run SET success = ?, failed = ?, timeout = ?, crashed = ?, cancelled = ?`)
-    this.#latest = db.prepare('SELECT epoch FROM _run')
-    this.#seen = db.prepare('UPDATE _sessions SET seen_at = ? WHERE epoch = ?')
+    this.#blobs = new BlobWriter(store, run)
     this.#seq = this.#lastSeq()
     this.#counts = this.#readCounts()
   }
@@ -52,68 +57,79 @@ export class RowWriter {
         return this.#writeAttempt(row)
       case ROW.agent:
         return this.#writeAgent(row)
-      case ROW.worker:
-        this.#run('INSERT INTO _workers (worker, epoch, id, host, pid) VALUES (?, ?, ?, ?, ?)', [
-          row[1],
-          this.#epoch,
-          row[2],
-          row[3],
-          row[4],
-        ])
-        return
+      case ROW.worker: {
+        const [, worker, id, host, pid] = row
+        return this.#execute(INSERT_WORKER, this.#key(worker), this.#epoch, id, host, pid)
+      }
       case ROW.again:
         return this.#again(row[1], row[2])
       case ROW.allRead:
-        this.#run('UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = 0)', [])
-        return
+        return this.#execute(COUNT_TASKS, this.#key(0), this.#run)
       case ROW.begun:
         return this.#setBegun(row[1], 1)
+      case ROW.start:
+        return this.#writeStart(row)
+      case ROW.steps:
+        return this.#writeSteps(row)
     }
   }
 
   /** False: another session has begun since. */
   isLatest(): boolean {
-    return (this.#latest.get() as { epoch: number }).epoch === this.#epoch
+    const { epoch } = this.#statement('SELECT epoch FROM _run WHERE run = ?').get(this.#run) as { epoch: number }
+    return epoch === this.#epoch
   }
 
   count(): void {
     const { success, failed, timeout, crashed, cancelled } = this.#counts
-    this.#count.run(success, failed, timeout, crashed, cancelled)
-    this.#seen.run(Date.now(), this.#epoch)
+    this.#execute(UPDATE_COUNTS, success, failed, timeout, crashed, cancelled, this.#run)
+    this.#execute('UPDATE _sessions SET seen_at = ? WHERE epoch = ?', Date.now(), this.#key(this.#epoch))
   }
 
+  committed(): void {
+    for (const number of this.#ended) this.#starts.delete(number)
+    this.#made.length = this.#ended.length = 0
+    this.#written.clear()
+  }
+
+  /** The same rows may be written again. */
   rolledBack(): void {
+    for (const number of this.#made) this.#starts.delete(number)
+    for (const steps of this.#written) steps.loseContext()
+    this.#made.length = this.#ended.length = 0
+    this.#written.clear()
     this.#seq = this.#lastSeq()
     this.#counts = this.#readCounts()
   }
 
   #writeTask(row: TaskRow): void {
-    const [, task, id, place, parent, parentAttempt, agent, input, info, dependsOn, options] = row
+    const [, task, id, place, parent, parentAttempt, agent, input, info, dependsOn, options, groupId] = row
     const hash = contentHash({ ...this.#agents.get(agent)!, input, info, dependsOn })
-    this.#task.run(
-      task,
+    this.#execute(
+      INSERT_TASK,
+      this.#key(task),
       id,
       place,
-      parent,
+      this.#key(parent),
       parentAttempt,
-      agent,
+      this.#key(agent),
       hash,
       this.#blobs.put(input),
       this.#blobs.put(info),
       dependsOn,
       options,
+      groupId,
     )
   }
 
   #writeAttempt(row: AttemptRow): void {
     const [, task, isSubTask, role, attempt, endedAt, status, queuedUs, runUs, worker, code, ...values] = row
-    const [answer, error, steps, logs, usage] = values
+    const [answer, error, logs, usage, start] = values
     const blobs = this.#blobs
-    const seq = ++this.#seq
-    const stored = blobs.put(answer)
-    this.#attempt.run(
-      seq,
-      task,
+    this.#execute(
+      INSERT_ATTEMPT,
+      ++this.#seq,
+      this.#key(task),
       role,
       attempt,
       this.#epoch,
@@ -121,59 +137,99 @@ export class RowWriter {
       status,
       queuedUs,
       runUs,
-      worker,
+      worker === null ? null : this.#key(worker),
       code,
-      stored,
+      blobs.put(answer),
       blobs.put(error),
-      blobs.put(steps),
       blobs.put(logs),
-      usage,
+      usage ? JSON.stringify(usage) : null,
+      this.#starts.get(start)?.start ?? null,
+      usage?.inputTokens ?? null,
+      usage?.outputTokens ?? null,
+      usage?.costUsd ?? null,
     )
+    if (start !== 0) this.#endStart(start, status)
     // Between two attempts it is not running.
     if (role === ROLE.retried) this.#setBegun(task, 0)
     if (role === ROLE.final && !isSubTask) this.#counts[status]++
   }
 
+  /** A worker that was taken for dead may still be heard: then more steps come, and an outcome. */
+  #endStart(number: number, status: TaskStatus): void {
+    if (status === 'crashed') this.#starts.get(number)?.steps.loseContext()
+    else this.#ended.push(number)
+  }
+
+  #writeStart([, number, task, attempt, worker, at]: StartRow): void {
+    const start = this.#store.nextStart()
+    this.#starts.set(number, { start, steps: new StepEncoder(this.#blobs) })
+    this.#made.push(number)
+    const by = worker === null ? null : this.#key(worker)
+    this.#execute(INSERT_START, start, this.#key(task), attempt, this.#epoch, number, by, at)
+  }
+
+  #writeSteps([, number, first, steps]: StepsRow): void {
+    const start = this.#starts.get(number)!
+    this.#written.add(start.steps)
+    for (const [index, step] of steps.entries())
+      this.#execute(INSERT_STEP, ...start.steps.encode(start.start * STEP_SPAN + first + index, step))
+  }
+
   #writeAgent([, agent, name, module, fingerprint, params]: AgentRow): void {
     this.#agents.set(agent, { agentName: name, params })
-    this.#run('INSERT INTO _agents (agent, epoch, name, module, fingerprint, params) VALUES (?, ?, ?, ?, ?, ?)', [
-      agent,
-      this.#epoch,
-      name,
-      module,
-      fingerprint,
-      this.#blobs.put(params),
-    ])
+    const stored = this.#blobs.put(params)
+    this.#execute(INSERT_AGENT, this.#key(agent), this.#epoch, name, module, fingerprint, stored)
   }
 
   #again(task: number, fresh: boolean): void {
-    const earlier = this.#db
-      .prepare(
-        `SELECT status FROM _attempts JOIN _tasks USING (task) WHERE task = ? AND role = ${ROLE.final} AND parent = 0`,
-      )
-      .get(task) as { status: TaskStatus } | undefined
+    const earlier = this.#statement(FINAL_STATUS).get(this.#key(task), this.#key(0)) as
+      | { status: TaskStatus }
+      | undefined
     if (earlier && isStatus(earlier.status)) this.#counts[earlier.status]--
-    this.#run(`UPDATE _attempts SET role = ${ROLE.superseded} WHERE task = ? AND role <= ?`, [
-      task,
-      fresh ? ROLE.retried : ROLE.final,
-    ])
+    this.#execute(SUPERSEDE, this.#key(task), fresh ? ROLE.retried : ROLE.final)
     this.#setBegun(task, 0)
   }
 
   #setBegun(task: number, begun: 0 | 1): void {
-    this.#run('UPDATE _tasks SET begun = ? WHERE task = ?', [begun, task])
+    this.#execute('UPDATE _tasks SET begun = ? WHERE task = ?', begun, this.#key(task))
   }
 
-  #run(sql: string, values: SQLInputValue[]): void {
-    this.#db.prepare(sql).run(...values)
+  #key(number: number): number {
+    return keyOf(this.#run, number)
+  }
+
+  #execute(sql: string, ...values: SQLInputValue[]): void {
+    this.#statement(sql).run(...values)
+  }
+
+  #statement(sql: string): StatementSync {
+    return this.#store.statement(sql)
   }
 
   #lastSeq(): number {
-    return (this.#db.prepare('SELECT coalesce(max(seq), 0) AS seq FROM _attempts').get() as { seq: number }).seq
+    const last = this.#statement('SELECT max(seq) AS seq FROM _attempts WHERE seq >= ? AND seq < ?')
+    return (last.get(this.#key(0), keyOf(this.#run + 1, 0)) as { seq: number | null }).seq ?? this.#key(0)
   }
 
   #readCounts(): Counts {
-    const counts = this.#db.prepare('SELECT success, failed, timeout, crashed, cancelled FROM _run').get()
-    return { ...(counts as Counts) }
+    const counts = this.#statement('SELECT success, failed, timeout, crashed, cancelled FROM _run WHERE run = ?')
+    return { ...(counts.get(this.#run) as Counts) }
   }
 }
+
+const INSERT_TASK = `INSERT INTO _tasks (task, id, place, parent, parent_attempt, agent, hash, input, info, depends_on, options,
+  group_id, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+  ON CONFLICT (task) DO UPDATE SET agent = excluded.agent, hash = excluded.hash, input = excluded.input,
+  info = excluded.info, options = excluded.options, group_id = excluded.group_id`
+const INSERT_ATTEMPT = `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, worker,
+  error_code, answer, error, logs, usage, start, tokens_in, tokens_out, cost)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_START =
+  'INSERT INTO _starts (start, task, attempt, epoch, number, worker, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
+const INSERT_STEP = `INSERT INTO _steps (${STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_AGENT = 'INSERT INTO _agents (agent, epoch, name, module, fingerprint, params) VALUES (?, ?, ?, ?, ?, ?)'
+const INSERT_WORKER = 'INSERT INTO _workers (worker, epoch, id, host, pid) VALUES (?, ?, ?, ?, ?)'
+const COUNT_TASKS = 'UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = ?) WHERE run = ?'
+const UPDATE_COUNTS = 'UPDATE _run SET success = ?, failed = ?, timeout = ?, crashed = ?, cancelled = ? WHERE run = ?'
+const FINAL_STATUS = `SELECT status FROM _attempts JOIN _tasks USING (task) WHERE task = ? AND role = ${ROLE.final} AND parent = ?`
+const SUPERSEDE = `UPDATE _attempts SET role = ${ROLE.superseded} WHERE task = ? AND role <= ?`

@@ -1,4 +1,6 @@
+import { makeResponse, type ResponseEnd, type StepSource } from '../response.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
+import type { Step } from '../trajectory/step.ts'
 import type { BlobReader } from './blobs.ts'
 import { ROLE } from './schema.ts'
 import { decodeError } from './stored-error.ts'
@@ -14,14 +16,14 @@ import {
   linesOf,
   oneOf,
   orNull,
-  stepsOf,
   usageOf,
 } from './stored-shapes.ts'
+import { type StepsFrom, StoredSteps } from './stored-steps.ts'
 
 /** The columns of an attempt that make a response. */
 export const ATTEMPT_COLUMNS = `
   a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.answer, a.error,
-  a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid`
+  a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid`
 
 export const ATTEMPT_JOIN = `LEFT JOIN _workers w ON w.worker = a.worker`
 
@@ -34,6 +36,7 @@ export interface AttemptColumns {
   readonly runUs: number
   readonly answer: unknown
   readonly error: unknown
+  readonly start: number | null
   readonly trajectory: unknown
   readonly logs: unknown
   readonly usage: string | null
@@ -52,6 +55,7 @@ const ATTEMPT: Columns<AttemptColumns> = {
   runUs: isNumber,
   answer: isAnything,
   error: isAnything,
+  start: orNull(isWhole),
   trajectory: isAnything,
   logs: isAnything,
   usage: orNull(isText),
@@ -61,14 +65,18 @@ const ATTEMPT: Columns<AttemptColumns> = {
   workerPid: orNull(isWhole),
 }
 
-/** Throws if the row, or what it refers to, is not what a run writes. */
-export function responseOf(id: string, agentName: string, columns: AttemptColumns, blobs: BlobReader): TaskResponse {
+/** `from`: where its steps are. Throws if the row, or what it refers to, is not what a run writes. */
+export function responseOf(
+  id: string,
+  agentName: string,
+  columns: AttemptColumns,
+  { blobs, from }: { readonly blobs: BlobReader; readonly from: StepsFrom },
+): TaskResponse {
   if (!isText(id) || !isText(agentName)) throw new Error('the id of a task, or the name of an agent, is no text')
   const row = checkedRow(columns, ATTEMPT, `an attempt of task '${id.slice(0, 80)}'`)
   const base = {
     id,
     agentName,
-    trajectory: stepsOf(blobs.read(row.trajectory)),
     usage: usageOf(row.usage),
     timing: { queuedMs: row.queuedUs / 1000, runMs: row.runUs / 1000 },
     attempts: row.attempt,
@@ -76,12 +84,21 @@ export function responseOf(id: string, agentName: string, columns: AttemptColumn
     logs: linesOf(blobs.read(row.logs)),
     restored: true,
   }
-  return row.status === 'success'
-    ? { ...base, success: true, status: row.status, answer: blobs.read(row.answer) }
-    : { ...base, success: false, status: row.status, error: decodeError(blobs.read(row.error)) }
+  const end: ResponseEnd =
+    row.status === 'success'
+      ? { success: true, status: row.status, answer: blobs.read(row.answer) }
+      : { success: false, status: row.status, error: decodeError(blobs.read(row.error)) }
+  return makeResponse(base, end, stepsOf(row, from))
 }
 
-const workerOf = (row: AttemptColumns): WorkerName | undefined =>
+function stepsOf({ start, trajectory }: AttemptColumns, from: StepsFrom): StepSource | readonly Step[] {
+  if (start !== null) return new StoredSteps(from, { start })
+  return trajectory === null ? [] : new StoredSteps(from, { value: trajectory })
+}
+
+export const workerOf = (
+  row: Pick<AttemptColumns, 'worker' | 'workerId' | 'workerHost' | 'workerPid'>,
+): WorkerName | undefined =>
   row.worker === null || row.workerId === null || row.workerHost === null
     ? undefined
     : { id: row.workerId, host: row.workerHost, pid: row.workerPid ?? undefined }

@@ -1,14 +1,18 @@
 import { existsSync, statSync } from 'node:fs'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
-import type { Usage } from '../trajectory.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import { BlobReader } from './blobs.ts'
-import { readRun, refuseOtherSchema } from './checks.ts'
-import { findRun, runFiles, runFolder } from './find-run.ts'
-import { isLocked } from './lock.ts'
-import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
+import { readRun } from './checks.ts'
+import { type FoundRun, findRun, listRuns, runFolder } from './find-run.ts'
+import { keyOf, numberOf } from './keys.ts'
+import { openForReading } from './open-for-reading.ts'
+import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
+import { isSharedStore } from './run-path.ts'
 import { ROLE } from './schema.ts'
-import { type DatabaseSync, openFile } from './sqlite.ts'
+import type { DatabaseSync } from './sqlite.ts'
+import { StepTail } from './step-tail.ts'
+import { ownerIsAlive } from './store-db.ts'
 import { storeError } from './store-errors.ts'
 import { decodeError } from './stored-error.ts'
 import {
@@ -26,7 +30,8 @@ import {
   orNull,
   usageOf,
 } from './stored-shapes.ts'
-import type { RunOverview, StoredAttempt, StoredTask } from './stored-task.ts'
+import { type StepsFrom, StoredSteps } from './stored-steps.ts'
+import type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'
 
 const FROM = `FROM _attempts a JOIN _tasks t USING (task) JOIN _agents g USING (agent) ${ATTEMPT_JOIN}`
 const ROLES = ['final', 'retried', 'superseded'] as const
@@ -34,12 +39,13 @@ const ROLES = ['final', 'retried', 'superseded'] as const
 type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string; readonly agentName: string }
 
 /** Final attempts of tasks of the run: its responses, without those of sub-tasks. */
-const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = 0`
+const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = ? AND a.seq > ? AND a.seq < ?`
 
 interface SessionColumns {
   readonly endedAt: number | null
   readonly ending: 'finished' | 'interrupted' | 'failed' | null
   readonly error: string | null
+  readonly owner: string | null
   readonly engine: unknown
 }
 
@@ -47,6 +53,7 @@ const SESSION: Columns<SessionColumns> = {
   endedAt: orNull(isTime),
   ending: oneOf('finished', 'interrupted', 'failed', null),
   error: orNull(isText),
+  owner: orNull(isText),
   engine: isAnything,
 }
 
@@ -71,6 +78,22 @@ const TASK: Columns<TaskColumns> = {
 const TASK_STATE: Columns<{ id: string; status: TaskStatus | 'pending' }> = {
   id: isText,
   status: (status) => status === 'pending' || isStatus(status),
+}
+
+interface StartColumns extends Pick<AttemptColumns, 'worker' | 'workerId' | 'workerHost' | 'workerPid'> {
+  readonly start: number
+  readonly attempt: number
+  readonly at: number
+}
+
+const START: Columns<StartColumns> = {
+  start: isWhole,
+  attempt: isWhole,
+  at: isTime,
+  worker: orNull(isWhole),
+  workerId: orNull(isText),
+  workerHost: orNull(isText),
+  workerPid: orNull(isWhole),
 }
 
 interface OutcomeColumns {
@@ -120,19 +143,22 @@ export class RunFile implements Disposable {
   readonly path: string
   readonly runId: string
   readonly #db: DatabaseSync
+  /** Its number in the store. */
+  readonly #run: number
+  readonly #from: StepsFrom
   readonly #blobs: BlobReader
 
-  private constructor(path: string) {
+  private constructor({ path, run }: FoundRun) {
     this.path = path
-    let db: DatabaseSync | undefined
+    this.#db = openForReading(path)
     try {
-      db = openFile(path, { readOnly: true, timeout: 5000 })
-      refuseOtherSchema(db, path)
-      this.#db = db
-      this.runId = readRun(db).run_id
-      this.#blobs = new BlobReader(db)
+      const found = readRun(this.#db, run)
+      this.#run = found.run
+      this.#from = { path, run: found.run, createdAt: found.created_at }
+      this.runId = found.run_id
+      this.#blobs = new BlobReader(this.#db)
     } catch (error) {
-      db?.close()
+      this.#db.close()
       throw storeError(error, path, 'read')
     }
   }
@@ -142,9 +168,14 @@ export class RunFile implements Disposable {
     return new RunFile(findRun(run, runFolder(options.store)))
   }
 
-  /** The run files of a folder, the newest last. */
+  /** The ids of the runs of a folder, the newest last. */
   static list(options: { readonly store?: string } = {}): string[] {
-    return runFiles(runFolder(options.store))
+    return listRuns(runFolder(options.store)).map(({ runId }) => runId)
+  }
+
+  /** A run that was found. */
+  static at(found: FoundRun): RunFile {
+    return new RunFile(found)
   }
 
   overview(): RunOverview {
@@ -154,13 +185,14 @@ export class RunFile implements Disposable {
   }
 
   #overview(): RunOverview {
-    const locked = isLocked(this.path)
-    const run = this.#reading(() => readRun(this.#db))
+    const run = this.#reading(() => readRun(this.#db, this.#run))
     const { success, failed, timeout, crashed, cancelled } = run
     const session = this.#session(run.epoch)
+    const locked = session?.endedAt === null && ownerIsAlive(this.path, session.owner)
     const elapsed = this.#row<{ ms: number | null }>(
-      'SELECT sum(coalesce(ended_at, seen_at) - started_at) AS ms FROM _sessions',
+      'SELECT sum(coalesce(ended_at, seen_at) - started_at) AS ms FROM _sessions WHERE epoch >= ? AND epoch < ?',
       { ms: orNull(isNumber) },
+      ...this.#range(),
     )
     const status = locked ? 'running' : (session?.ending ?? 'died')
     return {
@@ -176,16 +208,18 @@ export class RunFile implements Disposable {
       ...(typeof session?.engine === 'string' ? { engineName: session.engine } : {}),
       sessions: run.epoch,
       ...(typeof session?.error === 'string' && !locked ? { error: session.error } : {}),
-      bytes: [this.path, `${this.path}-wal`].reduce(
-        (sum, file) => sum + (existsSync(file) ? statSync(file).size : 0),
-        0,
-      ),
+      ...(isSharedStore(this.path) ? {} : { bytes: fileBytes(this.path) }),
     }
   }
 
+  /** The keys of the run's rows: from the first to before the second. */
+  #range(): [from: number, before: number] {
+    return [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)]
+  }
+
   #session(epoch: number): SessionColumns | undefined {
-    const sql = `SELECT ended_at AS endedAt, ending, error, config ->> '$.engineName' AS engine FROM _sessions WHERE epoch = ?`
-    return this.#row(sql, SESSION, epoch)
+    const sql = `SELECT ended_at AS endedAt, ending, error, owner, config ->> '$.engineName' AS engine FROM _sessions WHERE epoch = ?`
+    return this.#row(sql, SESSION, keyOf(this.#run, epoch))
   }
 
   /**
@@ -195,14 +229,19 @@ export class RunFile implements Disposable {
   *seen(after = 0, { failed = false }: { readonly failed?: boolean } = {}): Generator<SeenResponse> {
     const rows = this.#all(
       `SELECT a.seq, t.id, g.name AS agentName, ${ATTEMPT_COLUMNS} ${FROM}
-       WHERE ${OF_TASKS} AND a.seq > ? ${failed ? `AND a.status <> 'success'` : ''} ORDER BY a.seq`,
-      after,
+       WHERE ${OF_TASKS} ${failed ? `AND a.status <> 'success'` : ''} ORDER BY a.seq`,
+      ...this.#tasksAfter(after),
     )
     for (const row of rows as Iterable<ResponseRow>)
       yield this.#reading(() => {
         this.#blobs.refill()
-        return { seq: row.seq, response: responseOf(row.id, row.agentName, row, this.#blobs) }
+        return { seq: numberOf(row.seq), response: this.#response(row.id, row.agentName, row) }
       })
+  }
+
+  /** What `OF_TASKS` needs to know. */
+  #tasksAfter(seq: number): [parent: number, after: number, before: number] {
+    return [keyOf(this.#run, 0), keyOf(this.#run, seq), keyOf(this.#run + 1, 0)]
   }
 
   /** What a summary needs of each response: neither answers nor trajectories are read. */
@@ -214,7 +253,7 @@ export class RunFile implements Disposable {
         this.#blobs.refill()
         return error === null ? '' : decodeError(this.#blobs.read(error)).message
       })
-    for (const row of this.#all(sql))
+    for (const row of this.#all(sql, ...this.#tasksAfter(0)))
       yield this.#reading(() => {
         const { id, status, code, runUs, usage, error } = checkedRow(row, OUTCOME, 'a response')
         return {
@@ -228,7 +267,8 @@ export class RunFile implements Disposable {
 
   /** The place of the latest response. */
   lastSeq(): number {
-    return this.#row<{ seq: number }>('SELECT coalesce(max(seq), 0) AS seq FROM _attempts', { seq: isWhole })!.seq
+    const sql = 'SELECT coalesce(max(seq), 0) AS seq FROM _attempts WHERE seq >= ? AND seq < ?'
+    return numberOf(this.#row<{ seq: number }>(sql, { seq: isWhole }, ...this.#range())!.seq)
   }
 
   *responses(): Generator<TaskResponse> {
@@ -239,7 +279,9 @@ export class RunFile implements Disposable {
   *tasks(): Generator<{ readonly id: string; readonly status: TaskStatus | 'pending' }> {
     const rows = this.#all(
       `SELECT t.id, coalesce(a.status, 'pending') AS status FROM _tasks t
-       LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final} ORDER BY t.task`,
+       LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final}
+       WHERE t.task >= ? AND t.task < ? ORDER BY t.task`,
+      ...this.#range(),
     )
     for (const row of rows) yield this.#reading(() => checkedRow(row, TASK_STATE, 'a task'))
   }
@@ -249,9 +291,10 @@ export class RunFile implements Disposable {
     const row = this.#row(
       `SELECT t.task, t.input, t.info, t.depends_on AS dependsOn, g.name AS agentName, p.id AS parentId
        FROM _tasks t JOIN _agents g USING (agent) LEFT JOIN _tasks p ON p.task = t.parent
-       WHERE t.id = ? ORDER BY t.parent_attempt DESC LIMIT 1`,
+       WHERE t.id = ? AND t.task >= ? AND t.task < ? ORDER BY t.parent_attempt DESC LIMIT 1`,
       TASK,
       id,
+      ...this.#range(),
     )
     if (!row) return undefined
     const attempts = [
@@ -265,7 +308,7 @@ export class RunFile implements Disposable {
 
   #storedTask(id: string, row: TaskColumns, attempts: readonly ResponseRow[]): StoredTask {
     this.#blobs.refill()
-    const responses = attempts.map((attempt) => responseOf(id, row.agentName, attempt, this.#blobs))
+    const responses = attempts.map((attempt) => this.#response(id, row.agentName, attempt))
     const response = responses[attempts.findIndex(({ role }) => role === ROLE.final)]
     const subTasks = this.#all('SELECT id FROM _tasks WHERE parent = ? ORDER BY task', row.task)
     const info = this.#blobs.read(row.info)
@@ -281,8 +324,34 @@ export class RunFile implements Disposable {
       status: response?.status ?? 'pending',
       ...(response ? { response } : {}),
       attempts: responses.map((one, index) => storedAttempt(one, attempts[index]!)),
+      unfinished: this.#unfinished(row.task),
       subTaskIds: Array.from(subTasks, (child) => checkedRow<{ id: string }>(child, { id: isText }, 'a sub-task').id),
     }
+  }
+
+  /** Attempts of a task that have begun and not ended: they are going on, or were cut short. */
+  #unfinished(task: number): UnfinishedAttempt[] {
+    const rows = this.#all(
+      `SELECT b.start, b.attempt, b.at, b.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid
+       FROM _starts b LEFT JOIN _workers w ON w.worker = b.worker WHERE b.task = ?
+       AND NOT EXISTS (SELECT 1 FROM _attempts a WHERE a.task = b.task AND a.start = b.start) ORDER BY b.start`,
+      task,
+    )
+    return Array.from(rows, (row) => {
+      const { start, attempt, at, ...by } = checkedRow(row, START, 'a start')
+      const worker = workerOf(by)
+      const trajectory = new StoredSteps(this.#from, { start }).read()
+      return { attempt, startedAt: at, ...(worker ? { worker } : {}), trajectory }
+    })
+  }
+
+  /** Follows the steps of the run: each call of `next()` gives those that were written since the last. */
+  stepTail(): StepTail {
+    return new StepTail(this.#db, this.#range())
+  }
+
+  #response(id: string, agentName: string, row: AttemptColumns): TaskResponse {
+    return responseOf(id, agentName, row, { blobs: this.#blobs, from: this.#from })
   }
 
   close(): void {
@@ -332,3 +401,6 @@ function storedAttempt(response: TaskResponse, row: AttemptColumns): StoredAttem
     endedAt: row.endedAt,
   }
 }
+
+const fileBytes = (path: string) =>
+  [path, `${path}-wal`].reduce((sum, file) => sum + (existsSync(file) ? statSync(file).size : 0), 0)

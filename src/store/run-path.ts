@@ -3,18 +3,34 @@ import { basename, join, resolve } from 'node:path'
 
 const FOLDER = join('.manyworlds', 'runs')
 const EXTENSION = '.sqlite'
+/** The file in a folder that holds all its runs. */
+const STORE = `store${EXTENSION}`
 
-/** `MANYWORLDS_STORE`: the folder for run files where the run does not say; `off`: none. */
+/** Where a run is kept. */
+export interface RunPlace {
+  readonly path: string
+  /** The file holds many runs; else this one only. */
+  readonly shared: boolean
+}
+
+/** `MANYWORLDS_STORE`: the folder for runs where the run does not say; `off`: none. */
 export function defaultStore(env = process.env): string | false {
   const value = env.MANYWORLDS_STORE
   if (value === undefined || value === '') return FOLDER
   return /^(off|false|0)$/i.test(value) ? false : value
 }
 
-/** `store` is a folder, or a run file itself. */
-export function runPath(store: string, runId: string): string {
-  return resolve(isFile(store) ? store : join(store, `${runId}${EXTENSION}`))
+/** `store` is a folder with a store of many runs, or the file of one run. */
+export function runPlace(store: string, runId: string): RunPlace {
+  if (isFile(store)) return { path: resolve(store), shared: isSharedStore(store) }
+  // A run of the folder may have a file of its own: from an earlier version, or brought there.
+  const own = resolve(store, `${runId}${EXTENSION}`)
+  const shared = sharedStore(store)
+  return own !== shared && existsSync(own) ? { path: own, shared: false } : { path: shared, shared: true }
 }
+
+export const sharedStore = (folder: string): string => resolve(folder, STORE)
+export const isSharedStore = (path: string): boolean => basename(path) === STORE
 
 const isFile = (store: string) =>
   store.endsWith(EXTENSION) || store.endsWith('.db') || (existsSync(store) && statSync(store).isFile())

@@ -1,128 +1,111 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { statSync } from 'node:fs'
 import { ManyworldsError } from '../errors.ts'
 import { runArgument } from '../text/own-command.ts'
-import { openingCheck, readRun, refuseOtherHeader, refuseOtherSchema } from './checks.ts'
-import { RunLock } from './lock.ts'
-import type { Ending, Opened, OpenRequest, Row, Session } from './messages.ts'
+import { checkedRun, type RunColumns, refuseOtherHeader, soundnessCheck } from './checks.ts'
+import { keyOf, MOST_RUNS, RUN_SPAN } from './keys.ts'
+import type { Begun, Ending, Opened, OpenRequest, Row, RunHeader, Session } from './messages.ts'
 import { RowWriter } from './row-writer.ts'
-import { CREATE } from './schema.ts'
-import { type DatabaseSync, openFile } from './sqlite.ts'
-import { corrupt } from './store-errors.ts'
-import { checkedRow, isWhole } from './stored-shapes.ts'
+import type { StoreDb } from './store-db.ts'
+import { corrupt, locked } from './store-errors.ts'
+import { type Columns, checkedRow, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
-/** How long somebody else (a reader that makes a checkpoint) may hold the file. */
-const BUSY_MS = 5000
-/** Pages of the log before they are moved into the file: a page that changes often is moved once. */
-const LOG_PAGES = 4000
-
-/** One run file that this process owns. */
+/** A run of a store, for the driver that owns it. */
 export class RunWriter {
-  readonly path: string
-  readonly #db: DatabaseSync
-  readonly #lock: RunLock
-  readonly #synchronous: 'NORMAL' | 'FULL'
-  readonly #inode: number
+  readonly store: StoreDb
+  readonly #request: OpenRequest
+  readonly #full: boolean
+  /** Runs of this store that this process has open. */
+  readonly #open: Set<number>
+  #run: number | undefined
   #rows: RowWriter | undefined
   #epoch = 0
   #takenOver = false
 
-  private constructor(path: string, db: DatabaseSync, lock: RunLock, durability: OpenRequest['durability']) {
-    this.#synchronous = durability === 'full' ? 'FULL' : 'NORMAL'
-    this.path = path
-    this.#db = db
-    this.#lock = lock
-    this.#inode = statSync(path).ino
+  private constructor(store: StoreDb, request: OpenRequest, run: number | undefined, open: Set<number>) {
+    this.store = store
+    this.#request = request
+    this.#full = request.durability === 'full'
+    this.#run = run
+    this.#open = open
   }
 
-  /** Takes the file, and checks it. Nothing is written to a run that exists before `begin`. */
-  static open({ path, header, mode, durability }: OpenRequest): { writer: RunWriter; opened: Opened } {
-    if (mode === 'resume' && !existsSync(path)) throw notFound(path, header.runId)
-    mkdirSync(dirname(path), { recursive: true })
-    const lock = RunLock.take(path)
-    if (!lock) throw locked(path, header.runId)
-    let db: DatabaseSync | undefined
-    try {
-      db = openFile(path, { timeout: BUSY_MS })
-      // A driver that died while it made the file leaves an empty one.
-      const exists = db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined
-      if (exists && mode === 'start') throw alreadyThere(path, runIdIn(db) ?? header.runId)
-      if (!exists && mode === 'resume') throw corrupt(path, 'it is empty')
-      if (exists) {
-        openingCheck(db, path)
-        refuseOtherHeader(db, header, path)
-      }
-      // Until the run file has its content there is nothing that a power cut could take.
-      if (!exists) db.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL')
-      if (!exists) create(db, header)
-      const writer = new RunWriter(path, db, lock, durability)
-      return { writer, opened: { resumed: exists, next: nextNumbers(db) } }
-    } catch (error) {
-      db?.close()
-      lock.release()
-      throw error
+  get keep(): OpenRequest['keep'] {
+    return this.#request.keep
+  }
+
+  /** Looks the run up and checks it. Nothing is written before `begin`. */
+  static open(store: StoreDb, request: OpenRequest, open: Set<number>): { writer: RunWriter; opened: Opened } {
+    const { header, mode, shared } = request
+    const { db, path } = store
+    const run = findRun(store, header.runId, shared)
+    if (run !== undefined && mode === 'start') throw alreadyThere(path, run.run_id)
+    if (run === undefined && mode === 'resume') throw notFound(path, header.runId)
+    if (run !== undefined) {
+      if (!shared) soundnessCheck(db, path)
+      refuseOtherHeader(run, header, path)
+      refuseOwned(store, run, open)
     }
+    const writer = new RunWriter(store, request, run?.run, open)
+    return { writer, opened: { run: run?.run, next: nextNumbers(store, run?.run) } }
   }
 
   /** A new session: from here on, whoever had the run before can write nothing more. */
-  begin({ pid, host, node, config, total }: Session): void {
-    this.#db.exec('PRAGMA journal_mode = WAL')
-    this.#db.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}; PRAGMA synchronous = ${this.#synchronous}`)
-    this.#inTransaction(() => {
-      const { epoch } = this.#db.prepare('UPDATE _run SET epoch = epoch + 1 RETURNING epoch').get() as { epoch: number }
-      this.#epoch = epoch
-      if (total !== null) this.#db.prepare('UPDATE _run SET total = ?').run(total)
-      this.#db
-        .prepare(
-          'INSERT INTO _sessions (epoch, started_at, seen_at, pid, host, node, config) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  begin({ pid, host, node, config, total }: Session): Begun {
+    const { store } = this
+    const { owner } = store
+    return store.transact(this.#full, () => {
+      const run = this.#claim()
+      const { epoch, createdAt } = store
+        .statement('UPDATE _run SET epoch = epoch + 1 WHERE run = ? RETURNING epoch, created_at AS createdAt')
+        .get(run) as { epoch: number; createdAt: number }
+      if (total !== null) store.statement('UPDATE _run SET total = ? WHERE run = ?').run(total, run)
+      store
+        .statement(
+          'INSERT INTO _sessions (epoch, started_at, seen_at, pid, host, node, config, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
         )
-        .run(epoch, Date.now(), Date.now(), pid, host, node, config)
+        .run(keyOf(run, epoch), Date.now(), Date.now(), pid, host, node, config, owner)
+      this.#run = run
+      this.#epoch = epoch
+      this.#rows = new RowWriter(store, run, epoch)
+      this.#open.add(run)
+      return { run, createdAt, epoch }
     })
-    this.#rows = new RowWriter(this.#db, this.#epoch)
   }
 
   /** All of it, or nothing. */
   write(rows: readonly Row[]): void {
-    this.#inTransaction(() => {
-      this.#own()
-      for (const row of rows) this.#rows!.write(row)
-      this.#rows!.count()
-    })
-  }
-
-  /**
-   * Writes how the session ended, if one was begun. What is left is one plain file, that can be read also from a folder
-   * in which nothing can be written.
-   */
-  end(ending: Ending | undefined): void {
     try {
-      if (ending && !this.#takenOver)
-        this.#db
-          .prepare('UPDATE _sessions SET ended_at = ?, ending = ?, error = ? WHERE epoch = ?')
-          .run(Date.now(), ending.how, ending.error, this.#epoch)
-    } finally {
-      try {
-        if (ending) this.#db.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = DELETE')
-      } catch {
-        // Somebody is reading it: then it stays as it is, which is as good.
-      }
-      this.#db.close()
-      if (this.#takenOver) this.#lock.leave()
-      else this.#lock.release()
-    }
-  }
-
-  #inTransaction(write: () => void): void {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
-      write()
-      this.#db.exec('COMMIT')
+      this.store.transact(this.#full, () => {
+        this.#own()
+        for (const row of rows) this.#rows!.write(row)
+        this.#rows!.count()
+      })
+      this.#rows!.committed()
     } catch (error) {
-      // SQLite has rolled back by itself after some errors.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      this.#rows?.rolledBack()
+      this.#rows!.rolledBack()
       throw error
     }
+  }
+
+  /** Writes how the session ended, if one was begun. */
+  end(ending: Ending | undefined): void {
+    if (this.#run !== undefined) this.#open.delete(this.#run)
+    if (!ending || this.#takenOver || this.#rows === undefined) return
+    this.store
+      .statement('UPDATE _sessions SET ended_at = ?, ending = ?, error = ? WHERE epoch = ?')
+      .run(Date.now(), ending.how, ending.error, keyOf(this.#run!, this.#epoch))
+  }
+
+  /** The run's number, if nobody else has it. */
+  #claim(): number {
+    const { store } = this
+    const { header, mode, shared } = this.#request
+    // It may have been begun by somebody else since we looked.
+    const known = findRun(store, header.runId, shared)
+    if (known === undefined) return create(store, header, shared)
+    if (mode === 'start') throw alreadyThere(store.path, known.run_id)
+    refuseOwned(store, known, this.#open)
+    return known.run
   }
 
   /** Makes sure that the run is still ours. */
@@ -131,52 +114,99 @@ export class RunWriter {
     if (this.#takenOver)
       throw new ManyworldsError(
         'RUN_LOCKED',
-        `another driver has taken over the run file ${this.path}; this one writes nothing more`,
-      )
-    if (statSync(this.path, { throwIfNoEntry: false })?.ino !== this.#inode)
-      throw new ManyworldsError(
-        'STORE_FAILED',
-        `the run file ${this.path} was removed or replaced while the run was going on: nothing of it is stored any more, and it cannot be resumed`,
+        `another driver has taken over run '${this.#request.header.runId}' in ${this.store.path}; this one writes nothing more`,
       )
   }
 }
 
-function create(db: DatabaseSync, { runId, seed, sequenceDependent, manyworlds, script }: OpenRequest['header']): void {
-  db.exec(`BEGIN IMMEDIATE; ${CREATE}`)
-  db.prepare(
-    `INSERT INTO _run (run_id, created_at, manyworlds, script, seed, sequence_dependent, epoch) VALUES (?, ?, ?, ?, ?, ?, 0)`,
-  ).run(runId, Date.now(), manyworlds, script, seed, Number(sequenceDependent))
-  db.exec('COMMIT')
+type Statements = Pick<StoreDb, 'statement'>
+
+/** In a file of its own, a run is found whatever it is called. */
+function findRun(store: Statements, runId: string, shared: boolean): RunColumns | undefined {
+  const row =
+    store.statement('SELECT * FROM _run WHERE run_id = ?').get(runId) ??
+    (shared ? undefined : store.statement('SELECT * FROM _run LIMIT 1').get())
+  return row && checkedRun(row)
 }
 
-/** Undefined: it is no run file. */
-function runIdIn(db: DatabaseSync): string | undefined {
-  try {
-    refuseOtherSchema(db, '')
-    return readRun(db).run_id
-  } catch {
-    return undefined
-  }
+/** The number of a new run, inside a transaction: nobody else makes one meanwhile. */
+export function newRunNumber(store: Statements, shared: boolean): number {
+  if (!shared) return 0
+  const { next } = store.statement('SELECT coalesce(max(run), 0) + 1 AS next FROM _run').get() as { next: number }
+  if (next < MOST_RUNS) return next
+  throw new ManyworldsError(
+    'STORE_FULL',
+    `this store has had ${MOST_RUNS} runs, and cannot hold more; give another folder with \`store\` (--store, MANYWORLDS_STORE)`,
+  )
 }
 
-function nextNumbers(db: DatabaseSync): Opened['next'] {
+function create(store: Statements, header: RunHeader, shared: boolean): number {
+  const { runId, seed, sequenceDependent, manyworlds, script } = header
+  const run = newRunNumber(store, shared)
+  store
+    .statement(
+      `INSERT INTO _run (run, run_id, created_at, manyworlds, script, seed, sequence_dependent, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, 0)`,
+    )
+    .run(run, runId, Date.now(), manyworlds, script, seed, Number(sequenceDependent))
+  return run
+}
+
+/** A run that somebody else writes, or this process under another call. */
+function refuseOwned(store: StoreDb, { run, run_id: runId }: RunColumns, open: ReadonlySet<number>): void {
+  const last = lastSession(store, run)
+  if (last === undefined || last.endedAt !== null) return
+  if (last.owner === store.owner ? open.has(run) : store.isAlive(last.owner))
+    throw locked(store.path, { runId, ...last })
+}
+
+export interface LastSession {
+  readonly owner: string | null
+  readonly endedAt: number | null
+  readonly pid: number
+  readonly host: string
+  readonly startedAt: number
+}
+
+const SESSION: Columns<LastSession> = {
+  owner: orNull(isText),
+  endedAt: orNull(isTime),
+  pid: isWhole,
+  host: isText,
+  startedAt: isTime,
+}
+
+export function lastSession(store: Statements, run: number): LastSession | undefined {
+  const row = store
+    .statement(
+      `SELECT owner, ended_at AS endedAt, pid, host, started_at AS startedAt FROM _sessions
+       WHERE epoch > ? AND epoch < ? ORDER BY epoch DESC LIMIT 1`,
+    )
+    .get(keyOf(run, 0), keyOf(run + 1, 0))
+  return row && checkedRow(row, SESSION, 'the last session')
+}
+
+function nextNumbers(store: Statements, run: number | undefined): Opened['next'] {
   const next = (table: string, key: string) => {
-    const row = db.prepare(`SELECT coalesce(max(${key}), 0) + 1 AS next FROM ${table}`).get()
-    return checkedRow<{ next: number }>(row, { next: isWhole }, table).next
+    if (run === undefined) return 1
+    const last = store.statement(`SELECT max(${key}) AS last FROM ${table} WHERE ${key} > ? AND ${key} < ?`)
+    const row = last.get(keyOf(run, 0), keyOf(run + 1, 0))
+    return ((checkedRow<{ last: number | null }>(row, { last: orNull(isWhole) }, table).last ?? 0) % RUN_SPAN) + 1
   }
-  // What the thread counts by itself.
-  for (const [table, key] of [
-    ['_attempts', 'seq'],
-    ['_blobs', 'blob'],
-  ] as const)
-    next(table, key)
   return { agent: next('_agents', 'agent'), worker: next('_workers', 'worker'), task: next('_tasks', 'task') }
+}
+
+/** What is to be resumed must be there: before a store is made. */
+export function refuseMissing({ path, mode, header }: OpenRequest): void {
+  if (mode !== 'resume') return
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (!file) throw notFound(path, header.runId)
+  if (file.size === 0) throw corrupt(path, 'it is empty')
 }
 
 const notFound = (path: string, runId: string) =>
   new ManyworldsError(
     'RUN_NOT_FOUND',
-    `there is no run '${runId}' to resume: ${path} does not exist. \`manyworlds runs\` lists those that are there; \`resume: 'auto'\` with a runId starts a run that does not exist yet`,
+    `there is no run '${runId}' to resume in ${path}. \`manyworlds runs\` lists those that are there; \`resume: 'auto'\` with a runId starts a run that does not exist yet`,
   )
 
 const alreadyThere = (path: string, runId: string) =>
@@ -184,24 +214,3 @@ const alreadyThere = (path: string, runId: string) =>
     'RUN_EXISTS',
     `run '${runId}' exists already (${path}). Continue it with \`resume: '${runId}'\` (\`--resume ${runArgument(runId, path)}\`), or with \`resume: 'auto'\`, which does what fits; give another runId; or remove it with \`manyworlds rm ${runArgument(runId, path)}\``,
   )
-
-function locked(path: string, runId: string): ManyworldsError {
-  return new ManyworldsError(
-    'RUN_LOCKED',
-    `run '${runId}' (${path}) is being written by ${ownerOf(path)}. One driver at a time: wait for it, or stop it`,
-  )
-}
-
-function ownerOf(path: string): string {
-  try {
-    using db = openFile(path, { readOnly: true, timeout: 0 })
-    refuseOtherSchema(db, path)
-    const { pid, host, since } = db
-      .prepare(`SELECT pid, host, started_at AS since FROM _sessions ORDER BY epoch DESC LIMIT 1`)
-      .get() as { pid: number; host: string; since: number }
-    return `process ${pid} on ${host}, since ${new Date(since).toISOString()}`
-  } catch {
-    // It is just being made.
-    return 'another driver'
-  }
-}

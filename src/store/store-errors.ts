@@ -71,10 +71,23 @@ function isAboutContent(error: unknown): boolean {
   return [0, ERROR].includes(kindOf(error)) && syscall === undefined && code !== 'ERR_INVALID_STATE'
 }
 
+/** Somebody else writes the run; who, where that is known. */
+export function locked(
+  path: string,
+  by: { runId: string; pid: number; host: string; startedAt: number } | undefined,
+): ManyworldsError {
+  const who = by ? `process ${by.pid} on ${by.host}, since ${new Date(by.startedAt).toISOString()}` : 'another driver'
+  const what = by ? `run '${by.runId}' (${path})` : path
+  return new ManyworldsError(
+    'RUN_LOCKED',
+    `${what} is being written by ${who}. One driver at a time: wait for it, or stop it`,
+  )
+}
+
 export const corrupt = (path: string, detail: string, cause?: unknown): ManyworldsError =>
   new ManyworldsError(
     'STORE_CORRUPT',
-    `${path} is damaged or no run file (${detail}). It was left as it is; what can be read of a damaged one comes out with \`sqlite3 ${path} .recover\`. Start anew under another runId`,
+    `${path} is damaged, or is not a manyworlds store (${detail}). It was left as it is; what can be read of a damaged one comes out with \`sqlite3 ${path} .recover\`. Move it away, or give another folder with \`store\` (--store)`,
     { cause },
   )
 

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { ManyworldsError } from '../errors.ts'
 import {
+  type Begun,
   type Ending,
   type FromThread,
   isOurs,
@@ -10,9 +11,15 @@ import {
   type Session,
   type ToThread,
 } from './messages.ts'
+import { closeReaders } from './stored-steps.ts'
+
+interface Answer {
+  readonly opened?: Opened
+  readonly begun?: Begun
+}
 
 interface Waiting {
-  readonly resolve: (opened: Opened | undefined) => void
+  readonly resolve: (answer: Answer) => void
   readonly reject: (error: ManyworldsError) => void
 }
 
@@ -30,12 +37,13 @@ export class StoreFile {
 
   static async open(request: OpenRequest): Promise<{ file: StoreFile; opened: Opened }> {
     const file = new StoreFile(request.path, nextFile++)
-    const opened = await file.#ask({ type: 'open', file: file.number, request })
+    const { opened } = await file.#ask({ type: 'open', file: file.number, request })
     return { file, opened: opened! }
   }
 
-  async begin(session: Session): Promise<void> {
-    await this.#ask({ type: 'begin', file: this.number, session })
+  async begin(session: Session): Promise<Begun> {
+    const { begun } = await this.#ask({ type: 'begin', file: this.number, session })
+    return begun!
   }
 
   async write(rows: Row[]): Promise<void> {
@@ -47,7 +55,7 @@ export class StoreFile {
     await this.#ask({ type: 'end', file: this.number, ending }).finally(() => open.delete(this.number))
   }
 
-  #ask(message: ToThread): Promise<Opened | undefined> {
+  #ask(message: ToThread): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.answers.push({ resolve, reject })
       send(this, message)
@@ -70,6 +78,20 @@ function send(file: StoreFile, message: ToThread): void {
   thread.postMessage(message)
 }
 
+/** How long the end of the process may wait for stores to be closed. */
+const CLOSE_MS = 1000
+
+/** A store that is kept open for the next run is left in order when the process ends: one file, and no lock. */
+function closeWithProcess(worker: Worker): void {
+  process.once('exit', () => {
+    if (thread !== worker) return
+    closeReaders()
+    const done = new Int32Array(new SharedArrayBuffer(4))
+    worker.postMessage({ type: 'close', done } satisfies ToThread)
+    Atomics.wait(done, 0, 0, CLOSE_MS)
+  })
+}
+
 function start(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   const worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
@@ -80,6 +102,7 @@ function start(): Worker {
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
   worker.on('message', receive)
+  closeWithProcess(worker)
   worker.on('error', (error) => {
     thread = undefined
     for (const file of open.values())
@@ -102,5 +125,5 @@ function receive(message: unknown): void {
   if (--expected === 0) thread?.unref()
   const { resolve, reject } = file.answers.shift()!
   if (message.type === 'failed') reject(new ManyworldsError(message.code, message.message))
-  else resolve(message.opened)
+  else resolve(message)
 }

@@ -1,5 +1,6 @@
 import type { TaskStatus } from '../task.ts'
-import type { Step, Usage } from '../trajectory.ts'
+import type { Step } from '../trajectory/step.ts'
+import type { Usage } from '../trajectory/usage.ts'
 
 /**
  * What the columns of a run file may hold. SQLite takes any type in any column, and a file may come from anybody: what
@@ -44,11 +45,12 @@ function shown(value: unknown): string {
   return typeof value === 'string' ? `the text ${JSON.stringify(value.slice(0, 40))}` : String(value)
 }
 
-export function stepsOf(value: unknown): Step[] {
+/** The steps of a file of version 1, which had one kind of step only. */
+export function oldStepsOf(value: unknown): Step[] {
   if (value === undefined) return []
   if (!isList(value, (step) => isFields(step) && isNumber(step.index) && isNumber(step.atMs)))
     throw new Error('a trajectory is not a list of steps')
-  return value as Step[]
+  return (value as Step[]).map((step) => ({ ...step, kind: 'note' }) as Step)
 }
 
 export function linesOf(value: unknown): string[] {

@@ -1,6 +1,6 @@
 import type { PlainError } from '../response.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
-import type { Step } from '../trajectory.ts'
+import type { Step } from '../trajectory/step.ts'
 
 /** A task as its run file knows it, with everything that was tried. */
 export interface StoredTask {
@@ -17,7 +17,18 @@ export interface StoredTask {
   readonly response?: TaskResponse
   /** In the order in which they ended; the one that counts included. */
   readonly attempts: readonly StoredAttempt[]
+  /** Attempts that have recorded something, or run for a while, and have not ended: going on, or cut short. */
+  readonly unfinished: readonly UnfinishedAttempt[]
   readonly subTaskIds: readonly string[]
+}
+
+export interface UnfinishedAttempt {
+  readonly attempt: number
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  readonly worker?: WorkerName
+  /** The steps so far. */
+  readonly trajectory: readonly Step[]
 }
 
 export interface StoredAttempt {
@@ -56,5 +67,6 @@ export interface RunOverview {
   readonly sessions: number
   /** Why the last session failed, or was stopped. */
   readonly error?: string
-  readonly bytes: number
+  /** The size of its file; of a run in a store with others, undefined. */
+  readonly bytes?: number
 }

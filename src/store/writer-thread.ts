@@ -1,24 +1,39 @@
 import { parentPort } from 'node:worker_threads'
-import { type FromThread, isOurs, type Opened, type ToThread } from './messages.ts'
-import { RunWriter } from './run-writer.ts'
+import { type Begun, type FromThread, isOurs, type Opened, type Session, type ToThread } from './messages.ts'
+import { prune } from './prune.ts'
+import { RunWriter, refuseMissing } from './run-writer.ts'
+import { StoreDb } from './store-db.ts'
 import { mayPass, storeError } from './store-errors.ts'
 
 /** How long a full disk may stay full before the run is given up, and how often it is tried again. */
 const PATIENCE_MS = 10_000
 const TRY_AGAIN_MS = 250
+/** A store of many runs stays open for the next one: opening it costs more than a small run. */
+const IDLE_MS = 1000
+
+interface OpenStore {
+  readonly db: StoreDb
+  readonly shared: boolean
+  /** Numbers of the runs that are open. */
+  readonly runs: Set<number>
+  users: number
+  idle: NodeJS.Timeout | undefined
+}
 
 /**
- * The thread that writes run files, so that neither SQLite nor a slow disk holds up the driver. Everything is in order:
- * a message is answered before the next is looked at.
+ * The thread that writes runs, so that neither SQLite nor a slow disk holds up the driver. Everything is in order: a
+ * message is answered before the next is looked at.
  */
-const files = new Map<number, RunWriter>()
+const stores = new Map<string, OpenStore>()
+const files = new Map<number, { writer: RunWriter; store: OpenStore }>()
 const port = parentPort!
 const say = (message: FromThread) => port.postMessage(message)
 
 port.on('message', (message: unknown) => {
   if (!isOurs<ToThread>(message)) return
+  if (message.type === 'close') return closeAll(message.done)
   const { file } = message
-  const path = message.type === 'open' ? message.request.path : (files.get(file)?.path ?? '')
+  const path = message.type === 'open' ? message.request.path : (files.get(file)?.writer.store.path ?? '')
   try {
     say({ type: 'done', file, ...handle(message) })
   } catch (error) {
@@ -27,37 +42,91 @@ port.on('message', (message: unknown) => {
   }
 })
 
-function handle(message: ToThread): { opened?: Opened } {
+function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opened; begun?: Begun } {
   const { file } = message
   switch (message.type) {
     case 'open': {
-      const { writer, opened } = RunWriter.open(message.request)
-      files.set(file, writer)
-      return { opened }
+      refuseMissing(message.request)
+      const store = take(message.request.path, message.request.shared)
+      try {
+        const { writer, opened } = RunWriter.open(store.db, message.request, store.runs)
+        files.set(file, { writer, store })
+        return { opened }
+      } catch (error) {
+        giveBack(store)
+        throw error
+      }
     }
     case 'begin':
-      patiently(file, (writer) => writer.begin(message.session))
-      return {}
+      return { begun: begin(file, message.session) }
     case 'write':
       patiently(file, (writer) => writer.write(message.rows))
       return {}
     case 'end': {
-      const writer = files.get(file)
+      const open = files.get(file)
+      if (!open) return {}
       files.delete(file)
-      writer?.end(message.ending)
+      try {
+        open.writer.end(message.ending)
+      } finally {
+        giveBack(open.store)
+      }
       return {}
     }
   }
 }
 
+function begin(file: number, session: Session): Begun {
+  const begun = patiently(file, (writer) => writer.begin(session))
+  const { writer, store } = files.get(file)!
+  if (writer.keep && store.shared) prune(store.db, writer.keep)
+  return begun
+}
+
+function take(path: string, shared: boolean): OpenStore {
+  let store = stores.get(path)
+  if (store && !store.db.isThere) {
+    // Runs that are being written to it hear of that; a new one gets a new store.
+    stores.delete(path)
+    if (store.users === 0) close(store)
+    store = undefined
+  }
+  if (store === undefined) {
+    store = { db: StoreDb.open(path, shared), shared, runs: new Set(), users: 0, idle: undefined }
+    stores.set(path, store)
+  }
+  clearTimeout(store.idle)
+  store.users++
+  return store
+}
+
+function giveBack(store: OpenStore): void {
+  if (--store.users > 0) return
+  if (!store.shared) return close(store)
+  store.idle = setTimeout(() => close(store), IDLE_MS)
+}
+
+function close(store: OpenStore): void {
+  clearTimeout(store.idle)
+  if (stores.get(store.db.path) === store) stores.delete(store.db.path)
+  store.db.close(!store.shared)
+}
+
+/** The process ends: what is open is left in order. */
+function closeAll(done: Int32Array): void {
+  for (const store of [...stores.values()]) close(store)
+  Atomics.store(done, 0, 1)
+  Atomics.notify(done, 0)
+}
+
 function writerOf(file: number): RunWriter {
-  const writer = files.get(file)
-  if (!writer) throw new Error('the thread that had it open has ended')
-  return writer
+  const open = files.get(file)
+  if (!open) throw new Error('the thread that had it open has ended')
+  return open.writer
 }
 
 /** A full disk is often somebody else's mistake, and soon mended: nothing that was done should be lost to it. */
-function patiently(file: number, write: (writer: RunWriter) => void): void {
+function patiently<T>(file: number, write: (writer: RunWriter) => T): T {
   const writer = writerOf(file)
   let said = false
   for (const until = Date.now() + PATIENCE_MS; ; pause()) {
@@ -67,7 +136,7 @@ function patiently(file: number, write: (writer: RunWriter) => void): void {
       if (!mayPass(error) || Date.now() > until) throw error
       if (said) continue
       said = true
-      const { message } = storeError(error, writer.path, 'write')
+      const { message } = storeError(error, writer.store.path, 'write')
       say({ type: 'waiting', file, message: `${message}. Waiting ${PATIENCE_MS / 1000} s for that` })
     }
   }

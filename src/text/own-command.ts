@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
-import { delimiter, join, relative, sep } from 'node:path'
-import { defaultStore, runPath } from '../store/run-path.ts'
+import { delimiter, dirname, join, relative, sep } from 'node:path'
+import { defaultStore, isSharedStore, runPlace } from '../store/run-path.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'cli', `main${import.meta.filename.slice(-3)}`)
 
@@ -13,10 +13,11 @@ export function ownCommand(): string[] {
   return MAIN.includes(`${sep}node_modules${sep}`) ? ['npx', 'manyworlds'] : ['node', relative(process.cwd(), MAIN)]
 }
 
-/** What to call a run on the command line: its id, or the path of its file if it is not where runs are looked for. */
+/** What to call a run on the command line: its id, with a path if it is not where runs are looked for. */
 export function runArgument(runId: string, file: string): string {
   const store = defaultStore()
-  return store !== false && runPath(store, runId) === file ? runId : relative(process.cwd(), file)
+  if (store !== false && runPlace(store, runId).path === file) return runId
+  return relative(process.cwd(), isSharedStore(file) ? join(dirname(file), runId) : file)
 }
 
 function isExecutable(path: string): boolean {

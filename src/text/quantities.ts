@@ -1,4 +1,4 @@
-import type { Usage } from '../trajectory.ts'
+import type { Usage } from '../trajectory/usage.ts'
 
 const INTEGER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const SECOND_MS = 1000

@@ -1,4 +1,4 @@
-import type { Step } from '../trajectory.ts'
+import type { Step } from '../trajectory/step.ts'
 import { inline } from './inline.ts'
 import { duration, usageText } from './quantities.ts'
 import { labelledLines, type ValueLayout } from './value-lines.ts'
@@ -9,8 +9,9 @@ const INDENT = '  '
 
 /** A step of a trajectory: when it was and what it brought on one line, and below it what was done and seen. */
 export function stepLines(step: Step, layout: ValueLayout): string[] {
-  const { index, atMs, reward, usage, action, observation, ...more } = step
+  const { index, atMs, kind, reward, usage, action, observation, ...more } = step
   const facts = [
+    kind === 'note' ? '' : kind,
     `+${duration(atMs)}`,
     reward === undefined ? '' : `reward ${firstLine(inline(reward))}`,
     usage === undefined ? '' : usageText(usage),

@@ -5,19 +5,22 @@ import type { Profile, TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import { seeded } from '../random.ts'
 import { automaticId } from '../task.ts'
-import type { Step, StepRecord } from '../trajectory.ts'
+import { ListMemory } from '../trajectory/list-memory.ts'
+import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
+import type { StepContent, StepRecord } from '../trajectory/step.ts'
 import type { TaskRunner } from './task-runner.ts'
 
 /** Lines kept per task; a task that prints without end must not fill the driver's memory. */
 const MAX_LOG_LINES = 1000
 const MAX_LOG_CHARS = 256 * 1024
+const NOTHING_TO_WAIT_FOR = Promise.resolve()
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
 
 /**
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
  * rare is made when it is asked for, because this is allocated for every task.
  */
-export class TaskContext implements Context {
+export class TaskContext implements Context, StepSink {
   readonly lease: number
   readonly attempt: number
   readonly params: unknown
@@ -35,6 +38,8 @@ export class TaskContext implements Context {
   waitingCalls = 0
   timer: NodeJS.Timeout | undefined
   deadline = Number.POSITIVE_INFINITY
+  /** The driver was told that it has been running for a while. */
+  announced = false
   subTaskCalls = 0
   readonly #runner: TaskRunner
   readonly #item: TaskItem
@@ -42,6 +47,7 @@ export class TaskContext implements Context {
   #abort: AbortController | undefined
   #random: (() => number) | undefined
   #steps = 0
+  #listMemory: ListMemory | undefined
   #logLines = 0
   #logChars = 0
 
@@ -99,14 +105,26 @@ export class TaskContext implements Context {
   }
 
   get step() {
-    return (record: StepRecord) => {
-      if (typeof record !== 'object' || record === null)
-        throw new TypeError('ctx.step() takes an object, such as { action, observation, reward }')
-      if (this.settled) return
-      const atMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000
-      const step: Step = { ...record, index: this.#steps++, atMs }
-      this.#runner.emitStep(this.lease, step)
-    }
+    return (record: StepRecord) => this[RECORD](noteOf(record))
+  }
+
+  [RECORD](content: StepContent): Promise<void> {
+    if (this.settled) return NOTHING_TO_WAIT_FOR
+    const atMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000
+    this.#runner.emitStep(this.lease, { index: this.#steps, atMs, ...content }, this.#lists)
+    this.#steps++
+    return this.#runner.roomForSteps ?? NOTHING_TO_WAIT_FOR
+  }
+
+  /** The run file does not know yet that it runs. */
+  get isUnknown(): boolean {
+    return this.#profile.recorded && !this.announced && this.#steps === 0
+  }
+
+  /** What earlier steps had in their lists; made for tasks that record lists. */
+  readonly #lists = () => {
+    this.#listMemory ??= new ListMemory()
+    return this.#listMemory
   }
 
   get runTask() {

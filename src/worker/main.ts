@@ -99,6 +99,8 @@ function receive(message: DriverMessage): void {
       return runner.go(message.lease)
     case 'cancel':
       return runner.cancel(message.lease, message.reason)
+    case 'hold':
+      return runner.hold(message.on)
     case 'reply':
       return runner.subTasks.onReply(message)
   }

@@ -1,6 +1,6 @@
 import type { Channel } from '../protocol/channel.ts'
 import type { DriverMessage, Emit, Outcome, WorkerMessage } from '../protocol/messages.ts'
-import type { PackedStep } from '../protocol/steps.ts'
+import { type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 
 /** What has gathered is sent when there is this much of it, or at the end of the turn of the event loop. */
 const BATCH_BYTES = 128 * 1024
@@ -17,6 +17,8 @@ export class Outbox {
   #outcomes: Outcome[] = []
   #emits: Emit[] = []
   #bytes = 0
+  /** While the driver has too much to store: what is said meanwhile. */
+  #held: (() => void)[] | undefined
 
   /** `arm`: asks for a `flush` at the end of the turn. */
   constructor(channel: Channel<WorkerMessage, DriverMessage>, arm: () => void) {
@@ -25,6 +27,7 @@ export class Outbox {
   }
 
   outcome(outcome: Outcome, size: number): void {
+    if (this.#held) return void this.#held.push(() => this.outcome(outcome, size))
     const lease = outcome[0]
     const behindBulk = this.#bulkLeases.delete(lease)
     if (behindBulk || size > BATCH_BYTES) {
@@ -37,8 +40,8 @@ export class Outbox {
   }
 
   step(lease: number, step: PackedStep): void {
-    const size = step.length
-
+    if (this.#held) return void this.#held.push(() => this.step(lease, step))
+    const size = packedStepSize(step)
     if (size > BATCH_BYTES || this.#bulkLeases.has(lease)) {
       this.flush()
       this.#bulkLeases.add(lease)
@@ -50,8 +53,16 @@ export class Outbox {
   }
 
   line(lease: number, line: string): void {
+    if (this.#held) return void this.#held.push(() => this.line(lease, line))
     this.#emitFor(lease)[2].push(line)
     this.#grow(line.length)
+  }
+
+  /** While this is on, everything stays here: an outcome must not overtake the records of its task. */
+  hold(on: boolean): void {
+    const held = this.#held
+    this.#held = on ? (held ?? []) : undefined
+    if (!on) for (const say of held ?? []) say()
   }
 
   flush(): void {

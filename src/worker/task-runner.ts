@@ -13,8 +13,9 @@ import {
   type WorkerSettings,
 } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack, unpack } from '../protocol/pack.ts'
-import { type PackedStep, packStep } from '../protocol/steps.ts'
-import type { Step } from '../trajectory.ts'
+import type { ListMemory } from '../trajectory/list-memory.ts'
+import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
+import type { Step } from '../trajectory/step.ts'
 import { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
 import { Outbox } from './outbox.ts'
@@ -27,6 +28,9 @@ const SLICE_MS = 1
 /** How long a task that was timed out or cancelled keeps its slot, so that one that heeds its signal ends in peace. */
 const ZOMBIE_GRACE_MS = 500
 const MEMORY_CHECK_MS = 1000
+/** A task that has run for this long is announced to the run file; how often it is looked for such. */
+const LONG_MS = 200
+const LOOK_MS = 100
 
 /** An agent in this worker. Tasks wait in `waiting` while its code loads or its `setup` runs. */
 export interface LoadedAgent {
@@ -72,6 +76,8 @@ export class TaskRunner {
   #zombies = 0
   #retiring = false
   #memoryCheckedAt = 0
+  #room: PromiseWithResolvers<void> | undefined
+  #looking = false
 
   constructor(
     channel: Channel<WorkerMessage, DriverMessage>,
@@ -175,10 +181,10 @@ export class TaskRunner {
     }
   }
 
-  emitStep(lease: number, step: Step): void {
+  emitStep(lease: number, step: Step, lists: () => ListMemory): void {
     let packed: PackedStep
     try {
-      packed = packStep(step)
+      packed = packStep(step, lists)
     } catch (error) {
       if (!(error instanceof NotPackable)) throw error
       throw new TypeError(`ctx.step(): the step cannot be recorded: ${error.message}; record plain data`)
@@ -196,6 +202,20 @@ export class TaskRunner {
   }
 
   /** Others are idle: give back what is not started. */
+  /** The driver has too much to store (`on`), or no longer. */
+  hold(on: boolean): void {
+    this.#outbox.hold(on)
+    if (on === (this.#room !== undefined)) return
+    this.#room?.resolve()
+    this.#room = on ? Promise.withResolvers<void>() : undefined
+    if (!on) this.#pump()
+  }
+
+  /** Resolves when steps may be recorded again; undefined: now. */
+  get roomForSteps(): Promise<void> | undefined {
+    return this.#room?.promise
+  }
+
   recall(): void {
     this.#channel.control({ type: 'returned', unstarted: this.#unstarted() })
   }
@@ -218,7 +238,7 @@ export class TaskRunner {
 
   #pump(): void {
     // A task that ends at once frees its slot inside this loop; the loop goes on by itself.
-    if (this.#pumping || !this.#guarded) return
+    if (this.#pumping || !this.#guarded || this.#room) return
     this.#pumping = true
     const { concurrency } = this.#settings
     let now = performance.now()
@@ -260,6 +280,7 @@ export class TaskRunner {
     this.live.set(task.lease, task)
     this.#running++
     if (profile.timeoutMs !== undefined) this.timeouts.watch(task, profile.timeoutMs)
+    if (profile.recorded) this.#lookSoon()
     let result: unknown
     try {
       result = this.#current.run(task, runAgent, definition, unpack(item[3]), task)
@@ -274,6 +295,34 @@ export class TaskRunner {
       )
     else this.#finish(task, OUTCOME.success, result)
     return true
+  }
+
+  /** A run file has a row for tasks that run for a while, so that one sees what is going on; most are over before. */
+  #lookSoon(): void {
+    if (this.#looking) return
+    this.#looking = true
+    setTimeout(() => {
+      this.#looking = false
+      this.#announceLong()
+    }, LOOK_MS).unref()
+  }
+
+  #announceLong(): void {
+    const now = performance.now()
+    const tasks: [lease: number, ms: number][] = []
+    let more = false
+    for (const task of this.live.values()) {
+      if (!task.isUnknown) continue
+      const ms = Math.round(now - task.startedAt)
+      if (ms < LONG_MS) {
+        more = true
+        continue
+      }
+      task.announced = true
+      tasks.push([task.lease, ms])
+    }
+    if (tasks.length > 0) this.#channel.post({ type: 'running', tasks })
+    if (more) this.#lookSoon()
   }
 
   /** A task that must never be started twice starts when the driver has said that it may; until then it has its slot. */

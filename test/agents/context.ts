@@ -37,7 +37,13 @@ export const talker = defineAgent({
       await sleep(5)
       console.error(`${name} warns ${turn}`)
       log(name, { turn })
-      step({ action: turn, observation: name, reward: 0.5, usage: { inputTokens: 10, costUsd: 0.25 }, mine: [turn] })
+      step({
+        action: turn,
+        observation: name,
+        reward: 0.5,
+        usage: { inputTokens: 10, costUsd: 0.25 },
+        data: { mine: [turn] },
+      })
     }
     process.stdout.write('two\nlines\n')
     return name

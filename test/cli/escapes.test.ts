@@ -27,7 +27,7 @@ const work = defineAgent({
   name: 'work ' + evil,
   run: async (n: number, ctx) => {
     console.log('printed ' + evil)
-    ctx.step({ action: evil, [evil]: evil, reward: evil as never, usage: { inputTokens: evil as never } })
+    ctx.step({ action: evil, data: { [evil]: evil }, reward: evil as never, usage: { inputTokens: evil as never } })
     if (n === 1) throw Object.assign(new Error('thrown ' + evil), { name: evil })
     return { [evil]: [evil, new Map([[evil, evil]])] }
   },
@@ -44,9 +44,9 @@ it('nothing that others wrote steers the terminal: scripts, tasks, run files, fi
     expect(ended.stderr + ended.stdout).toMatch(/owned/)
   }
   expectHarmless(await manyworlds(['run', 'throws.ts'], options), 'a script that throws')
-  await manyworlds(['run', 'evil.ts', '--run-id', 'r', '-q'], options)
-
   const file = path('.manyworlds/runs/r.sqlite')
+  await manyworlds(['run', 'evil.ts', '--run-id', 'r', '-q', '--store', file], options)
+
   const named = path(`.manyworlds/runs/${EVIL}.sqlite`)
   using db = new DatabaseSync(file)
   db.prepare('UPDATE _run SET run_id = ?, script = ?').run(EVIL, `file:///${EVIL}`)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { RunFile } from 'manyworlds/runs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MAIN, manyworlds } from './manyworlds.ts'
 import { project, script } from './project.ts'
@@ -9,7 +10,7 @@ async function twoRuns() {
   const { path, options } = project({ 'good.ts': script(3, 1), 'bad.ts': script(30, 1, [4]) })
   await manyworlds(['run', 'good.ts', '--run-id', 'good', '-q'], options)
   await manyworlds(['run', 'bad.ts', '--run-id', 'bad', '-q'], options)
-  return { path, options, runs: () => readdirSync(path('.manyworlds/runs')) }
+  return { path, options, runs: () => RunFile.list({ store: path('.manyworlds/runs') }) }
 }
 
 describe('manyworlds runs', () => {
@@ -116,7 +117,7 @@ describe('manyworlds rm', () => {
     expect((await manyworlds(['rm', 'good', '--dry-run'], options)).stdout).toBe('good\n')
     expect(runs()).toHaveLength(2)
     expect((await manyworlds(['rm', 'good', '--yes'], options)).code).toBe(0)
-    expect(runs()).toEqual(['bad.sqlite'])
+    expect(runs()).toEqual(['bad'])
     expect((await manyworlds(['rm', '--older-than', '1h', '--yes'], options)).stderr).toContain('nothing to remove')
     expect((await manyworlds(['rm', '--older-than', '1ms', '--yes'], options)).code).toBe(0)
     expect(runs()).toEqual([])
@@ -138,7 +139,7 @@ describe('manyworlds rm', () => {
     await refused(['.manyworlds/runs'], 'no run file')
     await refused(['mine'], 'some other SQLite file')
     await refused(['good', '--older-than', '1ms'], 'not both')
-    expect(runs().toSorted()).toEqual(['bad.sqlite', 'good.sqlite', 'mine.sqlite'])
+    expect(runs().toSorted()).toEqual(['bad', 'good', 'mine'])
     expect(existsSync(path('package.json'))).toBe(true)
   })
 
@@ -152,6 +153,6 @@ describe('manyworlds rm', () => {
     await expect.poll(() => existsSync(path('ledger.txt')), { timeout: 20_000 }).toBe(true)
     const ended = await manyworlds(['rm', 'r', '--yes'], options)
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('is going on') })
-    expect(existsSync(path('.manyworlds/runs/r.sqlite'))).toBe(true)
+    expect(RunFile.list({ store: path('.manyworlds/runs') })).toEqual(['r'])
   })
 })

@@ -1,5 +1,4 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, readFileSync } from 'node:fs'
 import { RunFile } from 'manyworlds/runs'
 import { describe, expect, it } from 'vitest'
 import { manyworlds } from './manyworlds.ts'
@@ -54,7 +53,7 @@ describe('manyworlds run', () => {
     const ended = await manyworlds([...words, '--run-id', 'r'], options)
     expect(ended.code).toBe(1)
     expect(ended.stderr).toContain('1 worker x 7')
-    using run = RunFile.open(join(path('here'), 'r.sqlite'))
+    using run = RunFile.open('r', { store: path('here') })
     expect([...run.responses()].map(({ status, attempts }) => `${status} ${attempts}`)).toEqual([
       'timeout 2',
       'timeout 2',
@@ -87,7 +86,7 @@ describe('manyworlds run', () => {
     const twice = `${script(3, 1)}\nconst more = await Runners.runTask([work.task(7, { id: 'extra' })])\nconsole.log(more.size)`
     const { path, options } = project({ 'twice.ts': twice })
     await manyworlds(['run', 'twice.ts', '--run-id', 'a'], options)
-    expect(readdirSync(path('.manyworlds/runs')).toSorted()).toEqual(['a-2.sqlite', 'a.sqlite'])
+    expect(RunFile.list({ store: path('.manyworlds/runs') })).toEqual(['a', 'a-2'])
     const second = await manyworlds(['run', 'twice.ts', '--resume', 'a-2'], options)
     expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining('--resume a\n') })
     expect((await manyworlds(['run', 'twice.ts', '--resume', 'a'], options)).code).toBe(0)
@@ -193,16 +192,16 @@ describe('a run whose file is not where runs are looked for', () => {
     const own = script(4, 1, [2]).replace('concurrency: 4 }', `concurrency: 4, store: 'elsewhere', runId: 'own' }`)
     const { path, options } = project({ 'own.ts': own })
     const { stderr } = await manyworlds(['run', 'own.ts'], options)
-    const [, words] = / (show elsewhere\/own\.sqlite t2)$/m.exec(stderr)!
+    const [, words] = / (show elsewhere\/own t2)$/m.exec(stderr)!
     expect((await manyworlds(words!.split(' '), options)).stdout).toContain('bad luck with 2')
     expect((await manyworlds(['show', 'own', '--dir', 'elsewhere'], options)).stdout).toMatch(/^run own finished/)
-    const resumed = await manyworlds(['run', 'own.ts', '--resume', 'elsewhere/own.sqlite'], options)
+    const resumed = await manyworlds(['run', 'own.ts', '--resume', 'elsewhere/own'], options)
     expect(resumed.stderr).toMatch(/restored +4/)
     expect(existsSync(path('.manyworlds'))).toBe(false)
-    copyFileSync(path('elsewhere/own.sqlite'), path('elsewhere/copy.sqlite'))
+    copyFileSync(path('elsewhere/store.sqlite'), path('elsewhere/copy.sqlite'))
     await manyworlds(['run', 'own.ts', '--resume', 'elsewhere/copy.sqlite', '--retry-failed', '-q'], options)
     using copy = RunFile.open(path('elsewhere/copy.sqlite'))
-    using original = RunFile.open(path('elsewhere/own.sqlite'))
+    using original = RunFile.open(path('elsewhere/own'))
     expect([copy.overview().sessions, original.overview().sessions]).toEqual([3, 2])
   })
 })

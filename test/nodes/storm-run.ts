@@ -98,7 +98,7 @@ class Storm {
   }
 
   get #file(): string {
-    return join(this.#folder, 'store', 'storm.sqlite')
+    return join(this.#folder, 'store', 'store.sqlite')
   }
 
   async run(): Promise<StormReport> {

@@ -1,7 +1,9 @@
 import { TaskError, type TaskErrorCode } from '../../src/errors.ts'
 import type { RunStart } from '../../src/progress/observer.ts'
+import { makeResponse } from '../../src/response.ts'
 import type { TaskResponse, TaskStatus } from '../../src/task.ts'
-import { type Step, totalUsage } from '../../src/trajectory.ts'
+import type { Step } from '../../src/trajectory/step.ts'
+import { totalUsage } from '../../src/trajectory/usage.ts'
 
 interface MadeUp {
   readonly status?: TaskStatus
@@ -21,7 +23,6 @@ export function response(id: string, made: MadeUp = {}): TaskResponse {
   const base = {
     id,
     agentName: 'made-up',
-    trajectory,
     usage: totalUsage(trajectory),
     timing: { queuedMs: 1, runMs },
     attempts: 1,
@@ -29,8 +30,9 @@ export function response(id: string, made: MadeUp = {}): TaskResponse {
     logs,
     restored,
   }
-  if (status === 'success') return { ...base, success: true, status, answer }
-  return { ...base, success: false, status, error: new TaskError(code, message, { name: 'Error' }) }
+  if (status === 'success') return makeResponse(base, { success: true, status, answer }, trajectory)
+  const error = new TaskError(code, message, { name: 'Error' })
+  return makeResponse(base, { success: false, status, error }, trajectory)
 }
 
 export const runStart = (more: Partial<RunStart> = {}): RunStart => ({

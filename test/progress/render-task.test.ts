@@ -5,7 +5,7 @@ import { renderTask } from '../../src/cli/render-task.ts'
 import type { TaskErrorCode } from '../../src/errors.ts'
 import type { StoredAttempt, StoredTask } from '../../src/store/stored-task.ts'
 import { displayWidth } from '../../src/text/width.ts'
-import type { Step } from '../../src/trajectory.ts'
+import type { NoteStep, Step } from '../../src/trajectory/step.ts'
 import { response } from './made-up.ts'
 
 const LAYOUT = { colour: false, width: 80, logs: true }
@@ -18,6 +18,7 @@ const storedTask = (more: Partial<StoredTask> = {}): StoredTask => ({
   status: 'success',
   response: response('task-17', { answer: 42 }),
   attempts: [],
+  unfinished: [],
   subTaskIds: [],
   ...more,
 })
@@ -35,7 +36,12 @@ const attempt = (more: Partial<StoredAttempt> = {}): StoredAttempt => ({
   ...more,
 })
 
-const step = (index: number, more: Partial<Step> = {}): Step => ({ index, atMs: 1530 * index, ...more })
+const step = (index: number, more: Partial<NoteStep> & Record<string, unknown> = {}): Step => ({
+  index,
+  atMs: 1530 * index,
+  kind: 'note',
+  ...more,
+})
 const shown = (trajectory: readonly Step[], full = false) =>
   renderTask(storedTask({ response: response('task-17', { trajectory }) }), { ...LAYOUT, full })
 

@@ -16,15 +16,12 @@ afterAll(() => Runners.shutdown())
 
 const many = Array.from({ length: 500 }, (_, i) => echo.task({ i, text: 'x'.repeat(300) }, { id: `t${i}` }))
 
-/** A run file of some size, finished. */
+/** A run file of some size, finished: one run alone. */
 async function finished() {
   const folder = storeFolder()
-  await Runners.runTask(many, { store: folder.store, runId: 'r' })
-  return {
-    ...folder,
-    path: folder.file('r'),
-    resume: () => Runners.runTask(many, { store: folder.store, resume: 'r' }),
-  }
+  const store = folder.own('r')
+  await Runners.runTask(many, { store, runId: 'r' })
+  return { ...folder, store, path: store, resume: () => Runners.runTask(many, { store, resume: 'r' }) }
 }
 
 describe('a disk that is full', () => {
@@ -96,21 +93,21 @@ describe('a damaged run file', () => {
   })
 
   it('does not hide what can still be read of it', async () => {
-    const { path, store } = await finished()
-    using run = RunFile.open('r', { store })
+    const { path } = await finished()
+    using run = RunFile.open(path)
     expect(run.overview().counts.success).toBe(500)
     overwrite(path, Math.floor(statSync(path).size * 0.5), 8192)
-    using damaged = RunFile.open('r', { store })
+    using damaged = RunFile.open(path)
     const read = () => [...damaged.responses()].length
     expect(read).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }))
   })
 })
 
 it('a file of a newer schema is refused, with what to do', async () => {
-  const { path, resume, store } = await finished()
+  const { path, resume } = await finished()
   alter(path, 'PRAGMA user_version = 99')
   await refused(resume, 'STORE_NEWER', 'schema 99', 'Update manyworlds')
-  expect(() => RunFile.open('r', { store })).toThrow(expect.objectContaining({ code: 'STORE_NEWER' }))
+  expect(() => RunFile.open(path)).toThrow(expect.objectContaining({ code: 'STORE_NEWER' }))
 })
 
 it('an SQLite file of somebody else is refused', async () => {

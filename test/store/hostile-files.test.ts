@@ -39,7 +39,7 @@ beforeAll(async () => {
   store = mkdtempSync(join(tmpdir(), 'manyworlds-store-'))
   path = join(store, 'r.sqlite')
   tasks = tasksFor(join(store, 'ledger.txt'))
-  await Runners.runTask(tasks, { store, runId: 'r', seed: 1, backoffMs: 1 })
+  await Runners.runTask(tasks, { store: path, runId: 'r', seed: 1, backoffMs: 1 })
   sound = readFileSync(path)
 })
 afterAll(async () => {
@@ -104,7 +104,7 @@ async function expectClearWords(what: string, commands = commandsOn(path)): Prom
 /** A resume says what is wrong, or does what is left to be done. */
 async function expectClearResume(what: string): Promise<string> {
   try {
-    const responses = await Runners.runTask(tasks, { store, resume: 'r', seed: 1, backoffMs: 1 })
+    const responses = await Runners.runTask(tasks, { store: path, resume: 'r', seed: 1, backoffMs: 1 })
     expect(responses.size, what).toBe(tasks.length)
     return 'done'
   } catch (error) {
@@ -283,7 +283,8 @@ describe('a run file that was made to harm', () => {
           answer('json+zstd', text.length, zstdCompressSync(text))
           using db = new DatabaseSync(path)
           db.exec(`WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-            INSERT INTO _attempts SELECT i, 1, 2, 1, 1, 0, 'success', 0, 0, NULL, NULL, 99, NULL, NULL, NULL, NULL FROM n`)
+            INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, worker, error_code, answer,
+              error, trajectory, logs, usage) SELECT i, 1, 2, 1, 1, 0, 'success', 0, 0, NULL, NULL, 99, NULL, NULL, NULL, NULL FROM n`)
         },
       ],
     ]

@@ -147,6 +147,6 @@ describe('a resume is refused, by name and with nothing changed,', () => {
   it('when the file is some other file', async () => {
     const { store, file } = storeFolder()
     writeFileSync(file('r'), 'just text, and long enough to be taken for something'.repeat(50))
-    await refused(() => Runners.runTask(echo.task(1), { store, resume: 'r' }), 'STORE_CORRUPT', 'r.sqlite')
+    await refused(() => Runners.runTask(echo.task(1), { store, resume: 'r' }), 'STORE_CORRUPT', 'store.sqlite')
   })
 })

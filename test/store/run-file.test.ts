@@ -67,17 +67,17 @@ describe('the run file', () => {
     })
     const env = { MANYWORLDS_STORE: '' }
     expect(printed(await runScript(path('run.ts'), { cwd: path(''), env }))).toEqual([[2, 3]])
-    const runs = readdirSync(path('.manyworlds/runs'))
-    expect(runs).toHaveLength(1)
-    expect(runs[0]).toMatch(/^\d{8}-\d{6}-[a-z2-9]{6}\.sqlite$/)
+    expect(readdirSync(path('.manyworlds/runs'))).toEqual(['store.sqlite'])
+    const runs = RunFile.list({ store: path('.manyworlds/runs') })
+    expect(runs).toEqual([expect.stringMatching(/^\d{8}-\d{6}-[a-z2-9]{6}$/)])
     expect(printed(await runScript(path('run.ts'), { cwd: path(''), env: { MANYWORLDS_STORE: 'elsewhere' } }))).toEqual(
       [[2, 3]],
     )
-    expect(readdirSync(path('elsewhere'))).toHaveLength(1)
+    expect(readdirSync(path('elsewhere'))).toEqual(['store.sqlite'])
     expect(printed(await runScript(path('run.ts'), { cwd: path(''), env: { MANYWORLDS_STORE: 'off' } }))).toEqual([
       [2, 3],
     ])
-    expect(readdirSync(path('.manyworlds/runs'))).toEqual(runs)
+    expect(RunFile.list({ store: path('.manyworlds/runs') })).toEqual(runs)
   })
 
   it('can be named by its path', async () => {

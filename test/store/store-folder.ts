@@ -12,7 +12,10 @@ export function storeFolder() {
   return {
     store,
     ledger,
-    file: (runId: string) => join(store, `${runId}.sqlite`),
+    /** The file that a run of the folder is in. */
+    file: (_runId: string) => join(store, 'store.sqlite'),
+    /** A file for one run alone. */
+    own: (runId: string) => join(store, `${runId}.sqlite`),
     /** Ids of tasks that ran, in order, once for each time. */
     ran: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trimEnd().split('\n').filter(Boolean) : []),
     forget: () => rmSync(ledger, { force: true }),

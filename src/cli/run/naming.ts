@@ -34,7 +34,7 @@ export class Naming {
     if (resume === undefined) return { runId, ...(config.resume === undefined ? {} : { resume: 'auto' }) }
     const retry = retryFailed ? { retryFailed } : {}
     if (resume === 'auto') return { runId, resume, ...retry }
-    // The run that was named is in the very file that was found. The others are beside it, if they were begun.
+    // The run that was named is in the very file that was found. The others are there too or beside it, if they were begun.
     const { file } = resume
     return runId === resume.runId
       ? { runId, resume: runId, store: file, ...retry }

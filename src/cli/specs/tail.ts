@@ -8,7 +8,11 @@ export const tailSpec = {
   positionals: { run: runReference },
   options: {
     dir: runsFolder,
-    fromStart: { type: 'flag', description: 'begin with the first response that was recorded, not with the next' },
+    fromStart: {
+      type: 'flag',
+      description: 'begin with the first response (and step) that was recorded, not with the next',
+    },
+    steps: { type: 'flag', description: 'steps too, while their tasks run' },
     json: { type: 'flag', description: 'print a line of JSON for each response' },
   },
   examples: [

@@ -29,4 +29,4 @@ try {
   const restored = results.filter((response) => response.restored).length
   console.log(JSON.stringify({ answered: results.filter(({ success }) => success).length, kept: restored >= reported }))
 }
-console.log(JSON.stringify({ size: statSync(join(disk, 'r.sqlite')).size > 0 }))
+console.log(JSON.stringify({ size: statSync(join(disk, 'store.sqlite')).size > 0 }))

@@ -1,0 +1,37 @@
+import { checkStep, type PackedStep } from '../trajectory/packed-step.ts'
+import { addUsage } from '../trajectory/usage.ts'
+import type { AttemptRecords, Lease } from './entry.ts'
+
+/**
+ * What an attempt recorded and printed has arrived: also of one that is late or was started a second time. Throws if it
+ * cannot be read, which ends the worker that said it.
+ */
+export function addRecords(lease: Lease, steps: PackedStep[], logs: string[]): void {
+  const { entry } = lease
+  for (const step of steps) checkStep(step)
+  const records = recordsOf(lease)
+  if (logs.length > 0) records.logs = records.logs === undefined ? logs : append(records.logs, logs)
+  if (steps.length === 0) return
+  for (const [, , , , usage] of steps) if (usage) addUsage((records.usage ??= {}), usage)
+  const { recorder, options } = entry.run
+  if (recorder && !entry.run.over) recorder.steps(lease, steps)
+  records.count += steps.length
+  // A parent in a worker gets the steps of its sub-tasks with their responses.
+  if (options.keepSteps || entry.parent)
+    records.steps = records.steps === undefined ? steps : append(records.steps, steps)
+}
+
+export function recordsOf(lease: Lease): AttemptRecords {
+  if (lease.records === undefined) {
+    lease.records = { steps: undefined, count: 0, usage: undefined, logs: undefined, start: 0 }
+    const { entry } = lease
+    if (lease === entry.lease) entry.records = lease.records
+  }
+  return lease.records
+}
+
+/** One by one: as arguments of a call, a hundred thousand would be too many. */
+function append<T>(list: T[], more: readonly T[]): T[] {
+  for (const item of more) list.push(item)
+  return list
+}

@@ -1,0 +1,99 @@
+import { APPLICATION_ID, SCHEMA_VERSION, VIEWS } from './schema.ts'
+import type { DatabaseSync } from './sqlite.ts'
+
+/**
+ * The store, version by version: entry n makes a store of version n out of one of version n - 1, without moving data. A
+ * new store goes through all of them, so that old and new ones have the same shape.
+ */
+const STEPS: readonly ((db: DatabaseSync) => void)[] = [firstTables, stepsAndManyRuns]
+
+/** Brings a store to the version of today, inside a transaction of the caller's. */
+export function migrate(db: DatabaseSync, from: number): void {
+  for (const name of viewNames(db)) db.exec(`DROP VIEW "${name.replaceAll('"', '""')}"`)
+  makeTables(db, from, SCHEMA_VERSION)
+  db.exec(VIEWS)
+  db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
+}
+
+/** The tables of a version, out of those of an older one; from version 0, out of nothing. */
+export function makeTables(db: DatabaseSync, from: number, to: number): void {
+  for (let version = from; version < to; version++) STEPS[version]!(db)
+}
+
+const viewNames = (db: DatabaseSync) =>
+  (db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'view'`).all() as { name: string }[]).map(({ name }) => name)
+
+/** Version 1: one run to a file, its trajectories as values of their attempts. */
+function firstTables(db: DatabaseSync): void {
+  db.exec(`
+CREATE TABLE _run (
+  run_id TEXT NOT NULL, created_at INTEGER NOT NULL, manyworlds TEXT NOT NULL, script TEXT,
+  seed INTEGER NOT NULL, sequence_dependent INTEGER NOT NULL,
+  total INTEGER, epoch INTEGER NOT NULL,
+  success INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, timeout INTEGER NOT NULL DEFAULT 0,
+  crashed INTEGER NOT NULL DEFAULT 0, cancelled INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE _sessions (
+  epoch INTEGER PRIMARY KEY, started_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, ended_at INTEGER, ending TEXT, error TEXT,
+  pid INTEGER NOT NULL, host TEXT NOT NULL, node TEXT NOT NULL, config TEXT NOT NULL);
+CREATE TABLE _agents (
+  agent INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, name TEXT NOT NULL, module TEXT NOT NULL, fingerprint TEXT, params);
+CREATE TABLE _workers (
+  worker INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, id TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER);
+CREATE TABLE _tasks (
+  task INTEGER PRIMARY KEY, id TEXT NOT NULL, parent INTEGER NOT NULL, parent_attempt INTEGER NOT NULL, place INTEGER,
+  agent INTEGER NOT NULL, hash BLOB NOT NULL, begun INTEGER NOT NULL, input, info, depends_on TEXT, options TEXT);
+CREATE UNIQUE INDEX _tasks_by_id ON _tasks (id, parent, parent_attempt);
+CREATE TABLE _attempts (
+  seq INTEGER PRIMARY KEY, task INTEGER NOT NULL, role INTEGER NOT NULL, attempt INTEGER NOT NULL,
+  epoch INTEGER NOT NULL, ended_at INTEGER NOT NULL, status TEXT NOT NULL,
+  queued_us INTEGER NOT NULL, run_us INTEGER NOT NULL, worker INTEGER,
+  error_code TEXT, answer, error, trajectory, logs, usage TEXT);
+CREATE INDEX _attempts_by_task ON _attempts (task);
+CREATE TABLE _blobs (
+  blob INTEGER PRIMARY KEY, hash BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL,
+  is_cut INTEGER NOT NULL, preview TEXT NOT NULL, data BLOB NOT NULL);
+CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash);`)
+}
+
+/** Version 2: steps are rows, written while their task runs; a store may have many runs (see `keys.ts`). */
+function stepsAndManyRuns(db: DatabaseSync): void {
+  db.exec(`${VERSION_2_COLUMNS.map(([table, column, type]) => `ALTER TABLE ${table} ADD COLUMN ${column} ${type};`).join('\n')}
+${VERSION_2_TABLES.map(([name, columns]) => `CREATE TABLE ${name} (${columns});`).join('\n')}
+CREATE UNIQUE INDEX _run_by_number ON _run (run);
+CREATE UNIQUE INDEX _run_by_id ON _run (run_id);
+CREATE INDEX _starts_by_task ON _starts (task);
+CREATE INDEX _tasks_by_agent ON _tasks (agent);
+CREATE INDEX _tasks_by_group ON _tasks (group_id) WHERE group_id IS NOT NULL;
+CREATE INDEX _attempts_not_success ON _attempts (status, seq) WHERE status <> 'success';
+DROP INDEX _blobs_by_hash;
+CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash, blob / 2147483648);`)
+}
+
+/** What version 2 adds to tables that were there. */
+export const VERSION_2_COLUMNS: readonly (readonly [table: string, column: string, type: string])[] = [
+  ['_run', 'run', 'INTEGER NOT NULL DEFAULT 0'],
+  ['_sessions', 'owner', 'TEXT'],
+  ['_tasks', 'group_id', 'TEXT'],
+  ['_attempts', 'start', 'INTEGER'],
+  ['_attempts', 'reward', 'REAL'],
+  ['_attempts', 'success', 'INTEGER'],
+  ['_attempts', 'tokens_in', 'INTEGER'],
+  ['_attempts', 'tokens_out', 'INTEGER'],
+  ['_attempts', 'cost', 'REAL'],
+  ['_attempts', 'digest', 'TEXT'],
+  ['_attempts', 'version', 'INTEGER'],
+]
+
+/** Tables of version 2. A start is one lease of a task; its steps have the keys from `start * STEP_SPAN` on. */
+export const VERSION_2_TABLES: readonly (readonly [name: string, columns: string])[] = [
+  [
+    '_starts',
+    `start INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, epoch INTEGER NOT NULL,
+  number INTEGER NOT NULL, worker INTEGER, at INTEGER NOT NULL`,
+  ],
+  [
+    '_steps',
+    `key INTEGER PRIMARY KEY, kind INTEGER NOT NULL, at_us INTEGER NOT NULL, reward REAL, version INTEGER, usage TEXT,
+  links TEXT, record, numbers BLOB`,
+  ],
+]

@@ -1,0 +1,210 @@
+import type { SQLInputValue } from 'node:sqlite'
+import { deserialize } from 'node:v8'
+import { deflateRawSync, inflateRawSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import type { ListLink } from '../trajectory/list-memory.ts'
+import { type PackedNumbers, type PackedStep, StepUnpacker } from '../trajectory/packed-step.ts'
+import { STEP_KINDS, type Step } from '../trajectory/step.ts'
+import type { BlobReader, BlobWriter } from './blobs.ts'
+import {
+  type Columns,
+  checkedRow,
+  isAnything,
+  isBytes,
+  isNumber,
+  isText,
+  isWhole,
+  orNull,
+  usageOf,
+} from './stored-shapes.ts'
+
+/** The columns of a step. */
+export const STEP_COLUMNS = 'key, kind, at_us, reward, version, usage, links, record, numbers'
+
+/**
+ * How the body of a step is stored, in `record`:
+ * - text: its JSON, up to 4,096 characters of it; any SQLite tool can read that
+ * - an integer: the number of a blob, for more than that
+ * - bytes: by the first of them, below
+ */
+const FORM = {
+  /** v8's serialisation, for what JSON cannot hold. */
+  v8: 1,
+  v8Zstd: 2,
+  /** JSON, compressed with the bodies of the steps before it as a dictionary: turns of a conversation are much alike. */
+  inContext: 3,
+} as const
+
+const INLINE_CHARS = 4096
+/** The first so many characters of an attempt stay as they are. Most attempts have no more. */
+const PLAIN_CHARS = 4096
+/** A shorter body is not worth compressing. */
+const COMPRESS_CHARS = 160
+const COMPRESS_BYTES = 512
+const WORTH_IT = 0.85
+/** What deflate can look back on. */
+const CONTEXT_CHARS = 32 * 1024
+
+/** The end of the bodies so far: what the next one may be compressed with. Writer and reader keep the same. */
+class Context {
+  #text = ''
+  chars = 0
+
+  add(body: string): void {
+    this.chars += body.length
+    this.#text += body
+    if (this.#text.length > 2 * CONTEXT_CHARS) this.#text = this.#text.slice(-CONTEXT_CHARS)
+  }
+
+  get dictionary(): Buffer {
+    return Buffer.from(this.#text.slice(-CONTEXT_CHARS)).subarray(-CONTEXT_CHARS)
+  }
+}
+
+/** Writes the steps of one start. */
+export class StepEncoder {
+  readonly #blobs: BlobWriter
+  #context: Context | undefined = new Context()
+
+  constructor(blobs: BlobWriter) {
+    this.#blobs = blobs
+  }
+
+  /** What was encoded last was not written: nothing can be compressed with what came before any more. */
+  loseContext(): void {
+    this.#context = undefined
+  }
+
+  /** The values of `STEP_COLUMNS`. */
+  encode(key: number, step: PackedStep): SQLInputValue[] {
+    const [atUs, body, kind = 0, reward = null, usage, version = null, links, numbers] = step
+    return [
+      key,
+      kind,
+      atUs,
+      reward,
+      version,
+      usage ? JSON.stringify(usage) : null,
+      links ? JSON.stringify(links) : null,
+      typeof body === 'string' ? this.#json(body) : this.#bytes(body),
+      numbers ? encodeArrays(numbers) : null,
+    ]
+  }
+
+  #json(body: string): SQLInputValue {
+    if (body.length > INLINE_CHARS) return this.#blobs.put(body)
+    const context = this.#context
+    if (context === undefined) return body
+    const plain = context.chars < PLAIN_CHARS || body.length < COMPRESS_CHARS
+    const packed = plain ? undefined : deflateRawSync(body, { dictionary: context.dictionary })
+    context.add(body)
+    return packed && packed.length < body.length * WORTH_IT ? formed(FORM.inContext, packed) : body
+  }
+
+  #bytes(body: Uint8Array): SQLInputValue {
+    if (body.length > INLINE_CHARS) return this.#blobs.put(body)
+    const small = body.length < COMPRESS_BYTES ? body : zstdCompressSync(body)
+    return small.length < body.length * WORTH_IT ? formed(FORM.v8Zstd, small) : formed(FORM.v8, body)
+  }
+}
+
+/** A row of `_steps`, as SQLite gives it. */
+export interface StepRow {
+  readonly kind: number
+  readonly at_us: number
+  readonly reward: number | null
+  readonly version: number | null
+  readonly usage: string | null
+  readonly links: string | null
+  readonly record: unknown
+  readonly numbers: Uint8Array | null
+}
+
+const STEP: Columns<StepRow> = {
+  kind: (kind) => isWhole(kind) && (kind as number) < STEP_KINDS.length,
+  at_us: isWhole,
+  reward: orNull(isNumber),
+  version: orNull(isWhole),
+  usage: orNull(isText),
+  links: orNull(isText),
+  record: isAnything,
+  numbers: orNull(isBytes),
+}
+
+/** Reads the steps of one start, in their order. Throws if they are not what a run writes. */
+export class StepDecoder {
+  readonly #blobs: BlobReader
+  readonly #context = new Context()
+  readonly #unpacker = new StepUnpacker()
+
+  constructor(blobs: BlobReader) {
+    this.#blobs = blobs
+  }
+
+  next(row: StepRow): Step {
+    const { at_us: atUs, kind, reward, record, usage, links, numbers } = checkedRow(row, STEP, 'a step')
+    return this.#unpacker.next({
+      ...{ atUs, kind, reward, fields: this.#fields(record) },
+      usage: usage === null ? null : usageOf(usage),
+      links: links === null ? null : linksOf(links),
+      numbers: numbers === null ? null : decodeArrays(numbers),
+    })
+  }
+
+  #fields(record: unknown): unknown {
+    if (typeof record === 'number') return this.#blobs.read(record)
+    if (typeof record === 'string') return this.#inContext(record)
+    if (!(record instanceof Uint8Array)) throw new Error('a step without a record')
+    const bytes = record.subarray(1)
+    switch (record[0]) {
+      case FORM.v8:
+        return deserialize(bytes)
+      case FORM.v8Zstd:
+        return deserialize(zstdDecompressSync(bytes, { maxOutputLength: INLINE_CHARS }))
+      case FORM.inContext: {
+        // A character may take three bytes.
+        const limits = { dictionary: this.#context.dictionary, maxOutputLength: 3 * INLINE_CHARS }
+        return this.#inContext(inflateRawSync(bytes, limits).toString())
+      }
+      default:
+        throw new Error(`a step in a form that is not known (${record[0]})`)
+    }
+  }
+
+  #inContext(body: string): unknown {
+    this.#context.add(body)
+    return JSON.parse(body)
+  }
+}
+
+const formed = (form: number, bytes: Uint8Array): Uint8Array => Buffer.concat([Uint8Array.of(form), bytes])
+
+function linksOf(json: string): ListLink[] {
+  const links: unknown = JSON.parse(json)
+  const isLink = (link: unknown) => Array.isArray(link) && isPath(link[0]) && isWhole(link[1]) && isWhole(link[2])
+  if (!Array.isArray(links) || !links.every(isLink)) throw new Error('`links` of a step are none')
+  return links as ListLink[]
+}
+
+const isPath = (path: unknown) => Array.isArray(path) && path.every(isText)
+
+// ---- arrays of numbers: a byte that says whether the rest is compressed, the paths as JSON in a line, then the arrays
+
+const MOST_ARRAY_BYTES = 512 * 1024 * 1024
+
+function encodeArrays(numbers: readonly PackedNumbers[]): Uint8Array {
+  const head = JSON.stringify(numbers.map(([path, buffer]) => [path, buffer.byteLength]))
+  const bytes = Buffer.concat([Buffer.from(`${head}\n`), ...numbers.map(([, buffer]) => new Uint8Array(buffer))])
+  const small = bytes.length < COMPRESS_BYTES ? bytes : zstdCompressSync(bytes)
+  return small.length < bytes.length * WORTH_IT ? formed(1, small) : formed(0, bytes)
+}
+
+function decodeArrays(stored: Uint8Array): PackedNumbers[] {
+  const rest = stored.subarray(1)
+  const bytes = stored[0] === 1 ? zstdDecompressSync(rest, { maxOutputLength: MOST_ARRAY_BYTES }) : rest
+  let at = bytes.indexOf(10)
+  const head = JSON.parse(Buffer.from(bytes.subarray(0, at)).toString()) as [path: string[], length: number][]
+  if (!Array.isArray(head) || !head.every((part) => Array.isArray(part) && isPath(part[0]) && isWhole(part[1])))
+    throw new Error('`numbers` of a step are none')
+  at++
+  return head.map(([path, length]) => [path, new Uint8Array(bytes.subarray(at, (at += length))).buffer])
+}

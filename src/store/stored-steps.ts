@@ -1,0 +1,135 @@
+import { existsSync, statSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ManyworldsError } from '../errors.ts'
+import type { StepSource } from '../response.ts'
+import type { Step } from '../trajectory/step.ts'
+import { BlobReader } from './blobs.ts'
+import { STEP_SPAN } from './keys.ts'
+import { openForReading } from './open-for-reading.ts'
+import type { DatabaseSync } from './sqlite.ts'
+import { STEP_COLUMNS, StepDecoder, type StepRow } from './step-rows.ts'
+import { storeError } from './store-errors.ts'
+import { oldStepsOf } from './stored-shapes.ts'
+
+/** Which steps: those of a start by its number in the store or in its session, or the value that version 1 has instead. */
+export type StepsOf =
+  | { readonly start: number }
+  | { readonly task: number; readonly epoch: number; readonly number: number }
+  | { readonly value: unknown }
+
+/** The store, and the run in it: another run may have its number once it is removed. */
+export interface StepsFrom {
+  readonly path: string
+  readonly run: number
+  readonly createdAt: number
+}
+
+/** Between two turns of the event loop at most so many characters are read. */
+const TURN_CHARS = 256 * 1024
+
+/** Steps that are read from the store when somebody wants them, and kept by nobody. */
+export class StoredSteps implements StepSource {
+  readonly #from: StepsFrom
+  readonly #of: StepsOf
+
+  constructor(from: StepsFrom, of: StepsOf) {
+    this.#from = from
+    this.#of = of
+  }
+
+  read(): readonly Step[] {
+    return withStore(this.#from, (db) => [...stepsIn(db, this.#of)].map(({ step }) => step))
+  }
+
+  async *stream(): AsyncGenerator<Step> {
+    const steps = withStore(this.#from, (db) => stepsIn(db, this.#of))
+    let chars = 0
+    for (;;) {
+      const { done, value } = withStore(this.#from, () => steps.next())
+      if (done) return
+      yield value.step
+      chars += value.chars
+      if (chars < TURN_CHARS) continue
+      chars = 0
+      await nextTurn()
+    }
+  }
+}
+
+/** The steps, each with its rough size. */
+export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step; chars: number }> {
+  const blobs = new BlobReader(db)
+  if ('value' in of) {
+    for (const step of oldStepsOf(blobs.read(of.value))) yield { step, chars: 1024 }
+    return
+  }
+  const start = 'start' in of ? of.start : startOf(db, of)
+  if (start === undefined) return
+  const decoder = new StepDecoder(blobs)
+  // One by one, and not by an iterator that is kept open: the store may be written to between two of them.
+  const next = db.prepare(`SELECT ${STEP_COLUMNS} FROM _steps WHERE key > ? AND key < ? ORDER BY key LIMIT 1`)
+  for (let key = start * STEP_SPAN - 1; ; ) {
+    const row = next.get(key, (start + 1) * STEP_SPAN) as (StepRow & { key: number }) | undefined
+    if (row === undefined) return
+    key = row.key
+    const before = blobs.bytesRead
+    const size = typeof row.record === 'string' || row.record instanceof Uint8Array ? row.record.length : 0
+    yield { step: decoder.next(row), chars: size + blobs.bytesRead - before + 64 }
+  }
+}
+
+function startOf(db: DatabaseSync, of: { task: number; epoch: number; number: number }): number | undefined {
+  const row = db
+    .prepare('SELECT start FROM _starts WHERE task = ? AND epoch = ? AND number = ?')
+    .get(of.task, of.epoch, of.number) as { start: number } | undefined
+  return row?.start
+}
+
+// ---- one connection to each store that is read from, for as long as somebody reads
+
+const IDLE_MS = 1000
+const open = new Map<string, { db: DatabaseSync; inode: number; idle: NodeJS.Timeout }>()
+
+/** The process ends: whoever closes a store last leaves one file. */
+export function closeReaders(): void {
+  for (const path of [...open.keys()]) close(path)
+}
+
+function withStore<T>({ path, run, createdAt }: StepsFrom, read: (db: DatabaseSync) => T): T {
+  try {
+    const db = connection(path)
+    if (!db.prepare('SELECT 1 FROM _run WHERE run = ? AND created_at = ?').get(run, createdAt)) throw gone(path)
+    return read(db)
+  } catch (error) {
+    throw existsSync(path) ? storeError(error, path, 'read') : gone(path)
+  }
+}
+
+function connection(path: string): DatabaseSync {
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino
+  if (inode === undefined) throw gone(path)
+  let store = open.get(path)
+  // Another store may have been made in its place.
+  if (store && store.inode !== inode) close(path)
+  store = open.get(path)
+  if (store === undefined) {
+    const idle = setTimeout(() => close(path), IDLE_MS).unref()
+    store = { db: openForReading(path), inode, idle }
+    open.set(path, store)
+  }
+  store.idle.refresh()
+  return store.db
+}
+
+function close(path: string): void {
+  const store = open.get(path)
+  open.delete(path)
+  clearTimeout(store?.idle)
+  store?.db.close()
+}
+
+const gone = (path: string) =>
+  new ManyworldsError(
+    'STORE_GONE',
+    `the run of this response is no longer in ${path}, and its steps were only there; read \`trajectory\` before the run is removed, or use \`store: false\`, with which responses carry their steps`,
+  )

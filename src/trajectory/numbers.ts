@@ -1,0 +1,174 @@
+/**
+ * Lists of numbers as bytes: token ids in two or three bytes each, log-probabilities in four or eight, where JSON takes
+ * ten to twenty. They come back as exactly the same numbers, NaN, infinities and -0 included, in the same kind of array.
+ *
+ *   byte 0  the kind of array      byte 1  how numbers are written      then the numbers
+ *
+ * | written | when | how |
+ * |---|---|---|
+ * | 0 | all are whole, from 0 to 2^53 - 1 | LEB128: seven bits a byte, the lowest first |
+ * | 1 | all fit a 32-bit float exactly | IEEE 754, little endian |
+ * | 2 | else | IEEE 754, 64 bits, little endian |
+ * | 3 | it is an array of bytes | as they are |
+ */
+export type NumberArray =
+  | readonly number[]
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array
+
+/** The kinds of arrays, by their byte; the order is stored and must not change. */
+const KINDS = [
+  Array,
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+] as const
+
+const WRITTEN = { whole: 0, float32: 1, float64: 2, bytes: 3 } as const
+const HEADER_BYTES = 2
+
+/** Whether it is an array of numbers of a kind that comes back as it was. */
+export function isNumberArray(value: object): value is NumberArray {
+  const kind = kindOf(value)
+  if (kind > 0) return true
+  if (kind < 0) return false
+  const list = value as unknown[]
+  for (let i = 0; i < list.length; i++) if (typeof list[i] !== 'number') return false
+  return true
+}
+
+// Not `instanceof`: a subclass, such as Buffer, would come back as something else.
+const kindOf = (value: object): number => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return KINDS.findIndex((kind) => prototype === kind.prototype)
+}
+
+export function encodeNumbers(numbers: NumberArray): ArrayBuffer {
+  const written = bestFor(numbers)
+  const bytes = write(numbers, written)
+  bytes[0] = kindOf(numbers)
+  bytes[1] = written
+  return bytes.buffer
+}
+
+/** With room for the header, in a buffer of its own. */
+function write(numbers: NumberArray, written: number): Uint8Array<ArrayBuffer> {
+  switch (written) {
+    case WRITTEN.whole:
+      return writeWhole(numbers)
+    case WRITTEN.bytes:
+      return writeBytes(numbers as Uint8Array)
+    default:
+      return writeFloats(numbers, written === WRITTEN.float32 ? Float32Array : Float64Array)
+  }
+}
+
+export function decodeNumbers(buffer: ArrayBuffer): NumberArray {
+  const bytes = new Uint8Array(buffer)
+  const kind = KINDS[bytes[0] ?? -1]
+  if (kind === undefined) throw new RangeError(`no list of numbers begins with the byte ${bytes[0]}`)
+  const numbers = readNumbers(bytes)
+  if (kind === Array) return Array.isArray(numbers) ? numbers : Array.from(numbers)
+  return kind === numbers.constructor ? (numbers as NumberArray) : new (kind as typeof Float64Array)(numbers)
+}
+
+function readNumbers(bytes: Uint8Array): number[] | Uint8Array | Float32Array | Float64Array {
+  switch (bytes[1]) {
+    case WRITTEN.bytes:
+      return new Uint8Array(bytes.subarray(HEADER_BYTES))
+    case WRITTEN.whole:
+      return readWhole(bytes)
+    case WRITTEN.float32:
+      return readFloats(bytes, Float32Array)
+    case WRITTEN.float64:
+      return readFloats(bytes, Float64Array)
+    default:
+      throw new RangeError(`no list of numbers is written in the way ${bytes[1]}`)
+  }
+}
+
+function bestFor(numbers: NumberArray): number {
+  if (numbers instanceof Uint8Array || numbers instanceof Uint8ClampedArray) return WRITTEN.bytes
+  let whole = true
+  let short = true
+  for (let i = 0; i < numbers.length && (whole || short); i++) {
+    const number = numbers[i]!
+    if (whole && !(Number.isSafeInteger(number) && number >= 0 && !Object.is(number, -0))) whole = false
+    if (short && !Object.is(Math.fround(number), number)) short = false
+  }
+  return whole ? WRITTEN.whole : short ? WRITTEN.float32 : WRITTEN.float64
+}
+
+function writeBytes(numbers: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(HEADER_BYTES + numbers.length)
+  bytes.set(numbers, HEADER_BYTES)
+  return bytes
+}
+
+function writeWhole(numbers: NumberArray): Uint8Array<ArrayBuffer> {
+  let size = HEADER_BYTES + numbers.length
+  for (let i = 0; i < numbers.length; i++)
+    for (let rest = numbers[i]!; rest >= 128; rest = Math.floor(rest / 128)) size++
+  const bytes = new Uint8Array(size)
+  let at = HEADER_BYTES
+  for (let i = 0; i < numbers.length; i++) {
+    let rest = numbers[i]!
+    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 128
+    bytes[at++] = rest
+  }
+  return bytes
+}
+
+function readWhole(bytes: Uint8Array): number[] {
+  const numbers: number[] = []
+  let number = 0
+  let unit = 1
+  for (let at = HEADER_BYTES; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    number += (byte & 127) * unit
+    if (byte >= 128) unit *= 128
+    else {
+      numbers.push(number)
+      number = 0
+      unit = 1
+    }
+  }
+  if (unit !== 1) throw new RangeError('the list of numbers is cut off')
+  return numbers
+}
+
+type Floats = typeof Float32Array | typeof Float64Array
+
+function writeFloats(numbers: NumberArray, floats: Floats): Uint8Array<ArrayBuffer> {
+  const size = floats.BYTES_PER_ELEMENT
+  const bytes = new Uint8Array(HEADER_BYTES + numbers.length * size)
+  const view = new DataView(bytes.buffer)
+  for (let i = 0, at = HEADER_BYTES; i < numbers.length; i++, at += size)
+    if (size === 4) view.setFloat32(at, numbers[i]!, true)
+    else view.setFloat64(at, numbers[i]!, true)
+  return bytes
+}
+
+function readFloats<F extends Floats>(bytes: Uint8Array, floats: F): InstanceType<F> {
+  const size = floats.BYTES_PER_ELEMENT
+  const count = (bytes.length - HEADER_BYTES) / size
+  if (!Number.isInteger(count)) throw new RangeError('the list of numbers is cut off')
+  const numbers = new floats(count)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let i = 0, at = HEADER_BYTES; i < count; i++, at += size)
+    numbers[i] = size === 4 ? view.getFloat32(at, true) : view.getFloat64(at, true)
+  return numbers as InstanceType<F>
+}

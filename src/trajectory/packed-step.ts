@@ -1,0 +1,204 @@
+import { packBytes } from '../protocol/pack.ts'
+import { readBytes, readJson } from '../protocol/read-packed.ts'
+import { lastEmptyPlaces } from '../protocol/scan-v8.ts'
+import type { ListLink, ListMemory } from './list-memory.ts'
+import { decodeNumbers, encodeNumbers } from './numbers.ts'
+import { STEP_KINDS, type Step, type StepContent } from './step.ts'
+import { survey } from './survey.ts'
+import { USAGE_KEYS, type Usage } from './usage.ts'
+
+/**
+ * A step on its way, and in the store. What the store has columns for stands beside the rest, which is `body`: JSON or,
+ * where that would not bring it back, the bytes of v8. A tuple, and its end is left out where there is nothing: most steps
+ * are the first two or four of these.
+ */
+export type PackedStep = [
+  atUs: number,
+  body: string | Uint8Array,
+  /** Place in `STEP_KINDS`. */
+  kind?: number,
+  reward?: number | null,
+  usage?: Usage | null,
+  /** Of the policy that chose the action or gave the completion. */
+  version?: number | null,
+  /** Lists of which `body` has only what was added to an earlier step's. */
+  links?: readonly ListLink[] | null,
+  /** Arrays of numbers, for which `body` has null: see `numbers.ts`. */
+  numbers?: readonly PackedNumbers[] | null,
+]
+
+/** A buffer and no Uint8Array, which in a message always holds a value of v8's (see `portable.ts`). */
+export type PackedNumbers = [path: readonly string[], numbers: ArrayBuffer]
+
+/** Throws `NotPackable` if the step cannot travel. */
+export function packStep(step: Step, memory: () => ListMemory): PackedStep {
+  const { index, atMs, kind, ...fields } = step
+  const body: Record<string, unknown> = fields
+  const reward = isPlainNumber(fields.reward) ? fields.reward : null
+  if (reward !== null) delete body.reward
+  const usage = isPlainUsage(fields.usage) ? fields.usage : null
+  if (usage !== null) delete body.usage
+  const { exact, lists, numbers } = survey(body)
+  const links: ListLink[] = []
+  let rest = body
+  for (const [path, list] of exact ? lists : []) {
+    const link = memory().link(index, path, list)
+    if (link === undefined) continue
+    links.push(link)
+    rest = withValueAt(rest, path, list.slice(link[2]))
+  }
+  for (const [path] of numbers) rest = withValueAt(rest, path, null)
+  const packed: PackedStep = [
+    Math.round(atMs * 1000),
+    exact ? JSON.stringify(rest) : packBytes(rest),
+    STEP_KINDS.indexOf(kind),
+    reward,
+    usage,
+    versionOf(step),
+    links.length === 0 ? null : links,
+    numbers.length === 0 ? null : numbers.map(([path, array]): PackedNumbers => [path, encodeNumbers(array)]),
+  ]
+  return trimmed(packed)
+}
+
+/** The rough size of a packed step in bytes. */
+export function packedStepSize([, body, , , , , links, numbers]: PackedStep): number {
+  let size = body.length + 16
+  if (links) size += 32 * links.length
+  if (numbers) for (const [, buffer] of numbers) size += buffer.byteLength + 32
+  return size
+}
+
+/** Throws if a step that comes from another process has a body that cannot be read. */
+export function checkStep(step: PackedStep): void {
+  const { fields } = opened(step)
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw new TypeError('a step that is none')
+}
+
+/** Turns packed steps of one attempt, in their order, into what was recorded. */
+export class StepUnpacker {
+  readonly #steps: Step[] = []
+  #elements = 0
+
+  /** The next step. Throws if it is malformed: it may come from another machine. */
+  next({ atUs, fields, kind, reward, usage, links, numbers, emptyPlaces = 0 }: OpenedStep): Step {
+    this.#grow(emptyPlaces)
+    if (typeof fields !== 'object' || fields === null) throw new Error('its body is not an object')
+    for (const [path, base, keep] of links ?? []) setAt(fields, path, this.#continued(fields, path, base, keep))
+    for (const [path, buffer] of numbers ?? []) setAt(fields, path, decodeNumbers(buffer))
+    const step = {
+      index: this.#steps.length,
+      atMs: atUs / 1000,
+      kind: STEP_KINDS[kind],
+      ...fields,
+      ...(reward === null || reward === undefined ? {} : { reward }),
+      ...(usage ? { usage } : {}),
+    } as Step
+    this.#steps.push(step)
+    return step
+  }
+
+  #grow(elements: number): void {
+    this.#elements += elements
+    if (this.#elements > MOST_ELEMENTS) throw new Error(`its lists have more than ${MOST_ELEMENTS} elements in all`)
+  }
+
+  #continued(fields: object, path: readonly string[], base: number, keep: number): unknown[] {
+    const earlier = valueAt(this.#steps[base], path)
+    const rest = valueAt(fields, path)
+    if (!Array.isArray(earlier) || !Array.isArray(rest) || keep > earlier.length)
+      throw new Error(`it continues a list that step ${base} does not have`)
+    this.#grow(keep + rest.length)
+    return earlier.slice(0, keep).concat(rest)
+  }
+}
+
+/** A few bytes can claim a long list again and again: a limit to what is built from the steps of an attempt. */
+const MOST_ELEMENTS = 10_000_000
+
+export function unpackSteps(steps: readonly PackedStep[]): Step[] {
+  const unpacker = new StepUnpacker()
+  return steps.map((step) => unpacker.next(opened(step)))
+}
+
+/** A packed step whose body was read. */
+export interface OpenedStep {
+  readonly atUs: number
+  readonly fields: unknown
+  readonly kind: number
+  readonly reward: number | null | undefined
+  readonly usage: Usage | null | undefined
+  readonly links: readonly ListLink[] | null | undefined
+  readonly numbers: readonly PackedNumbers[] | null | undefined
+  /** Empty places in its arrays, which take memory as others do. */
+  readonly emptyPlaces?: number
+}
+
+export const opened = ([atUs, body, kind = 0, reward, usage, , links, numbers]: PackedStep): OpenedStep => {
+  const fields: unknown = typeof body === 'string' ? readJson(body) : readBytes(body)
+  const emptyPlaces = typeof body === 'string' ? 0 : lastEmptyPlaces()
+  return { atUs, fields, kind, reward, usage, links, numbers, emptyPlaces }
+}
+
+const isPlainNumber = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)
+
+const isPlainUsage = (usage: unknown): usage is Usage =>
+  typeof usage === 'object' &&
+  usage !== null &&
+  Object.getPrototypeOf(usage) === Object.prototype &&
+  Object.entries(usage).every(([key, value]) => USAGE_KEYS.includes(key as keyof Usage) && isPlainNumber(value))
+
+function versionOf(step: StepContent): number | null {
+  const version = step.kind === 'action' || step.kind === 'model' ? step.policy?.version : undefined
+  return Number.isSafeInteger(version) ? version! : null
+}
+
+/** Without what most steps do not have at the end. */
+function trimmed(packed: PackedStep): PackedStep {
+  let length = packed.length
+  while (length > 2 && (packed[length - 1] === null || (length === 3 && packed[2] === 0))) length--
+  return packed.slice(0, length) as PackedStep
+}
+
+/** A copy in which only what lies on the path is new. */
+function withValueAt(
+  object: Record<string, unknown>,
+  path: readonly string[],
+  value: unknown,
+): Record<string, unknown> {
+  const [key, ...rest] = path as [string, ...string[]]
+  const inner = rest.length === 0 ? value : withValueAt(object[key] as Record<string, unknown>, rest, value)
+  return { ...object, [key]: inner }
+}
+
+function valueAt(object: unknown, path: readonly string[]): unknown {
+  let value = object
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = (value as Record<string, unknown>)[key]
+  }
+  return value
+}
+
+function setAt(object: object, path: readonly string[], value: unknown): void {
+  const holder = valueAt(object, path.slice(0, -1))
+  const key = path.at(-1)
+  // Only what is there is replaced: a path from elsewhere must not reach a prototype.
+  if (typeof holder !== 'object' || holder === null || key === undefined || !Object.hasOwn(holder, key))
+    throw new Error(`it has nothing at ${path.join('.')}`)
+  ;(holder as Record<string, unknown>)[key] = value
+}
+
+/** The whole list as one JSON text, without reading any of it; undefined if that cannot be had so. */
+export function stepsText(steps: readonly PackedStep[]): string | undefined {
+  const texts: string[] = []
+  for (const [index, [atUs, body, kind = 0, reward, usage, , links, numbers]] of steps.entries()) {
+    if (typeof body !== 'string' || links || numbers || !body.startsWith('{')) return undefined
+    const place = `{"index":${index},"atMs":${atUs / 1000},"kind":"${STEP_KINDS[kind]}"`
+    const rest = body === '{}' ? '' : `,${body.slice(1, -1)}`
+    const tail = `${reward === null || reward === undefined ? '' : `,"reward":${reward}`}${usage ? `,"usage":${JSON.stringify(usage)}` : ''}}`
+    texts.push(place + rest + tail)
+  }
+  return `[${texts.join(',')}]`
+}

@@ -1,0 +1,34 @@
+import type { NoteStep, StepContent, StepRecord } from './step.ts'
+
+/** Under this a context takes steps of every kind; `ctx.step()` takes notes only. */
+export const RECORD: unique symbol = Symbol.for('manyworlds.record')
+
+/** What records steps: the context of a task, or of an agent inside one. */
+export interface StepSink {
+  [RECORD](content: StepContent): Promise<void>
+}
+
+/** Records a step of any kind, on behalf of an agent that was made by this package. */
+export const recordStep = (ctx: object, content: StepContent): Promise<void> => (ctx as StepSink)[RECORD](content)
+
+const FIELDS: Readonly<Record<keyof StepRecord, true>> = {
+  action: true,
+  observation: true,
+  reward: true,
+  usage: true,
+  text: true,
+  data: true,
+}
+
+/** What was given to `ctx.step()`, as a step. */
+export function noteOf(record: StepRecord): NoteStep {
+  if (typeof record !== 'object' || record === null)
+    throw new TypeError('ctx.step() takes an object, such as { action, observation, reward }')
+  // Programs without a compiler hear of it here.
+  for (const key in record)
+    if (!Object.hasOwn(FIELDS, key))
+      throw new TypeError(
+        `ctx.step(): '${key}' is no field of a step (${Object.keys(FIELDS).join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
+      )
+  return { kind: 'note', ...record }
+}

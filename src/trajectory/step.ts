@@ -1,0 +1,140 @@
+import type { Usage } from './usage.ts'
+
+/**
+ * A step of a trajectory: a call of a model, an action in an environment, a call of a tool, or a note that an agent took
+ * with `ctx.step()`. Look at `kind` first; TypeScript then knows the fields.
+ */
+export type Step = StepPlace & StepContent
+
+export type StepContent = ModelStep | ActionStep | ToolStep | NoteStep
+
+export const STEP_KINDS = ['note', 'model', 'action', 'tool'] as const satisfies readonly StepContent['kind'][]
+
+/** Where a step stands. */
+export interface StepPlace {
+  /** Place in the trajectory, from 0. */
+  readonly index: number
+  /** Milliseconds since the attempt started. */
+  readonly atMs: number
+}
+
+interface StepBase {
+  /** The agent of a group that recorded it. */
+  readonly agent?: string
+  /** The branch of the trajectory that the step belongs to; left out: the task's own. */
+  readonly branch?: number
+  /** Steps of every kind may be asked for these; notes and actions have them. */
+  readonly action?: unknown
+  readonly observation?: unknown
+  readonly reward?: number
+  readonly usage?: Usage
+}
+
+/** What an agent records with `ctx.step()`. All fields are optional; whatever has no field of its own goes under `data`. */
+export interface StepRecord {
+  action?: unknown
+  observation?: unknown
+  reward?: number
+  usage?: Usage
+  text?: string
+  data?: unknown
+}
+
+/** A step that an agent recorded itself. */
+export interface NoteStep extends StepBase {
+  readonly kind: 'note'
+  readonly text?: string
+  readonly data?: unknown
+}
+
+/** Which policy chose an action or gave a completion. */
+export interface PolicyVersion {
+  readonly name: string
+  readonly version: number
+}
+
+/** A message of a conversation, with the arguments of calls as the model wrote them. */
+export interface Message {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly content: unknown
+  readonly reasoning?: string
+  readonly calls?: readonly { readonly id: string; readonly name: string; readonly raw: string }[]
+  readonly callId?: string
+}
+
+/** One call of a model, as it went over the wire. */
+export interface ModelStep extends StepBase {
+  readonly kind: 'model'
+  /** Who called. */
+  readonly role: 'agent' | 'judge' | 'user'
+  readonly policy: PolicyVersion | null
+  readonly server: { readonly model: string; readonly id?: string }
+  /** The first `keep` messages of step `from`, and then those that were added. */
+  readonly request: {
+    readonly from: number | null
+    readonly keep: number
+    readonly added: readonly Message[]
+    readonly tools: string
+    readonly wire: string
+  }
+  readonly reply: Message & { readonly wire: string }
+  readonly finish: string
+  readonly cached: boolean
+  readonly tokens: StepTokens | null
+  readonly sampling: Sampling
+  readonly ms: number
+  readonly retries: number
+}
+
+/** Token ids as the sampler had them: those of step `from` with its completion, then `tail`, then what was sampled. */
+export interface StepTokens {
+  readonly tokenizer: string
+  readonly from: number | null
+  readonly tail: Int32Array
+  readonly completion: Int32Array
+  /** One for each id of `completion`; null where the server does not tell. */
+  readonly logProbs: Float64Array | null
+  readonly of: 'raw' | 'processed'
+  /** Decoding was constrained by a grammar or a schema: the log-probabilities are not those of the model alone. */
+  readonly constrained: boolean
+}
+
+export interface Sampling {
+  readonly temperature: number
+  readonly topP: number
+  readonly topK: number
+  readonly minP: number
+  readonly seed?: number
+  readonly maxTokens?: number
+  readonly stop?: readonly string[]
+  readonly other: unknown
+}
+
+/** One action in an environment. */
+export interface ActionStep extends StepBase {
+  readonly kind: 'action'
+  readonly observation: unknown
+  readonly candidates?: readonly unknown[]
+  readonly action: unknown
+  /** The place of `action` among `candidates`. */
+  readonly choice?: number
+  readonly logProb: number | null
+  readonly value?: number
+  readonly mode: 'sample' | 'greedy'
+  readonly policy: PolicyVersion | null
+  readonly reward: number
+  /** The parts of the reward, by name. */
+  readonly rewards?: Readonly<Record<string, number>>
+}
+
+/** One call of a tool. */
+export interface ToolStep extends StepBase {
+  readonly kind: 'tool'
+  /** The call of a model step that asked for it; null: the agent's own code did. */
+  readonly call: { readonly step: number; readonly position: number; readonly id: string } | null
+  readonly name: string
+  readonly arguments: { readonly raw: string; readonly value?: unknown }
+  readonly result?: unknown
+  readonly error?: unknown
+  readonly ms: number
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineAgent } from 'manyworlds'
+
+interface Recorded {
+  readonly steps: number
+  readonly ms?: number
+  readonly chars?: number
+  /** Awaits each step. */
+  readonly waits?: boolean
+}
+
+/** Records steps, one after the other. */
+export const recorder = defineAgent({
+  name: 'recorder',
+  run: async ({ steps, ms = 0, chars = 0, waits = false }: Recorded, ctx) => {
+    for (let i = 0; i < steps; i++) {
+      const recorded = ctx.step({ action: i, reward: i / 2, text: noise(chars) })
+      if (waits) await recorded
+      if (ms > 0) await sleep(ms, undefined, { signal: ctx.signal })
+    }
+    return steps
+  },
+})
+
+/** Records nothing, and takes its time. */
+export const sleeper = defineAgent({
+  name: 'sleeper',
+  run: async (ms: number, ctx) => {
+    await sleep(ms, undefined, { signal: ctx.signal })
+    return ms
+  },
+})
+
+const noise = (chars: number) => {
+  let text = ''
+  while (text.length < chars) text += Math.random().toString(36).slice(2)
+  return text.slice(0, chars)
+}
+
+/** A conversation in English, more or less: the steps of a language model. */
+export const talker = defineAgent({
+  name: 'talker',
+  run: async ({ turns, chars }: { turns: number; chars: number }, ctx) => {
+    const messages: { role: string; content: string }[] = []
+    for (let turn = 0; turn < turns; turn++) {
+      messages.push({ role: 'user', content: sentence(ctx.random, chars) })
+      messages.push({ role: 'assistant', content: sentence(ctx.random, chars) })
+      ctx.step({ data: { request: { messages: [...messages] } }, reward: turn, usage: { inputTokens: 10 * turn } })
+    }
+    return messages.length
+  },
+})
+
+const WORDS =
+  'the model answers that a search for it has found three pages and none of them is about what was asked so it should look again elsewhere before it gives up'.split(
+    ' ',
+  )
+
+function sentence(random: () => number, chars: number): string {
+  let text = ''
+  while (text.length < chars) text += `${WORDS[Math.floor(random() * WORDS.length)]} `
+  return text.slice(0, chars)
+}

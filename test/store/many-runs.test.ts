@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Runners } from 'manyworlds'
+import { RunFile } from 'manyworlds/runs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { echo } from '../agents/basics.ts'
+import { recorder } from '../agents/recorders.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
+import { refused } from '../refused.ts'
+import { query, storeFolder } from './store-folder.ts'
+
+afterAll(() => Runners.shutdown())
+
+describe('a store of many runs', () => {
+  it('keeps runs apart', async () => {
+    const { store, file } = storeFolder()
+    for (const runId of ['a', 'b']) {
+      const tasks = [echo.task(`${runId} says`, { id: 'same' }), recorder.task({ steps: 3 }, { id: 'steps' })]
+      await Runners.runTask(tasks, { store, runId })
+    }
+    expect(readdirSync(store).filter((name) => name.endsWith('.sqlite'))).toEqual(['store.sqlite'])
+    expect(RunFile.list({ store })).toEqual(['a', 'b'])
+    for (const runId of ['a', 'b']) {
+      using run = RunFile.open(runId, { store })
+      expect(run.task('same')!.response!.answer).toBe(`${runId} says`)
+      expect([...run.responses()]).toHaveLength(2)
+      expect(run.overview()).toMatchObject({ runId, total: 2, counts: { success: 2 }, status: 'finished' })
+      expect(query(file(runId), 'SELECT count(*) AS n FROM steps WHERE run_id = ?', runId)).toEqual([{ n: 3 }])
+    }
+    const again = await Runners.runTask(
+      [echo.task('a says', { id: 'same' }), recorder.task({ steps: 3 }, { id: 'steps' })],
+      { store, resume: 'a' },
+    )
+    expect([...again.values()].map(({ restored }) => restored)).toEqual([true, true])
+    expect(again.get('steps')!.trajectory).toHaveLength(3)
+    await refused(() => Runners.runTask(echo.task(1), { store, runId: 'a' }), 'RUN_EXISTS', "run 'a'")
+    await refused(() => Runners.runTask(echo.task(1), { store, resume: 'c' }), 'RUN_NOT_FOUND', "run 'c'")
+  })
+
+  it('takes many runs at once, from one process and from several', { timeout: 120_000 }, async () => {
+    const { store, file } = storeFolder()
+    const script = resolve(import.meta.dirname, '../scripts/store/many-runs.ts')
+    const others = [1, 2, 3].map(
+      (n) =>
+        new Promise<number | null>((done) =>
+          spawn(process.execPath, [script, store, `other${n}`, '40'], {
+            stdio: ['ignore', 'inherit', 'inherit'],
+            env: { ...process.env, VITEST: undefined },
+          }).once('close', done),
+        ),
+    )
+    const own = Array.from({ length: 100 }, (_, i) =>
+      Runners.runTask(echo.task(i), { store, runId: `own-${i}`, workerNum: 1 }),
+    )
+    const answers = (await Promise.all(own)).map(({ answer }) => answer)
+    expect(answers).toEqual(Array.from({ length: 100 }, (_, i) => i))
+    expect(await Promise.all(others)).toEqual([0, 0, 0])
+    expect(RunFile.list({ store })).toHaveLength(220)
+    expect(query(file(''), 'SELECT count(*) AS n, sum(success) AS ok FROM run')).toEqual([{ n: 220, ok: 220 }])
+    expect(query(file(''), 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  })
+
+  it('forgets old runs, if it is told what to keep', async () => {
+    const { store, file } = storeFolder()
+    for (let i = 0; i < 6; i++)
+      await Runners.runTask(recorder.task({ steps: 2, chars: 5000 }), { store, runId: `r${i}`, keep: { runs: 3 } })
+    expect(RunFile.list({ store })).toEqual(['r3', 'r4', 'r5'])
+    const rows = (table: string) => query(file(''), `SELECT count(*) AS n FROM ${table}`)[0]!.n
+    expect([rows('_tasks'), rows('_attempts'), rows('_steps'), rows('_starts'), rows('_sessions')]).toEqual([
+      3, 3, 6, 3, 3,
+    ])
+    await refused(() => Runners.runTask(echo.task(1), { store, keep: { runs: 0 } }), 'CONFIG_INVALID', 'keep')
+  })
+
+  it('gives a run away as a file, and takes it back', { timeout: 60_000 }, async () => {
+    const { store } = storeFolder()
+    const tasks = [
+      echo.task({ text: 'x'.repeat(9000), same: 'y'.repeat(3000) }, { id: 'e' }),
+      recorder.task({ steps: 30, chars: 300 }, { id: 's' }),
+    ]
+    await Runners.runTask(echo.task(1), { store, runId: 'first' })
+    const before = await Runners.runTask(tasks, { store, runId: 'r' })
+    const away = `${store}/mail.sqlite`
+    const options = { cwd: store, env: { MANYWORLDS_STORE: store } }
+    expect(await manyworlds(['export-run', 'r', away], options)).toMatchObject({ code: 0 })
+    expect((await manyworlds(['rm', 'r', '--yes'], options)).code).toBe(0)
+    expect(() => before.get('s')!.trajectory).toThrow(expect.objectContaining({ code: 'STORE_GONE' }))
+    const other = storeFolder()
+    const there = { cwd: other.store, env: { MANYWORLDS_STORE: other.store } }
+    await Runners.runTask(echo.task(1), { store: other.store, runId: 'first' })
+    expect(await manyworlds(['import-run', away], there)).toMatchObject({ code: 0 })
+    expect(await manyworlds(['import-run', away], there)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('RUN_EXISTS'),
+    })
+    const after = await Runners.runTask(tasks, { store: other.store, resume: 'r' })
+    expect(after.get('e')).toMatchObject({ restored: true, answer: before.get('e')!.answer })
+    expect(after.get('s')!.restored).toBe(true)
+    expect(after.get('s')!.trajectory).toHaveLength(30)
+    const resumed = await Runners.runTask(tasks, { store: away, resume: 'r' })
+    expect([...resumed.values()].every(({ restored }) => restored)).toBe(true)
+  })
+})

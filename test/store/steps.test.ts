@@ -1,0 +1,174 @@
+import { rmSync, statSync } from 'node:fs'
+import { inspect } from 'node:util'
+import { zstdCompressSync } from 'node:zlib'
+import { Runners, type Step, type StepEvent } from 'manyworlds'
+import { RunFile } from 'manyworlds/runs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { recorder, sleeper, talker } from '../agents/recorders.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
+import { query, storeFolder } from './store-folder.ts'
+
+afterAll(() => Runners.shutdown())
+
+describe('steps', () => {
+  it('are in the store while their task runs, and an observer hears of them after that', async () => {
+    const { store, file } = storeFolder()
+    const told: number[] = []
+    const stored: number[] = []
+    const onStep = ({ taskId, attempt, step }: StepEvent) => {
+      const [row] = query(file('r'), 'SELECT count(*) AS n FROM steps WHERE id = ? AND step = ?', taskId, step.index)
+      told.push(step.index)
+      stored.push(Number(row!.n))
+      expect(attempt).toBe(1)
+    }
+    const running = Runners.runTask(recorder.task({ steps: 5, ms: 150 }), { store, runId: 'r', onStep })
+    await expect.poll(() => told.length).toBeGreaterThan(1)
+    using run = RunFile.open('r', { store })
+    const task = run.task('#1')!
+    expect(task.status).toBe('pending')
+    expect(task.unfinished).toMatchObject([{ attempt: 1, worker: { id: expect.stringContaining('local-') } }])
+    expect(task.unfinished[0]!.trajectory.length).toBeGreaterThan(0)
+    await running
+    expect(told).toEqual([0, 1, 2, 3, 4])
+    expect(stored).toEqual([1, 1, 1, 1, 1])
+    expect(run.task('#1')).toMatchObject({ status: 'success', unfinished: [] })
+  })
+
+  it('are told of without a store too', async () => {
+    const told: number[] = []
+    await Runners.runTask(recorder.task({ steps: 3 }), { store: false, onStep: ({ step }) => told.push(step.index) })
+    expect(told).toEqual([0, 1, 2])
+  })
+
+  it('of a task that records none, but runs for a while, show that it does', async () => {
+    const { store, file } = storeFolder()
+    await Runners.runTask([sleeper.task(700, { id: 'long' }), sleeper.task(1, { id: 'short' })], { store, runId: 'r' })
+    expect(query(file('r'), 'SELECT id, attempt, worker FROM starts')).toEqual([
+      { id: 'long', attempt: 1, worker: expect.stringContaining('local-') },
+    ])
+  })
+
+  it('can be asked for in SQL, each as a row', async () => {
+    const { store, file } = storeFolder()
+    await Runners.runTask(recorder.task({ steps: 3 }, { id: 't', groupId: 'g' }), { store, runId: 'r' })
+    expect(query(file('r'), 'SELECT step, action, reward, kind, is_final, is_cut, run_id FROM steps')).toEqual(
+      [0, 1, 2].map((i) => ({
+        step: i,
+        action: String(i),
+        reward: i / 2,
+        kind: 'note',
+        is_final: 1,
+        is_cut: 0,
+        run_id: 'r',
+      })),
+    )
+    const [{ record }] = query(file('r'), 'SELECT record FROM steps WHERE step = 1') as [{ record: string }]
+    using run = RunFile.open('r', { store })
+    const { trajectory } = run.task('t')!.response!
+    expect(JSON.parse(record)).toEqual(trajectory[1])
+    const [{ list }] = query(file('r'), 'SELECT trajectory AS list FROM responses') as [{ list: string }]
+    expect(JSON.parse(list)).toEqual(trajectory)
+    expect(query(file('r'), 'SELECT group_id FROM tasks')).toEqual([{ group_id: 'g' }])
+  })
+
+  it('of a conversation take little more than one compressed text of it', { timeout: 120_000 }, async () => {
+    for (const [turns, chars] of [
+      [50, 200],
+      [200, 200],
+      [200, 900],
+    ] as const) {
+      const { store } = storeFolder()
+      const path = `${store}/chat.sqlite`
+      const empty = `${store}/empty.sqlite`
+      await Runners.runTask(talker.task({ turns: 0, chars }), { store: empty, runId: 'r' })
+      const response = await Runners.runTask(talker.task({ turns, chars }), { store: path, runId: 'r' })
+      const raw = JSON.stringify(response.trajectory)
+      const blob = zstdCompressSync(raw).length
+      const stored = statSync(path).size - statSync(empty).size
+      process.stderr.write(`chat of ${turns} turns: ${raw.length} raw, ${blob} as one blob, ${stored} stored\n`)
+      expect(stored).toBeLessThan(1.5 * blob + 8192)
+    }
+  })
+})
+
+describe('a response with a store', () => {
+  it('reads its steps when they are asked for, and keeps none', async () => {
+    const { store } = storeFolder()
+    const response = await Runners.runTask(recorder.task({ steps: 4, chars: 100 }), { store, runId: 'r' })
+    expect(JSON.stringify(response)).not.toContain('"action"')
+    expect(inspect(response, { depth: 9 })).not.toContain('action')
+    expect(response.trajectory).toHaveLength(4)
+    expect(response.trajectory).not.toBe(response.trajectory)
+    const steps: Step[] = []
+    for await (const step of response.steps()) steps.push(step)
+    expect(steps).toEqual(response.trajectory)
+    rmSync(store, { recursive: true })
+    expect(() => response.trajectory).toThrow(expect.objectContaining({ code: 'STORE_GONE' }))
+    await expect(async () => {
+      for await (const _ of response.steps());
+    }).rejects.toMatchObject({ code: 'STORE_GONE', message: expect.stringContaining(store) })
+  })
+
+  it('carries its steps when it comes from streamTask, without a store, or to a parent', async () => {
+    const { store } = storeFolder()
+    for await (const response of Runners.streamTask([recorder.task({ steps: 2 })], { store }))
+      expect(Object.hasOwn(response, 'trajectory')).toBe(true)
+    const plain = await Runners.runTask(recorder.task({ steps: 2 }), { store: false })
+    expect(Object.hasOwn(plain, 'trajectory')).toBe(true)
+  })
+})
+
+describe('too many steps for the disk', () => {
+  it('make workers wait, and nothing is lost', { timeout: 120_000 }, async () => {
+    const { store } = storeFolder()
+    const tasks = Array.from({ length: 128 }, (_, i) =>
+      recorder.task({ steps: 16, chars: 64 * 1024, waits: i % 2 === 0 }, { id: `t${i}` }),
+    )
+    const responses = await Runners.runTask(tasks, { store, runId: 'r', workerNum: 2, concurrency: 64 })
+    for (const response of responses.values()) {
+      expect(response.answer).toBe(16)
+      let count = 0
+      for await (const step of response.steps()) {
+        expect(step.index).toBe(count++)
+        expect((step as { text: string }).text).toHaveLength(64 * 1024)
+      }
+      expect(count).toBe(16)
+    }
+  })
+})
+
+describe('what is no longer there', () => {
+  it('is told, and not taken from another run that has its place', async () => {
+    const { store } = storeFolder()
+    const options = { cwd: store, env: { MANYWORLDS_STORE: store } }
+    const old = await Runners.runTask(recorder.task({ steps: 2 }), { store, runId: 'same' })
+    expect((await manyworlds(['rm', 'same', '--yes'], options)).code).toBe(0)
+    expect(() => old.trajectory).toThrow(expect.objectContaining({ code: 'STORE_GONE' }))
+    const other = await Runners.runTask(recorder.task({ steps: 5 }), { store, runId: 'same' })
+    expect(() => old.trajectory).toThrow(expect.objectContaining({ code: 'STORE_GONE' }))
+    expect(other.trajectory).toHaveLength(5)
+    const kept = await Runners.runTask(recorder.task({ steps: 1 }), { store, keep: { runs: 1 } })
+    expect(() => other.trajectory).toThrow(expect.objectContaining({ code: 'STORE_GONE' }))
+    expect(kept.trajectory).toHaveLength(1)
+  })
+
+  it('does not keep the next run from a new store', async () => {
+    const { store } = storeFolder()
+    for (let i = 0; i < 3; i++) {
+      const response = await Runners.runTask(recorder.task({ steps: i + 1 }), { store, runId: 'r' })
+      expect(response.trajectory).toHaveLength(i + 1)
+      rmSync(store, { recursive: true })
+    }
+  })
+})
+
+describe('an onStep that throws', () => {
+  it.each([true, false])('ends the run with what it threw (store: %s)', async (stored) => {
+    const { store } = storeFolder()
+    const onStep = () => {
+      throw new Error('mine')
+    }
+    const run = Runners.runTask(recorder.task({ steps: 3, ms: 20 }), { store: stored && store, onStep })
+    await expect(run).rejects.toThrow('mine')
+  })
+})

@@ -1,0 +1,208 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkWorkerMessage } from '../../src/protocol/check-messages.ts'
+import { CODECS, decode, encode } from '../../src/protocol/codec.ts'
+import { ListMemory } from '../../src/trajectory/list-memory.ts'
+import { type PackedStep, packedStepSize, packStep, stepsText, unpackSteps } from '../../src/trajectory/packed-step.ts'
+import type { ModelStep, Step, StepContent } from '../../src/trajectory/step.ts'
+
+/** Steps as a worker packs them. */
+function packed(contents: readonly StepContent[]): PackedStep[] {
+  const memory = new ListMemory()
+  return contents.map((content, index) => packStep({ index, atMs: index / 8, ...content }, () => memory))
+}
+
+/** As a driver gets them: over the wire, and checked. */
+function sent(steps: PackedStep[], codec: string): PackedStep[] {
+  const [message] = decode(encode([{ type: 'done', emits: [[1, steps, []]], outcomes: [] }], codec)) as [
+    { emits: [[number, PackedStep[], []]] },
+  ]
+  expect(checkWorkerMessage(message)).toBeUndefined()
+  return message.emits[0][1]
+}
+
+const bytes = (steps: PackedStep[]) => steps.reduce((sum, step) => sum + packedStepSize(step), 0)
+const placed = (contents: readonly StepContent[]) =>
+  contents.map((content, index) => ({ index, atMs: index / 8, ...content }) as Step)
+
+const message = fc.record(
+  { role: fc.constantFrom('user', 'assistant'), content: fc.string({ maxLength: 400 }) },
+  { noNullPrototype: true },
+)
+
+/** Conversations that grow, fork, are cut and are compacted. */
+const histories = fc
+  .array(fc.record({ keep: fc.nat(20), added: fc.array(message, { maxLength: 4 }) }), { maxLength: 25 })
+  .map((turns) => {
+    let list: unknown[] = []
+    return turns.map(({ keep, added }) => {
+      list = [...list.slice(0, keep), ...added]
+      return list
+    })
+  })
+
+const model = (logProbs: number[], tail: number[]): ModelStep => ({
+  kind: 'model',
+  role: 'agent',
+  policy: { name: 'p', version: 7 },
+  server: { model: 'small' },
+  request: { from: null, keep: 0, added: [{ role: 'user', content: 'hi' }], tools: '', wire: '{}' },
+  reply: { role: 'assistant', content: 'ho', wire: '{}' },
+  finish: 'stop',
+  cached: false,
+  tokens: {
+    tokenizer: 't',
+    from: null,
+    tail: Int32Array.from(tail),
+    completion: Int32Array.from(logProbs, (_, i) => i),
+    logProbs: Float64Array.from(logProbs),
+    of: 'processed',
+    constrained: false,
+  },
+  sampling: { temperature: 1, topP: 1, topK: 0, minP: 0, other: null },
+  usage: { inputTokens: tail.length, outputTokens: logProbs.length },
+  ms: 3,
+  retries: 0,
+})
+
+describe.each(CODECS)('steps over the codec %s', (codec) => {
+  it('come back as they were recorded, whatever is in them', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record(
+            {
+              kind: fc.constant('note' as const),
+              action: fc.anything(),
+              data: fc.anything({
+                withTypedArray: true,
+                withSparseArray: true,
+                withMap: true,
+                withDate: true,
+                withBigInt: true,
+              }),
+              reward: fc.double(),
+              text: fc.string(),
+            },
+            { requiredKeys: ['kind'] },
+          ),
+          { maxLength: 6 },
+        ),
+        (contents) => {
+          let steps: PackedStep[]
+          try {
+            steps = packed(contents)
+          } catch {
+            // fast-check also makes what cannot travel.
+            return
+          }
+          const back = unpackSteps(sent(steps, codec))
+          const plain = structuredClone(placed(contents))
+          expect(back).toEqual(plain)
+          for (const [i, step] of back.entries()) expect(Object.is(step.reward, plain[i]!.reward)).toBe(true)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('share the lists that they repeat', () => {
+    fc.assert(
+      fc.property(histories, fc.boolean(), (lists, deep) => {
+        const contents = lists.map((list, i): StepContent => {
+          if (i % 5 === 4) return { kind: 'note', observation: [...list].reverse() }
+          return deep ? { kind: 'note', data: { request: { messages: list } } } : { kind: 'note', observation: list }
+        })
+        expect(unpackSteps(sent(packed(contents), codec))).toEqual(placed(contents))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('keep token ids and log-probabilities exactly', () => {
+    const step = model([-0.1, Number.NaN, -0, -Infinity, -1.5], [1, 2, 128_000])
+    const [back] = unpackSteps(sent(packed([step]), codec)) as unknown as [ModelStep]
+    expect(back).toEqual(placed([step])[0])
+    expect(back.tokens!.logProbs).toEqual(step.tokens!.logProbs)
+    expect(Object.is(back.tokens!.logProbs![2], -0)).toBe(true)
+  })
+})
+
+describe('the size of what is sent', () => {
+  const chat = (turns: number) => {
+    const messages: unknown[] = []
+    return Array.from({ length: turns }, (_, turn): StepContent => {
+      messages.push({ role: 'user', content: `${turn} ${'some words of a message '.repeat(8)}` })
+      return { kind: 'note', action: { messages: [...messages] } }
+    })
+  }
+
+  it('of a conversation grows with its turns, not with their square', () => {
+    const [short, long] = [50, 200].map((turns) => bytes(packed(chat(turns)))) as [number, number]
+    expect(long / short).toBeLessThan(4.5)
+  })
+
+  it('is small for numbers', () => {
+    const logProbs = Array.from({ length: 1000 }, (_, i) => -1 / (i + 1))
+    const json = JSON.stringify({ logProbs, ids: logProbs.map((_, i) => 100_000 + i) })
+    expect(bytes(packed([model(logProbs, [])]))).toBeLessThan(json.length / 2)
+  })
+
+  it('does not grow by remembering lists that differ each time', () => {
+    const memory = new ListMemory()
+    for (let i = 0; i < 1000; i++) memory.link(i, ['a'], [`${i} ${'x'.repeat(200)}`])
+    expect(memory.link(1000, ['a'], [`0 ${'x'.repeat(200)}`])).toBeUndefined()
+    expect(memory.link(1001, ['a'], [`999 ${'x'.repeat(200)}`, 1])).toEqual([['a'], 999, 1])
+  })
+})
+
+describe('a list that was changed after it was recorded', () => {
+  it('is not taken for the earlier one', () => {
+    const messages = [{ role: 'user', content: 'x'.repeat(200) }]
+    const memory = new ListMemory()
+    const record = (index: number) => packStep({ index, atMs: 0, kind: 'note', action: messages }, () => memory)
+    const first = record(0)
+    messages[0]!.content = 'y'.repeat(200)
+    messages.push({ role: 'assistant', content: 'z'.repeat(200) })
+    const [before, after] = unpackSteps([first, record(1)])
+    expect(before!.action).toEqual([{ role: 'user', content: 'x'.repeat(200) }])
+    expect(after!.action).toEqual(messages)
+  })
+})
+
+describe('a malformed step', () => {
+  it('is refused, and reaches no prototype', () => {
+    const base: PackedStep = [0, '{"a":[1,2,3]}']
+    const bad: PackedStep[] = [
+      [0, '[1]x'],
+      [0, 'null'],
+      [0, '{"a":[]}', 0, null, null, null, [[['a'], 5, 1]]],
+      [0, '{"a":[]}', 0, null, null, null, [[['a'], 0, 9]]],
+      [0, '{"a":[]}', 0, null, null, null, [[['b'], 0, 1]]],
+      [0, '{"a":[]}', 0, null, null, null, [[[], 0, 1]]],
+      [0, '{"a":null}', 0, null, null, null, null, [[['__proto__', 'x'], new Uint8Array([0, 0, 1]).buffer]]],
+      [0, '{"a":null}', 0, null, null, null, null, [[['a'], new Uint8Array([0, 7]).buffer]]],
+    ]
+    for (const step of bad) expect(() => unpackSteps([base, step])).toThrow()
+    expect('x' in {}).toBe(false)
+  })
+
+  it('cannot make the reader build lists without end', () => {
+    const long: PackedStep = [0, JSON.stringify({ a: new Array(100_000).fill(0) })]
+    const again = (index: number): PackedStep => [0, '{"a":[]}', 0, null, null, null, [[['a'], index, 100_000]]]
+    expect(() => unpackSteps([long, ...Array.from({ length: 1000 }, (_, i) => again(i))])).toThrow(
+      /more than .* elements/,
+    )
+  })
+})
+
+describe('the steps as one text', () => {
+  it('are what they are as values', () => {
+    const contents: StepContent[] = [
+      { kind: 'note' },
+      { kind: 'note', action: 'a', reward: 0.5, usage: { inputTokens: 3 } },
+      { kind: 'note', reward: 1e21, data: { deep: ['ä\u2028'] } },
+    ]
+    expect(JSON.parse(stepsText(packed(contents))!)).toEqual(placed(contents))
+  })
+})

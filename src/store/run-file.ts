@@ -154,7 +154,8 @@ export class RunFile implements Disposable {
     try {
       const found = readRun(this.#db, run)
       this.#run = found.run
-      this.#from = { path, run: found.run, createdAt: found.created_at }
+      const db = () => (this.#db.isOpen ? this.#db : undefined)
+      this.#from = { path, run: found.run, createdAt: found.created_at, db }
       this.runId = found.run_id
       this.#blobs = new BlobReader(this.#db)
     } catch (error) {

@@ -22,6 +22,8 @@ export interface StepsFrom {
   readonly path: string
   readonly run: number
   readonly createdAt: number
+  /** A connection of whoever made the response, as long as that is open. */
+  db?(): DatabaseSync | undefined
 }
 
 /** Between two turns of the event loop at most so many characters are read. */
@@ -95,9 +97,10 @@ export function closeReaders(): void {
   for (const path of [...open.keys()]) close(path)
 }
 
-function withStore<T>({ path, run, createdAt }: StepsFrom, read: (db: DatabaseSync) => T): T {
+function withStore<T>(from: StepsFrom, read: (db: DatabaseSync) => T): T {
+  const { path, run, createdAt } = from
   try {
-    const db = connection(path)
+    const db = from.db?.() ?? connection(path)
     if (!db.prepare('SELECT 1 FROM _run WHERE run = ? AND created_at = ?').get(run, createdAt)) throw gone(path)
     return read(db)
   } catch (error) {

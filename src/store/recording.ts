@@ -150,13 +150,15 @@ export class Recording implements RunRecorder {
   steps(lease: Lease, steps: PackedStep[]): void {
     const start = this.#startOf(lease, steps[0]![0] / 1000)
     const bytes = steps.reduce((sum, step) => sum + packedStepSize(step), 0)
-    this.#commit.add([ROW.steps, start, recordsOf(lease).count, steps.map(ownBytes)])
+    // A list of our own: the one that came may grow until these are safe, where responses carry their steps.
+    const rows = steps.map(ownBytes)
+    this.#commit.add([ROW.steps, start, recordsOf(lease).count, rows])
     this.#stepBytes += bytes
     if (this.#stepBytes > HOLD_BYTES && !this.#holding) this.#hooks.hold((this.#holding = true))
     this.#commit.whenSafe(() => {
       this.#stepBytes -= bytes
       if (this.#holding && this.#stepBytes < HOLD_BYTES / 2) this.#hooks.hold((this.#holding = false))
-      this.#stepWatch?.committed(lease, steps)
+      this.#stepWatch?.committed(lease, rows)
     })
   }
 

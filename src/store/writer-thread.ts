@@ -79,7 +79,13 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
 function begin(file: number, session: Session): Begun {
   const begun = patiently(file, (writer) => writer.begin(session))
   const { writer, store } = files.get(file)!
-  if (writer.keep && store.shared) prune(store.db, writer.keep)
+  try {
+    if (writer.keep && store.shared) prune(store.db, writer.keep)
+  } catch (error) {
+    // The next run tries again; this one has begun.
+    const { message } = storeError(error, writer.store.path, 'write')
+    say({ type: 'waiting', file, message: `older runs could not be removed: ${message}` })
+  }
   return begun
 }
 

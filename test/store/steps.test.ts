@@ -34,6 +34,16 @@ describe('steps', () => {
     expect(run.task('#1')).toMatchObject({ status: 'success', unfinished: [] })
   })
 
+  it('are told of once each, also where responses carry them', async () => {
+    const { store } = storeFolder()
+    const told: number[] = []
+    const onStep = ({ step }: StepEvent) => told.push(step.index)
+    const task = recorder.task({ steps: 300, ms: 1 })
+    for await (const { trajectory } of Runners.streamTask([task], { store, onStep }))
+      expect(trajectory).toHaveLength(300)
+    expect(told).toEqual(Array.from({ length: 300 }, (_, i) => i))
+  })
+
   it('are told of without a store too', async () => {
     const told: number[] = []
     await Runners.runTask(recorder.task({ steps: 3 }), { store: false, onStep: ({ step }) => told.push(step.index) })

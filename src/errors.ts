@@ -54,6 +54,7 @@ export type ErrorCode =
   // run files
   | 'RUN_EXISTS'
   | 'RUN_NOT_FOUND'
+  | 'TASK_NOT_FOUND'
   | 'RUN_LOCKED'
   | 'RESUME_MISMATCH'
   | 'STORE_NOT_WRITABLE'

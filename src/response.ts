@@ -124,6 +124,9 @@ class StoredResponse extends BaseResponse {
   }
 }
 
+// Whoever prints a response wants to see what it is, not how it is made.
+for (const made of [CarryingResponse, StoredResponse]) Object.defineProperty(made, 'name', { value: 'TaskResponse' })
+
 export function makeResponse(base: ResponseBase, end: ResponseEnd, steps: readonly Step[] | StepSource): TaskResponse {
   const response = 'read' in steps ? new StoredResponse(base, end, steps) : new CarryingResponse(base, end, steps)
   // The compiler does not see that `success` decides which of `answer` and `error` is there.

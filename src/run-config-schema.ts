@@ -88,6 +88,8 @@ const spark = z.strictObject({
   waitMs: z.optional(pause),
 })
 
+const keep = z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) })
+
 const schema = z.strictObject({
   engineName: z._default(z.enum(Object.values(EngineName)), 'local'),
   workerNum: z.optional(count(100_000)),
@@ -109,9 +111,7 @@ const schema = z.strictObject({
   seed: z._default(z.number().check(z.int()), 0),
   runId: z.optional(runId),
   store: z.optional(z.union([z.literal(false), z.string().check(z.minLength(1))], 'must be a path, or false')),
-  keep: z.optional(
-    z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) }),
-  ),
+  keep: z.optional(keep),
   durability: z._default(z.enum(['normal', 'full']), 'normal'),
   resume: z.optional(runId),
   retryFailed: z._default(z.boolean(), false),
@@ -200,7 +200,14 @@ function show(value: unknown): string {
 /** Keys that one part of the configuration does not know; `part` is '' for the whole of it. */
 function unknownKeys(unknown: readonly string[], part: string): string {
   const parts: Record<string, object> = {
-    ...{ '': schema.shape, nodes: nodes.shape, ray: ray.shape, spark: spark.shape, bundle: bundle.shape },
+    ...{
+      '': schema.shape,
+      nodes: nodes.shape,
+      ray: ray.shape,
+      spark: spark.shape,
+      bundle: bundle.shape,
+      keep: keep.shape,
+    },
   }
   const allowed = Object.keys(parts[part] ?? {})
   const said = unknown.map((key) => {

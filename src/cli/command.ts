@@ -42,6 +42,8 @@ export interface Positional {
 
 interface OptionBase {
   readonly short?: string
+  /** Another key that means the same, for those who know it from another command. */
+  readonly alias?: string
   readonly description: string
   /** The heading under which help lists it. */
   readonly group?: string

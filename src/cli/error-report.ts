@@ -12,6 +12,7 @@ const USAGE = 2
 const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
   'CONFIG_INVALID',
   'RUN_NOT_FOUND',
+  'TASK_NOT_FOUND',
   'RUN_EXISTS',
   'RESUME_MISMATCH',
 ])

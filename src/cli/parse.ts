@@ -24,7 +24,11 @@ export function parse(spec: Spec, words: readonly string[]): Parsed {
   // Whoever asks for help gets it, whatever else is wrong.
   if (options.some(({ index }) => ['-h', '--help'].includes(words[index]!))) return { help: true }
 
-  const keys = new Map(Object.keys(spec.options).map((key) => [flagOf(key).slice(2), key]))
+  const keys = new Map(
+    Object.entries(spec.options).flatMap(([key, { alias }]) =>
+      [key, alias ?? key].map((name) => [flagOf(name).slice(2), key] as const),
+    ),
+  )
   const given: Values = {}
   for (const token of options) {
     const key = keys.get(token.name)
@@ -45,10 +49,12 @@ export function parse(spec: Spec, words: readonly string[]): Parsed {
 
 function parserOptions(spec: Spec): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
-    Object.entries(spec.options).map(([key, { type, short }]) => [
-      flagOf(key).slice(2),
-      { type: type === 'flag' ? 'boolean' : 'string', ...(short === undefined ? {} : { short }) },
-    ]),
+    Object.entries(spec.options).flatMap(([key, { type, short, alias }]) =>
+      [key, alias ?? key].map((name) => [
+        flagOf(name).slice(2),
+        { type: type === 'flag' ? 'boolean' : 'string', ...(short === undefined ? {} : { short }) },
+      ]),
+    ),
   )
 }
 

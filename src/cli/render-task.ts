@@ -24,6 +24,7 @@ const LABEL_WIDTH = 11
 const STATUS_COLOURS: Readonly<Record<StoredTask['status'], Parameters<Paint>[0]>> = {
   success: 'green',
   pending: 'yellow',
+  running: 'cyan',
   cancelled: 'yellow',
   failed: 'red',
   timeout: 'red',

@@ -63,16 +63,15 @@ export async function run(args: RunArgs): Promise<number> {
     ended: (control) => interruption.ended(control),
   })
   process.argv = [process.argv[0]!, script, ...args.scriptArgs]
-  process.on('exit', () => {
+  process.on('exit', (code) => {
+    if (code === 0 && outcome.runs === 0 && !args.quiet && !interruption.interrupted) sayThatNothingRan(args.script)
     // A script that leaves by itself, with tasks that did not succeed, or were not done.
     const { failed, leftHalfDone } = outcome
     outcome.sayErrors()
     if (leftHalfDone && !interruption.interrupted) sayHowToGoOn(words, outcome.stored)
     if ((failed || leftHalfDone) && !process.exitCode) process.exitCode = 1
   })
-  const code = await execute(script, outcome, interruption)
-  if (code === 0 && outcome.runs === 0 && !args.quiet) sayThatNothingRan(args.script)
-  return code
+  return execute(script, outcome, interruption)
 }
 
 /** The script is done when nothing of it is left to be waited for, as with `node script`. */

@@ -1,8 +1,10 @@
 import { statSync } from 'node:fs'
 import { type FoundRun, listRuns, runFolder } from '../store/find-run.ts'
 import { RunFile } from '../store/run-file.ts'
+import { sharedStore } from '../store/run-path.ts'
 import { jsonLine } from '../text/json.ts'
 import { wantsColour } from '../text/paint.ts'
+import { bytes } from '../text/quantities.ts'
 import { visible } from '../text/visible.ts'
 import { type RunRow, renderRuns } from './render-runs.ts'
 import type { RunsArgs } from './specs/runs.ts'
@@ -17,7 +19,10 @@ export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
     .map(rowOf)
   if (json) for (const row of rows) process.stdout.write(`${jsonLine(row)}\n`)
   else if (rows.length === 0) process.stderr.write(`no runs in ${visible(runFolder(dir))}\n`)
-  else process.stdout.write(`${renderRuns(rows, layout())}\n`)
+  else {
+    process.stdout.write(`${renderRuns(rows, layout())}\n`)
+    sayStoreSize(sharedStore(runFolder(dir)))
+  }
   return rows.some(({ status }) => status === 'unreadable') ? 1 : 0
 }
 
@@ -28,9 +33,17 @@ function rowOf(found: FoundRun): RunRow {
     return run.overview()
   } catch (error) {
     const { path, runId } = found
-    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-    return { runId, file: path, status: 'unreadable', problem: (error as Error).message, bytes }
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    return { runId, file: path, status: 'unreadable', problem: (error as Error).message, bytes: size }
   }
+}
+
+/** Runs of a store share its file: what one of them takes cannot be told. */
+function sayStoreSize(path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size
+  if (size === undefined) return
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  process.stderr.write(`${visible(path)}: ${bytes(size + log)}\n`)
 }
 
 const layout = () => ({

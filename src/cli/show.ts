@@ -104,5 +104,5 @@ function noTask(file: RunFile, id: string): ManyworldsError {
     near === undefined
       ? `it has ${count(ids.length)}, such as ${ids.slice(0, 3).join(', ')}`
       : `did you mean '${near}'?`
-  return new ManyworldsError('RUN_NOT_FOUND', `run ${file.runId} has no task '${id}'; ${hint}`)
+  return new ManyworldsError('TASK_NOT_FOUND', `run ${file.runId} has no task '${id}'; ${hint}`)
 }

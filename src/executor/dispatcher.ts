@@ -13,7 +13,7 @@ import { Intake } from './intake.ts'
 import { Leases } from './leases.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
-import { addRecords } from './records.ts'
+import { addRecords, stepBytes } from './records.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
 import { RunEndings } from './run-endings.ts'
@@ -52,8 +52,6 @@ export class Dispatcher {
   readonly #closing = Promise.withResolvers<void>()
   #armed = false
   #closed = false
-  /** Runs that ask for a hold. */
-  #holds = 0
   #failed = false
 
   constructor(options: FleetOptions) {
@@ -193,15 +191,6 @@ export class Dispatcher {
     this.#endings.fail(run, error)
   }
 
-  /** More waits to be stored than should: workers hold back what tasks record, until it is over. */
-  hold(on: boolean): void {
-    const held = this.#holds > 0
-    this.#holds += on ? 1 : -1
-    if (held === this.#holds > 0) return
-    for (const worker of this.#fleet.workers)
-      if (worker.state !== 'starting') worker.channel.control({ type: 'hold', on })
-  }
-
   /** Tasks of a run that are with a worker. */
   running(run: Run): number {
     let running = 0
@@ -226,7 +215,6 @@ export class Dispatcher {
     switch (message.type) {
       case 'ready':
         if (!this.#fleet.welcome(worker, message)) return
-        if (this.#holds > 0) worker.channel.control({ type: 'hold', on: true })
         this.#loading.onReady()
         return this.#dispatch()
       case 'done':
@@ -403,7 +391,7 @@ export class Dispatcher {
 
   #onEmit(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
     const lease = worker.leases.get(id) ?? worker.lost.get(id)
-    if (!lease) return
+    if (!lease) return worker.stored(stepBytes(steps))
     const { entry } = lease
     addRecords(lease, steps, logs)
     if (logs.length === 0 || lease !== entry.lease) return

@@ -8,8 +8,11 @@ import type { AttemptRecords, Entry, Lease } from './entry.ts'
  * task is recorded.
  */
 export interface RunRecorder {
-  /** An attempt has recorded steps. `lease.records` has those that came before. */
-  steps(lease: Lease, steps: PackedStep[]): void
+  /**
+   * An attempt has recorded steps, `bytes` in all. `lease.records` has those that came before. The lease's worker is told
+   * when these are `stored`, or need no longer be: it sends no more than a window of them.
+   */
+  steps(lease: Lease, steps: PackedStep[], bytes: number): void
   /** An attempt has been running for so long. */
   running(lease: Lease, ms: number): void
   /** The steps of an attempt that recorded some, for its response. */

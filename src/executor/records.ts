@@ -1,4 +1,4 @@
-import { checkStep, type PackedStep } from '../trajectory/packed-step.ts'
+import { checkStep, type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 import { addUsage } from '../trajectory/usage.ts'
 import type { AttemptRecords, Lease } from './entry.ts'
 
@@ -14,11 +14,20 @@ export function addRecords(lease: Lease, steps: PackedStep[], logs: string[]): v
   if (steps.length === 0) return
   for (const [, , , , usage] of steps) if (usage) addUsage((records.usage ??= {}), usage)
   const { recorder, options } = entry.run
-  if (recorder && !entry.run.over) recorder.steps(lease, steps)
+  const bytes = stepBytes(steps)
+  if (recorder && !entry.run.over) recorder.steps(lease, steps, bytes)
+  else lease.worker.stored(bytes)
   records.count += steps.length
   // A parent in a worker gets the steps of its sub-tasks with their responses.
   if (options.keepSteps || entry.parent)
     records.steps = records.steps === undefined ? steps : append(records.steps, steps)
+}
+
+/** As the worker counts them. */
+export function stepBytes(steps: readonly PackedStep[]): number {
+  let bytes = 0
+  for (const step of steps) bytes += packedStepSize(step)
+  return bytes
 }
 
 export function recordsOf(lease: Lease): AttemptRecords {

@@ -9,6 +9,7 @@ import {
   type ErrorItem,
   PROTOCOL_VERSION,
   type Profile,
+  STEP_WINDOW,
   type TaskItem,
   type WorkerMessage,
   type WorkerSettings,
@@ -61,6 +62,8 @@ export class WorkerHandle implements Loaded {
   readonly #agents = new Map<number, BundlePlace | undefined>()
   readonly #profiles = new Set<number>()
   #batch: TaskItem[] = []
+  /** Bytes of steps that are stored, and of which it was not told yet. */
+  #stored = 0
   #batchBytes = 0
 
   constructor(
@@ -192,6 +195,14 @@ export class WorkerHandle implements Loaded {
     if (this.#unseen.size > 0) return
     clearTimeout(this.unseenTimer)
     this.unseenTimer = undefined
+  }
+
+  /** So many bytes of the steps that it sent are stored: it may send as many more. */
+  stored(bytes: number): void {
+    this.#stored += bytes
+    if (this.#stored < STEP_WINDOW / 4 || this.state === 'closed') return
+    this.channel.control({ type: 'stored', bytes: this.#stored })
+    this.#stored = 0
   }
 
   retire(): void {

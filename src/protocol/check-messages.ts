@@ -246,7 +246,7 @@ export const DRIVER_MESSAGES = {
   recall: {},
   go: { lease },
   cancel: { lease, reason: oneOf('cancelled', 'deadline') },
-  hold: { on: flag },
+  stored: { bytes: whole },
   reply: { request: whole, ok: flag, value: anything },
 } satisfies Table<DriverMessage>
 

@@ -27,7 +27,7 @@ export type DriverMessage =
   | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
   /** Too much waits to be stored: start nothing, and keep what tasks record, until it is over. */
-  | { type: 'hold'; on: boolean }
+  | { type: 'stored'; bytes: number }
   | Reply
 
 /** For workers on other machines, where an agent's code is: in a bundle that their host has. */
@@ -37,6 +37,12 @@ export interface BundlePlace {
   readonly module: string
   readonly entry: string | undefined
 }
+
+/**
+ * Bytes of steps that a worker may have sent and that are not stored yet. It bounds what a driver holds of them, whatever
+ * its disk does; a commit takes milliseconds, so it does not slow a worker down.
+ */
+export const STEP_WINDOW = 1024 * 1024
 
 export interface WorkerSettings {
   /** Tasks that may run at once in this worker. */

@@ -69,7 +69,11 @@ export class Observation {
         recorder?.retried(entry, response)
       },
       superseded: (lease, response) => recorder?.superseded(lease, response),
-      steps: (lease, steps) => (recorder ? recorder.steps(lease, steps) : watch.committed(lease, steps)),
+      steps: (lease, steps, bytes) => {
+        if (recorder) return recorder.steps(lease, steps, bytes)
+        watch.committed(lease, steps)
+        lease.worker.stored(bytes)
+      },
       running: (lease, ms) => recorder?.running(lease, ms),
       stepsOf: (entry, records) => recorder!.stepsOf(entry, records),
       subTask: (child, instead) => recorder?.subTask(child, instead),

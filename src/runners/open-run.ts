@@ -31,10 +31,7 @@ export async function openRun(
     else early = error
   }
   observation.failed = failed
-  const recorded = await record(identity, config, tasks, observation, {
-    failed,
-    hold: (on) => dispatcher.hold(on),
-  })
+  const recorded = await record(identity, config, tasks, observation, failed)
   const running = () => (run ? dispatcher.running(run) : 0)
   let stopped = false
   const stop = (graceMs: number) => {
@@ -96,17 +93,17 @@ const stoppable = (sink: RunSink, stopped: () => boolean): RunSink => ({
 
 /** The run's file, opened and compared with what is given; the code for it is loaded only where there is one. */
 async function record(
-  { runId, place, mode }: RunIdentity,
+  { runId, place, mode, named }: RunIdentity,
   config: ResolvedConfig,
   { source, all }: Tasks,
   observation: Observation,
-  hooks: Pick<RecordedRunOptions, 'failed' | 'hold'>,
+  failed: RecordedRunOptions['failed'],
 ): Promise<RecordedRun | undefined> {
   if (place === undefined) return undefined
   const { openRecordedRun } = await import('../store/recorded-run.ts')
   const { durability, keep, retryFailed, seed, sequenceDependent } = config
   return openRecordedRun({
-    ...{ runId, ...place, mode, durability, keep, retryFailed, seed, sequenceDependent, source, all, ...hooks },
+    ...{ runId, ...place, mode, named, durability, keep, retryFailed, seed, sequenceDependent, source, all, failed },
     onSteps: config.onStep && ((task, attempt, steps) => observation.steps(task, attempt, steps)),
     script: scriptPath(),
     config: JSON.stringify(withoutSecrets(config)),

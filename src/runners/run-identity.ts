@@ -8,6 +8,8 @@ export interface RunIdentity {
   /** Where it is kept; undefined: nothing is stored. */
   readonly place: RunPlace | undefined
   readonly mode: 'start' | 'resume' | 'auto'
+  /** False: its id was just made, so nobody else can have it. */
+  readonly named: boolean
 }
 
 export function identify(config: ResolvedConfig): RunIdentity {
@@ -16,21 +18,23 @@ export function identify(config: ResolvedConfig): RunIdentity {
   if (resume === undefined) {
     if (retryFailed)
       throw invalid('`retryFailed` needs `resume`: it says which tasks of an earlier session are tried again')
-    const runId = named(config.runId) ?? newRunId()
-    return { runId, place: store === false ? undefined : runPlace(store, runId), mode: 'start' }
+    const given = named(config.runId)
+    const runId = given ?? newRunId()
+    const place = store === false ? undefined : runPlace(store, runId)
+    return { runId, place, mode: 'start', named: given !== undefined }
   }
   if (store === false) throw invalid('`resume` needs the run file, and `store` is false (or MANYWORLDS_STORE is off)')
   if (resume === 'auto') {
     const runId = named(config.runId)
     if (runId === undefined)
       throw invalid("`resume: 'auto'` needs a `runId`: the name under which the run is found again")
-    return { runId, place: runPlace(store, runId), mode: 'auto' }
+    return { runId, place: runPlace(store, runId), mode: 'auto', named: true }
   }
   if (config.runId !== undefined && config.runId !== resume)
     throw invalid(
       `\`resume\` names run '${resume}' and \`runId\` says '${config.runId}'; give one of them, or the same`,
     )
-  return { runId: resume, place: runPlace(store, resume), mode: 'resume' }
+  return { runId: resume, place: runPlace(store, resume), mode: 'resume', named: true }
 }
 
 function named(runId: string | undefined): string | undefined {

@@ -77,7 +77,8 @@ export class Earlier {
     this.#retryFailed = retryFailed
     this.#db = openForReading(path)
     this.#blobs = new BlobReader(this.#db)
-    this.#from = { path, run, createdAt: this.#reading(() => readRun(this.#db, run)).created_at }
+    const createdAt = this.#reading(() => readRun(this.#db, run)).created_at
+    this.#from = { path, run: { run, createdAt } }
     const task = `t.task, t.hash, t.begun, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
     const found = `FROM _tasks t JOIN _agents g USING (agent)`
     this.#find = this.#db.prepare(

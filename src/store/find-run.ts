@@ -5,6 +5,7 @@ import { RUN_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import { defaultStore, isRunFile, isSharedStore, runIdOfPath, sharedStore } from './run-path.ts'
 import { storeError } from './store-errors.ts'
+import { checkedRow, isText, isTime, isWhole } from './stored-shapes.ts'
 
 /** A run that can be looked at. */
 export interface FoundRun {
@@ -83,8 +84,13 @@ function runsIn(path: string): DatedRun[] {
         `SELECT r.run, r.run_id AS runId, coalesce(s.ended_at, s.seen_at, r.created_at) AS time
          FROM _run r LEFT JOIN _sessions s ON s.epoch = r.run * ${RUN_SPAN} + r.epoch ORDER BY time`,
       )
-      .all() as unknown as { run: number; runId: string; time: number }[]
-    return rows.map((row) => ({ path, ...row }))
+      .all()
+    return rows.map((row) => {
+      const { run } = checkedRow<{ run: number }>(row, { run: isWhole }, 'a run')
+      // Whoever opens a run with a wrong name or time hears of it; the others are listed all the same.
+      const runId = isText(row.runId) ? String(row.runId) : `(run number ${run}, without a name)`
+      return { path, run, runId, time: isTime(row.time) ? Number(row.time) : 0 }
+    })
   } catch (error) {
     throw storeError(error, path, 'read')
   }

@@ -18,9 +18,9 @@ export class GroupCommit {
   #rows: Row[] = []
   #after: (() => void)[] = []
   #underWay = false
-  #timer: NodeJS.Timeout | undefined
+  #stopWaiting: (() => void) | undefined
   #sentAt = 0
-  /** The timer is for somebody who waits. */
+  /** Somebody waits for what is sent next. */
   #soon = false
   #urgent = false
   #broken = false
@@ -58,8 +58,8 @@ export class GroupCommit {
   flush(): Promise<void> {
     if (this.#broken) return Promise.resolve()
     this.#urgent = true
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#stopWaiting?.()
+    this.#stopWaiting = undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#settled = resolve
     this.#send()
@@ -69,21 +69,21 @@ export class GroupCommit {
   /** Nothing of it is to be written. */
   abandon(): void {
     this.#broken = true
-    clearTimeout(this.#timer)
+    this.#stopWaiting?.()
   }
 
   #settled = () => {}
 
   #arm(least = 0): void {
     if (this.#underWay || this.#broken || !this.#begun) return
-    if (this.#timer !== undefined && (least > 0 || this.#soon)) return
-    clearTimeout(this.#timer)
+    if (this.#stopWaiting !== undefined && (least > 0 || this.#soon)) return
+    this.#stopWaiting?.()
     this.#soon = least === 0
     const wait = Math.max(least, COMMIT_EVERY_MS - (performance.now() - this.#sentAt))
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
+    this.#stopWaiting = later(wait, () => {
+      this.#stopWaiting = undefined
       this.#send()
-    }, wait)
+    })
   }
 
   #send(): void {
@@ -113,4 +113,14 @@ export class GroupCommit {
       },
     )
   }
+}
+
+/** Calls back after so many milliseconds; what it returns stops that. A timer would take one at least. */
+function later(ms: number, callback: () => void): () => void {
+  if (ms > 0) {
+    const timer = setTimeout(callback, ms)
+    return () => clearTimeout(timer)
+  }
+  const immediate = setImmediate(callback)
+  return () => clearImmediate(immediate)
 }

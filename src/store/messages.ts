@@ -8,8 +8,8 @@ import type { Encoded } from './values.ts'
 /** What the driver tells the thread that writes run files, and what it hears. Rows are tuples: there are many of them. */
 export type ToThread =
   | { type: 'open'; file: number; request: OpenRequest }
-  | { type: 'begin'; file: number; session: Session }
-  | { type: 'write'; file: number; rows: Row[] }
+  /** With a session: one that begins with these rows, if there are any. */
+  | { type: 'write'; file: number; rows: Row[]; session: Session | undefined }
   | { type: 'end'; file: number; ending: Ending | undefined }
   /** The process ends. `done` is set when all is closed. */
   | { type: 'close'; done: Int32Array<SharedArrayBuffer> }

@@ -16,6 +16,8 @@ export interface RecordedRunOptions {
   /** The file is a store of many runs. */
   readonly shared: boolean
   readonly mode: 'start' | 'resume' | 'auto'
+  /** Others may know its id: it is claimed before anything is started. */
+  readonly named: boolean
   readonly durability: 'normal' | 'full'
   readonly keep: Keep | undefined
   readonly retryFailed: boolean
@@ -28,8 +30,6 @@ export interface RecordedRunOptions {
   /** All tasks, where they are known. */
   readonly all: readonly ReadyTask[] | undefined
   readonly notice: (line: string) => void
-  /** Too many steps wait to be written, or no longer. */
-  readonly hold: (on: boolean) => void
   /** These steps of a task are on disk. Left out if nobody wants to know. */
   readonly onSteps: ((task: string, attempt: number, steps: readonly Step[]) => void) | undefined
   /** The source has ended; so many tasks there were. */
@@ -75,14 +75,9 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     const sequence = sequenceDependent
     const source = new RecordedSource(options.source, { runId, recording, commit, earlier, sequence, all, ended })
     const total = all?.length ?? null
-    const begun = await file.begin({
-      pid: process.pid,
-      host: hostname(),
-      node: process.version,
-      config: options.config,
-      total,
-    })
-    recording.begun = begun
+    file.onBegun = (begun) => recording.begun(begun)
+    const session = { pid: process.pid, host: hostname(), node: process.version, config: options.config, total }
+    await file.begin(session, options.named || !shared)
     commit.begin()
     return {
       source,

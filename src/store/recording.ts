@@ -6,29 +6,26 @@ import type { RunRecorder } from '../executor/recorder.ts'
 import { recordsOf } from '../executor/records.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { ReadyTask } from '../executor/source.ts'
+import type { WorkerHandle } from '../executor/worker-handle.ts'
 import { makeResponse, type StepSource } from '../response.ts'
 import { StepWatch } from '../runners/step-watch.ts'
 import type { TaskLike, TaskResponse, WorkerName } from '../task.ts'
 import { packTask } from '../task-checks.ts'
-import { type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { keyOf } from './keys.ts'
 import { type Begun, type Opened, ROW } from './messages.ts'
 import type { RecordedRunOptions } from './recorded-run.ts'
 import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
-import { StoredSteps } from './stored-steps.ts'
+import { type StepsFrom, StoredSteps } from './stored-steps.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
 /** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
 const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
-/** Above this many bytes of steps that are not yet on disk, workers are asked to hold theirs back. */
-const HOLD_BYTES = 64 * 1024 * 1024
-
-type Hooks = Pick<RecordedRunOptions, 'notice' | 'hold' | 'onSteps'>
+type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps'>
 
 /** Turns what happens in a run into rows of its file. */
 export class Recording implements RunRecorder {
@@ -41,22 +38,26 @@ export class Recording implements RunRecorder {
   #bytes = 0
   #full = false
 
-  readonly #path: string
   readonly #hooks: Hooks
   readonly #stepWatch: StepWatch | undefined
-  /** Bytes of steps that are not yet on disk. */
-  #stepBytes = 0
-  #holding = false
-  /** Set before anything is written. */
-  begun: Begun = { run: 0, createdAt: 0, epoch: 0 }
+  /** Bytes of steps that are not yet on disk, by the worker they came from. */
+  readonly #unstored = new Map<WorkerHandle, number>()
+  #closed = false
+  /** Known when it is on disk: by then there may be responses, which nobody has seen yet. */
+  readonly #session: { -readonly [Key in keyof Begun]: Begun[Key] } = { run: 0, createdAt: 0, epoch: 0 }
+  readonly #from: StepsFrom
 
   constructor(commit: GroupCommit, path: string, opened: Opened, earlier: Earlier | undefined, hooks: Hooks) {
     this.#commit = commit
-    this.#path = path
+    this.#from = { path, run: this.#session }
     this.#earlier = earlier
     this.#next = { ...opened.next, start: 1 }
     this.#hooks = hooks
     this.#stepWatch = hooks.onSteps && new StepWatch(hooks.onSteps)
+  }
+
+  begun(session: Begun): void {
+    Object.assign(this.#session, session)
   }
 
   /** Numbers for so many tasks. */
@@ -147,24 +148,31 @@ export class Recording implements RunRecorder {
     this.#attempt(entry, ROLE.superseded, response, records)
   }
 
-  steps(lease: Lease, steps: PackedStep[]): void {
+  steps(lease: Lease, steps: PackedStep[], bytes: number): void {
+    const { worker } = lease
+    if (this.#closed) return worker.stored(bytes)
     const start = this.#startOf(lease, steps[0]![0] / 1000)
-    const bytes = steps.reduce((sum, step) => sum + packedStepSize(step), 0)
     // A list of our own: the one that came may grow until these are safe, where responses carry their steps.
     const rows = steps.map(ownBytes)
     this.#commit.add([ROW.steps, start, recordsOf(lease).count, rows])
-    this.#stepBytes += bytes
-    if (this.#stepBytes > HOLD_BYTES && !this.#holding) this.#hooks.hold((this.#holding = true))
+    this.#unstored.set(worker, (this.#unstored.get(worker) ?? 0) + bytes)
     this.#commit.whenSafe(() => {
-      this.#stepBytes -= bytes
-      if (this.#holding && this.#stepBytes < HOLD_BYTES / 2) this.#hooks.hold((this.#holding = false))
+      if (!this.#closed) this.#isStored(worker, bytes)
       this.#stepWatch?.committed(lease, rows)
     })
   }
 
   /** Nothing is written any more: nobody is to wait for it. */
   close(): void {
-    if (this.#holding) this.#hooks.hold((this.#holding = false))
+    this.#closed = true
+    for (const [worker, bytes] of this.#unstored) this.#isStored(worker, bytes)
+  }
+
+  #isStored(worker: WorkerHandle, bytes: number): void {
+    const left = (this.#unstored.get(worker) ?? 0) - bytes
+    if (left > 0) this.#unstored.set(worker, left)
+    else this.#unstored.delete(worker)
+    worker.stored(bytes)
   }
 
   running(lease: Lease, ms: number): void {
@@ -172,9 +180,7 @@ export class Recording implements RunRecorder {
   }
 
   stepsOf(entry: Entry, { start }: AttemptRecords): StepSource {
-    const { run, createdAt, epoch } = this.begun
-    const of = { task: keyOf(run, entry.record), epoch, number: start }
-    return new StoredSteps({ path: this.#path, run, createdAt }, of)
+    return new StoredSteps(this.#from, { session: this.#session, task: entry.record, number: start })
   }
 
   /** The number of the lease's start, which is written down if it was not. */

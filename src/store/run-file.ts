@@ -155,7 +155,7 @@ export class RunFile implements Disposable {
       const found = readRun(this.#db, run)
       this.#run = found.run
       const db = () => (this.#db.isOpen ? this.#db : undefined)
-      this.#from = { path, run: found.run, createdAt: found.created_at, db }
+      this.#from = { path, run: { run: found.run, createdAt: found.created_at }, db }
       this.runId = found.run_id
       this.#blobs = new BlobReader(this.#db)
     } catch (error) {
@@ -312,6 +312,8 @@ export class RunFile implements Disposable {
     const responses = attempts.map((attempt) => this.#response(id, row.agentName, attempt))
     const response = responses[attempts.findIndex(({ role }) => role === ROLE.final)]
     const subTasks = this.#all('SELECT id FROM _tasks WHERE parent = ? ORDER BY task', row.task)
+    const unfinished = this.#unfinished(row.task)
+    const isRunning = unfinished.length > 0 && this.overview().status === 'running'
     const info = this.#blobs.read(row.info)
     if (info !== undefined && !isFields(info)) throw new Error(`\`info\` of task '${id}' is not an object`)
     return {
@@ -322,10 +324,10 @@ export class RunFile implements Disposable {
       input: this.#blobs.read(row.input),
       ...(info === undefined ? {} : { info }),
       ...(row.dependsOn === null ? {} : { dependsOn: idsOf(row.dependsOn) }),
-      status: response?.status ?? 'pending',
+      status: response?.status ?? (isRunning ? 'running' : 'pending'),
       ...(response ? { response } : {}),
       attempts: responses.map((one, index) => storedAttempt(one, attempts[index]!)),
-      unfinished: this.#unfinished(row.task),
+      unfinished,
       subTaskIds: Array.from(subTasks, (child) => checkedRow<{ id: string }>(child, { id: isText }, 'a sub-task').id),
     }
   }
@@ -348,7 +350,7 @@ export class RunFile implements Disposable {
 
   /** Follows the steps of the run: each call of `next()` gives those that were written since the last. */
   stepTail(): StepTail {
-    return new StepTail(this.#db, this.#range())
+    return new StepTail(this.#db, this.#range(), (read) => this.#reading(read))
   }
 
   #response(id: string, agentName: string, row: AttemptColumns): TaskResponse {

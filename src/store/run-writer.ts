@@ -33,7 +33,7 @@ export class RunWriter {
     return this.#request.keep
   }
 
-  /** Looks the run up and checks it. Nothing is written before `begin`. */
+  /** Looks the run up and checks it. Nothing is written before the first session. */
   static open(store: StoreDb, request: OpenRequest, open: Set<number>): { writer: RunWriter; opened: Opened } {
     const { header, mode, shared } = request
     const { db, path } = store
@@ -49,42 +49,46 @@ export class RunWriter {
     return { writer, opened: { run: run?.run, next: nextNumbers(store, run?.run) } }
   }
 
-  /** A new session: from here on, whoever had the run before can write nothing more. */
-  begin({ pid, host, node, config, total }: Session): Begun {
-    const { store } = this
-    const { owner } = store
-    return store.transact(this.#full, () => {
-      const run = this.#claim()
-      const { epoch, createdAt } = store
-        .statement('UPDATE _run SET epoch = epoch + 1 WHERE run = ? RETURNING epoch, created_at AS createdAt')
-        .get(run) as { epoch: number; createdAt: number }
-      if (total !== null) store.statement('UPDATE _run SET total = ? WHERE run = ?').run(total, run)
-      store
-        .statement(
-          'INSERT INTO _sessions (epoch, started_at, seen_at, pid, host, node, config, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-        )
-        .run(keyOf(run, epoch), Date.now(), Date.now(), pid, host, node, config, owner)
-      this.#run = run
-      this.#epoch = epoch
-      this.#rows = new RowWriter(store, run, epoch)
-      this.#open.add(run)
-      return { run, createdAt, epoch }
-    })
-  }
-
-  /** All of it, or nothing. */
-  write(rows: readonly Row[]): void {
+  /** All of it, or nothing: a session that begins, and rows. */
+  write(rows: readonly Row[], session: Session | undefined): Begun | undefined {
+    const before = this.#run
     try {
-      this.store.transact(this.#full, () => {
-        this.#own()
+      const begun = this.store.transact(this.#full, () => {
+        const begun = session && this.#begin(session)
+        if (!begun) this.#own()
         for (const row of rows) this.#rows!.write(row)
-        this.#rows!.count()
+        if (rows.length > 0) this.#rows!.count()
+        return begun
       })
       this.#rows!.committed()
+      if (begun) this.#open.add(begun.run)
+      return begun
     } catch (error) {
-      this.#rows!.rolledBack()
+      if (session) {
+        this.#run = before
+        this.#rows = undefined
+      } else this.#rows!.rolledBack()
       throw error
     }
+  }
+
+  /** A new session: from here on, whoever had the run before can write nothing more. */
+  #begin({ pid, host, node, config, total }: Session): Begun {
+    const { store } = this
+    const run = this.#claim()
+    const { epoch, createdAt } = store
+      .statement('UPDATE _run SET epoch = epoch + 1 WHERE run = ? RETURNING epoch, created_at AS createdAt')
+      .get(run) as { epoch: number; createdAt: number }
+    if (total !== null) store.statement('UPDATE _run SET total = ? WHERE run = ?').run(total, run)
+    store
+      .statement(
+        'INSERT INTO _sessions (epoch, started_at, seen_at, pid, host, node, config, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(keyOf(run, epoch), Date.now(), Date.now(), pid, host, node, config, store.owner)
+    this.#run = run
+    this.#epoch = epoch
+    this.#rows = new RowWriter(store, run, epoch)
+    return { run, createdAt, epoch }
   }
 
   /** Writes how the session ended, if one was begun. */

@@ -3,6 +3,7 @@ import { BlobReader } from './blobs.ts'
 import { STEP_SPAN } from './keys.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { STEP_COLUMNS, StepDecoder, type StepRow } from './step-rows.ts'
+import { type Columns, checkedRow, isText, isWhole } from './stored-shapes.ts'
 
 /** A step with the task and the attempt that recorded it. */
 export interface SeenStep {
@@ -11,10 +12,16 @@ export interface SeenStep {
   readonly step: Step
 }
 
-interface OpenStart {
+interface StartColumns {
+  readonly start: number
   readonly id: string
   readonly attempt: number
   readonly task: number
+}
+
+const START: Columns<StartColumns> = { start: isWhole, id: isText, attempt: isWhole, task: isWhole }
+
+interface OpenStart extends StartColumns {
   readonly decoder: StepDecoder
   /** The last step that was read. */
   key: number
@@ -24,36 +31,48 @@ interface OpenStart {
 export class StepTail {
   readonly #db: DatabaseSync
   readonly #range: readonly [from: number, before: number]
+  /** Makes a clear error of whatever is thrown. */
+  readonly #reading: <T>(read: () => T) => T
   readonly #open = new Map<number, OpenStart>()
   #lastStart = 0
 
-  constructor(db: DatabaseSync, range: readonly [from: number, before: number]) {
+  constructor(db: DatabaseSync, range: readonly [from: number, before: number], reading: <T>(read: () => T) => T) {
     this.#db = db
     this.#range = range
+    this.#reading = reading
   }
 
   /** Steps that were written since the last call. */
   *next(): Generator<SeenStep> {
+    this.#reading(() => this.#findStarts())
+    const hasEnded = this.#db.prepare('SELECT 1 FROM _attempts WHERE task = ? AND start = ?')
+    const next = this.#db.prepare(`SELECT ${STEP_COLUMNS} FROM _steps WHERE key > ? AND key < ? ORDER BY key LIMIT 1`)
+    for (const open of this.#open.values()) {
+      const { start, id, attempt, task } = open
+      // First this: what is written before the end is there when the end is.
+      const ended = this.#reading(() => hasEnded.get(task, start) !== undefined)
+      const read = (): Step | undefined => {
+        const row = next.get(open.key, (start + 1) * STEP_SPAN) as (StepRow & { key: number }) | undefined
+        if (row === undefined) return undefined
+        open.key = row.key
+        return open.decoder.next(row)
+      }
+      for (let step = this.#reading(read); step; step = this.#reading(read)) yield { id, attempt, step }
+      if (ended) this.#open.delete(start)
+    }
+  }
+
+  #findStarts(): void {
     const starts = this.#db.prepare(
       `SELECT b.start, b.task, b.attempt, t.id FROM _starts b JOIN _tasks t USING (task)
        WHERE b.start > ? AND b.task >= ? AND b.task < ? ORDER BY b.start`,
     )
-    for (const row of starts.all(this.#lastStart, ...this.#range) as unknown as (OpenStart & { start: number })[]) {
-      this.#lastStart = row.start
-      const { start, id, attempt, task } = row
+    for (const row of starts.all(this.#lastStart, ...this.#range)) {
+      const columns = checkedRow(row, START, 'a start')
+      const { start } = columns
+      this.#lastStart = start
       const decoder = new StepDecoder(new BlobReader(this.#db))
-      this.#open.set(start, { id, attempt, task, decoder, key: start * STEP_SPAN - 1 })
-    }
-    const hasEnded = this.#db.prepare('SELECT 1 FROM _attempts WHERE task = ? AND start = ?')
-    const steps = this.#db.prepare(`SELECT ${STEP_COLUMNS} FROM _steps WHERE key > ? AND key < ? ORDER BY key`)
-    for (const [start, open] of this.#open) {
-      // First this: what is written before the end is there when the end is.
-      const ended = hasEnded.get(open.task, start) !== undefined
-      for (const row of steps.all(open.key, (start + 1) * STEP_SPAN) as unknown as (StepRow & { key: number })[]) {
-        open.key = row.key
-        yield { id: open.id, attempt: open.attempt, step: open.decoder.next(row) }
-      }
-      if (ended) this.#open.delete(start)
+      this.#open.set(start, { ...columns, decoder, key: start * STEP_SPAN - 1 })
     }
   }
 }

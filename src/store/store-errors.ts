@@ -60,6 +60,8 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
     return make('STORE_FULL', `the disk is full: no run file can be made at ${path}. ${AFTER_SPACE}`)
   if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'ENOENT', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'].includes(code ?? ''))
     return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
+  // A number in the file that JavaScript cannot hold; we write none.
+  if (code === 'ERR_OUT_OF_RANGE') return corrupt(path, message, error)
   if (doing !== 'write' && isAboutContent(error)) return corrupt(path, message, error)
   return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
 }

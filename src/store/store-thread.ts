@@ -28,7 +28,10 @@ export class StoreFile {
   readonly path: string
   readonly number: number
   onWaiting: (message: string) => void = () => {}
+  onBegun: (begun: Begun) => void = () => {}
   readonly answers: Waiting[] = []
+  /** The session that begins with the next rows. */
+  #session: Session | undefined
 
   private constructor(path: string, number: number) {
     this.path = path
@@ -41,17 +44,23 @@ export class StoreFile {
     return { file, opened: opened! }
   }
 
-  async begin(session: Session): Promise<Begun> {
-    const { begun } = await this.#ask({ type: 'begin', file: this.number, session })
-    return begun!
+  /** Begins a session: at once, or with the first rows, which saves a small run a transaction. */
+  async begin(session: Session, atOnce: boolean): Promise<void> {
+    this.#session = session
+    if (atOnce) await this.write([])
   }
 
   async write(rows: Row[]): Promise<void> {
-    await this.#ask({ type: 'write', file: this.number, rows })
+    const session = this.#session
+    this.#session = undefined
+    const { begun } = await this.#ask({ type: 'write', file: this.number, rows, session })
+    if (begun) this.onBegun(begun)
   }
 
   /** Without an ending: nothing was begun. */
   async end(ending: Ending | undefined): Promise<void> {
+    // It had no rows.
+    if (ending && this.#session) await this.write([])
     await this.#ask({ type: 'end', file: this.number, ending }).finally(() => open.delete(this.number))
   }
 

@@ -4,24 +4,24 @@ import { ManyworldsError } from '../errors.ts'
 import type { StepSource } from '../response.ts'
 import type { Step } from '../trajectory/step.ts'
 import { BlobReader } from './blobs.ts'
-import { STEP_SPAN } from './keys.ts'
+import { keyOf, STEP_SPAN } from './keys.ts'
+import type { Begun } from './messages.ts'
 import { openForReading } from './open-for-reading.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { STEP_COLUMNS, StepDecoder, type StepRow } from './step-rows.ts'
 import { storeError } from './store-errors.ts'
 import { oldStepsOf } from './stored-shapes.ts'
 
-/** Which steps: those of a start by its number in the store or in its session, or the value that version 1 has instead. */
+/** Which steps: those of a start by its number in the store, or in a session; or the value that version 1 has instead. */
 export type StepsOf =
   | { readonly start: number }
-  | { readonly task: number; readonly epoch: number; readonly number: number }
+  | { readonly session: Begun; readonly task: number; readonly number: number }
   | { readonly value: unknown }
 
 /** The store, and the run in it: another run may have its number once it is removed. */
 export interface StepsFrom {
   readonly path: string
-  readonly run: number
-  readonly createdAt: number
+  readonly run: Pick<Begun, 'run' | 'createdAt'>
   /** A connection of whoever made the response, as long as that is open. */
   db?(): DatabaseSync | undefined
 }
@@ -80,10 +80,11 @@ export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step;
   }
 }
 
-function startOf(db: DatabaseSync, of: { task: number; epoch: number; number: number }): number | undefined {
+function startOf(db: DatabaseSync, of: { session: Begun; task: number; number: number }): number | undefined {
+  const { run, epoch } = of.session
   const row = db
     .prepare('SELECT start FROM _starts WHERE task = ? AND epoch = ? AND number = ?')
-    .get(of.task, of.epoch, of.number) as { start: number } | undefined
+    .get(keyOf(run, of.task), epoch, of.number) as { start: number } | undefined
   return row?.start
 }
 
@@ -98,8 +99,9 @@ export function closeReaders(): void {
 }
 
 function withStore<T>(from: StepsFrom, read: (db: DatabaseSync) => T): T {
-  const { path, run, createdAt } = from
+  const { path } = from
   try {
+    const { run, createdAt } = from.run
     const db = from.db?.() ?? connection(path)
     if (!db.prepare('SELECT 1 FROM _run WHERE run = ? AND created_at = ?').get(run, createdAt)) throw gone(path)
     return read(db)

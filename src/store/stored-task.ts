@@ -12,8 +12,9 @@ export interface StoredTask {
   /** groundTruth, metadata, tools, groupId, where the task has them. */
   readonly info?: Readonly<Record<string, unknown>>
   readonly dependsOn?: readonly string[]
-  readonly status: TaskStatus | 'pending'
-  /** Undefined while the task is pending. */
+  /** `pending`: it has no response; `running`: an attempt of it is going on, as far as the store knows. */
+  readonly status: TaskStatus | 'pending' | 'running'
+  /** Undefined while it has none. */
   readonly response?: TaskResponse
   /** In the order in which they ended; the one that counts included. */
   readonly attempts: readonly StoredAttempt[]

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { type Begun, type FromThread, isOurs, type Opened, type Session, type ToThread } from './messages.ts'
+import { type Begun, type FromThread, isOurs, type Opened, type ToThread } from './messages.ts'
 import { prune } from './prune.ts'
 import { RunWriter, refuseMissing } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
@@ -57,11 +57,13 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
         throw error
       }
     }
-    case 'begin':
-      return { begun: begin(file, message.session) }
-    case 'write':
-      patiently(file, (writer) => writer.write(message.rows))
-      return {}
+    case 'write': {
+      const { rows, session } = message
+      const begun = patiently(file, (writer) => writer.write(rows, session))
+      if (!begun) return {}
+      removeOlder(file)
+      return { begun }
+    }
     case 'end': {
       const open = files.get(file)
       if (!open) return {}
@@ -76,8 +78,7 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
   }
 }
 
-function begin(file: number, session: Session): Begun {
-  const begun = patiently(file, (writer) => writer.begin(session))
+function removeOlder(file: number): void {
   const { writer, store } = files.get(file)!
   try {
     if (writer.keep && store.shared) prune(store.db, writer.keep)
@@ -86,7 +87,6 @@ function begin(file: number, session: Session): Begun {
     const { message } = storeError(error, writer.store.path, 'write')
     say({ type: 'waiting', file, message: `older runs could not be removed: ${message}` })
   }
-  return begun
 }
 
 function take(path: string, shared: boolean): OpenStore {

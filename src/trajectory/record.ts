@@ -1,4 +1,5 @@
 import type { NoteStep, StepContent, StepRecord } from './step.ts'
+import { USAGE_KEYS, type Usage } from './usage.ts'
 
 /** Under this a context takes steps of every kind; `ctx.step()` takes notes only. */
 export const RECORD: unique symbol = Symbol.for('manyworlds.record')
@@ -30,5 +31,24 @@ export function noteOf(record: StepRecord): NoteStep {
       throw new TypeError(
         `ctx.step(): '${key}' is no field of a step (${Object.keys(FIELDS).join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
       )
+  const { reward, usage } = record
+  if (reward !== undefined && typeof reward !== 'number')
+    throw new TypeError(`ctx.step(): 'reward' must be a number, it is ${shown(reward)}`)
+  if (usage !== undefined) checkUsage(usage)
   return { kind: 'note', ...record }
 }
+
+function checkUsage(usage: Usage): void {
+  if (typeof usage !== 'object' || usage === null)
+    throw new TypeError(`ctx.step(): 'usage' must be an object, it is ${shown(usage)}`)
+  for (const [key, value] of Object.entries(usage)) {
+    if (!(USAGE_KEYS as readonly string[]).includes(key))
+      throw new TypeError(
+        `ctx.step(): 'usage.${key}' is no kind of usage (${USAGE_KEYS.join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
+      )
+    if (value !== undefined && typeof value !== 'number')
+      throw new TypeError(`ctx.step(): 'usage.${key}' must be a number, it is ${shown(value)}`)
+  }
+}
+
+const shown = (value: unknown) => (typeof value === 'string' ? `'${value.slice(0, 40)}'` : String(value))

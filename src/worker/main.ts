@@ -99,8 +99,8 @@ function receive(message: DriverMessage): void {
       return runner.go(message.lease)
     case 'cancel':
       return runner.cancel(message.lease, message.reason)
-    case 'hold':
-      return runner.hold(message.on)
+    case 'stored':
+      return runner.stored(message.bytes)
     case 'reply':
       return runner.subTasks.onReply(message)
   }
@@ -160,7 +160,7 @@ process.on('exit', () => {
   // Finished outcomes must not be lost with the process. If the socket still holds part of a frame, writing past it
   // would garble the stream; those tasks are then run again.
   if (socket.writableLength > 0) return
-  runner.flush()
+  runner.last()
   if (fate) channel.control(fate)
 })
 

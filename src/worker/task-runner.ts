@@ -76,7 +76,6 @@ export class TaskRunner {
   #zombies = 0
   #retiring = false
   #memoryCheckedAt = 0
-  #room: PromiseWithResolvers<void> | undefined
   #looking = false
 
   constructor(
@@ -85,7 +84,11 @@ export class TaskRunner {
     leaving: AbortSignal,
   ) {
     this.#channel = channel
-    this.#outbox = new Outbox(channel, () => this.#arm())
+    this.#outbox = new Outbox(
+      channel,
+      () => this.#arm(),
+      () => this.#pump(),
+    )
     this.#leaving = leaving
     this.timeouts = timeouts(this)
     this.subTasks = new SubTasks(channel, {
@@ -201,21 +204,21 @@ export class TaskRunner {
     this.#outbox.flush()
   }
 
-  /** Others are idle: give back what is not started. */
-  /** The driver has too much to store (`on`), or no longer. */
-  hold(on: boolean): void {
-    this.#outbox.hold(on)
-    if (on === (this.#room !== undefined)) return
-    this.#room?.resolve()
-    this.#room = on ? Promise.withResolvers<void>() : undefined
-    if (!on) this.#pump()
+  /** Sends all there is: the process ends. */
+  last(): void {
+    this.#outbox.last()
+  }
+
+  stored(bytes: number): void {
+    this.#outbox.stored(bytes)
   }
 
   /** Resolves when steps may be recorded again; undefined: now. */
   get roomForSteps(): Promise<void> | undefined {
-    return this.#room?.promise
+    return this.#outbox.room
   }
 
+  /** Others are idle: give back what is not started. */
   recall(): void {
     this.#channel.control({ type: 'returned', unstarted: this.#unstarted() })
   }
@@ -238,7 +241,7 @@ export class TaskRunner {
 
   #pump(): void {
     // A task that ends at once frees its slot inside this loop; the loop goes on by itself.
-    if (this.#pumping || !this.#guarded || this.#room) return
+    if (this.#pumping || !this.#guarded || this.#outbox.room) return
     this.#pumping = true
     const { concurrency } = this.#settings
     let now = performance.now()

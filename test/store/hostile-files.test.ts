@@ -1,15 +1,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { serialize } from 'node:v8'
 import { zstdCompressSync } from 'node:zlib'
 import { ManyworldsError, Runners, type TaskLike } from 'manyworlds'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { program } from '../../src/cli/program.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { echo } from '../agents/basics.ts'
 import { succeedsAt, thrower } from '../agents/failing.ts'
 import { chat, ledger, odd, parent } from '../agents/ledger.ts'
+import { changeFile, columnsOf, says, spoil, WRONG } from './spoil.ts'
 
 /**
  * Files that were damaged, or made to harm whoever opens them. Whatever stands in one, each command shows it or says in
@@ -28,7 +28,7 @@ const tasksFor = (file: string): TaskLike[] => [
 ]
 const IDS = ['large', 'odd', 'throws', 'parent', 'last']
 /** What a command may say of such a file. */
-const CODES = ['STORE_CORRUPT', 'RUN_NOT_FOUND']
+const CODES = ['STORE_CORRUPT', 'RUN_NOT_FOUND', 'TASK_NOT_FOUND']
 
 let sound: Buffer
 let path: string
@@ -48,29 +48,7 @@ afterAll(async () => {
 })
 
 /** The sound file with this change. */
-function changed(change: (db: DatabaseSync) => void): void {
-  writeFileSync(path, sound)
-  // Not defensive: whoever attacks is not, either.
-  using db = new DatabaseSync(path, { defensive: false } as object)
-  db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF')
-  change(db)
-}
-
-/** What a command prints, in this process: there are thousands of them. */
-async function says(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const said = { stdout: '', stderr: '' }
-  const spies = (['stdout', 'stderr'] as const).map((name) =>
-    vi.spyOn(process[name], 'write').mockImplementation((text) => {
-      said[name] += String(text)
-      return true
-    }),
-  )
-  try {
-    return { code: await program(words), ...said }
-  } finally {
-    for (const spy of spies) spy.mockRestore()
-  }
-}
+const changed = (change: (db: DatabaseSync) => void) => changeFile(path, sound, change)
 
 const commandsOn = (file: string) => [
   ['show', file, '--logs', '--full'],
@@ -116,57 +94,13 @@ async function expectClearResume(what: string): Promise<string> {
   }
 }
 
-const WRONG: readonly SQLInputValue[] = [
-  ...[null, -1, 1.5, Number.POSITIVE_INFINITY, 2n ** 62n, 'text', '{"a":1}', '[null]', '[1,'],
-  ...[new Uint8Array([1, 2, 3]), serialize([null])],
-]
-
-/** Every column of every table. */
-function columns(): { table: string; column: string }[] {
-  using db = new DatabaseSync(path, { readOnly: true })
-  const tables = db
-    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '\\_%' ESCAPE '\\'`)
-    .all()
-  return tables.flatMap(({ name }) =>
-    db
-      .prepare(`PRAGMA table_info(${name})`)
-      .all()
-      .map((row) => ({ table: String(name), column: String(row.name) })),
-  )
-}
-
-/** Sets a column in all rows, or in the first where they must differ; what NOT NULL forbids too. False: SQLite refuses it. */
-function spoil(table: string, column: string, value: SQLInputValue): boolean {
-  let done = false
-  changed((db) => {
-    const { sql } = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(table) as { sql: string }
-    const define = (text: string) => {
-      db.exec('PRAGMA writable_schema = ON')
-      db.prepare('UPDATE sqlite_schema SET sql = ? WHERE name = ?').run(text, table)
-      db.exec('PRAGMA writable_schema = RESET')
-    }
-    define(sql.replaceAll('NOT NULL', ''))
-    const first = `rowid = (SELECT min(rowid) FROM ${table})`
-    for (const where of ['', `WHERE ${first}`])
-      try {
-        db.prepare(`UPDATE ${table} SET ${column} = ? ${where}`).run(value)
-        done = true
-        break
-      } catch {
-        // A key must differ, and some must be whole numbers.
-      }
-    define(sql)
-  })
-  return done
-}
-
 describe('a run file with something wrong in it is shown, or refused in one clear line', () => {
   it('whatever type of value stands in whatever column', async () => {
     const found = new Set<string>()
     let tried = 0
-    for (const { table, column } of columns())
+    for (const { table, column } of columnsOf(path))
       for (const value of WRONG) {
-        if (!spoil(table, column, value)) continue
+        if (!spoil(changed, table, column, value)) continue
         // Some that read everything, and the others in turn.
         const [all, ...others] = commandsOn(path)
         const commands = [all!, others[tried++ % others.length]!]
@@ -178,9 +112,10 @@ describe('a run file with something wrong in it is shown, or refused in one clea
 
   it('and is resumed, or refused in one clear line', async () => {
     const found = new Set<string>()
-    for (const { table, column } of columns())
+    for (const { table, column } of columnsOf(path))
       for (const value of [null, 1.5, 2n ** 62n, 'text', new Uint8Array([1, 2, 3])])
-        if (spoil(table, column, value)) found.add(await expectClearResume(`${table}.${column} = ${String(value)}`))
+        if (spoil(changed, table, column, value))
+          found.add(await expectClearResume(`${table}.${column} = ${String(value)}`))
     expect([...found].sort()).toEqual(['RESUME_MISMATCH', 'STORE_CORRUPT', 'done'])
   }, 600_000)
 
@@ -221,7 +156,7 @@ describe('a run file that was made to harm', () => {
 
   it('may have views and tables of its own, which are not looked at', async () => {
     changed((db) => db.exec(`CREATE VIEW mine AS ${endless}; CREATE TABLE notes (text); DROP VIEW responses`))
-    expect([...(await expectClearWords('views'))]).toEqual(['RUN_NOT_FOUND'])
+    expect([...(await expectClearWords('views'))]).toEqual(['TASK_NOT_FOUND'])
   })
 
   /** The answer of the first task is then this. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -71,6 +72,45 @@ describe('a store of many runs', () => {
       3, 3, 6, 3, 3,
     ])
     await refused(() => Runners.runTask(echo.task(1), { store, keep: { runs: 0 } }), 'CONFIG_INVALID', 'keep')
+  })
+
+  it('is written while somebody reads an old state of it for a long time', { timeout: 120_000 }, async () => {
+    const { store, file } = storeFolder()
+    await Runners.runTask(echo.task('before'), { store, runId: 'first' })
+    using reader = new DatabaseSync(file(''), { readOnly: true })
+    reader.exec('BEGIN')
+    const runs = () => reader.prepare('SELECT count(*) AS n FROM run').get()!.n
+    expect(runs()).toBe(1)
+    // Many times what the log may hold before it is moved into the file, which this reader does not allow.
+    const tasks = Array.from({ length: 400 }, () => recorder.task({ steps: 10, chars: 8000 }))
+    for (const runId of ['second', 'third']) {
+      const responses = await Runners.runTask(tasks, { store, runId, keep: { runs: 2 } })
+      expect([...responses.values()].every(({ trajectory }) => trajectory.length === 10)).toBe(true)
+    }
+    expect(runs()).toBe(1)
+    reader.exec('COMMIT')
+    expect(runs()).toBe(2)
+    expect(RunFile.list({ store })).toEqual(['second', 'third'])
+    expect(query(file(''), 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  })
+
+  it('goes on without the room of old runs that cannot be removed, and says so', async () => {
+    const { store, file } = storeFolder()
+    await Runners.runTask([echo.task(1), recorder.task({ steps: 3 })], { store, runId: 'first' })
+    using holder = new DatabaseSync(file(''))
+    // SQLite refuses to take away what somebody else still points to.
+    holder.exec('CREATE TABLE mine (task REFERENCES _tasks (task)); INSERT INTO mine SELECT task FROM _tasks')
+    const notices: string[] = []
+    const write = process.stderr.write
+    process.stderr.write = ((text: string) => notices.push(text) > 0) as typeof write
+    try {
+      const response = await Runners.runTask(echo.task(2), { store, runId: 'next', keep: { runs: 1 } })
+      expect(response.answer).toBe(2)
+    } finally {
+      process.stderr.write = write
+    }
+    expect(notices.join('')).toContain('older runs could not be removed')
+    expect(RunFile.list({ store })).toEqual(['first', 'next'])
   })
 
   it('gives a run away as a file, and takes it back', { timeout: 60_000 }, async () => {

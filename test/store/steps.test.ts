@@ -25,7 +25,7 @@ describe('steps', () => {
     await expect.poll(() => told.length).toBeGreaterThan(1)
     using run = RunFile.open('r', { store })
     const task = run.task('#1')!
-    expect(task.status).toBe('pending')
+    expect(task.status).toBe('running')
     expect(task.unfinished).toMatchObject([{ attempt: 1, worker: { id: expect.stringContaining('local-') } }])
     expect(task.unfinished[0]!.trajectory.length).toBeGreaterThan(0)
     await running

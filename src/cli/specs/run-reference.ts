@@ -12,6 +12,7 @@ export const runReference = {
 /** Where runs are looked for. */
 export const runsFolder = {
   type: 'text',
+  alias: 'store',
   value: 'DIR',
   description: 'the folder with the run files, instead of $MANYWORLDS_STORE or .manyworlds/runs',
   suggest: 'files',

@@ -146,6 +146,7 @@ export const runSpec = {
     },
     store: {
       type: 'text',
+      alias: 'dir',
       value: 'PATH',
       description: 'a folder for the run file, or a path that ends with .sqlite',
       group: RECORD,

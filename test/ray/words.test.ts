@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { connectError, isFinal, lossOf } from '../../dist/engines/ray/cures.js'
+import { connectError, isFinal, lossOf, startedTooSlowly } from '../../dist/engines/ray/cures.js'
 import { whoListens } from '../../dist/engines/ray/reachable.js'
 import { versionMismatch } from '../../dist/engines/ray/versions.js'
 
@@ -24,6 +24,13 @@ test('what Ray has ruled out is not tried again, and its reason is passed on', (
   const pip = `RuntimeEnvSetupError: Failed to set up runtime environment.\n${'  a long traceback\n'.repeat(50)}    ERROR: No matching distribution found for nothing\n`
   expect(isFinal(pip)).toBe(true)
   expect(lossOf(pip)).toContain('ERROR: No matching distribution found for nothing')
+})
+
+test('a Ray that does not come up in time here is not taken for a cluster that does not answer', async () => {
+  const said =
+    'Exception: The current node timed out during startup. This could happen because some of the raylet failed to startup or the GCS has become overloaded.'
+  expect(startedTooSlowly(said)).toBe(true)
+  expect((await connectError('no', said, 'auto')).message).toMatch(/did not come up in time.*too busy/)
 })
 
 test('other versions are named; text of any kind is read in no time', async () => {

@@ -47,6 +47,8 @@ describe('a file of the first edition', () => {
     expect(run.task('long')!.response!.trajectory).toHaveLength(20)
     expect(run.task('never')!.attempts.map(({ role }) => role)).toEqual(['retried', 'final'])
     expect(run.task('parent')!.subTaskIds).toHaveLength(2)
+    using resumed = RunFile.open('resumed', { store })
+    expect(resumed.task('never')!.attempts.map(({ role }) => role)).toContain('superseded')
     const shown = await manyworlds(['show', 'finished', 'long', '--full'], {
       cwd: store,
       env: { MANYWORLDS_STORE: store },

@@ -1,6 +1,6 @@
 import { ensureEnvironment } from '../../python/environment.ts'
 import { Bridge, type BridgeEvent, type BridgeHooks, type RayNode } from './bridge.ts'
-import { connectError, namesToken, SAID_BEFORE_THROWN, wantsToken } from './cures.ts'
+import { connectError, namesToken, SAID_BEFORE_THROWN, startedTooSlowly, wantsToken } from './cures.ts'
 import { bridgeEnvironment, RAY_VERSION } from './environment.ts'
 import type { RayOptions } from './options.ts'
 import { refuseUnreachable } from './reachable.ts'
@@ -33,6 +33,7 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
   const address = given === 'auto' ? process.env.RAY_ADDRESS || given : given
   let versions: { readonly ray: string; readonly python?: string } = { ray: options.version ?? RAY_VERSION }
   let ownToken = false
+  let slowStarts = 0
   // Each round changes what the one before failed of: the versions, and whether the token of ~/.ray is used.
   for (;;) {
     if (!inLocal) await refuseUnreachable(address)
@@ -51,6 +52,8 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
     } else if (!ownToken && wantsToken(result) && !namesToken(options))
       // `ray start` uses the token in ~/.ray without being told to, whoever connects does not; and must not, where there is none.
       ownToken = true
+    else if (inLocal && startedTooSlowly(result) && slowStarts++ === 0)
+      notice('Ray did not come up in time on this machine, which seems busy; it is started once more')
     else {
       const what = inLocal ? 'cannot start Ray on this machine' : `cannot use the Ray cluster at ${address}`
       throw await connectError(what, result, address)

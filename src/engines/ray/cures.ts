@@ -8,6 +8,10 @@ type Known = readonly [pattern: RegExp, text: (found: RegExpExecArray) => string
 /** What Ray says when it cannot be connected to, and what to do about it. Often only on stderr, long before it gives up. */
 const CONNECTING: readonly Known[] = [
   [
+    /timed out during startup|raylet failed to start/i,
+    () => 'Ray did not come up in time, twice: the machine is too busy, or short of memory (Ray takes about 1 GB)',
+  ],
+  [
     /RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: (\S{1,4096}?)\.?(\s|$)/,
     ([, path]) =>
       `there is no token in ${path}: ray.tokenFile (or RAY_AUTH_TOKEN_PATH) names a file that cannot be read, or is empty`,
@@ -51,6 +55,9 @@ const FINAL = /^(RuntimeEnvSetupError|ActorUnschedulableError|ValueError|TypeErr
 
 /** Reasons that Ray has on stderr long before it throws. */
 export const SAID_BEFORE_THROWN = /InvalidAuthToken|Unauthenticated|Failed to get cluster ID from GCS server: TimedOut/i
+
+/** A Ray that was being started on this machine did not come up in the time that Ray gives it. */
+export const startedTooSlowly = (words: string): boolean => /timed out during startup/i.test(words)
 
 const NO_ANSWER = /Failed to get cluster ID from GCS server: TimedOut/
 

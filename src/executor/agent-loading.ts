@@ -97,7 +97,7 @@ export class AgentLoading {
     // A worker remembers what it has imported; the next run gets a new one, which reads the mended file.
     agent.probedBy = undefined
     worker.retire()
-    this.#fleet.changeLoad(worker, 0)
+    this.#fleet.refresh(worker)
   }
 
   /** A worker is gone; if it was loading an agent for the first time, another one has to try. */

@@ -68,7 +68,7 @@ export class Dispatcher {
     })
     this.#shipping = shippingFor(options)
     const cancelSeenMs = this.#shipping ? CANCEL_SEEN_ELSEWHERE_MS : CANCEL_SEEN_MS
-    this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs)
+    this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs, { over: () => {} })
     this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, {
       failRun: (run, error) => this.failRun(run, error),
       refuse: (child, error) => this.#desk.refuseChild(child, error),
@@ -92,7 +92,6 @@ export class Dispatcher {
     this.#stragglers = new Stragglers(this.#fleet, {
       runs: () => this.#intake.runs,
       lend: (worker, entry) => this.#leases.lend(worker, entry),
-      close: (lease) => this.#leases.close(lease),
     })
     this.#special = new SpecialTasks(this.#fleet, {
       give: (worker, entry, group) => this.#leases.give(worker, entry, group),
@@ -114,7 +113,8 @@ export class Dispatcher {
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#endings.cancel(entry, 'cancelled'),
       refOf: (ref, run) => (this.#shipping ? this.#shipping.refOf(ref, run.agents) : ref),
-      loadChanged: (worker, by) => this.#fleet.changeLoad(worker, by),
+      waits: (lease) => this.#leases.waits(lease),
+      goesOn: (lease) => this.#leases.goesOn(lease),
       arm: () => this.#arm(),
     })
   }
@@ -222,7 +222,7 @@ export class Dispatcher {
         return this.#onOutcomes(worker, message)
       case 'hungry':
         worker.window.hungry()
-        this.#fleet.changeLoad(worker, 0)
+        this.#fleet.refresh(worker)
         return this.#dispatch()
       case 'loaded':
         this.#loading.onLoaded(worker, message.agent)
@@ -252,7 +252,7 @@ export class Dispatcher {
       case 'retire':
         this.#takeBack(worker, message.unstarted)
         worker.retire()
-        this.#fleet.changeLoad(worker, 0)
+        this.#fleet.refresh(worker)
         return this.#arm()
       case 'fate':
         worker.fate = { lease: message.lease, error: message.error }
@@ -261,9 +261,12 @@ export class Dispatcher {
         return this.#notice(
           `worker ${worker.name.id}: an error that belongs to no running task: ${message.error.stack ?? message.error.message}`,
         )
-      case 'subtasks':
-        this.#stragglers.alone(worker.leases.get(message.lease))
+      case 'subtasks': {
+        // Its sub-tasks answer to one parent.
+        const lease = worker.leases.get(message.lease)
+        if (lease) this.#leases.keepOnly(lease)
         return this.#desk.onRequest(worker, message)
+      }
     }
   }
 
@@ -286,39 +289,27 @@ export class Dispatcher {
   #retire(worker: WorkerHandle): void {
     if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
     worker.retire()
-    this.#fleet.changeLoad(worker, 0)
+    this.#fleet.refresh(worker)
     this.#fleet.useSpare()
     this.#arm()
   }
 
   /** Tasks that a worker has not started, and now will not. */
   #takeBack(worker: WorkerHandle, unstarted: readonly number[]): void {
-    const back: Lease[] = []
-    for (const id of unstarted) {
-      const lease = worker.leases.get(id)
-      if (lease) back.push(lease)
-    }
-    for (const lease of back) {
-      worker.leases.delete(lease.id)
-      this.#fleet.changeLoad(worker, -1)
-    }
-    this.#giveBack(back.filter((lease) => !this.#stragglers.gone(lease)))
+    this.#giveBack(this.#leases.takeBack(worker, unstarted))
   }
 
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
-    this.#leases.forget(worker)
-    if (worker.leases.size > 0) {
-      const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
-      worker.loseAll()
-      if (guilty) explain(guilty.entry)
-      // Where it runs a second time, that start is its chance.
-      if (guilty && !this.#stragglers.gone(guilty)) this.#charge(guilty.entry, status, error ?? crashError(exit))
-      const again = (leases: readonly Lease[]) =>
-        leases.filter((lease) => !this.#stragglers.gone(lease) && this.#mayRunAgain(lease, exit))
-      // Those that wait come last: what they wait for may be among the others.
-      for (const group of [suspects, waiting]) this.#special.suspect(again(group).map((lease) => lease.entry))
-      this.#giveBack(again(innocent))
-    }
+    const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
+    // Where a task runs a second time, that start is its chance.
+    const lost = this.#leases.lose(worker)
+    if (guilty) explain(guilty.entry)
+    if (guilty && lost.has(guilty)) this.#charge(guilty.entry, status, error ?? crashError(exit))
+    const again = (leases: readonly Lease[]) =>
+      leases.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit))
+    // Those that wait come last: what they wait for may be among the others.
+    for (const group of [suspects, waiting]) this.#special.suspect(again(group).map((lease) => lease.entry))
+    this.#giveBack(again(innocent))
     this.#loading.onClosed(worker, exit)
     this.#arm()
   }
@@ -326,7 +317,6 @@ export class Dispatcher {
   /** Settles what must not run a second time, or is being cancelled anyway. */
   #mayRunAgain(lease: Lease, exit: WorkerExit): boolean {
     const { entry } = lease
-    entry.lease = undefined
     if (entry.cancelling !== undefined || (entry.run.stopping !== undefined && !entry.parent)) {
       this.#responses.cancelled(entry)
       return false
@@ -340,7 +330,6 @@ export class Dispatcher {
   #giveBack(leases: readonly Lease[]): void {
     const byRun = new Map<Run, Entry[]>()
     for (const { entry } of leases) {
-      entry.lease = undefined
       const entries = byRun.get(entry.run)
       if (entries) entries.push(entry)
       else byRun.set(entry.run, [entry])
@@ -401,7 +390,6 @@ export class Dispatcher {
   #onOutcomes(worker: WorkerHandle, { outcomes }: Extract<WorkerMessage, { type: 'done' }>): void {
     if (outcomes.length === 0) return
     const now = performance.now()
-    let released = 0
     let ranMs = 0
     for (const [id, status, value, runUs] of outcomes) {
       const lease = worker.leases.get(id)
@@ -415,18 +403,15 @@ export class Dispatcher {
       const { entry } = lease
       // What makes no sense throws here, while the worker holds its leases: what it held is run again.
       const outcome = readOutcome(status, value)
-      worker.leases.delete(id)
-      if (lease.waitingCalls === 0) released++
+      this.#leases.finish(lease)
       const runMs = runUs / 1000
       ranMs += runMs
       worker.pace.note(runMs, entry.agent)
-      if (entry.twin) this.#stragglers.answered(lease)
-      entry.lease = undefined
       if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
       else this.#onFailure(entry, status, outcome as ErrorItem, runMs)
     }
     worker.window.done(outcomes.length, ranMs, now)
-    this.#fleet.changeLoad(worker, -released)
+    this.#fleet.refresh(worker)
     worker.endIfEmpty()
     this.#dispatch()
   }
@@ -438,7 +423,6 @@ export class Dispatcher {
 
   /** An attempt that counts has failed. */
   #charge(entry: Entry, status: 'failed' | 'timeout' | 'crashed', error: ErrorItem, runMs = 0): void {
-    entry.lease = undefined
     entry.attempts++
     if (status === 'crashed' || error.code === 'TASK_BLOCKED_WORKER') entry.alone = true
     this.#responses.fail(entry, status, error, runMs)

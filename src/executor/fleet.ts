@@ -99,7 +99,7 @@ export class Fleet {
     for (const worker of this.workers) {
       worker.spare = used++ >= this.workerNum
       worker.reconfigure(settings)
-      this.changeLoad(worker, 0)
+      this.refresh(worker)
     }
   }
 
@@ -150,9 +150,8 @@ export class Fleet {
   }
 
   /** Must be called whenever something changes that decides whether a worker can take more. */
-  changeLoad(worker: WorkerHandle, by: number): void {
+  refresh(worker: WorkerHandle): void {
     if (worker.slot >= 0) this.open.remove(worker)
-    worker.load += by
     if (worker.careful && worker.leases.size === 0) worker.careful = false
     if (worker.takesMore) this.open.add(worker)
   }
@@ -166,7 +165,7 @@ export class Fleet {
     if (used.length === 0 || used.some(({ careful, load }) => !careful || load > 0)) return false
     for (const worker of used) {
       worker.careful = false
-      this.changeLoad(worker, 0)
+      this.refresh(worker)
     }
     return true
   }
@@ -199,7 +198,7 @@ export class Fleet {
     if (protocol === PROTOCOL_VERSION && codec !== undefined) {
       worker.greet(codec)
       worker.state = 'ready'
-      this.changeLoad(worker, 0)
+      this.refresh(worker)
       return true
     }
     worker.end()
@@ -267,7 +266,7 @@ export class Fleet {
       if (!worker.spare || worker.state === 'retiring') continue
       room--
       worker.spare = false
-      this.changeLoad(worker, 0)
+      this.refresh(worker)
     }
   }
 

@@ -3,43 +3,47 @@ import type { Fleet } from './fleet.ts'
 import type { Profiles } from './profiles.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-/** Gives tasks to workers, each time under a new lease. Only outcomes under a live lease count. */
+interface Hooks {
+  /** It is over, whatever ended it: so is all that its task had open under it. */
+  over(lease: Lease): void
+}
+
+/**
+ * Which worker has which task: the only place where leases begin, are lent, finish, are taken back, closed or lost, and where
+ * a worker's load follows from that. Only outcomes under a live lease count.
+ *
+ * A task has one lease, `entry.lease`. One that takes long may have a second at another worker, `entry.twin`: see
+ * `stragglers.ts`. Whichever is left when the other is gone is the first.
+ */
 export class Leases {
   readonly #fleet: Fleet
   readonly #profiles: Profiles
+  readonly #hooks: Hooks
   /** How long a worker may take to notice a cancellation. */
   readonly #cancelSeenMs: number
   /** Workers with tasks that have not been sent. */
   readonly #dirty = new Set<WorkerHandle>()
   #next = 1
 
-  constructor(fleet: Fleet, profiles: Profiles, cancelSeenMs: number) {
+  constructor(fleet: Fleet, profiles: Profiles, cancelSeenMs: number, hooks: Hooks) {
     this.#fleet = fleet
     this.#profiles = profiles
     this.#cancelSeenMs = cancelSeenMs
+    this.#hooks = hooks
   }
+
+  // ---- they begin
 
   give(worker: WorkerHandle, entry: Entry, group = 0): void {
     entry.worker = worker.name
     entry.records = undefined
-    entry.lease = this.#lease(worker, entry, group)
+    entry.lease = this.#begin(worker, entry, group)
   }
 
   /** A second worker for a task: what it records is kept apart until it is the one that counts. */
   lend(worker: WorkerHandle, entry: Entry): void {
-    entry.twin = this.#lease(worker, entry, 0)
+    entry.twin = this.#begin(worker, entry, 0)
     worker.flush()
-  }
-
-  /** Another worker has answered: this one is to give up. */
-  close({ id, worker }: Lease): void {
-    const lease = worker.leases.get(id)
-    if (!lease) return
-    worker.leases.delete(id)
-    worker.lost.set(id, lease)
-    this.#fleet.changeLoad(worker, lease.waitingCalls === 0 ? -1 : 0)
-    worker.cancel(id, 'cancelled', this.#cancelSeenMs)
-    worker.endIfEmpty()
   }
 
   /** Sends what was given out. */
@@ -48,12 +52,83 @@ export class Leases {
     this.#dirty.clear()
   }
 
-  /** A worker is gone. */
-  forget(worker: WorkerHandle): void {
-    this.#dirty.delete(worker)
+  // ---- they wait
+
+  /** Its task gives its slot back until what it asked for is there; it may ask for several things. */
+  waits(lease: Lease): void {
+    if (lease.waitingCalls++ === 0) this.#load(lease.worker, -1)
   }
 
-  #lease(worker: WorkerHandle, entry: Entry, group: number): Lease {
+  goesOn(lease: Lease): void {
+    if (!isLive(lease) || --lease.waitingCalls > 0) return
+    this.#load(lease.worker, 1)
+  }
+
+  // ---- they end
+
+  /** Its outcome has come: the task has no lease any more, and what else runs of it is to give up. */
+  finish(lease: Lease): void {
+    const { entry } = lease
+    this.#end(lease)
+    const other = lease === entry.twin ? entry.lease : entry.twin
+    if (lease === entry.twin) adopt(entry, lease)
+    entry.lease = entry.twin = undefined
+    if (other) this.#close(other)
+  }
+
+  /** The worker has not started these, and now will not. Answers those whose task has no other lease. */
+  takeBack(worker: WorkerHandle, ids: readonly number[]): Lease[] {
+    const back: Lease[] = []
+    for (const id of ids) {
+      const lease = worker.leases.get(id)
+      if (!lease) continue
+      this.#end(lease)
+      if (!this.#goesOnElsewhere(lease)) back.push(lease)
+    }
+    return back
+  }
+
+  /** The worker is gone. Answers those of its leases whose task has no other. */
+  lose(worker: WorkerHandle): ReadonlySet<Lease> {
+    this.#dirty.delete(worker)
+    const lost = new Set<Lease>()
+    for (const lease of [...worker.leases.values()]) {
+      this.#end(lease)
+      worker.lost.set(lease.id, lease)
+      if (!this.#goesOnElsewhere(lease)) lost.add(lease)
+    }
+    return lost
+  }
+
+  /** The task runs in one place from here on. */
+  keepOnly(lease: Lease): void {
+    const { entry } = lease
+    const { twin } = entry
+    if (twin === undefined) return
+    const other = lease === twin ? entry.lease! : twin
+    if (lease === twin) adopt(entry, lease)
+    entry.twin = undefined
+    this.#close(other)
+  }
+
+  /** Nobody waits for the task any longer, wherever it runs. */
+  abandon(entry: Entry): void {
+    const { lease, twin } = entry
+    entry.lease = entry.twin = undefined
+    for (const one of [lease, twin]) if (one) this.#close(one)
+  }
+
+  /** A worker that may still answer is told to give up; if it answers all the same, we know what. */
+  #close(lease: Lease): void {
+    const { worker, id } = lease
+    if (!isLive(lease)) return
+    this.#end(lease)
+    worker.lost.set(id, lease)
+    worker.cancel(id, 'cancelled', this.#cancelSeenMs)
+    worker.endIfEmpty()
+  }
+
+  #begin(worker: WorkerHandle, entry: Entry, group: number): Lease {
     const givenAt = entry.run.options.speculate ? performance.now() : 0
     const lease: Lease = {
       id: this.#next++,
@@ -68,9 +143,41 @@ export class Leases {
     }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())
-    this.#fleet.changeLoad(worker, 1)
+    this.#load(worker, 1)
     worker.add(lease, this.#profiles.get(entry.profile))
     this.#dirty.add(worker)
     return lease
   }
+
+  /** Every lease ends here. */
+  #end(lease: Lease): void {
+    const { worker, id, waitingCalls } = lease
+    worker.leases.delete(id)
+    this.#load(worker, waitingCalls === 0 ? -1 : 0)
+    this.#hooks.over(lease)
+  }
+
+  /** This lease has ended without an outcome. True: its task has another. */
+  #goesOnElsewhere(lease: Lease): boolean {
+    const { entry } = lease
+    const { twin } = entry
+    entry.twin = undefined
+    if (twin === undefined) entry.lease = undefined
+    else if (lease !== twin) adopt(entry, twin)
+    return twin !== undefined
+  }
+
+  #load(worker: WorkerHandle, by: number): void {
+    worker.load += by
+    this.#fleet.refresh(worker)
+  }
+}
+
+const isLive = (lease: Lease) => lease.worker.leases.get(lease.id) === lease
+
+/** The twin takes the place of the first: what was recorded under it is what counts. */
+function adopt(entry: Entry, twin: Lease): void {
+  entry.records = twin.records
+  entry.lease = twin
+  entry.worker = twin.worker.name
 }

@@ -78,9 +78,7 @@ export class RunEndings {
     const leases = entry.twin ? [entry.lease, entry.twin] : [entry.lease]
     // Whoever cannot be heard will be told when it is back; nobody waits for that.
     if (leases.every(({ worker }) => worker.isAway)) {
-      for (const lease of leases) this.#parts.leases.close(lease)
-      entry.lease = undefined
-      entry.twin = undefined
+      this.#parts.leases.abandon(entry)
       return this.#parts.responses.cancelled(entry)
     }
     for (const { worker, id } of leases) {

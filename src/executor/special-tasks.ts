@@ -86,7 +86,7 @@ export class SpecialTasks {
 
   #reserve(worker: WorkerHandle, reserved: boolean): void {
     worker.reserved = reserved
-    this.#fleet.changeLoad(worker, 0)
+    this.#fleet.refresh(worker)
   }
 
   /** Suspects whose labels nobody has any more. */

@@ -14,13 +14,11 @@ interface Hooks {
   runs(): readonly Run[]
   /** Gives the task to a second worker. */
   lend(worker: WorkerHandle, entry: Entry): void
-  /** Has a worker give up what another has answered. */
-  close(lease: Lease): void
 }
 
 /**
  * Near the end of a run that allows it, tasks that take much longer than others of their kind are started a second time, on
- * workers that have nothing to do. The first answer is the answer. A task then has two leases: `entry.lease` and `entry.twin`.
+ * workers that have nothing to do. The first answer is the answer. What a task with two leases means is in `leases.ts`.
  */
 export class Stragglers {
   readonly #fleet: Fleet
@@ -41,34 +39,6 @@ export class Stragglers {
       this.lookSoon()
     }, LOOK_MS)
     this.#timer.unref()
-  }
-
-  /** This lease has an answer: the other of the same task, if there is one, is closed. */
-  answered(lease: Lease): void {
-    const { entry } = lease
-    if (entry.twin === undefined) return
-    const other = lease === entry.twin ? entry.lease! : entry.twin
-    if (lease === entry.twin) promote(entry, lease)
-    entry.twin = undefined
-    this.#hooks.close(other)
-  }
-
-  /** This lease is gone. True: its task goes on under another one. */
-  gone(lease: Lease): boolean {
-    const { entry } = lease
-    const { twin } = entry
-    if (twin === undefined) return false
-    entry.twin = undefined
-    if (lease !== twin) promote(entry, twin)
-    return true
-  }
-
-  /** A task that asks for sub-tasks runs in one place: its sub-tasks answer to one parent. */
-  alone(lease: Lease | undefined): void {
-    const twin = lease?.entry.twin
-    if (twin === undefined) return
-    lease!.entry.twin = undefined
-    this.#hooks.close(twin)
   }
 
   #look(): void {
@@ -106,11 +76,4 @@ function isStraggler(lease: Lease, idle: WorkerHandle, now: number): boolean {
   if (neverRerun || entry.children !== undefined || !idle.hasLabels(requires)) return false
   const { meanMs } = entry.agent
   return meanMs > 0 && now - lease.givenAt > Math.max(AT_LEAST_MS, TIMES * meanMs)
-}
-
-/** The twin takes the place of the first: what was recorded under it is what counts. */
-function promote(entry: Entry, twin: Lease): void {
-  entry.records = twin.records
-  entry.lease = twin
-  entry.worker = twin.worker.name
 }

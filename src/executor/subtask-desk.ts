@@ -17,7 +17,9 @@ interface Hooks {
   cancel(entry: Entry): void
   /** The reference that the driver would have made; undefined if a worker of this run may not name that agent. */
   refOf(ref: AgentRef, run: Run): AgentRef | undefined
-  loadChanged(worker: WorkerHandle, by: number): void
+  /** Its task waits for one more thing, or for one less. */
+  waits(lease: Lease): void
+  goesOn(lease: Lease): void
   arm(): void
 }
 
@@ -46,7 +48,7 @@ export class SubTaskDesk {
     const added = asked.map((one) => this.#ask(lease, one))
     const ids = asked.map(({ id }) => id)
     entry.children.expect(lease, message.request, ids)
-    if (lease.waitingCalls++ === 0) this.#hooks.loadChanged(worker, -1)
+    this.#hooks.waits(lease)
     for (const child of added) if (child) this.#hooks.addEntry(child)
     this.#answer(entry, entry.children.takeComplete())
     this.#hooks.arm()
@@ -124,7 +126,7 @@ export class SubTaskDesk {
   /** Of requests that are over, those of the lease that counts: it waits for one less. */
   #over(parent: Entry, requests: readonly Request[]): Request[] {
     const live = requests.filter(({ lease }) => lease === parent.lease)
-    for (const { lease } of live) if (--lease.waitingCalls === 0) this.#hooks.loadChanged(lease.worker, 1)
+    for (const { lease } of live) this.#hooks.goesOn(lease)
     return live
   }
 }

@@ -220,12 +220,6 @@ export class WorkerHandle implements Loaded {
     this.link.kill()
   }
 
-  /** It is given up: what it holds is no longer its own. */
-  loseAll(): void {
-    for (const lease of this.leases.values()) this.lost.set(lease.id, lease)
-    this.leases.clear()
-  }
-
   /** Whether it cannot be heard at the moment. */
   get isAway(): boolean {
     return this.link.steadyMs?.() === 0

@@ -10,7 +10,7 @@ import { whoAmI } from '../agents.ts'
 import type { Case } from '../case.ts'
 
 const GONE_WITHIN_MS = 20_000
-const START_WITHIN_MS = 90_000
+const START_WITHIN_MS = 240_000
 
 /** Nothing stays behind. */
 export const endCases: Case[] = [

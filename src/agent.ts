@@ -34,6 +34,31 @@ export interface Context<Params = unknown, State = unknown> {
   readonly results: ReadonlyMap<string, unknown>
   /** Runs tasks as sub-tasks of this one, on any worker; this task's slot is free for others while it waits. */
   runTask: RunSubTask
+  /**
+   * Asks a service of the driver, one of `services` in the run configuration, and waits for its answer. Meanwhile the task
+   * keeps its slot, and its time-out stands still, for ten minutes at most; `options` can change each of that.
+   */
+  ask<Answer = unknown>(service: string, question?: unknown, options?: AskOptions): Promise<Answer>
+  /** The same for a service that answers in parts. Whoever stops taking them ends it. */
+  askStream<Part = unknown>(service: string, question?: unknown, options?: AskOptions): AsyncIterableIterator<Part>
+  /**
+   * Does something that must not be done twice, such as a payment or a call that costs money. What it comes to is in the run
+   * file before it is returned. If this attempt is run again, because its worker or its driver died, it comes from there.
+   * `name` and `question` say what it is: the same twice is done twice.
+   */
+  once<Result>(name: string, question: unknown, make: () => Result | Promise<Result>): Promise<Result>
+}
+
+/** How a task waits for a service. */
+export interface AskOptions {
+  /** Ends the request. */
+  readonly signal?: AbortSignal
+  /** After so many milliseconds the request fails. Default: ten minutes while the clock stands, else none. */
+  readonly limitMs?: number
+  /** `'give'`: other tasks may run in its slot while it waits. Default `'keep'`. */
+  readonly slot?: 'keep' | 'give'
+  /** `'runs'`: the time it waits counts for its `timeoutMs`. Default `'stands'`. */
+  readonly clock?: 'stands' | 'runs'
 }
 
 interface RunSubTask {

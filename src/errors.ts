@@ -51,6 +51,11 @@ export type ErrorCode =
   | 'JAVA_MISSING'
   | 'PYTHON_MISSING'
   | 'PYTHON_SETUP_FAILED'
+  // services
+  | 'SERVICE_UNKNOWN'
+  | 'SERVICE_FAILED'
+  | 'REQUEST_TIMEOUT'
+  | 'VALUE_NOT_SERIALISABLE'
   // run files
   | 'RUN_EXISTS'
   | 'RUN_NOT_FOUND'

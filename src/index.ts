@@ -3,6 +3,7 @@ export {
   type AgentDefinition,
   type AgentRef,
   type AnswerOf,
+  type AskOptions,
   type Context,
   defineAgent,
   type InputOf,
@@ -41,6 +42,7 @@ export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progres
 export { EngineName, type RunConfig } from './run-config.ts'
 export * as Runners from './runners/runners.ts'
 export { execTasks } from './runners/runners.ts'
+export type { ServiceContext, ServiceDefinition, ServiceFunction } from './services.ts'
 export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'
 export type {
   ActionStep,

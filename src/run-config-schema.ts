@@ -6,6 +6,7 @@ import type { SparkOptions } from './engines/spark/options.ts'
 import { ManyworldsError } from './errors.ts'
 import { nearest } from './near-miss.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
+import type { ServiceFunction } from './services.ts'
 import { MAX_TIMER_MS } from './task-checks.ts'
 
 // zod's small build: it loads in half the time, and the first call of every script waits for it.
@@ -88,6 +89,21 @@ const spark = z.strictObject({
   waitMs: z.optional(pause),
 })
 
+const SERVICE_NAME = /^(?!manyworlds\.).{1,256}$/s
+const NAMED = "must have 1 to 256 characters, and not begin with 'manyworlds.'"
+const isFunction = (value: unknown) => typeof value === 'function'
+const service = z.union(
+  [
+    z.custom<ServiceFunction>(isFunction),
+    z.strictObject({
+      answer: z.custom<ServiceFunction>(isFunction),
+      durable: z.optional(z.boolean()),
+      atOnce: z.optional(count(1_000_000)),
+    }),
+  ],
+  'must be a function, or { answer, durable, atOnce } with a function as its answer',
+)
+
 const keep = z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) })
 
 const schema = z.strictObject({
@@ -122,6 +138,7 @@ const schema = z.strictObject({
   onStep: z.optional(
     z.custom<NonNullable<RunConfig['onStep']>>((value) => typeof value === 'function', 'must be a function'),
   ),
+  services: z.optional(z.record(z.string().check(z.regex(SERVICE_NAME, NAMED)), service)),
   showLogs: z._default(z.boolean(), false),
   recycleAfterTasks: z.optional(count(1_000_000_000)),
   recycleAboveMb: z.optional(z.number().check(z.positive())),

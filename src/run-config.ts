@@ -5,6 +5,7 @@ import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
 import type { StepEvent } from './progress/observer.ts'
 import type { RunProgress } from './progress/run-progress.ts'
+import type { ServiceDefinition, ServiceFunction } from './services.ts'
 
 /** The engines, for those who like a name better than a string. */
 export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
@@ -75,6 +76,8 @@ export interface RunConfig {
   readonly retryFailed?: boolean
   /** `true`: shows how far the run is, on stderr. A function is told instead, about once a second. Default false. */
   readonly progress?: boolean | ((progress: RunProgress) => void)
+  /** What tasks may ask this process for, with `ctx.ask`: by name, a function, or one with options. */
+  readonly services?: Readonly<Record<string, ServiceFunction | ServiceDefinition>>
   /** Is told of every step of every task, once it is in the run file (or, without one, once it has arrived). */
   readonly onStep?: (event: StepEvent) => void
   /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */

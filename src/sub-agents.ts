@@ -132,6 +132,9 @@ function contextFor(
     step: (note) => record(noteOf(note)),
     [RECORD]: record,
     runTask: ctx.runTask,
+    ask: ctx.ask,
+    askStream: ctx.askStream,
+    once: ctx.once,
   }
 }
 

@@ -92,6 +92,8 @@ interface ResponseBase {
     readonly queuedMs: number
     /** Milliseconds the last attempt ran, measured in the worker. */
     readonly runMs: number
+    /** How much of that its clock stood, because it waited for a service of the driver. */
+    readonly waitedMs: number
   }
   /** Attempts that count. A rerun after somebody else's crash does not. */
   readonly attempts: number

@@ -14,6 +14,7 @@ import {
 } from '../src/protocol/messages.ts'
 import { KIND } from '../src/protocol/raw-frames.ts'
 import type { TaskLike, TaskResponse } from '../src/task.ts'
+import { SUB_TASKS_ASK } from './sub-tasks-ask.ts'
 
 /** How a task behaves: it answers, throws, or takes its worker down; after it has waited for sub-tasks, or while it should. */
 type Behaviour = 'good' | 'throws' | 'poison' | 'parent' | 'false parent'
@@ -84,7 +85,7 @@ class HostileLink implements WorkerLink {
       if (message.type === 'agent') this.#say({ type: 'loaded', agent: message.key })
       if (message.type === 'recall')
         this.#say({ type: 'returned', unstarted: this.#queue.splice(0).map(([lease]) => lease) })
-      if (message.type === 'reply') {
+      if (message.type === 'answer') {
         const parent = this.#waiting.get(message.request)
         this.#waiting.delete(message.request)
         if (parent && parent[3] === 'false parent') this.kill()
@@ -139,7 +140,7 @@ class HostileLink implements WorkerLink {
     const input = this.#random() < 0.1 ? 'throws' : 'good'
     const child = { id: undefined, ref: agent.ref, params: undefined, input, options: {} }
     const tasks = Array.from({ length: 1 + Math.floor(this.#random() * 3) }, () => child)
-    this.#say({ type: 'subtasks', request: this.#requests, lease: task[0], ordinal: 0, tasks })
+    this.#say({ ...SUB_TASKS_ASK, request: this.#requests, lease: task[0], body: { ordinal: 0, tasks } })
   }
 
   #say(message: WorkerMessage): void {
@@ -234,6 +235,7 @@ function runOn(
       speculate: false,
       keepSteps: true,
       recorded: false,
+      services: undefined,
     }
     dispatcher.open(options, source, {
       response: (_index, response) => responses.push(response),

@@ -170,6 +170,7 @@ async function survive(cases: readonly Case[]) {
       speculate: false,
       keepSteps: true,
       recorded: false,
+      services: undefined,
     },
   }
   await new Promise<void>((resolve, reject) => {

@@ -48,7 +48,9 @@ const DRIVER_MESSAGES: DriverMessage[] = [
   { type: 'recall' },
   { type: 'go', lease: 3 },
   { type: 'cancel', lease: 3, reason: 'deadline' },
-  { type: 'reply', request: 1, ok: true, value: [{ id: 'x' }] },
+  { type: 'answer', request: 1, ok: true, last: true, value: [{ id: 'x' }] },
+  { type: 'yours', request: 1 },
+  { type: 'stored', bytes: 1000 },
 ]
 
 const WORKER_MESSAGES: WorkerMessage[] = [
@@ -89,19 +91,14 @@ const WORKER_MESSAGES: WorkerMessage[] = [
   { type: 'fate', lease: 1, error: { ...error, thrown: 1n } },
   { type: 'cancel-seen', lease: 1 },
   { type: 'stray', error },
-  {
-    type: 'subtasks',
-    request: 1,
-    lease: 1,
-    ordinal: 0,
-    tasks: [
-      { id: undefined, ref, params: undefined, input: 1, options: { timeoutMs: 5, requires: ['gpu'], rerun: 'never' } },
-    ],
-  },
+  { type: 'ask', request: 1, lease: 1, service: 's', kind: 'one', slot: 'keep', clock: 'runs', body: { a: 1 } },
+  { type: 'unask', request: 1, lease: 1 },
+  { type: 'more', request: 1, lease: 1, parts: 8 },
+  { type: 'hand-in', request: 1, lease: 1, value: [1] },
 ]
 
 /** Fields that may be whatever they like. */
-const OPAQUE = new Set(['type', 'params', 'value'])
+const OPAQUE = new Set(['type', 'params', 'value', 'body'])
 
 const DIRECTIONS: [
   name: string,
@@ -290,7 +287,11 @@ const WRONG_PARTS: [what: string, check: MessageCheck, message: unknown][] = [
   ['a line', checkWorkerMessage, { type: 'done', emits: [[1, [], [1]]], outcomes: [] }],
   ['an error’s code', checkWorkerMessage, { type: 'stray', error: { ...error, code: 'toString' } }],
   ['a load failure', checkWorkerMessage, { type: 'load-failed', agent: 0, code: 'ENOENT', message: '' }],
-  ['options', checkWorkerMessage, { type: 'subtasks', request: 1, lease: 1, ordinal: 0, tasks: [{ ref }] }],
+  [
+    'a kind of request',
+    checkWorkerMessage,
+    { type: 'ask', request: 1, lease: 1, service: 's', kind: 'two', slot: 'keep', clock: 'runs' },
+  ],
   ['many codecs', checkWorkerMessage, { ...WORKER_MESSAGES[0], codecs: Array.from({ length: 99 }, () => 'x') }],
   ['a task that is long', checkDriverMessage, { type: 'run', careful: false, tasks: [[1, 1, 1, 1, 1, {}, 1]] }],
   ['a task’s extras', checkDriverMessage, { type: 'run', careful: false, tasks: [[1, 1, 1, 1, 1, 1]] }],

@@ -144,6 +144,7 @@ export async function runScripted(
       speculate: false,
       keepSteps: true,
       recorded: false,
+      services: undefined,
     },
   }
   await new Promise<void>((resolve, reject) => {

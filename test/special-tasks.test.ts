@@ -12,7 +12,7 @@ it('a worker that was being emptied for suspects is free again when another has 
     }) as unknown as WorkerHandle
   const busy = worker(3)
   const later = worker(2)
-  const fleet = { workers: new Set([busy, later]), changeLoad() {} } as unknown as Fleet
+  const fleet = { workers: new Set([busy, later]), refresh() {} } as unknown as Fleet
   const given: WorkerHandle[] = []
   const special = new SpecialTasks(fleet, { give: (to) => given.push(to), unmet: () => expect.fail(), waits: () => {} })
 

@@ -4,6 +4,7 @@ import type { TaskItem } from '../src/protocol/messages.ts'
 import { unpack } from '../src/protocol/pack.ts'
 import { asksForLost, doubles, forgets } from './agents/subtasks.ts'
 import { runScripted, SCRIPTED_REF } from './scripted-worker.ts'
+import { SUB_TASKS_ASK } from './sub-tasks-ask.ts'
 
 /** What a worker may ask of the driver for a task that it holds, and what it gets for asking too much. */
 
@@ -13,13 +14,13 @@ const plain = { id: undefined, ref: SCRIPTED_REF, params: undefined, input: 'chi
 async function ask(tasks: readonly unknown[]): Promise<unknown> {
   let top: TaskItem
   const responses = await runScripted(['top'], (message, worker) => {
-    if (message.type === 'reply') worker.answer(top, [message.ok, unpack(message.value)])
+    if (message.type === 'answer') worker.answer(top, [message.ok, unpack(message.value)])
     if (message.type !== 'run') return
     for (const task of message.tasks) {
       if (task[3] !== 'top') worker.answer(task, 'done')
       else {
         top = task
-        worker.say({ type: 'subtasks', request: 1, lease: task[0], ordinal: 0, tasks: tasks as never })
+        worker.say({ ...SUB_TASKS_ASK, request: 1, lease: task[0], body: { ordinal: 0, tasks } })
       }
     }
   })

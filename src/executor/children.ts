@@ -1,10 +1,11 @@
+import type { Packed } from '../protocol/messages.ts'
 import type { TaskResponse } from '../task.ts'
 import type { Entry, Lease } from './entry.ts'
 
 /** A sub-task call that a parent waits for. */
 export interface Request {
   readonly lease: Lease
-  readonly request: number
+  readonly answer: PromiseWithResolvers<Packed>
   readonly ids: readonly string[]
   /** How many of them have no response yet. */
   missing: number
@@ -32,8 +33,8 @@ export class Children {
   }
 
   /** A call waits for these, some of which may be done. */
-  expect(lease: Lease, request: number, ids: readonly string[]): void {
-    const call: Request = { lease, request, ids, missing: 0 }
+  expect(lease: Lease, answer: PromiseWithResolvers<Packed>, ids: readonly string[]): void {
+    const call: Request = { lease, answer, ids, missing: 0 }
     for (const id of ids) if (!this.responses.has(id)) this.#wait(call, id)
     if (call.missing === 0) this.#complete.push(call)
   }

@@ -1,6 +1,13 @@
 import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
-import { type ErrorItem, OUTCOME, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import {
+  type ErrorItem,
+  ONCE,
+  OUTCOME,
+  SUB_TASKS,
+  type WorkerMessage,
+  type WorkerSettings,
+} from '../protocol/messages.ts'
 import { readOutcome } from '../protocol/read-outcome.ts'
 import { oneLine, visible } from '../text/visible.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
@@ -11,12 +18,15 @@ import type { Entry, Lease } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Intake } from './intake.ts'
 import { Leases } from './leases.ts'
+import { onceService } from './once-service.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
 import { addRecords, stepBytes } from './records.ts'
+import { RequestDesk } from './request-desk.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
 import { RunEndings } from './run-endings.ts'
+import type { Service } from './service.ts'
 import { Shipping } from './shipping.ts'
 import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
@@ -44,6 +54,7 @@ export class Dispatcher {
   readonly #special: SpecialTasks
   readonly #stragglers: Stragglers
   readonly #desk: SubTaskDesk
+  readonly #requests: RequestDesk
   readonly #responses: Responses
   readonly #intake: Intake
   readonly #endings: RunEndings
@@ -68,7 +79,9 @@ export class Dispatcher {
     })
     this.#shipping = shippingFor(options)
     const cancelSeenMs = this.#shipping ? CANCEL_SEEN_ELSEWHERE_MS : CANCEL_SEEN_MS
-    this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs, { over: () => {} })
+    this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs, {
+      over: (lease) => this.#requests.drop(lease),
+    })
     this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, {
       failRun: (run, error) => this.failRun(run, error),
       refuse: (child, error) => this.#desk.refuseChild(child, error),
@@ -113,9 +126,19 @@ export class Dispatcher {
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#endings.cancel(entry, 'cancelled'),
       refOf: (ref, run) => (this.#shipping ? this.#shipping.refOf(ref, run.agents) : ref),
-      waits: (lease) => this.#leases.waits(lease),
-      goesOn: (lease) => this.#leases.goesOn(lease),
       arm: () => this.#arm(),
+    })
+    const always = new Map<string, Service>([
+      [SUB_TASKS, this.#desk],
+      [ONCE, onceService],
+    ])
+    this.#requests = new RequestDesk(always, {
+      waits: (lease) => {
+        this.#leases.waits(lease)
+        this.#arm()
+      },
+      goesOn: (lease) => this.#leases.goesOn(lease),
+      keepOnly: (lease) => this.#leases.keepOnly(lease),
     })
   }
 
@@ -261,12 +284,13 @@ export class Dispatcher {
         return this.#notice(
           `worker ${worker.name.id}: an error that belongs to no running task: ${message.error.stack ?? message.error.message}`,
         )
-      case 'subtasks': {
-        // Its sub-tasks answer to one parent.
-        const lease = worker.leases.get(message.lease)
-        if (lease) this.#leases.keepOnly(lease)
-        return this.#desk.onRequest(worker, message)
-      }
+      case 'ask':
+      case 'unask':
+      case 'more':
+      case 'hand-in':
+        return this.#requests.receive(worker, message)
+      default:
+        message satisfies never
     }
   }
 
@@ -391,7 +415,7 @@ export class Dispatcher {
     if (outcomes.length === 0) return
     const now = performance.now()
     let ranMs = 0
-    for (const [id, status, value, runUs] of outcomes) {
+    for (const [id, status, value, runUs, waitedUs = 0] of outcomes) {
       const lease = worker.leases.get(id)
       // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
       if (!lease) {
@@ -405,8 +429,11 @@ export class Dispatcher {
       const outcome = readOutcome(status, value)
       this.#leases.finish(lease)
       const runMs = runUs / 1000
-      ranMs += runMs
-      worker.pace.note(runMs, entry.agent)
+      entry.waitedMs = Math.min(runMs, waitedUs / 1000)
+      // How long it waited for the driver says nothing about its worker.
+      const ownMs = runMs - entry.waitedMs
+      ranMs += ownMs
+      worker.pace.note(ownMs, entry.agent)
       if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
       else this.#onFailure(entry, status, outcome as ErrorItem, runMs)
     }

@@ -2,7 +2,10 @@ import type { WorkerName } from '../task.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Usage } from '../trajectory/usage.ts'
 import type { AgentState } from './agents.ts'
+import type { Answers } from './answers.ts'
 import type { Children } from './children.ts'
+import type { Clock } from './clock.ts'
+import type { OpenRequest } from './request-desk.ts'
 import type { Run } from './run.ts'
 import type { Crash } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
@@ -34,6 +37,8 @@ export class Entry {
   /** A second lease, of a task that took too long: see `stragglers.ts`. */
   twin: Lease | undefined
   worker: WorkerName | undefined
+  /** How long the clock of its last attempt stood. */
+  waitedMs = 0
   /** What the attempt that counts has recorded. */
   records: AttemptRecords | undefined
   settled = false
@@ -47,6 +52,10 @@ export class Entry {
   readonly depth: number
   /** Its own sub-tasks, if it has asked for any. */
   children: Children | undefined
+  /** It has asked for something that counts: it runs in one place only. */
+  asksOnce = false
+  /** Answers that counted, of the attempt that asked last. */
+  answersKept: Answers | undefined
 
   constructor(
     run: Run,
@@ -112,8 +121,14 @@ export interface Lease {
   readonly attempt: number
   /** What it has recorded, once it has recorded something. */
   records: AttemptRecords | undefined
-  /** Sub-task calls it waits for: it is not supposed to run code then. */
+  /** Requests under which it gave its slot back: it is not supposed to run code then. */
   waitingCalls: number
   /** How many suspects it was given with, itself included, to a worker of their own; 0: it is none. */
   readonly group: number
+  /** What its task has asked for and has no answer to. */
+  requests: Map<number, OpenRequest> | undefined
+  /** How often it was asked for the same thing, by hash, where that matters. */
+  asked: Map<string, number> | undefined
+  /** How long its clock has stood, once it has. */
+  clock: Clock | undefined
 }

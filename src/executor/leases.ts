@@ -37,6 +37,7 @@ export class Leases {
   give(worker: WorkerHandle, entry: Entry, group = 0): void {
     entry.worker = worker.name
     entry.records = undefined
+    entry.waitedMs = 0
     entry.lease = this.#begin(worker, entry, group)
   }
 
@@ -140,6 +141,9 @@ export class Leases {
       givenAt,
       group,
       records: undefined,
+      requests: undefined,
+      asked: undefined,
+      clock: undefined,
     }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())

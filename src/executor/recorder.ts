@@ -1,6 +1,8 @@
+import type { Packed } from '../protocol/messages.ts'
 import type { StepSource } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
+import type { AnswerKey, KeptAnswer } from './answers.ts'
 import type { AttemptRecords, Entry, Lease } from './entry.ts'
 
 /**
@@ -29,4 +31,8 @@ export interface RunRecorder {
   /** A task that must never be started twice is about to be: calls `start` when that is on disk. */
   begin(entry: Entry, start: () => void): void
   subTaskEnded(child: Entry, response: TaskResponse): void
+  /** Answers that an earlier session has given to this attempt of the task. */
+  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer]>
+  /** A service has answered, and that counts: calls `safe` when it is on disk. */
+  answer(lease: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void
 }

@@ -123,7 +123,7 @@ export class Responses {
     if (run.over || run.recorder === undefined) return
     const outcome = readOutcome(status, value)
     const [answer, error] = status === OUTCOME.success ? [outcome] : [undefined, outcome as ErrorItem]
-    const late = { records, worker: worker.name }
+    const late = { records, worker: worker.name, waitedMs: 0 }
     run.recorder.superseded(
       lease,
       this.#response(entry, STATUS[status]!, answer, error, runMs, performance.now(), late),
@@ -137,14 +137,14 @@ export class Responses {
     error: ErrorItem | undefined,
     runMs: number,
     now: number,
-    { records, worker }: Pick<Entry, 'records' | 'worker'> = entry,
+    { records, worker, waitedMs }: Pick<Entry, 'records' | 'worker' | 'waitedMs'> = entry,
   ): TaskResponse {
     const { id, attempts } = entry
     const base = {
       id,
       agentName: entry.agent.ref.name,
       usage: records?.usage ?? NO_USAGE,
-      timing: { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs },
+      timing: { queuedMs: Math.max(0, now - entry.submittedAt - runMs), runMs, waitedMs },
       attempts,
       worker,
       logs: records?.logs ?? NO_LOGS,

@@ -4,6 +4,7 @@ import type { AgentState } from './agents.ts'
 import { Deque } from './deque.ts'
 import type { Entry, EntryOptions } from './entry.ts'
 import type { RunRecorder } from './recorder.ts'
+import type { Service } from './service.ts'
 import type { TaskSource } from './source.ts'
 
 export interface RunOptions {
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly keepSteps: boolean
   /** It has a run file: workers say which tasks have been running for a while. */
   readonly recorded: boolean
+  /** What its tasks may ask the driver for, by name. */
+  readonly services: ReadonlyMap<string, Service> | undefined
 }
 
 /** Where a run's responses go. */

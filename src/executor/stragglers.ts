@@ -73,7 +73,7 @@ function isStraggler(lease: Lease, idle: WorkerHandle, now: number): boolean {
   const { entry } = lease
   if (!isNearEnd(entry.run) || entry.twin !== undefined || entry.cancelling !== undefined) return false
   const { neverRerun, requires = [] } = entry.options
-  if (neverRerun || entry.children !== undefined || !idle.hasLabels(requires)) return false
+  if (neverRerun || entry.asksOnce || !idle.hasLabels(requires)) return false
   const { meanMs } = entry.agent
-  return meanMs > 0 && now - lease.givenAt > Math.max(AT_LEAST_MS, TIMES * meanMs)
+  return meanMs > 0 && now - lease.givenAt - (lease.clock?.stoodMs(now) ?? 0) > Math.max(AT_LEAST_MS, TIMES * meanMs)
 }

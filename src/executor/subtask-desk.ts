@@ -1,15 +1,16 @@
 import type { AgentRef } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
-import type { SubTaskRequest } from '../protocol/messages.ts'
-import { lastPackedSize, pack, repack } from '../protocol/pack.ts'
+import { subTasksAsked } from '../protocol/check-messages.ts'
+import type { Packed, SubTasksAsked } from '../protocol/messages.ts'
+import { lastPackedSize, repack } from '../protocol/pack.ts'
 import { responseToWire } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { AgentState, AgentTable } from './agents.ts'
 import { Children, type Request } from './children.ts'
 import { Entry, type EntryOptions, type Lease } from './entry.ts'
 import type { Run } from './run.ts'
+import type { Service, ServiceCall } from './service.ts'
 import { type AskedFor, type AskedOptions, type AskedTask, readRequest } from './subtask-request.ts'
-import type { WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
   addEntry(entry: Entry): void
@@ -17,14 +18,15 @@ interface Hooks {
   cancel(entry: Entry): void
   /** The reference that the driver would have made; undefined if a worker of this run may not name that agent. */
   refOf(ref: AgentRef, run: Run): AgentRef | undefined
-  /** Its task waits for one more thing, or for one less. */
-  waits(lease: Lease): void
-  goesOn(lease: Lease): void
   arm(): void
 }
 
-/** Where tasks hand in sub-tasks, and fetch what became of them. */
-export class SubTaskDesk {
+/** The service that runs sub-tasks. What became of them is kept in its own way: they are tasks. */
+export class SubTaskDesk implements Service {
+  readonly once = true
+  readonly durable = false
+  readonly atOnce = Number.POSITIVE_INFINITY
+  readonly unlimited = true
   readonly #agents: AgentTable
   readonly #hooks: Hooks
 
@@ -33,29 +35,29 @@ export class SubTaskDesk {
     this.#hooks = hooks
   }
 
-  onRequest(worker: WorkerHandle, message: SubTaskRequest): void {
-    const lease = worker.leases.get(message.lease)
-    if (!lease) return
+  check(body: unknown): void {
+    if (!subTasksAsked(body)) throw new TypeError('a malformed request for sub-tasks')
+  }
+
+  ask({ lease, body }: ServiceCall): Promise<Packed> {
     const { entry } = lease
-    let asked: AskedFor[]
-    try {
-      asked = readRequest(lease, message, (ref) => this.#hooks.refOf(ref, entry.run))
-    } catch (error) {
-      if (!ManyworldsError.is(error)) throw error
-      return refuse(worker, message.request, error)
-    }
+    const asked = readRequest(lease, body as SubTasksAsked, (ref) => this.#hooks.refOf(ref, entry.run))
     entry.children ??= new Children()
-    const added = asked.map((one) => this.#ask(lease, one))
-    const ids = asked.map(({ id }) => id)
-    entry.children.expect(lease, message.request, ids)
-    this.#hooks.waits(lease)
+    const added = asked.map((one) => this.#begin(lease, one))
+    const answer = Promise.withResolvers<Packed>()
+    entry.children.expect(
+      lease,
+      answer,
+      asked.map(({ id }) => id),
+    )
     for (const child of added) if (child) this.#hooks.addEntry(child)
     this.#answer(entry, entry.children.takeComplete())
     this.#hooks.arm()
+    return answer.promise
   }
 
   /** Answers the sub-task that has to be run, if it is not known already. */
-  #ask(lease: Lease, { id, content, task }: AskedFor): Entry | undefined {
+  #begin(lease: Lease, { id, content, task }: AskedFor): Entry | undefined {
     const { entry } = lease
     const children = entry.children!
     // Asked for before, by a run of the parent that was cut short: it goes on, or is done.
@@ -90,8 +92,7 @@ export class SubTaskDesk {
     if (parent.children?.entries.get(child.id) !== child) return
     // Asked for again, it is tried again.
     parent.children.asked.delete(child.id)
-    for (const { lease, request } of this.#over(parent, parent.children.take(child.id)))
-      refuse(lease.worker, request, error)
+    for (const { answer } of this.#live(parent, parent.children.take(child.id))) answer.reject(asOurs(error))
   }
 
   cancelChildrenOf(entry: Entry): void {
@@ -117,21 +118,15 @@ export class SubTaskDesk {
 
   #answer(parent: Entry, complete: readonly Request[]): void {
     const { responses } = parent.children!
-    for (const { lease, request, ids } of this.#over(parent, complete)) {
-      const value = repack(ids.map((id) => responseToWire(responses.get(id)!)))
-      lease.worker.channel.post({ type: 'reply', request, ok: true, value }, lastPackedSize(value))
-    }
+    for (const { answer, ids } of this.#live(parent, complete))
+      answer.resolve(repack(ids.map((id) => responseToWire(responses.get(id)!))))
   }
 
-  /** Of requests that are over, those of the lease that counts: it waits for one less. */
-  #over(parent: Entry, requests: readonly Request[]): Request[] {
-    const live = requests.filter(({ lease }) => lease === parent.lease)
-    for (const { lease } of live) this.#hooks.goesOn(lease)
-    return live
+  /** Those of the lease that counts. */
+  #live(parent: Entry, requests: readonly Request[]): Request[] {
+    return requests.filter(({ lease }) => lease === parent.lease)
   }
 }
 
-function refuse(worker: WorkerHandle, request: number, error: Error): void {
-  const code = ManyworldsError.is(error) ? error.code : 'AGENT_LOAD_FAILED'
-  worker.channel.post({ type: 'reply', request, ok: false, value: pack({ code, message: error.message }) })
-}
+const asOurs = (error: Error) =>
+  ManyworldsError.is(error) ? error : new ManyworldsError('AGENT_LOAD_FAILED', error.message, { cause: error })

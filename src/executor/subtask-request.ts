@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { serialize } from 'node:v8'
 import type { AgentRef } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
-import type { SubTaskRequest } from '../protocol/messages.ts'
+import type { SubTasksAsked } from '../protocol/messages.ts'
 import type { TaskOptions } from '../task.ts'
 import { checkTask } from '../task-checks.ts'
 import type { Lease } from './entry.ts'
@@ -12,7 +12,7 @@ const MAX_DEPTH = 32
 /** Sub-tasks of one task that are not done. More would fill the driver's memory at the word of a worker. */
 const MAX_PENDING = 100_000
 
-export type AskedTask = SubTaskRequest['tasks'][number]
+export type AskedTask = SubTasksAsked['tasks'][number]
 export type AskedOptions = Pick<TaskOptions, 'timeoutMs' | 'maxAttempts' | 'requires' | 'rerun'> & { info?: unknown }
 
 /** A sub-task that may be run, with its whole id and a hash of what it is to do. */
@@ -28,7 +28,7 @@ export interface AskedFor {
  */
 export function readRequest(
   lease: Lease,
-  { tasks, ordinal }: SubTaskRequest,
+  { tasks, ordinal }: SubTasksAsked,
   refOf: (ref: AgentRef) => AgentRef | undefined,
 ): AskedFor[] {
   const { entry } = lease

@@ -140,12 +140,16 @@ const subTask = object({
   }),
 })
 
+/** What the service for sub-tasks is asked. */
+export const subTasksAsked: Shape = object({ ordinal: whole, tasks: list(subTask) })
+
 /** The driver reads these when the outcome is there: see `read-outcome.ts` and `steps.ts`. */
 const outcomes = list(
   tuple(
     lease,
     oneOf(0, 1, 2, 3),
     packed(undefined, () => true),
+    whole,
     whole,
   ),
 )
@@ -201,8 +205,9 @@ function isOutcomeList(outcomes: unknown): boolean {
   if (!Array.isArray(outcomes)) return false
   for (let i = 0; i < outcomes.length; i++) {
     const outcome: unknown = outcomes[i]
-    if (!Array.isArray(outcome) || outcome.length !== 4) return false
+    if (!Array.isArray(outcome) || outcome.length < 4 || outcome.length > 5) return false
     const status: unknown = outcome[1]
+    if (outcome.length > 4 && !whole(outcome[4])) return false
     if (!whole(outcome[0]) || !whole(outcome[3]) || !(status === 0 || status === 1 || status === 2 || status === 3))
       return false
   }
@@ -247,7 +252,8 @@ export const DRIVER_MESSAGES = {
   go: { lease },
   cancel: { lease, reason: oneOf('cancelled', 'deadline') },
   stored: { bytes: whole },
-  reply: { request: whole, ok: flag, value: anything },
+  answer: { request: whole, ok: flag, last: flag, value: anything },
+  yours: { request: whole },
 } satisfies Table<DriverMessage>
 
 export const WORKER_MESSAGES = {
@@ -264,7 +270,19 @@ export const WORKER_MESSAGES = {
   fate: { lease, error: errorItem },
   'cancel-seen': { lease },
   stray: { error: errorItem },
-  subtasks: { request: whole, lease, ordinal: whole, tasks: list(subTask) },
+  ask: {
+    request: whole,
+    lease,
+    service: shortText,
+    kind: oneOf('one', 'parts', 'own'),
+    slot: oneOf('keep', 'give'),
+    clock: oneOf('runs', 'stands'),
+    // Each service looks at what it is asked.
+    body: anything,
+  },
+  unask: { request: whole, lease },
+  more: { request: whole, lease, parts: whole },
+  'hand-in': { request: whole, lease, value: anyPacked },
 } satisfies Table<WorkerMessage>
 
 const DRIVER_CHECKS = checksOf(DRIVER_MESSAGES)

@@ -26,9 +26,12 @@ export type DriverMessage =
   /** The answer to `may-start`. */
   | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
-  /** Too much waits to be stored: start nothing, and keep what tasks record, until it is over. */
+  /** So many bytes of steps are on disk: see STEP_WINDOW. */
   | { type: 'stored'; bytes: number }
-  | Reply
+  /** What a service says to a request. Of a stream, parts come until the `last`, which has none. */
+  | { type: 'answer'; request: number; ok: boolean; last: boolean; value: Packed }
+  /** Nothing is on record for this request: its task is to do it itself, and to hand in what came of it. */
+  | { type: 'yours'; request: number }
 
 /** For workers on other machines, where an agent's code is: in a bundle that their host has. */
 export interface BundlePlace {
@@ -111,11 +114,20 @@ export type WorkerMessage =
   | { type: 'cancel-seen'; lease: number }
   /** An error that belongs to no running task. Plain, since it may come before a codec is agreed. */
   | { type: 'stray'; error: ErrorItem }
-  | SubTaskRequest
+  | Ask
+  /** Nobody waits for the answer any more. */
+  | { type: 'unask'; request: number; lease: number }
+  /** There is room for so many more parts. */
+  | { type: 'more'; request: number; lease: number; parts: number }
+  /** What came of a request that was the task's own to do. */
+  | { type: 'hand-in'; request: number; lease: number; value: Packed }
 
 export type Emit = [lease: number, steps: PackedStep[], logs: string[]]
-/** `runUs`, whole microseconds: a small integer costs a byte or two where a fraction costs eight. */
-export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runUs: number]
+/**
+ * Whole microseconds: a small integer costs a byte or two where a fraction costs eight. `waitedUs`: how long its clock stood;
+ * left out if it did not.
+ */
+export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runUs: number, waitedUs?: number]
 export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const
 export type OutcomeStatus = (typeof OUTCOME)[keyof typeof OUTCOME]
 /** The name of each. */
@@ -138,19 +150,32 @@ export type LoadFailure =
   | 'AGENT_LOAD_FAILED'
   | 'RUNNERS_IN_WORKER'
 
-/** A task asks for others to be run and waits; its slot is free meanwhile. */
-export interface SubTaskRequest {
-  type: 'subtasks'
+/** A task asks a service of the driver for something, and waits. */
+export interface Ask {
+  type: 'ask'
   request: number
   lease: number
-  /** How many such requests this attempt made before: makes the ids of the children the same when it runs again. */
-  ordinal: number
-  tasks: { id: string | undefined; ref: AgentRef; params: Packed; input: Packed; options: Packed }[]
+  service: string
+  /** `one`: it wants one answer; `parts`: a stream; `own`: what is on record, and else does it itself. */
+  kind: 'one' | 'parts' | 'own'
+  /** Whether others may run in its slot meanwhile, and whether its time-out goes on. */
+  slot: 'keep' | 'give'
+  clock: 'runs' | 'stands'
+  body: Packed
 }
 
-export interface Reply {
-  type: 'reply'
-  request: number
-  ok: boolean
-  value: Packed
+/** Requests that a task may have open; those behind them wait in the worker. Calls for sub-tasks are not counted. */
+export const MAX_OPEN_REQUESTS = 64
+/** Parts of a stream that may be under way before their receiver has said that it took some. */
+export const STREAM_PARTS = 16
+
+/** The service that runs sub-tasks, and the one that only remembers. */
+export const SUB_TASKS = 'manyworlds.subtasks'
+export const ONCE = 'manyworlds.once'
+
+/** What the first of them is asked: to run these for a task, which waits. */
+export interface SubTasksAsked {
+  /** How many such requests this attempt made before: makes the ids of the children the same when it runs again. */
+  readonly ordinal: number
+  readonly tasks: readonly { id: string | undefined; ref: AgentRef; params: Packed; input: Packed; options: Packed }[]
 }

@@ -79,6 +79,9 @@ export class Observation {
       subTask: (child, instead) => recorder?.subTask(child, instead),
       begin: (entry, start) => (recorder ? recorder.begin(entry, start) : start()),
       subTaskEnded: (child, response) => recorder?.subTaskEnded(child, response),
+      answersOf: (entry, attempt) => recorder?.answersOf(entry, attempt) ?? [],
+      answer: (lease, service, key, value, safe) =>
+        recorder ? recorder.answer(lease, service, key, value, safe) : safe(),
     }
   }
 }

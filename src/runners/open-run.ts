@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
+import type { RunConfig } from '../run-config.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
@@ -10,6 +11,7 @@ import { Observation } from './observation.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
 import type { Tasks } from './source-of.ts'
 import { type RunControl, surroundings } from './surroundings.ts'
+import { userServices } from './user-services.ts'
 
 /** Opens a run on an executor: with its file, unless there is to be none, and with those who watch it. */
 export async function openRun(
@@ -68,6 +70,7 @@ export async function openRun(
       ...{ runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
       keepSteps: carrySteps || recorded === undefined,
       recorded: recorded !== undefined,
+      services: userServices(config.services as RunConfig['services']),
     },
     recorded?.source ?? observation.around(tasks.source),
     { ...safe, end: (error, ended) => void end(error, ended) },
@@ -124,6 +127,7 @@ function withoutSecrets({
   cls,
   progress: __,
   onStep: _________,
+  services,
   nodes,
   ray,
   spark,
@@ -139,6 +143,7 @@ function withoutSecrets({
     ...(ray && { ray: cluster }),
     ...(spark && { spark: { ...where, remote: remote?.split(';', 1)[0] } }),
     env: Object.keys(env),
+    ...(services && { services: Object.keys(services) }),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }
 }

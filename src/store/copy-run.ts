@@ -18,6 +18,7 @@ const TABLES: readonly { table: string; keys: readonly string[]; values: readonl
   { table: '_tasks', keys: ['task', 'parent', 'agent'], values: ['input', 'info'] },
   { table: '_attempts', keys: ['seq', 'task', 'worker'], values: ['answer', 'error', 'trajectory', 'logs'] },
   { table: '_starts', keys: ['task', 'worker'], values: [] },
+  { table: '_answers', keys: ['answer', 'task'], values: ['value'] },
 ]
 
 /**

@@ -1,4 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
+import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
+import { pack } from '../protocol/pack.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { jsonPreview } from '../text/json.ts'
 import { BlobReader } from './blobs.ts'
@@ -36,6 +38,12 @@ const TASK: Columns<TaskColumns> = {
   info: isAnything,
   dependsOn: orNull(isText),
   params: isAnything,
+}
+
+const ANSWER: Columns<{ hash: Uint8Array; occurrence: number; value: unknown }> = {
+  hash: isBytes,
+  occurrence: isWhole,
+  value: isAnything,
 }
 
 const CHARGED_TASK: Columns<TaskColumns & Pick<Row, 'charged'>> = { ...TASK, charged: orNull(isWhole) }
@@ -114,6 +122,21 @@ export class Earlier {
       const known = this.#known(id, row)
       // A parent may well ask for something else when it runs again.
       return this.#same(row, content) ? known : { ...known, final: false }
+    })
+  }
+
+  /** What services have answered an attempt of a task, in an earlier session. */
+  answers(record: number, attempt: number): [AnswerKey, KeptAnswer][] {
+    const sql = 'SELECT hash, occurrence, value FROM _answers WHERE task = ? AND attempt = ?'
+    return this.#reading(() => {
+      this.#blobs.refill()
+      return this.#db
+        .prepare(sql)
+        .all(keyOf(this.#run, record), attempt)
+        .map((row) => {
+          const { hash, occurrence, value } = checkedRow(row, ANSWER, 'an answer')
+          return [{ hash: Buffer.from(hash), occurrence }, { value: pack(this.#blobs.read(value)) }]
+        })
     })
   }
 

@@ -51,7 +51,7 @@ export interface Opened {
   /** The number of the run in its store; undefined: the run is new. */
   readonly run: number | undefined
   /** The numbers that the next rows may have. */
-  readonly next: { readonly agent: number; readonly worker: number; readonly task: number }
+  readonly next: { readonly agent: number; readonly worker: number; readonly task: number; readonly answer: number }
 }
 
 /** A session that has begun: the run's number in its store, and the session's in its run. */
@@ -87,10 +87,21 @@ export const ROW = {
   begun: 6,
   start: 7,
   steps: 8,
+  answer: 9,
 } as const
 
 /** Numbers in rows are the run's own; the thread makes keys of them (`keys.ts`). */
-export type Row = TaskRow | AttemptRow | AgentRow | WorkerRow | AgainRow | AllReadRow | BegunRow | StartRow | StepsRow
+export type Row =
+  | TaskRow
+  | AttemptRow
+  | AgentRow
+  | WorkerRow
+  | AgainRow
+  | AllReadRow
+  | BegunRow
+  | StartRow
+  | StepsRow
+  | AnswerRow
 
 export type TaskRow = [
   kind: 0,
@@ -118,6 +129,7 @@ export type AttemptRow = [
   status: TaskStatus,
   queuedUs: number,
   runUs: number,
+  waitedUs: number,
   worker: number | null,
   errorCode: string | null,
   answer: Encoded,
@@ -150,3 +162,15 @@ export type BegunRow = [kind: 6, task: number]
 export type StartRow = [kind: 7, start: number, task: number, attempt: number, worker: number | null, at: number]
 /** Steps of a start, the first of which is number `first`. */
 export type StepsRow = [kind: 8, start: number, first: number, steps: PackedStep[]]
+/** A service has answered an attempt of a task, and that counts. */
+export type AnswerRow = [
+  kind: 9,
+  answer: number,
+  task: number,
+  attempt: number,
+  service: string,
+  hash: Uint8Array,
+  occurrence: number,
+  at: number,
+  value: Encoded,
+]

@@ -5,7 +5,7 @@ import type { DatabaseSync } from './sqlite.ts'
  * The store, version by version: entry n makes a store of version n out of one of version n - 1, without moving data. A
  * new store goes through all of them, so that old and new ones have the same shape.
  */
-const STEPS: readonly ((db: DatabaseSync) => void)[] = [firstTables, stepsAndManyRuns]
+const STEPS: readonly ((db: DatabaseSync) => void)[] = [firstTables, stepsAndManyRuns, answersThatCount]
 
 /** Brings a store to the version of today, inside a transaction of the caller's. */
 export function migrate(db: DatabaseSync, from: number): void {
@@ -55,10 +55,21 @@ CREATE TABLE _blobs (
 CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash);`)
 }
 
+/** What a version adds to the one before. Data is never moved, so that whoever only reads can show an old store as a new one. */
+export interface Additions {
+  readonly columns: readonly (readonly [table: string, column: string, type: string])[]
+  readonly tables: readonly (readonly [name: string, columns: string])[]
+}
+
+function add(db: DatabaseSync, { columns, tables }: Additions): void {
+  for (const [table, column, type] of columns) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
+  for (const [name, definition] of tables) db.exec(`CREATE TABLE ${name} (${definition})`)
+}
+
 /** Version 2: steps are rows, written while their task runs; a store may have many runs (see `keys.ts`). */
 function stepsAndManyRuns(db: DatabaseSync): void {
-  db.exec(`${VERSION_2_COLUMNS.map(([table, column, type]) => `ALTER TABLE ${table} ADD COLUMN ${column} ${type};`).join('\n')}
-${VERSION_2_TABLES.map(([name, columns]) => `CREATE TABLE ${name} (${columns});`).join('\n')}
+  add(db, ADDITIONS[2]!)
+  db.exec(`
 CREATE UNIQUE INDEX _run_by_number ON _run (run);
 CREATE UNIQUE INDEX _run_by_id ON _run (run_id);
 CREATE INDEX _starts_by_task ON _starts (task);
@@ -69,31 +80,49 @@ DROP INDEX _blobs_by_hash;
 CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash, blob / 2147483648);`)
 }
 
-/** What version 2 adds to tables that were there. */
-export const VERSION_2_COLUMNS: readonly (readonly [table: string, column: string, type: string])[] = [
-  ['_run', 'run', 'INTEGER NOT NULL DEFAULT 0'],
-  ['_sessions', 'owner', 'TEXT'],
-  ['_tasks', 'group_id', 'TEXT'],
-  ['_attempts', 'start', 'INTEGER'],
-  ['_attempts', 'reward', 'REAL'],
-  ['_attempts', 'success', 'INTEGER'],
-  ['_attempts', 'tokens_in', 'INTEGER'],
-  ['_attempts', 'tokens_out', 'INTEGER'],
-  ['_attempts', 'cost', 'REAL'],
-  ['_attempts', 'digest', 'TEXT'],
-  ['_attempts', 'version', 'INTEGER'],
-]
+/** Version 3: what services have answered, where that counts. */
+function answersThatCount(db: DatabaseSync): void {
+  add(db, ADDITIONS[3]!)
+  db.exec('CREATE UNIQUE INDEX _answers_by_request ON _answers (task, attempt, hash, occurrence)')
+}
 
-/** Tables of version 2. A start is one lease of a task; its steps have the keys from `start * STEP_SPAN` on. */
-export const VERSION_2_TABLES: readonly (readonly [name: string, columns: string])[] = [
-  [
-    '_starts',
-    `start INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, epoch INTEGER NOT NULL,
+/** By version. A start is one lease of a task; its steps have the keys from `start * STEP_SPAN` on. */
+export const ADDITIONS: Readonly<Record<number, Additions>> = {
+  2: {
+    columns: [
+      ['_run', 'run', 'INTEGER NOT NULL DEFAULT 0'],
+      ['_sessions', 'owner', 'TEXT'],
+      ['_tasks', 'group_id', 'TEXT'],
+      ['_attempts', 'start', 'INTEGER'],
+      ['_attempts', 'reward', 'REAL'],
+      ['_attempts', 'success', 'INTEGER'],
+      ['_attempts', 'tokens_in', 'INTEGER'],
+      ['_attempts', 'tokens_out', 'INTEGER'],
+      ['_attempts', 'cost', 'REAL'],
+      ['_attempts', 'digest', 'TEXT'],
+      ['_attempts', 'version', 'INTEGER'],
+    ],
+    tables: [
+      [
+        '_starts',
+        `start INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, epoch INTEGER NOT NULL,
   number INTEGER NOT NULL, worker INTEGER, at INTEGER NOT NULL`,
-  ],
-  [
-    '_steps',
-    `key INTEGER PRIMARY KEY, kind INTEGER NOT NULL, at_us INTEGER NOT NULL, reward REAL, version INTEGER, usage TEXT,
+      ],
+      [
+        '_steps',
+        `key INTEGER PRIMARY KEY, kind INTEGER NOT NULL, at_us INTEGER NOT NULL, reward REAL, version INTEGER, usage TEXT,
   links TEXT, record, numbers BLOB`,
-  ],
-]
+      ],
+    ],
+  },
+  3: {
+    columns: [['_attempts', 'waited_us', 'INTEGER NOT NULL DEFAULT 0']],
+    tables: [
+      [
+        '_answers',
+        `answer INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, service TEXT NOT NULL,
+  hash BLOB NOT NULL, occurrence INTEGER NOT NULL, at INTEGER NOT NULL, value`,
+      ],
+    ],
+  },
+}

@@ -1,5 +1,5 @@
 import { refuseOtherSchema, schemaVersion } from './checks.ts'
-import { VERSION_2_COLUMNS, VERSION_2_TABLES } from './migrations.ts'
+import { ADDITIONS } from './migrations.ts'
 import { type DatabaseSync, openFile } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 
@@ -11,7 +11,7 @@ export function openForReading(path: string): DatabaseSync {
   try {
     db = openFile(path, { readOnly: true, timeout: BUSY_MS })
     refuseOtherSchema(db, path)
-    if (schemaVersion(db) < 2) showFirstAsSecond(db)
+    showAsToday(db)
     return db
   } catch (error) {
     db?.close()
@@ -19,24 +19,26 @@ export function openForReading(path: string): DatabaseSync {
   }
 }
 
-const TABLES = [...new Set(VERSION_2_COLUMNS.map(([table]) => table))]
-
-/** Temporary views, which go before the tables of the same names: a store of version 1 looks as one of version 2. */
-const FIRST_AS_SECOND = [
-  ...TABLES.map((table) => {
-    const added = VERSION_2_COLUMNS.filter(([of]) => of === table)
-    const columns = added.map(([, column, type]) => `${/DEFAULT (\S+)/.exec(type)?.[1] ?? 'NULL'} AS ${column}`)
-    return `CREATE TEMP VIEW ${table} AS SELECT *, ${columns.join(', ')} FROM main.${table};`
-  }),
-  ...VERSION_2_TABLES.map(([table, definition]) => {
+/**
+ * Temporary views, which go before the tables of the same names: a store of an older version looks as one of today, and
+ * there is one set of queries for all.
+ */
+export function showAsToday(db: DatabaseSync): void {
+  const newer = Object.entries(ADDITIONS).filter(([version]) => Number(version) > schemaVersion(db))
+  const added = newer.flatMap(([, { columns }]) => columns)
+  for (const table of new Set(added.map(([table]) => table))) {
+    const columns = added
+      .filter(([of]) => of === table)
+      .map(([, column, type]) => `${/DEFAULT (\S+)/.exec(type)?.[1] ?? 'NULL'} AS ${column}`)
+    db.exec(`CREATE TEMP VIEW ${table} AS SELECT *, ${columns.join(', ')} FROM main.${table}`)
+  }
+  for (const [table, definition] of newer.flatMap(([, { tables }]) => tables)) {
     const columns = definition.split(',').map((column) => `NULL AS ${column.trim().split(' ')[0]}`)
-    return `CREATE TEMP VIEW ${table} AS SELECT ${columns.join(', ')} WHERE 0;`
-  }),
-].join('\n')
+    db.exec(`CREATE TEMP VIEW ${table} AS SELECT ${columns.join(', ')} WHERE 0`)
+  }
+}
 
-export const showFirstAsSecond = (db: DatabaseSync): void => db.exec(FIRST_AS_SECOND)
-
-export function hideFirstAsSecond(db: DatabaseSync): void {
-  for (const table of [...TABLES, ...VERSION_2_TABLES.map(([name]) => name)])
-    db.exec(`DROP VIEW IF EXISTS temp.${table}`)
+export function showAsItIs(db: DatabaseSync): void {
+  for (const { name } of db.prepare(`SELECT name FROM sqlite_temp_schema WHERE type = 'view'`).all())
+    db.exec(`DROP VIEW temp.${String(name)}`)
 }

@@ -1,12 +1,14 @@
 import type { AgentRef, AnyAgent } from '../agent.ts'
 import { TaskError } from '../errors.ts'
 import { packParams } from '../executor/agents.ts'
+import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
 import type { AttemptRecords, Entry, Lease } from '../executor/entry.ts'
 import type { RunRecorder } from '../executor/recorder.ts'
 import { recordsOf } from '../executor/records.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { ReadyTask } from '../executor/source.ts'
 import type { WorkerHandle } from '../executor/worker-handle.ts'
+import type { Packed } from '../protocol/messages.ts'
 import { makeResponse, type StepSource } from '../response.ts'
 import { StepWatch } from '../runners/step-watch.ts'
 import type { TaskLike, TaskResponse, WorkerName } from '../task.ts'
@@ -31,7 +33,7 @@ type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps'>
 export class Recording implements RunRecorder {
   readonly #commit: GroupCommit
   readonly #earlier: Earlier | undefined
-  readonly #next: { agent: number; worker: number; task: number; start: number }
+  readonly #next: { agent: number; worker: number; task: number; answer: number; start: number }
   readonly #agents = new Map<string, number>()
   readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
   readonly #workers = new WeakMap<WorkerName, number>()
@@ -179,6 +181,18 @@ export class Recording implements RunRecorder {
     this.#startOf(lease, ms)
   }
 
+  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer]> {
+    return entry.record === 0 ? [] : (this.#earlier?.answers(entry.record, attempt) ?? [])
+  }
+
+  answer({ entry, attempt }: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void {
+    const { hash, occurrence } = key
+    const number = this.#next.answer++
+    const encoded = whole(encodePacked(value))
+    this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), encoded])
+    this.#commit.whenSafe(safe)
+  }
+
   stepsOf(entry: Entry, { start }: AttemptRecords): StepSource {
     return new StoredSteps(this.#from, { session: this.#session, task: entry.record, number: start })
   }
@@ -236,7 +250,7 @@ export class Recording implements RunRecorder {
         id: child.id,
         agentName: child.agent.ref.name,
         usage: {},
-        timing: { queuedMs: 0, runMs: 0 },
+        timing: { queuedMs: 0, runMs: 0, waitedMs: 0 },
         attempts: 1,
         worker: undefined,
         logs: [],
@@ -266,6 +280,7 @@ export class Recording implements RunRecorder {
       status,
       Math.round(timing.queuedMs * 1000),
       Math.round(timing.runMs * 1000),
+      Math.round(timing.waitedMs * 1000),
       this.#workerKey(response.worker),
       error?.code ?? null,
       response.success ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer)) : null,

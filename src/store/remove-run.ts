@@ -41,6 +41,7 @@ export function deleteRun(store: StoreDb, run: number): boolean {
 export const KEYS = [
   ['_starts', 'task'],
   ['_attempts', 'seq'],
+  ['_answers', 'answer'],
   ['_tasks', 'task'],
   ['_agents', 'agent'],
   ['_workers', 'worker'],

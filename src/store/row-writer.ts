@@ -4,6 +4,7 @@ import { BlobWriter } from './blobs.ts'
 import { keyOf, STEP_SPAN } from './keys.ts'
 import {
   type AgentRow,
+  type AnswerRow,
   type AttemptRow,
   ROW,
   type Row,
@@ -71,6 +72,10 @@ export class RowWriter {
         return this.#writeStart(row)
       case ROW.steps:
         return this.#writeSteps(row)
+      case ROW.answer:
+        return this.#writeAnswer(row)
+      default:
+        row satisfies never
     }
   }
 
@@ -123,7 +128,7 @@ export class RowWriter {
   }
 
   #writeAttempt(row: AttemptRow): void {
-    const [, task, isSubTask, role, attempt, endedAt, status, queuedUs, runUs, worker, code, ...values] = row
+    const [, task, isSubTask, role, attempt, endedAt, status, queuedUs, runUs, waitedUs, worker, code, ...values] = row
     const [answer, error, logs, usage, start] = values
     const blobs = this.#blobs
     this.#execute(
@@ -137,6 +142,7 @@ export class RowWriter {
       status,
       queuedUs,
       runUs,
+      waitedUs,
       worker === null ? null : this.#key(worker),
       code,
       blobs.put(answer),
@@ -173,6 +179,11 @@ export class RowWriter {
     this.#written.add(start.steps)
     for (const [index, step] of steps.entries())
       this.#execute(INSERT_STEP, ...start.steps.encode(start.start * STEP_SPAN + first + index, step))
+  }
+
+  #writeAnswer([, answer, task, attempt, service, hash, occurrence, at, value]: AnswerRow): void {
+    const stored = this.#blobs.put(value)
+    this.#execute(INSERT_ANSWER, this.#key(answer), this.#key(task), attempt, service, hash, occurrence, at, stored)
   }
 
   #writeAgent([, agent, name, module, fingerprint, params]: AgentRow): void {
@@ -221,12 +232,14 @@ const INSERT_TASK = `INSERT INTO _tasks (task, id, place, parent, parent_attempt
   group_id, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
   ON CONFLICT (task) DO UPDATE SET agent = excluded.agent, hash = excluded.hash, input = excluded.input,
   info = excluded.info, options = excluded.options, group_id = excluded.group_id`
-const INSERT_ATTEMPT = `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, worker,
+const INSERT_ATTEMPT = `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, waited_us, worker,
   error_code, answer, error, logs, usage, start, tokens_in, tokens_out, cost)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const INSERT_START =
   'INSERT INTO _starts (start, task, attempt, epoch, number, worker, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const INSERT_STEP = `INSERT INTO _steps (${STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_ANSWER =
+  'INSERT INTO _answers (answer, task, attempt, service, hash, occurrence, at, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
 const INSERT_AGENT = 'INSERT INTO _agents (agent, epoch, name, module, fingerprint, params) VALUES (?, ?, ?, ?, ?, ?)'
 const INSERT_WORKER = 'INSERT INTO _workers (worker, epoch, id, host, pid) VALUES (?, ?, ?, ?, ?)'
 const COUNT_TASKS = 'UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = ?) WHERE run = ?'

@@ -22,7 +22,7 @@ import { type StepsFrom, StoredSteps } from './stored-steps.ts'
 
 /** The columns of an attempt that make a response. */
 export const ATTEMPT_COLUMNS = `
-  a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.answer, a.error,
+  a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.waited_us AS waitedUs, a.answer, a.error,
   a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid`
 
 export const ATTEMPT_JOIN = `LEFT JOIN _workers w ON w.worker = a.worker`
@@ -34,6 +34,7 @@ export interface AttemptColumns {
   readonly endedAt: number
   readonly queuedUs: number
   readonly runUs: number
+  readonly waitedUs: number
   readonly answer: unknown
   readonly error: unknown
   readonly start: number | null
@@ -53,6 +54,7 @@ const ATTEMPT: Columns<AttemptColumns> = {
   endedAt: isTime,
   queuedUs: isNumber,
   runUs: isNumber,
+  waitedUs: isNumber,
   answer: isAnything,
   error: isAnything,
   start: orNull(isWhole),
@@ -78,7 +80,7 @@ export function responseOf(
     id,
     agentName,
     usage: usageOf(row.usage),
-    timing: { queuedMs: row.queuedUs / 1000, runMs: row.runUs / 1000 },
+    timing: { queuedMs: row.queuedUs / 1000, runMs: row.runUs / 1000, waitedMs: row.waitedUs / 1000 },
     attempts: row.attempt,
     worker: workerOf(row),
     logs: linesOf(blobs.read(row.logs)),

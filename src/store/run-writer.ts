@@ -196,7 +196,12 @@ function nextNumbers(store: Statements, run: number | undefined): Opened['next']
     const row = last.get(keyOf(run, 0), keyOf(run + 1, 0))
     return ((checkedRow<{ last: number | null }>(row, { last: orNull(isWhole) }, table).last ?? 0) % RUN_SPAN) + 1
   }
-  return { agent: next('_agents', 'agent'), worker: next('_workers', 'worker'), task: next('_tasks', 'task') }
+  return {
+    agent: next('_agents', 'agent'),
+    worker: next('_workers', 'worker'),
+    task: next('_tasks', 'task'),
+    answer: next('_answers', 'answer'),
+  }
 }
 
 /** What is to be resumed must be there: before a store is made. */

@@ -6,7 +6,7 @@ import { ManyworldsError } from '../errors.ts'
 import { refuseOtherSchema, schemaVersion } from './checks.ts'
 import { isLocked, RunLock } from './lock.ts'
 import { migrate } from './migrations.ts'
-import { hideFirstAsSecond, showFirstAsSecond } from './open-for-reading.ts'
+import { showAsItIs, showAsToday } from './open-for-reading.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { type DatabaseSync, openFile } from './sqlite.ts'
 import { locked } from './store-errors.ts'
@@ -48,7 +48,7 @@ export class StoreDb {
     try {
       if (!isEmpty(db)) refuseOtherSchema(db, path)
       else create(db, shared)
-      if (schemaVersion(db) < 2) showFirstAsSecond(db)
+      showAsToday(db)
       return new StoreDb(path, db)
     } catch (error) {
       db.close()
@@ -129,7 +129,7 @@ export class StoreDb {
     const lock = RunLock.take(this.path)
     if (!lock) throw locked(this.path, undefined)
     try {
-      hideFirstAsSecond(this.db)
+      showAsItIs(this.db)
       this.db.exec('BEGIN IMMEDIATE')
       migrate(this.db, schemaVersion(this.db))
       this.db.exec('COMMIT')

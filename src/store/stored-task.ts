@@ -41,7 +41,7 @@ export interface StoredAttempt {
   readonly error?: PlainError
   readonly trajectory: readonly Step[]
   readonly logs: readonly string[]
-  readonly timing: { readonly queuedMs: number; readonly runMs: number }
+  readonly timing: TaskResponse['timing']
   readonly worker?: WorkerName
   /** Milliseconds since 1970. */
   readonly endedAt: number

@@ -10,7 +10,7 @@ import { testRunner } from './runner.ts'
 
 export type { EngineFactory, EngineReference } from './case.ts'
 
-const CASE_TIMEOUT_MS = 120_000
+const CASE_TIMEOUT_MS = 300_000
 const { after, describe, it } = await testRunner()
 
 /**

@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto'
 import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
-import type { Profile, TaskItem } from '../protocol/messages.ts'
+import { ONCE, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import { seeded } from '../random.ts'
 import { automaticId } from '../task.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
 import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
 import type { StepContent, StepRecord } from '../trajectory/step.ts'
+import { askingOf, packedResult } from './asking.ts'
+import type { Asks } from './asks.ts'
 import type { TaskRunner } from './task-runner.ts'
 
 /** Lines kept per task; a task that prints without end must not fill the driver's memory. */
@@ -34,8 +36,8 @@ export class TaskContext implements Context, StepSink {
   ended = false
   /** It was given up, and its code goes on regardless. */
   zombie = false
-  /** Sub-task calls it is waiting for; while there are any, its slot belongs to others. */
-  waitingCalls = 0
+  /** What it has asked the driver for, once it has. */
+  asks: Asks | undefined
   timer: NodeJS.Timeout | undefined
   deadline = Number.POSITIVE_INFINITY
   /** The driver was told that it has been running for a while. */
@@ -116,6 +118,10 @@ export class TaskContext implements Context, StepSink {
     return this.#runner.roomForSteps ?? NOTHING_TO_WAIT_FOR
   }
 
+  get timeoutMs(): number {
+    return this.#profile.timeoutMs!
+  }
+
   /** The run file does not know yet that it runs. */
   get isUnknown(): boolean {
     return this.#profile.recorded && !this.announced && this.#steps === 0
@@ -129,6 +135,23 @@ export class TaskContext implements Context, StepSink {
 
   get runTask() {
     return this.#runner.subTasks.runTaskOf(this) as Context['runTask']
+  }
+
+  get ask() {
+    return ((service, question, options) =>
+      this.#runner.requests.ask(this, askingOf(service, question, options, 'one'))) as Context['ask']
+  }
+
+  get askStream() {
+    return ((service, question, options) =>
+      this.#runner.requests.stream(this, askingOf(service, question, options, 'parts'))) as Context['askStream']
+  }
+
+  get once() {
+    return ((name, question, make) => {
+      const asking = askingOf(ONCE, [name, question], { clock: 'runs' }, 'own')
+      return this.#runner.requests.once(this, asking, async () => packedResult(name, await make()))
+    }) as Context['once']
   }
 
   /** Keeps text that the task printed; one entry a line. */

@@ -101,8 +101,12 @@ function receive(message: DriverMessage): void {
       return runner.cancel(message.lease, message.reason)
     case 'stored':
       return runner.stored(message.bytes)
-    case 'reply':
-      return runner.subTasks.onReply(message)
+    case 'answer':
+      return runner.requests.onAnswer(message)
+    case 'yours':
+      return runner.requests.onYours(message.request)
+    default:
+      message satisfies never
   }
 }
 

@@ -16,9 +16,11 @@ import { lastPackedSize, NotPackable, pack, unpack } from '../protocol/pack.ts'
 import type { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import type { Step } from '../trajectory/step.ts'
+import type { Asks } from './asks.ts'
 import { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
 import { Outbox } from './outbox.ts'
+import { Requests } from './requests.ts'
 import { outsideTasks } from './script-guard.ts'
 import { SubTasks } from './subtasks.ts'
 import type { Timeouts } from './timeouts.ts'
@@ -47,6 +49,7 @@ export class TaskRunner {
   readonly agents = new Map<number, LoadedAgent>()
   readonly profiles = new Map<number, Profile>()
   readonly live = new Map<number, TaskContext>()
+  readonly requests: Requests
   readonly subTasks: SubTasks
   readonly timeouts: Timeouts
   readonly #current = new AsyncLocalStorage<TaskContext>()
@@ -77,6 +80,8 @@ export class TaskRunner {
   #retiring = false
   #memoryCheckedAt = 0
   #looking = false
+  /** Tasks whose clock stands. */
+  #standing = 0
 
   constructor(
     channel: Channel<WorkerMessage, DriverMessage>,
@@ -91,7 +96,7 @@ export class TaskRunner {
     )
     this.#leaving = leaving
     this.timeouts = timeouts(this)
-    this.subTasks = new SubTasks(channel, {
+    this.requests = new Requests(channel, {
       giveSlot: (task) => this.#release(task),
       takeSlot: (task) => {
         if (this.#running >= this.#settings.concurrency) return false
@@ -99,8 +104,19 @@ export class TaskRunner {
         task.holdsSlot = true
         return true
       },
+      stopClock: (task, asks) => {
+        this.#standing++
+        this.timeouts.stop(task, asks)
+      },
+      startClock: (task, asks) => {
+        this.#standing--
+        this.timeouts.go(task, asks)
+        // It may be hungry now.
+        this.#arm()
+      },
       flush: () => this.flush(),
     })
+    this.subTasks = new SubTasks(this.requests)
   }
 
   readonly current = (): TaskContext | undefined => this.#current.getStore()
@@ -154,7 +170,18 @@ export class TaskRunner {
     this.live.delete(task.lease)
     if (task.timer !== undefined) clearTimeout(task.timer)
     this.#finished++
-    this.#outcome([task.lease, status, value, Math.round((performance.now() - task.startedAt) * 1000)], size)
+    const now = performance.now()
+    const outcome: Outcome = [task.lease, status, value, Math.round((now - task.startedAt) * 1000)]
+    if (task.asks) this.#endAsks(task, task.asks, outcome, now)
+    this.#outcome(outcome, size)
+  }
+
+  #endAsks(task: TaskContext, asks: Asks, outcome: Outcome, now: number): void {
+    const stoodMs = asks.stoodUntil(now)
+    if (stoodMs > 0) outcome.push(Math.round(stoodMs * 1000))
+    if (asks.standsSince > 0) this.#standing--
+    const [, status] = outcome
+    if (status === OUTCOME.success || status === OUTCOME.failed) this.requests.forget(task)
   }
 
   /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */
@@ -164,7 +191,7 @@ export class TaskRunner {
     this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }))
     this.timeouts.watchGivenUp(task)
     task.abort(error)
-    this.subTasks.abandon(task, error)
+    this.requests.abandon(task, error)
     setTimeout(() => this.#becomeZombie(task), ZOMBIE_GRACE_MS).unref()
     this.flush()
   }
@@ -392,7 +419,7 @@ export class TaskRunner {
     if (!task.holdsSlot) return
     task.holdsSlot = false
     this.#running--
-    if (this.subTasks.resumeOne()) return
+    if (this.requests.resumeOne()) return
     if (this.#head < this.#queue.length) this.#pump()
     else this.#arm()
   }
@@ -458,6 +485,8 @@ export class TaskRunner {
   /** Once per batch taken: all of it is running, and none of it is done. */
   #sayHungry(): void {
     if (!this.#fresh || this.#head < this.#queue.length || this.#retiring) return
+    // All they do is wait for the driver: more tasks would wait too. It is said when one of them goes on.
+    if (this.#standing > 0 && this.#standing >= this.#running) return
     this.#fresh = false
     if (this.#running > 0 && this.#running < this.#settings.concurrency) this.#channel.control({ type: 'hungry' })
   }

@@ -1,3 +1,4 @@
+import type { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
 
 /** A timer that fires this late was held up by a blocked event loop: answers may be waiting in it. */
@@ -27,9 +28,29 @@ export class Timeouts {
   }
 
   watch(task: TaskContext, ms: number): void {
+    this.#set(task, ms)
+  }
+
+  #set(task: TaskContext, ms: number): void {
     task.deadline = Date.now() + ms
-    task.timer = setTimeout(() => this.#fire(task, ms), ms)
+    task.timer = setTimeout(() => this.#fire(task, task.timeoutMs), ms)
     if (task.deadline < this.#shared[0]!) this.#publish(task.deadline)
+  }
+
+  /** The task waits for something that it is not to blame for. */
+  stop(task: TaskContext, asks: Asks): void {
+    asks.standsSince = performance.now()
+    if (task.deadline === Number.POSITIVE_INFINITY) return
+    clearTimeout(task.timer)
+    asks.msLeft = Math.max(0, task.deadline - Date.now())
+    // The watchdog may look at the old one once more; the loop moves it on when its time has come.
+    task.deadline = Number.POSITIVE_INFINITY
+  }
+
+  go(task: TaskContext, asks: Asks): void {
+    asks.stoodMs += performance.now() - asks.standsSince
+    asks.standsSince = 0
+    if (task.timer !== undefined) this.#set(task, asks.msLeft)
   }
 
   /** The task is answered, and its code goes on: if it blocks the loop now, nobody's time-out would tell. */

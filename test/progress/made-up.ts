@@ -24,7 +24,7 @@ export function response(id: string, made: MadeUp = {}): TaskResponse {
     id,
     agentName: 'made-up',
     usage: totalUsage(trajectory),
-    timing: { queuedMs: 1, runMs },
+    timing: { queuedMs: 1, runMs, waitedMs: 0 },
     attempts: 1,
     worker: { id: 'local-0', host: 'here', pid: 4711 },
     logs,

@@ -30,7 +30,7 @@ const attempt = (more: Partial<StoredAttempt> = {}): StoredAttempt => ({
   error: { code: 'TASK_TIMEOUT', name: 'TaskError', message: 'took more than 10 s' },
   trajectory: [],
   logs: [],
-  timing: { queuedMs: 1, runMs: 10_000 },
+  timing: { queuedMs: 1, runMs: 10_000, waitedMs: 0 },
   worker: { id: 'local-1', host: 'here', pid: 3 },
   endedAt: 0,
   ...more,

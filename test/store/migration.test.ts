@@ -70,7 +70,7 @@ describe('a file of the first edition', () => {
     const responses = await Runners.runTask(finishedTasks, config)
     expect([...responses.values()].map(({ restored }) => restored)).toEqual([true, true, true, true, true])
     expect(responses.get('long')!.trajectory).toHaveLength(20)
-    expect(query(file('finished'), 'PRAGMA user_version')).toEqual([{ user_version: 2 }])
+    expect(query(file('finished'), 'PRAGMA user_version')).toEqual([{ user_version: 3 }])
     expect(query(file('finished'), `SELECT step, action, kind FROM steps WHERE id = 'short' ORDER BY step`)).toEqual(
       [0, 1, 2].map((step) => ({ step, action: `"hello ${step}"`, kind: 'note' })),
     )
@@ -114,5 +114,30 @@ describe('a file of the first edition', () => {
       expect(responses.get('long')!.trajectory).toHaveLength(20)
     }
     expect(store).not.toBe(folder)
+  })
+})
+
+describe('a store of version 2', () => {
+  it('is shown as it is, and migrated by the first run that writes to it', async () => {
+    const store = mkdtempSync(join(tmpdir(), 'manyworlds-second-'))
+    onTestFinished(() => rmSync(store, { recursive: true, force: true }))
+    const file = join(store, 'store.sqlite')
+    copyFileSync(join(import.meta.dirname, 'fixtures/second/store.sqlite'), file)
+    const before = readFileSync(file)
+    using run = RunFile.open('finished', { store })
+    expect(run.overview()).toMatchObject({ counts: { success: 4, failed: 1 } })
+    expect(run.task('long')!.response!.trajectory).toHaveLength(20)
+    expect(run.task('long')!.response!.timing.waitedMs).toBe(0)
+    using killed = RunFile.open('killed', { store })
+    expect(killed.overview().status).toBe('died')
+    expect(killed.task('running')!.unfinished[0]!.trajectory).toMatchObject([{ action: 'begin' }])
+    expect(readFileSync(file).equals(before)).toBe(true)
+    const responses = await Runners.runTask(finishedTasks, { store, resume: 'finished', maxAttempts: 2 })
+    expect([...responses.values()].every(({ restored }) => restored)).toBe(true)
+    expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 3 }])
+    expect(query(file, 'SELECT count(*) AS n FROM answers')).toEqual([{ n: 0 }])
+    const tasks = killedTasks.map((task) => (task.id === 'running' ? { ...task, timeoutMs: 100 } : task))
+    const gone = await Runners.runTask(tasks as typeof killedTasks, { store, resume: 'killed' })
+    expect([...gone.values()].map(({ restored }) => restored)).toEqual([true, false, true])
   })
 })

@@ -1,0 +1,18 @@
+/** How long a task's clock has stood: while it waits for something that it is not to blame for. */
+export class Clock {
+  #stopped = 0
+  #since = 0
+  #stoodMs = 0
+
+  stop(): void {
+    if (this.#stopped++ === 0) this.#since = performance.now()
+  }
+
+  go(): void {
+    if (--this.#stopped === 0) this.#stoodMs += performance.now() - this.#since
+  }
+
+  stoodMs(now: number): number {
+    return this.#stoodMs + (this.#stopped > 0 ? now - this.#since : 0)
+  }
+}

@@ -1,0 +1,270 @@
+import { ManyworldsError } from '../errors.ts'
+import { didYouMean } from '../near-miss.ts'
+import { type Ask, MAX_OPEN_REQUESTS, type Packed, STREAM_PARTS, type WorkerMessage } from '../protocol/messages.ts'
+import { pack } from '../protocol/pack.ts'
+import { type AnswerKey, Answers } from './answers.ts'
+import { Clock } from './clock.ts'
+import type { Lease } from './entry.ts'
+import type { Run } from './run.ts'
+import { isStream, type Service } from './service.ts'
+import { Turns } from './turns.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+interface Hooks {
+  /** Its task waits for one thing more, in a slot that others may use; or for one less. */
+  waits(lease: Lease): void
+  goesOn(lease: Lease): void
+  /** The task is to run in one place only. */
+  keepOnly(lease: Lease): void
+}
+
+/** A request that is not answered in full. */
+export class OpenRequest {
+  readonly id: number
+  readonly lease: Lease
+  readonly ask: Ask
+  readonly service: Service
+  readonly turns: Turns<Lease, OpenRequest>
+  readonly #ending = new AbortController()
+  /** Under which its answer is kept, if it is. */
+  key: AnswerKey | undefined
+  /** Parts that may be sent. */
+  #credit = STREAM_PARTS
+  #credited = () => {}
+
+  constructor(lease: Lease, ask: Ask, { service, turns }: Served) {
+    this.id = ask.request
+    this.lease = lease
+    this.ask = ask
+    this.service = service
+    this.turns = turns
+  }
+
+  get by(): Lease {
+    return this.lease
+  }
+
+  get signal(): AbortSignal {
+    return this.#ending.signal
+  }
+
+  get isOpen(): boolean {
+    return this.lease.requests?.get(this.id) === this
+  }
+
+  end(): void {
+    this.#ending.abort()
+    this.#credited()
+  }
+
+  more(parts: number): void {
+    this.#credit = Math.min(STREAM_PARTS, this.#credit + parts)
+    this.#credited()
+  }
+
+  /** Waits until a part may be sent, or nobody wants it any more. */
+  async room(): Promise<void> {
+    while (this.#credit === 0 && this.isOpen)
+      await new Promise<void>((resolve) => {
+        this.#credited = resolve
+      })
+    this.#credit--
+  }
+}
+
+/** A service of a run, with those who wait for it. */
+interface Served {
+  readonly service: Service
+  readonly turns: Turns<Lease, OpenRequest>
+}
+
+/**
+ * Where tasks ask the services of their run. A request is answered once, or ended with its lease, and an answer goes out
+ * only while the lease that asked is live.
+ */
+export class RequestDesk {
+  readonly #hooks: Hooks
+  /** Those that every run has. */
+  readonly #always: ReadonlyMap<string, Service>
+  readonly #byRun = new WeakMap<Run, Map<string, Served>>()
+
+  constructor(always: ReadonlyMap<string, Service>, hooks: Hooks) {
+    this.#always = always
+    this.#hooks = hooks
+  }
+
+  receive(worker: WorkerHandle, message: Extract<WorkerMessage, { type: 'ask' | 'unask' | 'more' | 'hand-in' }>): void {
+    const lease = worker.leases.get(message.lease)
+    // Its task is being given up: it will be told so.
+    if (!lease) return
+    if (message.type === 'ask') return this.#open(lease, message)
+    const request = lease.requests?.get(message.request)
+    if (!request) return
+    if (message.type === 'unask') this.#close(request)
+    else if (message.type === 'more') request.more(message.parts)
+    else this.#handIn(request, message.value)
+  }
+
+  /** The lease is over, and with it all that was asked under it. */
+  drop(lease: Lease): void {
+    const { requests } = lease
+    if (requests === undefined) return
+    lease.requests = undefined
+    for (const request of requests.values()) {
+      request.end()
+      request.turns.done(request)
+    }
+  }
+
+  #open(lease: Lease, ask: Ask): void {
+    const served = this.#served(lease.entry.run, ask.service)
+    const { requests = new Map<number, OpenRequest>() } = lease
+    if (requests.has(ask.request)) throw new RangeError(`two requests of the number ${ask.request}`)
+    if (served === undefined)
+      return this.#say(lease, ask.request, false, true, unknown(ask.service, this.#names(lease)))
+    const { service } = served
+    service.check(ask.body)
+    if (!service.unlimited && limited(requests) >= MAX_OPEN_REQUESTS)
+      throw new RangeError(`more than ${MAX_OPEN_REQUESTS} open requests of one task`)
+    const request = new OpenRequest(lease, ask, served)
+    requests.set(request.id, request)
+    lease.requests = requests
+    if (service.once || service.durable || ask.kind === 'own') {
+      lease.entry.asksOnce = true
+      this.#hooks.keepOnly(lease)
+    }
+    if (ask.slot === 'give') this.#hooks.waits(lease)
+    if (ask.clock === 'stands') (lease.clock ??= new Clock()).stop()
+    if (!this.#isKnown(request)) served.turns.add(request)
+  }
+
+  /** True: a run of the same attempt that was cut short has the answer. */
+  #isKnown(request: OpenRequest): boolean {
+    const { lease, ask, service } = request
+    if (!service.durable && ask.kind !== 'own') return false
+    const answers = Answers.of(lease)
+    request.key = answers.keyOf(lease, ask)
+    const known = answers.get(request.key)
+    if (known === undefined) return false
+    this.#finish(request, true, known.value)
+    return true
+  }
+
+  #serve(request: OpenRequest): void {
+    const { lease, ask, service, signal } = request
+    if (ask.kind === 'own') return lease.worker.channel.post({ type: 'yours', request: request.id }, 0, lease.id)
+    let answer: ReturnType<Service['ask']>
+    try {
+      answer = service.ask({ lease, body: ask.body, signal })
+    } catch (error) {
+      return this.#finish(request, false, asError(error, ask.service))
+    }
+    if (isStream(answer)) void this.#stream(request, answer)
+    else
+      answer.then(
+        (value) => this.#answered(request, value),
+        (error: unknown) => this.#finish(request, false, asError(error, ask.service)),
+      )
+  }
+
+  #answered(request: OpenRequest, value: Packed): void {
+    const { lease, ask, key } = request
+    if (!request.isOpen) return
+    const finish = () => this.#finish(request, true, value)
+    if (key) Answers.of(lease).keep(lease, ask.service, key, value, finish)
+    else finish()
+  }
+
+  #handIn(request: OpenRequest, value: Packed): void {
+    if (request.ask.kind !== 'own') throw new TypeError('a result that nobody has asked for')
+    this.#answered(request, value)
+  }
+
+  async #stream(request: OpenRequest, parts: AsyncIterable<Packed>): Promise<void> {
+    const { ask, service, lease } = request
+    const iterator = parts[Symbol.asyncIterator]()
+    try {
+      if (ask.kind !== 'parts') throw oneWasAsked(ask.service)
+      if (service.durable) throw notKept(ask.service)
+      for (;;) {
+        await request.room()
+        const { done, value } = await iterator.next()
+        if (!request.isOpen) break
+        if (done) return this.#finish(request, true, undefined)
+        this.#say(lease, request.id, true, false, value)
+      }
+    } catch (error) {
+      this.#finish(request, false, asError(error, ask.service))
+    } finally {
+      // One that was left early may have something to put away; what that comes to interests nobody.
+      void Promise.resolve(iterator.return?.()).catch(() => {})
+    }
+  }
+
+  /** The last word on a request. */
+  #finish(request: OpenRequest, ok: boolean, value: Packed): void {
+    if (!request.isOpen) return
+    const { lease, id, ask } = request
+    if (ok && ask.kind === 'parts' && value !== undefined) this.#say(lease, id, true, false, value)
+    this.#say(lease, id, ok, true, ask.kind === 'parts' && ok ? undefined : value)
+    this.#close(request)
+  }
+
+  #close(request: OpenRequest): void {
+    const { lease, ask } = request
+    lease.requests!.delete(request.id)
+    request.end()
+    if (ask.slot === 'give') this.#hooks.goesOn(lease)
+    if (ask.clock === 'stands') lease.clock!.go()
+    request.turns.done(request)
+  }
+
+  #say({ worker, id }: Lease, request: number, ok: boolean, last: boolean, value: Packed): void {
+    worker.channel.post({ type: 'answer', request, ok, last, value }, sizeOf(value), id)
+  }
+
+  #served(run: Run, name: string): Served | undefined {
+    let services = this.#byRun.get(run)
+    if (services === undefined) this.#byRun.set(run, (services = new Map()))
+    let served = services.get(name)
+    const service = this.#always.get(name) ?? run.options.services?.get(name)
+    if (served === undefined && service !== undefined) {
+      served = { service, turns: new Turns(service.atOnce, (request: OpenRequest) => this.#serve(request)) }
+      services.set(name, served)
+    }
+    return served
+  }
+
+  #names({ entry }: Lease): string[] {
+    return [...(entry.run.options.services?.keys() ?? [])]
+  }
+}
+
+function limited(requests: ReadonlyMap<number, OpenRequest>): number {
+  let count = 0
+  for (const { service } of requests.values()) if (!service.unlimited) count++
+  return count
+}
+
+const sizeOf = (value: Packed) => (value instanceof Uint8Array || value instanceof String ? value.length : 64)
+
+function unknown(name: string, names: readonly string[]): Packed {
+  const there = names.length === 0 ? 'the run has none' : `the run has ${names.join(', ')}`
+  const hint = `${didYouMean(name, names)}; ${there}. Give it as \`services\` of the run configuration`
+  return pack({ code: 'SERVICE_UNKNOWN', message: `there is no service '${name}'${hint}` })
+}
+
+const oneWasAsked = (name: string) =>
+  new ManyworldsError('SERVICE_FAILED', `service '${name}' answers in parts: ask it with ctx.askStream()`)
+
+const notKept = (name: string) =>
+  new ManyworldsError(
+    'SERVICE_FAILED',
+    `service '${name}' is durable and answers in parts; only whole answers are kept`,
+  )
+
+function asError(error: unknown, name: string): Packed {
+  if (ManyworldsError.is(error)) return pack({ code: error.code, message: error.message })
+  const said = error instanceof Error ? error.message : String(error)
+  return pack({ code: 'SERVICE_FAILED', message: `service '${name}' failed: ${said}` })
+}

@@ -1,0 +1,247 @@
+import { ManyworldsError } from '../errors.ts'
+import type { Channel } from '../protocol/channel.ts'
+import {
+  type Ask,
+  type DriverMessage,
+  MAX_OPEN_REQUESTS,
+  type Packed,
+  STREAM_PARTS,
+  type WorkerMessage,
+} from '../protocol/messages.ts'
+import { unpack } from '../protocol/pack.ts'
+import { Asks } from './asks.ts'
+import type { TaskContext } from './context.ts'
+import { Parts } from './parts.ts'
+
+/** How long a request may take whose task's clock stands meanwhile. */
+export const DEFAULT_LIMIT_MS = 600_000
+
+type Answered = Extract<DriverMessage, { type: 'answer' }>
+
+/** What a task asks for, and how it waits. */
+export interface Asking extends Pick<Ask, 'service' | 'slot' | 'clock' | 'kind'> {
+  readonly body: Packed
+  readonly size: number
+  /** After this it fails; Infinity: the task's own time-out is enough. */
+  readonly limitMs: number
+  readonly signal: AbortSignal | undefined
+  /** Not counted among those that a task may have open. */
+  readonly unlimited?: boolean
+}
+
+/** Who waits: exactly one of `done` and `failed` is called, or none if the task has ended. */
+interface Waiter {
+  part?(value: unknown): void
+  yours?(): void
+  done(value: unknown): void
+  failed(error: unknown): void
+}
+
+interface OpenAsk {
+  readonly number: number
+  readonly task: TaskContext
+  readonly asking: Asking
+  readonly waiter: Waiter
+  sent: boolean
+  timer: NodeJS.Timeout | undefined
+  readonly onAbort: () => void
+}
+
+interface Hooks {
+  giveSlot(task: TaskContext): void
+  takeSlot(task: TaskContext): boolean
+  stopClock(task: TaskContext, asks: Asks): void
+  startClock(task: TaskContext, asks: Asks): void
+  flush(): void
+}
+
+/**
+ * What tasks of this worker ask the driver for. A task may give its slot back while it waits (else a parent and its only
+ * child would wait for each other on a single worker), and takes one again first when its last request is answered.
+ */
+export class Requests {
+  readonly #channel: Channel<WorkerMessage, DriverMessage>
+  readonly #hooks: Hooks
+  readonly #open = new Map<number, OpenAsk>()
+  readonly #resuming: { task: TaskContext; resume: () => void }[] = []
+  #next = 1
+
+  constructor(channel: Channel<WorkerMessage, DriverMessage>, hooks: Hooks) {
+    this.#channel = channel
+    this.#hooks = hooks
+  }
+
+  /** One answer. */
+  ask(task: TaskContext, asking: Asking): Promise<unknown> {
+    return new Promise((done, failed) => this.#begin(task, asking, { done, failed }))
+  }
+
+  /** An answer in parts. */
+  stream(task: TaskContext, asking: Asking): AsyncIterableIterator<unknown> {
+    let number = 0
+    const parts = new Parts(STREAM_PARTS / 2, {
+      taken: (count) => {
+        if (this.#open.has(number))
+          this.#channel.post({ type: 'more', request: number, lease: task.lease, parts: count }, 0, task.lease)
+      },
+      left: () => this.#unask(number),
+    })
+    number = this.#begin(task, asking, parts)
+    return parts
+  }
+
+  /** What is on record, or else what `make` comes to, once that is on record. */
+  once(task: TaskContext, asking: Asking, make: () => Promise<{ value: Packed; size: number }>): Promise<unknown> {
+    return new Promise((done, failed) => {
+      const number = this.#begin(task, asking, {
+        done,
+        failed,
+        yours: () =>
+          void make().then(
+            ({ value, size }) => {
+              if (this.#open.has(number))
+                this.#channel.post({ type: 'hand-in', request: number, lease: task.lease, value }, size, task.lease)
+            },
+            (error: unknown) => {
+              this.#unask(number)
+              failed(error)
+            },
+          ),
+      })
+    })
+  }
+
+  onAnswer({ request, ok, last, value }: Answered): void {
+    const ask = this.#open.get(request)
+    if (!ask) return
+    if (!last) return ask.waiter.part?.(unpack(value))
+    this.#close(ask, () => {
+      if (ok) return ask.waiter.done(unpack(value))
+      const { code, message } = unpack(value) as { code: ManyworldsError['code']; message: string }
+      ask.waiter.failed(new ManyworldsError(code, message))
+    })
+  }
+
+  onYours(request: number): void {
+    this.#open.get(request)?.waiter.yours?.()
+  }
+
+  /** Lets a task go on in the slot that has just become free. */
+  resumeOne(): boolean {
+    for (let next = this.#resuming.shift(); next; next = this.#resuming.shift()) {
+      if (next.task.settled) {
+        next.resume()
+        continue
+      }
+      this.#hooks.takeSlot(next.task)
+      next.resume()
+      return true
+    }
+    return false
+  }
+
+  /** The task was answered by itself: what it has open ends with its lease, and nobody listens. */
+  forget(task: TaskContext): void {
+    this.#endAll(task, () => {})
+  }
+
+  /** The task was timed out or cancelled: what it waits for fails now. */
+  abandon(task: TaskContext, reason: Error): void {
+    this.#endAll(task, (ask) => ask.waiter.failed(reason))
+  }
+
+  #endAll(task: TaskContext, end: (ask: OpenAsk) => void): void {
+    const { asks } = task
+    if (asks === undefined || asks.open === 0) return
+    for (const ask of [...this.#open.values()]) {
+      if (ask.task !== task) continue
+      this.#forget(ask)
+      end(ask)
+    }
+    asks.open = 0
+    asks.waiting.length = 0
+  }
+
+  #begin(task: TaskContext, asking: Asking, waiter: Waiter): number {
+    const { signal, limitMs, slot, clock } = asking
+    if (task.settled) {
+      waiter.failed(task.signal.reason ?? new Error('the task is over'))
+      return 0
+    }
+    if (signal?.aborted) {
+      waiter.failed(signal.reason)
+      return 0
+    }
+    const number = this.#next++
+    const onAbort = () => this.#fail(ask, signal!.reason)
+    const ask: OpenAsk = { number, task, asking, waiter, sent: false, timer: undefined, onAbort }
+    this.#open.set(number, ask)
+    const asks = (task.asks ??= new Asks())
+    asks.open++
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (limitMs !== Number.POSITIVE_INFINITY) ask.timer = setTimeout(() => this.#fail(ask, tooLate(asking)), limitMs)
+    if (clock === 'stands' && asks.withClockStopped++ === 0) this.#hooks.stopClock(task, asks)
+    if (asking.unlimited || asks.sent < MAX_OPEN_REQUESTS) this.#send(ask)
+    else asks.waiting.push(() => this.#open.has(number) && this.#send(ask))
+    if (slot === 'give' && asks.withoutSlot++ === 0) this.#hooks.giveSlot(task)
+    return number
+  }
+
+  #send(ask: OpenAsk): void {
+    const { number, task, asking } = ask
+    const { lease } = task
+    const { service, slot, clock, kind, body, size, unlimited } = asking
+    ask.sent = true
+    if (!unlimited) task.asks!.sent++
+    // What it recorded so far goes first: the driver must not learn of what comes of it before.
+    this.#hooks.flush()
+    this.#channel.post({ type: 'ask', request: number, lease, service, kind, slot, clock, body }, size, lease)
+  }
+
+  #fail(ask: OpenAsk, error: unknown): void {
+    if (!this.#open.has(ask.number)) return
+    this.#tellDriver(ask)
+    this.#close(ask, () => ask.waiter.failed(error))
+  }
+
+  #unask(number: number): void {
+    const ask = this.#open.get(number)
+    if (!ask) return
+    this.#tellDriver(ask)
+    this.#close(ask, () => {})
+  }
+
+  #tellDriver({ sent, number, task }: OpenAsk): void {
+    if (sent) this.#channel.post({ type: 'unask', request: number, lease: task.lease }, 0, task.lease)
+  }
+
+  /** It is over, and its task goes on: at once, or when there is a slot for it. */
+  #close(ask: OpenAsk, goOn: () => void): void {
+    const { task, asking } = ask
+    const asks = task.asks!
+    this.#forget(ask)
+    asks.open--
+    if (ask.sent && !asking.unlimited) asks.sent--
+    while (asks.sent < MAX_OPEN_REQUESTS && asks.waiting.length > 0) asks.waiting.shift()!()
+    const hasSlot = asking.slot === 'keep' || --asks.withoutSlot > 0 || task.settled || this.#hooks.takeSlot(task)
+    const resume = () => {
+      if (asking.clock === 'stands' && --asks.withClockStopped === 0 && !task.settled)
+        this.#hooks.startClock(task, asks)
+      goOn()
+    }
+    if (hasSlot) resume()
+    else this.#resuming.push({ task, resume })
+  }
+
+  #forget({ number, timer, asking, onAbort }: OpenAsk): void {
+    this.#open.delete(number)
+    clearTimeout(timer)
+    asking.signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+const tooLate = ({ service, limitMs }: Asking) =>
+  new ManyworldsError(
+    'REQUEST_TIMEOUT',
+    `service '${service}' has not answered within ${limitMs} ms; \`limitMs\` of the request allows more`,
+  )

@@ -51,6 +51,31 @@ os.write(1, b"%d\\n" % os.waitstatus_to_exitcode(status))
 """
 
 
+"""The first byte of frames for Node's side thread, which has a socket of its own: it is served while the event loop is blocked."""
+SIDE = 4
+LENGTH_BYTES = 4
+
+
+class Frames:
+    """Cuts a stream into whole frames, each with its length (u32, little endian) before it."""
+
+    def __init__(self) -> None:
+        self.rest = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        self.rest += data
+        frames = []
+        start = 0
+        while start + LENGTH_BYTES <= len(self.rest):
+            end = start + LENGTH_BYTES + int.from_bytes(self.rest[start : start + LENGTH_BYTES], "little")
+            if end > len(self.rest):
+                break
+            frames.append(bytes(self.rest[start:end]))
+            start = end
+        del self.rest[:start]
+        return frames
+
+
 class Process:
     """One Node process, from its start to its end. Each has sockets and buffers of its own: nothing of it reaches the next."""
 
@@ -63,34 +88,46 @@ class Process:
         self.tasks: int | None = None
         self.exited: dict[str, Any] | None = None
         self.something = asyncio.Event()
+        self.to_node = Frames()
 
     async def start(self, command: list[str], cwd: str, env: dict[str, str]) -> None:
         frames, theirs = pair()
         watchdog, its = pair()
-        fds = [theirs.fileno(), its.fileno()]
+        side, thread = pair()
+        fds = [theirs.fileno(), its.fileno(), thread.fileno()]
         launcher = await asyncio.create_subprocess_exec(
             *[sys.executable, "-I", "-S", "-c", LAUNCHER, ",".join(map(str, fds)), *command],
             cwd=cwd,
-            env={**env, "MANYWORLDS_FDS": f"{fds[0]},{fds[1]}"},
+            env={**env, "MANYWORLDS_FDS": ",".join(map(str, fds))},
             pass_fds=fds,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        theirs.close()
-        its.close()
+        for one in (theirs, its, thread):
+            one.close()
         self.pid = int(await launcher.stdout.readline())
         reader, self.writer = await asyncio.open_connection(sock=frames, limit=SOCKET_BYTES)
         beats, self.beat_writer = await asyncio.open_connection(sock=watchdog)
+        aside, self.side_writer = await asyncio.open_connection(sock=side, limit=SOCKET_BYTES)
         loop = asyncio.get_running_loop()
-        reading = [loop.create_task(self.read(reader)), loop.create_task(self.listen(beats))]
+        reading = [loop.create_task(self.read(one)) for one in (reader, aside)]
+        reading.append(loop.create_task(self.listen(beats)))
         reading.append(loop.create_task(self.keep(launcher.stderr)))
         self.waiting = loop.create_task(self.wait(launcher.stdout, reading))
 
     async def read(self, reader: asyncio.StreamReader) -> None:
+        """Both streams go on as one: whole frames only, so that they do not mix."""
+        frames = Frames()
         while data := await reader.read(SOCKET_BYTES):
-            self.out += data
+            for frame in frames.feed(data):
+                self.out += frame
             self.something.set()
+
+    def write(self, data: bytes) -> None:
+        for frame in self.to_node.feed(data):
+            aside = len(frame) > LENGTH_BYTES and frame[LENGTH_BYTES] == SIDE
+            (self.side_writer if aside else self.writer).write(frame)
 
     async def listen(self, beats: asyncio.StreamReader) -> None:
         while data := await beats.read(1 << 16):
@@ -121,7 +158,7 @@ class Process:
         }
         self.something.set()
         # At once: somebody who still holds the other end, and does not read, must not keep `drained` waiting.
-        for writer in (self.writer, self.beat_writer):
+        for writer in (self.writer, self.beat_writer, self.side_writer):
             writer.transport.abort()
 
     async def drained(self) -> None:
@@ -184,7 +221,7 @@ class Worker:
         while (turn := self.early.pop(self.next, None)) is not None:
             self.next += 1
             if process := self.of(turn[0]):
-                process.writer.write(turn[1])
+                process.write(turn[1])
         if process := self.of(generation):
             await process.drained()
 

@@ -71,7 +71,7 @@ describe('the custom engine', () => {
     expect(imported.filter((name) => !name!.startsWith('node:') && name !== 'manyworlds')).toEqual([])
   })
 
-  testEngine('nice', { module, export: 'NiceEngine' })
+  testEngine('nice', { module, export: 'NiceEngine' }, { sideWire: false })
 })
 
 /** Ray and Spark come from the network the first time. Where CI runs, there is one. */

@@ -13,7 +13,7 @@ const built = new Map<string, Promise<CodeBundle>>()
 
 /**
  * The worker's own program, made ready to travel: workers on other machines run the driver's version of it, whatever
- * is installed there. `workerEntry` is that program here; the thread that it starts is a file beside it.
+ * is installed there. `workerEntry` is that program here; the threads that it starts are files beside it.
  */
 export function makeRuntime(workerEntry: string): Promise<CodeBundle> {
   let runtime = built.get(workerEntry)
@@ -27,6 +27,7 @@ async function buildRuntime(workerEntry: string): Promise<CodeBundle> {
     entryPoints: {
       [BUNDLE_FILE.replace(/\.mjs$/, '')]: workerEntry,
       watchdog: join(dirname(workerEntry), `watchdog${extname(workerEntry)}`),
+      'side-thread': join(dirname(workerEntry), `side-thread${extname(workerEntry)}`),
       // The portable codec is looked for by its name, and only where it is needed.
       'node_modules/devalue/index': fileURLToPath(import.meta.resolve('devalue')),
     },

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
+import { isMarked } from '../protocol/split-wire.ts'
+import { FDS_VARIABLE } from '../worker/role.ts'
 import { compileCache } from './compile-cache.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
@@ -29,7 +31,7 @@ process.on('exit', () => {
 })
 
 /**
- * Starts a worker: frames on fd 3, its watchdog on fd 4. It leads a process group of its own, so that what its tasks
+ * Starts a worker: frames on fd 3, its watchdog on fd 4, and frames of its side thread on fd 5. It leads a process group of its own, so that what its tasks
  * start can be ended with it, and so that a Ctrl-C at the terminal reaches only the driver.
  */
 export function startWorkerProcess(
@@ -39,15 +41,16 @@ export function startWorkerProcess(
   show: (text: Buffer) => void = (text) => void process.stderr.write(text),
 ): ProcessLink {
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     cwd: placement.cwd,
-    env: { ...compileCache(placement.env), ...placement.env },
+    env: { ...compileCache(placement.env), ...placement.env, [FDS_VARIABLE]: '3,4,5' },
     detached: true,
   })
   // Without file descriptors left there is no stdio, and the error comes as an event.
   if (child.stdio?.[3] === undefined) return stillborn(child, id, generation)
   const frames = child.stdio[3] as Socket
   const watchdog = child.stdio[4] as unknown as Socket
+  const side = (child.stdio as unknown as Socket[])[5]!
   const { pid } = child
   if (pid !== undefined) alive.add(pid)
 
@@ -61,8 +64,8 @@ export function startWorkerProcess(
   })
   const stderr = keepTail(child, placement.output === 'show' ? show : () => {})
 
-  for (const stream of [frames, watchdog]) stream.on('error', () => {})
-  const closed = Promise.all([exitOf(child), ended(frames)]).then(([exit]): WorkerExit => {
+  for (const stream of [frames, watchdog, side]) stream.on('error', () => {})
+  const closed = Promise.all([exitOf(child), ended(frames), ended(side)]).then(([exit]): WorkerExit => {
     if (pid !== undefined) {
       killGroup(pid)
       alive.delete(pid)
@@ -77,6 +80,7 @@ export function startWorkerProcess(
       ...(said === '' ? {} : { stderr: said }),
     }
   })
+  const isFull = () => frames.writableNeedDrain || side.writableNeedDrain
   const kill = () => {
     if (pid !== undefined) killGroup(pid)
   }
@@ -85,17 +89,28 @@ export function startWorkerProcess(
     id,
     generation,
     info: { host: hostname(), ...(pid === undefined ? {} : { pid }) },
-    send: (frame) => writeFrame(frames, frame),
-    onDrain: (listener) => void frames.on('drain', listener),
-    onFrame: (listener) => void frames.on('data', frameReader(listener, kill)),
+    send(frame) {
+      writeFrame(isMarked(frame) ? side : frames, frame)
+      return !isFull()
+    },
+    onDrain: (listener) => {
+      for (const stream of [frames, side]) stream.on('drain', () => !isFull() && listener())
+    },
+    onFrame: (listener) => {
+      for (const stream of [frames, side]) stream.on('data', frameReader(listener, kill))
+    },
     get spoke() {
       return frames.bytesRead > 0
     },
     get tasks() {
       return heard.tasks
     },
-    pause: () => void frames.pause(),
-    resume: () => void frames.resume(),
+    pause: () => {
+      for (const stream of [frames, side]) stream.pause()
+    },
+    resume: () => {
+      for (const stream of [frames, side]) stream.resume()
+    },
     closed,
     kill,
     killFor(why) {
@@ -110,7 +125,7 @@ export function startWorkerProcess(
     keepAlive(wanted) {
       // All of them: the end of a worker is known when its streams are read to their ends, and the process must not
       // leave in between because it has nothing else to wait for.
-      const handles = [child, frames, watchdog, child.stdout, child.stderr] as (ChildProcess | Socket | null)[]
+      const handles = [child, frames, watchdog, side, child.stdout, child.stderr] as (ChildProcess | Socket | null)[]
       for (const handle of handles) wanted ? handle?.ref() : handle?.unref()
     },
   }

@@ -33,7 +33,7 @@ import { SpecialTasks } from './special-tasks.ts'
 import { Stragglers } from './stragglers.ts'
 import { SubTaskDesk } from './subtask-desk.ts'
 import { crashError, explain, judge } from './suspects.ts'
-import type { WorkerHandle } from './worker-handle.ts'
+import type { Speaker, WorkerHandle } from './worker-handle.ts'
 
 /** A worker that has not taken notice of a cancellation in this time has a blocked event loop, and is ended. */
 const CANCEL_SEEN_MS = 1000
@@ -68,7 +68,7 @@ export class Dispatcher {
   constructor(options: FleetOptions) {
     this.#notice = options.notice
     this.#fleet = new Fleet(options, {
-      receive: (worker, message) => this.#receive(worker, message),
+      receive: (worker, message, by) => this.#receive(worker, message, by),
       closed: (worker, exit) => this.#onClosed(worker, exit),
       retire: (worker) => this.#retire(worker),
       roomier: () => this.#arm(),
@@ -234,7 +234,7 @@ export class Dispatcher {
 
   // ---- what workers say
 
-  #receive(worker: WorkerHandle, message: WorkerMessage): void {
+  #receive(worker: WorkerHandle, message: WorkerMessage, by: Speaker): void {
     switch (message.type) {
       case 'ready':
         if (!this.#fleet.welcome(worker, message)) return
@@ -288,7 +288,7 @@ export class Dispatcher {
       case 'unask':
       case 'more':
       case 'hand-in':
-        return this.#requests.receive(worker, message)
+        return this.#requests.receive(worker, message, by)
       default:
         message satisfies never
     }

@@ -6,7 +6,7 @@ import { PROTOCOL_VERSION, type WorkerMessage, type WorkerSettings } from '../pr
 import { ALL_WORKERS } from '../run-config.ts'
 import { LoadBuckets } from './load-buckets.ts'
 import { Paces } from './pace.ts'
-import { WorkerHandle } from './worker-handle.ts'
+import { type Speaker, WorkerHandle } from './worker-handle.ts'
 
 /** How long a worker may be idle while another has tasks it has not started. */
 const RECALL_MS = 50
@@ -24,7 +24,7 @@ export interface FleetOptions {
 }
 
 interface Hooks {
-  receive(worker: WorkerHandle, message: WorkerMessage): void
+  receive(worker: WorkerHandle, message: WorkerMessage, by: Speaker): void
   closed(worker: WorkerHandle, exit: WorkerExit): void
   /** It is to be given nothing more. */
   retire(worker: WorkerHandle): void
@@ -230,7 +230,7 @@ export class Fleet {
       this.#settings,
       this.#options.entryScript,
       this.#paces.of(link.info.place ?? link.info.host),
-      (from, message) => this.#hooks.receive(from, message),
+      (from, message, by) => this.#hooks.receive(from, message, by),
       (from, error) => {
         this.#options.notice(`worker ${from.name.id}: ${error.message}; it is replaced`)
         from.link.kill()

@@ -8,7 +8,7 @@ import type { Lease } from './entry.ts'
 import type { Run } from './run.ts'
 import { isStream, type Service } from './service.ts'
 import { Turns } from './turns.ts'
-import type { WorkerHandle } from './worker-handle.ts'
+import type { Speaker, WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
   /** Its task waits for one thing more, in a slot that others may use; or for one less. */
@@ -22,6 +22,8 @@ interface Hooks {
 export class OpenRequest {
   readonly id: number
   readonly lease: Lease
+  /** Who asked, and is answered. */
+  readonly speaker: Speaker
   readonly ask: Ask
   readonly service: Service
   readonly turns: Turns<Lease, OpenRequest>
@@ -32,7 +34,8 @@ export class OpenRequest {
   #credit = STREAM_PARTS
   #credited = () => {}
 
-  constructor(lease: Lease, ask: Ask, { service, turns }: Served) {
+  constructor(lease: Lease, ask: Ask, { service, turns }: Served, speaker: Speaker) {
+    this.speaker = speaker
     this.id = ask.request
     this.lease = lease
     this.ask = ask
@@ -93,11 +96,16 @@ export class RequestDesk {
     this.#hooks = hooks
   }
 
-  receive(worker: WorkerHandle, message: Extract<WorkerMessage, { type: 'ask' | 'unask' | 'more' | 'hand-in' }>): void {
+  /** `by`: the voice of the worker that says it, and is answered. */
+  receive(
+    worker: WorkerHandle,
+    message: Extract<WorkerMessage, { type: 'ask' | 'unask' | 'more' | 'hand-in' }>,
+    by: Speaker,
+  ): void {
     const lease = worker.leases.get(message.lease)
     // Its task is being given up: it will be told so.
     if (!lease) return
-    if (message.type === 'ask') return this.#open(lease, message)
+    if (message.type === 'ask') return this.#open(lease, message, by)
     const request = lease.requests?.get(message.request)
     if (!request) return
     if (message.type === 'unask') this.#close(request)
@@ -116,17 +124,17 @@ export class RequestDesk {
     }
   }
 
-  #open(lease: Lease, ask: Ask): void {
+  #open(lease: Lease, ask: Ask, speaker: Speaker): void {
     const served = this.#served(lease.entry.run, ask.service)
     const { requests = new Map<number, OpenRequest>() } = lease
     if (requests.has(ask.request)) throw new RangeError(`two requests of the number ${ask.request}`)
     if (served === undefined)
-      return this.#say(lease, ask.request, false, true, unknown(ask.service, this.#names(lease)))
+      return say({ speaker, lease, id: ask.request }, false, true, unknown(ask.service, this.#names(lease)))
     const { service } = served
     service.check(ask.body)
     if (!service.unlimited && limited(requests) >= MAX_OPEN_REQUESTS)
       throw new RangeError(`more than ${MAX_OPEN_REQUESTS} open requests of one task`)
-    const request = new OpenRequest(lease, ask, served)
+    const request = new OpenRequest(lease, ask, served, speaker)
     requests.set(request.id, request)
     lease.requests = requests
     if (service.once || service.durable || ask.kind === 'own') {
@@ -152,7 +160,7 @@ export class RequestDesk {
 
   #serve(request: OpenRequest): void {
     const { lease, ask, service, signal } = request
-    if (ask.kind === 'own') return lease.worker.channel.post({ type: 'yours', request: request.id }, 0, lease.id)
+    if (ask.kind === 'own') return request.speaker.post({ type: 'yours', request: request.id }, 0, lease.id)
     let answer: ReturnType<Service['ask']>
     try {
       answer = service.ask({ lease, body: ask.body, signal })
@@ -181,7 +189,7 @@ export class RequestDesk {
   }
 
   async #stream(request: OpenRequest, parts: AsyncIterable<Packed>): Promise<void> {
-    const { ask, service, lease } = request
+    const { ask, service } = request
     const iterator = parts[Symbol.asyncIterator]()
     try {
       if (ask.kind !== 'parts') throw oneWasAsked(ask.service)
@@ -191,7 +199,7 @@ export class RequestDesk {
         const { done, value } = await iterator.next()
         if (!request.isOpen) break
         if (done) return this.#finish(request, true, undefined)
-        this.#say(lease, request.id, true, false, value)
+        say(request, true, false, value)
       }
     } catch (error) {
       this.#finish(request, false, asError(error, ask.service))
@@ -204,9 +212,9 @@ export class RequestDesk {
   /** The last word on a request. */
   #finish(request: OpenRequest, ok: boolean, value: Packed): void {
     if (!request.isOpen) return
-    const { lease, id, ask } = request
-    if (ok && ask.kind === 'parts' && value !== undefined) this.#say(lease, id, true, false, value)
-    this.#say(lease, id, ok, true, ask.kind === 'parts' && ok ? undefined : value)
+    const { ask } = request
+    if (ok && ask.kind === 'parts' && value !== undefined) say(request, true, false, value)
+    say(request, ok, true, ask.kind === 'parts' && ok ? undefined : value)
     this.#close(request)
   }
 
@@ -217,10 +225,6 @@ export class RequestDesk {
     if (ask.slot === 'give') this.#hooks.goesOn(lease)
     if (ask.clock === 'stands') lease.clock!.go()
     request.turns.done(request)
-  }
-
-  #say({ worker, id }: Lease, request: number, ok: boolean, last: boolean, value: Packed): void {
-    worker.channel.post({ type: 'answer', request, ok, last, value }, sizeOf(value), id)
   }
 
   #served(run: Run, name: string): Served | undefined {
@@ -238,6 +242,16 @@ export class RequestDesk {
   #names({ entry }: Lease): string[] {
     return [...(entry.run.options.services?.keys() ?? [])]
   }
+}
+
+/** Of one task, answers come in order. */
+function say(
+  { speaker, lease, id }: Pick<OpenRequest, 'speaker' | 'lease' | 'id'>,
+  ok: boolean,
+  last: boolean,
+  value: Packed,
+): void {
+  speaker.post({ type: 'answer', request: id, ok, last, value }, sizeOf(value), lease.id)
 }
 
 function limited(requests: ReadonlyMap<number, OpenRequest>): number {

@@ -1,7 +1,7 @@
 import type { WorkerLink } from '../engines/engine.ts'
 import type { ManyworldsError } from '../errors.ts'
-import { Channel } from '../protocol/channel.ts'
-import { checkWorkerMessage } from '../protocol/check-messages.ts'
+import { Channel, type MessageCheck, type Wire } from '../protocol/channel.ts'
+import { checkSideMessage, checkWorkerMessage } from '../protocol/check-messages.ts'
 import { scanBatch } from '../protocol/codec.ts'
 import {
   type BundlePlace,
@@ -14,6 +14,7 @@ import {
   type WorkerMessage,
   type WorkerSettings,
 } from '../protocol/messages.ts'
+import { splitWire } from '../protocol/split-wire.ts'
 import type { WorkerName } from '../task.ts'
 import type { AgentState } from './agents.ts'
 import type { Entry, Lease } from './entry.ts'
@@ -25,11 +26,16 @@ import { Window } from './window.ts'
 const BATCH_BYTES = 128 * 1024
 const AUTOMATIC = '#'.charCodeAt(0)
 
+/** One of the two voices of a worker. */
+export type Speaker = Channel<DriverMessage, WorkerMessage>
+
 /** A worker as the executor sees it: what it holds, and what may still be given to it. */
 export class WorkerHandle implements Loaded {
   readonly link: WorkerLink
   readonly name: WorkerName
-  readonly channel: Channel<DriverMessage, WorkerMessage>
+  readonly channel: Speaker
+  /** Its thread beside the event loop, which only asks. */
+  readonly #side: Speaker
   window: Window
   readonly leases = new Map<number, Lease>()
   /** What it held when it was given up, or when another had answered: should it answer all the same, we know what. */
@@ -71,7 +77,7 @@ export class WorkerHandle implements Loaded {
     settings: WorkerSettings,
     entryScript: string | undefined,
     pace: Pace,
-    receive: (worker: WorkerHandle, message: WorkerMessage) => void,
+    receive: (worker: WorkerHandle, message: WorkerMessage, by: Speaker) => void,
     broken: (worker: WorkerHandle, error: ManyworldsError) => void,
   ) {
     this.link = link
@@ -80,20 +86,26 @@ export class WorkerHandle implements Loaded {
     this.pace = pace
     this.window = new Window(settings.concurrency)
     this.name = { id: link.id, host: link.info.host, pid: link.info.pid }
-    this.channel = new Channel<DriverMessage, WorkerMessage>(
-      link,
-      checkWorkerMessage,
-      (message) => {
-        try {
-          receive(this, message)
-        } catch (cause) {
-          // Whatever it says that nobody thought of: it costs this worker, not the driver with all the others.
-          this.channel.refuse(`a '${message.type}' that could not be handled`, cause)
-        }
-      },
-      (error) => broken(this, error),
-      scanBatch,
-    )
+    const wires = splitWire(link)
+    const open = (wire: Wire, check: MessageCheck): Speaker => {
+      const channel: Speaker = new Channel<DriverMessage, WorkerMessage>(
+        wire,
+        check,
+        (message) => {
+          try {
+            receive(this, message, channel)
+          } catch (cause) {
+            // Whatever it says that nobody thought of: it costs this worker, not the driver with all the others.
+            channel.refuse(`a '${message.type}' that could not be handled`, cause)
+          }
+        },
+        (error) => broken(this, error),
+        scanBatch,
+      )
+      return channel
+    }
+    this.channel = open(wires.main, checkWorkerMessage)
+    this.#side = open(wires.side, checkSideMessage)
   }
 
   /** Answers its first word. From here on both ends speak this codec. */
@@ -101,6 +113,7 @@ export class WorkerHandle implements Loaded {
     this.#codec = codec
     this.#hello(codec)
     this.channel.speak(codec)
+    this.#side.speak(codec)
   }
 
   #hello(codec: string): void {

@@ -38,6 +38,16 @@ export const checkDriverMessage = (message: unknown): string | undefined => chec
 /** Undefined if a worker may say this, else what is wrong with it. */
 export const checkWorkerMessage = (message: unknown): string | undefined => check(message, WORKER_CHECKS)
 
+/** The same for its side thread, which only asks. */
+export function checkSideMessage(message: unknown): string | undefined {
+  const wrong = checkWorkerMessage(message)
+  if (wrong !== undefined) return wrong
+  const { type } = message as WorkerMessage
+  return SIDE_TYPES.has(type) ? undefined : `a '${type}' from its side thread`
+}
+
+const SIDE_TYPES: ReadonlySet<WorkerMessage['type']> = new Set(['ask', 'unask', 'more', 'hand-in'])
+
 export const isDriverMessage = (message: unknown): message is DriverMessage => checkDriverMessage(message) === undefined
 
 export const isWorkerMessage = (message: unknown): message is WorkerMessage => checkWorkerMessage(message) === undefined

@@ -1,8 +1,9 @@
 /**
  * The first byte of a frame says what it is, so that whoever receives it need not know what was agreed on. v8 writes its
- * byte itself; `codec.ts` has the batches, here are the two kinds that carry no messages.
+ * byte itself; `codec.ts` has the batches, here are the kinds that carry no messages; `split-wire.ts` has the frames of the
+ * side wire, each of which is another frame behind its first byte.
  */
-export const KIND = { plain: 0x00, fragment: 0x01, credit: 0x02, portable: 0x03, v8: 0xff } as const
+export const KIND = { plain: 0x00, fragment: 0x01, credit: 0x02, portable: 0x03, side: 0x04, v8: 0xff } as const
 
 /** [u8 kind][u32le stream][u8 last][bytes]: a piece of a batch that is too large for one frame. */
 export interface Fragment {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Agent, defineAgent } from '../agent.ts'
+import { askAside } from '../worker/side-ask.ts'
 
 /** The agents of the conformance kit: one for each way in which a task can behave, or misbehave. */
 const module = import.meta.url
@@ -150,4 +151,48 @@ export const printer = define('printer', async (word: string, ctx) => {
     await sleep(5)
   }
   return word
+})
+
+/** Asks a service, and answers with what it says or with its error. */
+export const asksFor = define(
+  'asks-for',
+  async ({ service, question }: { service: string; question?: unknown }, ctx) => {
+    try {
+      return await ctx.ask(service, question)
+    } catch (error) {
+      const { code, message } = error as { code?: string; message: string }
+      return { code, message }
+    }
+  },
+)
+
+/** Asks for many things at once, more than may be open. */
+export const asksAll = define('asks-all', ({ service, count }: { service: string; count: number }, ctx) =>
+  Promise.all(Array.from({ length: count }, (_, i) => ctx.ask<number>(service, i))),
+)
+
+/** Takes parts of a stream, all of them or the first few. */
+export const takesParts = define('takes-parts', async ({ parts, most }: { parts: number; most?: number }, ctx) => {
+  let count = 0
+  let inOrder = true
+  for await (const part of ctx.askStream<number>('count', parts)) {
+    if (part !== count) inOrder = false
+    if (++count === most) break
+  }
+  return { count, inOrder }
+})
+
+/** Kills its worker while it waits for so many answers. */
+export const crashesWaiting = define('crashes-waiting', async (requests: number, ctx) => {
+  for (let i = 0; i < requests; i++) ctx.ask('never', i).catch(() => {})
+  await ctx.ask('hello')
+  process.kill(process.pid, 'SIGKILL')
+  await sleep(60_000)
+})
+
+/** Asks from beside its event loop, and blocks that meanwhile. */
+export const asksAside = define('asks-aside', async (ms: number, ctx) => {
+  const { flag, answer } = askAside(ctx, 'time', null)
+  const whileBlocked = Atomics.wait(flag, 0, 0, ms) !== 'timed-out'
+  return { answer: await answer, whileBlocked }
 })

@@ -15,6 +15,13 @@ export interface Kit {
   conf(config?: RunConfig): RunConfig
   /** Where another process can get the engine from, for cases in which the driver dies. */
   readonly reference: EngineReference | undefined
+  /** Whether its workers are served while their event loop is blocked. */
+  readonly hasSideWire: boolean
+}
+
+export interface KitOptions {
+  /** False: its workers have no wire for their side thread, which then waits for their event loop. Default true. */
+  readonly sideWire?: boolean
 }
 
 export interface Case {

@@ -1,14 +1,15 @@
 import { shutdown } from '../runners/runners.ts'
-import type { EngineFactory, EngineReference, Kit } from './case.ts'
+import type { EngineFactory, EngineReference, Kit, KitOptions } from './case.ts'
 import { answerCases } from './cases/answers.ts'
 import { controlCases } from './cases/control.ts'
 import { crashCases } from './cases/crashes.ts'
 import { endCases } from './cases/end.ts'
 import { linkCases } from './cases/links.ts'
+import { serviceCases } from './cases/services.ts'
 import { volumeCases } from './cases/volume.ts'
 import { testRunner } from './runner.ts'
 
-export type { EngineFactory, EngineReference } from './case.ts'
+export type { EngineFactory, EngineReference, KitOptions } from './case.ts'
 
 const CASE_TIMEOUT_MS = 300_000
 const { after, describe, it } = await testRunner()
@@ -20,19 +21,25 @@ const { after, describe, it } = await testRunner()
  * Give the engine by reference where you can: the case in which the driver is killed starts a driver of its own, which
  * has to import the engine.
  *
+ * An engine whose workers have no third descriptor says `{ sideWire: false }`: see docs/writing-an-engine.md.
+ *
  * @example
  * testEngine('mine', { module: new URL('./my-engine.ts', import.meta.url), export: 'MyEngine' })
  */
-export function testEngine(name: string, engine: EngineFactory | EngineReference): void {
+export function testEngine(name: string, engine: EngineFactory | EngineReference, options: KitOptions = {}): void {
   const reference = typeof engine === 'function' ? undefined : engine
   let factory: EngineFactory | undefined = typeof engine === 'function' ? engine : undefined
   const kit: Kit = {
     conf: (config) => ({ workerNum: 2, concurrency: 16, warmMs: 300_000, store: false, ...config, cls: factory! }),
     reference,
+    hasSideWire: options.sideWire ?? true,
   }
   describe(`the ${name} engine keeps its promises`, () => {
     after(() => shutdown())
-    const cases = [...answerCases, ...controlCases, ...crashCases, ...volumeCases, ...endCases, ...linkCases]
+    const cases = [
+      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases],
+      ...[...volumeCases, ...endCases, ...linkCases],
+    ]
     for (const { name: promise, run } of cases)
       it(promise, { timeout: CASE_TIMEOUT_MS }, async () => {
         factory ??= await resolve(reference!)

@@ -85,7 +85,7 @@ export const stallFrame = (ms: number): Buffer => makeFrame(0, 0, ms, 0)
 /** What the other end answers to a frame, and how long it stalls then. */
 export function answerTo(frame: Buffer): { answer: Buffer; stallMs: number } {
   const answer = Buffer.alloc(HEADER_BYTES + frame.readUInt32LE(8), frame[0])
-  answer.writeUInt32LE(frame.readUInt32LE(0), 0)
+  answer.writeUInt32BE(frame.readUInt32BE(0), 0)
   answer.writeUInt32LE(frame.byteLength, 4)
   answer.writeUInt32LE(crc32(frame), 8)
   return { answer, stallMs: frame.readUInt32LE(4) }
@@ -105,7 +105,8 @@ export function randomSteps(random: () => number, count: number): LinkStep[] {
 
 function makeFrame(number: number, bytes: number, stallMs: number, answerBytes: number): Buffer {
   const frame = Buffer.alloc(HEADER_BYTES + bytes, number % 251)
-  frame.writeUInt32LE(number, 0)
+  // Its first byte must be none that marks a frame of the side wire.
+  frame.writeUInt32BE(number, 0)
   frame.writeUInt32LE(stallMs, 4)
   frame.writeUInt32LE(answerBytes, 8)
   return frame
@@ -120,7 +121,7 @@ function wrongWith(
   if (sent === undefined) return `an answer came to frame ${number}, which was not sent`
   const expected = HEADER_BYTES + sent.answerBytes
   if (bytes.byteLength !== expected) return `answer ${number} has ${bytes.byteLength} bytes instead of ${expected}`
-  if (bytes.readUInt32LE(0) !== number) return `answer ${bytes.readUInt32LE(0)} came in place of ${number}`
+  if (bytes.readUInt32BE(0) !== number) return `answer ${bytes.readUInt32BE(0)} came in place of ${number}`
   if (bytes.readUInt32LE(4) !== sent.bytes || bytes.readUInt32LE(8) !== sent.crc)
     return `frame ${number} of ${sent.bytes} bytes arrived with ${bytes.readUInt32LE(4)}, or with other content`
   return undefined

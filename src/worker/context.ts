@@ -10,6 +10,7 @@ import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
 import type { StepContent, StepRecord } from '../trajectory/step.ts'
 import { askingOf, packedResult } from './asking.ts'
 import type { Asks } from './asks.ts'
+import { SIDE, type SideAnswer } from './side-ask.ts'
 import type { TaskRunner } from './task-runner.ts'
 
 /** Lines kept per task; a task that prints without end must not fill the driver's memory. */
@@ -43,6 +44,7 @@ export class TaskContext implements Context, StepSink {
   /** The driver was told that it has been running for a while. */
   announced = false
   subTaskCalls = 0
+  sideAsks = 0
   readonly #runner: TaskRunner
   readonly #item: TaskItem
   readonly #profile: Profile
@@ -131,6 +133,11 @@ export class TaskContext implements Context, StepSink {
   readonly #lists = () => {
     this.#listMemory ??= new ListMemory()
     return this.#listMemory
+  };
+
+  [SIDE](service: string, question: unknown): SideAnswer {
+    this.sideAsks++
+    return this.#runner.side.ask(this.lease, askingOf(service, question, { clock: 'runs' }, 'one'))
   }
 
   get runTask() {

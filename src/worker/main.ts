@@ -15,6 +15,7 @@ import {
   type WorkerMessage,
 } from '../protocol/messages.ts'
 import { pack, unpack } from '../protocol/pack.ts'
+import { splitWire } from '../protocol/split-wire.ts'
 import { moduleInBundle } from './bundles.ts'
 import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
@@ -22,9 +23,10 @@ import { LoadError, loadAgent, readScripts } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, becomeWorker, parkNow } from './role.ts'
 import { guardPorts, markIntervals, outsideTasks, refuseRuns } from './script-guard.ts'
+import { SideThread } from './side.ts'
 import { TaskRunner } from './task-runner.ts'
 import { Timeouts } from './timeouts.ts'
-import { framesFd, watchdog } from './watchdog-start.ts'
+import { framesFd, sideFd, watchdog } from './watchdog-start.ts'
 
 const TASK_COUNT_MS = 500
 
@@ -40,7 +42,8 @@ const leave = () => {
 socket.on('error', leave)
 socket.on('close', leave)
 
-const channel = new Channel<WorkerMessage, DriverMessage>(framedWire(socket), checkDriverMessage, receive, (error) => {
+const wires = splitWire(framedWire(socket))
+const channel = new Channel<WorkerMessage, DriverMessage>(wires.main, checkDriverMessage, receive, (error) => {
   process.stderr.write(`manyworlds worker: ${error.message}\n`)
   realExit(1)
 })
@@ -51,6 +54,7 @@ const runner = new TaskRunner(
       self.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
     ),
   leaving.signal,
+  new SideThread(sideFd, wires.side),
 )
 watchdog.blameBy(() => {
   const task = runner.current()
@@ -81,6 +85,7 @@ function receive(message: DriverMessage): void {
     case 'hello':
       if (message.protocol !== PROTOCOL_VERSION || !CODECS.includes(message.codec)) realExit(1)
       channel.speak(message.codec)
+      runner.side.speak(message.codec)
       return runner.configure(message.settings)
     case 'agent':
       void load(message)

@@ -64,7 +64,8 @@ export class Requests {
   readonly #hooks: Hooks
   readonly #open = new Map<number, OpenAsk>()
   readonly #resuming: { task: TaskContext; resume: () => void }[] = []
-  #next = 1
+  /** Even: those of the side thread are odd. */
+  #next = 2
 
   constructor(channel: Channel<WorkerMessage, DriverMessage>, hooks: Hooks) {
     this.#channel = channel
@@ -172,7 +173,8 @@ export class Requests {
       waiter.failed(signal.reason)
       return 0
     }
-    const number = this.#next++
+    const number = this.#next
+    this.#next += 2
     const onAbort = () => this.#fail(ask, signal!.reason)
     const ask: OpenAsk = { number, task, asking, waiter, sent: false, timer: undefined, onAbort }
     this.#open.set(number, ask)

@@ -16,7 +16,7 @@ const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: (call: strin
 /** Set by the engine in a worker's environment; the worker removes it, so that programs that a task starts do not see it. */
 export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
 
-/** The descriptors of frames and watchdog, `3,4` if it is not set: for engines that cannot choose their numbers. */
+/** The descriptors of frames, of the watchdog and of the side thread, which may be left out. `3,4` if it is not set. */
 export const FDS_VARIABLE = 'MANYWORLDS_FDS'
 
 /** The driver's command line, as JSON. */

@@ -22,6 +22,7 @@ import { errorItem } from './error-item.ts'
 import { Outbox } from './outbox.ts'
 import { Requests } from './requests.ts'
 import { outsideTasks } from './script-guard.ts'
+import type { SideThread } from './side.ts'
 import { SubTasks } from './subtasks.ts'
 import type { Timeouts } from './timeouts.ts'
 
@@ -50,6 +51,8 @@ export class TaskRunner {
   readonly profiles = new Map<number, Profile>()
   readonly live = new Map<number, TaskContext>()
   readonly requests: Requests
+  /** Asks the driver also while the event loop is blocked. */
+  readonly side: SideThread
   readonly subTasks: SubTasks
   readonly timeouts: Timeouts
   readonly #current = new AsyncLocalStorage<TaskContext>()
@@ -87,7 +90,9 @@ export class TaskRunner {
     channel: Channel<WorkerMessage, DriverMessage>,
     timeouts: (runner: TaskRunner) => Timeouts,
     leaving: AbortSignal,
+    side: SideThread,
   ) {
+    this.side = side
     this.#channel = channel
     this.#outbox = new Outbox(
       channel,
@@ -172,6 +177,7 @@ export class TaskRunner {
     this.#finished++
     const now = performance.now()
     const outcome: Outcome = [task.lease, status, value, Math.round((now - task.startedAt) * 1000)]
+    if (task.sideAsks > 0) this.side.forget(task.lease)
     if (task.asks) this.#endAsks(task, task.asks, outcome, now)
     this.#outcome(outcome, size)
   }

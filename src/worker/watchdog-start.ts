@@ -3,10 +3,12 @@ import { Worker } from 'node:worker_threads'
 import { BLAME, WATCHING } from './blame.ts'
 import { FDS_VARIABLE } from './role.ts'
 
-const [frames = 3, beats = 4] = (process.env[FDS_VARIABLE] ?? '3,4').split(',').map(Number)
+const [frames = 3, beats = 4, side] = (process.env[FDS_VARIABLE] ?? '3,4').split(',').map(Number)
 delete process.env[FDS_VARIABLE]
 /** Frames come and go here; the other one belongs to the watchdog. */
 export const framesFd: number = frames
+/** Frames of the side thread; undefined: they go the same way as the others. */
+export const sideFd: number | undefined = side
 const watchdogFd = beats
 
 interface Watchdog {

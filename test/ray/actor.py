@@ -9,6 +9,10 @@ sys.path.insert(0, sys.argv[1])
 import ray_worker  # noqa: E402
 
 
+def frame(words: bytes) -> bytes:
+    return len(words).to_bytes(4, "little") + words
+
+
 async def heard(worker: ray_worker.Worker, generation: int, until: bytes = b"") -> tuple[str, dict | None]:
     """What a process says, up to a word, or to its end."""
     out = b""
@@ -16,7 +20,7 @@ async def heard(worker: ray_worker.Worker, generation: int, until: bytes = b"") 
         data, _, exited = await worker.poll(generation)
         out += data
         if exited is not None or (until and out.endswith(until)):
-            return out.decode(), exited
+            return "".join(part[4:].decode() for part in ray_worker.Frames().feed(out)), exited
 
 
 async def main() -> None:
@@ -24,16 +28,16 @@ async def main() -> None:
     program = {"nodeBinary": sys.argv[2], "execArgv": [], "env": {}, "runtime": "none"}
     await worker.start(1, {}, program)
     # Calls arrive in any order: this one waits for the one before it.
-    await worker.push(1, 1, b"two.")
-    await worker.push(0, 1, b"one.")
+    await worker.push(1, 1, frame(b"two."))
+    await worker.push(0, 1, frame(b"one."))
     first, _ = await heard(worker, 1, b"two.")
     await worker.end(1)
     _, exited = await heard(worker, 1)
     await worker.start(2, {}, program)
-    await worker.push(3, 1, b"too late.")
-    await worker.push(2, 1, b"also too late.")
+    await worker.push(3, 1, frame(b"too late."))
+    await worker.push(2, 1, frame(b"also too late."))
     await worker.end(1)
-    await worker.push(4, 2, b"for the second.")
+    await worker.push(4, 2, frame(b"for the second."))
     second, _ = await heard(worker, 2, b"second.")
     await worker.end(2)
     await heard(worker, 2)

@@ -13,7 +13,7 @@ import { ensureEnvironment } from '../../dist/python/environment.js'
 const ACTOR = fileURLToPath(new URL('actor.py', import.meta.url))
 const PYTHON_FOLDER = fileURLToPath(new URL('../../python', import.meta.url))
 /** In place of Node: says what it hears. */
-const ECHO = `#!/bin/bash\nfd=\${MANYWORLDS_FDS%,*}\nexec cat <&$fd >&$fd\n`
+const ECHO = `#!/bin/bash\nfd=\${MANYWORLDS_FDS%%,*}\nexec cat <&$fd >&$fd\n`
 
 let folder: string
 beforeEach(() => {

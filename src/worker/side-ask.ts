@@ -1,0 +1,12 @@
+/** Under this a context asks the driver from a thread beside its event loop. */
+export const SIDE: unique symbol = Symbol.for('manyworlds.side')
+
+export interface SideAnswer {
+  /** 1 when the answer is there: whoever blocks the loop can wait for it with `Atomics.wait`. */
+  readonly flag: Int32Array<SharedArrayBuffer>
+  readonly answer: Promise<unknown>
+}
+
+/** Asks a service of the driver while the event loop may be blocked. */
+export const askAside = (ctx: object, service: string, question: unknown): SideAnswer =>
+  (ctx as { [SIDE](service: string, question: unknown): SideAnswer })[SIDE](service, question)

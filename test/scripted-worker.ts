@@ -1,5 +1,6 @@
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
 import { Dispatcher } from '../src/executor/dispatcher.ts'
+import type { Service } from '../src/executor/service.ts'
 import { Channel } from '../src/protocol/channel.ts'
 import { checkDriverMessage } from '../src/protocol/check-messages.ts'
 import { CODECS } from '../src/protocol/codec.ts'
@@ -107,13 +108,14 @@ interface Options {
   readonly workers?: number
   readonly concurrency?: number
   readonly maxAttempts?: number
+  readonly services?: ReadonlyMap<string, Service> | undefined
 }
 
 /** Runs tasks with these ids, whose inputs are their ids; the responses by id. */
 export async function runScripted(
   ids: readonly string[],
   receive: Receive,
-  { workers = 1, concurrency = 4, maxAttempts = 1 }: Options = {},
+  { workers = 1, concurrency = 4, maxAttempts = 1, services }: Options = {},
 ): Promise<Map<string, TaskResponse>> {
   const dispatcher = new Dispatcher({
     engine: scriptedEngine(receive),
@@ -144,7 +146,7 @@ export async function runScripted(
       speculate: false,
       keepSteps: true,
       recorded: false,
-      services: undefined,
+      services,
     },
   }
   await new Promise<void>((resolve, reject) => {

@@ -61,3 +61,21 @@ export const heavy = defineAgent({
   },
 })
 const noise = Array.from({ length: 10_000 }, () => Math.random().toString(36).slice(2)).join('')
+
+/** Asks a service of the driver so many times, so many at once; answers with how long each took, in microseconds. */
+export const requester = defineAgent({
+  name: 'requester',
+  run: async ({ requests, atOnce }: { requests: number; atOnce: number }, ctx) => {
+    const tookUs: number[] = []
+    let left = requests
+    const one = async () => {
+      while (left-- > 0) {
+        const began = performance.now()
+        await ctx.ask('echo', 'x'.repeat(100))
+        tookUs.push(Math.round((performance.now() - began) * 1000))
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, one))
+    return tookUs
+  },
+})

@@ -251,7 +251,7 @@ function say(
   last: boolean,
   value: Packed,
 ): void {
-  speaker.post({ type: 'answer', request: id, ok, last, value }, sizeOf(value), lease.id)
+  speaker.postSoon({ type: 'answer', request: id, ok, last, value }, sizeOf(value), lease.id)
 }
 
 function limited(requests: ReadonlyMap<number, OpenRequest>): number {

@@ -27,6 +27,8 @@ const REASSEMBLY_BYTES = 128 * 1024 * 1024
 const MAX_MESSAGE_BYTES = MAX_VALUE_BYTES + 16 * 1024 * 1024
 /** First words are few: what comes before a codec is agreed on is from nobody in particular. */
 const MAX_PLAIN_BYTES = 4 * 1024 * 1024
+/** More than this goes at once. */
+const SOON_BYTES = 64 * 1024
 /** Messages that waited go out so many in a frame: each is below the size of bulk, and a frame has a largest size. */
 const WAITING_PER_FRAME = 32
 
@@ -77,6 +79,9 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   #full = false
   #waiting: Out[] = []
   #riders: Out[] = []
+  /** What goes with the end of the turn. */
+  #soon: Out[] = []
+  #soonBytes = 0
   #lastStream = 0
   readonly #outgoing = new Map<number, Outgoing>()
   readonly #outgoingByKey = new Map<number, Outgoing>()
@@ -127,8 +132,28 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     this.#riders.push(message)
   }
 
+  /** As `post`, in one frame with what else is said before the next turn: for small messages that come in numbers. */
+  postSoon(message: Out, size = 0, key = 0): void {
+    if (size > SOON_BYTES || (key !== 0 && this.#outgoingByKey.has(key))) return this.post(message, size, key)
+    if (this.#soon.length === 0) queueMicrotask(() => this.#sendSoon())
+    this.#soon.push(message)
+    this.#soonBytes += size
+    if (this.#soonBytes > SOON_BYTES) this.#sendSoon()
+  }
+
+  #sendSoon(): void {
+    if (this.#soon.length === 0) return
+    const messages = this.#soon
+    this.#soon = []
+    this.#soonBytes = 0
+    const riders = this.#riders
+    this.#riders = []
+    this.#post(riders.length > 0 ? [...riders, ...messages] : messages)
+  }
+
   /** Sends in order. `size` is the rough size of its payload, `key` the lease it belongs to, if it is of one only. */
   post(message: Out, size = 0, key = 0): void {
+    if (this.#soon.length > 0) this.#sendSoon()
     if (key !== 0 && this.#outgoingByKey.size > 0) {
       const stream = this.#outgoingByKey.get(key)
       if (stream) {

@@ -197,7 +197,7 @@ export class Requests {
     if (!unlimited) task.asks!.sent++
     // What it recorded so far goes first: the driver must not learn of what comes of it before.
     this.#hooks.flush()
-    this.#channel.post({ type: 'ask', request: number, lease, service, kind, slot, clock, body }, size, lease)
+    this.#channel.postSoon({ type: 'ask', request: number, lease, service, kind, slot, clock, body }, size, lease)
   }
 
   #fail(ask: OpenAsk, error: unknown): void {

@@ -302,7 +302,7 @@ describe('a connection that is cut again and again', () => {
           expect(end.mostKept).toBeLessThanOrEqual(WINDOW_BYTES + CHUNK_BYTES + 6)
         }
       }),
-      { numRuns: 80, interruptAfterTimeLimit: 40_000 },
+      { numRuns: 80, timeout: 20_000, interruptAfterTimeLimit: 40_000 },
     )
   }, 90_000)
 

@@ -196,3 +196,10 @@ export const asksAside = define('asks-aside', async (ms: number, ctx) => {
   const whileBlocked = Atomics.wait(flag, 0, 0, ms) !== 'timed-out'
   return { answer: await answer, whileBlocked }
 })
+
+/** Asks for bills, one after the other. */
+export const billed = define('billed', async ({ name, bills }: { name: string; bills: number }, ctx) => {
+  const answers: string[] = []
+  for (let i = 0; i < bills; i++) answers.push(await ctx.ask<string>('bill', `${name}/${i}`))
+  return answers
+})

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { runTask, shutdown } from '../../runners/runners.ts'
 import { whoAmI } from '../agents.ts'
-import type { Case } from '../case.ts'
+import { type Case, skipWithoutReference } from '../case.ts'
 
 const GONE_WITHIN_MS = 20_000
 const START_WITHIN_MS = 240_000
@@ -17,13 +17,7 @@ export const endCases: Case[] = [
   {
     name: 'no process is left when the driver is killed, also with a busy loop and a child process in a task',
     async run({ reference }) {
-      if (!reference) {
-        const reason =
-          'give testEngine the engine by reference ({ module, export }) for the case in which the driver is killed'
-        if (process.env.CI === 'true') assert.fail(reason)
-        process.stderr.write(`manyworlds kit: SKIPPED: ${reason}\n`)
-        return
-      }
+      if (!reference) return skipWithoutReference('in which the driver is killed')
       const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
       const pidFile = join(folder, 'pids')
       const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { runTask } from '../../runners/runners.ts'
 import type { ServiceContext } from '../../services.ts'
+import { openForReading } from '../../store/open-for-reading.ts'
 import { asksAll, asksAside, asksFor, crashesWaiting, takesParts } from '../agents.ts'
-import type { Case } from '../case.ts'
+import { type Case, type EngineReference, skipWithoutReference } from '../case.ts'
 
 const PARTS = 10_000
 const BLOCKED_MS = 5000
@@ -125,4 +131,40 @@ export const serviceCases: Case[] = [
       else assert.ok(!whileBlocked)
     },
   },
+  {
+    name: 'answers that count survive a driver that is killed: the resumed run gets them, and the service is not asked again',
+    async run({ reference }) {
+      if (!reference) return skipWithoutReference('in which the driver is killed and its run resumed')
+      const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
+      const ledger = join(folder, 'ledger')
+      const drive = (...kill: number[]) => runBilledDriver(reference, [folder, ledger, ...kill.map(String)])
+      const lines = () => readFileSync(ledger, 'utf8').trimEnd().split('\n')
+      await drive(1 + Math.floor(Math.random() * 20), Math.floor(Math.random() * 6))
+      const before = answersIn(folder)
+      const asked = lines().length
+      assert.equal(await drive(0, 0), 0)
+      const after = answersIn(folder)
+      assert.equal(after.size, 24)
+      assert.equal(lines().length - asked, 24 - before.size, 'what was answered is asked again')
+      for (const [question, answer] of before) assert.equal(after.get(question), answer)
+      rmSync(folder, { recursive: true })
+    },
+  },
 ]
+
+/** The exit code of a driver of its own. */
+function runBilledDriver({ module, export: name }: EngineReference, args: readonly string[]): Promise<number | null> {
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  const script = fileURLToPath(new URL(`../billed-driver${extension}`, import.meta.url))
+  const driver = spawn(process.execPath, [script, String(module), name, ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  return new Promise((resolve) => driver.once('close', (code) => resolve(code)))
+}
+
+/** The answers in the store, by what they begin with. */
+function answersIn(store: string): Map<string, string> {
+  using db = openForReading(join(store, 'store.sqlite'))
+  const rows = db.prepare('SELECT value FROM _answers').all() as { value: string }[]
+  return new Map(rows.map(({ value }) => (JSON.parse(value) as string).split(': ') as [string, string]))
+}

@@ -274,7 +274,7 @@ it('every task is answered exactly once and rightly, however the workers behave'
         }
       },
     ),
-    { numRuns: 400, timeout: 20_000, interruptAfterTimeLimit: 40_000 },
+    { numRuns: 1000, timeout: 20_000, interruptAfterTimeLimit: 40_000 },
   )
 }, 90_000)
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DistributedExecutor, type EngineEvents, LocalRuntime, type Placement, Runners } from 'manyworlds'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
+import { inTurn } from './agents/subtasks.ts'
 import { environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
 import { runScript } from './run-script.ts'
 
@@ -13,6 +14,12 @@ const statuses = (responses: Map<string, { status: string }>) => {
   for (const { status } of responses.values()) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
+
+it('a worker that is to be replaced runs the sub-tasks that its own tasks wait for, if nobody else can', async () => {
+  const tasks = Array.from({ length: 4 }, () => inTurn.task(4))
+  const config = { workerNum: 1, concurrency: 2, recycleAfterTasks: 1, store: false, deadlineMs: 60_000 } as const
+  expect(answers(await Runners.runTask(tasks, config))).toEqual([10, 10, 10, 10])
+}, 90_000)
 
 it('many runs at once in one program all come to their end', async () => {
   for (let round = 0; round < 3; round++) {

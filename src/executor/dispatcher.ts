@@ -1,27 +1,18 @@
-import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
-import {
-  type ErrorItem,
-  ONCE,
-  OUTCOME,
-  SUB_TASKS,
-  type WorkerMessage,
-  type WorkerSettings,
-} from '../protocol/messages.ts'
-import { readOutcome } from '../protocol/read-outcome.ts'
-import { oneLine, visible } from '../text/visible.ts'
-import type { PackedStep } from '../trajectory/packed-step.ts'
+import { ONCE, SUB_TASKS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
-import type { Entry, Lease } from './entry.ts'
+import type { Entry } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Intake } from './intake.ts'
 import { Leases } from './leases.ts'
+import { Losses } from './losses.ts'
 import { onceService } from './once-service.ts'
+import { Outcomes } from './outcomes.ts'
+import { Placing } from './placing.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
-import { addRecords, stepBytes } from './records.ts'
 import { RequestDesk } from './request-desk.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
@@ -32,7 +23,6 @@ import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
 import { Stragglers } from './stragglers.ts'
 import { SubTaskDesk } from './subtask-desk.ts'
-import { crashError, explain, judge } from './suspects.ts'
 import type { Speaker, WorkerHandle } from './worker-handle.ts'
 
 /** A worker that has not taken notice of a cancellation in this time has a blocked event loop, and is ended. */
@@ -59,9 +49,11 @@ export class Dispatcher {
   readonly #intake: Intake
   readonly #endings: RunEndings
   readonly #leases: Leases
+  readonly #outcomes: Outcomes
+  readonly #losses: Losses
+  readonly #placing: Placing
   readonly #saidWaiting = new Set<string>()
   readonly #closing = Promise.withResolvers<void>()
-  #armed = false
   #closed = false
   #failed = false
 
@@ -69,9 +61,13 @@ export class Dispatcher {
     this.#notice = options.notice
     this.#fleet = new Fleet(options, {
       receive: (worker, message, by) => this.#receive(worker, message, by),
-      closed: (worker, exit) => this.#onClosed(worker, exit),
+      closed: (worker, exit) => {
+        this.#losses.closed(worker, exit)
+        this.#loading.onClosed(worker, exit)
+        this.#placing.soon()
+      },
       retire: (worker) => this.#retire(worker),
-      roomier: () => this.#arm(),
+      roomier: () => this.#placing.soon(),
       failed: (error) => {
         this.#failed = true
         for (const run of [...this.#intake.runs]) this.failRun(run, error)
@@ -126,7 +122,22 @@ export class Dispatcher {
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#endings.cancel(entry, 'cancelled'),
       refOf: (ref, run) => (this.#shipping ? this.#shipping.refOf(ref, run.agents) : ref),
-      arm: () => this.#arm(),
+      arm: () => this.#placing.soon(),
+    })
+    this.#outcomes = new Outcomes(this.#fleet, this.#leases, this.#responses)
+    this.#losses = new Losses({
+      leases: this.#leases,
+      outcomes: this.#outcomes,
+      responses: this.#responses,
+      special: this.#special,
+    })
+    this.#placing = new Placing({
+      fleet: this.#fleet,
+      intake: this.#intake,
+      leases: this.#leases,
+      loading: this.#loading,
+      special: this.#special,
+      stragglers: this.#stragglers,
     })
     const always = new Map<string, Service>([
       [SUB_TASKS, this.#desk],
@@ -135,7 +146,7 @@ export class Dispatcher {
     this.#requests = new RequestDesk(always, {
       waits: (lease) => {
         this.#leases.waits(lease)
-        this.#arm()
+        this.#placing.soon()
       },
       goesOn: (lease) => this.#leases.goesOn(lease),
       keepOnly: (lease) => this.#leases.keepOnly(lease),
@@ -178,7 +189,7 @@ export class Dispatcher {
     )
     if (options.deadlineMs !== undefined)
       run.deadlineTimer = setTimeout(() => this.stopRun(run, 'deadline'), options.deadlineMs)
-    this.#peek(run)
+    this.#placing.peek(run)
     // A run without tasks is over already.
     if (run.over) return run
     const { signal } = options
@@ -188,15 +199,15 @@ export class Dispatcher {
     }
     if (signal?.aborted) run.onAbort()
     else signal?.addEventListener('abort', run.onAbort, { once: true })
-    if (!run.over) this.#fleet.start(this.#backlog(), options.runId)
-    this.#arm()
+    if (!run.over) this.#fleet.start(this.#placing.backlog(), options.runId)
+    this.#placing.soon()
     return run
   }
 
   /** The run's source has something, or its sink has room again. */
   wake(run: Run): void {
     if (run.sourceState === 'waiting') run.sourceState = 'open'
-    this.#arm()
+    this.#placing.soon()
   }
 
   /** Starts nothing more of a run; what is queued or running is answered `cancelled`. */
@@ -226,6 +237,7 @@ export class Dispatcher {
 
   async shutdown(): Promise<void> {
     this.#closed = true
+    this.#placing.stop()
     this.#closing.resolve()
     for (const run of [...this.#intake.runs])
       this.failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
@@ -239,17 +251,17 @@ export class Dispatcher {
       case 'ready':
         if (!this.#fleet.welcome(worker, message)) return
         this.#loading.onReady()
-        return this.#dispatch()
+        return this.#placing.now()
       case 'done':
-        for (const [lease, steps, logs] of message.emits) this.#onEmit(worker, lease, steps, logs)
-        return this.#onOutcomes(worker, message)
+        if (this.#outcomes.receive(worker, message)) this.#placing.now()
+        return
       case 'hungry':
         worker.window.hungry()
         this.#fleet.refresh(worker)
-        return this.#dispatch()
+        return this.#placing.now()
       case 'loaded':
         this.#loading.onLoaded(worker, message.agent)
-        return this.#dispatch()
+        return this.#placing.now()
       case 'load-failed':
         return this.#loading.onFailed(worker, message)
       case 'started':
@@ -269,14 +281,14 @@ export class Dispatcher {
       case 'cancel-seen':
         return worker.cancelSeen(message.lease)
       case 'returned':
-        this.#takeBack(worker, message.unstarted)
+        this.#losses.returned(worker, message.unstarted)
         worker.endIfEmpty()
-        return this.#dispatch()
+        return this.#placing.now()
       case 'retire':
-        this.#takeBack(worker, message.unstarted)
+        this.#losses.returned(worker, message.unstarted)
         worker.retire()
         this.#fleet.refresh(worker)
-        return this.#arm()
+        return this.#placing.soon()
       case 'fate':
         worker.fate = { lease: message.lease, error: message.error }
         return
@@ -315,144 +327,7 @@ export class Dispatcher {
     worker.retire()
     this.#fleet.refresh(worker)
     this.#fleet.useSpare()
-    this.#arm()
-  }
-
-  /** Tasks that a worker has not started, and now will not. */
-  #takeBack(worker: WorkerHandle, unstarted: readonly number[]): void {
-    this.#giveBack(this.#leases.takeBack(worker, unstarted))
-  }
-
-  #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
-    const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
-    // Where a task runs a second time, that start is its chance.
-    const lost = this.#leases.lose(worker)
-    if (guilty) explain(guilty.entry)
-    if (guilty && lost.has(guilty)) this.#charge(guilty.entry, status, error ?? crashError(exit))
-    const again = (leases: readonly Lease[]) =>
-      leases.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit))
-    // Those that wait come last: what they wait for may be among the others.
-    for (const group of [suspects, waiting]) this.#special.suspect(again(group).map((lease) => lease.entry))
-    this.#giveBack(again(innocent))
-    this.#loading.onClosed(worker, exit)
-    this.#arm()
-  }
-
-  /** Settles what must not run a second time, or is being cancelled anyway. */
-  #mayRunAgain(lease: Lease, exit: WorkerExit): boolean {
-    const { entry } = lease
-    if (entry.cancelling !== undefined || (entry.run.stopping !== undefined && !entry.parent)) {
-      this.#responses.cancelled(entry)
-      return false
-    }
-    if (!entry.options.neverRerun || !lease.started) return true
-    entry.attempts++
-    this.#responses.fail(entry, 'crashed', crashError(exit), 0)
-    return false
-  }
-
-  #giveBack(leases: readonly Lease[]): void {
-    const byRun = new Map<Run, Entry[]>()
-    for (const { entry } of leases) {
-      const entries = byRun.get(entry.run)
-      if (entries) entries.push(entry)
-      else byRun.set(entry.run, [entry])
-    }
-    for (const [run, entries] of byRun) run.urgent.unshift(entries)
-  }
-
-  // ---- tasks
-
-  #arm(): void {
-    if (this.#armed) return
-    this.#armed = true
-    setImmediate(() => {
-      this.#armed = false
-      this.#dispatch()
-    })
-  }
-
-  #dispatch(): void {
-    if (this.#closed) return
-    const { open } = this.#fleet
-    this.#special.place()
-    let special = false
-    for (let worker = open.least(); worker; worker = open.least()) {
-      const entry = this.#intake.next()
-      if (!entry) break
-      if (entry.options.requires === undefined) this.#leases.give(worker, entry)
-      else {
-        this.#special.require(entry)
-        special = true
-      }
-    }
-    if (special) this.#special.place()
-    this.#leases.flush()
-    // Without any worker nobody else would look whether a source has come to its end.
-    if (this.#fleet.workers.size === 0) for (const run of [...this.#intake.runs]) this.#peek(run)
-    if (open.size === 0 && this.#fleet.openCareful()) this.#arm()
-    if (open.size === 0 || this.#special.stuck)
-      this.#fleet.grow(() => {
-        for (const run of this.#intake.runs) this.#peek(run)
-        return this.#backlog()
-      })
-    else if (this.#intake.runs.length > 0) {
-      this.#fleet.recallSoon()
-      this.#stragglers.lookSoon()
-    }
-  }
-
-  #onEmit(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
-    const lease = worker.leases.get(id) ?? worker.lost.get(id)
-    if (!lease) return worker.stored(stepBytes(steps))
-    const { entry } = lease
-    addRecords(lease, steps, logs)
-    if (logs.length === 0 || lease !== entry.lease) return
-    if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
-  }
-
-  #onOutcomes(worker: WorkerHandle, { outcomes }: Extract<WorkerMessage, { type: 'done' }>): void {
-    if (outcomes.length === 0) return
-    const now = performance.now()
-    let ranMs = 0
-    for (const [id, status, value, runUs, waitedUs = 0] of outcomes) {
-      const lease = worker.leases.get(id)
-      // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
-      if (!lease) {
-        const lost = worker.lost.get(id)
-        worker.lost.delete(id)
-        if (lost && status !== OUTCOME.cancelled) this.#responses.superseded(lost, status, value, runUs / 1000)
-        continue
-      }
-      const { entry } = lease
-      // What makes no sense throws here, while the worker holds its leases: what it held is run again.
-      const outcome = readOutcome(status, value)
-      this.#leases.finish(lease)
-      const runMs = runUs / 1000
-      entry.waitedMs = Math.min(runMs, waitedUs / 1000)
-      // How long it waited for the driver says nothing about its worker.
-      const ownMs = runMs - entry.waitedMs
-      ranMs += ownMs
-      worker.pace.note(ownMs, entry.agent)
-      if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
-      else this.#onFailure(entry, status, outcome as ErrorItem, runMs)
-    }
-    worker.window.done(outcomes.length, ranMs, now)
-    this.#fleet.refresh(worker)
-    worker.endIfEmpty()
-    this.#dispatch()
-  }
-
-  #onFailure(entry: Entry, status: number, error: ErrorItem, runMs: number): void {
-    if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
-    else this.#charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', error, runMs)
-  }
-
-  /** An attempt that counts has failed. */
-  #charge(entry: Entry, status: 'failed' | 'timeout' | 'crashed', error: ErrorItem, runMs = 0): void {
-    entry.attempts++
-    if (status === 'crashed' || error.code === 'TASK_BLOCKED_WORKER') entry.alone = true
-    this.#responses.fail(entry, status, error, runMs)
+    this.#placing.soon()
   }
 
   /** Once for each set of labels, and not before workers had the time to come. */
@@ -472,23 +347,8 @@ export class Dispatcher {
       entry.run.retrying.delete(entry)
       if (entry.alone) this.#special.runAlone(entry)
       else this.#intake.enqueue(entry, true)
-      this.#arm()
+      this.#placing.soon()
     }, delay)
-  }
-
-  #backlog(): number {
-    let backlog = this.#special.waiting + this.#loading.held
-    for (const run of this.#intake.runs) backlog += run.urgent.length + run.ready.length
-    return backlog
-  }
-
-  /** Reads a few tasks, to see how many workers are worth starting and which agents they need. */
-  #peek(run: Run): void {
-    while (this.#backlog() < this.#fleet.workerNum && run.sourceState === 'open') {
-      const entry = this.#intake.read(run)
-      if (entry === undefined) return
-      this.#intake.enqueue(entry, false)
-    }
   }
 }
 
@@ -496,5 +356,3 @@ function shippingFor({ engine, bundle, entryScript, notice }: FleetOptions): Shi
   if (engine.publish === undefined) return undefined
   return new Shipping({ publish: engine.publish.bind(engine), bundle, entryScript, notice })
 }
-
-const showLog = (id: string, line: string) => void process.stderr.write(`[${oneLine(id)}] ${visible(line)}\n`)

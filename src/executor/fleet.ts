@@ -170,6 +170,17 @@ export class Fleet {
     return true
   }
 
+  /** Workers that leave and have tasks which wait, if there are no others and none is on its way. */
+  leaving(): WorkerHandle[] {
+    const leaving: WorkerHandle[] = []
+    for (const worker of this.workers) {
+      if (worker.spare) continue
+      if (worker.state !== 'retiring') return []
+      if (worker.load === 0 && worker.leases.size > 0) leaving.push(worker)
+    }
+    return leaving
+  }
+
   /** How many tasks the workers could hold. */
   room(): number {
     let room = 0

@@ -44,6 +44,18 @@ export class Intake {
     return undefined
   }
 
+  /** The next sub-task that may run, before everything else. */
+  nextSubTask(suits: (entry: Entry) => boolean): Entry | undefined {
+    for (const run of this.runs) {
+      const waiting = run.urgent.drain().filter(({ settled }) => !settled)
+      const at = waiting.findIndex((entry) => entry.parent !== undefined && suits(entry))
+      const [child] = at < 0 ? [] : waiting.splice(at, 1)
+      run.urgent.unshift(waiting)
+      if (child) return child
+    }
+    return undefined
+  }
+
   /** Reads one task whose agent is loaded; those of other agents are held meanwhile. */
   #pull(run: Run): Entry | undefined {
     let held = 0

@@ -24,3 +24,15 @@ export const forgets = defineAgent({
     return n
   },
 })
+
+/** Asks for sub-tasks one after the other, and adds up what they come to. */
+export const inTurn = defineAgent({
+  name: 'inTurn',
+  run: async (count: number, ctx) => {
+    let sum = 0
+    for (let i = 1; i <= count; i++) sum += Number((await ctx.runTask(counts.task(i))).answer)
+    return sum
+  },
+})
+
+const counts = defineAgent({ name: 'counts', run: async (n: number) => n })

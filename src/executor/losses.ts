@@ -1,0 +1,69 @@
+import type { WorkerExit } from '../engines/engine.ts'
+import type { Entry, Lease } from './entry.ts'
+import type { Leases } from './leases.ts'
+import type { Outcomes } from './outcomes.ts'
+import type { Responses } from './responses.ts'
+import type { Run } from './run.ts'
+import type { SpecialTasks } from './special-tasks.ts'
+import { crashError, explain, judge } from './suspects.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+interface Parts {
+  readonly leases: Leases
+  readonly outcomes: Outcomes
+  readonly responses: Responses
+  readonly special: SpecialTasks
+}
+
+/** Tasks that come back from a worker without an outcome: it was asked for them, or it is gone. */
+export class Losses {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** The worker has not started these, and now will not. */
+  returned(worker: WorkerHandle, unstarted: readonly number[]): void {
+    putFirst(this.#parts.leases.takeBack(worker, unstarted))
+  }
+
+  /** The worker is gone: the culprit is charged, suspects are run apart, all others run again. */
+  closed(worker: WorkerHandle, exit: WorkerExit): void {
+    const { leases, outcomes, special } = this.#parts
+    const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
+    // Where a task runs a second time, that start is its chance.
+    const lost = leases.lose(worker)
+    if (guilty) explain(guilty.entry)
+    if (guilty && lost.has(guilty)) outcomes.charge(guilty.entry, status, error ?? crashError(exit))
+    const again = (those: readonly Lease[]) =>
+      those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit))
+    // Those that wait come last: what they wait for may be among the others.
+    for (const group of [suspects, waiting]) special.suspect(again(group).map((lease) => lease.entry))
+    putFirst(again(innocent))
+  }
+
+  /** Settles what must not run a second time, or is being cancelled anyway. */
+  #mayRunAgain({ entry, started }: Lease, exit: WorkerExit): boolean {
+    const { responses } = this.#parts
+    if (entry.cancelling !== undefined || (entry.run.stopping !== undefined && !entry.parent)) {
+      responses.cancelled(entry)
+      return false
+    }
+    if (!entry.options.neverRerun || !started) return true
+    entry.attempts++
+    responses.fail(entry, 'crashed', crashError(exit), 0)
+    return false
+  }
+}
+
+/** They were under way once: they go before all others of their runs. */
+function putFirst(leases: readonly Lease[]): void {
+  const byRun = new Map<Run, Entry[]>()
+  for (const { entry } of leases) {
+    const entries = byRun.get(entry.run)
+    if (entries) entries.push(entry)
+    else byRun.set(entry.run, [entry])
+  }
+  for (const [run, entries] of byRun) run.urgent.unshift(entries)
+}

@@ -1,0 +1,85 @@
+import { type ErrorItem, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
+import { readOutcome } from '../protocol/read-outcome.ts'
+import { oneLine, visible } from '../text/visible.ts'
+import type { PackedStep } from '../trajectory/packed-step.ts'
+import type { Entry } from './entry.ts'
+import type { Fleet } from './fleet.ts'
+import type { Leases } from './leases.ts'
+import { addRecords, stepBytes } from './records.ts'
+import type { Responses } from './responses.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+type Done = Extract<WorkerMessage, { type: 'done' }>
+
+/** What workers say of tasks: what these record and print, and how they end. */
+export class Outcomes {
+  readonly #fleet: Fleet
+  readonly #leases: Leases
+  readonly #responses: Responses
+
+  constructor(fleet: Fleet, leases: Leases, responses: Responses) {
+    this.#fleet = fleet
+    this.#leases = leases
+    this.#responses = responses
+  }
+
+  /** True: there is room for more at that worker. */
+  receive(worker: WorkerHandle, { emits, outcomes }: Done): boolean {
+    for (const [lease, steps, logs] of emits) this.#records(worker, lease, steps, logs)
+    if (outcomes.length === 0) return false
+    const now = performance.now()
+    let ranMs = 0
+    for (const outcome of outcomes) ranMs += this.#outcome(worker, outcome, now)
+    worker.window.done(outcomes.length, ranMs, now)
+    this.#fleet.refresh(worker)
+    worker.endIfEmpty()
+    return true
+  }
+
+  /** An attempt that counts has failed. */
+  charge(entry: Entry, status: 'failed' | 'timeout' | 'crashed', error: ErrorItem, runMs = 0): void {
+    entry.attempts++
+    if (status === 'crashed' || error.code === 'TASK_BLOCKED_WORKER') entry.alone = true
+    this.#responses.fail(entry, status, error, runMs)
+  }
+
+  #records(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
+    const lease = worker.leases.get(id) ?? worker.lost.get(id)
+    if (!lease) return worker.stored(stepBytes(steps))
+    const { entry } = lease
+    addRecords(lease, steps, logs)
+    if (logs.length === 0 || lease !== entry.lease) return
+    if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
+  }
+
+  /** Answers for how long the worker had to do with it. */
+  #outcome(
+    worker: WorkerHandle,
+    [id, status, value, runUs, waitedUs = 0]: Done['outcomes'][number],
+    now: number,
+  ): number {
+    const runMs = runUs / 1000
+    const lease = worker.leases.get(id)
+    // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
+    if (!lease) {
+      const lost = worker.lost.get(id)
+      worker.lost.delete(id)
+      if (lost && status !== OUTCOME.cancelled) this.#responses.superseded(lost, status, value, runMs)
+      return 0
+    }
+    const { entry } = lease
+    // What makes no sense throws here, while the worker holds its leases: what it held is run again.
+    const outcome = readOutcome(status, value)
+    this.#leases.finish(lease)
+    entry.waitedMs = Math.min(runMs, waitedUs / 1000)
+    // How long it waited for the driver says nothing about its worker.
+    const ownMs = runMs - entry.waitedMs
+    worker.pace.note(ownMs, entry.agent)
+    if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
+    else if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
+    else this.charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', outcome as ErrorItem, runMs)
+    return ownMs
+  }
+}
+
+const showLog = (id: string, line: string) => void process.stderr.write(`[${oneLine(id)}] ${visible(line)}\n`)

@@ -42,9 +42,9 @@ export class Answers {
   keyOf(lease: Lease, { service, body }: Ask): AnswerKey {
     const digest = hash('sha256', serialize([service, body]), 'buffer').subarray(0, 16)
     const name = digest.toString('latin1')
-    lease.asked ??= new Map()
-    const occurrence = lease.asked.get(name) ?? 0
-    lease.asked.set(name, occurrence + 1)
+    const { asked } = lease.asks!
+    const occurrence = asked.get(name) ?? 0
+    asked.set(name, occurrence + 1)
     return { hash: digest, occurrence }
   }
 

@@ -124,7 +124,7 @@ export class Dispatcher {
       refOf: (ref, run) => (this.#shipping ? this.#shipping.refOf(ref, run.agents) : ref),
       arm: () => this.#placing.soon(),
     })
-    this.#outcomes = new Outcomes(this.#fleet, this.#leases, this.#responses)
+    this.#outcomes = new Outcomes(this.#leases, this.#responses)
     this.#losses = new Losses({
       leases: this.#leases,
       outcomes: this.#outcomes,

@@ -108,6 +108,16 @@ export interface AttemptRecords {
   start: number
 }
 
+/** What a task has asked for under one lease. */
+export interface LeaseAsks {
+  /** Without an answer. */
+  readonly open: Map<number, OpenRequest>
+  /** How often it was asked for the same thing, by hash, where that matters. */
+  readonly asked: Map<string, number>
+  /** How long it waited. */
+  readonly clock: Clock
+}
+
 /** One attempt of a task at one worker. */
 export interface Lease {
   readonly id: number
@@ -125,10 +135,6 @@ export interface Lease {
   waitingCalls: number
   /** How many suspects it was given with, itself included, to a worker of their own; 0: it is none. */
   readonly group: number
-  /** What its task has asked for and has no answer to. */
-  requests: Map<number, OpenRequest> | undefined
-  /** How often it was asked for the same thing, by hash, where that matters. */
-  asked: Map<string, number> | undefined
-  /** How long its clock has stood, once it has. */
-  clock: Clock | undefined
+  /** What its task has asked the driver for, once it has. */
+  asks: LeaseAsks | undefined
 }

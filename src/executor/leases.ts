@@ -4,7 +4,7 @@ import type { Profiles } from './profiles.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
-  /** It is over, whatever ended it: so is all that its task had open under it. */
+  /** It is over, whatever ended it: so is all that its task has asked for under it. */
   over(lease: Lease): void
 }
 
@@ -67,7 +67,10 @@ export class Leases {
 
   // ---- they end
 
-  /** Its outcome has come: the task has no lease any more, and what else runs of it is to give up. */
+  /**
+   * Its outcome has come: the task has no lease any more, and what else runs of it is to give up. `finished` follows, once
+   * for all outcomes of a message: they come by the hundred.
+   */
   finish(lease: Lease): void {
     const { entry } = lease
     this.#end(lease)
@@ -75,6 +78,11 @@ export class Leases {
     if (lease === entry.twin) adopt(entry, lease)
     entry.lease = entry.twin = undefined
     if (other) this.#close(other)
+  }
+
+  finished(worker: WorkerHandle): void {
+    this.#fleet.refresh(worker)
+    worker.endIfEmpty()
   }
 
   /** The worker has not started these, and now will not. Answers those whose task has no other lease. */
@@ -86,6 +94,7 @@ export class Leases {
       this.#end(lease)
       if (!this.#goesOnElsewhere(lease)) back.push(lease)
     }
+    this.#fleet.refresh(worker)
     return back
   }
 
@@ -124,6 +133,7 @@ export class Leases {
     const { worker, id } = lease
     if (!isLive(lease)) return
     this.#end(lease)
+    this.#fleet.refresh(worker)
     worker.lost.set(id, lease)
     worker.cancel(id, 'cancelled', this.#cancelSeenMs)
     worker.endIfEmpty()
@@ -141,9 +151,7 @@ export class Leases {
       givenAt,
       group,
       records: undefined,
-      requests: undefined,
-      asked: undefined,
-      clock: undefined,
+      asks: undefined,
     }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())
@@ -153,12 +161,12 @@ export class Leases {
     return lease
   }
 
-  /** Every lease ends here. */
+  /** Every lease ends here. What its worker can take has to be looked at anew. */
   #end(lease: Lease): void {
-    const { worker, id, waitingCalls } = lease
+    const { worker, id } = lease
     worker.leases.delete(id)
-    this.#load(worker, waitingCalls === 0 ? -1 : 0)
-    this.#hooks.over(lease)
+    if (lease.waitingCalls === 0) worker.load--
+    if (lease.asks) this.#hooks.over(lease)
   }
 
   /** This lease has ended without an outcome. True: its task has another. */

@@ -3,7 +3,6 @@ import { readOutcome } from '../protocol/read-outcome.ts'
 import { oneLine, visible } from '../text/visible.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Entry } from './entry.ts'
-import type { Fleet } from './fleet.ts'
 import type { Leases } from './leases.ts'
 import { addRecords, stepBytes } from './records.ts'
 import type { Responses } from './responses.ts'
@@ -13,12 +12,10 @@ type Done = Extract<WorkerMessage, { type: 'done' }>
 
 /** What workers say of tasks: what these record and print, and how they end. */
 export class Outcomes {
-  readonly #fleet: Fleet
   readonly #leases: Leases
   readonly #responses: Responses
 
-  constructor(fleet: Fleet, leases: Leases, responses: Responses) {
-    this.#fleet = fleet
+  constructor(leases: Leases, responses: Responses) {
     this.#leases = leases
     this.#responses = responses
   }
@@ -31,8 +28,7 @@ export class Outcomes {
     let ranMs = 0
     for (const outcome of outcomes) ranMs += this.#outcome(worker, outcome, now)
     worker.window.done(outcomes.length, ranMs, now)
-    this.#fleet.refresh(worker)
-    worker.endIfEmpty()
+    this.#leases.finished(worker)
     return true
   }
 

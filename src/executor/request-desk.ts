@@ -4,7 +4,7 @@ import { type Ask, MAX_OPEN_REQUESTS, type Packed, STREAM_PARTS, type WorkerMess
 import { pack } from '../protocol/pack.ts'
 import { type AnswerKey, Answers } from './answers.ts'
 import { Clock } from './clock.ts'
-import type { Lease } from './entry.ts'
+import type { Lease, LeaseAsks } from './entry.ts'
 import type { Run } from './run.ts'
 import { isStream, type Service } from './service.ts'
 import { Turns } from './turns.ts'
@@ -52,7 +52,7 @@ export class OpenRequest {
   }
 
   get isOpen(): boolean {
-    return this.lease.requests?.get(this.id) === this
+    return this.lease.asks?.open.get(this.id) === this
   }
 
   end(): void {
@@ -106,7 +106,7 @@ export class RequestDesk {
     // Its task is being given up: it will be told so.
     if (!lease) return
     if (message.type === 'ask') return this.#open(lease, message, by)
-    const request = lease.requests?.get(message.request)
+    const request = lease.asks?.open.get(message.request)
     if (!request) return
     if (message.type === 'unask') this.#close(request)
     else if (message.type === 'more') request.more(message.parts)
@@ -115,10 +115,10 @@ export class RequestDesk {
 
   /** The lease is over, and with it all that was asked under it. */
   drop(lease: Lease): void {
-    const { requests } = lease
-    if (requests === undefined) return
-    lease.requests = undefined
-    for (const request of requests.values()) {
+    const { asks } = lease
+    if (asks === undefined) return
+    lease.asks = undefined
+    for (const request of asks.open.values()) {
       request.end()
       request.turns.done(request)
     }
@@ -126,23 +126,23 @@ export class RequestDesk {
 
   #open(lease: Lease, ask: Ask, speaker: Speaker): void {
     const served = this.#served(lease.entry.run, ask.service)
-    const { requests = new Map<number, OpenRequest>() } = lease
-    if (requests.has(ask.request)) throw new RangeError(`two requests of the number ${ask.request}`)
+    const asks: LeaseAsks = lease.asks ?? { open: new Map(), asked: new Map(), clock: new Clock() }
+    if (asks.open.has(ask.request)) throw new RangeError(`two requests of the number ${ask.request}`)
     if (served === undefined)
       return say({ speaker, lease, id: ask.request }, false, true, unknown(ask.service, this.#names(lease)))
     const { service } = served
     service.check(ask.body)
-    if (!service.unlimited && limited(requests) >= MAX_OPEN_REQUESTS)
+    if (!service.unlimited && limited(asks.open) >= MAX_OPEN_REQUESTS)
       throw new RangeError(`more than ${MAX_OPEN_REQUESTS} open requests of one task`)
     const request = new OpenRequest(lease, ask, served, speaker)
-    requests.set(request.id, request)
-    lease.requests = requests
+    asks.open.set(request.id, request)
+    lease.asks = asks
     if (service.once || service.durable || ask.kind === 'own') {
       lease.entry.asksOnce = true
       this.#hooks.keepOnly(lease)
     }
     if (ask.slot === 'give') this.#hooks.waits(lease)
-    if (ask.clock === 'stands') (lease.clock ??= new Clock()).stop()
+    if (ask.clock === 'stands') asks.clock.stop()
     if (!this.#isKnown(request)) served.turns.add(request)
   }
 
@@ -220,10 +220,11 @@ export class RequestDesk {
 
   #close(request: OpenRequest): void {
     const { lease, ask } = request
-    lease.requests!.delete(request.id)
+    const { open, clock } = lease.asks!
+    open.delete(request.id)
     request.end()
     if (ask.slot === 'give') this.#hooks.goesOn(lease)
-    if (ask.clock === 'stands') lease.clock!.go()
+    if (ask.clock === 'stands') clock.go()
     request.turns.done(request)
   }
 

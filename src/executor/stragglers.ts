@@ -75,5 +75,7 @@ function isStraggler(lease: Lease, idle: WorkerHandle, now: number): boolean {
   const { neverRerun, requires = [] } = entry.options
   if (neverRerun || entry.asksOnce || !idle.hasLabels(requires)) return false
   const { meanMs } = entry.agent
-  return meanMs > 0 && now - lease.givenAt - (lease.clock?.stoodMs(now) ?? 0) > Math.max(AT_LEAST_MS, TIMES * meanMs)
+  return (
+    meanMs > 0 && now - lease.givenAt - (lease.asks?.clock.stoodMs(now) ?? 0) > Math.max(AT_LEAST_MS, TIMES * meanMs)
+  )
 }

@@ -5,6 +5,7 @@ import { ONCE, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import { seeded } from '../random.ts'
 import { automaticId } from '../task.ts'
+import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
 import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
 import type { StepContent, StepRecord } from '../trajectory/step.ts'
@@ -23,7 +24,7 @@ const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
  * rare is made when it is asked for, because this is allocated for every task.
  */
-export class TaskContext implements Context, StepSink {
+export class TaskContext implements Context, StepSink, EpisodeSink {
   readonly lease: number
   readonly attempt: number
   readonly params: unknown
@@ -43,6 +44,8 @@ export class TaskContext implements Context, StepSink {
   deadline = Number.POSITIVE_INFINITY
   /** The driver was told that it has been running for a while. */
   announced = false
+  /** How its episode ended, if it has said so. */
+  episode: Episode | undefined
   subTaskCalls = 0
   sideAsks = 0
   readonly #runner: TaskRunner
@@ -118,6 +121,10 @@ export class TaskContext implements Context, StepSink {
     this.#runner.emitStep(this.lease, { index: this.#steps, atMs, ...content }, this.#lists)
     this.#steps++
     return this.#runner.roomForSteps ?? NOTHING_TO_WAIT_FOR
+  }
+
+  [EPISODE](episode: Episode): void {
+    this.episode = episode
   }
 
   get timeoutMs(): number {

@@ -113,6 +113,7 @@ function runThrough(dispatcher: Dispatcher, tasks: number): Promise<void> {
         speculate: false,
         keepSteps: true,
         recorded: false,
+        budget: undefined,
         services: undefined,
       },
       countingSource(tasks),

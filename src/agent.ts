@@ -1,8 +1,8 @@
-import * as crypto from 'node:crypto'
-import { caller, callerModule, oneSpelling, refuseBundled, whyNoModule } from './call-site.ts'
+import { refuseBundled } from './call-site.ts'
+import { moduleOf, register } from './definition.ts'
 import { ManyworldsError } from './errors.ts'
+import { type GradeFunction, type Grader, graderOfAgent, isGrader } from './grade/grader.ts'
 import { checkNode } from './oldest-node.ts'
-import { registry } from './registry.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
 import type { StepRecord } from './trajectory/step.ts'
 
@@ -70,7 +70,6 @@ interface RunSubTask {
 export interface TaskInfo {
   readonly id: string
   readonly tools?: readonly string[]
-  readonly groundTruth?: unknown
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly groupId?: string
 }
@@ -89,6 +88,11 @@ export interface AgentDefinition<Input, Answer, Params, State, Name extends stri
   setup?(params: Params, ctx: SetupContext): State | Promise<State>
   /** Does the work. What it returns, or resolves to, is the answer. */
   run(input: Input, ctx: Context<Params, State>): Answer
+  /**
+   * How its answers are graded, unless the task or the run says so: a grader, or a function, which runs in a worker and may
+   * use `sample.groundTruth`. See docs/evaluation.md.
+   */
+  readonly grade?: Grader | GradeFunction<NoInfer<Input>, Awaited<NoInfer<Answer>>, unknown>
   /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
   readonly module?: string | URL
 }
@@ -105,6 +109,8 @@ export interface Agent<Input = never, Answer = unknown, Params = unknown, Name e
   withParams(params: Params): Agent<Input, Answer, Params, Name>
   /** How workers find it. */
   readonly ref: AgentRef
+  /** How its answers are graded. */
+  readonly grader?: Grader | undefined
   /** For the compiler alone: what it takes and what it answers. */
   readonly [TYPES]?: (input: Input) => Answer
 }
@@ -136,23 +142,24 @@ export function defineAgent<Input, Answer, Params = undefined, State = undefined
   checkNode()
   refuseBundled()
   checkDefinition(definition)
-  const module = moduleOf(definition)
-  const ref: AgentRef = { name: definition.name, module, fingerprint: fingerprintOf(definition as RunnableDefinition) }
-  const made = caller()?.inFunction ?? false
-  registry.add(module, ref.name, definition as RunnableDefinition, ref.fingerprint, made)
-  return makeAgent(ref, definition.params as Params) as Agent<Input, Awaited<Answer>, Params, Name>
+  const { name, grade } = definition
+  const module = moduleOf(definition.module, `defineAgent: agent '${name}'`)
+  const ref = register(definition as RunnableDefinition, module, [definition.run, definition.setup])
+  const grader = grade && graderOfAgent(name, grade as Grader | GradeFunction, module)
+  return makeAgent(ref, definition.params as Params, grader) as Agent<Input, Awaited<Answer>, Params, Name>
 }
 
 /** A definition as the worker runs it. */
 export type RunnableDefinition = AgentDefinition<unknown, unknown, unknown, unknown, string>
 
-function makeAgent(ref: AgentRef, params: unknown): AnyAgent {
+function makeAgent(ref: AgentRef, params: unknown, grader: Grader | undefined): AnyAgent {
   const agent: AnyAgent = {
     name: ref.name,
     params,
     ref,
+    ...(grader && { grader }),
     task: (input, options) => (options === undefined ? { input, agent } : { ...options, input, agent }),
-    withParams: (other) => makeAgent(ref, other),
+    withParams: (other) => makeAgent(ref, other, grader),
   }
   return agent
 }
@@ -169,12 +176,14 @@ function checkDefinition(definition: unknown): asserts definition is RunnableDef
   }
   if (typeof definition !== 'object' || definition === null)
     return wrong('give one object: defineAgent({ name: "…", run: async (input, ctx) => … })')
-  const known = ['name', 'params', 'setup', 'run', 'module']
-  const { name, run, setup } = definition as Record<string, unknown>
+  const known = ['name', 'params', 'setup', 'run', 'grade', 'module']
+  const { name, run, setup, grade } = definition as Record<string, unknown>
   if (typeof name !== 'string' || name === '') return wrong('`name` must be a non-empty string')
   if (typeof run !== 'function') return wrong(`\`run\` of agent '${name}' must be a function, it is ${describe(run)}`)
   if (setup !== undefined && typeof setup !== 'function')
     return wrong(`\`setup\` of agent '${name}' must be a function, it is ${describe(setup)}`)
+  if (grade !== undefined && typeof grade !== 'function' && !isGrader(grade))
+    return wrong(`\`grade\` of agent '${name}' must be a function or a grader, it is ${describe(grade)}`)
   const unknown = Object.keys(definition).filter((key) => !known.includes(key))
   if (unknown.length > 0)
     return wrong(
@@ -183,26 +192,3 @@ function checkDefinition(definition: unknown): asserts definition is RunnableDef
 }
 
 const describe = (value: unknown) => (value === null ? 'null' : typeof value)
-
-function moduleOf(definition: { name: string; module?: string | URL }): string {
-  if (definition.module !== undefined) {
-    const url = String(definition.module)
-    if (!URL.canParse(url))
-      throw new ManyworldsError(
-        'AGENT_INVALID',
-        `defineAgent: \`module\` of agent '${definition.name}' must be a URL such as import.meta.url, it is '${url}'`,
-      )
-    return oneSpelling(url)
-  }
-  const url = callerModule()
-  if (url === undefined)
-    throw new ManyworldsError('AGENT_MODULE_UNKNOWN', `defineAgent: agent '${definition.name}' ${whyNoModule()}`)
-  return url
-}
-
-/** Of name and source. A test runner rewrites sources, so there it cannot be compared. */
-function fingerprintOf(definition: RunnableDefinition): string | undefined {
-  if (process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined) return undefined
-  const source = [definition.name, String(definition.run), String(definition.setup)].join('\0')
-  return crypto.hash('sha256', source).slice(0, 16)
-}

@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'SOURCE_FAILED'
   | 'SUBTASK_TOO_DEEP'
   | 'SUBTASKS_TOO_MANY'
+  | 'GRADER_INVALID'
   // agents and their code
   | 'AGENT_INVALID'
   | 'AGENT_REDEFINED'
@@ -103,6 +104,7 @@ export type TaskErrorCode =
   | 'TASK_BLOCKED_WORKER'
   | 'TASK_CANCELLED'
   | 'RUN_DEADLINE'
+  | 'RUN_BUDGET'
   | 'DEPENDENCY_FAILED'
   | 'WORKER_CRASHED'
   | 'PROCESS_EXIT'

@@ -36,6 +36,15 @@ export { SparkRuntime } from './engines/spark/spark-runtime.ts'
 export { type ErrorCode, ManyworldsError, TaskError, type TaskErrorCode } from './errors.ts'
 export { DistributedExecutor } from './executor/executor.ts'
 export { RemoteNodeExecutor, type RemoteNodeExecutorConfig } from './executor/remote-node-executor.ts'
+export type { Grade, GradePart, GradingError, GradingErrorCode, TaskGrade } from './grade/grade.ts'
+export {
+  defineGrader,
+  type GradeFunction,
+  type GradeLike,
+  type Grader,
+  type GraderDefinition,
+} from './grade/grader.ts'
+export type { GradeSample } from './grade/sample.ts'
 export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
 export type { StepEvent } from './progress/observer.ts'
 export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progress.ts'
@@ -44,6 +53,7 @@ export * as Runners from './runners/runners.ts'
 export { execTasks } from './runners/runners.ts'
 export type { ServiceContext, ServiceDefinition, ServiceFunction } from './services.ts'
 export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'
+export type { Ending, Episode, Truncation } from './trajectory/episode.ts'
 export type {
   ActionStep,
   Message,

@@ -1,4 +1,5 @@
 import { TaskError, type TaskErrorCode } from './errors.ts'
+import type { TaskGrade } from './grade/grade.ts'
 import type { ErrorItem, Packed } from './protocol/messages.ts'
 import { readPacked } from './protocol/read-packed.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from './task.ts'
@@ -59,7 +60,10 @@ export type ResponseEnd =
   | { readonly success: true; readonly status: 'success'; readonly answer: unknown }
   | { readonly success: false; readonly status: Exclude<TaskStatus, 'success'>; readonly error: TaskError }
 
-type ResponseBase = Omit<TaskResponse, 'success' | 'status' | 'answer' | 'error' | 'trajectory' | 'steps'>
+type Rare = 'groupId' | 'rollout' | 'episode' | 'grade' | 'digest'
+type ResponseBase = Omit<TaskResponse, 'success' | 'status' | 'answer' | 'error' | 'trajectory' | 'steps' | Rare> & {
+  readonly [Field in Rare]?: TaskResponse[Field] | undefined
+}
 
 /** What every response has; assigned one by one, because this is made for every task. */
 abstract class BaseResponse {
@@ -75,6 +79,11 @@ abstract class BaseResponse {
   declare readonly worker: WorkerName | undefined
   declare readonly logs: readonly string[]
   declare readonly restored: boolean
+  declare readonly groupId: string
+  declare readonly rollout: number
+  declare readonly episode: TaskResponse['episode']
+  declare readonly grade: TaskGrade
+  declare readonly digest: string
 
   constructor(base: ResponseBase, end: ResponseEnd) {
     this.id = base.id
@@ -89,7 +98,18 @@ abstract class BaseResponse {
     this.worker = base.worker
     this.logs = base.logs
     this.restored = base.restored
+    // Most have none of these.
+    if (base.groupId !== undefined) this.groupId = base.groupId
+    if (base.rollout !== undefined) this.rollout = base.rollout
+    if (base.episode !== undefined) this.episode = base.episode
+    if (base.grade !== undefined) this.grade = base.grade
+    if (base.digest !== undefined) this.digest = base.digest
   }
+}
+
+/** Adds the grade to a response that nobody has seen yet. */
+export function setGrade(response: TaskResponse, grade: TaskGrade): void {
+  ;(response as { grade?: TaskGrade }).grade = grade
 }
 
 /** What a task came to, with its steps. */

@@ -4,6 +4,7 @@ import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
 import { ManyworldsError } from './errors.ts'
+import { isGrader } from './grade/grader.ts'
 import { nearest } from './near-miss.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
 import type { ServiceFunction } from './services.ts'
@@ -125,6 +126,11 @@ const schema = z.strictObject({
   deadlineMs: z.optional(milliseconds),
   signal: z.optional(z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'must be an AbortSignal')),
   seed: z._default(z.number().check(z.int()), 0),
+  rollouts: z.optional(count(100_000)),
+  grade: z.optional(z.custom<NonNullable<RunConfig['grade']>>(isGrader, 'must be a grader such as exactMatch()')),
+  gradeTimeoutMs: z._default(milliseconds, 60_000),
+  maxCostUsd: z.optional(z.number().check(z.positive())),
+  maxTokens: z.optional(count(Number.MAX_SAFE_INTEGER)),
   runId: z.optional(runId),
   store: z.optional(z.union([z.literal(false), z.string().check(z.minLength(1))], 'must be a path, or false')),
   keep: z.optional(keep),

@@ -3,6 +3,7 @@ import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
+import type { Grader } from './grade/grader.ts'
 import type { StepEvent } from './progress/observer.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 import type { ServiceDefinition, ServiceFunction } from './services.ts'
@@ -55,6 +56,19 @@ export interface RunConfig {
   readonly signal?: AbortSignal
   /** For `ctx.random`. Default 0. */
   readonly seed?: number
+  /** Runs every task so many times, as one group: `q7`, `q7@2`, `q7@3`, … Default: once, and no groups. */
+  readonly rollouts?: number
+  /** How answers are graded, unless a task says so itself: a grader such as `exactMatch()`. Default: as their agent says. */
+  readonly grade?: Grader
+  /** Milliseconds that a grader may take for one answer. Default 60,000. */
+  readonly gradeTimeoutMs?: number
+  /**
+   * What the run may cost, as its steps report it. Once that is spent nothing new is started, what runs may finish, and the
+   * rest is left to be done by a resumed run with more to spend. Default: no limit.
+   */
+  readonly maxCostUsd?: number
+  /** The same for tokens, in and out together. */
+  readonly maxTokens?: number
   /** Names the run: letters, digits, `.`, `_`, `-`. Part of every `ctx.idempotencyKey`. Default: a new one, by date and time. */
   readonly runId?: string
   /**

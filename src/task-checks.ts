@@ -1,5 +1,6 @@
 import { isAgent } from './agent.ts'
 import { ManyworldsError } from './errors.ts'
+import { isGrader } from './grade/grader.ts'
 import { lastPackedSize, NotPackable, pack } from './protocol/pack.ts'
 import type { TaskLike } from './task.ts'
 
@@ -14,6 +15,7 @@ const KNOWN = new Set([
   'requires',
   'tools',
   'groundTruth',
+  'grade',
   'metadata',
   'groupId',
   'rerun',
@@ -25,10 +27,8 @@ export const MAX_TIMER_MS = 2 ** 31 - 1
 export function checkTask(task: unknown, index: number): asserts task is TaskLike {
   if (typeof task !== 'object' || task === null)
     throw invalid(index, undefined, `is ${show(task)}; give { input, agent } or agent.task(input)`)
-  const { id, agent, timeoutMs, maxAttempts, dependsOn, requires, rerun, tools, groupId, metadata } = task as Record<
-    string,
-    unknown
-  >
+  const { id, agent, timeoutMs, maxAttempts, dependsOn, requires, rerun, tools, groupId, metadata, grade } =
+    task as Record<string, unknown>
   if (id !== undefined) checkId(id, index)
   if (!isAgent(agent)) throw invalid(index, id, agentProblem(task, agent))
   for (const key in task)
@@ -48,6 +48,8 @@ export function checkTask(task: unknown, index: number): asserts task is TaskLik
     throw invalid(index, id, `\`groupId\` must be a string, it is ${show(groupId)}`)
   if (metadata !== undefined && (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)))
     throw invalid(index, id, `\`metadata\` must be an object, it is ${show(metadata)}`)
+  if (grade !== undefined && !isGrader(grade))
+    throw invalid(index, id, `\`grade\` must be a grader such as exactMatch(), it is ${show(grade)}`)
   if (rerun !== undefined && rerun !== 'auto' && rerun !== 'never')
     throw invalid(index, id, `\`rerun\` must be 'auto' or 'never', it is ${show(rerun)}`)
 }
@@ -80,11 +82,21 @@ function invalid(index: number, id: unknown, what: string): ManyworldsError {
 
 const nameOf = (index: number, id: unknown) => (typeof id === 'string' ? `task '${id}'` : `task ${index + 1}`)
 
-/** What most tasks do not have, and the agent may want to see. */
+/** What most tasks do not have. */
 const INFO_KEYS = ['tools', 'groundTruth', 'metadata', 'groupId'] as const
 
-/** The parts of a task that travel. What cannot is an error now, not in the middle of the run. */
-export function packTask(task: TaskLike, index: number): { input: unknown; size: number; info: unknown } {
+/** The parts of a task that travel, packed. */
+export interface PackedTask {
+  readonly input: unknown
+  readonly size: number
+  /** All that is known of the task besides its input, for the store. */
+  readonly info: unknown
+  /** What of that its agent may see: the expected solution is for graders alone. */
+  readonly shown: unknown
+}
+
+/** Packs a task. What cannot travel is an error now, not in the middle of the run. */
+export function packTask(task: TaskLike, index: number): PackedTask {
   let what = '`input`'
   try {
     const input = pack(task.input)
@@ -96,13 +108,11 @@ export function packTask(task: TaskLike, index: number): { input: unknown; size:
       info ??= {}
       info[key] = task[key]
     }
-    let packedInfo: unknown
-    if (info !== undefined) {
-      what = `\`${Object.keys(info).join('`, `')}\``
-      packedInfo = pack(info)
-      size += lastPackedSize(packedInfo)
-    }
-    return { input, size, info: packedInfo }
+    if (info === undefined) return { input, size, info, shown: info }
+    what = `\`${Object.keys(info).join('`, `')}\``
+    const packedInfo = pack(info)
+    size += lastPackedSize(packedInfo)
+    return { input, size, info: packedInfo, shown: 'groundTruth' in info ? packShown(info) : packedInfo }
   } catch (error) {
     // Whatever else is thrown here comes from the user's own data: a getter, a proxy.
     const reason = error instanceof NotPackable ? error.message : `reading it failed: ${String(error)}`
@@ -112,6 +122,11 @@ export function packTask(task: TaskLike, index: number): { input: unknown; size:
       { cause: error },
     )
   }
+}
+
+function packShown({ groundTruth: _, ...shown }: Record<string, unknown>): unknown {
+  for (const _ in shown) return pack(shown)
+  return undefined
 }
 
 function show(value: unknown): string {

@@ -1,5 +1,8 @@
 import type { AnswerOf, AnyAgent, InputOf } from './agent.ts'
 import type { TaskError } from './errors.ts'
+import type { TaskGrade } from './grade/grade.ts'
+import type { Grader } from './grade/grader.ts'
+import type { Episode } from './trajectory/episode.ts'
 import type { Step } from './trajectory/step.ts'
 import type { Usage } from './trajectory/usage.ts'
 
@@ -17,10 +20,12 @@ export interface TaskOptions {
   readonly requires?: readonly string[]
   /** Tools the agent may use (its own business; passed on in `ctx.task`). */
   readonly tools?: readonly string[]
-  /** The expected solution, for graders and training. */
+  /** The expected solution, for graders. Agents do not see it. */
   readonly groundTruth?: unknown
+  /** How its answer is graded; overrides the run's and the agent's. */
+  readonly grade?: Grader
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** Tasks of one group are compared with each other in training. */
+  /** Tasks of one group are compared with each other in training. Rollouts of a task are a group by themselves. */
   readonly groupId?: string
   /** `'never'`: if the worker dies while the task may have been running, answer `crashed` rather than run it again. */
   readonly rerun?: 'auto' | 'never'
@@ -62,6 +67,7 @@ export class Task<A extends AnyAgent = AnyAgent> implements TaskLike<A> {
   declare readonly requires?: readonly string[]
   declare readonly tools?: readonly string[]
   declare readonly groundTruth?: unknown
+  declare readonly grade?: Grader
   declare readonly metadata?: Readonly<Record<string, unknown>>
   declare readonly groupId?: string
   declare readonly rerun?: 'auto' | 'never'
@@ -103,6 +109,16 @@ interface ResponseBase {
   readonly logs: readonly string[]
   /** True: it was read from the run file, and nothing ran. */
   readonly restored: boolean
+  /** The group of tasks that it belongs to: its `groupId` or, with `rollouts`, the id of the task that was rolled out. */
+  readonly groupId?: string
+  /** Which rollout of its task it is, from 1; left out in runs without `rollouts`. */
+  readonly rollout?: number
+  /** How the episode ended, for agents in environments. */
+  readonly episode?: Episode
+  /** How good the answer is; left out where nobody grades it. */
+  readonly grade?: TaskGrade
+  /** A hash of what the agent saw and did: equal on every engine for the same seed, whatever dies on the way. */
+  readonly digest?: string
 }
 
 export interface WorkerName {

@@ -235,6 +235,7 @@ function runOn(
       speculate: false,
       keepSteps: true,
       recorded: false,
+      budget: undefined,
       services: undefined,
     }
     dispatcher.open(options, source, {

@@ -170,6 +170,7 @@ async function survive(cases: readonly Case[]) {
       speculate: false,
       keepSteps: true,
       recorded: false,
+      budget: undefined,
       services: undefined,
     },
   }

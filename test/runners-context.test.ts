@@ -10,10 +10,9 @@ const statuses = (responses: Map<string, { status: string }>) => [...responses.v
 
 describe('what a task sees', () => {
   test('its own data, and nothing that was not given', async () => {
-    const given = { tools: ['search'], groundTruth: 42, metadata: { source: 'test' }, groupId: 'g' }
-    const responses = await Runners.runTask([seer.task('x', { id: 'full', ...given }), seer.task('y')], {
-      runId: 'run-7',
-    })
+    const given = { tools: ['search'], metadata: { source: 'test' }, groupId: 'g' }
+    const tasks = [seer.task('x', { id: 'full', groundTruth: 42, ...given }), seer.task('y')]
+    const responses = await Runners.runTask(tasks, { runId: 'run-7' })
     expect(responses.get('full')?.answer).toMatchObject({
       input: 'x',
       task: { id: 'full', ...given },
@@ -24,6 +23,7 @@ describe('what a task sees', () => {
       results: new Map(),
       aborted: false,
     })
+    expect(Object.keys(responses.get('full')!.answer!.task)).toEqual(['id', ...Object.keys(given)])
     expect(responses.get('#2')?.answer).toMatchObject({ task: { id: '#2' }, key: 'run-7/#2' })
     expect(Object.keys(responses.get('#2')!.answer!.task)).toEqual(['id'])
   })

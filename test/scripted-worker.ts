@@ -146,6 +146,7 @@ export async function runScripted(
       speculate: false,
       keepSteps: true,
       recorded: false,
+      budget: undefined,
       services,
     },
   }

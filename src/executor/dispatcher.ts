@@ -124,7 +124,7 @@ export class Dispatcher {
       refOf: (ref, run) => (this.#shipping ? this.#shipping.refOf(ref, run.agents) : ref),
       arm: () => this.#placing.soon(),
     })
-    this.#outcomes = new Outcomes(this.#leases, this.#responses)
+    this.#outcomes = new Outcomes(this.#leases, this.#responses, { overBudget: (run) => this.#overBudget(run) })
     this.#losses = new Losses({
       leases: this.#leases,
       outcomes: this.#outcomes,
@@ -187,6 +187,7 @@ export class Dispatcher {
       () => this.wake(run),
       () => this.#fleet.room(),
     )
+    if (options.budget?.isSpent) this.#endings.drain(run, 'budget')
     if (options.deadlineMs !== undefined)
       run.deadlineTimer = setTimeout(() => this.stopRun(run, 'deadline'), options.deadlineMs)
     this.#placing.peek(run)
@@ -217,7 +218,7 @@ export class Dispatcher {
 
   /** Starts nothing more of a run. What is with a worker may finish in this time; the rest is answered `cancelled`. */
   drainRun(run: Run, graceMs: number): void {
-    this.#endings.drain(run, graceMs)
+    this.#endings.drain(run, 'cancelled', graceMs)
   }
 
   /** The run cannot go on: its caller is told at once, and what it had under way is stopped. */
@@ -319,6 +320,13 @@ export class Dispatcher {
     const { recorder } = lease.entry.run
     if (recorder) recorder.begin(lease.entry, go)
     else go()
+  }
+
+  /** Nothing new is started, also of what workers were given ahead; what runs may finish. */
+  #overBudget(run: Run): void {
+    this.#notice(`run '${run.options.runId}' has reached its budget (${run.options.budget}): what runs may finish`)
+    this.#endings.drain(run, 'budget')
+    for (const worker of this.#fleet.workers) if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
   }
 
   /** Its place is going away: what it has not started is fetched back, what runs there may finish. */

@@ -1,3 +1,4 @@
+import type { Experience } from '../protocol/messages.ts'
 import type { WorkerName } from '../task.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Usage } from '../trajectory/usage.ts'
@@ -6,7 +7,7 @@ import type { Answers } from './answers.ts'
 import type { Children } from './children.ts'
 import type { Clock } from './clock.ts'
 import type { OpenRequest } from './request-desk.ts'
-import type { Run } from './run.ts'
+import type { Run, StopReason } from './run.ts'
 import type { Crash } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
@@ -32,6 +33,8 @@ export class Entry {
   record = 0
   /** The packed answer, once it has one. */
   answer: unknown
+  /** What else the attempt that counts came to. */
+  experience: Experience | undefined
   /** The live lease; an outcome under any other is late and changes nothing. */
   lease: Lease | undefined
   /** A second lease, of a task that took too long: see `stragglers.ts`. */
@@ -43,7 +46,7 @@ export class Entry {
   records: AttemptRecords | undefined
   settled = false
   /** Why it is being cancelled, once it is. */
-  cancelling: 'cancelled' | 'deadline' | undefined
+  cancelling: StopReason | undefined
   /** It took down a worker in which it was alone: it is tried again alone. */
   alone = false
   retryTimer: NodeJS.Timeout | undefined
@@ -90,10 +93,13 @@ export interface EntryOptions {
   readonly maxAttempts: number
   readonly neverRerun: boolean
   readonly requires: readonly string[] | undefined
-  /** Packed: see TaskExtras. */
+  /** Packed: see TaskExtras. What the store has of it, which may be more, is not kept here. */
   readonly info?: unknown
   readonly previous?: unknown
   readonly results?: unknown
+  readonly groupId?: string | undefined
+  /** Which rollout of its task it is. */
+  readonly rollout?: number | undefined
 }
 
 /** What an attempt has recorded so far. */

@@ -98,18 +98,27 @@ export class Intake {
   }
 
   makeEntry(run: Run, item: ReadyTask): Entry {
-    const { index, id, task, packed, previous, results } = item
+    const { index, id, task, packed, previous, results, rollout } = item
     const agent = this.#parts.agents.of(task.agent)
     const ready = packed ?? packTask(task, index)
     const neverRerun = task.rerun === 'never'
     const maxAttempts = task.maxAttempts ?? run.options.maxAttempts
     const requires = task.requires !== undefined && task.requires.length > 0 ? task.requires : undefined
-    const { info } = ready
+    const info = ready.shown
     const ordinary = info === undefined && previous === undefined && results === undefined && requires === undefined
     const options: EntryOptions =
       ordinary && !neverRerun && maxAttempts === run.usualOptions.maxAttempts
         ? run.usualOptions
-        : { maxAttempts, neverRerun, requires, info, previous, results }
+        : {
+            maxAttempts,
+            neverRerun,
+            requires,
+            info,
+            previous,
+            results,
+            groupId: groupOf(item),
+            rollout: rollout?.number,
+          }
     const profile = this.#parts.profiles.of(run, agent, task.timeoutMs ?? run.options.timeoutMs, neverRerun)
     run.live++
     const entry = new Entry(run, index, id, agent, profile, ready, options)
@@ -123,3 +132,6 @@ export class Intake {
     else (urgent ? entry.run.urgent : entry.run.ready).push(entry)
   }
 }
+
+/** Rollouts of one task are a group. */
+export const groupOf = ({ task, rollout }: ReadyTask): string | undefined => task.groupId ?? rollout?.of

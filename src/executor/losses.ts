@@ -25,7 +25,8 @@ export class Losses {
 
   /** The worker has not started these, and now will not. */
   returned(worker: WorkerHandle, unstarted: readonly number[]): void {
-    putFirst(this.#parts.leases.takeBack(worker, unstarted))
+    const back = this.#parts.leases.takeBack(worker, unstarted)
+    putFirst(back.filter((lease) => !this.#isStopped(lease)))
   }
 
   /** The worker is gone: the culprit is charged, suspects are run apart, all others run again. */
@@ -41,6 +42,16 @@ export class Losses {
     // Those that wait come last: what they wait for may be among the others.
     for (const group of [suspects, waiting]) special.suspect(again(group).map((lease) => lease.entry))
     putFirst(again(innocent))
+  }
+
+  /** Answers what is not to be started any more. */
+  #isStopped({ entry }: Lease): boolean {
+    const { stopping } = entry.run
+    if (stopping === undefined || stopping === 'failed' || entry.parent) return false
+    entry.cancelling ??= stopping
+    entry.worker = undefined
+    this.#parts.responses.cancelled(entry)
+    return true
   }
 
   /** Settles what must not run a second time, or is being cancelled anyway. */

@@ -1,23 +1,31 @@
 import { type ErrorItem, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
-import { readOutcome } from '../protocol/read-outcome.ts'
+import { readExperience, readOutcome } from '../protocol/read-outcome.ts'
 import { oneLine, visible } from '../text/visible.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Entry } from './entry.ts'
 import type { Leases } from './leases.ts'
 import { addRecords, stepBytes } from './records.ts'
 import type { Responses } from './responses.ts'
+import type { Run } from './run.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 type Done = Extract<WorkerMessage, { type: 'done' }>
+
+interface Hooks {
+  /** The run has spent what it may. */
+  overBudget(run: Run): void
+}
 
 /** What workers say of tasks: what these record and print, and how they end. */
 export class Outcomes {
   readonly #leases: Leases
   readonly #responses: Responses
+  readonly #hooks: Hooks
 
-  constructor(leases: Leases, responses: Responses) {
+  constructor(leases: Leases, responses: Responses, hooks: Hooks) {
     this.#leases = leases
     this.#responses = responses
+    this.#hooks = hooks
   }
 
   /** True: there is room for more at that worker. */
@@ -44,6 +52,8 @@ export class Outcomes {
     if (!lease) return worker.stored(stepBytes(steps))
     const { entry } = lease
     addRecords(lease, steps, logs)
+    const { run } = entry
+    if (run.options.budget?.isSpent && run.stopping === undefined && !run.over) this.#hooks.overBudget(run)
     if (logs.length === 0 || lease !== entry.lease) return
     if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
   }
@@ -51,7 +61,7 @@ export class Outcomes {
   /** Answers for how long the worker had to do with it. */
   #outcome(
     worker: WorkerHandle,
-    [id, status, value, runUs, waitedUs = 0]: Done['outcomes'][number],
+    [id, status, value, runUs, waitedUs = 0, experience]: Done['outcomes'][number],
     now: number,
   ): number {
     const runMs = runUs / 1000
@@ -66,6 +76,7 @@ export class Outcomes {
     const { entry } = lease
     // What makes no sense throws here, while the worker holds its leases: what it held is run again.
     const outcome = readOutcome(status, value)
+    entry.experience = readExperience(experience)
     this.#leases.finish(lease)
     entry.waitedMs = Math.min(runMs, waitedUs / 1000)
     // How long it waited for the driver says nothing about its worker.

@@ -12,7 +12,11 @@ export function addRecords(lease: Lease, steps: PackedStep[], logs: string[]): v
   const records = recordsOf(lease)
   if (logs.length > 0) records.logs = records.logs === undefined ? logs : append(records.logs, logs)
   if (steps.length === 0) return
-  for (const [, , , , usage] of steps) if (usage) addUsage((records.usage ??= {}), usage)
+  for (const [, , , , usage] of steps) {
+    if (!usage) continue
+    addUsage((records.usage ??= {}), usage)
+    entry.run.options.budget?.spend(usage)
+  }
   const { recorder, options } = entry.run
   const bytes = stepBytes(steps)
   if (recorder && !entry.run.over) recorder.steps(lease, steps, bytes)

@@ -5,7 +5,7 @@ import type { TaskResponse, TaskStatus } from '../task.ts'
 import { stepsText, unpackSteps } from '../trajectory/packed-step.ts'
 import type { Step } from '../trajectory/step.ts'
 import type { AttemptRecords, Entry, Lease } from './entry.ts'
-import type { Run } from './run.ts'
+import type { Run, StopReason } from './run.ts'
 import type { ReadyTask } from './source.ts'
 
 interface Hooks {
@@ -31,11 +31,24 @@ const REACHED_DEADLINE: ErrorItem = {
   stack: undefined,
 }
 
+const overBudget = ({ options }: Run): ErrorItem => ({
+  code: 'RUN_BUDGET',
+  name: 'AbortError',
+  message: `the run reached its budget (${options.budget}) before this task was started; resume it with more to spend`,
+  stack: undefined,
+})
+
 /** With the reason that the caller has given, if the whole run is cancelled. */
 function cancelledError({ aborted }: Run): ErrorItem {
   const message = `the task was cancelled${aborted?.text === undefined ? '' : `: ${aborted.text}`}`
   const cause = aborted && 'thrown' in aborted ? { thrown: aborted.thrown } : {}
   return { code: 'TASK_CANCELLED', name: 'AbortError', message, stack: undefined, ...cause }
+}
+
+const STOPPED: Readonly<Record<StopReason, (run: Run) => ErrorItem>> = {
+  cancelled: cancelledError,
+  deadline: () => REACHED_DEADLINE,
+  budget: overBudget,
 }
 
 /** The steps themselves where they are kept, else where they are. Those that cannot be put together are left out. */
@@ -89,7 +102,7 @@ export class Responses {
 
   cancelled(entry: Entry, runMs = 0): void {
     if (entry.settled) return
-    const error = entry.cancelling === 'deadline' ? REACHED_DEADLINE : cancelledError(entry.run)
+    const error = STOPPED[entry.cancelling ?? 'cancelled'](entry.run)
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
   }
 
@@ -139,7 +152,7 @@ export class Responses {
     now: number,
     { records, worker, waitedMs }: Pick<Entry, 'records' | 'worker' | 'waitedMs'> = entry,
   ): TaskResponse {
-    const { id, attempts } = entry
+    const { id, attempts, options, experience } = entry
     const base = {
       id,
       agentName: entry.agent.ref.name,
@@ -149,6 +162,10 @@ export class Responses {
       worker,
       logs: records?.logs ?? NO_LOGS,
       restored: false,
+      groupId: options.groupId,
+      rollout: options.rollout,
+      episode: error === undefined ? experience?.episode : undefined,
+      digest: error === undefined ? experience?.digest : undefined,
     }
     const steps = stepsOf(entry, records)
     if (error === undefined) return makeResponse(base, { success: true, status: 'success', answer }, steps)

@@ -5,7 +5,7 @@ import type { Intake } from './intake.ts'
 import type { Leases } from './leases.ts'
 import type { Profiles } from './profiles.ts'
 import type { Responses } from './responses.ts'
-import type { Run } from './run.ts'
+import type { Run, StopReason } from './run.ts'
 import type { SpecialTasks } from './special-tasks.ts'
 
 interface Parts {
@@ -29,7 +29,8 @@ export class RunEndings {
   }
 
   stop(run: Run, reason: 'cancelled' | 'deadline'): void {
-    if (run.over || (run.stopping !== undefined && run.drainTimer === undefined)) return
+    const isDraining = run.drainTimer !== undefined || run.stopping === 'budget'
+    if (run.over || (run.stopping !== undefined && !isDraining)) return
     run.stopping = reason
     run.sourceState = 'ended'
     this.#closeSource(run, reason)
@@ -37,18 +38,20 @@ export class RunEndings {
     this.endIfFinished(run)
   }
 
-  drain(run: Run, graceMs: number): void {
-    if (run.over || run.stopping !== undefined) return
-    run.stopping = 'cancelled'
+  /** What runs may finish, in this time if it is limited. */
+  drain(run: Run, reason: 'cancelled' | 'budget', graceMs?: number): void {
+    if (run.over || (run.stopping !== undefined && run.stopping !== 'budget')) return
+    run.stopping = reason
     run.sourceState = 'ended'
-    this.#closeSource(run, 'cancelled')
+    this.#closeSource(run, reason)
     // A task that is running may need its sub-tasks to finish.
     const first = run.urgent.drain()
     run.urgent.unshift(first.filter(({ parent }) => parent !== undefined))
-    for (const entry of first) if (!entry.parent) this.cancel(entry, 'cancelled')
-    for (const entry of this.#entriesOf(run)) if (!entry.lease && !entry.parent) this.cancel(entry, 'cancelled')
+    for (const entry of first) if (!entry.parent) this.cancel(entry, reason)
+    for (const entry of this.#entriesOf(run)) if (!entry.lease && !entry.parent) this.cancel(entry, reason)
     this.endIfFinished(run)
-    if (!run.over) run.drainTimer = setTimeout(() => this.#cancelAll(run, 'cancelled'), graceMs)
+    if (!run.over && graceMs !== undefined)
+      run.drainTimer = setTimeout(() => this.#cancelAll(run, 'cancelled'), graceMs)
   }
 
   fail(run: Run, error: Error): void {
@@ -69,7 +72,7 @@ export class RunEndings {
   }
 
   /** Has a task given up where it runs, or answers it if it does not run. */
-  cancel(entry: Entry, reason: 'cancelled' | 'deadline'): void {
+  cancel(entry: Entry, reason: StopReason): void {
     if (entry.settled) return
     entry.cancelling = reason
     clearTimeout(entry.retryTimer)
@@ -83,12 +86,12 @@ export class RunEndings {
     }
     for (const { worker, id } of leases) {
       worker.flush()
-      worker.cancel(id, reason, this.#parts.cancelSeenMs)
+      worker.cancel(id, reason === 'deadline' ? reason : 'cancelled', this.#parts.cancelSeenMs)
     }
   }
 
   /** What was given in and not read is cancelled, but for what an earlier session has done. */
-  #closeSource(run: Run, reason: 'cancelled' | 'deadline'): void {
+  #closeSource(run: Run, reason: StopReason): void {
     const { responses, intake } = this.#parts
     // Nothing else of it may be live: it must not be over with the first of them.
     run.live++

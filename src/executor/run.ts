@@ -1,6 +1,7 @@
 import type { TaskResponse } from '../task.ts'
 import type { AbortReason } from './abort-reason.ts'
 import type { AgentState } from './agents.ts'
+import type { Budget } from './budget.ts'
 import { Deque } from './deque.ts'
 import type { Entry, EntryOptions } from './entry.ts'
 import type { RunRecorder } from './recorder.ts'
@@ -24,7 +25,12 @@ export interface RunOptions {
   readonly recorded: boolean
   /** What its tasks may ask the driver for, by name. */
   readonly services: ReadonlyMap<string, Service> | undefined
+  /** What it may spend, if there is a limit. */
+  readonly budget: Budget | undefined
 }
+
+/** Why a run starts nothing new, and what is not done is answered `cancelled`. */
+export type StopReason = 'cancelled' | 'deadline' | 'budget'
 
 /** Where a run's responses go. */
 export interface RunSink {
@@ -57,7 +63,7 @@ export class Run {
   live = 0
   sourceState: 'open' | 'waiting' | 'ended' = 'open'
   /** Why nothing new is started. */
-  stopping: 'cancelled' | 'deadline' | 'failed' | undefined
+  stopping: StopReason | 'failed' | undefined
   /** Why the caller's signal was aborted, if it was. */
   aborted: AbortReason | undefined
   error: Error | undefined

@@ -1,4 +1,5 @@
 import type { TaskLike, TaskResponse } from '../task.ts'
+import type { PackedTask } from '../task-checks.ts'
 
 /** A task that may run now. */
 export interface ReadyTask {
@@ -6,7 +7,9 @@ export interface ReadyTask {
   readonly id: string
   readonly task: TaskLike
   /** Packed input, if it was packed before. */
-  readonly packed?: { readonly input: unknown; readonly size: number; readonly info: unknown }
+  readonly packed?: PackedTask
+  /** Which rollout of a task, and of which. */
+  readonly rollout?: { readonly of: string; readonly number: number }
   /** Packed: for `ctx.previous` and `ctx.results`. */
   readonly previous?: unknown
   readonly results?: unknown

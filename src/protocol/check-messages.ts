@@ -1,4 +1,5 @@
 import type { TaskErrorCode } from '../errors.ts'
+import type { Truncation } from '../trajectory/episode.ts'
 import { STEP_KINDS } from '../trajectory/step.ts'
 import { USAGE_KEYS } from '../trajectory/usage.ts'
 import type { DriverMessage, LoadFailure, WorkerMessage } from './messages.ts'
@@ -104,6 +105,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   TASK_BLOCKED_WORKER: true,
   TASK_CANCELLED: true,
   RUN_DEADLINE: true,
+  RUN_BUDGET: true,
   DEPENDENCY_FAILED: true,
   WORKER_CRASHED: true,
   PROCESS_EXIT: true,
@@ -153,6 +155,32 @@ const subTask = object({
 /** What the service for sub-tasks is asked. */
 export const subTasksAsked: Shape = object({ ordinal: whole, tasks: list(subTask) })
 
+const orNull = (of: Shape): Shape => byHand(of, (value) => value === null || value === undefined || of(value))
+
+const ENDINGS = ['terminated', 'truncated', 'unknown']
+const TRUNCATIONS: Readonly<Record<Truncation, true>> = {
+  maxSteps: true,
+  budget: true,
+  context: true,
+  timeout: true,
+  environment: true,
+}
+const ending = byHand(
+  object({ kind: oneOf(...ENDINGS), by: optional(nameIn(TRUNCATIONS)) }),
+  (value) =>
+    isObject(value) &&
+    ENDINGS.includes(value.kind as string) &&
+    (value.kind === 'truncated') === (typeof value.by === 'string' && Object.hasOwn(TRUNCATIONS, value.by)),
+)
+
+/** What an outcome may say about experience; read with it. */
+export const experience: Shape = object({
+  episode: optional(
+    object({ ending, reward: orNull(finite), success: orNull(flag), finalObservation: optional(anything) }),
+  ),
+  digest: optional(shortText),
+})
+
 /** The driver reads these when the outcome is there: see `read-outcome.ts` and `steps.ts`. */
 const outcomes = list(
   tuple(
@@ -161,9 +189,9 @@ const outcomes = list(
     packed(undefined, () => true),
     whole,
     whole,
+    packed(experience, () => true),
   ),
 )
-const orNull = (of: Shape): Shape => byHand(of, (value) => value === null || value === undefined || of(value))
 const path = list(anyText, 16)
 const step = tuple(
   whole,
@@ -215,7 +243,7 @@ function isOutcomeList(outcomes: unknown): boolean {
   if (!Array.isArray(outcomes)) return false
   for (let i = 0; i < outcomes.length; i++) {
     const outcome: unknown = outcomes[i]
-    if (!Array.isArray(outcome) || outcome.length < 4 || outcome.length > 5) return false
+    if (!Array.isArray(outcome) || outcome.length < 4 || outcome.length > 6) return false
     const status: unknown = outcome[1]
     if (outcome.length > 4 && !whole(outcome[4])) return false
     if (!whole(outcome[0]) || !whole(outcome[3]) || !(status === 0 || status === 1 || status === 2 || status === 3))

@@ -1,5 +1,6 @@
 import type { AgentRef } from '../agent.ts'
 import type { TaskErrorCode } from '../errors.ts'
+import type { Episode } from '../trajectory/episode.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 
 /**
@@ -124,10 +125,24 @@ export type WorkerMessage =
 
 export type Emit = [lease: number, steps: PackedStep[], logs: string[]]
 /**
- * Whole microseconds: a small integer costs a byte or two where a fraction costs eight. `waitedUs`: how long its clock stood;
- * left out if it did not.
+ * Whole microseconds: a small integer costs a byte or two where a fraction costs eight. `waitedUs`: how long its clock stood.
+ * The last two are left out where there is nothing to say.
  */
-export type Outcome = [lease: number, status: OutcomeStatus, value: Packed, runUs: number, waitedUs?: number]
+export type Outcome = [
+  lease: number,
+  status: OutcomeStatus,
+  value: Packed,
+  runUs: number,
+  waitedUs?: number,
+  experience?: Packed,
+]
+/** What else came of a task that left experience: packed as one value in its outcome. */
+export interface Experience {
+  /** How its episode ended, for agents in environments. */
+  readonly episode?: Episode
+  /** Of its trajectory: see `trajectory/digest.ts`. */
+  readonly digest?: string
+}
 export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const
 export type OutcomeStatus = (typeof OUTCOME)[keyof typeof OUTCOME]
 /** The name of each. */

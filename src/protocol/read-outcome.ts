@@ -1,5 +1,5 @@
-import { errorItem } from './check-messages.ts'
-import { type ErrorItem, OUTCOME, type OutcomeStatus, type Packed } from './messages.ts'
+import { errorItem, experience } from './check-messages.ts'
+import { type ErrorItem, type Experience, OUTCOME, type OutcomeStatus, type Packed } from './messages.ts'
 import { readPacked } from './read-packed.ts'
 
 /** What an outcome holds: an answer, or an error. Throws if a worker does not say that. */
@@ -8,4 +8,12 @@ export function readOutcome(status: OutcomeStatus, packed: Packed): unknown {
   if (status !== OUTCOME.success && status !== OUTCOME.cancelled && !errorItem(value))
     throw new TypeError('a failed outcome without an error')
   return value as ErrorItem
+}
+
+/** What an outcome says about experience. Throws if a worker of ours would not say that. */
+export function readExperience(packed: Packed): Experience | undefined {
+  if (packed === undefined) return undefined
+  const value = readPacked(packed)
+  if (!experience(value)) throw new TypeError('an outcome whose experience is malformed')
+  return value as Experience
 }

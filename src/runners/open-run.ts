@@ -1,12 +1,14 @@
 import { fileURLToPath } from 'node:url'
+import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
-import type { Run, RunSink } from '../executor/run.ts'
+import type { Run, RunOptions, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
 import type { RunConfig } from '../run-config.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { entryScript } from './environment.ts'
+import { Grading } from './grading.ts'
 import { Observation } from './observation.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
 import type { Tasks } from './source-of.ts'
@@ -33,7 +35,11 @@ export async function openRun(
     else early = error
   }
   observation.failed = failed
-  const recorded = await record(identity, config, tasks, observation, failed)
+  let grading: Grading | undefined
+  const recorded = await record(identity, config, tasks, observation, (error) => {
+    grading?.abandon()
+    failed(error)
+  })
   const running = () => (run ? dispatcher.running(run) : 0)
   let stopped = false
   const stop = (graceMs: number) => {
@@ -53,8 +59,26 @@ export async function openRun(
     running,
   })
 
-  const end = async (error: Error | undefined, ended: Run) => {
-    const interrupted = ended.stopping === 'cancelled' || ended.stopping === 'deadline'
+  const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } = config
+  const options: RunOptions = {
+    ...{ runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
+    keepSteps: carrySteps || recorded === undefined,
+    recorded: recorded !== undefined,
+    services: userServices(config.services as RunConfig['services']),
+    budget: budgetOf(config, recorded),
+  }
+  grading = new Grading({
+    ...{ dispatcher, options, gradeTimeoutMs: config.gradeTimeoutMs, grader: config.grade },
+    store: recorded && ((...grade) => recorded.recording.grade(...grade)),
+    fail: failed,
+    wake: () => dispatcher.wake(run!),
+  })
+  const end = async (failure: Error | undefined, ended: Run) => {
+    const interrupted = ended.stopping !== undefined && ended.stopping !== 'failed'
+    // The last responses come to be graded with their commit.
+    await recorded?.flush()
+    const ungraded = await grading!.finish(interrupted || failure !== undefined)
+    const error = failure ?? ungraded
     const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
     const why = error ? String(error) : whyStopped(ended)
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
@@ -63,16 +87,11 @@ export async function openRun(
     if (!around?.ended(control)) sink.end(reason, ended)
   }
   const told = observation.before(around ? stoppable(sink, () => stopped) : sink)
-  const safe = recorded ? recorded.recording.before(told, () => dispatcher.wake(run!)) : told
-  const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } = config
+  const graded = grading.wrapSink(told)
+  const safe = recorded ? recorded.recording.before(graded, () => dispatcher.wake(run!)) : graded
   run = dispatcher.open(
-    {
-      ...{ runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
-      keepSteps: carrySteps || recorded === undefined,
-      recorded: recorded !== undefined,
-      services: userServices(config.services as RunConfig['services']),
-    },
-    recorded?.source ?? observation.around(tasks.source),
+    options,
+    grading.wrapSource(recorded?.source ?? observation.around(tasks.source)),
     { ...safe, end: (error, ended) => void end(error, ended) },
     observation.with(recorded?.recording),
   )
@@ -82,8 +101,14 @@ export async function openRun(
 }
 
 function whyStopped({ stopping, aborted, options }: Run): string | null {
+  if (stopping === 'budget') return `it reached its budget (${options.budget})`
   if (stopping === 'deadline') return `it reached its deadline (deadlineMs: ${options.deadlineMs})`
   return aborted ? `its signal was aborted${aborted.text === undefined ? '' : `: ${aborted.text}`}` : null
+}
+
+function budgetOf(limits: ResolvedConfig, recorded: RecordedRun | undefined): Budget | undefined {
+  if (limits.maxCostUsd === undefined && limits.maxTokens === undefined) return undefined
+  return new Budget(limits, recorded?.spent() ?? { costUsd: 0, tokens: 0 })
 }
 
 /** When the program around the script stops a run, the script is not to take what was cancelled for an outcome. */
@@ -128,6 +153,7 @@ function withoutSecrets({
   progress: __,
   onStep: _________,
   services,
+  grade,
   nodes,
   ray,
   spark,
@@ -144,6 +170,7 @@ function withoutSecrets({
     ...(spark && { spark: { ...where, remote: remote?.split(';', 1)[0] } }),
     env: Object.keys(env),
     ...(services && { services: Object.keys(services) }),
+    ...(grade && { grade: grade.name }),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }
 }

@@ -34,6 +34,8 @@ export async function runTask(tasks: TaskLike | TasksInput, runConf?: RunConfig)
   const input = single ? [tasks] : tasks
   const parent = currentTask()
   if (parent) return runInside(parent, tasks, runConf)
+  if (single && runConf?.rollouts !== undefined)
+    throw new ManyworldsError('CONFIG_INVALID', '`rollouts` gives several responses: give the task in an array, [task]')
   const { collect } = await loadDriver()
   const responses = await collect(input, runConf)
   return single ? responses.values().next().value : responses

@@ -2,6 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskLike } from '../task.ts'
 import { GraphSource, SequenceSource } from './ordered-sources.ts'
+import { RolloutSource, rolloutsOf } from './rollouts.ts'
 import { ArraySource, AsyncIterableSource, checkArray, IterableSource } from './sources.ts'
 
 /** Tasks as they may be given: an array, an iterable, an async iterable. */
@@ -13,12 +14,20 @@ export interface Tasks {
   readonly all: readonly ReadyTask[] | undefined
 }
 
-export function sourceOf(tasks: TasksInput, sequenceDependent: boolean): Tasks {
-  const { source, all } = readerOf(tasks, sequenceDependent)
-  return { source: sequenceDependent ? new SequenceSource(source) : source, all }
+export interface Order {
+  readonly sequenceDependent: boolean
+  /** How often each task is run. */
+  readonly rollouts?: number | undefined
 }
 
-function readerOf(tasks: TasksInput, sequenceDependent: boolean): Tasks {
+export function sourceOf(tasks: TasksInput, order: Order): Tasks {
+  const { source, all } = readerOf(tasks, order)
+  return { source: order.sequenceDependent ? new SequenceSource(source) : source, all }
+}
+
+function readerOf(tasks: TasksInput, { sequenceDependent, rollouts }: Order): Tasks {
+  if (rollouts !== undefined && sequenceDependent) throw noRollouts('the run is `sequenceDependent`')
+  const rolled = (source: TaskSource) => (rollouts === undefined ? source : new RolloutSource(source, rollouts))
   if (Array.isArray(tasks)) {
     const all = checkArray(tasks)
     const dependent = all.find(({ task }) => task.dependsOn !== undefined && task.dependsOn.length > 0)
@@ -27,14 +36,20 @@ function readerOf(tasks: TasksInput, sequenceDependent: boolean): Tasks {
         'CONFIG_INVALID',
         `task '${dependent.id}' has \`dependsOn\` and the run is \`sequenceDependent\`; use one of them`,
       )
-    return { source: dependent ? new GraphSource(all) : new ArraySource(all), all }
+    if (rollouts === undefined) return { source: dependent ? new GraphSource(all) : new ArraySource(all), all }
+    if (dependent) throw noRollouts(`task '${dependent.id}' has \`dependsOn\``)
+    const each = all.flatMap((item) => rolloutsOf(item, rollouts))
+    return { source: new ArraySource(each), all: each }
   }
   if (typeof tasks === 'object' && tasks !== null) {
-    if (Symbol.asyncIterator in tasks) return { source: new AsyncIterableSource(tasks), all: undefined }
-    if (Symbol.iterator in tasks) return { source: new IterableSource(tasks), all: undefined }
+    if (Symbol.asyncIterator in tasks) return { source: rolled(new AsyncIterableSource(tasks)), all: undefined }
+    if (Symbol.iterator in tasks) return { source: rolled(new IterableSource(tasks)), all: undefined }
   }
   throw new ManyworldsError(
     'TASK_INVALID',
     `tasks must be a task, an array, an iterable or an async iterable of tasks; it is ${tasks === null ? 'null' : typeof tasks}`,
   )
 }
+
+const noRollouts = (why: string) =>
+  new ManyworldsError('CONFIG_INVALID', `\`rollouts\` needs tasks that do not depend on each other, and ${why}`)

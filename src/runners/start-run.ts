@@ -19,7 +19,7 @@ export async function startRun(
   carrySteps = false,
 ): Promise<StartedRun> {
   const resolved = configured(config)
-  const source = sourceOf(tasks, resolved.sequenceDependent)
+  const source = sourceOf(tasks, resolved)
   const { dispatcher, release } = acquirePool(resolved)
   try {
     const run = await openRun(

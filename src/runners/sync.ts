@@ -133,4 +133,4 @@ function startThread(): Thread {
 
 /** An agent without its methods: what travels is the reference. */
 const bare = (agent: TaskLike['agent'] | undefined) =>
-  agent && { name: agent.name, params: agent.params, ref: agent.ref }
+  agent && { name: agent.name, params: agent.params, ref: agent.ref, ...(agent.grader && { grader: agent.grader }) }

@@ -16,9 +16,14 @@ const TABLES: readonly { table: string; keys: readonly string[]; values: readonl
   { table: '_workers', keys: ['worker'], values: [] },
   { table: '_blobs', keys: ['blob'], values: [] },
   { table: '_tasks', keys: ['task', 'parent', 'agent'], values: ['input', 'info'] },
-  { table: '_attempts', keys: ['seq', 'task', 'worker'], values: ['answer', 'error', 'trajectory', 'logs'] },
+  {
+    table: '_attempts',
+    keys: ['seq', 'task', 'worker'],
+    values: ['answer', 'error', 'trajectory', 'logs', 'final_observation'],
+  },
   { table: '_starts', keys: ['task', 'worker'], values: [] },
   { table: '_answers', keys: ['answer', 'task'], values: ['value'] },
+  { table: '_grades', keys: ['grade', 'task'], values: ['record'] },
 ]
 
 /**

@@ -1,18 +1,19 @@
 import { ManyworldsError } from '../errors.ts'
 import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
+import type { Spent } from '../executor/budget.ts'
 import { pack } from '../protocol/pack.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { jsonPreview } from '../text/json.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
-import { keyOf, numberOf } from './keys.ts'
+import { keyOf, numberOf, STEP_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
-import { type Columns, checkedRow, isAnything, isBytes, isText, isWhole, orNull } from './stored-shapes.ts'
+import { type Columns, checkedRow, isAnything, isBytes, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
 import type { StepsFrom } from './stored-steps.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
@@ -140,6 +141,15 @@ export class Earlier {
     })
   }
 
+  /** What all attempts have spent, those included that were cut short with their driver. */
+  spent(): Spent {
+    const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
+    return this.#reading(() => {
+      const row = this.#db.prepare(SPENT).get(...range, ...range)
+      return checkedRow<Spent>(row, { costUsd: isNumber, tokens: isNumber }, 'what was spent')
+    })
+  }
+
   /** Ids of the tasks of the run, in their order. */
   *ids(): Generator<string> {
     const rows = this.#reading(() =>
@@ -252,5 +262,12 @@ export class Earlier {
     }
   }
 }
+
+const SPENT = `SELECT total(cost) AS costUsd, total(tokens) AS tokens FROM (
+  SELECT cost, coalesce(tokens_in, 0) + coalesce(tokens_out, 0) AS tokens FROM _attempts WHERE seq >= ? AND seq < ?
+  UNION ALL SELECT s.usage ->> '$.costUsd', coalesce(s.usage ->> '$.inputTokens', 0) + coalesce(s.usage ->> '$.outputTokens', 0)
+  FROM _starts b JOIN _steps s ON s.key >= b.start * ${STEP_SPAN} AND s.key < (b.start + 1) * ${STEP_SPAN}
+  WHERE b.task >= ? AND b.task < ? AND s.usage IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM _attempts a WHERE a.task = b.task AND a.start = b.start))`
 
 const brief = (value: unknown): string => jsonPreview(value, 80).text

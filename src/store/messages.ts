@@ -51,7 +51,13 @@ export interface Opened {
   /** The number of the run in its store; undefined: the run is new. */
   readonly run: number | undefined
   /** The numbers that the next rows may have. */
-  readonly next: { readonly agent: number; readonly worker: number; readonly task: number; readonly answer: number }
+  readonly next: {
+    readonly agent: number
+    readonly worker: number
+    readonly task: number
+    readonly answer: number
+    readonly grade: number
+  }
 }
 
 /** A session that has begun: the run's number in its store, and the session's in its run. */
@@ -88,6 +94,7 @@ export const ROW = {
   start: 7,
   steps: 8,
   answer: 9,
+  grade: 10,
 } as const
 
 /** Numbers in rows are the run's own; the thread makes keys of them (`keys.ts`). */
@@ -102,6 +109,7 @@ export type Row =
   | StartRow
   | StepsRow
   | AnswerRow
+  | GradeRow
 
 export type TaskRow = [
   kind: 0,
@@ -117,6 +125,7 @@ export type TaskRow = [
   dependsOn: string | null,
   options: string | null,
   groupId: string | null,
+  rollout: number | null,
 ]
 
 export type AttemptRow = [
@@ -138,7 +147,17 @@ export type AttemptRow = [
   usage: Usage | null,
   /** The start that its steps belong to; 0: it has none. */
   start: number,
+  episode: EpisodeColumns | null,
+  digest: string | null,
 ]
+
+/** How the episode of an attempt ended. */
+export interface EpisodeColumns {
+  readonly ending: string
+  readonly reward: number | null
+  readonly success: 0 | 1 | null
+  readonly finalObservation: Encoded
+}
 
 export type AgentRow = [
   kind: 2,
@@ -162,6 +181,18 @@ export type BegunRow = [kind: 6, task: number]
 export type StartRow = [kind: 7, start: number, task: number, attempt: number, worker: number | null, at: number]
 /** Steps of a start, the first of which is number `first`. */
 export type StepsRow = [kind: 8, start: number, first: number, steps: PackedStep[]]
+/** A task was graded; what was said of it before no longer counts. */
+export type GradeRow = [
+  kind: 10,
+  grade: number,
+  task: number,
+  attempt: number,
+  at: number,
+  reward: number | null,
+  success: 0 | 1 | null,
+  grader: string,
+  record: Encoded,
+]
 /** A service has answered an attempt of a task, and that counts. */
 export type AnswerRow = [
   kind: 9,

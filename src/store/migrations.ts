@@ -5,7 +5,12 @@ import type { DatabaseSync } from './sqlite.ts'
  * The store, version by version: entry n makes a store of version n out of one of version n - 1, without moving data. A
  * new store goes through all of them, so that old and new ones have the same shape.
  */
-const STEPS: readonly ((db: DatabaseSync) => void)[] = [firstTables, stepsAndManyRuns, answersThatCount]
+const STEPS: readonly ((db: DatabaseSync) => void)[] = [
+  firstTables,
+  stepsAndManyRuns,
+  answersThatCount,
+  gradesAndRollouts,
+]
 
 /** Brings a store to the version of today, inside a transaction of the caller's. */
 export function migrate(db: DatabaseSync, from: number): void {
@@ -86,6 +91,12 @@ function answersThatCount(db: DatabaseSync): void {
   db.exec('CREATE UNIQUE INDEX _answers_by_request ON _answers (task, attempt, hash, occurrence)')
 }
 
+/** Version 4: rollouts of tasks, how episodes ended, and grades; a task that is graded again has several. */
+function gradesAndRollouts(db: DatabaseSync): void {
+  add(db, ADDITIONS[4]!)
+  db.exec('CREATE INDEX _grades_by_task ON _grades (task)')
+}
+
 /** By version. A start is one lease of a task; its steps have the keys from `start * STEP_SPAN` on. */
 export const ADDITIONS: Readonly<Record<number, Additions>> = {
   2: {
@@ -122,6 +133,22 @@ export const ADDITIONS: Readonly<Record<number, Additions>> = {
         '_answers',
         `answer INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, service TEXT NOT NULL,
   hash BLOB NOT NULL, occurrence INTEGER NOT NULL, at INTEGER NOT NULL, value`,
+      ],
+    ],
+  },
+  4: {
+    columns: [
+      ['_tasks', 'rollout', 'INTEGER'],
+      ['_attempts', 'ending', 'TEXT'],
+      ['_attempts', 'episode_reward', 'REAL'],
+      ['_attempts', 'episode_success', 'INTEGER'],
+      ['_attempts', 'final_observation', ''],
+    ],
+    tables: [
+      [
+        '_grades',
+        `grade INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, at INTEGER NOT NULL,
+  reward REAL, success INTEGER, grader TEXT NOT NULL, record`,
       ],
     ],
   },

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
+import type { Spent } from '../executor/budget.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { Step } from '../trajectory/step.ts'
 import { Earlier } from './earlier.ts'
@@ -43,6 +44,10 @@ export interface RecordedRun {
   readonly source: TaskSource
   readonly recording: Recording
   readonly resumed: boolean
+  /** What earlier sessions have spent. */
+  spent(): Spent
+  /** Resolves when all that was written so far is on disk, and those who waited for it have heard. */
+  flush(): Promise<void>
   /** Resolves when all is on disk and the file is free for others; rejects if the last of it could not be written. */
   close(ending: Ending): Promise<void>
 }
@@ -83,6 +88,8 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
       source,
       recording,
       resumed,
+      spent: () => earlier?.spent() ?? { costUsd: 0, tokens: 0 },
+      flush: () => commit.flush(),
       async close(ending) {
         await commit.flush()
         release()

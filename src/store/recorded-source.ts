@@ -66,7 +66,7 @@ export class RecordedSource implements TaskSource {
     if (known === undefined) return { ...item, record: this.#record(item) }
     const { response, record, attempts } = known
     if (response && (known.final || (item.skip !== undefined && response.error?.code === 'DEPENDENCY_FAILED')))
-      return { ...item, restored: response, restoredBytes: known.bytes }
+      return { ...item, record, restored: response, restoredBytes: known.bytes }
     if (response) recording.again(record, attempts === 0)
     else if (known.begun && item.task.rerun === 'never') return { ...item, record, attempts, crashed: DRIVER_DIED }
     return { ...item, record, attempts }
@@ -86,7 +86,8 @@ export class RecordedSource implements TaskSource {
     if (!earlier?.isOpen) return undefined
     try {
       const known = earlier.task(item.id, recording.contentOf(item), this.#placeOf(item))
-      return known?.final ? { ...item, restored: known.response!, restoredBytes: known.bytes } : undefined
+      if (!known?.final) return undefined
+      return { ...item, record: known.record, restored: known.response!, restoredBytes: known.bytes }
     } catch {
       // The run ends for another reason.
       return undefined
@@ -129,8 +130,10 @@ export class RecordedSource implements TaskSource {
     let known = 0
     for (const item of all) {
       const record = earlier.check(item.id, recording.contentOf(item), this.#placeOf(item))
-      // Recording was cut short before this one, or it is new.
-      if (record === undefined && total !== null && recorded >= total) throw this.#changed(`task '${item.id}' is new`)
+      // Recording was cut short before this one, or it is new. More rollouts of the same tasks may be asked for.
+      const isFurther = item.rollout !== undefined && item.rollout.number > 1
+      if (record === undefined && !isFurther && total !== null && recorded >= total)
+        throw this.#changed(`task '${item.id}' is new`)
       if (record !== undefined) {
         known++
         this.#pending[item.index] = undefined
@@ -140,7 +143,8 @@ export class RecordedSource implements TaskSource {
     if (known === recorded) return
     const given = new Set(all.map(({ id }) => id))
     const missing = [...earlier.ids()].find((id) => !given.has(id))
-    throw this.#changed(`task '${missing}' is missing`)
+    const rollout = missing !== undefined && all.some(({ rollout }) => missing.startsWith(`${rollout?.of}@`))
+    throw this.#changed(`task '${missing}' is missing${rollout ? ' (fewer rollouts than before)' : ''}`)
   }
 
   #changed(what: string): ManyworldsError {

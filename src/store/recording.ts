@@ -3,11 +3,13 @@ import { TaskError } from '../errors.ts'
 import { packParams } from '../executor/agents.ts'
 import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
 import type { AttemptRecords, Entry, Lease } from '../executor/entry.ts'
+import { groupOf } from '../executor/intake.ts'
 import type { RunRecorder } from '../executor/recorder.ts'
 import { recordsOf } from '../executor/records.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { ReadyTask } from '../executor/source.ts'
 import type { WorkerHandle } from '../executor/worker-handle.ts'
+import type { TaskGrade } from '../grade/grade.ts'
 import type { Packed } from '../protocol/messages.ts'
 import { makeResponse, type StepSource } from '../response.ts'
 import { StepWatch } from '../runners/step-watch.ts'
@@ -16,10 +18,11 @@ import { packTask } from '../task-checks.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { type Begun, type Opened, ROW } from './messages.ts'
+import { type Begun, type EpisodeColumns, type Opened, ROW } from './messages.ts'
 import type { RecordedRunOptions } from './recorded-run.ts'
 import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
+import { endingText } from './stored-experience.ts'
 import { type StepsFrom, StoredSteps } from './stored-steps.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
@@ -33,7 +36,7 @@ type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps'>
 export class Recording implements RunRecorder {
   readonly #commit: GroupCommit
   readonly #earlier: Earlier | undefined
-  readonly #next: { agent: number; worker: number; task: number; answer: number; start: number }
+  readonly #next: { agent: number; worker: number; task: number; answer: number; grade: number; start: number }
   readonly #agents = new Map<string, number>()
   readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
   readonly #workers = new WeakMap<WorkerName, number>()
@@ -86,7 +89,8 @@ export class Recording implements RunRecorder {
       whole(encodePacked(info)),
       dependsOn(task),
       optionsOf(task),
-      task.groupId ?? null,
+      groupOf(item) ?? null,
+      item.rollout?.number ?? null,
     ])
   }
 
@@ -193,6 +197,15 @@ export class Recording implements RunRecorder {
     this.#commit.whenSafe(safe)
   }
 
+  /** A task was graded: calls `safe` when that is on disk. `record`: the task's number. */
+  grade(record: number, attempt: number, grade: TaskGrade, safe: () => void): void {
+    const { reward, success, grader } = grade
+    const solved = success === null ? null : success ? 1 : 0
+    const number = this.#next.grade++
+    this.#commit.add([ROW.grade, number, record, attempt, Date.now(), reward, solved, grader.name, encode(grade)])
+    this.#commit.whenSafe(safe)
+  }
+
   stepsOf(entry: Entry, { start }: AttemptRecords): StepSource {
     return new StoredSteps(this.#from, { session: this.#session, task: entry.record, number: start })
   }
@@ -231,6 +244,7 @@ export class Recording implements RunRecorder {
       key,
       input,
       info,
+      null,
       null,
       null,
       null,
@@ -288,6 +302,8 @@ export class Recording implements RunRecorder {
       logs.length === 0 ? null : JSON.stringify(logs),
       hasKeys(response.usage) ? response.usage : null,
       records?.start ?? 0,
+      episodeColumns(response),
+      response.digest ?? null,
     ])
   }
 
@@ -326,6 +342,17 @@ export class Recording implements RunRecorder {
       this.#commit.add([ROW.worker, key, worker.id, worker.host, worker.pid ?? null])
     }
     return key
+  }
+}
+
+function episodeColumns({ episode }: TaskResponse): EpisodeColumns | null {
+  if (episode === undefined) return null
+  const { ending, reward, success, finalObservation } = episode
+  return {
+    ending: endingText(ending),
+    reward,
+    success: success === null ? null : success ? 1 : 0,
+    finalObservation: encode(finalObservation),
   }
 }
 

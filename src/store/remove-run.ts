@@ -42,6 +42,7 @@ export const KEYS = [
   ['_starts', 'task'],
   ['_attempts', 'seq'],
   ['_answers', 'answer'],
+  ['_grades', 'grade'],
   ['_tasks', 'task'],
   ['_agents', 'agent'],
   ['_workers', 'worker'],

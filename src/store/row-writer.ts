@@ -6,6 +6,7 @@ import {
   type AgentRow,
   type AnswerRow,
   type AttemptRow,
+  type GradeRow,
   ROW,
   type Row,
   type StartRow,
@@ -74,6 +75,8 @@ export class RowWriter {
         return this.#writeSteps(row)
       case ROW.answer:
         return this.#writeAnswer(row)
+      case ROW.grade:
+        return this.#writeGrade(row)
       default:
         row satisfies never
     }
@@ -108,7 +111,7 @@ export class RowWriter {
   }
 
   #writeTask(row: TaskRow): void {
-    const [, task, id, place, parent, parentAttempt, agent, input, info, dependsOn, options, groupId] = row
+    const [, task, id, place, parent, parentAttempt, agent, input, info, dependsOn, options, groupId, rollout] = row
     const hash = contentHash({ ...this.#agents.get(agent)!, input, info, dependsOn })
     this.#execute(
       INSERT_TASK,
@@ -124,12 +127,13 @@ export class RowWriter {
       dependsOn,
       options,
       groupId,
+      rollout,
     )
   }
 
   #writeAttempt(row: AttemptRow): void {
     const [, task, isSubTask, role, attempt, endedAt, status, queuedUs, runUs, waitedUs, worker, code, ...values] = row
-    const [answer, error, logs, usage, start] = values
+    const [answer, error, logs, usage, start, episode, digest] = values
     const blobs = this.#blobs
     this.#execute(
       INSERT_ATTEMPT,
@@ -153,6 +157,11 @@ export class RowWriter {
       usage?.inputTokens ?? null,
       usage?.outputTokens ?? null,
       usage?.costUsd ?? null,
+      episode?.reward ?? null,
+      episode?.success ?? null,
+      episode?.ending ?? null,
+      blobs.put(episode?.finalObservation ?? null),
+      digest,
     )
     if (start !== 0) this.#endStart(start, status)
     // Between two attempts it is not running.
@@ -184,6 +193,12 @@ export class RowWriter {
   #writeAnswer([, answer, task, attempt, service, hash, occurrence, at, value]: AnswerRow): void {
     const stored = this.#blobs.put(value)
     this.#execute(INSERT_ANSWER, this.#key(answer), this.#key(task), attempt, service, hash, occurrence, at, stored)
+  }
+
+  #writeGrade([, grade, task, attempt, at, reward, success, grader, record]: GradeRow): void {
+    const stored = this.#blobs.put(record)
+    this.#execute(INSERT_GRADE, this.#key(grade), this.#key(task), attempt, at, reward, success, grader, stored)
+    this.#execute(SET_GRADE, reward, success, this.#key(task))
   }
 
   #writeAgent([, agent, name, module, fingerprint, params]: AgentRow): void {
@@ -229,17 +244,21 @@ export class RowWriter {
 }
 
 const INSERT_TASK = `INSERT INTO _tasks (task, id, place, parent, parent_attempt, agent, hash, input, info, depends_on, options,
-  group_id, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+  group_id, rollout, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
   ON CONFLICT (task) DO UPDATE SET agent = excluded.agent, hash = excluded.hash, input = excluded.input,
-  info = excluded.info, options = excluded.options, group_id = excluded.group_id`
+  info = excluded.info, options = excluded.options, group_id = excluded.group_id, rollout = excluded.rollout`
 const INSERT_ATTEMPT = `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, waited_us, worker,
-  error_code, answer, error, logs, usage, start, tokens_in, tokens_out, cost)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  error_code, answer, error, logs, usage, start, tokens_in, tokens_out, cost, reward, success, ending, episode_reward,
+  episode_success, final_observation, digest)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?21, ?22, ?23, ?21, ?22, ?24, ?25)`
 const INSERT_START =
   'INSERT INTO _starts (start, task, attempt, epoch, number, worker, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const INSERT_STEP = `INSERT INTO _steps (${STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const INSERT_ANSWER =
   'INSERT INTO _answers (answer, task, attempt, service, hash, occurrence, at, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
+const INSERT_GRADE =
+  'INSERT INTO _grades (grade, task, attempt, at, reward, success, grader, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
+const SET_GRADE = `UPDATE _attempts SET reward = ?, success = ? WHERE task = ? AND role = ${ROLE.final}`
 const INSERT_AGENT = 'INSERT INTO _agents (agent, epoch, name, module, fingerprint, params) VALUES (?, ?, ?, ?, ?, ?)'
 const INSERT_WORKER = 'INSERT INTO _workers (worker, epoch, id, host, pid) VALUES (?, ?, ?, ?, ?)'
 const COUNT_TASKS = 'UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = ?) WHERE run = ?'

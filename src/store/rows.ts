@@ -4,6 +4,7 @@ import type { Step } from '../trajectory/step.ts'
 import type { BlobReader } from './blobs.ts'
 import { ROLE } from './schema.ts'
 import { decodeError } from './stored-error.ts'
+import { episodeOf, gradeOf, isEnding } from './stored-experience.ts'
 import {
   type Columns,
   checkedRow,
@@ -23,7 +24,9 @@ import { type StepsFrom, StoredSteps } from './stored-steps.ts'
 /** The columns of an attempt that make a response. */
 export const ATTEMPT_COLUMNS = `
   a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.waited_us AS waitedUs, a.answer, a.error,
-  a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid`
+  a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid,
+  a.episode_reward AS reward, a.episode_success AS success, a.ending, a.final_observation AS finalObservation, a.digest, t.group_id AS groupId, t.rollout,
+  CASE a.role WHEN ${ROLE.final} THEN (SELECT n.record FROM _grades n WHERE n.task = a.task ORDER BY n.grade DESC LIMIT 1) END AS grade`
 
 export const ATTEMPT_JOIN = `LEFT JOIN _workers w ON w.worker = a.worker`
 
@@ -45,6 +48,14 @@ export interface AttemptColumns {
   readonly workerId: string | null
   readonly workerHost: string | null
   readonly workerPid: number | null
+  readonly reward: number | null
+  readonly success: number | null
+  readonly ending: string | null
+  readonly finalObservation: unknown
+  readonly digest: string | null
+  readonly groupId: string | null
+  readonly rollout: number | null
+  readonly grade: unknown
 }
 
 const ATTEMPT: Columns<AttemptColumns> = {
@@ -65,6 +76,14 @@ const ATTEMPT: Columns<AttemptColumns> = {
   workerId: orNull(isText),
   workerHost: orNull(isText),
   workerPid: orNull(isWhole),
+  reward: orNull(isNumber),
+  success: orNull(oneOf(0, 1)),
+  ending: orNull(isEnding),
+  finalObservation: isAnything,
+  digest: orNull(isText),
+  groupId: orNull(isText),
+  rollout: orNull(isWhole),
+  grade: isAnything,
 }
 
 /** `from`: where its steps are. Throws if the row, or what it refers to, is not what a run writes. */
@@ -85,6 +104,7 @@ export function responseOf(
     worker: workerOf(row),
     logs: linesOf(blobs.read(row.logs)),
     restored: true,
+    ...experienceOf(row, blobs),
   }
   const end: ResponseEnd =
     row.status === 'success'
@@ -104,3 +124,15 @@ export const workerOf = (
   row.worker === null || row.workerId === null || row.workerHost === null
     ? undefined
     : { id: row.workerId, host: row.workerHost, pid: row.workerPid ?? undefined }
+
+/** What is there for tasks that left experience. */
+function experienceOf(row: AttemptColumns, blobs: BlobReader): Partial<TaskResponse> {
+  const grade = row.grade === null ? undefined : gradeOf(blobs.read(row.grade))
+  return {
+    ...(row.groupId !== null && { groupId: row.groupId }),
+    ...(row.rollout !== null && { rollout: row.rollout }),
+    ...(row.ending !== null && { episode: episodeOf(row, blobs) }),
+    ...(row.digest !== null && { digest: row.digest }),
+    ...(grade && { grade }),
+  }
+}

@@ -201,6 +201,7 @@ function nextNumbers(store: Statements, run: number | undefined): Opened['next']
     worker: next('_workers', 'worker'),
     task: next('_tasks', 'task'),
     answer: next('_answers', 'answer'),
+    grade: next('_grades', 'grade'),
   }
 }
 

@@ -6,7 +6,7 @@ import { RUN_SPAN, STEP_SPAN } from './keys.ts'
  * value as JSON text or as the number of a blob. The views beside them are for people and for other tools;
  * docs/run-file.md describes them, and they stay when the tables change.
  */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 /** In the header of the file, where `file` and SQLite find it: "mwrf", a manyworlds run file. */
 export const APPLICATION_ID = 0x6d777266
 
@@ -66,7 +66,8 @@ const ATTEMPT = `
   a.error_code, ${shown('a.answer')} AS answer, ${shown('a.error')} AS error,
   a.queued_us / 1000.0 AS queued_ms, a.run_us / 1000.0 AS run_ms, ${time('a.ended_at')} AS ended_at, a.usage,
   ${TRAJECTORY} AS trajectory, ${shown('a.logs')} AS logs, ${IS_CUT} AS is_cut, a.seq % ${RUN_SPAN} AS seq, a.epoch,
-  a.reward, a.success, a.tokens_in, a.tokens_out, a.cost, a.digest, a.version, a.waited_us / 1000.0 AS waited_ms, ${runOf('a.seq')}`
+  a.reward, a.success, a.tokens_in, a.tokens_out, a.cost, a.digest, a.version, a.waited_us / 1000.0 AS waited_ms,
+  a.ending, a.episode_reward, a.episode_success, ${shown('a.final_observation')} AS final_observation, ${runOf('a.seq')}`
 
 /** Of a trajectory of version 1 that is cut there is one row, whose record is a text. */
 const inOldStep = (operator: string, field: string) =>
@@ -86,7 +87,7 @@ CREATE VIEW workers AS SELECT worker, epoch, id, host, pid, ${runOf('worker')} F
 CREATE VIEW tasks AS SELECT t.id, t.place, p.id AS parent, nullif(t.parent_attempt, 0) AS parent_attempt, g.name AS agent,
   coalesce((SELECT status FROM _attempts a WHERE a.task = t.task AND a.role = ${ROLE.final}), 'pending') AS status,
   ${shown('t.input')} AS input, ${shown('t.info')} AS info, t.depends_on, t.options, lower(hex(t.hash)) AS hash,
-  t.group_id, ${runOf('t.task')}
+  t.group_id, t.rollout, ${runOf('t.task')}
   FROM _tasks t JOIN _agents g USING (agent) LEFT JOIN _tasks p ON p.task = t.parent;
 CREATE VIEW responses AS SELECT ${ATTEMPT} FROM ${JOINED} WHERE a.role = ${ROLE.final};
 CREATE VIEW attempts AS SELECT
@@ -107,5 +108,8 @@ CREATE VIEW logs AS SELECT t.id, a.attempt, l.key + 1 AS line, l.value AS text, 
   FROM _attempts a JOIN _tasks t USING (task), json_each(${shown('a.logs')}) l;
 CREATE VIEW answers AS SELECT t.id, n.attempt, n.service, lower(hex(n.hash)) AS hash, n.occurrence, ${time('n.at')} AS at,
   ${shown('n.value')} AS value, ${runOf('n.task')} FROM _answers n JOIN _tasks t USING (task);
+CREATE VIEW grades AS SELECT t.id, n.attempt, n.reward, n.success, n.grader, ${shown('n.record')} AS grade, ${time('n.at')} AS at,
+  n.grade = (SELECT max(grade) FROM _grades m WHERE m.task = n.task) AS is_latest, ${runOf('n.task')}
+  FROM _grades n JOIN _tasks t USING (task);
 CREATE VIEW blobs AS SELECT blob, kind, size, length(data) AS stored, lower(hex(hash)) AS hash, is_cut, preview, ${runOf('blob')} FROM _blobs;
 `

@@ -20,6 +20,13 @@ const MAX_LOG_CHARS = 256 * 1024
 const NOTHING_TO_WAIT_FOR = Promise.resolve()
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
 
+/** Why the signal of a task is aborted whose code has come to its end. */
+const TASK_ENDED = new DOMException('the task has ended', 'AbortError')
+
+/** Nobody need hear of what a task left behind, and was told to stop. */
+export const isLeftover = (error: unknown): boolean =>
+  error === TASK_ENDED || (error instanceof Error && error.cause === TASK_ENDED)
+
 /**
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
  * rare is made when it is asked for, because this is allocated for every task.
@@ -82,6 +89,12 @@ export class TaskContext implements Context, StepSink, EpisodeSink {
   abort(reason: Error): void {
     if (this.#abort === undefined) this.#abort = new AbortController()
     this.#abort.abort(reason)
+  }
+
+  /** Its code has come to an end, and so has whatever it left that listens to its signal: a grader may look now. */
+  end(): void {
+    this.ended = true
+    if (this.#abort?.signal.aborted === false) this.#abort.abort(TASK_ENDED)
   }
 
   get idempotencyKey(): string {

@@ -17,6 +17,7 @@ import {
 import { pack, unpack } from '../protocol/pack.ts'
 import { splitWire } from '../protocol/split-wire.ts'
 import { moduleInBundle } from './bundles.ts'
+import { isLeftover } from './context.ts'
 import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
 import { LoadError, loadAgent, readScripts } from './load.ts'
@@ -175,6 +176,7 @@ process.on('exit', () => {
 
 process.on('uncaughtException', (error) => {
   // The first is how reading a script ends; the second was reported when it was thrown.
+  if (isLeftover(error)) return
   if (error?.name === 'Parked' || (ManyworldsError.is(error) && error.code === 'RUNNERS_IN_WORKER')) return
   const task = runner.current()
   if (task !== undefined && !task.settled) {

@@ -40,7 +40,8 @@ export class SubTasks {
           'DEPENDENCY_NEEDS_ARRAY',
           'sub-tasks cannot have `dependsOn`; await one ctx.runTask() before the next',
         )
-      const { input, info, size: inputSize } = packTask(literal, index)
+      // Sub-tasks are not graded: what they are expected to come to is their parent's business.
+      const { input, shown: info, size: inputSize } = packTask(literal, index)
       size += inputSize
       const { timeoutMs, maxAttempts, requires, rerun } = literal
       const options = { timeoutMs, maxAttempts, requires, rerun, info }

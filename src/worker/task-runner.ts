@@ -4,6 +4,7 @@ import type { TaskErrorCode } from '../errors.ts'
 import type { Channel } from '../protocol/channel.ts'
 import {
   type DriverMessage,
+  type Experience,
   OUTCOME,
   type Outcome,
   type OutcomeStatus,
@@ -169,7 +170,7 @@ export class TaskRunner {
   }
 
   /** Ends a task for the driver; whatever its code still does is not listened to. */
-  settle(task: TaskContext, status: OutcomeStatus, value: unknown, size = 0): void {
+  settle(task: TaskContext, status: OutcomeStatus, value: unknown, size = 0, experience?: unknown): void {
     if (task.settled) return
     task.settled = true
     this.live.delete(task.lease)
@@ -179,6 +180,10 @@ export class TaskRunner {
     const outcome: Outcome = [task.lease, status, value, Math.round((now - task.startedAt) * 1000)]
     if (task.sideAsks > 0) this.side.forget(task.lease)
     if (task.asks) this.#endAsks(task, task.asks, outcome, now)
+    if (experience !== undefined) {
+      outcome[4] ??= 0
+      outcome[5] = experience
+    }
     this.#outcome(outcome, size)
   }
 
@@ -399,14 +404,18 @@ export class TaskRunner {
       if (status === OUTCOME.success) this.#succeed(task, value)
       else this.settle(task, status, packError('TASK_THREW', value, this.#settings.withheldEnv))
     } else if (task.zombie) this.#zombies--
-    task.ended = true
+    task.end()
     this.#release(task)
   }
 
   #succeed(task: TaskContext, answer: unknown): void {
     let packed: unknown
+    let size: number
+    let experience: unknown
     try {
       packed = pack(answer)
+      size = lastPackedSize(packed)
+      experience = packExperience(task)
     } catch (error) {
       const reason = error instanceof NotPackable ? error.message : String(error)
       const message = `the answer cannot be sent: ${reason}; return plain data`
@@ -417,7 +426,7 @@ export class TaskRunner {
       )
       return
     }
-    this.settle(task, OUTCOME.success, packed, lastPackedSize(packed))
+    this.settle(task, OUTCOME.success, packed, size, experience)
   }
 
   /** A slot is free: a parent whose sub-tasks are done goes first, then whatever is next. */
@@ -508,6 +517,11 @@ export class TaskRunner {
     const megabytes = process.memoryUsage.rss() / 2 ** 20
     if (megabytes > recycleAboveMb) this.retire(`${Math.round(megabytes)} MB in use`)
   }
+}
+
+/** What a task came to besides its answer, if there is something to tell. */
+function packExperience({ episode }: TaskContext): unknown {
+  return episode && pack({ episode } satisfies Experience)
 }
 
 const runAgent = (definition: RunnableDefinition, input: unknown, task: TaskContext) => definition.run(input, task)

@@ -15,10 +15,9 @@ export const echo = defineAgent({ name: 'echo', run: async (input: unknown) => i
 /** An answer that has a shape. */
 export const grade = defineAgent({
   name: 'grade',
-  run: async ({ text, least }: { text: string; least: number }, ctx) => ({
+  run: async ({ text, least }: { text: string; least: number }) => ({
     score: text.length / 2,
     tags: [...text].filter((letter) => letter > 'm'),
     passed: text.length >= least,
-    truth: ctx.task.groundTruth,
   }),
 })

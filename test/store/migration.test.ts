@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { finishedTasks, killedTasks } from './fixtures/first-edition.ts'
 import { query } from './store-folder.ts'
@@ -70,7 +71,7 @@ describe('a file of the first edition', () => {
     const responses = await Runners.runTask(finishedTasks, config)
     expect([...responses.values()].map(({ restored }) => restored)).toEqual([true, true, true, true, true])
     expect(responses.get('long')!.trajectory).toHaveLength(20)
-    expect(query(file('finished'), 'PRAGMA user_version')).toEqual([{ user_version: 3 }])
+    expect(query(file('finished'), 'PRAGMA user_version')).toEqual([{ user_version: SCHEMA_VERSION }])
     expect(query(file('finished'), `SELECT step, action, kind FROM steps WHERE id = 'short' ORDER BY step`)).toEqual(
       [0, 1, 2].map((step) => ({ step, action: `"hello ${step}"`, kind: 'note' })),
     )
@@ -134,7 +135,7 @@ describe('a store of version 2', () => {
     expect(readFileSync(file).equals(before)).toBe(true)
     const responses = await Runners.runTask(finishedTasks, { store, resume: 'finished', maxAttempts: 2 })
     expect([...responses.values()].every(({ restored }) => restored)).toBe(true)
-    expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 3 }])
+    expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: SCHEMA_VERSION }])
     expect(query(file, 'SELECT count(*) AS n FROM answers')).toEqual([{ n: 0 }])
     const tasks = killedTasks.map((task) => (task.id === 'running' ? { ...task, timeoutMs: 100 } : task))
     const gone = await Runners.runTask(tasks as typeof killedTasks, { store, resume: 'killed' })

@@ -1,0 +1,42 @@
+import type { Grade, GradePart } from './grade.ts'
+
+/** Thrown in a worker where a grader returns what is no grade. */
+export const GRADE_INVALID = 'GradeInvalid'
+
+/** What a grader returned, as a grade. Throws if it is none, and says what to return. */
+export function checkGrade(value: unknown, grader: string): Grade {
+  const wrong = (what: string): never => {
+    const text = `grader '${grader}' ${what}; return true, false, a number, or { reward, success, parts, feedback }`
+    throw Object.assign(new TypeError(text), { name: GRADE_INVALID })
+  }
+  if (typeof value === 'boolean') return { reward: value ? 1 : 0, success: value }
+  if (typeof value === 'number') return checkGrade({ reward: value }, grader)
+  if (typeof value !== 'object' || value === null) return wrong(`returned ${value === null ? 'null' : typeof value}`)
+  const { reward = sumOf(value as Grade), success = null, parts, feedback } = value as Partial<Grade>
+  if (reward === undefined) return wrong('returned an object without `reward`')
+  if (reward !== null && !Number.isFinite(reward))
+    return wrong(`returned the reward ${String(reward)}, which is no number to learn from`)
+  if (success !== null && typeof success !== 'boolean') return wrong(`returned \`success\` ${String(success)}`)
+  if (feedback !== undefined && typeof feedback !== 'string') return wrong('returned `feedback` that is no text')
+  for (const [name, part] of Object.entries(parts ?? {}))
+    if (!isPart(part)) return wrong(`returned the part '${name}' without a finite \`value\` and \`weight\``)
+  return { reward, success, ...(parts && { parts }), ...(feedback !== undefined && { feedback }) }
+}
+
+const isPart = (part: unknown): part is GradePart =>
+  typeof part === 'object' &&
+  part !== null &&
+  Number.isFinite((part as GradePart).value) &&
+  Number.isFinite((part as GradePart).weight)
+
+/** The mean of the parts, by weight. */
+function sumOf({ parts }: Grade): number | undefined {
+  if (parts === undefined || Object.keys(parts).length === 0) return undefined
+  let sum = 0
+  let weights = 0
+  for (const { value, weight } of Object.values(parts)) {
+    sum += value * weight
+    weights += weight
+  }
+  return weights === 0 ? undefined : sum / weights
+}

@@ -1,0 +1,98 @@
+import { hash } from 'node:crypto'
+import type { AgentRef, Context, RunnableDefinition } from '../agent.ts'
+import { moduleOf, register } from '../definition.ts'
+import { ManyworldsError } from '../errors.ts'
+import { checkGrade } from './check-grade.ts'
+import type { Grade } from './grade.ts'
+import type { GradeSample } from './sample.ts'
+
+/** What a grading function may return: a grade, or a short form of one. */
+export type GradeLike = Grade | number | boolean
+
+/** Grades what a task came to. It runs in a worker, after the outcome was stored. */
+export type GradeFunction<Input = unknown, Answer = unknown, Options = unknown> = (
+  sample: GradeSample<Input, Answer>,
+  ctx: Pick<Context<Options>, 'signal' | 'log' | 'params' | 'ask'>,
+) => GradeLike | Promise<GradeLike>
+
+/**
+ * A grader, by reference: workers import its module and find it by name, as they do with agents. It is plain data, and goes
+ * wherever a grade can be asked for: `grade` of a task, of a run, or of an agent.
+ */
+export interface Grader {
+  readonly kind: 'grader'
+  readonly name: string
+  readonly ref: AgentRef
+  /** The options, which travel. */
+  readonly params: unknown
+  /** It wants to see the steps. */
+  readonly trajectory: boolean
+  /** Of its source and options: which grader a grade is from. */
+  readonly sha256: string
+}
+
+export interface GraderDefinition<Input, Answer, Options> {
+  /** Unique in its module. */
+  readonly name: string
+  readonly grade: GradeFunction<Input, Answer, Options>
+  /** Plain data that varies: it is sent to workers, and the function finds it in `ctx.params`. */
+  readonly params?: Options
+  /** True: `sample.trajectory` has the steps. They have to be read and sent, so ask for them only if you need them. */
+  readonly trajectory?: boolean
+  /** The module that workers import: `import.meta.url`. Only needed where the call site does not tell. */
+  readonly module?: string | URL
+}
+
+/**
+ * Defines a grader. Call it at the top level of a module, as `defineAgent`.
+ *
+ * @example
+ * const close = defineGrader({
+ *   name: 'close',
+ *   grade: ({ answer, groundTruth }) => Math.abs(Number(answer) - Number(groundTruth)) < 0.01,
+ * })
+ * await Runners.runTask(tasks, { grade: close })
+ */
+export function defineGrader<Input = unknown, Answer = unknown, Options = undefined>(
+  definition: GraderDefinition<Input, Answer, Options>,
+): Grader {
+  const { name, grade, params, trajectory = false, module } = checkDefinition(definition)
+  const url = moduleOf(module, `defineGrader: grader '${name}'`)
+  return graderOf(registerGrader(name, grade as GradeFunction, url), params, trajectory)
+}
+
+/** The grader of an agent that has one: under a name beside its own. */
+export function graderOfAgent(agent: string, grade: Grader | GradeFunction, module: string): Grader {
+  if (isGrader(grade)) return grade
+  return graderOf(registerGrader(`${agent}.grade`, grade, module), undefined, false)
+}
+
+function registerGrader(name: string, grade: GradeFunction, module: string): AgentRef {
+  const run = async (sample: unknown, ctx: Context) => checkGrade(await grade(sample as GradeSample, ctx), name)
+  return register({ name, run } as RunnableDefinition, module, [grade])
+}
+
+function checkDefinition<D extends { readonly name: string; readonly grade: unknown }>(definition: D): D {
+  const wrong = (what: string) => new ManyworldsError('GRADER_INVALID', `defineGrader: ${what}`)
+  if (typeof definition !== 'object' || definition === null)
+    throw wrong('give one object: defineGrader({ name: "…", grade: ({ answer, groundTruth }) => … })')
+  const { name, grade } = definition
+  if (typeof name !== 'string' || name === '') throw wrong('`name` must be a non-empty string')
+  if (typeof grade !== 'function')
+    throw wrong(`\`grade\` of grader '${name}' must be a function, it is ${typeof grade}`)
+  const known = ['name', 'grade', 'params', 'trajectory', 'module']
+  const unknown = Object.keys(definition).find((key) => !known.includes(key))
+  if (unknown !== undefined) throw wrong(`unknown key '${unknown}' in grader '${name}'; allowed: ${known.join(', ')}`)
+  return definition
+}
+
+/** The same grader with other options. */
+export const withOptions = (grader: Grader, params: unknown): Grader => graderOf(grader.ref, params, grader.trajectory)
+
+function graderOf(ref: AgentRef, params: unknown, trajectory: boolean): Grader {
+  const source = JSON.stringify([ref.name, ref.fingerprint ?? null, params ?? null])
+  return { kind: 'grader', name: ref.name, ref, params, trajectory, sha256: hash('sha256', source) }
+}
+
+export const isGrader = (value: unknown): value is Grader =>
+  typeof value === 'object' && value !== null && (value as Partial<Grader>).kind === 'grader'

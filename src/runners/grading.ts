@@ -1,0 +1,280 @@
+import type { AnyAgent } from '../agent.ts'
+import { Deque } from '../executor/deque.ts'
+import type { Dispatcher } from '../executor/dispatcher.ts'
+import type { Run, RunOptions, RunSink } from '../executor/run.ts'
+import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import { GRADE_INVALID } from '../grade/check-grade.ts'
+import type { Grade, GradingErrorCode, TaskGrade } from '../grade/grade.ts'
+import type { Grader } from '../grade/grader.ts'
+import type { GradeSample } from '../grade/sample.ts'
+import { lastPackedSize, pack } from '../protocol/pack.ts'
+import { setGrade } from '../response.ts'
+import type { TaskLike, TaskResponse } from '../task.ts'
+import type { Step } from '../trajectory/step.ts'
+
+/** Answers that wait for their grade; beyond this no more tasks are read. */
+const MAX_PENDING = 10_000
+/** When a run is stopped, answers that wait for their grade get this long. A resumed run grades the others. */
+const GRACE_MS = 5000
+
+interface Parts {
+  readonly dispatcher: Dispatcher
+  /** Of the run that is graded; its gradings are a run beside it, on the same workers. */
+  readonly options: RunOptions
+  readonly gradeTimeoutMs: number
+  /** How answers are graded, unless their task says so. */
+  readonly grader: Grader | undefined
+  /** Calls `safe` when the grade is on disk. Left out for runs without a store. */
+  readonly store: ((record: number, attempt: number, grade: TaskGrade, safe: () => void) => void) | undefined
+  /** The run that is graded cannot go on. */
+  fail(error: Error): void
+  /** There is room for more tasks. */
+  wake(): void
+}
+
+/** A response that waits for its grade. */
+interface Graded {
+  readonly index: number
+  readonly response: TaskResponse
+  readonly bytes: number
+  readonly record: number
+  readonly grader: Grader
+  readonly deliver: () => void
+}
+
+/**
+ * Grades the answers of a run, between their commit and their report. A grader is code by reference, as an agent is, and
+ * what it says of an answer is a task of a second run on the same workers: so it is placed, timed out and survived as any
+ * task is, and the episode that it judges is never run again for its sake.
+ */
+export class Grading {
+  readonly #parts: Parts
+  /** Tasks on their way, by their place: what is graded is more than an answer. */
+  readonly #tasks = new Map<number, ReadyTask>()
+  readonly #source = new SampleSource()
+  readonly #pending = new Map<number, Graded>()
+  #run: Run | undefined
+  #next = 0
+  #full = false
+  #error: Error | undefined
+  #idle = () => {}
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** A source whose tasks are remembered until they are graded. */
+  wrapSource(source: TaskSource): TaskSource {
+    const keep = (item: ReadyTask) => {
+      if (this.#graderOf(item.task)) this.#tasks.set(item.index, item)
+      return item
+    }
+    return {
+      open: (wake, room) => source.open(wake, room),
+      pull: () => {
+        const item = source.pull()
+        return typeof item === 'string' ? item : keep(item)
+      },
+      settled: (index, response) => source.settled?.(index, response),
+      close: () => source.close().map(keep),
+    }
+  }
+
+  /** A sink that passes responses on with their grades. */
+  wrapSink(sink: RunSink): RunSink {
+    return {
+      ...sink,
+      response: (index, response, bytes, entry) => {
+        const item = this.#tasks.get(index)
+        this.#tasks.delete(index)
+        const deliver = () => sink.response(index, response, bytes, entry)
+        const grader = item && this.#graderOf(item.task)
+        if (response.grade !== undefined || !response.success) return deliver()
+        if (grader) {
+          const record = entry?.record ?? item.record ?? 0
+          void this.#begin({ index, response, bytes, record, grader, deliver }, item)
+        } else {
+          if (response.episode) setGrade(response, ofEpisode(response))
+          deliver()
+        }
+      },
+      full: () => {
+        this.#full = this.#pending.size >= MAX_PENDING
+        return this.#full || sink.full()
+      },
+    }
+  }
+
+  /** The run is over but for its grades. Resolves when the last of them was passed on; to an error if they cannot be given. */
+  async finish(stopped: boolean): Promise<Error | undefined> {
+    const timer = stopped && setTimeout(() => this.#giveUp(), GRACE_MS)
+    if (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
+    if (timer) clearTimeout(timer)
+    this.#source.end()
+    if (this.#run) this.#parts.dispatcher.wake(this.#run)
+    return this.#error
+  }
+
+  /** Grades cannot be stored any more: nobody is to wait for them. */
+  abandon(): void {
+    this.#pending.clear()
+    this.#giveUp()
+    this.#idle()
+  }
+
+  #graderOf(task: TaskLike): Grader | undefined {
+    return task.grade ?? this.#parts.grader ?? task.agent.grader
+  }
+
+  async #begin(graded: Graded, { task, id }: ReadyTask): Promise<void> {
+    const number = this.#next++
+    this.#pending.set(number, graded)
+    const { response, grader } = graded
+    try {
+      const trajectory = grader.trajectory ? await stepsOf(response) : undefined
+      const sample = sampleOf(task, response, trajectory)
+      const input = pack(sample)
+      const packed = { input, size: lastPackedSize(input), info: undefined, shown: undefined }
+      const agent = { name: grader.name, ref: grader.ref, params: grader.params } as unknown as AnyAgent
+      this.#source.push({ index: number, id, task: { input: sample, agent }, packed })
+      this.#open()
+    } catch (error) {
+      this.#end(number, failed(grader, 'GRADER_THREW', `what it is to grade cannot be sent: ${String(error)}`))
+    }
+  }
+
+  #open(): void {
+    const { dispatcher, options, gradeTimeoutMs } = this.#parts
+    if (this.#run) return dispatcher.wake(this.#run)
+    this.#run = dispatcher.open(
+      {
+        ...options,
+        runId: `${options.runId}.grading`,
+        timeoutMs: gradeTimeoutMs,
+        maxAttempts: 1,
+        deadlineMs: undefined,
+        signal: undefined,
+        speculate: false,
+        keepSteps: false,
+        recorded: false,
+        budget: undefined,
+      },
+      this.#source,
+      {
+        response: (number, response) => this.#graded(number, response),
+        full: () => false,
+        end: (error) => {
+          if (!error) return
+          this.#error = error
+          // The code of a grader cannot be loaded, or no worker is to be had: what is not graded is passed on as it is.
+          for (const [pending, { grader }] of [...this.#pending])
+            this.#end(pending, failed(grader, 'GRADING_CANCELLED', error.message))
+          this.#parts.fail(error)
+        },
+      },
+      undefined,
+    )
+  }
+
+  #graded(number: number, response: TaskResponse): void {
+    const graded = this.#pending.get(number)
+    if (!graded) return
+    const { grader } = graded
+    if (response.success) return this.#end(number, { ...whole(response.answer as Grade), grader: nameOf(grader) })
+    const { name, message } = response.error
+    this.#end(number, failed(grader, name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response), message))
+  }
+
+  #end(number: number, grade: TaskGrade): void {
+    const graded = this.#pending.get(number)
+    if (!graded) return
+    setGrade(graded.response, grade)
+    const done = () => {
+      graded.deliver()
+      this.#pending.delete(number)
+      if (this.#full && this.#pending.size < MAX_PENDING) this.#parts.wake()
+      if (this.#pending.size === 0) this.#idle()
+    }
+    const { store } = this.#parts
+    // A grade that was not given is given by a resumed run.
+    if (store && grade.error?.code !== 'GRADING_CANCELLED') store(graded.record, graded.response.attempts, grade, done)
+    else done()
+  }
+
+  #giveUp(): void {
+    if (this.#run) this.#parts.dispatcher.stopRun(this.#run, 'cancelled')
+  }
+}
+
+/** Samples that are handed in one by one. */
+class SampleSource implements TaskSource {
+  readonly #queue = new Deque<ReadyTask>()
+  #ended = false
+
+  open(): void {}
+
+  push(item: ReadyTask): void {
+    this.#queue.push(item)
+  }
+
+  end(): void {
+    this.#ended = true
+  }
+
+  pull(): ReadyTask | 'wait' | 'end' {
+    return this.#queue.shift() ?? (this.#ended ? 'end' : 'wait')
+  }
+
+  close(): ReadyTask[] {
+    this.#ended = true
+    return this.#queue.drain()
+  }
+}
+
+function sampleOf(task: TaskLike, response: TaskResponse, trajectory: readonly Step[] | undefined): GradeSample {
+  const { tools, metadata, groundTruth, input } = task
+  const { id, groupId, rollout, episode } = response
+  return {
+    answer: response.answer,
+    groundTruth,
+    task: {
+      ...{ id, input },
+      ...(tools && { tools }),
+      ...(metadata && { metadata }),
+      ...(groupId !== undefined && { groupId }),
+      ...(rollout !== undefined && { rollout }),
+    },
+    ...(episode && { episode }),
+    ...(trajectory && { trajectory }),
+  }
+}
+
+async function stepsOf(response: TaskResponse): Promise<Step[]> {
+  const steps: Step[] = []
+  for await (const step of response.steps()) steps.push(step)
+  return steps
+}
+
+/** Without a grader, the environment alone says how an episode went. */
+function ofEpisode({ episode, agentName }: TaskResponse): TaskGrade {
+  const { reward, success } = episode!
+  return { reward, success, grader: { name: agentName } }
+}
+
+const whole = ({ success = null, ...grade }: Grade) => ({ ...grade, success })
+
+const nameOf = ({ name, sha256 }: Grader) => ({ name, sha256 })
+
+const failed = (grader: Grader, code: GradingErrorCode, message: string): TaskGrade => ({
+  reward: null,
+  success: null,
+  grader: nameOf(grader),
+  error: { code, message },
+})
+
+function codeOf({ status, error }: TaskResponse): GradingErrorCode {
+  if (error?.code === 'TASK_BLOCKED_WORKER') return 'GRADER_BLOCKED_WORKER'
+  if (status === 'timeout') return 'GRADER_TIMEOUT'
+  if (status === 'crashed') return 'GRADER_CRASHED'
+  return status === 'cancelled' ? 'GRADING_CANCELLED' : 'GRADER_THREW'
+}

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Agent, defineAgent } from '../agent.ts'
+import { defineGrader } from '../grade/grader.ts'
 import { askAside } from '../worker/side-ask.ts'
 
 /** The agents of the conformance kit: one for each way in which a task can behave, or misbehave. */
@@ -202,4 +203,25 @@ export const billed = define('billed', async ({ name, bills }: { name: string; b
   const answers: string[] = []
   for (let i = 0; i < bills; i++) answers.push(await ctx.ask<string>('bill', `${name}/${i}`))
   return answers
+})
+
+export const isRight = defineGrader({
+  name: 'kit-is-right',
+  module,
+  grade: ({ answer, groundTruth }) => {
+    const success = answer === groundTruth
+    return { reward: success ? 1 : 0, success, feedback: String(answer) }
+  },
+})
+
+/** Takes down the worker in which it is to grade an answer, as the answer says. */
+export const spoilsGrade = defineGrader({
+  name: 'kit-spoils-grade',
+  module,
+  grade: async ({ answer }) => {
+    if (answer === 'block') for (;;);
+    process.kill(process.pid, 'SIGKILL')
+    await sleep(60_000)
+    return 0
+  },
 })

@@ -4,6 +4,7 @@ import { answerCases } from './cases/answers.ts'
 import { controlCases } from './cases/control.ts'
 import { crashCases } from './cases/crashes.ts'
 import { endCases } from './cases/end.ts'
+import { experienceCases } from './cases/experience.ts'
 import { linkCases } from './cases/links.ts'
 import { serviceCases } from './cases/services.ts'
 import { volumeCases } from './cases/volume.ts'
@@ -38,7 +39,7 @@ export function testEngine(name: string, engine: EngineFactory | EngineReference
     after(() => shutdown())
     const cases = [
       ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases],
-      ...[...volumeCases, ...endCases, ...linkCases],
+      ...[...experienceCases, ...volumeCases, ...endCases, ...linkCases],
     ]
     for (const { name: promise, run } of cases)
       it(promise, { timeout: CASE_TIMEOUT_MS }, async () => {

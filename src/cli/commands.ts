@@ -7,6 +7,7 @@ import { importRunSpec } from './specs/import-run.ts'
 import { initSpec } from './specs/init.ts'
 import { nodeSpec } from './specs/node.ts'
 import { nodesSpec } from './specs/nodes.ts'
+import { regradeSpec } from './specs/regrade.ts'
 import { rmSpec } from './specs/rm.ts'
 import { runSpec } from './specs/run.ts'
 import { runsSpec } from './specs/runs.ts'
@@ -20,6 +21,7 @@ export const commands: readonly Command[] = [
   command(runsSpec, () => import('./runs.ts')),
   command(showSpec, () => import('./show.ts')),
   command(tailSpec, () => import('./tail.ts')),
+  command(regradeSpec, () => import('./regrade.ts')),
   command(rmSpec, () => import('./rm.ts')),
   command(exportRunSpec, () => import('./export-run.ts')),
   command(importRunSpec, () => import('./import-run.ts')),

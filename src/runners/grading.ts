@@ -1,16 +1,13 @@
-import type { AnyAgent } from '../agent.ts'
 import { Deque } from '../executor/deque.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
-import { GRADE_INVALID } from '../grade/check-grade.ts'
-import type { Grade, GradingErrorCode, TaskGrade } from '../grade/grade.ts'
+import type { TaskGrade } from '../grade/grade.ts'
 import type { Grader } from '../grade/grader.ts'
-import type { GradeSample } from '../grade/sample.ts'
-import { lastPackedSize, pack } from '../protocol/pack.ts'
+import { gradeFrom, gradeOfEpisode, gradingTask, noGrade } from '../grade/grading-task.ts'
 import { setGrade } from '../response.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
-import type { Step } from '../trajectory/step.ts'
+import { packTask } from '../task-checks.ts'
 
 /** Answers that wait for their grade; beyond this no more tasks are read. */
 const MAX_PENDING = 10_000
@@ -94,7 +91,7 @@ export class Grading {
           const record = entry?.record ?? item.record ?? 0
           void this.#begin({ index, response, bytes, record, grader, deliver }, item)
         } else {
-          if (response.episode) setGrade(response, ofEpisode(response))
+          if (response.episode) setGrade(response, gradeOfEpisode(response))
           deliver()
         }
       },
@@ -131,15 +128,11 @@ export class Grading {
     this.#pending.set(number, graded)
     const { response, grader } = graded
     try {
-      const trajectory = grader.trajectory ? await stepsOf(response) : undefined
-      const sample = sampleOf(task, response, trajectory)
-      const input = pack(sample)
-      const packed = { input, size: lastPackedSize(input), info: undefined, shown: undefined }
-      const agent = { name: grader.name, ref: grader.ref, params: grader.params } as unknown as AnyAgent
-      this.#source.push({ index: number, id, task: { input: sample, agent }, packed })
+      const work = await gradingTask(grader, task, response)
+      this.#source.push({ index: number, id, task: work, packed: packTask(work, number) })
       this.#open()
     } catch (error) {
-      this.#end(number, failed(grader, 'GRADER_THREW', `what it is to grade cannot be sent: ${String(error)}`))
+      this.#end(number, noGrade(grader, 'GRADER_THREW', (error as Error).message))
     }
   }
 
@@ -168,7 +161,7 @@ export class Grading {
           this.#error = error
           // The code of a grader cannot be loaded, or no worker is to be had: what is not graded is passed on as it is.
           for (const [pending, { grader }] of [...this.#pending])
-            this.#end(pending, failed(grader, 'GRADING_CANCELLED', error.message))
+            this.#end(pending, noGrade(grader, 'GRADING_CANCELLED', error.message))
           this.#parts.fail(error)
         },
       },
@@ -179,10 +172,7 @@ export class Grading {
   #graded(number: number, response: TaskResponse): void {
     const graded = this.#pending.get(number)
     if (!graded) return
-    const { grader } = graded
-    if (response.success) return this.#end(number, { ...whole(response.answer as Grade), grader: nameOf(grader) })
-    const { name, message } = response.error
-    this.#end(number, failed(grader, name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response), message))
+    this.#end(number, gradeFrom(graded.grader, response))
   }
 
   #end(number: number, grade: TaskGrade): void {
@@ -229,52 +219,4 @@ class SampleSource implements TaskSource {
     this.#ended = true
     return this.#queue.drain()
   }
-}
-
-function sampleOf(task: TaskLike, response: TaskResponse, trajectory: readonly Step[] | undefined): GradeSample {
-  const { tools, metadata, groundTruth, input } = task
-  const { id, groupId, rollout, episode } = response
-  return {
-    answer: response.answer,
-    groundTruth,
-    task: {
-      ...{ id, input },
-      ...(tools && { tools }),
-      ...(metadata && { metadata }),
-      ...(groupId !== undefined && { groupId }),
-      ...(rollout !== undefined && { rollout }),
-    },
-    ...(episode && { episode }),
-    ...(trajectory && { trajectory }),
-  }
-}
-
-async function stepsOf(response: TaskResponse): Promise<Step[]> {
-  const steps: Step[] = []
-  for await (const step of response.steps()) steps.push(step)
-  return steps
-}
-
-/** Without a grader, the environment alone says how an episode went. */
-function ofEpisode({ episode, agentName }: TaskResponse): TaskGrade {
-  const { reward, success } = episode!
-  return { reward, success, grader: { name: agentName } }
-}
-
-const whole = ({ success = null, ...grade }: Grade) => ({ ...grade, success })
-
-const nameOf = ({ name, sha256 }: Grader) => ({ name, sha256 })
-
-const failed = (grader: Grader, code: GradingErrorCode, message: string): TaskGrade => ({
-  reward: null,
-  success: null,
-  grader: nameOf(grader),
-  error: { code, message },
-})
-
-function codeOf({ status, error }: TaskResponse): GradingErrorCode {
-  if (error?.code === 'TASK_BLOCKED_WORKER') return 'GRADER_BLOCKED_WORKER'
-  if (status === 'timeout') return 'GRADER_TIMEOUT'
-  if (status === 'crashed') return 'GRADER_CRASHED'
-  return status === 'cancelled' ? 'GRADING_CANCELLED' : 'GRADER_THREW'
 }

@@ -256,9 +256,9 @@ const INSERT_START =
 const INSERT_STEP = `INSERT INTO _steps (${STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const INSERT_ANSWER =
   'INSERT INTO _answers (answer, task, attempt, service, hash, occurrence, at, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
-const INSERT_GRADE =
+export const INSERT_GRADE =
   'INSERT INTO _grades (grade, task, attempt, at, reward, success, grader, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
-const SET_GRADE = `UPDATE _attempts SET reward = ?, success = ? WHERE task = ? AND role = ${ROLE.final}`
+export const SET_GRADE = `UPDATE _attempts SET reward = ?, success = ? WHERE task = ? AND role = ${ROLE.final}`
 const INSERT_AGENT = 'INSERT INTO _agents (agent, epoch, name, module, fingerprint, params) VALUES (?, ?, ?, ?, ?, ?)'
 const INSERT_WORKER = 'INSERT INTO _workers (worker, epoch, id, host, pid) VALUES (?, ?, ?, ?, ?)'
 const COUNT_TASKS = 'UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = ?) WHERE run = ?'

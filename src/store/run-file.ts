@@ -131,6 +131,14 @@ export interface SeenResponse {
   readonly response: TaskResponse
 }
 
+/** A response, and what its task was. */
+export interface AnsweredTask {
+  readonly response: TaskResponse
+  readonly input: unknown
+  /** groundTruth, metadata, tools, groupId, where the task has them. */
+  readonly info?: Readonly<Record<string, unknown>>
+}
+
 /**
  * Reads a run file, also while the run is going on.
  *
@@ -240,6 +248,27 @@ export class RunFile implements Disposable {
       })
   }
 
+  /** The responses of the run's tasks with what they were asked: input, metadata and the expected solution. */
+  *answered(): Generator<AnsweredTask> {
+    const rows = this.#all(
+      `SELECT t.id, g.name AS agentName, t.input, t.info, ${ATTEMPT_COLUMNS} ${FROM} WHERE ${OF_TASKS} ORDER BY a.seq`,
+      ...this.#tasksAfter(0),
+    )
+    for (const row of rows as Iterable<ResponseRow & { readonly input: unknown; readonly info: unknown }>)
+      yield this.#reading(() => {
+        this.#blobs.refill()
+        const info = this.#infoOf(row.id, row.info)
+        const response = this.#response(row.id, row.agentName, row)
+        return { response, input: this.#blobs.read(row.input), ...(info && { info }) }
+      })
+  }
+
+  #infoOf(id: string, stored: unknown): Record<string, unknown> | undefined {
+    const info = this.#blobs.read(stored)
+    if (info !== undefined && !isFields(info)) throw new Error(`\`info\` of task '${id}' is not an object`)
+    return info
+  }
+
   /** What `OF_TASKS` needs to know. */
   #tasksAfter(seq: number): [parent: number, after: number, before: number] {
     return [keyOf(this.#run, 0), keyOf(this.#run, seq), keyOf(this.#run + 1, 0)]
@@ -314,8 +343,7 @@ export class RunFile implements Disposable {
     const subTasks = this.#all('SELECT id FROM _tasks WHERE parent = ? ORDER BY task', row.task)
     const unfinished = this.#unfinished(row.task)
     const isRunning = unfinished.length > 0 && this.overview().status === 'running'
-    const info = this.#blobs.read(row.info)
-    if (info !== undefined && !isFields(info)) throw new Error(`\`info\` of task '${id}' is not an object`)
+    const info = this.#infoOf(id, row.info)
     return {
       runId: this.runId,
       id,

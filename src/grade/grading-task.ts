@@ -1,0 +1,73 @@
+import type { AnyAgent } from '../agent.ts'
+import type { TaskLike, TaskResponse } from '../task.ts'
+import type { Step } from '../trajectory/step.ts'
+import { GRADE_INVALID } from './check-grade.ts'
+import type { Grade, GradingErrorCode, TaskGrade } from './grade.ts'
+import type { Grader } from './grader.ts'
+import type { GradeSample } from './sample.ts'
+
+/** What is known of a graded task besides its response. */
+type Graded = Pick<TaskLike, 'input' | 'tools' | 'metadata' | 'groundTruth'>
+
+/** Grading one answer, as a task: a grader is an agent whose input is a sample, and whose answer is a grade. */
+export async function gradingTask(grader: Grader, task: Graded, response: TaskResponse): Promise<TaskLike> {
+  const trajectory = grader.trajectory ? await stepsOf(response) : undefined
+  const agent = { name: grader.name, ref: grader.ref, params: grader.params } as unknown as AnyAgent
+  return { input: sampleOf(task, response, trajectory), agent }
+}
+
+/** What came of it. */
+export function gradeFrom(grader: Grader, response: TaskResponse): TaskGrade {
+  if (response.success) {
+    const { success = null, ...grade } = response.answer as Grade
+    return { ...grade, success, grader: nameOf(grader) }
+  }
+  const { name, message } = response.error
+  return noGrade(grader, name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response), message)
+}
+
+export const noGrade = (grader: Grader, code: GradingErrorCode, message: string): TaskGrade => ({
+  reward: null,
+  success: null,
+  grader: nameOf(grader),
+  error: { code, message },
+})
+
+/** Without a grader, the environment alone says how an episode went. */
+export function gradeOfEpisode({ episode, agentName }: TaskResponse): TaskGrade {
+  const { reward, success } = episode!
+  return { reward, success, grader: { name: agentName } }
+}
+
+function sampleOf(task: Graded, response: TaskResponse, trajectory: readonly Step[] | undefined): GradeSample {
+  const { tools, metadata, groundTruth, input } = task
+  const { id, groupId, rollout, episode } = response
+  return {
+    answer: response.answer,
+    groundTruth,
+    task: {
+      ...{ id, input },
+      ...(tools && { tools }),
+      ...(metadata && { metadata }),
+      ...(groupId !== undefined && { groupId }),
+      ...(rollout !== undefined && { rollout }),
+    },
+    ...(episode && { episode }),
+    ...(trajectory && { trajectory }),
+  }
+}
+
+async function stepsOf(response: TaskResponse): Promise<Step[]> {
+  const steps: Step[] = []
+  for await (const step of response.steps()) steps.push(step)
+  return steps
+}
+
+const nameOf = ({ name, sha256 }: Grader) => ({ name, sha256 })
+
+function codeOf({ status, error }: TaskResponse): GradingErrorCode {
+  if (error?.code === 'TASK_BLOCKED_WORKER') return 'GRADER_BLOCKED_WORKER'
+  if (status === 'timeout') return 'GRADER_TIMEOUT'
+  if (status === 'crashed') return 'GRADER_CRASHED'
+  return status === 'cancelled' ? 'GRADING_CANCELLED' : 'GRADER_THREW'
+}

@@ -67,12 +67,14 @@ export type Option =
   | (ValueOption & { readonly type: 'choice'; readonly choices: readonly string[] })
   /** A whole number, 1 or more unless `min` says otherwise. */
   | (ValueOption & { readonly type: 'integer'; readonly min?: number })
+  /** A number within these bounds, both included unless it must be `above` the first. */
+  | (ValueOption & { readonly type: 'number'; readonly above?: number; readonly min?: number; readonly max?: number })
   /** Typed as `30s` or `1h30m`; the body gets milliseconds. */
   | (ValueOption & { readonly type: 'duration' })
 
 type Typed<O extends Option> = O extends { type: 'choice'; choices: readonly (infer Choice)[] }
   ? Choice
-  : O extends { type: 'integer' | 'duration' }
+  : O extends { type: 'integer' | 'number' | 'duration' }
     ? number
     : string
 

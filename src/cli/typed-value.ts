@@ -13,6 +13,15 @@ export function typedValue(option: Exclude<Option, { type: 'flag' }>, text: stri
       return oneOf(option.choices, text, label)
     case 'duration':
       return parseDuration(text, label)
+    case 'number': {
+      const { above = -Infinity, min = -Infinity, max = Infinity } = option
+      const number = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : Number.NaN
+      if (!Number.isFinite(number)) throw new UsageError(`${label}: "${text}" is not a number`)
+      if (number <= above) throw new UsageError(`${label} must be more than ${above}, not ${text}`)
+      if (number < min) throw new UsageError(`${label} must be at least ${min}, not ${text}`)
+      if (number > max) throw new UsageError(`${label} must be at most ${max}, not ${text}`)
+      return number
+    }
     case 'integer': {
       const { min = 1 } = option
       const number = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN

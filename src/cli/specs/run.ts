@@ -114,12 +114,26 @@ export const runSpec = {
       description: 'for the whole run; what is not done by then is cancelled',
       group: LIMITS,
     },
+    maxCost: {
+      type: 'number',
+      above: 0,
+      value: 'USD',
+      description: 'what the run may cost, as its steps report it; then nothing new is started',
+      group: LIMITS,
+    },
+    maxTokens: { type: 'integer', value: 'N', description: 'the same for tokens, in and out together', group: LIMITS },
     grace: {
       type: 'duration',
       value: 'DURATION',
       default: '10s',
       description: 'how long running tasks may still take after Ctrl-C',
       group: LIMITS,
+    },
+    rollouts: {
+      type: 'integer',
+      value: 'N',
+      description: 'run every task so many times, as one group',
+      group: RECORD,
     },
     runId: { type: 'text', value: 'ID', description: 'the name of a new run', group: RECORD },
     resume: {

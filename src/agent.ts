@@ -21,8 +21,17 @@ export interface Context<Params = unknown, State = unknown> {
   readonly state: State
   /** Keeps a line with this task; `console.*` does the same. */
   log(...values: unknown[]): void
-  /** A number in [0, 1) that depends on the run's seed and the task only, so that a rerun draws the same ones. */
+  /**
+   * A number in [0, 1) that depends on the run's seed, the task and its rollout only, so that a rerun draws the same ones,
+   * on every engine.
+   */
   random(): number
+  /**
+   * A source of random numbers by its name, which does not depend on what is drawn from `random` or from others: draw
+   * delays from `randomStream('latency')`, and the agent's choices stay the same with and without them. The same name gives
+   * the same source, which goes on.
+   */
+  randomStream(name: string): () => number
   /**
    * Records a step of the trajectory; it is kept even if the task later fails, times out or takes its worker down.
    * Await it if you record megabytes: it waits while the driver has more to store than the disk can take.
@@ -72,6 +81,8 @@ export interface TaskInfo {
   readonly tools?: readonly string[]
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly groupId?: string
+  /** Of a task that is run several times: the id of the task, and which of its rollouts this is, from 1. */
+  readonly rollout?: { readonly of: string; readonly number: number }
 }
 
 export interface SetupContext {

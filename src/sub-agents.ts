@@ -2,7 +2,7 @@ import * as crypto from 'node:crypto'
 import { serialize } from 'node:v8'
 import type { AnyAgent, Context } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
-import { seeded } from './random.ts'
+import { checkStreamName } from './random.ts'
 import { registry } from './registry.ts'
 import { noteOf, RECORD, recordStep, type StepSink } from './trajectory/record.ts'
 import type { StepContent } from './trajectory/step.ts'
@@ -48,12 +48,6 @@ export async function runSpread(
 
 /** Runs single sub-agents in this worker: their own code, params and set-up, the group's context. */
 export function subAgentRunner(ctx: Context<GroupParams>) {
-  let seed: number | undefined
-  // Drawn once, by whoever is first: the others' numbers must not depend on who that was.
-  const random = (name: string) => {
-    seed ??= ctx.random()
-    return seeded(crypto.hash('sha256', `${seed}/${name}`, 'buffer').readUInt32LE(0))
-  }
   return async (agent: AnyAgent, input: unknown, index: number): Promise<unknown> => {
     const found = registry.find(agent.ref.module, agent.ref.name)
     if (!found)
@@ -63,7 +57,7 @@ export function subAgentRunner(ctx: Context<GroupParams>) {
       )
     const params = ctx.params.subParams[index]
     const state = found.definition.setup && (await setUpOnce(agent, params, found.definition.setup))
-    return found.definition.run(input, contextFor(agent.name, params, state, ctx, random))
+    return found.definition.run(input, contextFor(agent.name, params, state, ctx))
   }
 }
 
@@ -98,13 +92,12 @@ function keyOf(params: unknown): string {
 }
 
 /** The group's context as a sub-agent sees it; steps say whose they are. */
-function contextFor(
-  name: string,
-  params: unknown,
-  state: unknown,
-  ctx: Context,
-  randomOf: (name: string) => () => number,
-): Context & StepSink {
+function contextFor(name: string, params: unknown, state: unknown, ctx: Context): Context & StepSink {
+  // By its name in the group: what one draws depends neither on the others nor on who is first.
+  const randomStream = (stream: string) => {
+    checkStreamName(stream)
+    return ctx.randomStream(`${name}\0${stream}`)
+  }
   let random: (() => number) | undefined
   const record = (content: StepContent) => recordStep(ctx, { agent: name, ...content })
   return {
@@ -126,9 +119,10 @@ function contextFor(
     },
     log: ctx.log,
     random: () => {
-      random ??= randomOf(name)
+      random ??= randomStream('')
       return random()
     },
+    randomStream,
     step: (note) => record(noteOf(note)),
     [RECORD]: record,
     runTask: ctx.runTask,

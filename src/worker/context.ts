@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto'
 import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
 import { ONCE, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
-import { seeded } from '../random.ts'
+import { checkStreamName, randomFrom } from '../random.ts'
 import { automaticId } from '../task.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
@@ -19,6 +18,9 @@ const MAX_LOG_LINES = 1000
 const MAX_LOG_CHARS = 256 * 1024
 const NOTHING_TO_WAIT_FOR = Promise.resolve()
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
+/** What a training will set: it comes to a task several times, and must not repeat what it draws for other purposes. */
+const PURPOSE = 'run'
+const VISIT = 0
 
 /** Why the signal of a task is aborted whose code has come to its end. */
 const TASK_ENDED = new DOMException('the task has ended', 'AbortError')
@@ -60,6 +62,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink {
   readonly #profile: Profile
   #abort: AbortController | undefined
   #random: (() => number) | undefined
+  #streams: Map<string, () => number> | undefined
   #steps = 0
   #listMemory: ListMemory | undefined
   #logLines = 0
@@ -120,8 +123,27 @@ export class TaskContext implements Context, StepSink, EpisodeSink {
   }
 
   get random() {
-    this.#random ??= seeded(hash('sha256', `${this.#profile.seed}/${this.#id}`, 'buffer').readUInt32LE(0))
+    this.#random ??= this.randomStream('')
     return this.#random
+  }
+
+  get randomStream() {
+    return (name: string): (() => number) => {
+      checkStreamName(name)
+      this.#streams ??= new Map()
+      let stream = this.#streams.get(name)
+      if (stream === undefined) this.#streams.set(name, (stream = this.#newStream(name)))
+      return stream
+    }
+  }
+
+  #newStream(stream: string): () => number {
+    const { id, rollout } = this.task
+    const task = rollout?.of ?? id
+    return randomFrom({
+      ...{ seed: this.#profile.seed, purpose: PURPOSE, stream },
+      ...{ task, visit: VISIT, rollout: rollout?.number ?? 1 },
+    })
   }
 
   get step() {

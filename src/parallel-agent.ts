@@ -10,7 +10,7 @@ import {
   type TYPES,
 } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
-import { type GroupParams, runHere, runSpread, type SubResult, subAgentRunner } from './sub-agents.ts'
+import { type GroupParams, MEMBERS, runHere, runSpread, type SubResult, subAgentRunner } from './sub-agents.ts'
 import type { TaskLike, TaskOptions } from './task.ts'
 
 /** What an agent decided to do. As the result of an aggregate, its `policyInfo` is the answer. */
@@ -63,9 +63,11 @@ abstract class GroupAgent<Agents extends readonly AnyAgent[], Input, Answer, Nam
     agents: Agents,
     name: Name | undefined,
     run: (input: Input, ctx: Context<GroupParams>) => Promise<Answer>,
+    spread = false,
   ) {
     checkAgents(kind, agents)
     this.agents = agents
+    if (!spread) Object.defineProperty(run, MEMBERS, { value: agents })
     const names = agents.map((agent) => agent.name)
     this.#agent = defineAgent({
       name: name ?? `${kind}(${names.join(', ')})`,
@@ -107,11 +109,12 @@ export class ParallelizableAgent<
   constructor(options: ParallelizableOptions<Agents, Result, Name>) {
     const known = ['name', 'agents', 'aggregateFunc', 'spread']
     const { name, agents, aggregateFunc, spread = false } = checkOptions('ParallelizableAgent', options, known)
-    super('parallel', agents, name, async (input, ctx) => {
+    const run = async (input: SharedInput<Agents>, ctx: Context<GroupParams>) => {
       const results = await (spread ? runSpread : runHere)(agents, input, ctx)
       refuseIfAllFailed(this.name, agents, results)
       return aggregated(this, agents, results, aggregateFunc)
-    })
+    }
+    super('parallel', agents, name, run, spread)
   }
 }
 
@@ -136,7 +139,7 @@ export class SerialableAgent<
     const known = ['name', 'agents', 'aggregateFunc']
     const { name, agents, aggregateFunc } = checkOptions('SerialableAgent', options, known)
     super('serial', agents, name, async (input, ctx) => {
-      const runSub = subAgentRunner(ctx)
+      const runSub = subAgentRunner(agents, 'serial', ctx)
       const results: SubResult[] = []
       let value: unknown = input
       for (const [index, agent] of agents.entries()) {

@@ -4,6 +4,8 @@ import type { AnyAgent, Context } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
 import { checkStreamName } from './random.ts'
 import { registry } from './registry.ts'
+import { BRANCHES, type BranchPlace, type BranchSource } from './trajectory/branches.ts'
+import { EPISODE, type Episode, type EpisodeSink } from './trajectory/episode.ts'
 import { noteOf, RECORD, recordStep, type StepSink } from './trajectory/record.ts'
 import type { StepContent } from './trajectory/step.ts'
 
@@ -24,7 +26,7 @@ export async function runHere(
   ctx: Context<GroupParams>,
 ): Promise<SubResult[]> {
   const inputs = agents.map(() => structuredClone(input))
-  const run = subAgentRunner(ctx)
+  const run = subAgentRunner(agents, 'parallel', ctx)
   const ends = await Promise.allSettled(agents.map((agent, index) => run(agent, inputs[index], index)))
   return ends.map((end) =>
     end.status === 'fulfilled' ? { success: true, answer: end.value } : { success: false, error: asError(end.reason) },
@@ -47,7 +49,9 @@ export async function runSpread(
 }
 
 /** Runs single sub-agents in this worker: their own code, params and set-up, the group's context. */
-export function subAgentRunner(ctx: Context<GroupParams>) {
+export function subAgentRunner(agents: readonly AnyAgent[], why: 'parallel' | 'serial', ctx: Context<GroupParams>) {
+  const outer = (ctx as unknown as BranchSource)[BRANCHES]
+  const { places, taken } = branchesIn(agents)
   return async (agent: AnyAgent, input: unknown, index: number): Promise<unknown> => {
     const found = registry.find(agent.ref.module, agent.ref.name)
     if (!found)
@@ -57,8 +61,29 @@ export function subAgentRunner(ctx: Context<GroupParams>) {
       )
     const params = ctx.params.subParams[index]
     const state = found.definition.setup && (await setUpOnce(agent, params, found.definition.setup))
-    return found.definition.run(input, contextFor(agent.name, params, state, ctx))
+    const number = outer.number + places[index]!
+    outer.open({ number, agent: agent.name, from: outer.number, step: null, why })
+    const branch: BranchPlace = {
+      number,
+      open: (opening) => outer.open({ agent: agent.name, from: number, owner: number, ...opening, taken }),
+    }
+    return found.definition.run(input, contextFor(agent.name, params, state, ctx, branch))
   }
+}
+
+/** On the function that runs a group in one worker: its sub-agents. By a symbol that two copies of this package share. */
+export const MEMBERS: unique symbol = Symbol.for('manyworlds.members')
+
+/** Where the branches of sub-agents stand after that of their group, and how many there are with it and those inside them. */
+function branchesIn(agents: readonly AnyAgent[]): { readonly places: readonly number[]; readonly taken: number } {
+  const places: number[] = []
+  let taken = 1
+  for (const { ref } of agents) {
+    places.push(taken)
+    const run = registry.find(ref.module, ref.name)?.definition.run as { [MEMBERS]?: readonly AnyAgent[] } | undefined
+    taken += run?.[MEMBERS] ? branchesIn(run[MEMBERS]).taken : 1
+  }
+  return { places, taken }
 }
 
 type Setup = NonNullable<NonNullable<ReturnType<typeof registry.find>>['definition']['setup']>
@@ -91,15 +116,21 @@ function keyOf(params: unknown): string {
   return key
 }
 
-/** The group's context as a sub-agent sees it; steps say whose they are. */
-function contextFor(name: string, params: unknown, state: unknown, ctx: Context): Context & StepSink {
+/** The group's context as a sub-agent sees it; steps say whose they are, and belong to a branch of its own. */
+function contextFor(
+  name: string,
+  params: unknown,
+  state: unknown,
+  ctx: Context,
+  branch: BranchPlace,
+): Context & StepSink & EpisodeSink & BranchSource {
   // By its name in the group: what one draws depends neither on the others nor on who is first.
   const randomStream = (stream: string) => {
     checkStreamName(stream)
     return ctx.randomStream(`${name}\0${stream}`)
   }
   let random: (() => number) | undefined
-  const record = (content: StepContent) => recordStep(ctx, { agent: name, ...content })
+  const record = (content: StepContent) => recordStep(ctx, { agent: name, branch: branch.number, ...content })
   return {
     params,
     state,
@@ -125,6 +156,9 @@ function contextFor(name: string, params: unknown, state: unknown, ctx: Context)
     randomStream,
     step: (note) => record(noteOf(note)),
     [RECORD]: record,
+    [BRANCHES]: branch,
+    // It is not the end of the task's own episode.
+    [EPISODE]: (episode: Episode) => void record({ kind: 'note', ends: episode }),
     runTask: ctx.runTask,
     ask: ctx.ask,
     askStream: ctx.askStream,

@@ -9,7 +9,7 @@ const INDENT = '  '
 
 /** A step of a trajectory: when it was and what it brought on one line, and below it what was done and seen. */
 export function stepLines(step: Step, layout: ValueLayout): string[] {
-  const { index, atMs, kind, reward, usage, action, observation, ...more } = step
+  const { index, atMs, kind, reward, usage, action, observation, opens, ...more } = step
   const facts = [
     kind === 'note' ? '' : kind,
     `+${duration(atMs)}`,

@@ -1,3 +1,5 @@
+import type { OpenedBranch } from './branches.ts'
+import type { Episode } from './episode.ts'
 import type { Usage } from './usage.ts'
 
 /**
@@ -23,6 +25,8 @@ interface StepBase {
   readonly agent?: string
   /** The branch of the trajectory that the step belongs to; left out: the task's own. */
   readonly branch?: number
+  /** Branches that begin with this step, which is the first of them; see `Branch`. */
+  readonly opens?: readonly OpenedBranch[]
   /** Steps of every kind may be asked for these; notes and actions have them. */
   readonly action?: unknown
   readonly observation?: unknown
@@ -45,6 +49,8 @@ export interface NoteStep extends StepBase {
   readonly kind: 'note'
   readonly text?: string
   readonly data?: unknown
+  /** The episode of a sub-agent ends here; that of the task's own agent is with its response. */
+  readonly ends?: Episode
 }
 
 /** Which policy chose an action or gave a completion. */

@@ -4,10 +4,11 @@ import { ONCE, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import { checkStreamName, randomFrom } from '../random.ts'
 import { automaticId } from '../task.ts'
+import { BRANCHES, Branches, type BranchPlace, type BranchSource } from '../trajectory/branches.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
 import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
-import type { StepContent, StepRecord } from '../trajectory/step.ts'
+import type { Step, StepContent, StepRecord } from '../trajectory/step.ts'
 import { askingOf, packedResult } from './asking.ts'
 import type { Asks } from './asks.ts'
 import { SIDE, type SideAnswer } from './side-ask.ts'
@@ -33,7 +34,7 @@ export const isLeftover = (error: unknown): boolean =>
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
  * rare is made when it is asked for, because this is allocated for every task.
  */
-export class TaskContext implements Context, StepSink, EpisodeSink {
+export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource {
   readonly lease: number
   readonly attempt: number
   readonly params: unknown
@@ -64,6 +65,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink {
   #random: (() => number) | undefined
   #streams: Map<string, () => number> | undefined
   #steps = 0
+  #branches: Branches | undefined
   #listMemory: ListMemory | undefined
   #logLines = 0
   #logChars = 0
@@ -77,6 +79,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink {
     this.params = params
     this.state = state
     this.startedAt = now
+  }
+
+  get #agentName(): string {
+    return this.#runner.agent(this.#profile.agent).definition?.name ?? ''
   }
 
   get #id(): string {
@@ -153,9 +159,19 @@ export class TaskContext implements Context, StepSink, EpisodeSink {
   [RECORD](content: StepContent): Promise<void> {
     if (this.settled) return NOTHING_TO_WAIT_FOR
     const atMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000
-    this.#runner.emitStep(this.lease, { index: this.#steps, atMs, ...content }, this.#lists)
+    const { branch = 0 } = content
+    const opens = this.#branches?.undeclared(branch)
+    const index = this.#steps
+    const step: Step = opens ? { index, atMs, ...content, opens } : { index, atMs, ...content }
+    this.#runner.emitStep(this.lease, step, this.#lists)
     this.#steps++
+    this.#branches?.recorded(index, branch, opens)
     return this.#runner.roomForSteps ?? NOTHING_TO_WAIT_FOR
+  }
+
+  get [BRANCHES](): BranchPlace {
+    this.#branches ??= new Branches(() => this.#agentName, this.#steps)
+    return this.#branches
   }
 
   [EPISODE](episode: Episode): void {

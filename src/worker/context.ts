@@ -1,10 +1,11 @@
 import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
-import { ONCE, type Profile, type TaskItem } from '../protocol/messages.ts'
+import { ONCE, OUTCOME, type OutcomeStatus, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
 import { checkStreamName, randomFrom } from '../random.ts'
 import { automaticId } from '../task.ts'
 import { BRANCHES, Branches, type BranchPlace, type BranchSource } from '../trajectory/branches.ts'
+import { TrajectoryDigest } from '../trajectory/digest.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
 import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
@@ -66,6 +67,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   #streams: Map<string, () => number> | undefined
   #steps = 0
   #branches: Branches | undefined
+  #digest: TrajectoryDigest | undefined
   #listMemory: ListMemory | undefined
   #logLines = 0
   #logChars = 0
@@ -166,6 +168,8 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     this.#runner.emitStep(this.lease, step, this.#lists)
     this.#steps++
     this.#branches?.recorded(index, branch, opens)
+    this.#digest ??= new TrajectoryDigest()
+    this.#digest.add(step)
     return this.#runner.roomForSteps ?? NOTHING_TO_WAIT_FOR
   }
 
@@ -176,6 +180,15 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
 
   [EPISODE](episode: Episode): void {
     this.episode = episode
+  }
+
+  /** The digest of its trajectory, once it has ended; undefined if there is nothing to compare. */
+  digest(status: OutcomeStatus): string | undefined {
+    // What a time-out or somebody else has ended depends on when that was.
+    if (status !== OUTCOME.success && status !== OUTCOME.failed) return undefined
+    if (this.#digest === undefined && this.episode === undefined) return undefined
+    this.#digest ??= new TrajectoryDigest()
+    return this.#digest.end(status === OUTCOME.success ? 'success' : 'failed', this.episode)
   }
 
   get timeoutMs(): number {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent, ParallelizableAgent, SerialableAgent } from 'manyworlds'
-import { openBranch } from '../../dist/trajectory/branches.js'
-import { endEpisode } from '../../dist/trajectory/episode.js'
-import { recordStep } from '../../dist/trajectory/record.js'
+import { openBranch } from '../../src/trajectory/branches.ts'
+import { endEpisode } from '../../src/trajectory/episode.ts'
+import { recordStep } from '../../src/trajectory/record.ts'
 
 /** Names of agents that take their time. */
 type Slow = readonly string[]

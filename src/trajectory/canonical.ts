@@ -1,0 +1,139 @@
+import { types } from 'node:util'
+
+/** Objects and lists that are looked at; what is larger is cut. A small graph can have more paths than anybody can walk. */
+const MOST_OBJECTS = 100_000
+/** Values that are nested deeper do not travel. */
+const MOST_LEVELS = 1001
+
+let left = 0
+
+/**
+ * A text that two values share if they are the same data, and no others do: JSON with the keys of objects in order. What JSON has
+ * no form for is written as no JSON is: `NaN`, `-0`, `undefined`, `1n`, `Date(0)`, `Map[…]`, `Int32Array(…)`.
+ */
+export function canonical(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'number':
+      return numberText(value)
+    case 'object':
+      if (value === null) return 'null'
+      left = MOST_OBJECTS
+      // Nearly everything is plain data, and much of it has its keys in order: then JSON's own writer is the quickest.
+      if (isSortedJson(value, 0)) return JSON.stringify(value)
+      left = MOST_OBJECTS
+      return textOf(value, [])
+    default:
+      return leafText(value)
+  }
+}
+
+const numberText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value))
+
+const leafText = (value: unknown): string => (typeof value === 'bigint' ? `${value}n` : String(value))
+
+function isSortedJson(value: unknown, level: number): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return true
+    case 'number':
+      return value - value === 0 && (value !== 0 || 1 / value > 0)
+    case 'object':
+      return value === null || (level < 64 && left-- > 0 && isSortedObject(value, level + 1))
+    default:
+      return false
+  }
+}
+
+function isSortedObject(value: object, level: number): boolean {
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (!isSortedJson(value[i], level)) return false
+    return true
+  }
+  // A `toJSON` of its own would be called.
+  if (Object.getPrototypeOf(value) !== Object.prototype || Object.hasOwn(value, 'toJSON')) return false
+  let before = ''
+  for (const key in value) {
+    if (key < before || !isSortedJson((value as Record<string, unknown>)[key], level)) return false
+    before = key
+  }
+  return true
+}
+
+/** `above`: the objects that this one is in. */
+function textOf(value: unknown, above: object[]): string {
+  if (typeof value === 'string') return quoted(value)
+  if (typeof value === 'number') return numberText(value)
+  if (typeof value !== 'object' || value === null) return leafText(value)
+  const seen = above.lastIndexOf(value)
+  if (seen >= 0) return `Above(${above.length - seen})`
+  if (left-- <= 0 || above.length > MOST_LEVELS) return 'Cut'
+  above.push(value)
+  const text = objectText(value, above)
+  above.pop()
+  return text
+}
+
+function objectText(value: object, above: object[]): string {
+  if (Array.isArray(value)) return listText(value, above)
+  if (ArrayBuffer.isView(value)) return viewText(value)
+  if (types.isAnyArrayBuffer(value)) return `ArrayBuffer(${value.byteLength}:${latin1(new Uint8Array(value))})`
+  if (types.isDate(value)) return `Date(${value.getTime()})`
+  if (types.isMap(value))
+    return `Map[${Array.from(value, ([key, one]) => `${textOf(key, above)}:${textOf(one, above)}`).join()}]`
+  if (types.isSet(value)) return `Set[${Array.from(value, (one) => textOf(one, above)).join()}]`
+  if (types.isNativeError(value)) return `Error(${textOf([value.name, value.message], above)})`
+  if (types.isRegExp(value)) return `RegExp(${textOf([value.source, value.flags], above)})`
+  if (types.isBoxedPrimitive(value)) return `Boxed(${textOf(value.valueOf(), above)})`
+  return fieldsText(value as Record<string, unknown>, above)
+}
+
+function listText(list: readonly unknown[], above: object[]): string {
+  let text = '['
+  for (let i = 0; i < list.length; i++) {
+    if (i > 0) text += ','
+    const item = list[i]
+    text += item === undefined && !(i in list) ? 'Empty' : textOf(item, above)
+  }
+  return `${text}]`
+}
+
+function fieldsText(object: Readonly<Record<string, unknown>>, above: object[]): string {
+  let text = '{'
+  let comma = ''
+  for (const key of sorted(Object.keys(object))) {
+    text += `${comma}${quoted(key)}:${textOf(object[key], above)}`
+    comma = ','
+  }
+  return `${text}}`
+}
+
+/** Most objects have a few keys, and for those this is quicker than `sort()`. */
+function sorted(keys: string[]): string[] {
+  if (keys.length > 12) return keys.sort()
+  for (let i = 1; i < keys.length; i++) {
+    const key = keys[i]!
+    let at = i
+    for (; at > 0 && keys[at - 1]! > key; at--) keys[at] = keys[at - 1]!
+    keys[at] = key
+  }
+  return keys
+}
+
+const PLAIN = /^[ !#-[\]-~]{0,40}$/
+
+/** As JSON has it. */
+const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+
+/** Numbers as their bytes, which are exact; of NaN there are many, and only one is written. */
+function viewText(view: ArrayBufferView): string {
+  const name = types.isTypedArray(view) ? view[Symbol.toStringTag] : 'DataView'
+  const isFloat = view instanceof Float64Array || view instanceof Float32Array
+  const numbers = isFloat && view.some(Number.isNaN) ? view.map((one) => (Number.isNaN(one) ? Number.NaN : one)) : view
+  return `${name}(${view.byteLength}:${latin1(new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength))})`
+}
+
+const latin1 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')

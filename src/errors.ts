@@ -69,6 +69,7 @@ export type ErrorCode =
   | 'STORE_CORRUPT'
   | 'STORE_GONE'
   | 'STORE_NEWER'
+  | 'TRAJECTORY_INVALID'
   // bundles
   | 'BUNDLE_FAILED'
   | 'BUNDLE_NATIVE_MODULE'

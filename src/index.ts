@@ -53,6 +53,7 @@ export * as Runners from './runners/runners.ts'
 export { execTasks } from './runners/runners.ts'
 export type { ServiceContext, ServiceDefinition, ServiceFunction } from './services.ts'
 export { type ResponseOf, Task, type TaskLike, type TaskOptions, type TaskResponse, type TaskStatus } from './task.ts'
+export type { Branch, BranchEnd, BranchParent, BranchReason, OpenedBranch } from './trajectory/branches.ts'
 export type { Ending, Episode, Truncation } from './trajectory/episode.ts'
 export type {
   ActionStep,
@@ -66,5 +67,6 @@ export type {
   StepTokens,
   ToolStep,
 } from './trajectory/step.ts'
+export type { Split, Trajectory, TrajectoryEnding, TrajectoryJson, TrajectoryParts } from './trajectory/trajectory.ts'
 export type { Usage } from './trajectory/usage.ts'
 export { isWorker } from './worker/role.ts'

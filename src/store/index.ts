@@ -1,4 +1,11 @@
-/** Reading run files: `manyworlds/runs`. */
+/** Reading run files, and what can be made of trajectories: `manyworlds/runs`. */
+export { checkTrajectory } from '../trajectory/check.ts'
+export { messagesOf, type ToolCall, toolCalls } from '../trajectory/conversation.ts'
+export { digestOf } from '../trajectory/digest.ts'
+export { moveRewards, type PlacedRewards, rewardsOnTokens } from '../trajectory/rewards.ts'
+export type { SeedStep, SeedTrajectory } from '../trajectory/seed-shape.ts'
+export { type TokenRow, type TokenRows, type TokenSpan, tokenRows } from '../trajectory/token-rows.ts'
+export { Trajectory } from '../trajectory/trajectory.ts'
 export { RunFile, type SeenResponse } from './run-file.ts'
 export type { SeenStep, StepTail } from './step-tail.ts'
 export type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { BranchReason, OpenedBranch } from '../../src/trajectory/branches.ts'
 import type { Message, Step, StepContent, StepTokens } from '../../src/trajectory/step.ts'
+import { made } from './made.ts'
 
 /** A step by its branch and its place there, which do not depend on how branches interleave. */
 export type Place = readonly [branch: number, place: number]
@@ -62,7 +63,7 @@ type Event = typeof event extends fc.Arbitrary<infer E> ? E : never
 export const plans: fc.Arbitrary<Plan> = fc
   .record({
     parents: fc.array(fc.record({ parent: fc.nat(), why: fc.constantFrom(...WHY) }), { maxLength: 3 }),
-    events: fc.array(event, { maxLength: 14 }),
+    events: fc.array(event, { maxLength: 16, size: 'max' }),
   })
   .map(({ parents, events }) => planOf(parents, events))
 
@@ -236,3 +237,18 @@ function placed(
   const tokens = content.tokens && { ...content.tokens, from: at(tokensFrom) }
   return { ...content, tokens, request: { ...content.request, from: at(requestFrom) } }
 }
+
+/** Trajectories of such plans. */
+export const trajectories = fc
+  .record({
+    plan: plans,
+    answer: data,
+    finalObservation: data,
+    meta: fc.dictionary(fc.string(), data, { noNullPrototype: true }),
+  })
+  .map(({ plan, answer, finalObservation, meta }) => {
+    const ending = { kind: 'truncated', by: 'maxSteps' } as const
+    const episode = { ending, finalObservation, reward: 1, success: null }
+    const around = { run: { id: 'r', seed: 7 }, task: { input: answer, metadata: meta } }
+    return made(stepsOf(plan), { answer, episode }, around)
+  })

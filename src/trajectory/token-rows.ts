@@ -1,0 +1,124 @@
+import type { ModelStep, PolicyVersion, Step, StepTokens } from './step.ts'
+
+/** One line of tokens for a learner: prompt, completion, what came between, the next completion, … */
+export interface TokenRow {
+  /** The branch of its last step. */
+  readonly branch: number
+  readonly ids: Int32Array
+  /** 1: the agent's model has sampled this token, and it is trained in this row. */
+  readonly mask: Uint8Array
+  /** What the sampler said, where the mask is 1; else 0. */
+  readonly logProbs: Float64Array
+  /** Where the completions are. */
+  readonly spans: readonly TokenSpan[]
+}
+
+/** The completion of a step: `ids` from `start` up to before `end`. */
+export interface TokenSpan {
+  readonly step: number
+  readonly start: number
+  readonly end: number
+  /** False: another row trains it, or it is not the agent's. */
+  readonly isTrained: boolean
+  readonly policy: PolicyVersion | null
+  readonly temperature: number
+}
+
+export interface TokenRows {
+  readonly rows: readonly TokenRow[]
+  /** Steps whose tokens no row trains, and why. */
+  readonly refused: readonly { readonly step: number; readonly why: string }[]
+}
+
+/** A few steps can claim a long beginning again and again. */
+const MOST_TOKENS = 100_000_000
+
+type TokenStep = Step & ModelStep & { readonly tokens: StepTokens }
+
+/**
+ * The tokens of a trajectory, as rows with masks. A row follows a conversation to its end: tokens as the sampler had them, 1 on
+ * completions, 0 on all else. Conversations that begin alike share that beginning, and each token that was sampled is trained in the first
+ * row that has it, and in no other. A row in which a completion has no log-probabilities is refused, not guessed.
+ */
+export function tokenRows({ steps }: { readonly steps: readonly Step[] }): TokenRows {
+  const known = new Map<number, TokenStep>()
+  const refused = new Map<number, string>()
+  for (const step of steps) if (hasTokens(step)) takeStep(step, known, refused)
+  const trained = new Set<number>()
+  const rows: TokenRow[] = []
+  let total = 0
+  for (const last of ends(known)) {
+    const line = lineTo(last, known)
+    const bad = line.find((step) => whyNot(step) !== undefined)
+    if (bad) {
+      for (const { index, role } of line) if (role === 'agent' && !refused.has(index)) refused.set(index, whyNot(bad)!)
+      continue
+    }
+    total += line.reduce((sum, { tokens }) => sum + tokens.tail.length + tokens.completion.length, 0)
+    if (total > MOST_TOKENS) throw new RangeError(`the rows of this trajectory have more than ${MOST_TOKENS} tokens`)
+    const row = rowOf(line, trained)
+    if (row.spans.some(({ isTrained }) => isTrained)) rows.push(row)
+  }
+  const left = [...refused].filter(([step]) => !trained.has(step))
+  return { rows, refused: left.map(([step, why]) => ({ step, why })).sort((a, b) => a.step - b.step) }
+}
+
+export const hasTokens = (step: Step): step is TokenStep => step.kind === 'model' && step.tokens !== null
+
+/** Those that continue a step which is not there cannot be put together. */
+function takeStep(step: TokenStep, known: Map<number, TokenStep>, refused: Map<number, string>): void {
+  const { from } = step.tokens
+  if (from === null || known.has(from)) known.set(step.index, step)
+  else if (step.role === 'agent')
+    refused.set(step.index, `step ${step.index} continues the tokens of step ${from}, which has none`)
+}
+
+/** Steps that no other continues: where rows end. */
+function ends(known: ReadonlyMap<number, TokenStep>): TokenStep[] {
+  const continued = new Set<number | null>()
+  for (const { tokens } of known.values()) continued.add(tokens.from)
+  return [...known.values()].filter(({ index }) => !continued.has(index))
+}
+
+function lineTo(last: TokenStep, known: ReadonlyMap<number, TokenStep>): TokenStep[] {
+  const line = [last]
+  for (let { from } = last.tokens; from !== null; ) {
+    const step = known.get(from)!
+    line.push(step)
+    from = step.tokens.from
+  }
+  return line.reverse()
+}
+
+/** Only what the agent's own model sampled is trained; judges and simulated users are context. */
+function whyNot({ index, role, tokens: { completion, logProbs } }: TokenStep): string | undefined {
+  if (role !== 'agent') return undefined
+  if (logProbs === null) return `step ${index} has no log-probabilities of its sampler`
+  if (logProbs.length !== completion.length)
+    return `step ${index} has ${logProbs.length} log-probabilities for ${completion.length} tokens`
+  return undefined
+}
+
+/** The row of a line of steps; marks what it trains. */
+function rowOf(line: readonly TokenStep[], trained: Set<number>): TokenRow {
+  const length = line.reduce((sum, { tokens }) => sum + tokens.tail.length + tokens.completion.length, 0)
+  const ids = new Int32Array(length)
+  const mask = new Uint8Array(length)
+  const logProbs = new Float64Array(length)
+  const spans: TokenSpan[] = []
+  let at = 0
+  for (const { index, role, policy, tokens, sampling } of line) {
+    const { tail, completion } = tokens
+    ids.set(tail, at)
+    const start = at + tail.length
+    ids.set(completion, start)
+    at = start + completion.length
+    const isTrained = role === 'agent' && !trained.has(index)
+    spans.push({ step: index, start, end: at, isTrained, policy, temperature: sampling.temperature })
+    if (!isTrained) continue
+    trained.add(index)
+    mask.fill(1, start, at)
+    logProbs.set(tokens.logProbs!, start)
+  }
+  return { branch: line.at(-1)!.branch ?? 0, ids, mask, logProbs, spans }
+}

@@ -24,3 +24,14 @@ function load(): typeof sqlite {
     process.emitWarning = emitWarning
   }
 }
+
+const statements = new WeakMap<DatabaseSync, Map<string, sqlite.StatementSync>>()
+
+/** A statement that is asked for many times: preparing it would take longer than what it does. Not for `iterate`. */
+export function prepared(db: DatabaseSync, sql: string): sqlite.StatementSync {
+  let known = statements.get(db)
+  if (known === undefined) statements.set(db, (known = new Map()))
+  let statement = known.get(sql)
+  if (statement === undefined) known.set(sql, (statement = db.prepare(sql)))
+  return statement
+}

@@ -7,7 +7,7 @@ import { BlobReader } from './blobs.ts'
 import { keyOf, STEP_SPAN } from './keys.ts'
 import type { Begun } from './messages.ts'
 import { openForReading } from './open-for-reading.ts'
-import type { DatabaseSync } from './sqlite.ts'
+import { type DatabaseSync, prepared } from './sqlite.ts'
 import { STEP_COLUMNS, StepDecoder, type StepRow } from './step-rows.ts'
 import { storeError } from './store-errors.ts'
 import { oldStepsOf } from './stored-shapes.ts'
@@ -26,7 +26,8 @@ export interface StepsFrom {
   db?(): DatabaseSync | undefined
 }
 
-/** Between two turns of the event loop at most so many characters are read. */
+/** Between two turns of the event loop, steps are read for so long, and at most so many characters of them. */
+const TURN_MS = 5
 const TURN_CHARS = 256 * 1024
 
 /** Steps that are read from the store when somebody wants them, and kept by nobody. */
@@ -44,22 +45,43 @@ export class StoredSteps implements StepSource {
   }
 
   async *stream(): AsyncGenerator<Step> {
-    const steps = withStore(this.#from, (db) => stepsIn(db, this.#of))
-    let chars = 0
-    for (;;) {
-      const { done, value } = withStore(this.#from, () => steps.next())
+    let reader: { readonly db: DatabaseSync; readonly steps: SizedSteps } | undefined
+    for (let read = 0; ; ) {
+      const { turn, done } = withStore(this.#from, (db) => {
+        // Whoever takes a step now and then finds another connection each time.
+        if (reader?.db !== db) reader = { db, steps: skip(read, stepsIn(db, this.#of)) }
+        return readTurn(reader.steps)
+      })
+      read += turn.length
+      yield* turn
       if (done) return
-      yield value.step
-      chars += value.chars
-      if (chars < TURN_CHARS) continue
-      chars = 0
       await nextTurn()
     }
   }
 }
 
+type SizedSteps = Iterator<{ readonly step: Step; readonly chars: number }>
+
+function skip(count: number, steps: SizedSteps): SizedSteps {
+  for (let i = 0; i < count; i++) steps.next()
+  return steps
+}
+
+/** What can be read in one turn of the event loop. */
+function readTurn(steps: SizedSteps): { turn: Step[]; done: boolean } {
+  const turn: Step[] = []
+  const began = performance.now()
+  for (let chars = 0; chars < TURN_CHARS && performance.now() - began < TURN_MS; ) {
+    const { done, value } = steps.next()
+    if (done) return { turn, done: true }
+    turn.push(value.step)
+    chars += value.chars
+  }
+  return { turn, done: false }
+}
+
 /** The steps, each with its rough size. */
-export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step; chars: number }> {
+export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step; chars: number }, void> {
   const blobs = new BlobReader(db)
   if ('value' in of) {
     for (const step of oldStepsOf(blobs.read(of.value))) yield { step, chars: 1024 }
@@ -69,7 +91,7 @@ export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step;
   if (start === undefined) return
   const decoder = new StepDecoder(blobs)
   // One by one, and not by an iterator that is kept open: the store may be written to between two of them.
-  const next = db.prepare(`SELECT ${STEP_COLUMNS} FROM _steps WHERE key > ? AND key < ? ORDER BY key LIMIT 1`)
+  const next = prepared(db, `SELECT ${STEP_COLUMNS} FROM _steps WHERE key > ? AND key < ? ORDER BY key LIMIT 1`)
   for (let key = start * STEP_SPAN - 1; ; ) {
     const row = next.get(key, (start + 1) * STEP_SPAN) as (StepRow & { key: number }) | undefined
     if (row === undefined) return
@@ -82,9 +104,11 @@ export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step;
 
 function startOf(db: DatabaseSync, of: { session: Begun; task: number; number: number }): number | undefined {
   const { run, epoch } = of.session
-  const row = db
-    .prepare('SELECT start FROM _starts WHERE task = ? AND epoch = ? AND number = ?')
-    .get(keyOf(run, of.task), epoch, of.number) as { start: number } | undefined
+  const row = prepared(db, 'SELECT start FROM _starts WHERE task = ? AND epoch = ? AND number = ?').get(
+    keyOf(run, of.task),
+    epoch,
+    of.number,
+  ) as { start: number } | undefined
   return row?.start
 }
 
@@ -98,12 +122,13 @@ export function closeReaders(): void {
   for (const path of [...open.keys()]) close(path)
 }
 
-function withStore<T>(from: StepsFrom, read: (db: DatabaseSync) => T): T {
+/** Reads with a connection that is open, or one of our own. */
+export function withStore<T>(from: StepsFrom, read: (db: DatabaseSync) => T): T {
   const { path } = from
   try {
     const { run, createdAt } = from.run
     const db = from.db?.() ?? connection(path)
-    if (!db.prepare('SELECT 1 FROM _run WHERE run = ? AND created_at = ?').get(run, createdAt)) throw gone(path)
+    if (!prepared(db, 'SELECT 1 FROM _run WHERE run = ? AND created_at = ?').get(run, createdAt)) throw gone(path)
     return read(db)
   } catch (error) {
     throw existsSync(path) ? storeError(error, path, 'read') : gone(path)

@@ -1,4 +1,5 @@
 import { rmSync, statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { zstdCompressSync } from 'node:zlib'
 import { Runners, type Step, type StepEvent } from 'manyworlds'
@@ -42,6 +43,18 @@ describe('steps', () => {
     for await (const { trajectory } of Runners.streamTask([task], { store, onStep }))
       expect(trajectory).toHaveLength(300)
     expect(told).toEqual(Array.from({ length: 300 }, (_, i) => i))
+  })
+
+  it('can be read one by one, with pauses as long as one likes', async () => {
+    const { store } = storeFolder()
+    const response = await Runners.runTask(recorder.task({ steps: 3_000, chars: 300 }), { store })
+    let count = 0
+    for await (const { index } of response.steps()) {
+      expect(index).toBe(count++)
+      // By then the connection is closed.
+      if (index === 0) await sleep(1200)
+    }
+    expect(count).toBe(3_000)
   })
 
   it('are told of without a store too', async () => {

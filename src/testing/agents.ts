@@ -205,6 +205,18 @@ export const billed = define('billed', async ({ name, bills }: { name: string; b
   return answers
 })
 
+/** Walks by chance, at a pace that differs each time, and records where it went. */
+export const wanders = define('wanders', async (steps: number, ctx) => {
+  const pace = ctx.randomStream('pace')
+  let place = 0
+  for (let turn = 0; turn < steps; turn++) {
+    await sleep(Math.random() * 4 * pace())
+    place += ctx.random()
+    ctx.step({ action: turn, observation: { z: -0, place }, reward: place, text: `at ${Date.now()}` })
+  }
+  return place
+})
+
 export const isRight = defineGrader({
   name: 'kit-is-right',
   module,

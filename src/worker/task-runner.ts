@@ -520,8 +520,11 @@ export class TaskRunner {
 }
 
 /** What a task came to besides its answer, if there is something to tell. */
-function packExperience({ episode }: TaskContext): unknown {
-  return episode && pack({ episode } satisfies Experience)
+function packExperience(task: TaskContext): unknown {
+  const { episode } = task
+  const digest = task.digest(OUTCOME.success)
+  if (episode === undefined && digest === undefined) return undefined
+  return pack({ ...(episode && { episode }), ...(digest !== undefined && { digest }) } satisfies Experience)
 }
 
 const runAgent = (definition: RunnableDefinition, input: unknown, task: TaskContext) => definition.run(input, task)

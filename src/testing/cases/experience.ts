@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { runTask } from '../../runners/runners.ts'
-import { echo, isRight, killer, spoilsGrade } from '../agents.ts'
+import { echo, isRight, killer, spoilsGrade, wanders } from '../agents.ts'
 import type { Case } from '../case.ts'
+
+/** Of the digests of all walks, by id: the same on every engine, and with every version. */
+const WALKS = '1cd1d3835113301c805fc219ddefdd5ba55020d7489d0c0db80024615baed21b'
 
 /** What a run leaves behind to learn from. */
 export const experienceCases: Case[] = [
@@ -40,6 +44,26 @@ export const experienceCases: Case[] = [
         assert.equal(responses.get(id)!.grade?.reward, null)
       }
       for (let i = 0; i < 40; i++) assert.equal(responses.get(`t${i}`)!.grade?.reward, 1)
+    },
+  },
+  {
+    name: 'the same seed gives the same experience as on every engine, also where workers are killed on the way',
+    async run(kit) {
+      const walks = Array.from({ length: 60 }, (_, i) => wanders.task(5 + (i % 20), { id: `w${i}` }))
+      const killers = (['sigkill', 'exit', 'sigkill'] as const).map((how, i) => killer.task(how, { id: `k${i}` }))
+      const mixed = [
+        ...walks.slice(0, 20),
+        killers[0]!,
+        ...walks.slice(20, 40),
+        killers[1]!,
+        killers[2]!,
+        ...walks.slice(40),
+      ]
+      const responses = await runTask(mixed, kit.conf({ seed: 11, rollouts: 2 }))
+      const digests = walks.flatMap(({ id }) => [responses.get(id!)!.digest, responses.get(`${id}@2`)!.digest])
+      assert.equal(new Set(digests).size, 120)
+      assert.equal(hash('sha256', digests.join()), WALKS)
+      for (const { id } of killers) assert.equal(responses.get(id!)!.status, 'crashed')
     },
   },
 ]

@@ -4,6 +4,8 @@ import type { ErrorItem, Packed } from './protocol/messages.ts'
 import { readPacked } from './protocol/read-packed.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from './task.ts'
 import type { Step } from './trajectory/step.ts'
+import type { Trajectory } from './trajectory/trajectory.ts'
+import type { TrajectorySurroundings } from './trajectory/trajectory-of.ts'
 import type { Usage } from './trajectory/usage.ts'
 
 /** The error of a response, from what came over the wire. */
@@ -55,13 +57,20 @@ export interface StepSource {
   stream(): AsyncIterable<Step>
 }
 
+/** Knows more of tasks than their responses do: for trajectories. One for all responses of a run. */
+export interface TrajectorySource {
+  /** What there is around the task with this id, which took so many attempts. */
+  around(id: string, attempts: number): Promise<TrajectorySurroundings>
+}
+
 /** How a task ended, apart from everything around it. */
 export type ResponseEnd =
   | { readonly success: true; readonly status: 'success'; readonly answer: unknown }
   | { readonly success: false; readonly status: Exclude<TaskStatus, 'success'>; readonly error: TaskError }
 
 type Rare = 'groupId' | 'rollout' | 'episode' | 'grade' | 'digest'
-type ResponseBase = Omit<TaskResponse, 'success' | 'status' | 'answer' | 'error' | 'trajectory' | 'steps' | Rare> & {
+type Made = 'success' | 'status' | 'answer' | 'error' | 'trajectory' | 'steps' | 'toTrajectory'
+type ResponseBase = Omit<TaskResponse, Made | Rare> & {
   readonly [Field in Rare]?: TaskResponse[Field] | undefined
 }
 
@@ -84,8 +93,10 @@ abstract class BaseResponse {
   declare readonly episode: TaskResponse['episode']
   declare readonly grade: TaskGrade
   declare readonly digest: string
+  readonly #around: TrajectorySource | undefined
 
-  constructor(base: ResponseBase, end: ResponseEnd) {
+  constructor(base: ResponseBase, end: ResponseEnd, around: TrajectorySource | undefined) {
+    this.#around = around
     this.id = base.id
     this.success = end.success
     this.status = end.status
@@ -105,6 +116,16 @@ abstract class BaseResponse {
     if (base.grade !== undefined) this.grade = base.grade
     if (base.digest !== undefined) this.digest = base.digest
   }
+
+  abstract steps(): AsyncIterable<Step>
+
+  async toTrajectory(): Promise<Trajectory> {
+    // Most programs never ask: nothing of it is loaded before.
+    const { trajectoryOf } = await import('./trajectory/trajectory-of.ts')
+    const steps: Step[] = []
+    for await (const step of this.steps()) steps.push(step)
+    return trajectoryOf(this, steps, await this.#around?.around(this.id, this.attempts))
+  }
 }
 
 /** Adds the grade to a response that nobody has seen yet. */
@@ -116,8 +137,8 @@ export function setGrade(response: TaskResponse, grade: TaskGrade): void {
 class CarryingResponse extends BaseResponse {
   declare readonly trajectory: readonly Step[]
 
-  constructor(base: ResponseBase, end: ResponseEnd, steps: readonly Step[]) {
-    super(base, end)
+  constructor(base: ResponseBase, end: ResponseEnd, steps: readonly Step[], around: TrajectorySource | undefined) {
+    super(base, end, around)
     this.trajectory = steps
   }
 
@@ -130,8 +151,8 @@ class CarryingResponse extends BaseResponse {
 class StoredResponse extends BaseResponse {
   readonly #source: StepSource
 
-  constructor(base: ResponseBase, end: ResponseEnd, source: StepSource) {
-    super(base, end)
+  constructor(base: ResponseBase, end: ResponseEnd, source: StepSource, around: TrajectorySource | undefined) {
+    super(base, end, around)
     this.#source = source
   }
 
@@ -147,8 +168,14 @@ class StoredResponse extends BaseResponse {
 // Whoever prints a response wants to see what it is, not how it is made.
 for (const made of [CarryingResponse, StoredResponse]) Object.defineProperty(made, 'name', { value: 'TaskResponse' })
 
-export function makeResponse(base: ResponseBase, end: ResponseEnd, steps: readonly Step[] | StepSource): TaskResponse {
-  const response = 'read' in steps ? new StoredResponse(base, end, steps) : new CarryingResponse(base, end, steps)
+export function makeResponse(
+  base: ResponseBase,
+  end: ResponseEnd,
+  steps: readonly Step[] | StepSource,
+  around?: TrajectorySource,
+): TaskResponse {
+  const response =
+    'read' in steps ? new StoredResponse(base, end, steps, around) : new CarryingResponse(base, end, steps, around)
   // The compiler does not see that `success` decides which of `answer` and `error` is there.
   return response as unknown as TaskResponse
 }

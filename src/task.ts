@@ -4,6 +4,7 @@ import type { TaskGrade } from './grade/grade.ts'
 import type { Grader } from './grade/grader.ts'
 import type { Episode } from './trajectory/episode.ts'
 import type { Step } from './trajectory/step.ts'
+import type { Trajectory } from './trajectory/trajectory.ts'
 import type { Usage } from './trajectory/usage.ts'
 
 /** What can be said about a task besides its input and its agent. */
@@ -91,6 +92,11 @@ interface ResponseBase {
   readonly trajectory: readonly Step[]
   /** The steps one by one, without blocking the event loop for long. */
   steps(): AsyncIterable<Step>
+  /**
+   * All that the task did, with its sub-tasks as branches: see docs/trajectories.md. Without a store, what is not in the response is
+   * missing: the input, the metadata, and sub-tasks.
+   */
+  toTrajectory(): Promise<Trajectory>
   /** Sum of what the steps reported. */
   readonly usage: Usage
   readonly timing: {

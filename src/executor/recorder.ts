@@ -1,5 +1,5 @@
 import type { Packed } from '../protocol/messages.ts'
-import type { StepSource } from '../response.ts'
+import type { StepSource, TrajectorySource } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { AnswerKey, KeptAnswer } from './answers.ts'
@@ -19,6 +19,8 @@ export interface RunRecorder {
   running(lease: Lease, ms: number): void
   /** The steps of an attempt that recorded some, for its response. */
   stepsOf(entry: Entry, records: AttemptRecords): StepSource
+  /** What is known of tasks besides their responses. */
+  readonly around: TrajectorySource | undefined
   /** An attempt failed, and the task will be tried again. */
   retried(entry: Entry, response: TaskResponse): void
   /** An outcome came after another had been given, or after its worker had been given up. */

@@ -1,6 +1,6 @@
 import { type ErrorItem, OUTCOME, type OutcomeStatus, type Packed, STATUS } from '../protocol/messages.ts'
 import { readOutcome } from '../protocol/read-outcome.ts'
-import { makeResponse, type StepSource, taskError } from '../response.ts'
+import { makeResponse, type ResponseEnd, type StepSource, taskError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { stepsText, unpackSteps } from '../trajectory/packed-step.ts'
 import type { Step } from '../trajectory/step.ts'
@@ -168,9 +168,10 @@ export class Responses {
       digest: error === undefined ? experience?.digest : undefined,
     }
     const steps = stepsOf(entry, records)
-    if (error === undefined) return makeResponse(base, { success: true, status: 'success', answer }, steps)
-    const failed = status as Exclude<TaskStatus, 'success'>
-    return makeResponse(base, { success: false, status: failed, error: taskError(error, this.#hooks.stackOf) }, steps)
+    const { around } = entry.run
+    if (error === undefined) return makeResponse(base, { success: true, status: 'success', answer }, steps, around)
+    const end = { success: false, status, error: taskError(error, this.#hooks.stackOf) } as ResponseEnd
+    return makeResponse(base, end, steps, around)
   }
 
   #settle(entry: Entry, response: TaskResponse, bytes: number): void {

@@ -1,3 +1,4 @@
+import type { TrajectorySource } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { AbortReason } from './abort-reason.ts'
 import type { AgentState } from './agents.ts'
@@ -48,6 +49,8 @@ export class Run {
   readonly source: TaskSource
   readonly sink: RunSink
   readonly recorder: RunRecorder | undefined
+  /** What is known of its tasks besides their responses. */
+  readonly around: TrajectorySource
   /** The agents of its tasks, sub-tasks included. */
   readonly agents = new Set<AgentState>()
   /** Agents of sub-tasks whose code could not be loaded, and why: it is not tried again for each of their tasks. */
@@ -82,6 +85,8 @@ export class Run {
     this.source = source
     this.sink = sink
     this.recorder = recorder
+    const { runId: id, seed } = options
+    this.around = recorder?.around ?? { around: async () => ({ run: { id, seed } }) }
   }
 
   get finished(): boolean {

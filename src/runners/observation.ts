@@ -63,6 +63,7 @@ export class Observation {
     if (this.#observers.length === 0) return recorder
     const watch = new StepWatch((task, attempt, steps) => this.steps(task, attempt, steps))
     return {
+      around: recorder?.around,
       retried: (entry, response) => {
         if (!response.success)
           for (const observer of this.#observers) observer.retry(entry.id, response.error.code, response.error.message)

@@ -15,6 +15,7 @@ import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 import { type Columns, checkedRow, isAnything, isBytes, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
 import type { StepsFrom } from './stored-steps.ts'
+import { StoredSurroundings } from './stored-surroundings.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
 interface TaskColumns {
@@ -73,6 +74,7 @@ export class Earlier {
   readonly #path: string
   readonly #run: number
   readonly #from: StepsFrom
+  readonly #around: StoredSurroundings
   readonly #runId: string
   readonly #retryFailed: boolean
   readonly #blobs: BlobReader
@@ -88,6 +90,7 @@ export class Earlier {
     this.#blobs = new BlobReader(this.#db)
     const createdAt = this.#reading(() => readRun(this.#db, run)).created_at
     this.#from = { path, run: { run, createdAt } }
+    this.#around = new StoredSurroundings(this.#from)
     const task = `t.task, t.hash, t.begun, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
     const found = `FROM _tasks t JOIN _agents g USING (agent)`
     this.#find = this.#db.prepare(
@@ -196,7 +199,11 @@ export class Earlier {
       // One who asks for failures to be tried again wants all attempts for them.
       attempts: answered && row.status !== 'cancelled' ? 0 : (row.charged ?? 0),
       response: answered
-        ? responseOf(id, row.agentName, row as AttemptColumns, { blobs: this.#blobs, from: this.#from })
+        ? responseOf(id, row.agentName, row as AttemptColumns, {
+            blobs: this.#blobs,
+            from: this.#from,
+            around: this.#around,
+          })
         : undefined,
       bytes: this.#blobs.bytesRead - before,
       begun: row.begun === 1,

@@ -24,6 +24,7 @@ import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
 import { endingText } from './stored-experience.ts'
 import { type StepsFrom, StoredSteps } from './stored-steps.ts'
+import { StoredSurroundings } from './stored-surroundings.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
 /** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
@@ -51,10 +52,12 @@ export class Recording implements RunRecorder {
   /** Known when it is on disk: by then there may be responses, which nobody has seen yet. */
   readonly #session: { -readonly [Key in keyof Begun]: Begun[Key] } = { run: 0, createdAt: 0, epoch: 0 }
   readonly #from: StepsFrom
+  readonly around: StoredSurroundings
 
   constructor(commit: GroupCommit, path: string, opened: Opened, earlier: Earlier | undefined, hooks: Hooks) {
     this.#commit = commit
     this.#from = { path, run: this.#session }
+    this.around = new StoredSurroundings(this.#from)
     this.#earlier = earlier
     this.#next = { ...opened.next, start: 1 }
     this.#hooks = hooks
@@ -272,6 +275,7 @@ export class Recording implements RunRecorder {
       },
       { success: false, status: 'crashed', error: new TaskError('WORKER_CRASHED', DRIVER_DIED) },
       [],
+      this.around,
     )
     this.#attempt(child, ROLE.final, response)
     return response

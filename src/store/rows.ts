@@ -1,4 +1,4 @@
-import { makeResponse, type ResponseEnd, type StepSource } from '../response.ts'
+import { makeResponse, type ResponseEnd, type StepSource, type TrajectorySource } from '../response.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import type { BlobReader } from './blobs.ts'
@@ -86,12 +86,20 @@ const ATTEMPT: Columns<AttemptColumns> = {
   grade: isAnything,
 }
 
-/** `from`: where its steps are. Throws if the row, or what it refers to, is not what a run writes. */
+/** The store that a row comes from. */
+export interface StoredIn {
+  readonly blobs: BlobReader
+  /** Where the steps are. */
+  readonly from: StepsFrom
+  readonly around: TrajectorySource
+}
+
+/** Throws if the row, or what it refers to, is not what a run writes. */
 export function responseOf(
   id: string,
   agentName: string,
   columns: AttemptColumns,
-  { blobs, from }: { readonly blobs: BlobReader; readonly from: StepsFrom },
+  { blobs, from, around }: StoredIn,
 ): TaskResponse {
   if (!isText(id) || !isText(agentName)) throw new Error('the id of a task, or the name of an agent, is no text')
   const row = checkedRow(columns, ATTEMPT, `an attempt of task '${id.slice(0, 80)}'`)
@@ -110,7 +118,7 @@ export function responseOf(
     row.status === 'success'
       ? { success: true, status: row.status, answer: blobs.read(row.answer) }
       : { success: false, status: row.status, error: decodeError(blobs.read(row.error)) }
-  return makeResponse(base, end, stepsOf(row, from))
+  return makeResponse(base, end, stepsOf(row, from), around)
 }
 
 function stepsOf({ start, trajectory }: AttemptColumns, from: StepsFrom): StepSource | readonly Step[] {

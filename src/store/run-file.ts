@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
+import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { Usage } from '../trajectory/usage.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
@@ -31,10 +32,14 @@ import {
   usageOf,
 } from './stored-shapes.ts'
 import { type StepsFrom, StoredSteps } from './stored-steps.ts'
+import { StoredSurroundings } from './stored-surroundings.ts'
 import type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'
 
 const FROM = `FROM _attempts a JOIN _tasks t USING (task) JOIN _agents g USING (agent) ${ATTEMPT_JOIN}`
 const ROLES = ['final', 'retried', 'superseded'] as const
+
+/** Responses that are read ahead of their trajectories. */
+const TRAJECTORY_BATCH = 16
 
 type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string; readonly agentName: string }
 
@@ -154,6 +159,7 @@ export class RunFile implements Disposable {
   /** Its number in the store. */
   readonly #run: number
   readonly #from: StepsFrom
+  readonly #around: StoredSurroundings
   readonly #blobs: BlobReader
 
   private constructor({ path, run }: FoundRun) {
@@ -164,6 +170,7 @@ export class RunFile implements Disposable {
       this.#run = found.run
       const db = () => (this.#db.isOpen ? this.#db : undefined)
       this.#from = { path, run: { run: found.run, createdAt: found.created_at }, db }
+      this.#around = new StoredSurroundings(this.#from)
       this.runId = found.run_id
       this.#blobs = new BlobReader(this.#db)
     } catch (error) {
@@ -305,6 +312,26 @@ export class RunFile implements Disposable {
     for (const { response } of this.seen()) yield response
   }
 
+  /**
+   * The trajectories of the run's tasks, with their sub-tasks as branches, in the order in which their responses were committed; `failed`:
+   * only those of tasks that did not succeed. Read a few at a time: the run may be going on, and of any size.
+   *
+   * @example
+   * for await (const trajectory of run.trajectories()) console.log(JSON.stringify(trajectory))
+   */
+  async *trajectories({ failed = false }: { readonly failed?: boolean } = {}): AsyncGenerator<Trajectory> {
+    for (let after = 0; ; ) {
+      const batch: TaskResponse[] = []
+      for (const { seq, response } of this.seen(after, { failed })) {
+        batch.push(response)
+        after = seq
+        if (batch.length === TRAJECTORY_BATCH) break
+      }
+      if (batch.length === 0) return
+      for (const response of batch) yield await response.toTrajectory()
+    }
+  }
+
   /** Ids and states of all tasks, those of sub-tasks too, in the order in which they were read. */
   *tasks(): Generator<{ readonly id: string; readonly status: TaskStatus | 'pending' }> {
     const rows = this.#all(
@@ -382,7 +409,7 @@ export class RunFile implements Disposable {
   }
 
   #response(id: string, agentName: string, row: AttemptColumns): TaskResponse {
-    return responseOf(id, agentName, row, { blobs: this.#blobs, from: this.#from })
+    return responseOf(id, agentName, row, { blobs: this.#blobs, from: this.#from, around: this.#around })
   }
 
   close(): void {

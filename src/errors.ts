@@ -70,6 +70,10 @@ export type ErrorCode =
   | 'STORE_GONE'
   | 'STORE_NEWER'
   | 'TRAJECTORY_INVALID'
+  // data sets and exports
+  | 'DATA_INVALID'
+  | 'DATA_UNREADABLE'
+  | 'EXPORT_FAILED'
   // bundles
   | 'BUNDLE_FAILED'
   | 'BUNDLE_NATIVE_MODULE'

@@ -3,6 +3,9 @@ import type { Bundle } from '../src/bundle/index.ts'
 import { explainLoadFailure, failedExternal } from '../src/bundle/load-hint.ts'
 import { ownStack } from '../src/bundle/own-stack.ts'
 import { parseDuration } from '../src/cli/duration.ts'
+import { CsvParser } from '../src/data/csv-parser.ts'
+import { JsonlParser } from '../src/data/jsonl-parser.ts'
+import type { RowParser } from '../src/data/text-rows.ts'
 import { isFinal, lossOf } from '../src/engines/ray/cures.ts'
 import { versionMismatch } from '../src/engines/ray/versions.ts'
 import { withoutStack } from '../src/engines/spark/connect/errors.ts'
@@ -109,6 +112,11 @@ const quiet = (run: () => unknown) => {
   }
 }
 
+function* rowsOf(parser: RowParser, text: string): Generator<unknown> {
+  for (let at = 0; at < text.length; at += 100) yield* parser.push(Buffer.from(text.slice(at, at + 100)))
+  yield* parser.end()
+}
+
 const READERS: Readonly<Record<string, (text: string) => void>> = {
   'a stack from another machine': (text) => ownStack(text, bundles),
   'an error to be shown': (text) => errorLines({ code: 'X', name: text, message: text, stack: text }, layout),
@@ -152,6 +160,8 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
     checkWorkerMessage({ type: text })
     checkWorkerMessage({ type: 'stray', error: { code: text, name: text, message: text, stack: text } })
   },
+  'a line of a data set': (text) => [...rowsOf(new JsonlParser({ maxRowBytes: 1e6 }), text)],
+  'rows of a CSV file': (text) => [...rowsOf(new CsvParser({ maxRowBytes: 1e6 }, ',', ['a']), text)],
   'a step': (text) => quiet(() => checkStep([0, text])),
   'an answer': (text) => quiet(() => readPacked(new String(text))),
 }

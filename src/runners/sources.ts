@@ -185,9 +185,12 @@ const duplicate = (id: string) =>
     `two tasks have the id '${id}'; ids must be unique in a run (leave them out, and tasks are numbered)`,
   )
 
-const sourceFailed = (cause: unknown) =>
-  new ManyworldsError(
+function sourceFailed(cause: unknown): ManyworldsError {
+  // A data set of ours: its error names the file and the line already.
+  if (ManyworldsError.is(cause) && (cause.code === 'DATA_INVALID' || cause.code === 'DATA_UNREADABLE')) return cause
+  return new ManyworldsError(
     'SOURCE_FAILED',
     `the source of tasks failed: ${cause instanceof Error ? cause.message : String(cause)}`,
     { cause },
   )
+}

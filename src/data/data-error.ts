@@ -1,0 +1,37 @@
+import { ManyworldsError } from '../errors.ts'
+
+/** Where in a data file something is wrong. */
+export interface DataPlace {
+  readonly file: string
+  /** The line of the file, from 1; in a Parquet file, the row. */
+  readonly line?: number | undefined
+  /** The column in that line, in characters from 1. */
+  readonly column?: number | undefined
+}
+
+/** A data file cannot be read, or a row of it is not what its format promises. */
+export class DataError extends ManyworldsError {
+  readonly file: string
+  readonly line: number | undefined
+  readonly column: number | undefined
+
+  constructor(
+    code: 'DATA_INVALID' | 'DATA_UNREADABLE',
+    place: DataPlace,
+    what: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(code, `${placeText(place)}: ${what}`, options)
+    this.file = place.file
+    this.line = place.line
+    this.column = place.column
+  }
+}
+
+/** `questions.jsonl:7001:26`, which editors and terminals open at that place. */
+export const placeText = ({ file, line, column }: DataPlace): string =>
+  [file, line, column].filter((part) => part !== undefined).join(':')
+
+/** Data of others may hold anything: what a message shows of it is short. */
+export const shortly = (text: string, chars = 60): string =>
+  JSON.stringify(text.length > chars ? `${text.slice(0, chars)}…` : text)

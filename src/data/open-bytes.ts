@@ -1,0 +1,172 @@
+import { createReadStream } from 'node:fs'
+import { pipeline, Readable, type Transform } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { DataError } from './data-error.ts'
+
+/** Where data comes from: a path, an address (`file:`, `http:`, `https:`), or a stream of bytes. */
+export type DataSource = string | URL | AsyncIterable<Uint8Array | string>
+
+const CHUNK_BYTES = 256 * 1024
+/** A server that sends nothing for so long will send nothing more. */
+const SILENT_MS = 60_000
+/** What the first bytes can tell. */
+const HEAD_BYTES = 4
+
+export const isAddress = (source: unknown): boolean => /^https?:\/\//i.test(String(source))
+
+/** What messages call the source. An address is shown without what may be a key. */
+export function nameOf(source: DataSource, name: string | undefined): string {
+  if (name !== undefined) return name
+  if (isAddress(source)) {
+    const { origin, pathname } = new URL(String(source))
+    return origin + pathname
+  }
+  if (typeof source === 'string') return source
+  return source instanceof URL ? fileURLToPath(source) : 'the stream'
+}
+
+export const isStream = (source: DataSource): boolean => typeof source !== 'string' && !(source instanceof URL)
+
+/** The bytes of a source, a piece at a time, uncompressed, without a byte order mark. */
+export async function* openBytes(source: DataSource, file: string): AsyncGenerator<Buffer> {
+  const bytes = bytesOf(source, file)
+  try {
+    const head: Buffer[] = []
+    let length = 0
+    while (length < HEAD_BYTES) {
+      const { done, value } = await bytes.next()
+      if (done) break
+      head.push(value)
+      length += value.length
+    }
+    const first = Buffer.concat(head)
+    const whole = followedBy(first, bytes)
+    const decompressor = decompressorFor(first)
+    yield* withoutMark(decompressor ? decompressed(whole, decompressor(), file) : whole, file)
+  } finally {
+    await bytes.return(undefined)
+  }
+}
+
+function bytesOf(source: DataSource, file: string): AsyncGenerator<Buffer> {
+  if (isAddress(source)) return fetched(String(source), file)
+  return isStream(source)
+    ? fromStream(source as AsyncIterable<Uint8Array | string>, file)
+    : fromFile(source as string | URL, file)
+}
+
+async function* fromFile(path: string | URL, file: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES })
+  } catch (cause) {
+    throw unreadable(file, cause)
+  }
+}
+
+async function* fromStream(stream: AsyncIterable<Uint8Array | string>, file: string): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of stream) {
+      if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array))
+        throw new TypeError(`it gives ${chunk === null ? 'null' : typeof chunk}, and not bytes or text`)
+      yield toBuffer(chunk)
+    }
+  } catch (cause) {
+    throw unreadable(file, cause)
+  }
+}
+
+const toBuffer = (chunk: Uint8Array | string): Buffer =>
+  typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+
+async function* fetched(url: string, file: string): AsyncGenerator<Buffer> {
+  const stop = new AbortController()
+  const silent = setTimeout(() => stop.abort(new Error(`nothing came for ${SILENT_MS / 1000} s`)), SILENT_MS)
+  try {
+    const response = await fetch(url, { signal: stop.signal })
+    if (!response.ok) throw new Error(`HTTP ${response.status} ${response.statusText}`.trim())
+    for await (const chunk of response.body ?? []) {
+      clearTimeout(silent)
+      yield toBuffer(chunk as Uint8Array)
+      silent.refresh()
+    }
+  } catch (cause) {
+    throw unreadable(file, cause)
+  } finally {
+    clearTimeout(silent)
+    stop.abort()
+  }
+}
+
+/** ENOENT and its like, in words that say what to do. */
+export function unreadable(file: string, cause: unknown): DataError {
+  if (cause instanceof DataError) return cause
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file (ENOENT); paths count from the current folder',
+    EISDIR: 'it is a folder (EISDIR); give the path of a file',
+    EACCES: 'it may not be read by this user (EACCES)',
+  }
+  const message = cause instanceof Error ? [cause.message, reasonOf(cause)].filter(Boolean).join(': ') : String(cause)
+  return new DataError('DATA_UNREADABLE', { file }, known[code ?? ''] ?? `it cannot be read: ${message}`, { cause })
+}
+
+/** `fetch failed` has its reason in its cause. */
+const reasonOf = ({ cause }: Error): string => (cause instanceof Error ? cause.message : '')
+
+async function* followedBy(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  if (first.length > 0) yield first
+  yield* rest
+}
+
+/** By the first bytes, so that it does not matter what the file is called, or that a stream has no name. */
+function decompressorFor(head: Buffer): (() => Transform) | undefined {
+  if (head[0] === 0x1f && head[1] === 0x8b) return createGunzip
+  return head.length >= 4 && head.readUInt32LE(0) === 0xfd2fb528 ? createZstdDecompress : undefined
+}
+
+async function* decompressed(bytes: AsyncIterable<Buffer>, decompressor: Transform, file: string) {
+  // What goes wrong on either side comes out at this end; whoever stops reading here ends the other side too.
+  const out = pipeline(Readable.from(bytes, { objectMode: false }), decompressor, () => {})
+  try {
+    yield* out as AsyncIterable<Buffer>
+  } catch (cause) {
+    if (cause instanceof DataError) throw cause
+    throw new DataError(
+      'DATA_INVALID',
+      { file },
+      `it cannot be decompressed: ${(cause as Error).message}; the file is damaged or incomplete`,
+      { cause },
+    )
+  }
+}
+
+/** Files that begin like this are not text in UTF-8. */
+const OTHER_FORMATS: readonly (readonly [head: string, what: string])[] = [
+  ['fffe', 'it is text in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8'],
+  ['feff', 'it is text in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8'],
+  ['50415231', 'it is a Parquet file; read it with fromParquet'],
+  ['504b0304', 'it is a zip file; unpack it first'],
+]
+
+async function* withoutMark(bytes: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer> {
+  let head: Buffer | undefined = Buffer.alloc(0)
+  for await (const chunk of bytes) {
+    if (head === undefined) {
+      yield chunk
+      continue
+    }
+    head = Buffer.concat([head, chunk])
+    if (head.length < HEAD_BYTES) continue
+    yield withoutHeadMark(head, file)
+    head = undefined
+  }
+  if (head !== undefined && head.length > 0) yield withoutHeadMark(head, file)
+}
+
+function withoutHeadMark(head: Buffer, file: string): Buffer {
+  const start = head.subarray(0, HEAD_BYTES).toString('hex')
+  const other = OTHER_FORMATS.find(([begin]) => start.startsWith(begin))
+  if (other) throw new DataError('DATA_INVALID', { file }, other[1])
+  return start.startsWith('efbbbf') ? head.subarray(3) : head
+}

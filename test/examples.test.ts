@@ -26,6 +26,7 @@ const clusters: Record<string, () => Promise<unknown>> = {
 /** A line that only a run that went well prints. */
 const keyLines: Record<string, RegExp> = {
   'custom-engine.ts': /^labelled: success, priority 1\d, in worker nice-\d+$/m,
+  'data-sets.ts': /^250 rows, 200 questions, none of them in two parts$/m,
   'executor.ts': /^all collected, and the workers are gone$/m,
   'hello.ts': /^task1: What is machine learning\? This is what process \d+ has to say\.$/m,
   'laptop-to-ray.ts': /^60 tasks here and on (a Ray of this machine|the Ray cluster); the answers are identical$/m,

@@ -5,6 +5,7 @@ import { ownStack } from '../src/bundle/own-stack.ts'
 import { parseDuration } from '../src/cli/duration.ts'
 import { CsvParser } from '../src/data/csv-parser.ts'
 import { JsonlParser } from '../src/data/jsonl-parser.ts'
+import { normalizeQuestion } from '../src/data/question.ts'
 import type { RowParser } from '../src/data/text-rows.ts'
 import { isFinal, lossOf } from '../src/engines/ray/cures.ts'
 import { versionMismatch } from '../src/engines/ray/versions.ts'
@@ -162,6 +163,7 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
   },
   'a line of a data set': (text) => [...rowsOf(new JsonlParser({ maxRowBytes: 1e6 }), text)],
   'rows of a CSV file': (text) => [...rowsOf(new CsvParser({ maxRowBytes: 1e6 }, ',', ['a']), text)],
+  'a question': (text) => normalizeQuestion(text),
   'a step': (text) => quiet(() => checkStep([0, text])),
   'an answer': (text) => quiet(() => readPacked(new String(text))),
 }

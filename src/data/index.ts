@@ -1,8 +1,11 @@
-/** Data sets from files: `manyworlds/data`. */
+/** Data sets from files, splits and samples: `manyworlds/data`. */
 export { type CsvOptions, type CsvRow, fromCsv } from './csv.ts'
 export { DataError } from './data-error.ts'
 export type { DataSet, DataSetOptions, MapRow, RowPlace } from './data-set.ts'
 export { fromJsonl, type JsonlOptions } from './jsonl.ts'
 export type { DataSource } from './open-bytes.ts'
 export { fromParquet, type ParquetOptions, type ParquetRow } from './parquet.ts'
+export { normalizeQuestion } from './question.ts'
 export type { RowSchema } from './row-schema.ts'
+export { type SampleOptions, sample } from './sample.ts'
+export { type SplitName, type SplitOptions, type SplitShares, split, splitOf } from './split.ts'

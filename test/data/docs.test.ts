@@ -27,6 +27,7 @@ const files = {
 const prints: Readonly<Record<string, RegExp>> = {
   'evaluate.ts': /^a success\nb success\n$|^b success\na success\n$/,
   'checked.ts': /^2: What is one plus one\?\n3: Who was that\?\n$/,
+  'parts.ts': /^train \d\nvalidation \d\ntest \d\n$/,
 }
 
 describe('the scripts of docs/data.md', () => {

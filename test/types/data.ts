@@ -1,6 +1,15 @@
 // Compiled by `npm run check`, never run: data sets, from the row to the response.
 import { defineAgent, Runners, type TaskLike, type TaskResponse } from 'manyworlds'
-import { type CsvRow, type DataSet, fromCsv, fromJsonl, fromParquet } from 'manyworlds/data'
+import {
+  type CsvRow,
+  type DataSet,
+  fromCsv,
+  fromJsonl,
+  fromParquet,
+  sample,
+  split,
+  type splitOf,
+} from 'manyworlds/data'
 import * as z from 'zod/mini'
 import { same } from './equal.ts'
 
@@ -76,3 +85,24 @@ const ofParquet = fromParquet('q.parquet', (row: Row) => double.task(row.n), { c
 same<typeof ofParquet, DataSet<TaskLike<typeof double>>>(true)
 // @ts-expect-error: files only
 fromParquet(process.stdin)
+
+// ---- parts and samples keep the type
+
+const { train, validation, test } = split(tasks, { train: 0.8, validation: 0.1, test: 0.1, seed: 1 })
+same<typeof train, AsyncIterable<TaskLike<typeof explain>>>(true)
+same<typeof validation, typeof test>(true)
+for await (const response of Runners.streamTask(train)) same<typeof response, TaskResponse<string>>(true)
+split(rows, { train: 0.9, test: 0.1, key: (row) => row.question })
+split(['one', 'two'], { train: 0.9, test: 0.1 })
+// @ts-expect-error: rows need a key
+split(rows, { train: 0.9, test: 0.1 })
+// @ts-expect-error: a key is a text
+split(rows, { train: 0.9, test: 0.1, key: (row) => row.n })
+// @ts-expect-error: no such part
+split(tasks, { train: 0.9, dev: 0.1 })
+same<ReturnType<typeof splitOf>, 'train' | 'validation' | 'test'>(true)
+const some = sample(tasks, { limit: 50, seed: 1 })
+same<typeof some, AsyncIterable<TaskLike<typeof explain>>>(true)
+for await (const response of Runners.streamTask(some)) same<typeof response, TaskResponse<string>>(true)
+// @ts-expect-error: how many?
+sample(tasks, { seed: 1 })

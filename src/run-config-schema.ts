@@ -131,6 +131,8 @@ const schema = z.strictObject({
   gradeTimeoutMs: z._default(milliseconds, 60_000),
   maxCostUsd: z.optional(z.number().check(z.positive())),
   maxTokens: z.optional(count(Number.MAX_SAFE_INTEGER)),
+  limit: z.optional(count(1_000_000_000)),
+  sampleSeed: z.optional(z.number().check(z.int())),
   runId: z.optional(runId),
   store: z.optional(z.union([z.literal(false), z.string().check(z.minLength(1))], 'must be a path, or false')),
   keep: z.optional(keep),

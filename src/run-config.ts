@@ -69,6 +69,10 @@ export interface RunConfig {
   readonly maxCostUsd?: number
   /** The same for tokens, in and out together. */
   readonly maxTokens?: number
+  /** Run only a sample of so many of the tasks, each as likely as any other. All are read first. Not for tasks that need each other. */
+  readonly limit?: number
+  /** For `limit`: the same number takes the same tasks, by their ids. Default: `seed`. */
+  readonly sampleSeed?: number
   /** Names the run: letters, digits, `.`, `_`, `-`. Part of every `ctx.idempotencyKey`. Default: a new one, by date and time. */
   readonly runId?: string
   /**

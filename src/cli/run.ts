@@ -207,6 +207,8 @@ function overrides(args: RunArgs): RunConfig {
     maxTokens: args.maxTokens,
     rollouts: args.rollouts,
     seed: args.seed,
+    limit: args.limit,
+    sampleSeed: args.sampleSeed,
     store: args.noStore ? (false as const) : args.store,
     durability: args.durability,
     showLogs: args.showLogs || undefined,

@@ -73,7 +73,8 @@ function* responses(
 }
 
 function summary(file: RunFile, overview: RunOverview): string {
-  const tally = new Tally({ runId: overview.runId, total: overview.total })
+  const { runId, total, sample } = overview
+  const tally = new Tally({ runId, total, sampledFrom: sample?.of })
   // What was cancelled is still to be done, unless that depends on what failed.
   for (const outcome of file.outcomes())
     if (outcome.status !== 'cancelled' || outcome.code === 'DEPENDENCY_FAILED') tally.add(outcome)

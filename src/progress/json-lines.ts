@@ -16,8 +16,8 @@ export function jsonLines(stream: NodeJS.WritableStream = process.stdout): Obser
     const say = (type: string, fields: object) =>
       void stream.write(`${jsonLine({ type, runId, at: Date.now(), ...fields })}\n`)
     const timer = setInterval(() => say('progress', tally.snapshot()), PROGRESS_MS).unref()
-    const { file, total, engineName, workerNum, concurrency, resumed } = start
-    say('start', { file, total, engineName, workerNum, concurrency, resumed })
+    const { file, total, sampledFrom, engineName, workerNum, concurrency, resumed } = start
+    say('start', { file, total, sampledFrom, engineName, workerNum, concurrency, resumed })
     return {
       response(response) {
         tally.add(finishedTask(response))

@@ -8,6 +8,8 @@ export interface RunStart {
   readonly file: string | undefined
   /** How many tasks there are; undefined while the source has not ended. */
   readonly total: number | undefined
+  /** The tasks are a sample of so many. */
+  readonly sampledFrom?: number | undefined
   readonly engineName: string
   /** Undefined: all that the engine has places for. */
   readonly workerNum: number | undefined

@@ -1,5 +1,5 @@
 import { painter, wantsColour } from '../text/paint.ts'
-import { clock, counted } from '../text/quantities.ts'
+import { clock, count, counted } from '../text/quantities.ts'
 import { visible } from '../text/visible.ts'
 import { combined } from './combined.ts'
 import type { ObserveRun, RunStart } from './observer.ts'
@@ -58,8 +58,9 @@ export function plainLines(stream: NodeJS.WritableStream = process.stderr): Obse
   }
 }
 
-function startLine({ total, engineName, workerNum, concurrency, resumed, file }: RunStart): string {
-  const tasks = total === undefined ? 'tasks' : counted(total, 'task')
+function startLine({ total, sampledFrom, engineName, workerNum, concurrency, resumed, file }: RunStart): string {
+  const sample = sampledFrom === undefined ? '' : `, a sample of ${count(sampledFrom)},`
+  const tasks = `${total === undefined ? 'tasks' : counted(total, 'task')}${sample}`
   const workers = workerNum === undefined ? 'all workers' : counted(workerNum, 'worker')
   const where = `on ${engineName}, ${workers} x ${concurrency}`
   return `${resumed ? 'resumed' : 'started'}: ${tasks} ${where}${file === undefined ? '' : `; ${visible(file)}`}`

@@ -6,6 +6,8 @@ export interface RunProgress {
   readonly runId: string
   /** Undefined while the source of the tasks has not ended. */
   readonly total: number | undefined
+  /** There if the tasks are a sample: of how many. */
+  readonly sampledFrom?: number
   readonly done: number
   /** Tasks that are with a worker now. */
   readonly running: number

@@ -53,10 +53,11 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
 }
 
 function headLines(data: SummaryData, width: number, paint: Paint): string[] {
-  const { runId, state, error, done, total, counts, elapsedMs, perSecond } = data
+  const { runId, state, error, done, total, sampledFrom, counts, elapsedMs, perSecond } = data
   const time = TIME_WORDS[state] === '' ? '' : ` ${TIME_WORDS[state]} ${clock(elapsedMs)}`
   const tasks =
     total === undefined || total === done ? counted(done, 'task') : `${count(done)} of ${count(total)} tasks`
+  const sample = sampledFrom === undefined ? '' : `, a sample of ${count(sampledFrom)}`
   const speed = perSecond === undefined || elapsedMs < SPEED_AFTER_MS ? '' : `, ${rate(perSecond)}`
   const byStatus = Object.entries(counts)
     .filter(([, tasks]) => tasks > 0)
@@ -66,7 +67,7 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
         : paint('red', `${count(tasks)} ${status}`),
     )
   return [
-    `run ${visible(runId)} ${paint(stateColour(data), state)}${time}: ${tasks}${speed}`,
+    `run ${visible(runId)} ${paint(stateColour(data), state)}${time}: ${tasks}${sample}${speed}`,
     ...(byStatus.length === 0 ? [] : [`  ${byStatus.join(', ')}`]),
     // An error that ends the run is thrown at its caller, who says it; here it is what the run file knows.
     ...(typeof error === 'string' ? wrap(firstLine(error), width - 2).map((line) => `  ${paint('red', line)}`) : []),

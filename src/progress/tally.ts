@@ -30,7 +30,7 @@ export function finishedTask(response: TaskResponse): FinishedTask {
 
 /** Counts the tasks of one run, any number of them in the same memory. */
 export class Tally {
-  readonly #run: { readonly runId: string; readonly running?: () => number }
+  readonly #run: { readonly runId: string; readonly sampledFrom?: number | undefined; readonly running?: () => number }
   readonly #clock: () => number
   readonly #startedAt: number
   readonly #counts: Record<TaskStatus, number> = { success: 0, failed: 0, timeout: 0, crashed: 0, cancelled: 0 }
@@ -46,7 +46,12 @@ export class Tally {
 
   /** `clock`: milliseconds from any moment on. */
   constructor(
-    run: { readonly runId: string; readonly total?: number | undefined; readonly running?: () => number },
+    run: {
+      readonly runId: string
+      readonly total?: number | undefined
+      readonly sampledFrom?: number | undefined
+      readonly running?: () => number
+    },
     clock: () => number = () => performance.now(),
   ) {
     this.#run = run
@@ -91,6 +96,7 @@ export class Tally {
     return {
       runId: this.#run.runId,
       total: this.#total,
+      ...(this.#run.sampledFrom === undefined ? {} : { sampledFrom: this.#run.sampledFrom }),
       done: this.#done,
       running,
       counts: { ...this.#counts },

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { ManyworldsError } from '../errors.ts'
 import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
@@ -11,6 +12,7 @@ import { entryScript } from './environment.ts'
 import { Grading } from './grading.ts'
 import { Observation } from './observation.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
+import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
 import { type RunControl, surroundings } from './surroundings.ts'
 import { userServices } from './user-services.ts'
@@ -24,6 +26,10 @@ export async function openRun(
   carrySteps: boolean,
 ): Promise<Run> {
   const identity = identify(config)
+  const { sample } = tasks
+  if (config.limit !== undefined && sample === undefined)
+    throw new ManyworldsError('CONFIG_INVALID', '`limit` needs all tasks together: give them to Runners')
+  await refuseOtherSample(identity, config)
   const { runId, place } = identity
   const path = place?.path
   const around = surroundings()
@@ -52,6 +58,7 @@ export async function openRun(
     runId,
     file: path,
     total: tasks.all?.length,
+    sampledFrom: sample?.of,
     engineName,
     workerNum: workerNum === ALL_WORKERS ? undefined : workerNum,
     concurrency,
@@ -123,7 +130,7 @@ const stoppable = (sink: RunSink, stopped: () => boolean): RunSink => ({
 async function record(
   { runId, place, mode, named }: RunIdentity,
   config: ResolvedConfig,
-  { source, all }: Tasks,
+  { source, all, sample }: Tasks,
   observation: Observation,
   failed: RecordedRunOptions['failed'],
 ): Promise<RecordedRun | undefined> {
@@ -134,7 +141,7 @@ async function record(
     ...{ runId, ...place, mode, named, durability, keep, retryFailed, seed, sequenceDependent, source, all, failed },
     onSteps: config.onStep && ((task, attempt, steps) => observation.steps(task, attempt, steps)),
     script: scriptPath(),
-    config: JSON.stringify(withoutSecrets(config)),
+    config: JSON.stringify({ ...withoutSecrets(config), ...(sample && { sample }) }),
     notice: (line) => observation.notice(line),
     ended: (tasks) => observation.total(tasks),
   })

@@ -3,6 +3,7 @@ import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskLike } from '../task.ts'
 import { GraphSource, SequenceSource } from './ordered-sources.ts'
 import { RolloutSource, rolloutsOf } from './rollouts.ts'
+import type { TaskSample } from './sampled-tasks.ts'
 import { ArraySource, AsyncIterableSource, checkArray, IterableSource } from './sources.ts'
 
 /** Tasks as they may be given: an array, an iterable, an async iterable. */
@@ -12,6 +13,8 @@ export interface Tasks {
   readonly source: TaskSource
   /** All of them, where that is known. The source lets go of them as they are read. */
   readonly all: readonly ReadyTask[] | undefined
+  /** They are some of more. */
+  readonly sample?: TaskSample
 }
 
 export interface Order {

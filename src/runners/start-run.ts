@@ -4,6 +4,7 @@ import type { RunConfig } from '../run-config.ts'
 import { configured } from './configured.ts'
 import { openRun } from './open-run.ts'
 import { acquirePool } from './pools.ts'
+import { sampledTasks } from './sampled-tasks.ts'
 import { sourceOf, type TasksInput } from './source-of.ts'
 
 export interface StartedRun {
@@ -19,7 +20,7 @@ export async function startRun(
   carrySteps = false,
 ): Promise<StartedRun> {
   const resolved = configured(config)
-  const source = sourceOf(tasks, resolved)
+  const source = resolved.limit === undefined ? sourceOf(tasks, resolved) : await sampledTasks(tasks, resolved)
   const { dispatcher, release } = acquirePool(resolved)
   try {
     const run = await openRun(

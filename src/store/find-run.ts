@@ -96,6 +96,13 @@ function runsIn(path: string): DatedRun[] {
   }
 }
 
+/** The run of this very id. */
+export function runIn(path: string, runId: string): FoundRun | undefined {
+  using db = openForReading(path)
+  const row = db.prepare('SELECT run FROM _run WHERE run_id = ?').get(runId)
+  return row && { path, runId, run: checkedRow<{ run: number }>(row, { run: isWhole }, 'a run').run }
+}
+
 /** A run writes to its log, not always to the file. An empty log is made by those who only look. */
 function changedAt(path: string): number {
   const file = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0

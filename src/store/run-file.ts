@@ -5,7 +5,7 @@ import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { Usage } from '../trajectory/usage.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
-import { type FoundRun, findRun, listRuns, runFolder } from './find-run.ts'
+import { type FoundRun, findRun, listRuns, runFolder, runIn } from './find-run.ts'
 import { keyOf, numberOf } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
@@ -52,6 +52,7 @@ interface SessionColumns {
   readonly error: string | null
   readonly owner: string | null
   readonly engine: unknown
+  readonly sample: string | null
 }
 
 const SESSION: Columns<SessionColumns> = {
@@ -60,6 +61,7 @@ const SESSION: Columns<SessionColumns> = {
   error: orNull(isText),
   owner: orNull(isText),
   engine: isAnything,
+  sample: orNull(isText),
 }
 
 interface TaskColumns {
@@ -194,6 +196,12 @@ export class RunFile implements Disposable {
     return new RunFile(found)
   }
 
+  /** A run of a store, by its whole id; undefined if it is not there. */
+  static in(path: string, runId: string): RunFile | undefined {
+    const found = existsSync(path) ? runIn(path, runId) : undefined
+    return found && new RunFile(found)
+  }
+
   overview(): RunOverview {
     const seen = this.#overview()
     // It may have ended, or begun, while we looked.
@@ -219,6 +227,7 @@ export class RunFile implements Disposable {
       elapsedMs: elapsed?.ms ?? 0,
       ...(locked || typeof session?.endedAt !== 'number' ? {} : { endedAt: session.endedAt }),
       ...(run.total === null ? {} : { total: run.total }),
+      ...sampleOf(session?.sample),
       counts: { success, failed, timeout, crashed, cancelled },
       ...(run.script === null ? {} : { script: run.script }),
       ...(typeof session?.engine === 'string' ? { engineName: session.engine } : {}),
@@ -234,7 +243,8 @@ export class RunFile implements Disposable {
   }
 
   #session(epoch: number): SessionColumns | undefined {
-    const sql = `SELECT ended_at AS endedAt, ending, error, owner, config ->> '$.engineName' AS engine FROM _sessions WHERE epoch = ?`
+    const sql = `SELECT ended_at AS endedAt, ending, error, owner, config ->> '$.engineName' AS engine,
+      config -> '$.sample' AS sample FROM _sessions WHERE epoch = ?`
     return this.#row(sql, SESSION, keyOf(this.#run, epoch))
   }
 
@@ -458,6 +468,14 @@ function storedAttempt(response: TaskResponse, row: AttemptColumns): StoredAttem
     ...(worker ? { worker } : {}),
     endedAt: row.endedAt,
   }
+}
+
+/** What the configuration of a session says of its sample, if it is one. */
+function sampleOf(json: string | null | undefined): Pick<RunOverview, 'sample'> {
+  if (typeof json !== 'string') return {}
+  const sample: unknown = JSON.parse(json)
+  if (!isFields(sample) || !isWhole(sample.limit) || !isWhole(sample.of) || !isNumber(sample.seed)) return {}
+  return { sample: sample as unknown as NonNullable<RunOverview['sample']> }
 }
 
 const fileBytes = (path: string) =>

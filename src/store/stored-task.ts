@@ -60,6 +60,8 @@ export interface RunOverview {
   readonly elapsedMs: number
   /** Undefined while the source of tasks has not ended. */
   readonly total?: number
+  /** There if the tasks are a sample: at most `limit` of the `of` that were given, chosen with `seed`. */
+  readonly sample?: { readonly limit: number; readonly seed: number; readonly of: number }
   /** Responses by status; sub-tasks are not counted. */
   readonly counts: Readonly<Record<TaskStatus, number>>
   readonly script?: string

@@ -135,6 +135,20 @@ export const runSpec = {
       description: 'run every task so many times, as one group',
       group: RECORD,
     },
+    limit: {
+      type: 'integer',
+      value: 'N',
+      description: 'run only a sample of so many tasks; --seed says which',
+      group: LIMITS,
+    },
+    sampleSeed: {
+      type: 'integer',
+      value: 'N',
+      min: Number.MIN_SAFE_INTEGER,
+      description: 'for --limit: which tasks, if --seed is to change without them',
+      group: LIMITS,
+      needs: 'limit',
+    },
     runId: { type: 'text', value: 'ID', description: 'the name of a new run', group: RECORD },
     resume: {
       type: 'text',
@@ -155,7 +169,7 @@ export const runSpec = {
       type: 'integer',
       value: 'N',
       min: Number.MIN_SAFE_INTEGER,
-      description: 'for ctx.random',
+      description: 'for ctx.random, and for the sample of --limit',
       group: RECORD,
     },
     store: {
@@ -201,6 +215,7 @@ export const runSpec = {
       about: 'go on after an interruption, and try again what failed',
       line: 'manyworlds run agents.ts --resume nightly-7 --retry-failed',
     },
+    { about: 'try it on 50 of its tasks', line: 'manyworlds run agents.ts --limit 50 --seed 1' },
     { about: 'arguments for the script stand after --', line: 'manyworlds run agents.ts --json -- --topic whales' },
   ],
   exitCodes: {

@@ -1,6 +1,7 @@
 import { type Command, command } from './command.ts'
 import { completionSpec } from './specs/completion.ts'
 import { doctorSpec } from './specs/doctor.ts'
+import { exportSpec } from './specs/export.ts'
 import { exportRunSpec } from './specs/export-run.ts'
 import { helpSpec } from './specs/help.ts'
 import { importRunSpec } from './specs/import-run.ts'
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   command(tailSpec, () => import('./tail.ts')),
   command(regradeSpec, () => import('./regrade.ts')),
   command(rmSpec, () => import('./rm.ts')),
+  command(exportSpec, () => import('./export.ts')),
   command(exportRunSpec, () => import('./export-run.ts')),
   command(importRunSpec, () => import('./import-run.ts')),
   command(nodeSpec, () => import('./node.ts')),

@@ -10,6 +10,7 @@ import { keyOf, numberOf } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
 import { isSharedStore } from './run-path.ts'
+import { RunRows } from './run-rows.ts'
 import { ROLE } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { StepTail } from './step-tail.ts'
@@ -416,6 +417,17 @@ export class RunFile implements Disposable {
   /** Follows the steps of the run: each call of `next()` gives those that were written since the last. */
   stepTail(): StepTail {
     return new StepTail(this.#db, this.#range(), (read) => this.#reading(read))
+  }
+
+  /** What the views show, with whole values. */
+  rows(): RunRows {
+    return new RunRows(this.#db, this.#run, {
+      reading: (read) => this.#reading(read),
+      response: (id, agentName, row) => {
+        this.#blobs.refill()
+        return this.#response(id, agentName, row)
+      },
+    })
   }
 
   #response(id: string, agentName: string, row: AttemptColumns): TaskResponse {

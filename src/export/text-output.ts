@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { open } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { visible } from '../text/visible.ts'
+
+/** Small pieces are written together. */
+const CHUNK_CHARS = 256 * 1024
+
+/** Where text goes, as fast as it is taken. */
+export interface TextOutput {
+  /** Resolves when there is room for more. */
+  write(text: string): Promise<void>
+  end(): Promise<void>
+}
+
+/** To stdout: for the program that reads it as it is, for a terminal with control characters written out. */
+export function streamOutput(stream: Writable & { readonly isTTY?: boolean }): TextOutput {
+  return gathering(
+    async (text) => {
+      if (!stream.write(stream.isTTY ? visible(text) : text)) await once(stream, 'drain')
+    },
+    async () => {},
+  )
+}
+
+export async function fileOutput(path: string): Promise<TextOutput> {
+  const file = await open(path, 'r+')
+  return gathering(
+    async (text) => {
+      await file.write(text)
+    },
+    () => file.close(),
+  )
+}
+
+function gathering(send: (text: string) => Promise<void>, close: () => Promise<void>): TextOutput {
+  let pieces: string[] = []
+  let chars = 0
+  const flush = async () => {
+    const text = pieces.join('')
+    pieces = []
+    chars = 0
+    if (text !== '') await send(text)
+  }
+  return {
+    async write(text) {
+      pieces.push(text)
+      chars += text.length
+      if (chars < CHUNK_CHARS) return
+      await flush()
+      // Reading from the store does not wait for anything: a signal must get its turn.
+      await nextTurn()
+    },
+    async end() {
+      try {
+        await flush()
+      } finally {
+        await close()
+      }
+    },
+  }
+}

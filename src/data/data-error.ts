@@ -26,6 +26,11 @@ export class DataError extends ManyworldsError {
     this.line = place.line
     this.column = place.column
   }
+
+  override toJSON(): object {
+    const { file, line, column } = this
+    return { ...super.toJSON(), file, line, column }
+  }
 }
 
 /** `questions.jsonl:7001:26`, which editors and terminals open at that place. */

@@ -45,7 +45,7 @@ export interface RowSource {
   /** It can be read only once. */
   readonly isStream: boolean
   /** Rows in batches, as they come: a promise for each row would take longer than reading it. */
-  read(): AsyncIterable<Iterable<ParsedRow>>
+  read(stop: AbortSignal): AsyncIterable<Iterable<ParsedRow>>
 }
 
 /**
@@ -77,11 +77,20 @@ export class DataSet<T> implements AsyncIterable<T> {
     return this.#source.isStream
   }
 
-  [Symbol.asyncIterator](): AsyncGenerator<T, undefined> {
-    return this.#iterate()
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    const stop = new AbortController()
+    const items = this.#iterate(stop.signal)
+    return {
+      next: () => items.next(),
+      // Whoever leaves does not wait for a server that says nothing.
+      return: () => {
+        stop.abort()
+        return items.return(undefined)
+      },
+    }
   }
 
-  async *#iterate(): AsyncGenerator<T, undefined> {
+  async *#iterate(stop: AbortSignal): AsyncGenerator<T, undefined> {
     const { file } = this.#source
     const { schema, onBadRow } = this.#options
     if (this.#isRead && this.isOnce)
@@ -90,7 +99,7 @@ export class DataSet<T> implements AsyncIterable<T> {
     this.#skipped = 0
     let first: BadRow | undefined
     try {
-      for await (const rows of this.#source.read())
+      for await (const rows of this.#source.read(stop))
         for (const parsed of rows) {
           const checked = schema === undefined || 'problem' in parsed ? parsed : await fit(schema, parsed)
           if ('problem' in checked) {

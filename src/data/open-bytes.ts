@@ -29,8 +29,13 @@ export function nameOf(source: DataSource, name: string | undefined): string {
 export const isStream = (source: DataSource): boolean => typeof source !== 'string' && !(source instanceof URL)
 
 /** The bytes of a source, a piece at a time, uncompressed, without a byte order mark. */
-export async function* openBytes(source: DataSource, file: string): AsyncGenerator<Buffer> {
-  const bytes = bytesOf(source, file)
+export async function* openBytes(
+  source: DataSource,
+  file: string,
+  stop: AbortSignal,
+  silentMs = SILENT_MS,
+): AsyncGenerator<Buffer> {
+  const bytes = isAddress(source) ? fetched(String(source), file, stop, silentMs) : bytesOf(source, file)
   try {
     const head: Buffer[] = []
     let length = 0
@@ -50,7 +55,6 @@ export async function* openBytes(source: DataSource, file: string): AsyncGenerat
 }
 
 function bytesOf(source: DataSource, file: string): AsyncGenerator<Buffer> {
-  if (isAddress(source)) return fetched(String(source), file)
   return isStream(source)
     ? fromStream(source as AsyncIterable<Uint8Array | string>, file)
     : fromFile(source as string | URL, file)
@@ -79,22 +83,27 @@ async function* fromStream(stream: AsyncIterable<Uint8Array | string>, file: str
 const toBuffer = (chunk: Uint8Array | string): Buffer =>
   typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
 
-async function* fetched(url: string, file: string): AsyncGenerator<Buffer> {
-  const stop = new AbortController()
-  const silent = setTimeout(() => stop.abort(new Error(`nothing came for ${SILENT_MS / 1000} s`)), SILENT_MS)
+async function* fetched(url: string, file: string, stop: AbortSignal, silentMs: number): AsyncGenerator<Buffer> {
+  const silent = new AbortController()
+  const signal = AbortSignal.any([stop, silent.signal])
+  /** Only while something is waited for: whoever takes rows may take long. */
+  const bounded = async <T>(waiting: () => Promise<T>): Promise<T> => {
+    const timer = setTimeout(() => silent.abort(new Error(`nothing came for ${silentMs / 1000} s`)), silentMs)
+    return waiting().finally(() => clearTimeout(timer))
+  }
   try {
-    const response = await fetch(url, { signal: stop.signal })
+    const response = await bounded(() => fetch(url, { signal }))
     if (!response.ok) throw new Error(`HTTP ${response.status} ${response.statusText}`.trim())
-    for await (const chunk of response.body ?? []) {
-      clearTimeout(silent)
-      yield toBuffer(chunk as Uint8Array)
-      silent.refresh()
+    const chunks = response.body?.[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await bounded(async () => chunks?.next())
+      if (next === undefined || next.done) return
+      yield toBuffer(next.value as Uint8Array)
     }
   } catch (cause) {
     throw unreadable(file, cause)
   } finally {
-    clearTimeout(silent)
-    stop.abort()
+    silent.abort()
   }
 }
 

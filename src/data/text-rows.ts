@@ -6,11 +6,11 @@ import { isRowSchema } from './row-schema.ts'
 
 /** Much longer than a row that somebody wrote on purpose; a file without line ends must not fill the memory. */
 const MAX_ROW_BYTES = 64 * 1024 * 1024
-/** A string of JavaScript's has at most 512 million characters. */
-const MOST_ROW_BYTES = 512 * 1024 * 1024
+/** A string of JavaScript's has at most 536 million characters. */
+const MOST_ROW_BYTES = 500_000_000
 
 export interface TextOptions {
-  /** A longer row is a bad row. Default 64 MB, at most 512 MB. */
+  /** A longer row is a bad row. Default 64 MB, at most 500 MB. */
   readonly maxRowBytes?: number
 }
 
@@ -81,9 +81,9 @@ export function textRows(
   return {
     file,
     isStream: isStream(source),
-    async *read() {
+    async *read(stop) {
       const parser = makeParser(limits, file)
-      for await (const chunk of openBytes(source, file)) yield parser.push(chunk)
+      for await (const chunk of openBytes(source, file, stop)) yield parser.push(chunk)
       yield parser.end()
     },
   }

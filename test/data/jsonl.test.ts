@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { fromJsonl } from 'manyworlds/data'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod/mini'
+import { openBytes } from '../../src/data/open-bytes.ts'
 import { dataFile, dataFolder, pieces, saidOnStderr, toArray } from './files.ts'
 
 const lines = (rows: readonly unknown[], end = '\n') => rows.map((row) => JSON.stringify(row) + end).join('')
@@ -60,6 +61,29 @@ describe('fromJsonl reads', () => {
       code: 'DATA_UNREADABLE',
       message: `${at}/none.jsonl: it cannot be read: HTTP 404 Not Found`,
     })
+  })
+
+  it('a server that falls silent no longer than it must', async () => {
+    const server = createServer((_request, response) => void response.writeHead(200).write('1\n2\n')).listen(0)
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}/rows.jsonl`
+    const never = new AbortController().signal
+    await expect(toArray(openBytes(at, at, never, 300))).rejects.toMatchObject({
+      code: 'DATA_UNREADABLE',
+      message: `${at}: it cannot be read: nothing came for 0.3 s`,
+    })
+    // Whoever leaves, leaves at once, although the next row has been asked for.
+    const rows = fromJsonl(at)[Symbol.asyncIterator]()
+    expect(await rows.next()).toEqual({ done: false, value: 1 })
+    await rows.next()
+    const next = rows.next().catch((error: unknown) => error)
+    const began = performance.now()
+    await rows.return?.()
+    await next
+    expect(performance.now() - began).toBeLessThan(5000)
   })
 
   it('the same file again in each iteration, but a stream once', async () => {

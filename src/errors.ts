@@ -26,6 +26,7 @@ export type ErrorCode =
   | 'GRADER_INVALID'
   // agents and their code
   | 'AGENT_INVALID'
+  | 'ENVIRONMENT_INVALID'
   | 'AGENT_REDEFINED'
   | 'AGENT_MODULE_UNKNOWN'
   | 'AGENT_IN_TEST_FILE'

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { parseAction } from '../src/agents/parse-action.ts'
 import type { Bundle } from '../src/bundle/index.ts'
 import { explainLoadFailure, failedExternal } from '../src/bundle/load-hint.ts'
 import { ownStack } from '../src/bundle/own-stack.ts'
@@ -100,8 +101,20 @@ const PIECES: readonly string[] = [
     '%',
     '%2',
   ],
+  ...['use_tool[', 'use_tool[a] with b[', 'b[', 'b[c] and ', '```json\n{', '{"tool":'],
 ]
-const BEGINS: readonly string[] = ['', 'Error: ', '    at ', 'Version mismatch', '!', '[', '"', '/', `/${SHA}/`]
+const BEGINS: readonly string[] = [
+  '',
+  'Error: ',
+  '    at ',
+  'Version mismatch',
+  '!',
+  '[',
+  '"',
+  '/',
+  `/${SHA}/`,
+  'use_tool[a] with ',
+]
 
 const layout = { width: 80, paint: painter(false), full: true }
 const bundles = new Map([[SHA, { sha256: SHA, modules: new Map(), code: new Uint8Array() } as unknown as Bundle]])
@@ -165,6 +178,7 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
   'rows of a CSV file': (text) => [...rowsOf(new CsvParser({ maxRowBytes: 1e6 }, ',', ['a']), text)],
   'a question': (text) => normalizeQuestion(text),
   'a step': (text) => quiet(() => checkStep([0, text])),
+  'an action of a model': (text) => parseAction(text),
   'an answer': (text) => quiet(() => readPacked(new String(text))),
 }
 

@@ -150,12 +150,20 @@ export interface AgentRef {
 export function defineAgent<Input, Answer, Params = undefined, State = undefined, const Name extends string = string>(
   definition: AgentDefinition<Input, Answer, Params, State, Name>,
 ): Agent<Input, Awaited<Answer>, Params, Name> {
+  return defineMadeAgent(definition, [])
+}
+
+/** Defines an agent whose `run` is code of this package. `made` is the code of the user's in it, which may change. */
+export function defineMadeAgent<Input, Answer, Params, State, const Name extends string>(
+  definition: AgentDefinition<Input, Answer, Params, State, Name>,
+  made: readonly unknown[],
+): Agent<Input, Awaited<Answer>, Params, Name> {
   checkNode()
   refuseBundled()
   checkDefinition(definition)
   const { name, grade } = definition
   const module = moduleOf(definition.module, `defineAgent: agent '${name}'`)
-  const ref = register(definition as RunnableDefinition, module, [definition.run, definition.setup])
+  const ref = register(definition as RunnableDefinition, module, [definition.run, definition.setup, ...made])
   const grader = grade && graderOfAgent(name, grade as Grader | GradeFunction, module)
   return makeAgent(ref, definition.params as Params, grader) as Agent<Input, Awaited<Answer>, Params, Name>
 }

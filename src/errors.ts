@@ -119,6 +119,8 @@ export type TaskErrorCode =
   | 'SETUP_FAILED'
   | 'REQUIRES_UNMET'
   | 'ALL_SUBAGENTS_FAILED'
+  | 'ENVIRONMENT_FAULT'
+  | 'ACTION_INVALID'
 
 /** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
 export class TaskError extends Error {

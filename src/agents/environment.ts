@@ -92,18 +92,22 @@ export interface Environment<
   Name extends string = string,
 > {
   readonly name: Name
-  reset(task: EnvironmentTask<Input>, ctx: EnvironmentContext): Maybe<ResetResult<State, Observation, Action>>
-  step(
+  // Properties, and no methods: a policy must not give it actions that it does not know.
+  readonly reset: (
+    task: EnvironmentTask<Input>,
+    ctx: EnvironmentContext,
+  ) => Maybe<ResetResult<State, Observation, Action>>
+  readonly step: (
     state: State,
     action: Action,
     ctx: StepContext<ToolOutcome | undefined>,
-  ): Maybe<StepResult<State, Observation, Action>>
+  ) => Maybe<StepResult<State, Observation, Action>>
   readonly tools?: Tools<State>
-  close?(state: State): Maybe<void>
+  readonly close?: (state: State) => Maybe<void>
 }
 
 /** Any plain value. As a constraint it has the compiler keep `'left' | 'right'` where it would make `string` of them. */
-type Plain = string | number | boolean | object | null
+export type Plain = string | number | boolean | object | null
 
 /** In an environment without tools. */
 type NoTools = Record<never, never>

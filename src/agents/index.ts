@@ -9,5 +9,8 @@ export {
   type StepResult,
 } from './environment.ts'
 export { formatAction, type ParsedAction, parseAction } from './parse-action.ts'
+export type { Choice, OpenPolicy, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
+export { fixedPolicy, randomPolicy } from './simple-policies.ts'
+export { type Act, type StepAgentOptions, type StepAgentParams, stepAgent } from './step-agent.ts'
 export { toPrompt } from './to-prompt.ts'
 export type { DescribedTool, ToolCall, ToolContext, ToolFailure, ToolFunction, ToolOutcome, Tools } from './tools.ts'

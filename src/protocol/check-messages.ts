@@ -114,6 +114,8 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   SETUP_FAILED: true,
   REQUIRES_UNMET: true,
   ALL_SUBAGENTS_FAILED: true,
+  ENVIRONMENT_FAULT: true,
+  ACTION_INVALID: true,
 }
 
 /** For what the driver keeps and passes on, and reads only later or never. */

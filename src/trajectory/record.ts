@@ -9,6 +9,9 @@ export interface StepSink {
   [RECORD](content: StepContent): Promise<void>
 }
 
+/** What `recordStep` answers with while there is nothing to wait for. Who compares need not await every step. */
+export const RECORDED: Promise<void> = Promise.resolve()
+
 /** Records a step of any kind, on behalf of an agent that was made by this package. */
 export const recordStep = (ctx: object, content: StepContent): Promise<void> => (ctx as StepSink)[RECORD](content)
 

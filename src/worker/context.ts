@@ -8,7 +8,7 @@ import { BRANCHES, Branches, type BranchPlace, type BranchSource } from '../traj
 import { TrajectoryDigest } from '../trajectory/digest.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
-import { noteOf, RECORD, type StepSink } from '../trajectory/record.ts'
+import { noteOf, RECORD, RECORDED, type StepSink } from '../trajectory/record.ts'
 import type { Step, StepContent, StepRecord } from '../trajectory/step.ts'
 import { askingOf, packedResult } from './asking.ts'
 import type { Asks } from './asks.ts'
@@ -18,7 +18,6 @@ import type { TaskRunner } from './task-runner.ts'
 /** Lines kept per task; a task that prints without end must not fill the driver's memory. */
 const MAX_LOG_LINES = 1000
 const MAX_LOG_CHARS = 256 * 1024
-const NOTHING_TO_WAIT_FOR = Promise.resolve()
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
 /** What a training will set: it comes to a task several times, and must not repeat what it draws for other purposes. */
 const PURPOSE = 'run'
@@ -159,7 +158,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   }
 
   [RECORD](content: StepContent): Promise<void> {
-    if (this.settled) return NOTHING_TO_WAIT_FOR
+    if (this.settled) return RECORDED
     const atMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000
     const { branch = 0 } = content
     const opens = this.#branches?.undeclared(branch)
@@ -170,7 +169,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     this.#branches?.recorded(index, branch, opens)
     this.#digest ??= new TrajectoryDigest()
     this.#digest.add(step)
-    return this.#runner.roomForSteps ?? NOTHING_TO_WAIT_FOR
+    return this.#runner.roomForSteps ?? RECORDED
   }
 
   get [BRANCHES](): BranchPlace {

@@ -31,10 +31,13 @@ function wordsOf(thrown: unknown): Pick<ErrorItem, 'name' | 'message' | 'stack'>
 const cut = (text: string): string =>
   text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}… (${text.length - MAX_CHARS} more characters)`
 
-/** An agent may fail with one of our own task errors, such as "all sub-agents failed"; its code is kept. */
+/** Codes of errors that agents of this package fail with themselves. */
+const OWN_CODES: readonly TaskErrorCode[] = ['ALL_SUBAGENTS_FAILED', 'ENVIRONMENT_FAULT', 'ACTION_INVALID']
+
 function ownCode(thrown: unknown): TaskErrorCode {
   try {
-    return (thrown as { code?: unknown })?.code === 'ALL_SUBAGENTS_FAILED' ? 'ALL_SUBAGENTS_FAILED' : 'TASK_THREW'
+    const { code } = thrown as { code: TaskErrorCode }
+    return OWN_CODES.includes(code) ? code : 'TASK_THREW'
   } catch {
     return 'TASK_THREW'
   }

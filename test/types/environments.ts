@@ -1,5 +1,16 @@
 // Compiled by `npm run check`, never run: what the compiler infers of an environment, and what it refuses.
-import { defineEnvironment, type Environment, type ToolCall, type ToolFailure } from 'manyworlds/agents'
+import type { Agent } from 'manyworlds'
+import {
+  defineEnvironment,
+  type Environment,
+  fixedPolicy,
+  type Policy,
+  randomPolicy,
+  type StepAgentParams,
+  stepAgent,
+  type ToolCall,
+  type ToolFailure,
+} from 'manyworlds/agents'
 import { same } from './equal.ts'
 
 // ---- from the task to observation and action, without annotations but that of the input
@@ -129,3 +140,67 @@ defineEnvironment({
   reset: ({ groundTruth }: { input: string; groundTruth: string }) => ({ state: 0, observation: groundTruth }),
   step: () => ({ observation: 'text', reward: 0, done: false }),
 })
+
+// ---- step agents
+
+const climber = stepAgent({ name: 'climber', environment: walk, policy: randomPolicy() })
+same<typeof climber, Agent<{ width: number }, { at: number }, StepAgentParams, 'climber'>>(true)
+climber.task({ width: 3 }, { tools: ['search'] })
+// @ts-expect-error: the input of the environment
+climber.task('wide')
+climber.withParams({ ...climber.params, mode: 'greedy', maxSteps: 3 })
+// @ts-expect-error: no such mode
+climber.withParams({ ...climber.params, mode: 'best' })
+
+stepAgent({ name: 'x', environment: walk, policy: fixedPolicy('left') })
+stepAgent({
+  name: 'x',
+  environment: walk,
+  policy: fixedPolicy(({ at }: { at: number }) => (at > 3 ? 'left' : 'right')),
+})
+stepAgent({ name: 'x', environment: walk, act: () => ({ action: 'left', logProb: -1 }) })
+stepAgent({
+  name: 'x',
+  environment: walk,
+  act: async ({ observation, candidates, random, step, signal, task }, ctx) => {
+    same<typeof observation, { at: number }>(true)
+    same<typeof candidates, readonly ('left' | 'right')[] | undefined>(true)
+    same<typeof signal, AbortSignal>(true)
+    same<typeof step, number>(true)
+    same<typeof task.id, string>(true)
+    await ctx.ask('permit')
+    return random() < 0.5 ? 'left' : 'right'
+  },
+})
+stepAgent({ name: 'x', environment: desk, act: () => 'use_tool[add] with a[1] b[2]' })
+stepAgent({ name: 'x', environment: desk, act: () => ({ tool: 'add', arguments: { a: 1, b: 2 } }) })
+stepAgent({
+  name: 'x',
+  environment: objects,
+  act: ({ observation }) => ('error' in observation ? 'use_tool[one]' : `use_tool[one] with n[${observation.n}]`),
+})
+const shared: Policy = randomPolicy()
+same<typeof shared.name, string>(true)
+const never = randomPolicy()
+stepAgent({ name: 'x', environment: walk, policy: never })
+
+// @ts-expect-error: it has no such action
+stepAgent({ name: 'x', environment: walk, act: () => 'up' })
+// @ts-expect-error: it has no such action
+stepAgent({ name: 'x', environment: walk, act: async () => ({ action: 'up', logProb: 0 }) })
+// @ts-expect-error: it has no such action
+stepAgent({ name: 'x', environment: walk, policy: fixedPolicy('up') })
+stepAgent({
+  name: 'x',
+  environment: walk,
+  // @ts-expect-error: it sees no such observation
+  policy: fixedPolicy(({ from }: { from: number }) => (from ? 'left' : 'right')),
+})
+// @ts-expect-error: a log-probability is a number
+stepAgent({ name: 'x', environment: walk, act: () => ({ action: 'left', logProb: 'high' }) })
+// @ts-expect-error: one of the two
+stepAgent({ name: 'x', environment: walk })
+// @ts-expect-error: and not both
+stepAgent({ name: 'x', environment: walk, policy: randomPolicy(), act: () => 'left' })
+// @ts-expect-error: no environment
+stepAgent({ name: 'x', act: () => 'left' })

@@ -1,0 +1,271 @@
+import type { Context } from '../agent.ts'
+import { TaskError } from '../errors.ts'
+import { type Ending, endEpisode } from '../trajectory/episode.ts'
+import { RECORDED, recordStep } from '../trajectory/record.ts'
+import type { ActionStep, PolicyVersion } from '../trajectory/step.ts'
+import {
+  type AnyReset,
+  type AnyStep,
+  type CheckedChoice,
+  checkChoice,
+  checkReset,
+  checkStep,
+  fault,
+} from './check-results.ts'
+import type { Environment, EnvironmentContext, Maybe } from './environment.ts'
+import { EpisodeContext } from './episode-context.ts'
+import { ownState } from './own-states.ts'
+import { GivenUp, isPromise, Patience } from './patience.ts'
+import type { Choice, PolicyMode, Question } from './policy.ts'
+import { snapshot } from './snapshot.ts'
+import { ToolCalls } from './tool-calls.ts'
+
+/** What an episode is run with. */
+export interface EpisodePlan {
+  readonly agent: string
+  readonly environment: Environment
+  /** What chooses, for messages: "policy 'random'". */
+  readonly chooser: string
+  choose(question: Question, ctx: EnvironmentContext): Maybe<unknown>
+  /** Reads what `choose` answered. */
+  read(answer: unknown): Choice
+  /** Null: the agent's own `act` chooses. */
+  readonly policy: PolicyVersion | null
+  readonly mode: PolicyMode
+  readonly maxSteps: number
+  readonly timeoutMs: number | null
+}
+
+/** How long `close` is waited for. */
+const CLOSE_MS = 5000
+
+/**
+ * One episode: reset, then choose and step until it is done or its steps or its time are used up, then close. It is one
+ * promise: an environment and a policy that answer at once are not awaited.
+ */
+export class EpisodeRun {
+  readonly #plan: EpisodePlan
+  readonly #ctx: Context
+  readonly #patience: Patience
+  readonly #own: EpisodeContext
+  readonly #tools: ToolCalls | undefined
+  #observation: unknown
+  #candidates: readonly unknown[] | undefined
+  #reward = 0
+  #success: boolean | null = null
+
+  constructor(plan: EpisodePlan, input: unknown, ctx: Context) {
+    this.#plan = plan
+    this.#ctx = ctx
+    this.#patience = new Patience(ctx, plan.timeoutMs)
+    this.#own = new EpisodeContext(ctx, input, this.#patience)
+    const { tools } = plan.environment
+    if (tools !== undefined) this.#tools = new ToolCalls(tools, this.#own.task.tools, ctx, this.#patience)
+  }
+
+  /** Resolves to the last observation: the answer of the agent. */
+  async run(): Promise<unknown> {
+    try {
+      await this.#reset()
+      let ending: Ending
+      try {
+        ending = await this.#steps()
+      } finally {
+        // A copy, because what is closed may be emptied.
+        this.#observation = snapshot(this.#observation)
+        const closing = this.#close(this.#own.state)
+        if (closing) await closing
+      }
+      const finalObservation = this.#observation
+      endEpisode(this.#ctx, { ending, finalObservation, reward: this.#reward, success: this.#success })
+      return finalObservation
+    } finally {
+      this.#patience.end()
+    }
+  }
+
+  async #reset(): Promise<void> {
+    const { environment, agent, timeoutMs } = this.#plan
+    const { task } = this.#own
+    const started = environment.reset(task, this.#own)
+    let result: AnyReset
+    try {
+      result = isPromise(started) ? await this.#patience.wait(started) : started
+    } catch (error) {
+      if (!(error instanceof GivenUp)) throw error
+      // Nobody else will close what it makes after all.
+      void Promise.resolve(started).then(
+        (late) => this.#close(late.state),
+        () => {},
+      )
+      throw error.by === 'task'
+        ? error
+        : fault(
+            `reset of environment '${environment.name}' was not done within the timeoutMs of agent '${agent}', ${timeoutMs} ms`,
+          )
+    }
+    checkReset(result, environment.name)
+    ownState(result.state, environment.name, task.id)
+    this.#own.state = result.state
+    this.#observation = result.observation
+    this.#candidates = result.candidates
+  }
+
+  async #steps(): Promise<Ending> {
+    try {
+      for (let step = 0; step < this.#plan.maxSteps; step++) {
+        const resting = this.#patience.check()
+        if (resting) await resting
+        // Copies, because a step may change what the policy saw, and is recorded when it has answered.
+        const observation = snapshot(this.#observation)
+        const candidates = snapshot(this.#candidates)
+        const asked = this.#ask(step)
+        const choice = this.#read(isPromise(asked) ? await this.#patience.wait(asked) : asked, candidates, step)
+        const action = choice.index === undefined ? snapshot(choice.action) : candidates![choice.index]
+        const calling = this.#tools?.make(choice.action, this.#own)
+        const call = isPromise(calling) ? await calling : calling
+        let result: AnyStep
+        if (call && 'failure' in call) result = this.#unanswered(call.failure)
+        else {
+          this.#own.call = call?.outcome
+          const stepped = this.#plan.environment.step(this.#own.state, choice.action, this.#own)
+          result = isPromise(stepped) ? await this.#patience.wait(stepped) : stepped
+          checkStep(result, this.#plan.environment.name, step)
+        }
+        const stored = this.#record(step, observation, candidates, action, choice, result)
+        this.#take(result)
+        if (result.done || result.truncated === true) return endingOf(result)
+        if (stored !== RECORDED) await this.#patience.wait(stored)
+      }
+    } catch (error) {
+      if (!(error instanceof GivenUp) || error.by === 'task') throw error
+      return { kind: 'truncated', by: 'timeout' }
+    }
+    return { kind: 'truncated', by: 'maxSteps' }
+  }
+
+  #ask(step: number): Maybe<unknown> {
+    if (this.#candidates?.length === 0)
+      throw fault(
+        `environment '${this.#plan.environment.name}' has no candidates for step ${step}, and is not done; leave them out if any action is allowed`,
+      )
+    const question = new StepQuestion(this.#observation, this.#candidates, this.#plan.mode, step, this.#own)
+    return this.#plan.choose(question, this.#own)
+  }
+
+  #read(answer: unknown, candidates: readonly unknown[] | undefined, step: number): CheckedChoice {
+    return checkChoice(this.#plan.read(answer), candidates, this.#plan.chooser, step)
+  }
+
+  /** A call that failed is an observation; the environment is where it was. */
+  #unanswered(failure: string): AnyStep {
+    const observation = typeof this.#observation === 'string' ? failure : { error: failure }
+    return { observation, reward: 0, done: false, ...(this.#candidates && { candidates: this.#candidates }) }
+  }
+
+  #record(
+    step: number,
+    observation: unknown,
+    candidates: readonly unknown[] | undefined,
+    action: unknown,
+    { index, logProb, value }: CheckedChoice,
+    { reward, rewards }: AnyStep,
+  ): Promise<void> {
+    const content: ActionStep = {
+      kind: 'action',
+      observation,
+      ...(candidates && { candidates }),
+      action,
+      ...(index !== undefined && { choice: index }),
+      logProb,
+      ...(value !== undefined && { value }),
+      mode: this.#plan.mode,
+      policy: this.#plan.policy,
+      reward,
+      ...(rewards && { rewards }),
+    }
+    try {
+      return recordStep(this.#ctx, content)
+    } catch (error) {
+      const { name } = this.#plan.environment
+      throw new TaskError(
+        'ENVIRONMENT_FAULT',
+        `step ${step} of environment '${name}' cannot be recorded: observations, candidates and actions must be plain data; ${(error as Error).message}`,
+        { cause: error },
+      )
+    }
+  }
+
+  #take(result: AnyStep): void {
+    if (result.state !== undefined) this.#own.state = result.state
+    this.#observation = result.observation
+    this.#candidates = result.candidates
+    this.#reward += result.reward
+    this.#success = result.success ?? null
+  }
+
+  /** Once for each state. The episode is over, so whatever goes wrong here changes nothing about it, and is a line in its log. */
+  #close(state: unknown): Promise<void> | undefined {
+    const { environment } = this.#plan
+    if (environment.close === undefined) return undefined
+    const say = (what: string) => this.#ctx.log(`close of environment '${environment.name}' ${what}`)
+    try {
+      const closing = environment.close(state)
+      if (!isPromise(closing)) return undefined
+      const failed = closing.then(undefined, (error: unknown) => say(`failed: ${String(error)}`))
+      return within(failed, CLOSE_MS, () => say(`was not done after ${CLOSE_MS} ms, and is not waited for`))
+    } catch (error) {
+      say(`failed: ${String(error)}`)
+      return undefined
+    }
+  }
+}
+
+function endingOf({ truncated }: AnyStep): Ending {
+  if (truncated === true) return { kind: 'truncated', by: 'environment' }
+  return truncated === 'unknown' ? { kind: 'unknown' } : { kind: 'terminated' }
+}
+
+async function within(promise: Promise<void>, ms: number, late: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(() => resolve(late()), ms)
+  })
+  await Promise.race([promise, limit])
+  clearTimeout(timer)
+}
+
+/** What the policy is asked; rare things are made when they are asked for. */
+class StepQuestion implements Question {
+  readonly observation: unknown
+  readonly candidates: readonly unknown[] | undefined
+  readonly mode: PolicyMode
+  readonly step: number
+  readonly #own: EpisodeContext
+
+  constructor(
+    observation: unknown,
+    candidates: readonly unknown[] | undefined,
+    mode: PolicyMode,
+    step: number,
+    own: EpisodeContext,
+  ) {
+    this.observation = observation
+    this.candidates = candidates
+    this.mode = mode
+    this.step = step
+    this.#own = own
+  }
+
+  get random() {
+    return this.#own.policyRandom
+  }
+
+  get task() {
+    return this.#own.task
+  }
+
+  get signal() {
+    return this.#own.signal
+  }
+}

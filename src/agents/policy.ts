@@ -1,0 +1,67 @@
+import type { EnvironmentTask, Maybe } from './environment.ts'
+
+/** Which version of a policy acts, and where what it has learned is. Plain data: it travels with the params of an agent. */
+export interface PolicyRef {
+  /** The name of the policy, whose code is found through the agent. */
+  readonly policy: string
+  readonly version: number
+  /** Of what it has learned; null: the policy is its code alone. */
+  readonly digest: string | null
+  /** A blob, or the name under which a model is served; null: the policy is its code alone. */
+  readonly at: { readonly blob: string } | { readonly served: string; readonly model: string } | null
+}
+
+/** What chooses actions. Its code is in the module of the agent; a version of it is opened once in each worker. */
+export interface Policy<Observation = unknown, Action = unknown> {
+  readonly name: string
+  /** Throws what the tasks of this worker then fail with, as `SETUP_FAILED`. */
+  open(ref: PolicyRef, host: PolicyHost): Maybe<OpenPolicy<Observation, Action>>
+}
+
+/** What a policy has of the worker that opens it. */
+export interface PolicyHost {
+  /** The content of a blob, by its SHA-256. */
+  blob(sha256: string): Promise<Uint8Array>
+  /** Aborted when the worker leaves. */
+  readonly signal: AbortSignal
+}
+
+/** A version of a policy, ready to act. It serves many episodes at a time, so it remembers nothing of any. */
+export interface OpenPolicy<Observation = unknown, Action = unknown> {
+  /** Chooses an action. Who needs another kind of policy, a model or a text, finds it under `model` and `text`. */
+  act?(question: Question<Observation, Action>): Maybe<Choice<Action>>
+  /** The model to call. */
+  model?(): { readonly name: string; readonly extraBody?: unknown }
+  readonly text?: Readonly<Record<string, string>>
+  /** Called when the worker leaves. */
+  [Symbol.asyncDispose]?(): PromiseLike<void>
+}
+
+/** What a policy is asked: all that it may decide by. What it should remember belongs into the observation. */
+export interface Question<Observation = unknown, Action = unknown> {
+  readonly observation: Observation
+  /** The actions to choose from; undefined: the environment does not list them. */
+  readonly candidates: readonly Action[] | undefined
+  /** `'greedy'`: the best action rather than one drawn by its probability. */
+  readonly mode: PolicyMode
+  /** Draws from a stream of the policy's own, so that its choices and the world's chances do not depend on each other. */
+  readonly random: () => number
+  /** The number of the step, from 0. */
+  readonly step: number
+  readonly task: EnvironmentTask
+  /** Aborted when the episode is given up. */
+  readonly signal: AbortSignal
+}
+
+export type PolicyMode = 'sample' | 'greedy'
+
+/** A chosen action. */
+export interface Choice<Action = unknown> {
+  readonly action: Action
+  /** Its place among the candidates, if the policy knows it; else it is looked for. */
+  readonly index?: number
+  /** The logarithm of the probability with which it was chosen; null: not known, and nothing can be learned from it by that. */
+  readonly logProb: number | null
+  /** What the policy expects of the rest of the episode. */
+  readonly value?: number
+}

@@ -1,0 +1,43 @@
+/**
+ * A copy of what an environment showed, taken before the environment goes on: it may change its own objects, and what is
+ * recorded is what the policy saw. Plain objects and arrays are copied here, faster than `structuredClone` does it, which
+ * gets what is rare. Whatever is not data is left as it is: recording it says what is wrong with it.
+ */
+export function snapshot<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  left = MOST_OBJECTS
+  const made = copy(value)
+  return (made ?? clone(value)) as T
+}
+
+/** More objects than this are left to `structuredClone`: they may refer to each other in circles. */
+const MOST_OBJECTS = 10_000
+let left = 0
+
+/** Undefined: there are too many objects. */
+function copy(value: object): object | undefined {
+  if (--left < 0) return undefined
+  if (Array.isArray(value)) {
+    const list: unknown[] = value.slice()
+    for (let i = 0; i < list.length; i++) {
+      const item = list[i]
+      if (typeof item === 'object' && item !== null && (list[i] = copy(item)) === undefined) return undefined
+    }
+    return list
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return clone(value)
+  const made: Record<string, unknown> = { ...value }
+  for (const key in made) {
+    const item = made[key]
+    if (typeof item === 'object' && item !== null && (made[key] = copy(item)) === undefined) return undefined
+  }
+  return made
+}
+
+function clone(value: object): object {
+  try {
+    return structuredClone(value)
+  } catch {
+    return value
+  }
+}

@@ -9,8 +9,16 @@ export interface StepSink {
   [RECORD](content: StepContent): Promise<void>
 }
 
-/** What `recordStep` answers with while there is nothing to wait for. Who compares need not await every step. */
-export const RECORDED: Promise<void> = Promise.resolve()
+/**
+ * What `recordStep` answers with while there is nothing to wait for: who compares need not await every step. On globalThis,
+ * because the agent and the worker may have two copies of this package.
+ */
+export const RECORDED: Promise<void> = sharedPromise()
+
+function sharedPromise(): Promise<void> {
+  const holder = globalThis as unknown as Record<symbol, Promise<void> | undefined>
+  return (holder[Symbol.for('manyworlds.recorded')] ??= Promise.resolve())
+}
 
 /** Records a step of any kind, on behalf of an agent that was made by this package. */
 export const recordStep = (ctx: object, content: StepContent): Promise<void> => (ctx as StepSink)[RECORD](content)

@@ -1,5 +1,6 @@
 import { defineEnvironment, fixedPolicy, randomPolicy, stepAgent } from 'manyworlds/agents'
 import { describe, expect, it } from 'vitest'
+import { expectOneError, runScript } from '../run-script.ts'
 
 const good = {
   name: 'good',
@@ -68,4 +69,8 @@ describe('a step agent that is none is refused where it is defined', () => {
       timeoutMs: 50,
     })
   })
+})
+
+it('is refused if the worker has another environment under its name', async () => {
+  expectOneError(await runScript('two-worlds.ts'), 'AGENT_MISMATCH', "'two-worlds'", '`params`')
 })

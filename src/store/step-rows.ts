@@ -5,6 +5,7 @@ import type { ListLink } from '../trajectory/list-memory.ts'
 import { type PackedNumbers, type PackedStep, StepUnpacker } from '../trajectory/packed-step.ts'
 import { STEP_KINDS, type Step } from '../trajectory/step.ts'
 import type { BlobReader, BlobWriter } from './blobs.ts'
+import { decodeDelta, encodeDelta } from './body-delta.ts'
 import {
   type Columns,
   checkedRow,
@@ -32,10 +33,12 @@ const FORM = {
   v8Zstd: 2,
   /** JSON, compressed with the bodies of the steps before it as a dictionary: turns of a conversation are much alike. */
   inContext: 3,
+  /** JSON of an action, as what differs from that of the action before it: see `body-delta.ts`. */
+  delta: 4,
 } as const
 
 const INLINE_CHARS = 4096
-/** The first so many characters of an attempt stay as they are. Most attempts have no more. */
+/** The first so many characters of an attempt stay as they are, but for actions. Most attempts have no more. */
 const PLAIN_CHARS = 4096
 /** A shorter body is not worth compressing. */
 const COMPRESS_CHARS = 160
@@ -44,15 +47,24 @@ const WORTH_IT = 0.85
 /** What deflate can look back on. */
 const CONTEXT_CHARS = 32 * 1024
 
+const ACTION = STEP_KINDS.indexOf('action')
+/** Shorter actions stay as they are. */
+const DELTA_CHARS = 64
+/** A character may take three bytes. */
+const MOST_BYTES = 3 * INLINE_CHARS
+
 /** The end of the bodies so far: what the next one may be compressed with. Writer and reader keep the same. */
 class Context {
   #text = ''
   chars = 0
+  /** That of the last action. */
+  action: Buffer | undefined
 
-  add(body: string): void {
+  add(body: string, kind: number): void {
     this.chars += body.length
     this.#text += body
     if (this.#text.length > 2 * CONTEXT_CHARS) this.#text = this.#text.slice(-CONTEXT_CHARS)
+    if (kind === ACTION) this.action = Buffer.from(body)
   }
 
   get dictionary(): Buffer {
@@ -85,19 +97,18 @@ export class StepEncoder {
       version,
       usage ? JSON.stringify(usage) : null,
       links ? JSON.stringify(links) : null,
-      typeof body === 'string' ? this.#json(body) : this.#bytes(body),
+      typeof body === 'string' ? this.#json(body, kind) : this.#bytes(body),
       numbers ? encodeArrays(numbers) : null,
     ]
   }
 
-  #json(body: string): SQLInputValue {
+  #json(body: string, kind: number): SQLInputValue {
     if (body.length > INLINE_CHARS) return this.#blobs.put(body)
     const context = this.#context
     if (context === undefined) return body
-    const plain = context.chars < PLAIN_CHARS || body.length < COMPRESS_CHARS
-    const packed = plain ? undefined : deflateRawSync(body, { dictionary: context.dictionary })
-    context.add(body)
-    return packed && packed.length < body.length * WORTH_IT ? formed(FORM.inContext, packed) : body
+    const stored = (kind === ACTION && deltaOf(context, body)) || deflated(context, body) || body
+    context.add(body, kind)
+    return stored
   }
 
   #bytes(body: Uint8Array): SQLInputValue {
@@ -105,6 +116,18 @@ export class StepEncoder {
     const small = body.length < COMPRESS_BYTES ? body : zstdCompressSync(body)
     return small.length < body.length * WORTH_IT ? formed(FORM.v8Zstd, small) : formed(FORM.v8, body)
   }
+}
+
+function deltaOf({ action }: Context, body: string): Uint8Array | undefined {
+  if (action === undefined || body.length < DELTA_CHARS) return undefined
+  const delta = encodeDelta(action, Buffer.from(body), body.length * WORTH_IT)
+  return delta && formed(FORM.delta, delta)
+}
+
+function deflated(context: Context, body: string): Uint8Array | undefined {
+  if (context.chars < PLAIN_CHARS || body.length < COMPRESS_CHARS) return undefined
+  const packed = deflateRawSync(body, { dictionary: context.dictionary })
+  return packed.length < body.length * WORTH_IT ? formed(FORM.inContext, packed) : undefined
 }
 
 /** A row of `_steps`, as SQLite gives it. */
@@ -143,16 +166,16 @@ export class StepDecoder {
   next(row: StepRow): Step {
     const { at_us: atUs, kind, reward, record, usage, links, numbers } = checkedRow(row, STEP, 'a step')
     return this.#unpacker.next({
-      ...{ atUs, kind, reward, fields: this.#fields(record) },
+      ...{ atUs, kind, reward, fields: this.#fields(record, kind) },
       usage: usage === null ? null : usageOf(usage),
       links: links === null ? null : linksOf(links),
       numbers: numbers === null ? null : decodeArrays(numbers),
     })
   }
 
-  #fields(record: unknown): unknown {
+  #fields(record: unknown, kind: number): unknown {
     if (typeof record === 'number') return this.#blobs.read(record)
-    if (typeof record === 'string') return this.#inContext(record)
+    if (typeof record === 'string') return this.#inContext(record, kind)
     if (!(record instanceof Uint8Array)) throw new Error('a step without a record')
     const bytes = record.subarray(1)
     switch (record[0]) {
@@ -161,17 +184,20 @@ export class StepDecoder {
       case FORM.v8Zstd:
         return deserialize(zstdDecompressSync(bytes, { maxOutputLength: INLINE_CHARS }))
       case FORM.inContext: {
-        // A character may take three bytes.
-        const limits = { dictionary: this.#context.dictionary, maxOutputLength: 3 * INLINE_CHARS }
-        return this.#inContext(inflateRawSync(bytes, limits).toString())
+        const limits = { dictionary: this.#context.dictionary, maxOutputLength: MOST_BYTES }
+        return this.#inContext(inflateRawSync(bytes, limits).toString(), kind)
+      }
+      case FORM.delta: {
+        const { action = Buffer.alloc(0) } = this.#context
+        return this.#inContext(decodeDelta(action, bytes, MOST_BYTES).toString(), kind)
       }
       default:
         throw new Error(`a step in a form that is not known (${record[0]})`)
     }
   }
 
-  #inContext(body: string): unknown {
-    this.#context.add(body)
+  #inContext(body: string, kind: number): unknown {
+    this.#context.add(body, kind)
     return JSON.parse(body)
   }
 }

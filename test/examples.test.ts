@@ -38,6 +38,8 @@ const keyLines: Record<string, RegExp> = {
   'spark-parquet.ts': /^10000 rows read back, checksum \d+: as expected$/m,
   'stream.ts': /^12 pages: 8 success, 2 failed, 2 timed out$/m,
   'subtasks.ts': /^panel: optimist: it will sell; critic: nobody reads that; (one process|two processes)$/m,
+  'tool-desk.ts':
+    /^\d+ of 2000 tasks solved by chance, \d\.\d steps each; one of them:\n( {2}.*\n)+ {2}.* -> submit \(of \d+\), reward 1$/m,
   'typed-params.ts': /^french: BONJOUR ALAN \(set up in the same process: true\)$/m,
 }
 

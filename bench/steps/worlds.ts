@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineEnvironment, randomPolicy, stepAgent } from 'manyworlds/agents'
+import { type DeskTask, desk } from '../../examples/tool-desk/desk.ts'
+
+/** The least that an environment can do. */
+export const counter = defineEnvironment({
+  name: 'counter',
+  reset: ({ input }: { input: { steps: number } }) => ({
+    state: { at: 0, steps: input.steps },
+    observation: { at: 0 },
+    candidates: ['up', 'down'],
+  }),
+  step(state) {
+    const at = ++state.at
+    return { observation: { at }, reward: 0, done: at === state.steps, candidates: ['up', 'down'] }
+  },
+})
+export const countingAgent = stepAgent({
+  name: 'counting',
+  environment: counter,
+  policy: randomPolicy(),
+  maxSteps: 1_000_000,
+})
+
+const LEAST_MS = 50
+const MOST_MS = 150
+const MAX_STEPS = 10
+
+/** The tool desk with a world that takes its time: its observations say how long, as drawn and as measured. */
+const slowDesk = defineEnvironment({
+  name: 'slow-desk',
+  reset: ({ id, input }: { id: string; input: DeskTask }, ctx) => {
+    const { state, observation, candidates } = now(desk.reset({ id, input }, ctx))
+    const times = { drawnMs: 0, measuredMs: 0, steps: 0 }
+    return { state: { desk: state, times }, observation: { ...observation, ...times }, candidates: candidates! }
+  },
+  async step({ desk: state, times }, action, ctx) {
+    const ms = LEAST_MS + ctx.random() * (MOST_MS - LEAST_MS)
+    const began = performance.now()
+    await sleep(ms)
+    times.drawnMs += ms
+    times.measuredMs += performance.now() - began
+    times.steps++
+    const { observation, reward, done, candidates } = now(desk.step(state, action, ctx))
+    const over = done || times.steps === MAX_STEPS
+    return { observation: { ...observation, ...times }, reward, done: over, candidates: candidates! }
+  },
+})
+export const slowClerk = stepAgent({
+  name: 'slow-clerk',
+  environment: slowDesk,
+  policy: randomPolicy(),
+  maxSteps: MAX_STEPS,
+})
+
+function now<T>(value: T | Promise<T>): T {
+  if (value instanceof Promise) throw new Error('the desk answers at once')
+  return value
+}

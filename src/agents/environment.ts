@@ -1,5 +1,6 @@
 import type { Context } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
+import { type GradeFunction, type Grader, isGrader } from '../grade/grader.ts'
 import { didYouMean } from '../near-miss.ts'
 import type { ToolCall, ToolFailure, ToolOutcome, Tools } from './tools.ts'
 
@@ -81,6 +82,11 @@ export interface EnvironmentDefinition<Input, State, Observation, Action, T, Nam
   ) => Maybe<StepResult<NoInfer<State>, Observation, Action>>
   /** Called once for every state that `reset` gave, however the episode ends. Only the death of the worker comes before it. */
   readonly close?: (state: NoInfer<State>) => Maybe<void>
+  /**
+   * How episodes are graded, unless the task, the run or the agent says so: a grader, or a function, which runs in a worker
+   * and gets the ground truth. Without any of them, the rewards and the `success` of the environment are the grade.
+   */
+  readonly grade?: Grader | GradeFunction<NoInfer<Input>, NoInfer<Observation>>
 }
 
 /** A defined environment, for `stepAgent`. `Observation` is all that a policy may see there. */
@@ -104,6 +110,7 @@ export interface Environment<
   ) => Maybe<StepResult<State, Observation, Action>>
   readonly tools?: Tools<State>
   readonly close?: (state: State) => Maybe<void>
+  readonly grade?: Grader | GradeFunction
 }
 
 /** Any plain value. As a constraint it has the compiler keep `'left' | 'right'` where it would make `string` of them. */
@@ -146,7 +153,7 @@ export function defineEnvironment<
   return Object.freeze({ ...definition }) as unknown as Environment<Input, Seen<Observation, T>, Action, State, Name>
 }
 
-const KEYS = ['name', 'reset', 'tools', 'step', 'close']
+const KEYS = ['name', 'reset', 'tools', 'step', 'close', 'grade']
 
 function checkDefinition(definition: unknown): void {
   const wrong = (what: string) => new ManyworldsError('ENVIRONMENT_INVALID', `defineEnvironment: ${what}`)
@@ -154,7 +161,7 @@ function checkDefinition(definition: unknown): void {
     throw wrong(
       'give one object: defineEnvironment({ name: "…", reset: (task, ctx) => …, step: (state, action, ctx) => … })',
     )
-  const { name, reset, step, close, tools } = definition as Record<string, unknown>
+  const { name, reset, step, close, tools, grade } = definition as Record<string, unknown>
   if (typeof name !== 'string' || name === '') throw wrong('`name` must be a non-empty string')
   for (const [key, value] of Object.entries({ reset, step, close })) {
     if (typeof value === 'function' || (key === 'close' && value === undefined)) continue
@@ -168,6 +175,8 @@ function checkDefinition(definition: unknown): void {
       `unknown key '${unknown}' in environment '${name}'; allowed: ${KEYS.join(', ')}${didYouMean(unknown, KEYS)}`,
     )
   if (tools !== undefined) checkTools(name, tools, wrong)
+  if (grade !== undefined && typeof grade !== 'function' && !isGrader(grade))
+    throw wrong(`\`grade\` of environment '${name}' must be a function or a grader, it is ${typeof grade}`)
 }
 
 function checkTools(name: string, tools: unknown, wrong: (what: string) => ManyworldsError): void {

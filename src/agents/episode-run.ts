@@ -15,9 +15,10 @@ import {
 import type { Environment, EnvironmentContext, Maybe } from './environment.ts'
 import { EpisodeContext } from './episode-context.ts'
 import { ownState } from './own-states.ts'
-import { GivenUp, isPromise, Patience } from './patience.ts'
+import { GivenUp, isPromise, Patience, within } from './patience.ts'
 import type { Choice, PolicyMode, Question } from './policy.ts'
 import { snapshot } from './snapshot.ts'
+import { StepQuestion } from './step-question.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 /** What an episode is run with. */
@@ -224,48 +225,4 @@ export class EpisodeRun {
 function endingOf({ truncated }: AnyStep): Ending {
   if (truncated === true) return { kind: 'truncated', by: 'environment' }
   return truncated === 'unknown' ? { kind: 'unknown' } : { kind: 'terminated' }
-}
-
-async function within(promise: Promise<void>, ms: number, late: () => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(() => resolve(late()), ms)
-  })
-  await Promise.race([promise, limit])
-  clearTimeout(timer)
-}
-
-/** What the policy is asked; rare things are made when they are asked for. */
-class StepQuestion implements Question {
-  readonly observation: unknown
-  readonly candidates: readonly unknown[] | undefined
-  readonly mode: PolicyMode
-  readonly step: number
-  readonly #own: EpisodeContext
-
-  constructor(
-    observation: unknown,
-    candidates: readonly unknown[] | undefined,
-    mode: PolicyMode,
-    step: number,
-    own: EpisodeContext,
-  ) {
-    this.observation = observation
-    this.candidates = candidates
-    this.mode = mode
-    this.step = step
-    this.#own = own
-  }
-
-  get random() {
-    return this.#own.policyRandom
-  }
-
-  get task() {
-    return this.#own.task
-  }
-
-  get signal() {
-    return this.#own.signal
-  }
 }

@@ -114,3 +114,13 @@ export class Patience {
 
 export const isPromise = <T>(value: Maybe<T>): value is Promise<T> =>
   typeof value === 'object' && value !== null && typeof (value as PromiseLike<T>).then === 'function'
+
+/** Waits for a promise that never fails, but not for longer than this. */
+export async function within(promise: Promise<void>, ms: number, late: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(() => resolve(late()), ms)
+  })
+  await Promise.race([promise, limit])
+  clearTimeout(timer)
+}

@@ -1,10 +1,9 @@
 import { type Agent, defineMadeAgent } from '../agent.ts'
-import { ManyworldsError } from '../errors.ts'
-import { didYouMean } from '../near-miss.ts'
-import { MAX_TIMER_MS } from '../task-checks.ts'
+import type { GradeFunction, Grader } from '../grade/grader.ts'
 import type { Environment, EnvironmentContext, Maybe, Plain } from './environment.ts'
 import { type EpisodePlan, EpisodeRun } from './episode-run.ts'
 import type { Choice, OpenPolicy, Policy, PolicyMode, PolicyRef, Question } from './policy.ts'
+import { checkedParams, checkOptions } from './step-agent-checks.ts'
 
 /** What travels to the workers with a step agent. Change it with `agent.withParams({ ...agent.params, maxSteps: 50 })`. */
 export interface StepAgentParams {
@@ -41,6 +40,8 @@ interface StepAgentBase<Input, Observation, Action, State, Name extends string> 
   readonly timeoutMs?: number
   /** `'greedy'`: the policy takes the best action rather than one by its probability. Default `'sample'`. */
   readonly mode?: PolicyMode
+  /** How episodes are graded, unless the task or the run says so; left out, the environment says. */
+  readonly grade?: Grader | GradeFunction<NoInfer<Input>, NoInfer<Observation>>
   /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
   readonly module?: string | URL
 }
@@ -72,6 +73,7 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
 ): Agent<Input, Observation, StepAgentParams, Name> {
   checkOptions(options)
   const { name, environment, policy, act, module } = options
+  const grade = options.grade ?? environment.grade
   const { maxSteps = DEFAULT_MAX_STEPS, timeoutMs = null, mode = 'sample' } = options
   const params: StepAgentParams = {
     policy: policy === undefined ? null : { policy: policy.name, version: 0, digest: null, at: null },
@@ -86,12 +88,13 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
     policy?.open,
     ...Object.values(tools).map((tool) => ('run' in tool ? tool.run : tool)),
   ]
-  return defineMadeAgent(
+  return defineMadeAgent<Input, Promise<Observation>, StepAgentParams, EpisodePlan, Name>(
     {
       name,
       params,
       ...(module !== undefined && { module }),
-      setup: async (given: StepAgentParams, { signal }): Promise<EpisodePlan> => ({
+      ...(grade && { grade: grade as Grader | GradeFunction<Input, Awaited<Observation>> }),
+      setup: async (given, { signal }) => ({
         agent: name,
         environment: environment as unknown as Environment,
         ...checkedParams(given, name),
@@ -99,10 +102,10 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
           ? planOfAct(name, act as Act<unknown, unknown>)
           : await planOfPolicy(policy as Policy, given.policy, signal)),
       }),
-      run: (input: Input, ctx) => new EpisodeRun(ctx.state, input, ctx).run() as Promise<Observation>,
+      run: (input, ctx) => new EpisodeRun(ctx.state, input, ctx).run() as Promise<Observation>,
     },
     made,
-  )
+  ) as Agent<Input, Observation, StepAgentParams, Name>
 }
 
 type Chooser = Pick<EpisodePlan, 'chooser' | 'choose' | 'read' | 'policy'>
@@ -147,53 +150,3 @@ function disposeWith(open: OpenPolicy, signal: AbortSignal): void {
 const noBlobs = async (): Promise<never> => {
   throw new Error('policies cannot have blobs in this version')
 }
-
-// ---- checks
-
-const KEYS = ['name', 'environment', 'policy', 'act', 'maxSteps', 'timeoutMs', 'mode', 'module']
-
-function checkOptions(options: unknown): void {
-  const wrong = (what: string) => new ManyworldsError('AGENT_INVALID', `stepAgent: ${what}`)
-  if (typeof options !== 'object' || options === null)
-    throw wrong('give one object: stepAgent({ name: "…", environment, policy })')
-  const { name, environment, policy, act, maxSteps, timeoutMs, mode } = options as Record<string, unknown>
-  if (typeof name !== 'string' || name === '') throw wrong('`name` must be a non-empty string')
-  const unknown = Object.keys(options).find((key) => !KEYS.includes(key))
-  if (unknown !== undefined)
-    throw wrong(`unknown key '${unknown}' in agent '${name}'; allowed: ${KEYS.join(', ')}${didYouMean(unknown, KEYS)}`)
-  if (!hasFunctions(environment, ['reset', 'step']))
-    throw wrong(`\`environment\` of agent '${name}' must be what defineEnvironment() returned`)
-  if ((policy === undefined) === (act === undefined))
-    throw wrong(`agent '${name}' needs \`policy\` or \`act\`, and not both`)
-  if (policy !== undefined && !(hasFunctions(policy, ['open']) && typeof policy.name === 'string'))
-    throw wrong(`\`policy\` of agent '${name}' must be a policy: { name, open(ref, host) }, such as randomPolicy()`)
-  if (act !== undefined && typeof act !== 'function')
-    throw wrong(`\`act\` of agent '${name}' must be a function, it is ${act === null ? 'null' : typeof act}`)
-  const problem = problemOf({ maxSteps: maxSteps ?? 1, timeoutMs: timeoutMs ?? null, mode: mode ?? 'sample' })
-  if (problem !== undefined) throw wrong(`${problem} (agent '${name}')`)
-}
-
-type Limits = Pick<StepAgentParams, 'maxSteps' | 'timeoutMs' | 'mode'>
-
-/** Params may have been given by `withParams`. */
-function checkedParams(params: StepAgentParams, name: string): Limits {
-  const problem = typeof params === 'object' && params !== null ? problemOf(params) : 'params must be an object'
-  if (problem !== undefined) throw new Error(`params of agent '${name}': ${problem}`)
-  const { mode, maxSteps, timeoutMs } = params
-  return { mode, maxSteps, timeoutMs }
-}
-
-function problemOf({ maxSteps, timeoutMs, mode }: Record<keyof Limits, unknown>): string | undefined {
-  if (!Number.isSafeInteger(maxSteps) || (maxSteps as number) < 1)
-    return `\`maxSteps\` must be a whole number of at least 1, it is ${String(maxSteps)}`
-  if (timeoutMs !== null && !(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS))
-    return `\`timeoutMs\` must be a number of milliseconds up to ${MAX_TIMER_MS}, it is ${String(timeoutMs)}`
-  return mode === 'sample' || mode === 'greedy'
-    ? undefined
-    : `\`mode\` must be 'sample' or 'greedy', it is ${String(mode)}`
-}
-
-const hasFunctions = (value: unknown, names: readonly string[]): value is Record<string, unknown> =>
-  typeof value === 'object' &&
-  value !== null &&
-  names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')

@@ -288,6 +288,9 @@ export class Recording implements RunRecorder {
   #attempt(entry: Entry, role: number, response: TaskResponse, records = entry.records): void {
     const { logs, timing, status } = response
     const error = response.success ? undefined : response.error
+    const answer = response.success
+      ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer))
+      : null
     this.#commit.add([
       ROW.attempt,
       entry.record,
@@ -301,12 +304,12 @@ export class Recording implements RunRecorder {
       Math.round(timing.waitedMs * 1000),
       this.#workerKey(response.worker),
       error?.code ?? null,
-      response.success ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer)) : null,
+      answer,
       error === undefined ? null : encodeError(error),
       logs.length === 0 ? null : JSON.stringify(logs),
       hasKeys(response.usage) ? response.usage : null,
       records?.start ?? 0,
-      episodeColumns(response),
+      episodeColumns(response, answer),
       response.digest ?? null,
     ])
   }
@@ -349,14 +352,16 @@ export class Recording implements RunRecorder {
   }
 }
 
-function episodeColumns({ episode }: TaskResponse): EpisodeColumns | null {
+function episodeColumns({ episode }: TaskResponse, answer: Encoded): EpisodeColumns | null {
   if (episode === undefined) return null
-  const { ending, reward, success, finalObservation } = episode
+  const { ending, reward, success } = episode
+  const finalObservation = encode(episode.finalObservation)
   return {
     ending: endingText(ending),
     reward,
     success: success === null ? null : success ? 1 : 0,
-    finalObservation: encode(finalObservation),
+    // A step agent answers with its last observation: what stands beside it is not written twice.
+    finalObservation: finalObservation === answer ? null : finalObservation,
   }
 }
 

@@ -61,13 +61,17 @@ const IS_CUT = [
   `coalesce((SELECT NOT min(${IS_WHOLE}) ${STEPS_OF('a.start')}), 0)`,
 ].join(' OR ')
 
+/** That of a step agent is its answer, and stands there. */
+const FINAL_OBSERVATION = `CASE WHEN a.ending IS NOT NULL AND a.final_observation IS NULL THEN ${shown('a.answer')}
+  ELSE ${shown('a.final_observation')} END`
+
 const ATTEMPT = `
   t.id, a.status, a.attempt, w.id AS worker, w.host, w.pid, g.name AS agent,
   a.error_code, ${shown('a.answer')} AS answer, ${shown('a.error')} AS error,
   a.queued_us / 1000.0 AS queued_ms, a.run_us / 1000.0 AS run_ms, ${time('a.ended_at')} AS ended_at, a.usage,
   ${TRAJECTORY} AS trajectory, ${shown('a.logs')} AS logs, ${IS_CUT} AS is_cut, a.seq % ${RUN_SPAN} AS seq, a.epoch,
   a.reward, a.success, a.tokens_in, a.tokens_out, a.cost, a.digest, a.version, a.waited_us / 1000.0 AS waited_ms,
-  a.ending, a.episode_reward, a.episode_success, ${shown('a.final_observation')} AS final_observation, ${runOf('a.seq')}`
+  a.ending, a.episode_reward, a.episode_success, ${FINAL_OBSERVATION} AS final_observation, ${runOf('a.seq')}`
 
 /** Of a trajectory of version 1 that is cut there is one row, whose record is a text. */
 const inOldStep = (operator: string, field: string) =>

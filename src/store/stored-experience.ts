@@ -28,15 +28,21 @@ interface EpisodeRow {
   readonly ending: string | null
   readonly reward: number | null
   readonly success: number | null
+  /** Null: it is the answer. */
   readonly finalObservation: unknown
+  readonly answer: unknown
 }
 
-export function episodeOf({ ending, reward, success, finalObservation }: EpisodeRow, blobs: BlobReader): Episode {
+export function episodeOf(
+  { ending, reward, success, finalObservation, answer }: EpisodeRow,
+  blobs: BlobReader,
+): Episode {
+  const last = finalObservation ?? answer
   return {
     ending: readEnding(ending!)!,
     reward,
     success: success === null ? null : success === 1,
-    ...(finalObservation !== null && { finalObservation: blobs.read(finalObservation) }),
+    ...(last !== null && { finalObservation: blobs.read(last) }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ParallelizableAgent } from 'manyworlds'
+import { defineGrader, ParallelizableAgent } from 'manyworlds'
 import {
   defineEnvironment,
   fixedPolicy,
@@ -233,3 +233,21 @@ const echo = defineEnvironment({
 })
 export const learner = stepAgent({ name: 'learner', environment: echo, policy: versioned })
 export const lost = stepAgent({ name: 'lost', environment: echo, policy: randomPolicy() })
+
+// ---- graded
+
+const judgedEcho = defineEnvironment({
+  name: 'judged-echo',
+  reset: () => ({ state: 0, observation: '' }),
+  step: (_state, action: string) => ({ observation: action, reward: 0, done: true }),
+  grade: ({ answer, groundTruth, episode }) =>
+    episode?.ending.kind === 'terminated' && answer.startsWith(String(groundTruth)) ? 0.5 : 0,
+})
+export const judged = stepAgent({ name: 'judged', environment: judgedEcho, act: () => 'sample 0 1' })
+const strict = defineGrader({ name: 'strict', grade: ({ answer, groundTruth }) => answer === groundTruth })
+export const judgedOtherwise = stepAgent({
+  name: 'judged-otherwise',
+  environment: judgedEcho,
+  act: () => 'sample 0 1',
+  grade: strict,
+})

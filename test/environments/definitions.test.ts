@@ -19,8 +19,9 @@ describe('an environment that is none is refused where it is defined', () => {
     [{ ...good, close: null }, "`close` of environment 'good' must be a function, it is null"],
     [
       { ...good, resets: 1 },
-      "unknown key 'resets' in environment 'good'; allowed: name, reset, tools, step, close; did",
+      "unknown key 'resets' in environment 'good'; allowed: name, reset, tools, step, close, grade; did",
     ],
+    [{ ...good, grade: 'exact' }, "`grade` of environment 'good' must be a function or a grader, it is string"],
     [{ ...good, tools: [() => 1] }, "`tools` of environment 'good' must be an object"],
     [
       { ...good, tools: { search: 'web' } },
@@ -54,6 +55,7 @@ describe('a step agent that is none is refused where it is defined', () => {
     [{ ...agent, maxSteps: 1.5 }, '`maxSteps` must be a whole number of at least 1, it is 1.5'],
     [{ ...agent, timeoutMs: -1 }, '`timeoutMs` must be a number of milliseconds up to 2147483647, it is -1'],
     [{ ...agent, timeoutMs: 2 ** 31 }, '`timeoutMs` must be a number of milliseconds'],
+    [{ ...agent, grade: {} }, "`grade` of agent 'agent' must be a function or a grader, it is object"],
     [{ ...agent, mode: 'best' }, "`mode` must be 'sample' or 'greedy', it is best"],
   ])('%j', (options, message) => {
     expect(() => stepAgent(options as never)).toThrow(

@@ -1,74 +1,101 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { defineEnvironment, type StepResult } from 'manyworlds/agents'
-import { expect, it } from 'vitest'
-import type { Context } from '../../src/agent.ts'
-import type { Environment } from '../../src/agents/environment.ts'
-import { EpisodeRun } from '../../src/agents/episode-run.ts'
-import { EPISODE, type Episode } from '../../src/trajectory/episode.ts'
-import { RECORD, RECORDED } from '../../src/trajectory/record.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Runners } from 'manyworlds'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as worlds from '../agents/worlds.ts'
 
-/** What the runtime is told about the end of an episode, by a context that does nothing but keep it. */
-async function episodeOf(
-  step: (at: number) => Partial<StepResult<unknown, unknown, unknown>> | Promise<never>,
-  limits: { maxSteps?: number; timeoutMs?: number } = {},
-): Promise<Episode> {
-  const environment = defineEnvironment({
-    name: 'scripted',
-    reset: () => ({ state: { at: 0 }, observation: 'start' }),
-    async step(state) {
-      await sleep(1)
-      return { observation: `after ${++state.at}`, reward: 0.25, done: false, ...(await step(state.at)) } as never
-    },
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'manyworlds-endings-'))
+})
+afterAll(async () => {
+  await Runners.shutdown()
+  rmSync(folder, { recursive: true })
+})
+
+const ledger = () => join(folder, 'ledger.txt')
+const last = { done: true, success: true }
+
+describe('the response says how the episode ended', () => {
+  it.each([
+    ['it came to its end', { length: 3 }, { kind: 'terminated' }, 3, null],
+    ['it came to its end, and is solved', { returns: last }, { kind: 'terminated' }, 2, true],
+    [
+      'it came to its end, and is not solved',
+      { returns: { ...last, success: false } },
+      { kind: 'terminated' },
+      2,
+      false,
+    ],
+    ['its last step was its end', { length: 5 }, { kind: 'terminated' }, 5, null],
+    ['it took too many steps', {}, { kind: 'truncated', by: 'maxSteps' }, 5, null],
+    [
+      'the environment cut it short',
+      { returns: { truncated: true } },
+      { kind: 'truncated', by: 'environment' },
+      2,
+      null,
+    ],
+    ['nobody knows', { returns: { done: true, truncated: 'unknown' } }, { kind: 'unknown' }, 2, null],
+  ])('%s', async (_how, script, ending, steps, success) => {
+    const { episode, answer, grade } = await Runners.runTask(worlds.puppet.task({ ...script, ledger: ledger() }))
+    const finalObservation = { at: steps, action: `do ${steps - 1}` }
+    expect(episode).toEqual({ ending, finalObservation, reward: steps / 2, success })
+    expect(answer).toEqual(finalObservation)
+    // Without a grader, the environment says how good it was.
+    expect(grade).toEqual({ reward: steps / 2, success, grader: { name: 'puppet' } })
   })
-  let ended: Episode | undefined
-  const ctx = {
-    ...{ signal: new AbortController().signal, task: { id: 'a' }, random: Math.random, log: console.log },
-    [RECORD]: () => RECORDED,
-    [EPISODE]: (episode: Episode) => (ended = episode),
+
+  it('its time was over: what was reached is what is graded', async () => {
+    const { status, episode, grade } = await Runners.runTask(worlds.hasty.task({ ledger: ledger(), step: 'hang' }))
+    expect(status).toBe('success')
+    expect(episode).toEqual({
+      ...{ ending: { kind: 'truncated', by: 'timeout' }, finalObservation: { at: 1, action: 'do 0' } },
+      ...{ reward: 0.5, success: null },
+    })
+    expect(grade?.reward).toBe(0.5)
+  })
+
+  it('not where the task failed: that has no reward', async () => {
+    const { status, episode, grade } = await Runners.runTask(worlds.puppet.task({ ledger: ledger(), step: 'throw' }))
+    expect([status, episode, grade]).toEqual(['failed', undefined, undefined])
+  })
+})
+
+it('is in the run file, with the last observation, which is not written twice', async () => {
+  const config = { store: folder, runId: 'kept' }
+  const tasks = [
+    worlds.walker.task({ width: 2 }, { id: 'walk' }),
+    worlds.puppet.task({ ledger: ledger() }, { id: 'long' }),
+    worlds.learner.task(1, { id: 'text' }),
+  ]
+  const before = await Runners.runTask(tasks, config)
+  const after = await Runners.runTask(tasks, { store: folder, resume: 'kept' })
+  for (const [id, { episode, answer, restored }] of after) {
+    expect(restored).toBe(true)
+    expect(episode).toEqual(before.get(id)!.episode)
+    expect(episode?.finalObservation).toEqual(answer)
   }
-  const plan = {
-    ...{ agent: 'agent', environment: environment as unknown as Environment, chooser: 'it', policy: null },
-    choose: () => 'go',
-    read: (action: unknown) => ({ action, logProb: null }),
-    mode: 'sample' as const,
-    ...{ maxSteps: limits.maxSteps ?? 10, timeoutMs: limits.timeoutMs ?? null },
-  }
-  await new EpisodeRun(plan, undefined, ctx as unknown as Context).run()
-  return ended!
-}
-
-it('says that the episode came to its end, with the sum of its rewards', async () => {
-  expect(await episodeOf((at) => ({ done: at === 3, success: at === 3 }))).toEqual({
-    ...{ ending: { kind: 'terminated' }, finalObservation: 'after 3', reward: 0.75, success: true },
-  })
-  expect(await episodeOf((at) => ({ done: at === 3, success: at < 3 }))).toMatchObject({ success: false })
-  expect(await episodeOf(() => ({ done: true }))).toMatchObject({ success: null })
+  using db = new DatabaseSync(join(folder, 'store.sqlite'), { readOnly: true })
+  const rows = db.prepare('SELECT id, ending, answer, final_observation FROM responses ORDER BY id').all()
+  expect(rows.map(({ id, ending }) => [id, ending])).toEqual([
+    ['long', 'truncated: maxSteps'],
+    ['text', 'terminated'],
+    ['walk', 'terminated'],
+  ])
+  for (const { answer, final_observation } of rows) expect(final_observation).toBe(answer)
+  const written = db.prepare('SELECT count(final_observation) AS count FROM _attempts').get()
+  expect(written?.count).toBe(0)
 })
 
-it('says that it was cut short, and by what', async () => {
-  expect(await episodeOf(() => ({}), { maxSteps: 4 })).toEqual({
-    ...{ ending: { kind: 'truncated', by: 'maxSteps' }, finalObservation: 'after 4', reward: 1, success: null },
-  })
-  expect(await episodeOf(() => ({ done: true, truncated: true }))).toMatchObject({
-    ending: { kind: 'truncated', by: 'environment' },
-  })
-  expect(await episodeOf(() => ({ done: false, truncated: true }))).toMatchObject({
-    ending: { kind: 'truncated', by: 'environment' },
-  })
-  const hangs = (at: number) => (at === 2 ? new Promise<never>(() => {}) : {})
-  expect(await episodeOf(hangs, { timeoutMs: 100 })).toEqual({
-    ...{ ending: { kind: 'truncated', by: 'timeout' }, finalObservation: 'after 1', reward: 0.25, success: null },
-  })
-})
-
-it('says that nobody knows, if the environment does not', async () => {
-  expect(await episodeOf((at) => ({ done: at === 2, truncated: 'unknown' }))).toMatchObject({
-    ...{ ending: { kind: 'unknown' }, finalObservation: 'after 2' },
-  })
-})
-
-it('takes the end of the last step that was allowed for what it is', async () => {
-  expect(await episodeOf((at) => ({ done: at === 4 }), { maxSteps: 4 })).toMatchObject({
-    ending: { kind: 'terminated' },
+describe('an episode is graded', () => {
+  it.each([
+    ['by its environment', worlds.judged, 'judged.grade'],
+    ['by its agent, if that says how', worlds.judgedOtherwise, 'strict'],
+  ])('%s', async (_by, agent, name) => {
+    const { grade } = await Runners.runTask(agent.task('say', { groundTruth: 'sample 0' }))
+    expect(grade).toMatchObject({ reward: name === 'strict' ? 0 : 0.5, grader: { name } })
   })
 })

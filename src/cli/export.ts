@@ -6,6 +6,7 @@ import { streamOutput } from '../export/text-output.ts'
 import { RunFile } from '../store/run-file.ts'
 import { counted } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
+import { visible } from '../text/visible.ts'
 import type { ExportArgs } from './specs/export.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -33,7 +34,7 @@ export async function run(args: ExportArgs): Promise<number> {
     })
   try {
     const rows = await exportToFile(table, format, out, { force, signal: stop.signal })
-    process.stderr.write(`${counted(rows, what.slice(0, -1))} of run ${file.runId}: ${out}\n`)
+    process.stderr.write(visible(`${counted(rows, what.slice(0, -1))} of run ${file.runId}: ${out}\n`))
     return 0
   } catch (error) {
     if (code === undefined) throw error

@@ -80,6 +80,12 @@ it('nothing that others wrote steers the terminal: scripts, tasks, run files, fi
       ['tail', file, '--from-start'],
       ['tail', file, '--from-start', '--json'],
     ],
+    ...[
+      ['export', file, '--format', 'jsonl'],
+      ['export', file, '--format', 'jsonl', '--what', 'steps'],
+      ['export', file, '--out', path(`.manyworlds/${EVIL}.csv`)],
+      ['export', file, '--out', path(`.manyworlds/${EVIL}.csv`)],
+    ],
     ...[['runs'], ['runs', '--json'], ['runs', '--dir', EVIL], ['rm', EVIL, '--dry-run'], ['rm', EVIL]],
     ...[
       ['rm', `${EVIL}-2`, '--yes'],

@@ -149,12 +149,14 @@ export function defineEnvironment<
 >(
   definition: EnvironmentDefinition<Input, State, Observation, Action, T, Name>,
 ): Environment<Input, Seen<Observation, T>, Action, State, Name> {
-  checkDefinition(definition)
-  return Object.freeze({ ...definition }) as unknown as Environment<Input, Seen<Observation, T>, Action, State, Name>
+  const own = typeof definition === 'object' ? { ...definition } : definition
+  checkDefinition(own)
+  return Object.freeze(own) as unknown as Environment<Input, Seen<Observation, T>, Action, State, Name>
 }
 
 const KEYS = ['name', 'reset', 'tools', 'step', 'close', 'grade']
 
+/** Of its own properties: a class would have its methods elsewhere. */
 function checkDefinition(definition: unknown): void {
   const wrong = (what: string) => new ManyworldsError('ENVIRONMENT_INVALID', `defineEnvironment: ${what}`)
   if (typeof definition !== 'object' || definition === null)

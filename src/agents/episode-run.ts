@@ -72,6 +72,7 @@ export class EpisodeRun {
       try {
         ending = await this.#steps()
       } finally {
+        this.#patience.end()
         // A copy, because what is closed may be emptied.
         this.#observation = snapshot(this.#observation)
         const closing = this.#close(this.#own.state)

@@ -26,6 +26,7 @@ export class Patience {
   #controller: AbortController | undefined
   #timer: NodeJS.Timeout | undefined
   #listening = false
+  #ended = false
   #given: GivenUp | undefined
   #waiting: ((given: GivenUp) => void) | undefined
   #sliceBegan = performance.now()
@@ -73,6 +74,7 @@ export class Patience {
 
   /** The episode is over, and nothing is waited for any more. */
   end(): void {
+    this.#ended = true
     clearTimeout(this.#timer)
     if (this.#listening) this.#ctx.signal.removeEventListener('abort', this.#taskEnded)
     this.#listening = false
@@ -83,7 +85,7 @@ export class Patience {
   }
 
   #listen(): void {
-    if (this.#listening || this.#given) return
+    if (this.#listening || this.#ended) return
     this.#listening = true
     const { signal } = this.#ctx
     if (signal.aborted) this.#taskEnded()

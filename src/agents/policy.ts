@@ -22,7 +22,7 @@ export interface Policy<Observation = unknown, Action = unknown> {
 export interface PolicyHost {
   /** The content of a blob, by its SHA-256. */
   blob(sha256: string): Promise<Uint8Array>
-  /** Aborted when the worker leaves. */
+  /** Aborted when the driver closes the connection. */
   readonly signal: AbortSignal
 }
 
@@ -33,7 +33,7 @@ export interface OpenPolicy<Observation = unknown, Action = unknown> {
   /** The model to call. */
   model?(): { readonly name: string; readonly extraBody?: unknown }
   readonly text?: Readonly<Record<string, string>>
-  /** Called when the worker leaves. */
+  /** Called when the driver closes the connection. A worker that is killed or replaced gets no notice. */
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 

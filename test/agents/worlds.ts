@@ -232,6 +232,11 @@ const echo = defineEnvironment({
   step: (_state, action: string) => ({ observation: action, reward: 0, done: true }),
 })
 export const learner = stepAgent({ name: 'learner', environment: echo, policy: versioned })
+export const asker = stepAgent({
+  name: 'asker',
+  environment: echo,
+  act: async ({ task }, ctx) => ctx.ask<string>('oracle', task.input),
+})
 export const lost = stepAgent({ name: 'lost', environment: echo, policy: randomPolicy() })
 
 // ---- graded

@@ -65,6 +65,16 @@ describe('an episode', () => {
     expect(linesOf(ledger)).toEqual(['reset a', 'close a at 3'])
   })
 
+  it('records the parts of a reward, by name', async () => {
+    const returns = { reward: 0.75, rewards: { form: 0.25, sense: 0.5 } }
+    const { trajectory } = await Runners.runTask(worlds.puppet.task({ ledger: newLedger(), length: 3, returns }))
+    expect(actions(trajectory).map(({ reward, rewards }) => [reward, rewards])).toEqual([
+      [0.5, undefined],
+      [0.75, { form: 0.25, sense: 0.5 }],
+      [0.5, undefined],
+    ])
+  })
+
   it('records what the policy saw, also if the environment goes on to change it', async () => {
     const { answer, trajectory } = await Runners.runTask(worlds.inPlacePlayer.task(undefined))
     expect(actions(trajectory).map(({ observation, candidates, action }) => [observation, candidates, action])).toEqual(
@@ -86,6 +96,12 @@ describe('an episode', () => {
       ...{ mode: 'sample', step: 0, same: true, random: expect.any(Number), answer: 'function' },
     })
     expect(JSON.stringify(answer)).not.toMatch('secret')
+  })
+
+  it('may be one of several in a group of agents', async () => {
+    const { answer, trajectory } = await Runners.runTask(worlds.pair.task({ width: 2 }))
+    expect(answer).toMatchObject({ walker: { success: true }, rightwards: { success: true, answer: { at: 2 } } })
+    expect(new Set(trajectory.map(({ agent }) => agent))).toEqual(new Set(['walker', 'rightwards']))
   })
 
   it('computes in pieces: others get their turn', async () => {
@@ -340,6 +356,11 @@ describe('a policy', () => {
     )
     expect(error?.code).toBe('SETUP_FAILED')
     expect(error?.message).toMatch(message)
+  })
+
+  it('may ask services of the driver', async () => {
+    const services = { oracle: (question: string) => `${question}: 42` }
+    expect((await Runners.runTask(worlds.asker.task('life'), { services })).answer).toBe('life: 42')
   })
 
   it('that chooses among candidates needs some', async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { defineEnvironment, randomPolicy, stepAgent } from 'manyworlds/agents'
 import { type DeskTask, desk } from '../../examples/tool-desk/desk.ts'
 
@@ -35,9 +34,9 @@ const slowDesk = defineEnvironment({
     return { state: { desk: state, times }, observation: { ...observation, ...times }, candidates: candidates! }
   },
   async step({ desk: state, times }, action, ctx) {
-    const ms = LEAST_MS + ctx.random() * (MOST_MS - LEAST_MS)
+    const ms = LEAST_MS + ctx.randomStream('latency')() * (MOST_MS - LEAST_MS)
     const began = performance.now()
-    await sleep(ms)
+    await new Promise((resolve) => setTimeout(resolve, ms))
     times.drawnMs += ms
     times.measuredMs += performance.now() - began
     times.steps++

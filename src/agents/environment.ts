@@ -18,7 +18,10 @@ export interface EnvironmentTask<Input = unknown> {
 
 /** What `reset` and `step` are given besides their arguments. */
 export interface EnvironmentContext
-  extends Pick<Context, 'attempt' | 'idempotencyKey' | 'log' | 'random' | 'ask' | 'askStream' | 'once'> {
+  extends Pick<
+    Context,
+    'attempt' | 'idempotencyKey' | 'log' | 'random' | 'randomStream' | 'ask' | 'askStream' | 'once'
+  > {
   /**
    * Aborted when the episode is given up: by the agent's `timeoutMs`, the task's, or a cancellation. What is still running
    * then is not waited for, and its result is ignored.

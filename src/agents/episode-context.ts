@@ -42,6 +42,10 @@ export class EpisodeContext implements StepContext<ToolOutcome | undefined>, Too
     return this.#ctx.random
   }
 
+  get randomStream() {
+    return this.#ctx.randomStream
+  }
+
   get ask() {
     return this.#ctx.ask
   }
@@ -56,11 +60,7 @@ export class EpisodeContext implements StepContext<ToolOutcome | undefined>, Too
 
   /** The policy's own numbers: what it draws does not change what the environment draws. */
   get policyRandom(): () => number {
-    this.#policyRandom ??= policyRandomOf(this.#ctx)
+    this.#policyRandom ??= this.#ctx.randomStream('policy')
     return this.#policyRandom
   }
 }
-
-/** The one place that names the stream of policies. */
-const policyRandomOf = (ctx: Context & { randomStream?(name: string): () => number }): (() => number) =>
-  ctx.randomStream?.('policy') ?? ctx.random

@@ -27,8 +27,5 @@ export interface EpisodeSink {
   [EPISODE](episode: Episode): void
 }
 
-/**
- * Says how an episode ended, on behalf of an agent that was made by this package; once, before its answer. An agent in a
- * group may have a context that takes none.
- */
-export const endEpisode = (ctx: object, episode: Episode): void => (ctx as Partial<EpisodeSink>)[EPISODE]?.(episode)
+/** Says how an episode ended, on behalf of an agent that was made by this package; once, before its answer. */
+export const endEpisode = (ctx: object, episode: Episode): void => (ctx as EpisodeSink)[EPISODE](episode)

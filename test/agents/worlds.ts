@@ -239,6 +239,19 @@ export const asker = stepAgent({
 })
 export const lost = stepAgent({ name: 'lost', environment: echo, policy: randomPolicy() })
 
+// ---- chances
+
+const dice = defineEnvironment({
+  name: 'dice',
+  reset: (_task, ctx) => ({ state: 0, observation: ctx.random(), candidates: ['roll', 'roll on'] }),
+  step: (state, _action, ctx) => ({
+    ...{ state: state + 1, observation: ctx.random(), reward: 0, done: state === 4 },
+    candidates: ['roll', 'roll on'],
+  }),
+})
+export const gambler = stepAgent({ name: 'gambler', environment: dice, policy: randomPolicy() })
+export const sitter = stepAgent({ name: 'sitter', environment: dice, policy: fixedPolicy('roll') })
+
 // ---- graded
 
 const judgedEcho = defineEnvironment({

@@ -20,8 +20,8 @@ async function episodes(config: RunConfig) {
     worlds.leaking.task(undefined),
   ]
   const responses = [...(await Runners.runTask(tasks, config)).values()]
-  return responses.map(({ answer, error, trajectory }) => ({
-    ...{ answer, message: error?.message },
+  return responses.map(({ answer, error, episode, digest, trajectory }) => ({
+    ...{ answer, message: error?.message, episode, digest },
     steps: trajectory.map((step) => ({ ...(step as ActionStep), atMs: 0, ms: 0 })),
   }))
 }
@@ -29,6 +29,6 @@ async function episodes(config: RunConfig) {
 it('is the same on another machine, where its code has come in a bundle', async () => {
   node = await startNode()
   const here = await episodes({ seed: 5, workerNum: 2 })
-  expect(here.filter(({ message }) => message !== undefined)).toEqual([])
+  for (const { message, digest } of here) expect([message, digest]).toEqual([undefined, expect.any(String)])
   expect(await episodes({ seed: 5, engineName: 'nodes', nodes: { addresses: [node.address] } })).toEqual(here)
 })

@@ -53,6 +53,20 @@ describe('an episode', () => {
     expect(new Set(once.map((steps) => JSON.stringify(steps))).size).toBeGreaterThan(1)
   })
 
+  it('meets the same chances with another policy', async () => {
+    const seen = async (agent: typeof worlds.gambler | typeof worlds.sitter) => {
+      const { trajectory } = await Runners.runTask(agent.task(undefined, { id: 'a' }), { seed: 3 })
+      return {
+        observations: trajectory.map((step) => step.observation),
+        actions: trajectory.map((step) => step.action),
+      }
+    }
+    const [gambler, sitter] = [await seen(worlds.gambler), await seen(worlds.sitter)]
+    expect(gambler.observations).toEqual(sitter.observations)
+    expect(new Set(gambler.observations).size).toBe(5)
+    expect(gambler.actions).not.toEqual(sitter.actions)
+  })
+
   it('may be awaited at every turn', async () => {
     const ledger = newLedger()
     const { answer, trajectory } = await Runners.runTask(worlds.puppet.task({ ledger, length: 3, ms: 1 }, { id: 'a' }))
@@ -101,7 +115,9 @@ describe('an episode', () => {
   it('may be one of several in a group of agents', async () => {
     const { answer, trajectory } = await Runners.runTask(worlds.pair.task({ width: 2 }))
     expect(answer).toMatchObject({ walker: { success: true }, rightwards: { success: true, answer: { at: 2 } } })
-    expect(new Set(trajectory.map(({ agent }) => agent))).toEqual(new Set(['walker', 'rightwards']))
+    const own = trajectory.filter(({ kind, agent }) => kind === 'action' && agent === 'rightwards')
+    expect(own.map(({ action }) => action)).toEqual(own.map(() => 'right'))
+    expect(own.length).toBeGreaterThan(1)
   })
 
   it('computes in pieces: others get their turn', async () => {

@@ -67,6 +67,11 @@ export interface StepResult<State, Observation, Action> {
 /** What `defineEnvironment` is given. `reset` comes first: TypeScript learns from it what `tools`, `step` and `close` get. */
 export interface EnvironmentDefinition<Input, State, Observation, Action, T, Name extends string> {
   readonly name: Name
+  /**
+   * Makes ready what all episodes of a worker need, once, before the first of them: its time counts for none. If it throws, the
+   * tasks that wait for it fail with `SETUP_FAILED`, and the next task tries again.
+   */
+  readonly setup?: () => Maybe<void>
   /** Begins an episode. If it throws, there is no state, and `close` is not called. */
   readonly reset: (
     task: EnvironmentTask<Input>,
@@ -101,6 +106,7 @@ export interface Environment<
   Name extends string = string,
 > {
   readonly name: Name
+  readonly setup?: () => Maybe<void>
   // Properties, and no methods: a policy must not give it actions that it does not know.
   readonly reset: (
     task: EnvironmentTask<Input>,
@@ -157,7 +163,8 @@ export function defineEnvironment<
   return Object.freeze(own) as unknown as Environment<Input, Seen<Observation, T>, Action, State, Name>
 }
 
-const KEYS = ['name', 'reset', 'tools', 'step', 'close', 'grade']
+const KEYS = ['name', 'setup', 'reset', 'tools', 'step', 'close', 'grade']
+const OPTIONAL = ['setup', 'close']
 
 /** Of its own properties: a class would have its methods elsewhere. */
 function checkDefinition(definition: unknown): void {
@@ -166,10 +173,10 @@ function checkDefinition(definition: unknown): void {
     throw wrong(
       'give one object: defineEnvironment({ name: "…", reset: (task, ctx) => …, step: (state, action, ctx) => … })',
     )
-  const { name, reset, step, close, tools, grade } = definition as Record<string, unknown>
+  const { name, setup, reset, step, close, tools, grade } = definition as Record<string, unknown>
   if (typeof name !== 'string' || name === '') throw wrong('`name` must be a non-empty string')
-  for (const [key, value] of Object.entries({ reset, step, close })) {
-    if (typeof value === 'function' || (key === 'close' && value === undefined)) continue
+  for (const [key, value] of Object.entries({ setup, reset, step, close })) {
+    if (typeof value === 'function' || (value === undefined && OPTIONAL.includes(key))) continue
     throw wrong(
       `\`${key}\` of environment '${name}' must be a function, it is ${value === null ? 'null' : typeof value}`,
     )

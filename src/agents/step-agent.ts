@@ -79,8 +79,9 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
     policy: policy === undefined ? null : { policy: policy.name, version: 0, digest: null, at: null },
     ...{ mode, maxSteps, timeoutMs },
   }
-  const { reset, step, close, tools = {} } = environment
+  const { setup, reset, step, close, tools = {} } = environment
   const made = [
+    setup,
     reset,
     step,
     close,
@@ -94,14 +95,18 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
       params,
       ...(module !== undefined && { module }),
       ...(grade && { grade: grade as Grader | GradeFunction<Input, Awaited<Observation>> }),
-      setup: async (given, { signal }) => ({
-        agent: name,
-        environment: environment as unknown as Environment,
-        ...checkedParams(given, name),
-        ...(act
-          ? planOfAct(name, act as Act<unknown, unknown>)
-          : await planOfPolicy(policy as Policy, given.policy, signal)),
-      }),
+      setup: async (given, { signal }) => {
+        const limits = checkedParams(given, name)
+        await setup?.()
+        return {
+          agent: name,
+          environment: environment as unknown as Environment,
+          ...limits,
+          ...(act
+            ? planOfAct(name, act as Act<unknown, unknown>)
+            : await planOfPolicy(policy as Policy, given.policy, signal)),
+        }
+      },
       run: (input, ctx) => new EpisodeRun(ctx.state, input, ctx).run() as Promise<Observation>,
     },
     made,

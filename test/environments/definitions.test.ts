@@ -19,7 +19,7 @@ describe('an environment that is none is refused where it is defined', () => {
     [{ ...good, close: null }, "`close` of environment 'good' must be a function, it is null"],
     [
       { ...good, resets: 1 },
-      "unknown key 'resets' in environment 'good'; allowed: name, reset, tools, step, close, grade; did",
+      "unknown key 'resets' in environment 'good'; allowed: name, setup, reset, tools, step, close, grade; did",
     ],
     [{ ...good, grade: 'exact' }, "`grade` of environment 'good' must be a function or a grader, it is string"],
     [{ ...good, tools: [() => 1] }, "`tools` of environment 'good' must be an object"],

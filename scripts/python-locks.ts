@@ -1,33 +1,47 @@
 /**
  * Makes the lock files in python/locks anew, with the newest versions of what is not named by a version here:
  *
- *     node scripts/python-locks.ts
+ *     node scripts/python-locks.ts              all of them
+ *     node scripts/python-locks.ts gymnasium    those whose name begins so; `none`: only src/python/carried.ts
  *
- * Needed when RAY_VERSION or SPARK_VERSION changes, and to take over security fixes in what they depend on. Then set the
- * environments up with `manyworlds setup ray` and `setup spark`, and run the tests. Environments are named after their lock, so
- * that a new lock makes a new one. It needs uv on the PATH, or the one that manyworlds has made for itself.
+ * Needed when a version that it imports changes, and to take over security fixes in what they depend on. Then set the
+ * environments up with `manyworlds setup`, and run the tests. Environments are named after their lock, so that a new lock makes
+ * a new one. It needs uv on the PATH, or the one that manyworlds has made for itself.
+ *
+ * It also writes src/python/carried.ts: the texts that workers on other machines need.
  */
 
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { WORLD_KINDS, worldNeeds } from '../src/agents/worlds/environment-needs.ts'
 import { RAY_VERSION, needsOf as rayNeeds } from '../src/engines/ray/environment.ts'
 import { SPARK_VERSION, needsOf as sparkNeeds } from '../src/engines/spark/environment.ts'
+import { ownPackage } from '../src/own-package.ts'
 import { findUv, type Needs } from '../src/python/environment.ts'
-import { BUILD_LOCK, LOCKS, UV_LOCK } from '../src/python/locks.ts'
+import { LOCKS } from '../src/python/locks.ts'
 
 const PYTHON = '3.11'
 
-/** PySpark has no wheel: these make one of its source. */
-const build = { file: BUILD_LOCK, packages: ['setuptools', 'wheel'], python: PYTHON }
-const uv = { file: UV_LOCK, packages: ['uv'], python: PYTHON }
+/** Some packages have no wheel: these make one of their source. */
+const build = { file: 'build.txt', packages: ['setuptools', 'wheel'], python: PYTHON }
+const uv = { file: 'uv.txt', packages: ['uv'], python: PYTHON }
 const environment = ({ folder, packages, python }: Needs) => ({ file: `${folder}.txt`, packages, python })
 
-const command = await findUv((line) => console.error(line))
-rmSync(LOCKS, { recursive: true, force: true })
-mkdirSync(LOCKS)
-for (const lock of [environment(rayNeeds(RAY_VERSION)), environment(sparkNeeds(SPARK_VERSION)), build, uv]) {
+const engines = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION)].map(environment)
+const worlds = WORLD_KINDS.map((kind) => environment(worldNeeds(kind)))
+const locks = [...engines, ...worlds, build, uv]
+
+/** One of a version that is no longer installed. */
+for (const file of readdirSync(LOCKS)) if (!locks.some((lock) => lock.file === file)) rmSync(join(LOCKS, file))
+
+const [asked = ''] = process.argv.slice(2)
+const wanted = locks.filter(({ file }) => file.startsWith(asked))
+const command = wanted.length === 0 ? '' : await findUv((line) => console.error(line))
+mkdirSync(LOCKS, { recursive: true })
+for (const lock of wanted) {
   const path = join(LOCKS, lock.file)
+  rmSync(path, { force: true })
   const where = ['--universal', '--python-version', lock.python]
   // Neither the addresses of an index nor those of this machine.
   const quiet = ['--quiet', '--no-header', '--no-annotate', '--no-emit-index-url', '--no-emit-find-links']
@@ -36,3 +50,14 @@ for (const lock of [environment(rayNeeds(RAY_VERSION)), environment(sparkNeeds(S
   if (/:\/\//.test(readFileSync(path, 'utf8'))) throw new Error(`${path} has an address in it`)
   console.log(path)
 }
+
+const literal = (path: string) => `\`${readFileSync(path, 'utf8').replaceAll(/[\\`]|\$\{/g, '\\$&')}\``
+
+const carried = [...[...worlds, build, uv].map(({ file }) => [file, join(LOCKS, file)])].map(
+  ([name, path]) => `  '${name}': ${literal(path!)},\n`,
+)
+const text = `// Made by scripts/python-locks.ts from the files in the folder python; not to be changed by hand.
+
+/** By name, what workers need of that folder. */
+export const CARRIED: Readonly<Record<string, string | undefined>> = {\n${carried.join('')}}\n`
+writeFileSync(join(ownPackage.folder, 'src', 'python', 'carried.ts'), text)

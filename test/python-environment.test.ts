@@ -3,17 +3,20 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { WORLD_KINDS, worldNeeds } from '../dist/agents/worlds/environment-needs.js'
 import { RAY_VERSION, needsOf as rayNeeds } from '../dist/engines/ray/environment.js'
 import { SPARK_VERSION, needsOf as sparkNeeds } from '../dist/engines/spark/environment.js'
+import { CARRIED } from '../dist/python/carried.js'
 import { findUv } from '../dist/python/environment.js'
-import { BUILD_LOCK, LOCKS, UV_LOCK } from '../dist/python/locks.js'
+import { LOCKS } from '../dist/python/locks.js'
 import { manyworlds, newFolder, programs } from './cli/manyworlds.ts'
 
 /** Python environments have what their lock files say, from whichever index it comes. */
 
-const pinned = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION)]
+const worlds = WORLD_KINDS.map((kind) => worldNeeds(kind))
+const pinned = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION), ...worlds]
 const SYSTEM = '/usr/bin:/bin'
 const ARGS = 'for one; do echo "$one"; done'
 
@@ -37,7 +40,16 @@ async function startIndex(folder: string): Promise<string> {
 
 describe('lock files', () => {
   test('there is one for each environment, one for uv, and one for what builds', () => {
-    expect(readdirSync(LOCKS).sort()).toEqual([BUILD_LOCK, ...pinned.map(({ folder }) => `${folder}.txt`), UV_LOCK])
+    const files = ['build.txt', 'uv.txt', ...pinned.map(({ folder }) => `${folder}.txt`)]
+    expect(readdirSync(LOCKS).sort()).toEqual(files.sort())
+  })
+
+  test('what travels with workers is what is in the folder', () => {
+    const files = ['build.txt', 'uv.txt', ...worlds.map(({ folder }) => `${folder}.txt`)].map((name) =>
+      join(LOCKS, name),
+    )
+    const texts = files.map((path) => [basename(path), readFileSync(path, 'utf8')])
+    expect(CARRIED, 'run scripts/python-locks.ts none').toEqual(Object.fromEntries(texts))
   })
 
   test.each(readdirSync(LOCKS))('%s has versions and hashes, and no addresses', (file) => {
@@ -84,6 +96,24 @@ describe('setting up', () => {
     expect(stderr).toContain('there is no lock file for Ray 2.50.0: ray[default]==2.50.0, ')
     expect(asked()).toContain('ray[default]==2.50.0')
     expect(asked()).not.toContain('--require-hashes')
+  })
+
+  test('further packages are installed beside what is locked, in a folder of their own', async () => {
+    const cache = newFolder()
+    const uv = `(${ARGS}) >> "${cache}/asked"; if [ "$1" = venv ]; then for folder; do :; done; mkdir -p "$folder/bin"; cp "$0.python" "$folder/bin/python"; fi`
+    const bin = programs({ uv, 'uv.python': 'echo Gymnasium' })
+    const env = { PATH: `${bin}:${SYSTEM}`, XDG_CACHE_HOME: cache }
+    const { code, stdout, stderr } = await manyworlds(['setup', 'gymnasium', '--packages', 'swig,pygame==2.6.1'], {
+      env,
+    })
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringContaining('there is no lock file for swig, pygame==2.6.1'),
+    })
+    expect(stdout).toMatch(/^Gymnasium, in .*\/gymnasium-[\d.]+-[0-9a-f]{8}-[0-9a-f]{8}\n$/)
+    const asked = readFileSync(join(cache, 'asked'), 'utf8')
+    const lock = /--require-hashes\n[\s\S]*--requirements\n(.*gymnasium-.*\.txt)\n/.exec(asked)?.[1]
+    expect(asked).toContain(`--constraints\n${lock}\n--\nswig\npygame==2.6.1\n`)
   })
 
   test('packages of the right name and version that are not the locked ones are refused', {

@@ -1,6 +1,6 @@
 /** What a worker gets of the environment of its host. The rest, tokens and keys among it, stays with the host. */
 const PASSED =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|CUDA_\w+|NVIDIA_\w+)$/
+  /^(PATH|HOME|USER|LOGNAME|SHELL|XDG_CACHE_HOME|LANG|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|CUDA_\w+|NVIDIA_\w+)$/
 
 export function hostEnvironment(also: readonly string[] = []): Record<string, string> {
   const passed = Object.entries(process.env).filter(

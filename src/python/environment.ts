@@ -4,19 +4,25 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../errors.ts'
 import { isAlive } from '../is-alive.ts'
-import { cacheFolder, isPrivateFolder, privateFolder } from '../private-folder.ts'
-import { BUILD_LOCK, type Lock, lockOf, UV_LOCK } from './locks.ts'
+import { cacheFolder, isPrivateFolder } from '../private-folder.ts'
+import { pythonFolder } from './base-folder.ts'
+import { carriedFile } from './carried-file.ts'
+import { type Lock, shortHash } from './lock.ts'
 
-/** A Python environment that an engine needs. */
+/** A Python environment that an engine or a world needs. */
 export interface Needs {
   /** What it is for: `Ray 2.60.0`. */
   readonly title: string
-  /** A folder name that says what is in it. If there is a lock file of that name, it says what is installed. */
+  /** A folder name that says what is in it. */
   readonly folder: string
   /** As pip names them. */
   readonly packages: readonly string[]
   /** `3.11` */
   readonly python: string
+  /** What is installed. Undefined: there is none, as for a version that only a cluster asks for. */
+  readonly lock: Lock | undefined
+  /** Installed besides, in versions that go with what is locked; as pip names them. */
+  readonly more?: readonly string[]
 }
 
 /** Written when an environment is whole. */
@@ -28,25 +34,11 @@ const INSTALL_MS = 30 * 60_000
 
 const base = () => cacheFolder('python')
 
-/** Programs are run from there: nobody else may be able to exchange them. */
-function makeBase(): void {
-  try {
-    privateFolder(base())
-  } catch (cause) {
-    throw new ManyworldsError(
-      'PYTHON_SETUP_FAILED',
-      `${(cause as Error).message}; programs in it may have been exchanged: remove it, or name a folder of your own with XDG_CACHE_HOME`,
-      { cause },
-    )
-  }
+/** A lock is in the name: what was installed by another one, or by none, is left alone. So are further packages. */
+export function environmentFolder({ folder, lock, more = [] }: Pick<Needs, 'folder' | 'lock' | 'more'>): string {
+  const also = more.length === 0 ? [] : [shortHash([...more].sort().join('\n'))]
+  return join(base(), [folder, ...(lock === undefined ? [] : [lock.hash]), ...also].join('-'))
 }
-
-/** A lock is in the name: what was installed by another one, or by none, is left alone. */
-const folderOf = (name: string, lock: Lock | undefined) =>
-  join(base(), lock === undefined ? name : `${name}-${lock.hash}`)
-
-export const environmentFolder = ({ folder }: Pick<Needs, 'folder'>): string =>
-  folderOf(folder, lockOf(`${folder}.txt`))
 
 /** The environment's Python, if it was made. */
 export function existingEnvironment(needs: Needs): string | undefined {
@@ -59,7 +51,7 @@ export function existingEnvironment(needs: Needs): string | undefined {
 export async function ensureEnvironment(needs: Needs, notice: (line: string) => void): Promise<string> {
   const ready = existingEnvironment(needs)
   if (ready !== undefined) return ready
-  makeBase()
+  pythonFolder()
   return withLock(join(base(), `.${needs.folder}.lock`), needs, notice, async () => {
     const made = existingEnvironment(needs)
     if (made !== undefined) return made
@@ -71,32 +63,40 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
     const python = join(folder, 'bin', 'python')
     try {
       await run(uv, ['venv', '--quiet', '--python', needs.python, folder], needs)
-      await run(uv, ['pip', 'install', '--quiet', '--python', python, ...whatToInstall(needs, notice)], needs)
+      for (const packages of whatToInstall(needs, notice))
+        await run(uv, ['pip', 'install', '--quiet', '--python', python, ...packages], needs)
     } catch (error) {
       rmSync(folder, { recursive: true, force: true })
       throw error
     }
-    writeFileSync(join(folder, COMPLETE), needs.packages.join('\n'))
+    writeFileSync(join(folder, COMPLETE), [...needs.packages, ...(needs.more ?? [])].join('\n'))
     notice(`Python for ${needs.title} is ready (${Math.round((Date.now() - began) / 1000)} s)`)
     return python
   })
 }
 
-function whatToInstall({ folder, packages, title }: Needs, notice: (line: string) => void): readonly string[] {
-  const [lock, build] = [lockOf(`${folder}.txt`), lockOf(BUILD_LOCK)!]
-  if (lock !== undefined) return ['--require-hashes', '--build-constraints', build.path, '--requirements', lock.path]
-  notice(
-    `there is no lock file for ${title}: ${packages.join(', ')} as named, and what they depend on in its newest version`,
-  )
-  return packages
+/** The arguments of each installation. */
+function whatToInstall({ lock, packages, more = [], title }: Needs, notice: (line: string) => void): string[][] {
+  const build = ['--build-constraints', carriedFile('build.txt').path]
+  if (lock === undefined)
+    notice(
+      `there is no lock file for ${title}: ${packages.join(', ')} as named, and what they depend on in its newest version`,
+    )
+  if (more.length > 0)
+    notice(`there is no lock file for ${more.join(', ')}: as named, and what they depend on in its newest version`)
+  const known = lock === undefined ? [] : ['--constraints', lock.path]
+  return [
+    lock === undefined ? [...packages] : ['--require-hashes', ...build, '--requirements', lock.path],
+    ...(more.length === 0 ? [] : [[...known, '--', ...more]]),
+  ]
 }
 
 /** uv as it is installed, or one of our own beside the environments. */
 export async function findUv(notice: (line: string) => void): Promise<string> {
   const installed = onPath('uv')
   if (installed !== undefined) return installed
-  const lock = lockOf(UV_LOCK)!
-  const own = folderOf('uv', lock)
+  const lock = carriedFile('uv.txt')
+  const own = environmentFolder({ folder: 'uv', lock })
   const uv = join(own, 'bin', 'uv')
   if (existsSync(join(own, COMPLETE))) return uv
   const python = onPath('python3') ?? onPath('python')
@@ -106,7 +106,7 @@ export async function findUv(notice: (line: string) => void): Promise<string> {
       'neither uv nor python3 is on the PATH; install uv (https://docs.astral.sh/uv) or Python 3.11, and run this again',
     )
   notice('installing uv, which makes Python environments, beside them')
-  makeBase()
+  pythonFolder()
   await run(python, ['-m', 'venv', '--clear', own], { title: 'uv' })
   const install = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r', lock.path]
   await run(join(own, 'bin', 'python'), install, { title: 'uv' })

@@ -66,7 +66,7 @@ describe.each(Object.entries(SHELLS))('the tab key in %s', (shell, { args, load 
     )
     await completes(terminal, 'manyworlds rm nightly-7 nightly-8', 'manyworlds rm nightly-7 nightly-8 ')
     await completes(terminal, 'manyworlds completion z', 'manyworlds completion zsh ')
-    await completes(terminal, 'manyworlds setup r', 'manyworlds setup ray ')
+    await completes(terminal, 'manyworlds setup s', 'manyworlds setup spark ')
     await completes(terminal, 'manyworlds setup s', 'manyworlds setup spark ')
     await completes(terminal, 'manyworlds run --ray', 'manyworlds run --ray-address ')
     await completes(terminal, 'manyworlds run --spark-r', 'manyworlds run --spark-remote ')

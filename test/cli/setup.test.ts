@@ -39,7 +39,9 @@ describe('manyworlds setup ray', () => {
 
   it.each([
     [['setup'], 'WHAT is missing'],
-    [['setup', 'flink'], 'WHAT is one of ray, spark, not "flink"'],
+    [['setup', 'flink'], 'WHAT is one of ray, spark, gymnasium, reasoning-gym, not "flink"'],
+    [['setup', 'gymnasium', '--version', '1.0.0'], '--version is for "setup ray" and "setup spark"'],
+    [['setup', 'ray', '--packages', 'a'], '--packages is for "setup gymnasium" and "setup reasoning-gym"'],
     [['setup', 'ray', '--version', 'new'], '--version must be a version such as'],
     [['setup', 'ray', '--token-file', 'a'], '--token-file is only of use with --address'],
   ])('%j is a mistake', async (words, message) => {

@@ -7,7 +7,7 @@ import { askNpm, askPython, askUv } from './programs.ts'
 
 /** uv can be installed with it. The Python that Ray or Spark runs on comes with its environment. */
 const OLDEST_PYTHON = '3.8'
-const PYTHON = { concerns: 'python', required: false, purpose: 'the environments of Ray and Spark' } as const
+const PYTHON = { concerns: 'python', required: false, purpose: 'the environments of Ray, Spark and worlds' } as const
 
 /** Node, and what the Ray and Spark engines are set up with. The programs are asked at the same time. */
 export async function checkToolchain(): Promise<Check[]> {

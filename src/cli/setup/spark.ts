@@ -1,6 +1,5 @@
 import { needsOf, SPARK_VERSION } from '../../engines/spark/environment.ts'
 import { findJava } from '../../engines/spark/java.ts'
-import { flagOf } from '../command.ts'
 import type { SetupArgs } from '../specs/setup.ts'
 import { UsageError } from '../usage-error.ts'
 import { isAtLeast } from '../version.ts'
@@ -21,10 +20,7 @@ os.execv(os.path.join(home, "bin", "spark-submit"), ["spark-submit", "--version"
 const ASK = ['-I', '-c', ASK_SUBMIT]
 
 /** What a Spark on this machine, `--in-local`, is started from. */
-export async function setUpSpark({ version = SPARK_VERSION, force, ...others }: SetupArgs): Promise<Made> {
-  for (const key of ['address', 'tokenFile'] as const)
-    if (others[key] !== undefined)
-      throw new UsageError(`${flagOf(key)} is for "setup ray": for a Spark cluster, nothing needs to be set up here`)
+export async function setUpSpark({ version = SPARK_VERSION, force }: SetupArgs): Promise<Made> {
   checkVersion(version, SPARK_VERSION)
   if (!isAtLeast(version, OLDEST_SPARK))
     throw new UsageError(`--version must be ${OLDEST_SPARK} or newer, which have Spark Connect, not ${version}`)

@@ -2,16 +2,18 @@ import type { ArgsOf, Spec } from '../command.ts'
 
 export const setupSpec = {
   name: 'setup',
-  summary: 'Make the Python environment that the Ray or the Spark engine needs',
+  summary: 'Make the Python environment that an engine or a kind of worlds needs',
   about: [
-    'The engines make it by themselves when they first need it; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is made.',
+    'Engines and worlds make it by themselves when they first need it; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is made.',
     'Spark is for --in-local, and needs Java 17 or newer, which is not set up here. For a Spark cluster that has a Connect server, nothing needs to be set up.',
+    'gymnasium and reasoning-gym are for pythonWorld(): run it on each machine that runs workers, so that the first episodes there need not wait. reasoning-gym needs a C compiler.',
   ],
   positionals: {
     what: {
       value: 'WHAT',
-      description: 'ray: for --engine ray; spark: for --engine spark --in-local',
-      choices: ['ray', 'spark'],
+      description:
+        'ray: for --engine ray; spark: for --engine spark --in-local; gymnasium, reasoning-gym: for worlds of that kind',
+      choices: ['ray', 'spark', 'gymnasium', 'reasoning-gym'],
     },
   },
   options: {
@@ -33,12 +35,18 @@ export const setupSpec = {
       suggest: 'files',
       needs: 'address',
     },
+    packages: {
+      type: 'text',
+      value: 'A,B',
+      description: 'with gymnasium and reasoning-gym: packages that a world needs besides: "gymnasium[box2d],swig"',
+    },
     force: { type: 'flag', description: 'make it anew' },
   },
   examples: [
     { about: 'the version that is tested', line: 'manyworlds setup ray' },
     { about: 'what a cluster needs', line: 'manyworlds setup ray --address head:6379 --token-file token.txt' },
     { about: 'a Spark to start on this machine', line: 'manyworlds setup spark' },
+    { about: 'what Gymnasium worlds run in', line: 'manyworlds setup gymnasium' },
   ],
   exitCodes: { 0: 'it is there', 1: 'it could not be made, or the cluster could not be asked' },
 } as const satisfies Spec

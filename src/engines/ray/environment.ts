@@ -1,4 +1,5 @@
 import type { Needs } from '../../python/environment.ts'
+import { lockOf } from '../../python/locks.ts'
 import type { RayOptions } from './options.ts'
 
 /** What is installed where the cluster does not say otherwise. */
@@ -11,6 +12,7 @@ export const needsOf = (version: string): Needs => ({
   // `virtualenv`, for clusters that are made of this environment: runtime environments need it.
   packages: [`ray[default]==${version}`, 'pip', 'virtualenv'],
   python: PYTHON,
+  lock: lockOf(`ray-${version}.txt`),
 })
 
 /** The bridge's environment: this process's own, and how to talk to the cluster. A token is told to the bridge itself. */

@@ -23,9 +23,9 @@ const found = (pattern: RegExp, text: string): string[] => [...text.matchAll(pat
 /** The environment for such a cluster; without one, for a cluster of the pinned version. */
 export function needsFor({ ray, python }: { readonly ray: string; readonly python?: string | undefined }): Needs {
   const needs = needsOf(ray)
-  return python === undefined || python === needs.python
-    ? needs
-    : { ...needs, title: `${needs.title} on Python ${python}`, folder: `${needs.folder}-python${python}`, python }
+  if (python === undefined || python === needs.python) return needs
+  const title = `${needs.title} on Python ${python}`
+  return { ...needs, title, folder: `${needs.folder}-python${python}`, python, lock: undefined }
 }
 
 /** Ray insists on the same patch release of Python, which no environment could promise. What is sent needs the minor one. */

@@ -1,4 +1,5 @@
 import type { Needs } from '../../python/environment.ts'
+import { lockOf } from '../../python/locks.ts'
 
 /** What is installed for `inLocal`. Clusters may have others: the protocol is the same from 4.0 on. */
 export const SPARK_VERSION = '4.3.0'
@@ -9,4 +10,5 @@ export const needsOf = (version: string): Needs => ({
   folder: `spark-${version}`,
   packages: [`pyspark==${version}`],
   python: '3.11',
+  lock: lockOf(`spark-${version}.txt`),
 })

@@ -8,7 +8,8 @@
  * environments up with `manyworlds setup`, and run the tests. Environments are named after their lock, so that a new lock makes
  * a new one. It needs uv on the PATH, or the one that manyworlds has made for itself.
  *
- * It also writes src/python/carried.ts: the texts that workers on other machines need.
+ * It also writes src/python/carried.ts: the texts that workers on other machines need. Run it with `none` when
+ * python/world_server.py has changed.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -53,9 +54,10 @@ for (const lock of wanted) {
 
 const literal = (path: string) => `\`${readFileSync(path, 'utf8').replaceAll(/[\\`]|\$\{/g, '\\$&')}\``
 
-const carried = [...[...worlds, build, uv].map(({ file }) => [file, join(LOCKS, file)])].map(
-  ([name, path]) => `  '${name}': ${literal(path!)},\n`,
-)
+const carried = [
+  ...[...worlds, build, uv].map(({ file }) => [file, join(LOCKS, file)]),
+  ['world_server.py', join(ownPackage.folder, 'python', 'world_server.py')],
+].map(([name, path]) => `  '${name}': ${literal(path!)},\n`)
 const text = `// Made by scripts/python-locks.ts from the files in the folder python; not to be changed by hand.
 
 /** By name, what workers need of that folder. */

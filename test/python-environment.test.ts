@@ -48,7 +48,10 @@ describe('lock files', () => {
     const files = ['build.txt', 'uv.txt', ...worlds.map(({ folder }) => `${folder}.txt`)].map((name) =>
       join(LOCKS, name),
     )
-    const texts = files.map((path) => [basename(path), readFileSync(path, 'utf8')])
+    const texts = [...files, join(LOCKS, '..', 'world_server.py')].map((path) => [
+      basename(path),
+      readFileSync(path, 'utf8'),
+    ])
     expect(CARRIED, 'run scripts/python-locks.ts none').toEqual(Object.fromEntries(texts))
   })
 

@@ -14,3 +14,14 @@ export { fixedPolicy, randomPolicy } from './simple-policies.ts'
 export { type Act, type StepAgentOptions, type StepAgentParams, stepAgent } from './step-agent.ts'
 export { toPrompt } from './to-prompt.ts'
 export type { DescribedTool, ToolCall, ToolContext, ToolFailure, ToolFunction, ToolOutcome, Tools } from './tools.ts'
+export type {
+  GymnasiumOptions,
+  GymnasiumTask,
+  GymnasiumWorld,
+  WorldDescription,
+  WorldSpace,
+} from './worlds/gymnasium.ts'
+export type { PythonWorldOptions } from './worlds/python-options.ts'
+export { pythonWorld } from './worlds/python-world.ts'
+export type { ReasoningGymOptions, ReasoningGymTask } from './worlds/reasoning-gym.ts'
+export { type ReasoningGymTasksOptions, reasoningGymTasks } from './worlds/reasoning-gym-tasks.ts'

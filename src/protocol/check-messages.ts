@@ -116,6 +116,11 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   ALL_SUBAGENTS_FAILED: true,
   ENVIRONMENT_FAULT: true,
   ACTION_INVALID: true,
+  WORLD_UNAVAILABLE: true,
+  WORLD_FAILED: true,
+  WORLD_CRASHED: true,
+  WORLD_TIMEOUT: true,
+  WORLD_NOT_DETERMINISTIC: true,
 }
 
 /** For what the driver keeps and passes on, and reads only later or never. */

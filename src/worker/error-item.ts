@@ -32,7 +32,16 @@ const cut = (text: string): string =>
   text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}… (${text.length - MAX_CHARS} more characters)`
 
 /** Codes of errors that agents of this package fail with themselves. */
-const OWN_CODES: readonly TaskErrorCode[] = ['ALL_SUBAGENTS_FAILED', 'ENVIRONMENT_FAULT', 'ACTION_INVALID']
+const OWN_CODES: readonly TaskErrorCode[] = [
+  'ALL_SUBAGENTS_FAILED',
+  'ENVIRONMENT_FAULT',
+  'ACTION_INVALID',
+  'WORLD_UNAVAILABLE',
+  'WORLD_FAILED',
+  'WORLD_CRASHED',
+  'WORLD_TIMEOUT',
+  'WORLD_NOT_DETERMINISTIC',
+]
 
 function ownCode(thrown: unknown): TaskErrorCode {
   try {

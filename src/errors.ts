@@ -121,12 +121,13 @@ export type TaskErrorCode =
   | 'ALL_SUBAGENTS_FAILED'
   | 'ENVIRONMENT_FAULT'
   | 'ACTION_INVALID'
-  // worlds that exist
+  // worlds that exist: Python, OpenEnv
   | 'WORLD_UNAVAILABLE'
   | 'WORLD_FAILED'
   | 'WORLD_CRASHED'
   | 'WORLD_TIMEOUT'
   | 'WORLD_NOT_DETERMINISTIC'
+  | 'WORLD_DISCONNECTED'
 
 /** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
 export class TaskError extends Error {

@@ -21,6 +21,7 @@ export type {
   WorldDescription,
   WorldSpace,
 } from './worlds/gymnasium.ts'
+export { type OpenEnvOptions, type OpenEnvTask, openEnv } from './worlds/openenv.ts'
 export type { PythonWorldOptions } from './worlds/python-options.ts'
 export { pythonWorld } from './worlds/python-world.ts'
 export type { ReasoningGymOptions, ReasoningGymTask } from './worlds/reasoning-gym.ts'

@@ -121,6 +121,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   WORLD_CRASHED: true,
   WORLD_TIMEOUT: true,
   WORLD_NOT_DETERMINISTIC: true,
+  WORLD_DISCONNECTED: true,
 }
 
 /** For what the driver keeps and passes on, and reads only later or never. */

@@ -41,6 +41,7 @@ const OWN_CODES: readonly TaskErrorCode[] = [
   'WORLD_CRASHED',
   'WORLD_TIMEOUT',
   'WORLD_NOT_DETERMINISTIC',
+  'WORLD_DISCONNECTED',
 ]
 
 function ownCode(thrown: unknown): TaskErrorCode {

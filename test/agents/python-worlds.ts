@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { pythonWorld, randomPolicy, stepAgent } from 'manyworlds/agents'
+import { type OpenEnvTask, openEnv, pythonWorld, randomPolicy, stepAgent } from 'manyworlds/agents'
 
 // ---- worlds of Gymnasium itself
 
@@ -68,3 +68,26 @@ export const solver = stepAgent({
   act: ({ task }) => (task.metadata as { answer: string }).answer,
   maxSteps: 1,
 })
+
+// ---- OpenEnv: the servers are started by the tests, on ports that they tell
+
+const counting = (variable: string, callTimeoutMs: number) =>
+  openEnv<{ total: number; drawn: number; sessions: number }, { number: number; sleep_s?: number }>({
+    url: process.env[variable] ?? 'http://127.0.0.1:1',
+    callTimeoutMs,
+    capacityWaitMs: 20_000,
+  })
+
+const count = (name: string, environment: ReturnType<typeof counting>) =>
+  stepAgent({
+    name,
+    environment,
+    act: ({ step, task }) => {
+      const { numbers, sleep_s = 0 } = task.input as OpenEnvTask & { numbers: readonly number[]; sleep_s?: number }
+      return { number: numbers[step % numbers.length]!, sleep_s }
+    },
+    maxSteps: 100,
+  })
+
+export const counter = count('counter', counting('OPENENV_URL', 30_000))
+export const cutCounter = count('cut-counter', counting('CUT_OPENENV_URL', 1500))

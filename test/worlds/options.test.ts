@@ -1,4 +1,4 @@
-import { pythonWorld, reasoningGymTasks } from 'manyworlds/agents'
+import { type OpenEnvOptions, openEnv, pythonWorld, reasoningGymTasks } from 'manyworlds/agents'
 import { describe, expect, test } from 'vitest'
 import { solver } from '../agents/python-worlds.ts'
 
@@ -30,6 +30,23 @@ describe('pythonWorld', () => {
       expect.objectContaining({ code: 'ENVIRONMENT_INVALID', message: expect.stringContaining(`pythonWorld: `) }),
     )
     expect(() => pythonWorld(options as never)).toThrow(message)
+  })
+})
+
+describe('openEnv', () => {
+  test.each([
+    [{}, '`url` is missing'],
+    [{ url: 'localhost:8000' }, "`url` must be an address such as http://localhost:8000, it is 'localhost:8000'"],
+    [{ url: 'ftp://a' }, '`url` must be an address'],
+    [{ url: 'http://a', timeoutMs: 5 }, "unknown option 'timeoutMs'"],
+    [
+      { url: 'http://a', callTimeoutMs: Number.NaN },
+      '`callTimeoutMs` must be a number of milliseconds above 0, it is NaN',
+    ],
+  ])('%j is a mistake', (options, message) => {
+    expect(() => openEnv(options as OpenEnvOptions)).toThrow(
+      expect.objectContaining({ code: 'ENVIRONMENT_INVALID', message: expect.stringContaining(`openEnv: ${message}`) }),
+    )
   })
 })
 

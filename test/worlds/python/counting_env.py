@@ -1,0 +1,60 @@
+"""An OpenEnv server for tests, with OpenEnv's own code: `counting_env.py PORT SESSIONS`. It counts up to the goal of its reset."""
+
+import os
+import random
+import sys
+import time
+from typing import Optional
+
+import uvicorn
+from openenv.core.env_server.http_server import create_fastapi_app
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, Observation, State
+
+
+class Add(Action):
+    number: int
+    sleep_s: float = 0
+
+
+class Total(Observation):
+    total: int
+    drawn: float
+    sessions: int
+
+
+class Counting(Environment):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+    open = 0
+
+    def __init__(self):
+        super().__init__()
+        Counting.open += 1
+
+    def reset(self, seed: Optional[int] = None, episode_id: Optional[str] = None, goal: int = 10, **_) -> Total:
+        self.random, self.total, self.goal, self.episode_id = random.Random(seed), 0, goal, episode_id
+        return self.seen(None)
+
+    def step(self, action: Add, timeout_s: Optional[float] = None, **_) -> Total:
+        time.sleep(action.sleep_s)
+        if action.number == 13:
+            raise ValueError("thirteen is bad luck")
+        if action.number == 666:
+            os._exit(1)
+        self.total += action.number
+        return self.seen(float(action.number))
+
+    def seen(self, reward) -> Total:
+        done = self.total >= self.goal
+        return Total(total=self.total, drawn=self.random.random(), sessions=Counting.open, reward=reward, done=done)
+
+    @property
+    def state(self) -> State:
+        return State(episode_id=self.episode_id, step_count=self.total)
+
+    def close(self) -> None:
+        Counting.open -= 1
+
+
+app = create_fastapi_app(Counting, Add, Total, max_concurrent_envs=int(sys.argv[2]))
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")

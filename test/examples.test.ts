@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { testEngine } from 'manyworlds/testing'
 import { describe, expect, it } from 'vitest'
+import { worldNeeds } from '../dist/agents/worlds/environment-needs.js'
 import { needsOf as needsOfRay, RAY_VERSION } from '../dist/engines/ray/environment.js'
 import { needsOf as needsOfSpark, SPARK_VERSION } from '../dist/engines/spark/environment.js'
 import { findJava } from '../dist/engines/spark/java.js'
@@ -14,8 +15,9 @@ const EXAMPLE_TIMEOUT_MS = 60_000
 /** An environment may have to be made. */
 const CLUSTER_TIMEOUT_MS = 400_000
 
-/** What examples on a cluster need. */
+/** What examples on a cluster, or in a world, need. */
 const clusters: Record<string, () => Promise<unknown>> = {
+  'gymnasium-world.ts': () => ensureEnvironment(worldNeeds('gymnasium'), () => {}),
   'laptop-to-ray.ts': () => ensureEnvironment(needsOfRay(RAY_VERSION), () => {}),
   'spark-parquet.ts': async () => {
     findJava()
@@ -28,6 +30,7 @@ const keyLines: Record<string, RegExp> = {
   'custom-engine.ts': /^labelled: success, priority 1\d, in worker nice-\d+$/m,
   'data-sets.ts': /^250 rows, 200 questions, none of them in two parts$/m,
   'executor.ts': /^all collected, and the workers are gone$/m,
+  'gymnasium-world.ts': /^of 100 walks, \d+ by chance and 75 by the best policy reached the goal$/m,
   'hello.ts': /^task1: What is machine learning\? This is what process \d+ has to say\.$/m,
   'laptop-to-ray.ts': /^60 tasks here and on (a Ray of this machine|the Ray cluster); the answers are identical$/m,
   'many-agents.ts': /^200 of 200 tasks answered, each exactly once; 200 succeeded$/m,
@@ -54,7 +57,7 @@ describe('every example runs', () => {
     it(file, { timeout: timeoutOf(file) }, async ({ skip }) => {
       const problem = await whyNoCluster(file)
       if (problem !== undefined) {
-        process.stderr.write(`\n*** SKIPPED: ${file}, because its cluster cannot be set up here: ${problem} ***\n\n`)
+        process.stderr.write(`\n*** SKIPPED: ${file}, because what it needs cannot be set up here: ${problem} ***\n\n`)
         skip()
       }
       expect(keyLines, `say in this test what ${file} prints`).toHaveProperty([file])

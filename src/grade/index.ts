@@ -1,4 +1,5 @@
 /** Graders, and functions that summarize and compare runs: `manyworlds/grade`. */
+export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
 export {
   type Estimate,
   type EstimateOptions,
@@ -9,4 +10,8 @@ export {
   type TaskRollouts,
 } from './intervals.ts'
 export type { Interval, Range } from './mean-interval.ts'
+export { type Outcome, outcomeOf, type ResponseLike, type RolloutResult, resultOf } from './outcome.ts'
 export { passAtK } from './pass-at-k.ts'
+export { type EvaluationSummary, type SummaryOptions, summarizeOutcomes, type UnsolvedTask } from './summarize.ts'
+export { atLeast, type ThresholdVerdict, tasksNeeded } from './threshold.ts'
+export { describeRate, describeReward } from './words.ts'

@@ -1,0 +1,78 @@
+import type { Usage } from '../trajectory/usage.ts'
+import { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
+import type { Grade, TaskGrade } from './grade.ts'
+import { ROUNDING } from './mean-interval.ts'
+
+/** What is known of one rollout of a task: all that evaluation needs. Responses become this by `outcomeOf`. */
+export interface Outcome {
+  /** The same for all rollouts of a task, and in runs that are compared. */
+  readonly taskId: string
+  readonly status: OutcomeStatus
+  /** Of the error of a response that did not succeed. */
+  readonly code?: string
+  /** Left out: nobody graded it, and the response's own success counts. */
+  readonly grade?: Grade & Pick<TaskGrade, 'error'>
+  /** Overrides what the code says, for runtimes that know better. */
+  readonly blame?: Blame
+  readonly usage?: Usage
+  readonly runMs?: number
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+/** How a rollout counts. */
+export type RolloutResult =
+  /** It has a result. Not graded: it failed before it could be, or the run has no grader. */
+  | { readonly solved: boolean; readonly graded: boolean; readonly reward: number | null; readonly reason?: string }
+  /** It has none. */
+  | { readonly solved: null; readonly graded: false; readonly reward: null; readonly reason: string }
+
+const NOT_RUN = 'NOT_RUN'
+const NOT_GRADED = 'NOT_GRADED'
+
+export function resultOf({ status, code, grade, blame }: Outcome): RolloutResult {
+  // An episode that was cut short may have been graded all the same: the grade counts.
+  const solved = grade && isSolved(grade)
+  if (grade && solved !== undefined) return { solved, graded: true, reward: grade.reward }
+  if (status === 'success') {
+    if (!grade) return { solved: true, graded: false, reward: null }
+    return { solved: null, graded: false, reward: null, reason: grade.error?.code ?? NOT_GRADED }
+  }
+  const reason = code ?? (status === 'not-run' ? NOT_RUN : status)
+  if ((blame ?? blameFor(status, code)) === 'agent') return { solved: false, graded: false, reward: null, reason }
+  return { solved: null, graded: false, reward: null, reason }
+}
+
+/** Undefined: it could not be graded. */
+function isSolved({ success, reward, error }: NonNullable<Outcome['grade']>): boolean | undefined {
+  if (error) return undefined
+  return success ?? (reward === null ? undefined : reward >= 1 - ROUNDING)
+}
+
+/** A response, or what looks like one. */
+export interface ResponseLike {
+  readonly id: string
+  readonly status: OutcomeStatus
+  readonly error?: { readonly code: string }
+  readonly grade?: Outcome['grade']
+  /** Of a rollout, the task that it is one of. */
+  readonly groupId?: string
+  readonly rollout?: number
+  readonly usage?: Usage
+  readonly timing?: { readonly runMs: number }
+  /** Responses have none; give it for `groupBy`. */
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+export function outcomeOf(response: ResponseLike): Outcome {
+  const { id, groupId = id, rollout, status, error, grade, usage, timing, metadata } = response
+  return {
+    // Without rollouts, tasks of a group are tasks of their own.
+    taskId: rollout === undefined ? id : groupId,
+    status,
+    ...(error && { code: error.code }),
+    ...(grade && { grade }),
+    ...(usage && { usage }),
+    ...(timing && { runMs: timing.runMs }),
+    ...(metadata && { metadata }),
+  }
+}

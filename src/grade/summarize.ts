@@ -1,0 +1,195 @@
+import { ManyworldsError } from '../errors.ts'
+import { counted } from '../text/quantities.ts'
+import { type Estimate, meanReward, passRate, type RewardOptions, successRate } from './intervals.ts'
+import { type Outcome, type RolloutResult, resultOf } from './outcome.ts'
+
+export interface SummaryOptions extends RewardOptions {
+  /** For which k to estimate pass@k; left out: 2, 4, 8, … up to the number of rollouts. */
+  readonly passAt?: readonly number[]
+  /** A key of `metadata`: figures for each of its values as well. A task whose value is a list belongs to several. */
+  readonly groupBy?: string
+}
+
+/** What a run came to. */
+export interface EvaluationSummary {
+  readonly tasks: number
+  readonly rollouts: number
+  /** Rollouts that are solved, are not, and have no result. */
+  readonly solved: number
+  readonly unsolved: number
+  readonly withoutResult: number
+  /** The headline: what failed by the agent's own doing counts as unsolved. Null if no rollout has a result. */
+  readonly success: Estimate | null
+  /** The share of solved rollouts among those that were graded. */
+  readonly gradedSuccess: Estimate | null
+  /** Of graded rollouts: nobody makes up a reward for the others. */
+  readonly reward: Estimate | null
+  readonly passAt: Readonly<Record<number, Estimate>>
+  /** How many rollouts failed, by error code. The agent's failures are unsolved; the others have no result. */
+  readonly failures: { readonly agent: Tally; readonly infrastructure: Tally }
+  /** Tasks that were not solved in every rollout with a result, the worst first. */
+  readonly unsolvedTasks: readonly UnsolvedTask[]
+  readonly warnings: readonly string[]
+  /** By value of the key that `groupBy` names. */
+  readonly groups?: Readonly<Record<string, EvaluationSummary>>
+}
+
+type Tally = Readonly<Record<string, number>>
+
+export interface UnsolvedTask {
+  readonly id: string
+  readonly solved: number
+  readonly rollouts: number
+  /** Error codes of rollouts that failed. */
+  readonly reasons: readonly string[]
+}
+
+interface TaskResults {
+  readonly id: string
+  readonly results: RolloutResult[]
+}
+
+/** A share of rollouts without a result that may bias what is left. */
+const MANY_WITHOUT_RESULT = 0.05
+const MAX_PASS_AT = 1024
+const MAX_GROUPS = 1000
+const NO_GROUP = '(none)'
+const MAX_NAME_LENGTH = 200
+
+/**
+ * Figures over the rollouts of a run, with tasks as the population.
+ *
+ * @example
+ * const { success } = summarizeOutcomes(responses.map(outcomeOf))
+ * console.log(success?.value, success?.low, success?.high)
+ */
+export function summarizeOutcomes(outcomes: Iterable<Outcome>, options: SummaryOptions = {}): EvaluationSummary {
+  if (options.groupBy === undefined) return summarize(outcomes, options)
+  const all = [...outcomes]
+  const { groupBy, ...rest } = options
+  const groups = Object.fromEntries(
+    [...partition(all, groupBy)].map(([value, members]) => [value, summarize(members, rest)]),
+  )
+  return { ...summarize(all, rest), groups }
+}
+
+function summarize(outcomes: Iterable<Outcome>, options: SummaryOptions): EvaluationSummary {
+  const tasks = byTask(outcomes)
+  const every = tasks.flatMap(({ results }) => results)
+  const solved = of(tasks, (result) => result.solved)
+  const success = successRate(solved, options)
+  const gradedSuccess = successRate(
+    of(tasks, (result) => (result.graded ? result.solved : null)),
+    options,
+  )
+  const reward = meanReward(
+    of(tasks, (result) => result.reward),
+    options,
+  )
+  const passAt: Record<number, Estimate> = {}
+  for (const k of options.passAt ?? powersOfTwo(tasks)) {
+    const estimate = passRate(solved, k, options)
+    if (estimate) passAt[k] = estimate
+  }
+  const counts = {
+    tasks: tasks.length,
+    rollouts: every.length,
+    solved: every.filter((result) => result.solved === true).length,
+    unsolved: every.filter((result) => result.solved === false).length,
+    withoutResult: every.filter((result) => result.solved === null).length,
+  }
+  const failures = {
+    agent: tally(every.filter((result) => result.solved === false)),
+    infrastructure: tally(every.filter((result) => result.solved === null)),
+  }
+  const own = [success, reward, ...Object.values(passAt)].flatMap((estimate) => estimate?.warning ?? [])
+  return {
+    ...counts,
+    ...{ success, gradedSuccess, reward, passAt, failures },
+    unsolvedTasks: unsolvedTasks(tasks),
+    warnings: [...new Set([...own, ...warningsOn(every)])],
+  }
+}
+
+function byTask(outcomes: Iterable<Outcome>): TaskResults[] {
+  const tasks = new Map<string, TaskResults>()
+  for (const outcome of outcomes) {
+    let task = tasks.get(outcome.taskId)
+    if (!task) tasks.set(outcome.taskId, (task = { id: outcome.taskId, results: [] }))
+    task.results.push(resultOf(outcome))
+  }
+  return [...tasks.values()]
+}
+
+const of = <Value>(tasks: readonly TaskResults[], pick: (result: RolloutResult) => Value) =>
+  tasks.map(({ results }) => results.map(pick))
+
+function powersOfTwo(tasks: readonly TaskResults[]): number[] {
+  let most = 0
+  for (const { results } of tasks) most = Math.max(most, results.length)
+  const ks: number[] = []
+  for (let k = 2; k <= Math.min(most, MAX_PASS_AT); k *= 2) ks.push(k)
+  return ks
+}
+
+function tally(results: readonly RolloutResult[]): Tally {
+  const counts = new Map<string, number>()
+  for (const { reason } of results) if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  return Object.fromEntries(counts)
+}
+
+function unsolvedTasks(tasks: readonly TaskResults[]): UnsolvedTask[] {
+  const unsolved: UnsolvedTask[] = []
+  for (const { id, results } of tasks) {
+    const withResult = results.filter((result) => result.solved !== null)
+    const solved = withResult.filter((result) => result.solved).length
+    if (solved === withResult.length) continue
+    const reasons = [...new Set(withResult.flatMap(({ reason }) => reason ?? []))]
+    unsolved.push({ id, solved, rollouts: withResult.length, reasons })
+  }
+  return unsolved.sort((a, b) => a.solved / a.rollouts - b.solved / b.rollouts)
+}
+
+function warningsOn(results: readonly RolloutResult[]): string[] {
+  const warnings: string[] = []
+  const without = results.filter(({ solved }) => solved === null).length
+  if (without > MANY_WITHOUT_RESULT * results.length)
+    warnings.push(
+      `${without} of ${counted(results.length, 'rollout')} ${without === 1 ? 'has' : 'have'} no result; unless chance chose them, the figures are biased`,
+    )
+  const graded = results.filter((result) => result.graded).length
+  const onTrust = results.filter((result) => result.solved === true && !result.graded).length
+  if (graded > 0 && onTrust > 0)
+    warnings.push(
+      `${counted(onTrust, 'rollout')} without a grade ${onTrust === 1 ? 'counts' : 'count'} as solved, by not having failed`,
+    )
+  const rewarded = results.filter(({ reward }) => reward !== null).length
+  const failed = results.filter(({ solved, graded }) => solved === false && !graded).length
+  if (rewarded > 0 && failed > 0)
+    warnings.push(`the mean reward leaves out ${counted(failed, 'rollout')} that failed before grading`)
+  return warnings
+}
+
+function partition(outcomes: readonly Outcome[], key: string): Map<string, Outcome[]> {
+  const groups = new Map<string, Outcome[]>()
+  for (const outcome of outcomes) {
+    const value = outcome.metadata?.[key]
+    const names = Array.isArray(value) ? [...new Set(value.map(nameOf))] : [nameOf(value)]
+    for (const name of names.length > 0 ? names : [NO_GROUP]) {
+      const group = groups.get(name)
+      if (group) group.push(outcome)
+      else groups.set(name, [outcome])
+    }
+    if (groups.size > MAX_GROUPS)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `\`groupBy\`: '${key}' has more than ${MAX_GROUPS} values; give a key of \`metadata\` that tasks share`,
+      )
+  }
+  return new Map([...groups].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true })))
+}
+
+function nameOf(value: unknown): string {
+  if (value === undefined || value === null) return NO_GROUP
+  return typeof value === 'object' ? '(object)' : String(value).slice(0, MAX_NAME_LENGTH)
+}

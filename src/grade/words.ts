@@ -1,0 +1,27 @@
+import type { Estimate } from './intervals.ts'
+
+/** `82.0 %` */
+export const rateText = (value: number): string => `${(100 * value).toFixed(1)} %`
+
+/** `95 %`, `99.9 %` */
+export const confidenceText = (confidence: number): string => `${Number((100 * confidence).toFixed(2))} %`
+
+/** `82.0 % (95 % interval 70.1 to 90.2)`. The ends are rounded outwards, so that no interval looks narrower than it is. */
+export function describeRate({ value, low, high, confidence }: Estimate): string {
+  return `${rateText(value)} (${confidenceText(confidence)} interval ${outwards(100 * low, -1, 1)} to ${outwards(100 * high, 1, 1)})`
+}
+
+/** `0.742 (95 % interval 0.688 to 0.791)` */
+export function describeReward({ value, low, high, confidence }: Estimate): string {
+  return `${value.toFixed(3)} (${confidenceText(confidence)} interval ${outwards(low, -1, 3)} to ${outwards(high, 1, 3)})`
+}
+
+/** Rounds down (-1) or up (1). */
+export function outwards(value: number, direction: -1 | 1, digits: number): string {
+  if (!Number.isFinite(value)) return value < 0 ? '-∞' : '∞'
+  const unit = 10 ** digits
+  // Not further for what only rounding has put beyond a digit.
+  const scaled = Number((value * unit).toPrecision(12))
+  const rounded = (direction < 0 ? Math.floor(scaled) : Math.ceil(scaled)) / unit
+  return (rounded === 0 ? 0 : rounded).toFixed(digits)
+}

@@ -1,5 +1,6 @@
 /** Graders, and functions that summarize and compare runs: `manyworlds/grade`. */
 export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
+export { type CompareOptions, type Comparison, compareRuns, type Difference, type UsedBy } from './compare.ts'
 export {
   type Estimate,
   type EstimateOptions,

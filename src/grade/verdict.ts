@@ -1,0 +1,19 @@
+import { counted } from '../text/quantities.ts'
+import type { Difference } from './compare.ts'
+import { confidenceText, outwards } from './words.ts'
+
+/** Which run solves more, in one sentence. */
+export function comparisonVerdict(
+  success: Difference | null,
+  [nameA, nameB]: readonly [a: string, b: string] = ['A', 'B'],
+): string {
+  if (!success) return 'nothing to compare: no task has a result in both runs'
+  const { value, low, high, confidence, tasks } = success
+  const points = (share: number) => (100 * share).toFixed(1)
+  const interval = (from: number, to: number) =>
+    `${confidenceText(confidence)} interval ${outwards(100 * from, -1, 1)} to ${outwards(100 * to, 1, 1)}`
+  if (low > 0) return `${nameB} is better by ${points(value)} points (${interval(low, high)})`
+  if (high < 0) return `${nameA} is better by ${points(-value)} points (${interval(-high, -low)})`
+  const sign = value > 0 ? '+' : ''
+  return `no difference can be told over ${counted(tasks, 'task')}: ${nameB} minus ${nameA} is ${sign}${points(value)} points (${interval(low, high)})`
+}

@@ -29,6 +29,8 @@ export interface Grader {
   readonly trajectory: boolean
   /** Of its source and options: which grader a grade is from. */
   readonly sha256: string
+  /** Good enough to measure with, and easily cheated by whatever learns from its reward: not for training. */
+  readonly evaluationOnly?: true
 }
 
 export interface GraderDefinition<Input, Answer, Options> {
@@ -39,6 +41,8 @@ export interface GraderDefinition<Input, Answer, Options> {
   readonly params?: Options
   /** True: `sample.trajectory` has the steps. They have to be read and sent, so ask for them only if you need them. */
   readonly trajectory?: boolean
+  /** True: not for training, because what learns from its reward would find a way around it. */
+  readonly evaluationOnly?: boolean
   /** The module that workers import: `import.meta.url`. Only needed where the call site does not tell. */
   readonly module?: string | URL
 }
@@ -56,15 +60,15 @@ export interface GraderDefinition<Input, Answer, Options> {
 export function defineGrader<Input = unknown, Answer = unknown, Options = undefined>(
   definition: GraderDefinition<Input, Answer, Options>,
 ): Grader {
-  const { name, grade, params, trajectory = false, module } = checkDefinition(definition)
+  const { name, grade, params, module, ...traits } = checkDefinition(definition)
   const url = moduleOf(module, `defineGrader: grader '${name}'`)
-  return graderOf(registerGrader(name, grade as GradeFunction, url), params, trajectory)
+  return graderOf(registerGrader(name, grade as GradeFunction, url), params, traits)
 }
 
 /** The grader of an agent that has one: under a name beside its own. */
 export function graderOfAgent(agent: string, grade: Grader | GradeFunction, module: string): Grader {
   if (isGrader(grade)) return grade
-  return graderOf(registerGrader(`${agent}.grade`, grade, module), undefined, false)
+  return graderOf(registerGrader(`${agent}.grade`, grade, module), undefined, {})
 }
 
 function registerGrader(name: string, grade: GradeFunction, module: string): AgentRef {
@@ -80,18 +84,21 @@ function checkDefinition<D extends { readonly name: string; readonly grade: unkn
   if (typeof name !== 'string' || name === '') throw wrong('`name` must be a non-empty string')
   if (typeof grade !== 'function')
     throw wrong(`\`grade\` of grader '${name}' must be a function, it is ${typeof grade}`)
-  const known = ['name', 'grade', 'params', 'trajectory', 'module']
+  const known = ['name', 'grade', 'params', 'trajectory', 'evaluationOnly', 'module']
   const unknown = Object.keys(definition).find((key) => !known.includes(key))
   if (unknown !== undefined) throw wrong(`unknown key '${unknown}' in grader '${name}'; allowed: ${known.join(', ')}`)
   return definition
 }
 
 /** The same grader with other options. */
-export const withOptions = (grader: Grader, params: unknown): Grader => graderOf(grader.ref, params, grader.trajectory)
+export const withOptions = (grader: Grader, params: unknown): Grader => graderOf(grader.ref, params, grader)
 
-function graderOf(ref: AgentRef, params: unknown, trajectory: boolean): Grader {
+type Traits = Pick<GraderDefinition<unknown, unknown, unknown>, 'trajectory' | 'evaluationOnly'>
+
+function graderOf(ref: AgentRef, params: unknown, { trajectory = false, evaluationOnly = false }: Traits): Grader {
   const source = JSON.stringify([ref.name, ref.fingerprint ?? null, params ?? null])
-  return { kind: 'grader', name: ref.name, ref, params, trajectory, sha256: hash('sha256', source) }
+  const sha256 = hash('sha256', source)
+  return { kind: 'grader', name: ref.name, ref, params, trajectory, sha256, ...(evaluationOnly && { evaluationOnly }) }
 }
 
 export const isGrader = (value: unknown): value is Grader =>

@@ -1,6 +1,14 @@
 /** Graders, and functions that summarize and compare runs: `manyworlds/grade`. */
 export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
 export { type CompareOptions, type Comparison, compareRuns, type Difference, type UsedBy } from './compare.ts'
+export { gradeHere } from './grade-here.ts'
+export { type ExactMatchOptions, exactMatch } from './graders/exact-match.ts'
+export { gaiaMatch } from './graders/gaia-match.ts'
+export { type IncludesOptions, includes } from './graders/includes.ts'
+export { type JsonOptions, type JsonSchemaOptions, json, type StandardSchema } from './graders/json.ts'
+export { type NumericOptions, numeric } from './graders/numeric.ts'
+export { type RegexOptions, regex } from './graders/regex.ts'
+export { type WeightedOptions, type WeightedParts, weighted } from './graders/weighted.ts'
 export {
   type Estimate,
   type EstimateOptions,

@@ -1,0 +1,45 @@
+import type { Context } from '../agent.ts'
+import { ManyworldsError } from '../errors.ts'
+import { registry } from '../registry.ts'
+import type { Grade } from './grade.ts'
+import type { Grader } from './grader.ts'
+import type { GradeSample } from './sample.ts'
+
+type GradeContext = Pick<Context, 'signal' | 'log' | 'ask'>
+
+/**
+ * Grades one answer in this process, without a run: for tests of graders, and for graders that are made of others.
+ *
+ * @example
+ * await gradeHere(exactMatch(), { answer: 'Paris', groundTruth: 'Paris' }) // { reward: 1, success: true }
+ */
+export async function gradeHere(
+  grader: Grader,
+  sample: Pick<GradeSample, 'answer' | 'groundTruth'> & Partial<GradeSample>,
+  ctx: GradeContext = NO_RUN,
+): Promise<Grade> {
+  const { module, name } = grader.ref
+  const found = registry.find(module, name)
+  if (!found)
+    throw new ManyworldsError(
+      'GRADER_INVALID',
+      `grader '${name}' is not defined here: import ${module}, which defines it`,
+    )
+  const task = { id: '', input: undefined }
+  const { signal } = ctx
+  const context = {
+    signal,
+    params: grader.params,
+    log: (...words: Parameters<Context['log']>) => ctx.log(...words),
+    ask: (...words: Parameters<Context['ask']>) => ctx.ask(...words),
+  }
+  return (await found.definition.run({ task, ...sample }, context as unknown as Context)) as Grade
+}
+
+const NO_RUN: GradeContext = {
+  signal: new AbortController().signal,
+  log() {},
+  ask(service) {
+    throw new ManyworldsError('SERVICE_UNKNOWN', `there is no service '${service}': gradeHere grades without a run`)
+  },
+}

@@ -1,0 +1,58 @@
+import { defineGrader, type Grader, withOptions } from '../grader.ts'
+import { checkOptions, noTruth, passOrFail, wrongOption } from './options.ts'
+import { lastNumber, type NumberText, readNumber } from './read-number.ts'
+import { shown } from './text.ts'
+
+export interface NumericOptions {
+  /** How far the answer may be off. */
+  readonly absolute?: number
+  /** How far it may be off as a share of the ground truth: 0.01 is one percent. The larger of the two limits counts. */
+  readonly relative?: number
+  /** Take the last number of a longer text, as models end with what they found. Otherwise the answer must be one number. */
+  readonly last?: boolean
+}
+
+/** Fractions such as .1 + .2 miss .3 by a rounding error. */
+const ROUNDING = 1e-12
+
+export const NUMERIC = defineGrader<unknown, unknown, NumericOptions>({
+  name: 'numeric',
+  module: import.meta.url,
+  grade: ({ answer, groundTruth }, { params: { absolute = 0, relative = 0, last = false } }) => {
+    const truth = toNumber(groundTruth, false)
+    if (!truth) return noTruth('numeric', 'ground truth that is a number')
+    const found = toNumber(answer, last)
+    if (!found) return passOrFail(false, `the answer is ${shown(answer)}, ${last ? 'without' : 'not'} a number`)
+    if (truth.unit !== '' && found.unit !== '' && truth.unit !== found.unit)
+      return passOrFail(false, `the answer is in ${shown(found.unit)}; expected ${shown(truth.unit)}`)
+    const allowed = Math.max(absolute, relative * Math.abs(truth.value), ROUNDING * Math.abs(truth.value))
+    const solved = found.value === truth.value || Math.abs(found.value - truth.value) <= allowed
+    return passOrFail(solved, `the answer is ${found.value}; expected ${truth.value}${tolerance(absolute, relative)}`)
+  },
+})
+
+/**
+ * Solved if the answer is the number that the ground truth is. Reads thousands separators, units, percent and currency signs; where
+ * both have a unit, it must be the same, and otherwise it is ignored: `12 %` is 12.
+ */
+export function numeric(options: NumericOptions = {}): Grader {
+  const checked = checkOptions('numeric', options, ['absolute', 'relative', 'last'])
+  for (const key of ['absolute', 'relative'] as const) {
+    const value = checked[key]
+    if (value !== undefined && !(value >= 0 && Number.isFinite(value)))
+      throw wrongOption('numeric', `\`${key}\` must be a number of at least 0; it is ${value}`)
+  }
+  return withOptions(NUMERIC, checked)
+}
+
+function toNumber(value: unknown, last: boolean): NumberText | undefined {
+  if (typeof value === 'number') return Number.isNaN(value) ? undefined : { value, unit: '' }
+  if (typeof value === 'bigint') return { value: Number(value), unit: '' }
+  if (typeof value !== 'string') return undefined
+  return readNumber(value) ?? (last ? lastNumber(value) : undefined)
+}
+
+function tolerance(absolute: number, relative: number): string {
+  const limits = [...(absolute > 0 ? [`${absolute}`] : []), ...(relative > 0 ? [`${100 * relative} %`] : [])]
+  return limits.length > 0 ? ` within ${limits.join(' or ')}` : ''
+}

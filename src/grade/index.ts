@@ -1,6 +1,7 @@
 /** Graders, and functions that summarize and compare runs: `manyworlds/grade`. */
 export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
 export { type CompareOptions, type Comparison, compareRuns, type Difference, type UsedBy } from './compare.ts'
+export { type GaiaOptions, type GaiaTask, gaiaTasks } from './gaia-tasks.ts'
 export { gradeHere } from './grade-here.ts'
 export { type ExactMatchOptions, exactMatch } from './graders/exact-match.ts'
 export { gaiaMatch } from './graders/gaia-match.ts'

@@ -21,6 +21,8 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   // It is in a response only if the crash was charged to the task; a lost machine is not, and its tasks run again.
   WORKER_CRASHED: 'agent',
   PROCESS_EXIT: 'agent',
+  ACTION_INVALID: 'agent',
+  ENVIRONMENT_FAULT: 'infrastructure',
   REQUIRES_UNMET: 'infrastructure',
   TASK_CANCELLED: 'infrastructure',
   RUN_DEADLINE: 'infrastructure',

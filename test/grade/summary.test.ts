@@ -54,6 +54,8 @@ describe('the headline', () => {
     ['TASK_BLOCKED_WORKER', 'agent'],
     ['WORKER_CRASHED', 'agent'],
     ['PROCESS_EXIT', 'agent'],
+    ['ACTION_INVALID', 'agent'],
+    ['ENVIRONMENT_FAULT', 'infrastructure'],
     ['REQUIRES_UNMET', 'infrastructure'],
     ['TASK_CANCELLED', 'infrastructure'],
     ['RUN_DEADLINE', 'infrastructure'],

@@ -1,26 +1,9 @@
+import { isRowSchema, type RowSchema } from '../../data/row-schema.ts'
 import type { Grade } from '../grade.ts'
 import { defineGrader, type Grader, withOptions } from '../grader.ts'
 import { differences } from './difference.ts'
 import { checkOptions, noTruth, passOrFail, wrongOption } from './options.ts'
 import { shown } from './text.ts'
-
-/** The part of Standard Schema that is used: https://standardschema.dev. Zod, Valibot, ArkType and others have it. */
-export interface StandardSchema {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (value: unknown) => SchemaResult | Promise<SchemaResult>
-  }
-}
-
-interface SchemaResult {
-  readonly issues?: readonly SchemaIssue[] | undefined
-}
-
-interface SchemaIssue {
-  readonly message: string
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-}
 
 export interface JsonOptions {
   /** Keys that the ground truth does not have do not matter. */
@@ -29,7 +12,7 @@ export interface JsonOptions {
 
 export interface JsonSchemaOptions {
   /** Solved if the answer fits it; the ground truth is not looked at. */
-  readonly schema: StandardSchema
+  readonly schema: RowSchema
   /** A schema is code, and workers find code by its module and name: call this at the top level of a module. */
   readonly name: string
   /** `import.meta.url`, where the call site does not tell. */
@@ -61,7 +44,7 @@ export const JSON_MATCH = defineGrader<unknown, unknown, JsonOptions>({
 export function json(options: JsonOptions | JsonSchemaOptions = {}): Grader {
   if (!('schema' in options)) return withOptions(JSON_MATCH, checkOptions('json', options, ['ignoreExtra']))
   const { schema, name, module } = checkOptions('json', options, ['schema', 'name', 'module'])
-  if (typeof schema?.['~standard']?.validate !== 'function')
+  if (!isRowSchema(schema))
     throw wrongOption('json', '`schema` must be a Standard Schema, such as one of zod: z.object({ … })')
   if (typeof name !== 'string' || name === '')
     throw wrongOption('json', 'with `schema`, give a `name` too: workers find the grader by it')
@@ -77,7 +60,7 @@ export function json(options: JsonOptions | JsonSchemaOptions = {}): Grader {
   })
 }
 
-async function fits(schema: StandardSchema, value: unknown): Promise<Grade> {
+async function fits(schema: RowSchema, value: unknown): Promise<Grade> {
   const { issues = [] } = await schema['~standard'].validate(value)
   const shownIssues = issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))

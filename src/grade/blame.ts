@@ -23,6 +23,13 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   PROCESS_EXIT: 'agent',
   ACTION_INVALID: 'agent',
   ENVIRONMENT_FAULT: 'infrastructure',
+  // The world's own fault, whatever the agent did in it.
+  WORLD_UNAVAILABLE: 'infrastructure',
+  WORLD_FAILED: 'infrastructure',
+  WORLD_CRASHED: 'infrastructure',
+  WORLD_TIMEOUT: 'infrastructure',
+  WORLD_NOT_DETERMINISTIC: 'infrastructure',
+  WORLD_DISCONNECTED: 'infrastructure',
   REQUIRES_UNMET: 'infrastructure',
   TASK_CANCELLED: 'infrastructure',
   RUN_DEADLINE: 'infrastructure',

@@ -1,4 +1,5 @@
 import { type Command, command } from './command.ts'
+import { compareSpec } from './specs/compare.ts'
 import { completionSpec } from './specs/completion.ts'
 import { doctorSpec } from './specs/doctor.ts'
 import { exportSpec } from './specs/export.ts'
@@ -22,6 +23,7 @@ export const commands: readonly Command[] = [
   command(runsSpec, () => import('./runs.ts')),
   command(showSpec, () => import('./show.ts')),
   command(tailSpec, () => import('./tail.ts')),
+  command(compareSpec, () => import('./compare.ts')),
   command(regradeSpec, () => import('./regrade.ts')),
   command(rmSpec, () => import('./rm.ts')),
   command(exportSpec, () => import('./export.ts')),

@@ -1,7 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { outcomeOf } from '../grade/outcome.ts'
+import { atLeast } from '../grade/threshold.ts'
 import { chooseDisplay } from '../progress/choose.ts'
+import { EvaluationTally } from '../progress/evaluation-tally.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import { summaryOnly } from '../progress/summary-only.ts'
 import type { RunConfig } from '../run-config.ts'
@@ -36,7 +39,7 @@ export async function run(args: RunArgs): Promise<number> {
   const naming = new Naming({ runId: args.runId, resume: runToResume(args), retryFailed: args.retryFailed })
   const typed = overrides(args)
   const display = displayOf(args)
-  const outcome = new Outcome()
+  const outcome = new Outcome(args.failUnder)
   let last: RunObserver | undefined
   const interruption = new Interruption(args.grace, {
     say: (line) => (last && !args.quiet ? last.notice(line) : say(line)),
@@ -108,6 +111,12 @@ class Outcome {
   readonly #errors = new Map<unknown, string>()
   /** Runs that have not come to their end; each can tell whether something of it is still to be done. */
   readonly #open = new Set<() => boolean>()
+  readonly #failUnder: number | undefined
+
+  /** `failUnder`: the share of tasks that must be solved; whether they succeed is then no matter. */
+  constructor(failUnder: number | undefined) {
+    this.#failUnder = failUnder
+  }
 
   /** The script leaves, and a run was not done. An executor that has nothing to do is. */
   get leftHalfDone(): boolean {
@@ -129,6 +138,7 @@ class Outcome {
   watch(start: RunStart, shown: RunObserver | undefined): RunObserver {
     let { total } = start
     let seen = 0
+    const evaluation = this.#failUnder === undefined ? undefined : new EvaluationTally()
     const isBusy = () => (total === undefined ? start.running() > 0 : seen < total)
     this.runs++
     if (start.engineName !== 'local') this.elsewhere = true
@@ -137,7 +147,8 @@ class Outcome {
     return {
       response: (response) => {
         seen++
-        if (!response.success) this.failed = true
+        evaluation?.add(outcomeOf(response))
+        if (!response.success && !evaluation) this.failed = true
         shown?.response(response)
       },
       retry: (...retry) => shown?.retry(...retry),
@@ -151,8 +162,23 @@ class Outcome {
         if (ending.error || ending.interrupted) this.failed = true
         if (ending.error) this.#errors.set(ending.error, start.runId)
         shown?.end(ending)
+        if (evaluation) this.#judge(evaluation, start.runId)
       },
     }
+  }
+
+  /** Whether enough tasks are solved, in plain words. */
+  #judge(evaluation: EvaluationTally, runId: string): void {
+    const summary = evaluation.summary()
+    if (!summary) {
+      this.failed = true
+      return say(
+        `--fail-under: nothing of run ${visible(runId)} is graded; give tasks or the run a grader with \`grade\``,
+      )
+    }
+    const { passed, lines } = atLeast(summary, this.#failUnder!)
+    if (!passed) this.failed = true
+    for (const line of lines) say(visible(line))
   }
 }
 

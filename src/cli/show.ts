@@ -1,4 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
+import { type EvaluationSummary, summarizeOutcomes } from '../grade/summarize.ts'
+import { describeRate } from '../grade/words.ts'
 import { nearest } from '../near-miss.ts'
 import { summaryText } from '../progress/summary.ts'
 import { Tally } from '../progress/tally.ts'
@@ -9,9 +11,9 @@ import type { TaskResponse } from '../task.ts'
 import { inline } from '../text/inline.ts'
 import { jsonLine } from '../text/json.ts'
 import { type Paint, painter, wantsColour } from '../text/paint.ts'
-import { count, duration } from '../text/quantities.ts'
+import { count, counted, duration } from '../text/quantities.ts'
 import { firstLine } from '../text/visible.ts'
-import { cut, displayWidth } from '../text/width.ts'
+import { cut, displayWidth, padEnd } from '../text/width.ts'
 import { renderTask } from './render-task.ts'
 import type { ShowArgs } from './specs/show.ts'
 
@@ -44,8 +46,10 @@ function taskText(file: RunFile, id: string, { json, logs, full }: ShowArgs): st
 function* runTexts(file: RunFile, args: ShowArgs): Generator<string> {
   const paint = painter(wantsColour(process.stdout))
   const overview = file.overview()
-  yield summary(file, overview)
+  const evaluation = evaluationOf(file, args.by)
+  yield summary(file, overview, evaluation)
   yield* sessionLines(overview, paint)
+  yield* groupLines(evaluation, args.by, paint)
   yield ''
   let shown = 0
   const limit = args.limit ?? TASKS
@@ -72,13 +76,40 @@ function* responses(
   }
 }
 
-function summary(file: RunFile, overview: RunOverview): string {
+/** How good the answers of the run are; undefined if nobody has graded them. */
+function evaluationOf(file: RunFile, by: string | undefined): EvaluationSummary | undefined {
+  const outcomes = [...file.rollouts({ metadata: by !== undefined })]
+  if (!outcomes.some(({ grade }) => grade !== undefined)) return undefined
+  return summarizeOutcomes(outcomes, by === undefined ? {} : { groupBy: by })
+}
+
+/** `level 1     82.0 % (95 % interval 70.1 to 90.2)  50 tasks` */
+function* groupLines(
+  evaluation: EvaluationSummary | undefined,
+  by: string | undefined,
+  paint: Paint,
+): Generator<string> {
+  if (by === undefined) return
+  if (evaluation?.groups === undefined) {
+    yield paint('dim', `nothing is graded, so nothing can be said by ${by}`)
+    return
+  }
+  const names = Object.keys(evaluation.groups)
+  const wide = Math.max(...names.map((name) => displayWidth(firstLine(name))))
+  for (const [name, { success, tasks }] of Object.entries(evaluation.groups)) {
+    const figure = success ? describeRate(success) : 'no result'
+    yield `${paint('dim', firstLine(by).padEnd(10))} ${padEnd(firstLine(name), wide)}  ${figure}  ${counted(tasks, 'task')}`
+  }
+}
+
+function summary(file: RunFile, overview: RunOverview, evaluation: EvaluationSummary | undefined): string {
   const { runId, total, sample } = overview
   const tally = new Tally({ runId, total, sampledFrom: sample?.of })
   // What was cancelled is still to be done, unless that depends on what failed.
   for (const outcome of file.outcomes())
     if (outcome.status !== 'cancelled' || outcome.code === 'DEPENDENCY_FAILED') tally.add(outcome)
-  const head = { state: overview.status, elapsedMs: overview.elapsedMs, file: overview.file, error: overview.error }
+  const { status: state, elapsedMs, file: path, error } = overview
+  const head = { state, elapsedMs, file: path, error, evaluation }
   return summaryText(tally, { ...head, colour: wantsColour(process.stdout), width: width() })
 }
 

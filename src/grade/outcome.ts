@@ -54,8 +54,7 @@ export interface ResponseLike {
   readonly status: OutcomeStatus
   readonly error?: { readonly code: string }
   readonly grade?: Outcome['grade']
-  /** Of a rollout, the task that it is one of. */
-  readonly groupId?: string
+  /** Which rollout of its task it is. */
   readonly rollout?: number
   readonly usage?: Usage
   readonly timing?: { readonly runMs: number }
@@ -64,10 +63,9 @@ export interface ResponseLike {
 }
 
 export function outcomeOf(response: ResponseLike): Outcome {
-  const { id, groupId = id, rollout, status, error, grade, usage, timing, metadata } = response
+  const { id, rollout, status, error, grade, usage, timing, metadata } = response
   return {
-    // Without rollouts, tasks of a group are tasks of their own.
-    taskId: rollout === undefined ? id : groupId,
+    taskId: taskOfRollout(id, rollout),
     status,
     ...(error && { code: error.code }),
     ...(grade && { grade }),
@@ -75,4 +73,10 @@ export function outcomeOf(response: ResponseLike): Outcome {
     ...(timing && { runMs: timing.runMs }),
     ...(metadata && { metadata }),
   }
+}
+
+/** The id of the task that a rollout is one of: the first has the task's own. Not its group, which several tasks may share. */
+export function taskOfRollout(id: string, rollout: number | null | undefined): string {
+  const suffix = `@${rollout}`
+  return rollout && rollout > 1 && id.endsWith(suffix) ? id.slice(0, -suffix.length) : id
 }

@@ -43,7 +43,23 @@ export function jsonLines(stream: NodeJS.WritableStream = process.stdout): Obser
 /** Without the trajectory and the logs, which the run file has. */
 function responseFields(response: TaskResponse): object {
   const { id, status, success, agentName, answer, error, attempts, timing, worker, usage, restored } = response
+  const { groupId, rollout, grade, digest } = response
   // An answer of undefined is one too, and JSON would leave it out.
   const outcome = success ? { answer: answer ?? null } : { error }
-  return { id, status, success, agentName, ...outcome, attempts, timing, worker, usage, restored }
+  return {
+    id,
+    status,
+    success,
+    agentName,
+    ...outcome,
+    attempts,
+    timing,
+    worker,
+    usage,
+    restored,
+    groupId,
+    rollout,
+    grade,
+    digest,
+  }
 }

@@ -1,3 +1,4 @@
+import type { EvaluationSummary } from '../grade/summarize.ts'
 import type { RunEnding } from './observer.ts'
 import type { RunProgress } from './run-progress.ts'
 import type { Tally } from './tally.ts'
@@ -16,6 +17,8 @@ export interface SummaryFacts {
   readonly elapsedMs?: number | undefined
   /** The run file; undefined without one. */
   readonly file?: string | undefined
+  /** How good the answers are, where the tally cannot know. */
+  readonly evaluation?: EvaluationSummary | undefined
 }
 
 export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs'> {
@@ -24,6 +27,8 @@ export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs'> {
   readonly file: string | undefined
   /** Of the whole run; restored tasks do not count. */
   readonly perSecond: number | undefined
+  /** How good the answers are; undefined if nobody has graded them. */
+  readonly evaluation: EvaluationSummary | undefined
 }
 
 /** How a run went as plain data. */
@@ -33,5 +38,6 @@ export function summaryData(tally: Tally, facts: SummaryFacts = {}): SummaryData
   const state = facts.state ?? (ending?.interrupted ? 'interrupted' : ending?.error ? 'failed' : 'finished')
   const ran = progress.done - progress.restored
   const perSecond = state !== 'died' && elapsedMs > 0 && ran > 0 ? (1000 * ran) / elapsedMs : undefined
-  return { ...progress, state, error: facts.error ?? ending?.error, file, elapsedMs, perSecond }
+  const evaluation = facts.evaluation ?? tally.evaluation()
+  return { ...progress, state, error: facts.error ?? ending?.error, file, elapsedMs, perSecond, evaluation }
 }

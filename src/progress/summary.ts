@@ -5,6 +5,7 @@ import { shellWord } from '../text/shell-word.ts'
 import { firstLine, visible } from '../text/visible.ts'
 import { cut, padEnd, padStart } from '../text/width.ts'
 import { wrap } from '../text/wrap.ts'
+import { evaluationLines } from './evaluation-lines.ts'
 import { type RunState, type SummaryData, type SummaryFacts, summaryData } from './summary-data.ts'
 import type { Tally } from './tally.ts'
 
@@ -37,6 +38,9 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
   const paint = painter(options.colour)
   const lines = [
     ...headLines(data, width, paint),
+    ...(data.evaluation ? evaluationLines(data.evaluation, width - LABEL) : []).flatMap(({ label, lines }) =>
+      labelled(label, lines, paint),
+    ),
     ...labelled('failures', failureLines(data, width - LABEL, paint), paint),
     ...labelled('run time', runTimeLines(data, width - LABEL), paint),
     ...labelled('slowest', slowestLines(data, width - LABEL), paint),

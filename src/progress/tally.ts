@@ -1,5 +1,8 @@
+import { type Outcome, outcomeOf } from '../grade/outcome.ts'
+import type { EvaluationSummary } from '../grade/summarize.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Usage } from '../trajectory/usage.ts'
+import { EvaluationTally } from './evaluation-tally.ts'
 import { Percentiles } from './percentiles.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'
@@ -21,11 +24,14 @@ export interface FinishedTask {
   readonly runMs: number
   readonly restored?: boolean | undefined
   readonly usage?: Usage | undefined
+  /** For evaluation. */
+  readonly outcome?: Outcome | undefined
 }
 
 export function finishedTask(response: TaskResponse): FinishedTask {
   const { id, status, error, timing, restored, usage } = response
-  return { id, status, code: error?.code, message: error?.message, runMs: timing.runMs, restored, usage }
+  const outcome = outcomeOf(response)
+  return { id, status, code: error?.code, message: error?.message, runMs: timing.runMs, restored, usage, outcome }
 }
 
 /** Counts the tasks of one run, any number of them in the same memory. */
@@ -36,6 +42,7 @@ export class Tally {
   readonly #counts: Record<TaskStatus, number> = { success: 0, failed: 0, timeout: 0, crashed: 0, cancelled: 0 }
   readonly #failures = new Map<string, { count: number; readonly example: FailureGroup['example'] }>()
   readonly #percentiles = new Percentiles()
+  readonly #evaluation = new EvaluationTally()
   readonly #slowest: SlowTask[] = []
   readonly #usage: Usage = {}
   readonly #rate: RecentRate
@@ -66,6 +73,7 @@ export class Tally {
     this.#counts[task.status]++
     if (task.status !== 'success') this.#addFailure(task)
     if (task.usage) this.#addUsage(task.usage)
+    if (task.outcome) this.#evaluation.add(task.outcome)
     if (task.restored) {
       this.#restored++
       // They come before all others; the time to read them says nothing about the others' speed.
@@ -85,6 +93,11 @@ export class Tally {
 
   setTotal(tasks: number): void {
     this.#total = tasks
+  }
+
+  /** How good the answers are; undefined if nobody grades them. */
+  evaluation(): EvaluationSummary | undefined {
+    return this.#evaluation.summary()
   }
 
   snapshot(): RunProgress {

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
+import type { Outcome } from '../grade/outcome.ts'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
@@ -8,6 +9,7 @@ import { readRun } from './checks.ts'
 import { type FoundRun, findRun, listRuns, runFolder, runIn } from './find-run.ts'
 import { keyOf, numberOf } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
+import { ROLLOUTS, rolloutOf } from './rollout-rows.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
 import { isSharedStore } from './run-path.ts'
 import { RunRows } from './run-rows.ts'
@@ -310,6 +312,18 @@ export class RunFile implements Disposable {
             return messageOf(error)
           },
         }
+      })
+  }
+
+  /**
+   * What evaluation needs of every task of the run, also of those that were not run; see `summarizeOutcomes`. `metadata`: also
+   * what tasks say of themselves.
+   */
+  *rollouts({ metadata = false }: { readonly metadata?: boolean } = {}): Generator<Outcome> {
+    for (const row of this.#all(ROLLOUTS, keyOf(this.#run, 0), ...this.#range()))
+      yield this.#reading(() => {
+        this.#blobs.refill()
+        return rolloutOf(row, this.#blobs, metadata)
       })
   }
 

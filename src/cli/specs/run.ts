@@ -190,6 +190,11 @@ export const runSpec = {
       group: RECORD,
       excludes: ['noStore'],
     },
+    failUnder: {
+      ...{ type: 'number', above: 0, max: 0.9999, value: 'RATE' },
+      description: 'fail unless at least this share of tasks is solved, with 95 % confidence: 0.9',
+      group: OUTPUT,
+    },
     showLogs: { type: 'flag', description: 'print what tasks print, with their ids', group: OUTPUT },
     json: { type: 'flag', description: 'print progress and responses as lines of JSON', group: OUTPUT },
     quiet: { type: 'flag', short: 'q', description: 'print no progress and no summary', group: OUTPUT },
@@ -219,7 +224,7 @@ export const runSpec = {
     { about: 'arguments for the script stand after --', line: 'manyworlds run agents.ts --json -- --topic whales' },
   ],
   exitCodes: {
-    0: 'every task succeeded',
+    0: 'every task succeeded; with --fail-under: enough tasks are solved',
     1: 'some tasks did not succeed, or the script failed',
     130: 'interrupted with Ctrl-C',
   },

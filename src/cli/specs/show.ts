@@ -13,6 +13,11 @@ export const showSpec = {
   },
   options: {
     dir: runsFolder,
+    by: {
+      type: 'text',
+      value: 'KEY',
+      description: "how good answers are for each value of this key of the tasks' metadata",
+    },
     failed: { type: 'flag', description: 'only tasks that did not succeed' },
     logs: { type: 'flag', description: 'each task step by step, with what it printed' },
     limit: { type: 'integer', value: 'N', description: 'at most so many tasks' },
@@ -22,6 +27,7 @@ export const showSpec = {
   examples: [
     { about: 'the newest run', line: 'manyworlds show last' },
     { about: 'what went wrong in it', line: 'manyworlds show last --failed --logs' },
+    { about: 'how good its answers are, by level', line: 'manyworlds show last --by level' },
     { about: 'one task of a run, step by step', line: 'manyworlds show nightly-7 task42' },
   ],
   exitCodes: { 0: 'it was shown', 1: 'the run file could not be read' },

@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest'
+import { manyworlds } from './manyworlds.ts'
+import { project } from './project.ts'
+
+/** Solves so many of forty tasks, whatever the seed; the last two throw. */
+const SCRIPT = `
+import { defineAgent, defineGrader, Runners } from 'manyworlds'
+const agent = defineAgent({
+  name: 'solver',
+  params: { solves: Number(process.argv[2]) },
+  run: async (i: number, ctx) => {
+    await ctx.step({ action: i, usage: { inputTokens: 10, outputTokens: 1, costUsd: 0.001 } })
+    if (i >= 38) throw new Error('cannot')
+    return i < ctx.params.solves ? 'right' : 'wrong'
+  },
+})
+const right = defineGrader({ name: 'right', grade: ({ answer, groundTruth }) => answer === groundTruth })
+const tasks = Array.from({ length: 40 }, (_, i) =>
+  agent.task(i, { id: 'q' + i, groundTruth: 'right', metadata: { level: i < 20 ? 'easy' : 'hard' } }))
+await Runners.runTask(tasks, { grade: right })
+`
+
+const evaluated = () => project({ 'run.ts': SCRIPT })
+
+it('the summary says how many tasks are solved, with an interval, and what failed counts as unsolved', async () => {
+  const { options } = evaluated()
+  const ran = await manyworlds(
+    ['run', 'run.ts', '--run-id', 'r', '--rollouts', '2', '--no-progress', '--', '30'],
+    options,
+  )
+  expect(ran.code).toBe(1)
+  expect(ran.stderr).toMatch(/^solved +75\.0 % \(95 % interval \d+\.\d to \d+\.\d\), 60 of 80; 80 rollouts of 40/m)
+  expect(ran.stderr).toMatch(/graded only: 78\.9 %/)
+  expect(ran.stderr).toMatch(/^reward +0\.789 \(95 % interval/m)
+  expect(ran.stderr).toMatch(/^pass@2 +75\.0 %/m)
+  const shown = await manyworlds(['show', 'r', '--by', 'level'], options)
+  expect(shown.stdout).toMatch(/^solved +75\.0 %/m)
+  expect(shown.stdout).toMatch(/^level +easy +100\.0 % .* 20 tasks$/m)
+  expect(shown.stdout).toMatch(/^level +hard +50\.0 % .* 20 tasks$/m)
+})
+
+it('--fail-under fails a run whose interval begins below, and lets others pass, also with tasks that failed', async () => {
+  const { options } = evaluated()
+  const words = (solves: string, rate: string) => ['run', 'run.ts', '-q', '--fail-under', rate, '--', solves]
+  const good = await manyworlds(words('38', '0.8'), options)
+  expect(good.code).toBe(0)
+  expect(good.stderr).toContain('at least 80.0 % of tasks are solved, with 95 % confidence')
+  const bad = await manyworlds(words('30', '0.8'), options)
+  expect(bad.code).toBe(1)
+  expect(bad.stderr).toContain('expected at least 80.0 % of tasks to be solved')
+  expect(bad.stderr).toMatch(/unsolved: .*q38 \(TASK_THREW\)/)
+  const wrong = await manyworlds(words('30', '90'), options)
+  expect(wrong.code).toBe(2)
+  expect(wrong.stderr).toContain('--fail-under must be at most')
+})
+
+it('two runs are compared task by task', async () => {
+  const { options } = evaluated()
+  for (const [runId, solves] of [
+    ['old', '20'],
+    ['new', '36'],
+  ] as const)
+    await manyworlds(['run', 'run.ts', '-q', '--run-id', runId, '--', solves], options)
+  const compared = await manyworlds(['compare', 'old', 'new', '--flips', '3'], options)
+  expect(compared.code).toBe(0)
+  expect(compared.stdout).toMatch(/^new is better by 40\.0 points \(95 % interval \d+\.\d to \d+\.\d\)$/m)
+  expect(compared.stdout).toContain('16 tasks from unsolved to solved: q20, q21, q22 and 13 more')
+  expect(compared.stdout).toContain('0 tasks from solved to unsolved')
+  expect(compared.stdout).toMatch(/^tokens in +10 +10$/m)
+  const same = await manyworlds(['compare', 'old', 'old', '--json'], options)
+  const json = JSON.parse(same.stdout)
+  expect(json).toMatchObject({ tasks: 40, success: { value: 0 }, flips: { toSolved: [], toUnsolved: [] } })
+  expect(json.verdict).toContain('no difference can be told')
+})

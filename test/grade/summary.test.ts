@@ -197,7 +197,6 @@ it('every rollout is counted exactly once, whatever happened to it', () => {
 it('a response becomes an outcome', () => {
   const outcome = outcomeOf({
     id: 'a@2',
-    groupId: 'a',
     rollout: 2,
     status: 'timeout',
     error: new TaskError('TASK_TIMEOUT', 'it ran longer than 5 s'),
@@ -213,9 +212,10 @@ it('a response becomes an outcome', () => {
   })
 })
 
-it('tasks of a group are tasks of their own, unless they are rollouts', () => {
-  expect(outcomeOf({ id: 'a', groupId: 'easy', status: 'success' }).taskId).toBe('a')
-  expect(outcomeOf({ id: 'a', groupId: 'a', rollout: 1, status: 'success' }).taskId).toBe('a')
+it('rollouts belong to their task, whatever else its id looks like', () => {
+  expect(outcomeOf({ id: 'a@2', status: 'success' }).taskId).toBe('a@2')
+  expect(outcomeOf({ id: 'a', rollout: 1, status: 'success' }).taskId).toBe('a')
+  expect(outcomeOf({ id: 'a@3', rollout: 3, status: 'success' }).taskId).toBe('a')
 })
 
 describe('a threshold', () => {

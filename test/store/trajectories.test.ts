@@ -4,6 +4,7 @@ import { checkTrajectory, digestOf, RunFile, Trajectory } from 'manyworlds/runs'
 import { afterAll, describe, expect, test } from 'vitest'
 import { team } from '../agents/branches.ts'
 import { chief, inspector, party, roamer, spreadParty } from '../agents/experience.ts'
+import { pair, walker } from '../agents/worlds.ts'
 import { query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())
@@ -71,6 +72,26 @@ describe('await response.toTrajectory()', () => {
     expect(Object.values(counts).map((steps) => steps!.length)).toEqual([2, 3, 3, 2])
     expect(trajectory.steps.slice(0, 2)).toEqual(response.trajectory)
     expect(trajectory.branches.at(-1)).toMatchObject({ end: { ending: { kind: 'terminated' }, reward: null } })
+  })
+
+  test('has how an episode ended; those of sub-agents are with their branches', async () => {
+    const { store } = storeFolder()
+    const tasks = [walker.task({ width: 3 }, { id: 'alone' }), pair.task({ width: 3 }, { id: 'pair' })]
+    const responses = await Runners.runTask(tasks, { store, seed: 4 })
+    const alone = await responses.get('alone')!.toTrajectory()
+    const { ending, finalObservation, reward, success } = responses.get('alone')!.episode!
+    expect(alone).toMatchObject({ ending, finalObservation, episode: { reward, success } })
+    expect(ending).toEqual({ kind: 'terminated' })
+    const both = await responses.get('pair')!.toTrajectory()
+    expect(both).toMatchObject({
+      ...{ ending: { kind: 'terminated' }, episode: null, digest: expect.any(String) },
+      branches: [
+        { id: 0, agent: 'pair' },
+        { id: 1, agent: 'walker', end: { ending: { kind: 'terminated' }, success: expect.any(Boolean) } },
+        { id: 2, agent: 'rightwards', end: { ending: { kind: 'terminated' }, finalObservation: { at: 3 }, reward: 1 } },
+      ],
+    })
+    for (const trajectory of [alone, both]) expect(checkTrajectory(trajectory)).toEqual([])
   })
 
   test('says what failed, and is there for what failed', async () => {

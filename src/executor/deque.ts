@@ -32,6 +32,14 @@ export class Deque<T> {
     return item
   }
 
+  /** Removes the first item that matches; false: none does. */
+  remove(matches: (item: T) => boolean): boolean {
+    const at = this.#items.findIndex((item, index) => index >= this.#head && matches(item))
+    if (at < 0) return false
+    this.#items.splice(at, 1)
+    return true
+  }
+
   /** Takes everything. */
   drain(): T[] {
     const items = this.#items.slice(this.#head)

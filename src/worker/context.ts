@@ -1,13 +1,14 @@
 import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
 import { ONCE, OUTCOME, type OutcomeStatus, type Profile, type TaskItem } from '../protocol/messages.ts'
-import { unpack } from '../protocol/pack.ts'
+import { NotPackable, unpack } from '../protocol/pack.ts'
 import { checkStreamName, randomFrom } from '../random.ts'
 import { automaticId } from '../task.ts'
 import { BRANCHES, Branches, type BranchPlace, type BranchSource } from '../trajectory/branches.ts'
 import { TrajectoryDigest } from '../trajectory/digest.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
+import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import { noteOf, RECORD, RECORDED, type StepSink } from '../trajectory/record.ts'
 import type { Step, StepContent, StepRecord } from '../trajectory/step.ts'
 import { askingOf, packedResult } from './asking.ts'
@@ -83,7 +84,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   }
 
   get #agentName(): string {
-    return this.#runner.agent(this.#profile.agent).definition?.name ?? ''
+    return this.#runner.agents.get(this.#profile.agent).definition?.name ?? ''
   }
 
   get #id(): string {
@@ -164,12 +165,13 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     const opens = this.#branches?.undeclared(branch)
     const index = this.#steps
     const step: Step = opens ? { index, atMs, ...content, opens } : { index, atMs, ...content }
-    this.#runner.emitStep(this.lease, step, this.#lists)
+    const { outbox } = this.#runner
+    outbox.step(this.lease, packed(step, this.#lists))
     this.#steps++
     this.#branches?.recorded(index, branch, opens)
     this.#digest ??= new TrajectoryDigest()
     this.#digest.add(step)
-    return this.#runner.roomForSteps ?? RECORDED
+    return outbox.room ?? RECORDED
   }
 
   get [BRANCHES](): BranchPlace {
@@ -238,13 +240,22 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
       this.#logChars += line.length
       if (++this.#logLines > MAX_LOG_LINES || this.#logChars > MAX_LOG_CHARS) {
         this.#logLines = MAX_LOG_LINES + 1
-        this.#runner.emitLog(
+        this.#runner.outbox.line(
           this.lease,
           `… (more than ${MAX_LOG_LINES} lines or ${MAX_LOG_CHARS} characters; the rest is not kept)`,
         )
         return
       }
-      this.#runner.emitLog(this.lease, line)
+      this.#runner.outbox.line(this.lease, line)
     }
+  }
+}
+
+function packed(step: Step, lists: () => ListMemory): PackedStep {
+  try {
+    return packStep(step, lists)
+  } catch (error) {
+    if (!(error instanceof NotPackable)) throw error
+    throw new TypeError(`ctx.step(): the step cannot be recorded: ${error.message}; record plain data`)
   }
 }

@@ -52,7 +52,7 @@ const runner = new TaskRunner(
   channel,
   (self) =>
     new Timeouts(self.live, watchdog.shared, (task, ms) =>
-      self.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
+      self.endings.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
     ),
   leaving.signal,
   new SideThread(sideFd, wires.side),
@@ -106,7 +106,7 @@ function receive(message: DriverMessage): void {
     case 'cancel':
       return runner.cancel(message.lease, message.reason)
     case 'stored':
-      return runner.stored(message.bytes)
+      return runner.outbox.stored(message.bytes)
     case 'answer':
       return runner.requests.onAnswer(message)
     case 'yours':
@@ -117,7 +117,7 @@ function receive(message: DriverMessage): void {
 }
 
 async function load({ key, ref, params, entry, bundle }: Extract<DriverMessage, { type: 'agent' }>): Promise<void> {
-  const agent = runner.agent(key)
+  const agent = runner.agents.get(key)
   agent.params = unpack(params)
   try {
     agent.definition = await (bundle ? loadBundled(ref, bundle) : loadAgent(ref, entry))
@@ -128,7 +128,7 @@ async function load({ key, ref, params, entry, bundle }: Extract<DriverMessage, 
     return
   }
   channel.control({ type: 'loaded', agent: key })
-  runner.agentReady(agent)
+  runner.agents.ready(agent)
 }
 
 function loadBundled(ref: AgentRef, bundle: BundlePlace): Promise<RunnableDefinition> {
@@ -170,7 +170,7 @@ process.on('exit', () => {
   // Finished outcomes must not be lost with the process. If the socket still holds part of a frame, writing past it
   // would garble the stream; those tasks are then run again.
   if (socket.writableLength > 0) return
-  runner.last()
+  runner.outbox.last()
   if (fate) channel.control(fate)
 })
 
@@ -180,7 +180,7 @@ process.on('uncaughtException', (error) => {
   if (error?.name === 'Parked' || (ManyworldsError.is(error) && error.code === 'RUNNERS_IN_WORKER')) return
   const task = runner.current()
   if (task !== undefined && !task.settled) {
-    runner.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))
+    runner.endings.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))
     task.abort(error)
   } else {
     // What was thrown stays here: it may be bytes, and before the driver's hello only plain data can be said.
@@ -188,5 +188,5 @@ process.on('uncaughtException', (error) => {
     channel.control({ type: 'stray', error: plain })
   }
   // Node makes no promise about a process after this: finish what runs, take nothing new.
-  runner.retire('an uncaught exception')
+  runner.recycling.retire('an uncaught exception')
 })

@@ -11,7 +11,8 @@ import {
 import { unpack } from '../protocol/pack.ts'
 import { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
-import { Parts } from './parts.ts'
+import { StreamParts } from './stream-parts.ts'
+import type { Waiting } from './waiting.ts'
 
 /** How long a request may take whose task's clock stands meanwhile. */
 export const DEFAULT_LIMIT_MS = 600_000
@@ -47,29 +48,19 @@ interface OpenAsk {
   readonly onAbort: () => void
 }
 
-interface Hooks {
-  giveSlot(task: TaskContext): void
-  takeSlot(task: TaskContext): boolean
-  stopClock(task: TaskContext, asks: Asks): void
-  startClock(task: TaskContext, asks: Asks): void
-  flush(): void
-}
-
-/**
- * What tasks of this worker ask the driver for. A task may give its slot back while it waits (else a parent and its only
- * child would wait for each other on a single worker), and takes one again first when its last request is answered.
- */
+/** What tasks of this worker ask the driver for. */
 export class Requests {
   readonly #channel: Channel<WorkerMessage, DriverMessage>
-  readonly #hooks: Hooks
+  readonly #waiting: Waiting
+  readonly #flush: () => void
   readonly #open = new Map<number, OpenAsk>()
-  readonly #resuming: { task: TaskContext; resume: () => void }[] = []
   /** Even: those of the side thread are odd. */
   #next = 2
 
-  constructor(channel: Channel<WorkerMessage, DriverMessage>, hooks: Hooks) {
+  constructor(channel: Channel<WorkerMessage, DriverMessage>, waiting: Waiting, flush: () => void) {
     this.#channel = channel
-    this.#hooks = hooks
+    this.#waiting = waiting
+    this.#flush = flush
   }
 
   /** One answer. */
@@ -80,7 +71,7 @@ export class Requests {
   /** An answer in parts. */
   stream(task: TaskContext, asking: Asking): AsyncIterableIterator<unknown> {
     let number = 0
-    const parts = new Parts(STREAM_PARTS / 2, {
+    const parts = new StreamParts(STREAM_PARTS / 2, {
       taken: (count) => {
         if (this.#open.has(number))
           this.#channel.post({ type: 'more', request: number, lease: task.lease, parts: count }, 0, task.lease)
@@ -127,20 +118,6 @@ export class Requests {
     this.#open.get(request)?.waiter.yours?.()
   }
 
-  /** Lets a task go on in the slot that has just become free. */
-  resumeOne(): boolean {
-    for (let next = this.#resuming.shift(); next; next = this.#resuming.shift()) {
-      if (next.task.settled) {
-        next.resume()
-        continue
-      }
-      this.#hooks.takeSlot(next.task)
-      next.resume()
-      return true
-    }
-    return false
-  }
-
   /** The task was answered by itself: what it has open ends with its lease, and nobody listens. */
   forget(task: TaskContext): void {
     this.#endAll(task, () => {})
@@ -164,7 +141,7 @@ export class Requests {
   }
 
   #begin(task: TaskContext, asking: Asking, waiter: Waiter): number {
-    const { signal, limitMs, slot, clock } = asking
+    const { signal, limitMs } = asking
     if (task.settled) {
       waiter.failed(task.signal.reason ?? new Error('the task is over'))
       return 0
@@ -182,10 +159,9 @@ export class Requests {
     asks.open++
     signal?.addEventListener('abort', onAbort, { once: true })
     if (limitMs !== Number.POSITIVE_INFINITY) ask.timer = setTimeout(() => this.#fail(ask, tooLate(asking)), limitMs)
-    if (clock === 'stands' && asks.withClockStopped++ === 0) this.#hooks.stopClock(task, asks)
     if (asking.unlimited || asks.sent < MAX_OPEN_REQUESTS) this.#send(ask)
     else asks.waiting.push(() => this.#open.has(number) && this.#send(ask))
-    if (slot === 'give' && asks.withoutSlot++ === 0) this.#hooks.giveSlot(task)
+    this.#waiting.begin(task, asks, asking)
     return number
   }
 
@@ -196,7 +172,7 @@ export class Requests {
     ask.sent = true
     if (!unlimited) task.asks!.sent++
     // What it recorded so far goes first: the driver must not learn of what comes of it before.
-    this.#hooks.flush()
+    this.#flush()
     this.#channel.postSoon({ type: 'ask', request: number, lease, service, kind, slot, clock, body }, size, lease)
   }
 
@@ -217,7 +193,7 @@ export class Requests {
     if (sent) this.#channel.post({ type: 'unask', request: number, lease: task.lease }, 0, task.lease)
   }
 
-  /** It is over, and its task goes on: at once, or when there is a slot for it. */
+  /** It is over, and its task goes on. */
   #close(ask: OpenAsk, goOn: () => void): void {
     const { task, asking } = ask
     const asks = task.asks!
@@ -225,14 +201,7 @@ export class Requests {
     asks.open--
     if (ask.sent && !asking.unlimited) asks.sent--
     while (asks.sent < MAX_OPEN_REQUESTS && asks.waiting.length > 0) asks.waiting.shift()!()
-    const hasSlot = asking.slot === 'keep' || --asks.withoutSlot > 0 || task.settled || this.#hooks.takeSlot(task)
-    const resume = () => {
-      if (asking.clock === 'stands' && --asks.withClockStopped === 0 && !task.settled)
-        this.#hooks.startClock(task, asks)
-      goOn()
-    }
-    if (hasSlot) resume()
-    else this.#resuming.push({ task, resume })
+    this.#waiting.end(task, asks, asking, goOn)
   }
 
   #forget({ number, timer, asking, onAbort }: OpenAsk): void {

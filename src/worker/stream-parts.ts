@@ -6,7 +6,7 @@ interface Hooks {
 }
 
 /** Parts of an answer, for whoever takes them one by one. */
-export class Parts implements AsyncIterableIterator<unknown> {
+export class StreamParts implements AsyncIterableIterator<unknown> {
   readonly #every: number
   readonly #hooks: Hooks
   readonly #there: unknown[] = []

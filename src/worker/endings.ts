@@ -1,0 +1,154 @@
+import type { TaskErrorCode } from '../errors.ts'
+import { type Experience, OUTCOME, type Outcome, type OutcomeStatus } from '../protocol/messages.ts'
+import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
+import type { Asks } from './asks.ts'
+import type { TaskContext } from './context.ts'
+import { errorItem } from './error-item.ts'
+import type { Recycling } from './recycling.ts'
+import type { Requests } from './requests.ts'
+import type { SideThread } from './side.ts'
+import type { Slots } from './slots.ts'
+import type { Timeouts } from './timeouts.ts'
+
+/** How long a task that was timed out or cancelled keeps its slot, so that one that heeds its signal ends in peace. */
+const ZOMBIE_GRACE_MS = 500
+
+interface Parts {
+  readonly live: Map<number, TaskContext>
+  readonly slots: Slots
+  readonly recycling: Recycling
+  readonly requests: Requests
+  readonly side: SideThread
+  readonly timeouts: Timeouts
+  /** To the driver: how a task has ended. */
+  outcome(outcome: Outcome, size: number): void
+  /** Sends what has gathered. */
+  flush(): void
+  /** The slot of this task is for others. */
+  release(task: TaskContext): void
+  /** Variables that were kept from this worker, for a hint in errors that name one. */
+  withheldEnv(): readonly string[]
+}
+
+/**
+ * How tasks end. There are two ends, in either order: the driver is told once how the task came out (`settle`), and the
+ * task's code comes to its end (`finish`). What the code still does between the first and the second counts for nothing.
+ */
+export class Endings {
+  readonly #parts: Parts
+  /** Tasks that were given up and whose code goes on regardless. */
+  #zombies = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** The task's code has returned or thrown. */
+  finish(task: TaskContext, status: OutcomeStatus, value: unknown): void {
+    if (!task.settled) {
+      if (status === OUTCOME.success) this.#succeed(task, value)
+      else this.settle(task, status, this.error('TASK_THREW', value))
+    } else if (task.zombie) this.#zombies--
+    task.end()
+    this.#parts.release(task)
+  }
+
+  /** Ends a task for the driver; whatever its code still does is not listened to. */
+  settle(task: TaskContext, status: OutcomeStatus, value: unknown, size = 0, experience?: unknown): void {
+    if (task.settled) return
+    task.settled = true
+    const { live, side, recycling } = this.#parts
+    live.delete(task.lease)
+    recycling.taskFinished()
+    if (task.timer !== undefined) clearTimeout(task.timer)
+    const now = performance.now()
+    const outcome: Outcome = [task.lease, status, value, Math.round((now - task.startedAt) * 1000)]
+    if (task.sideAsks > 0) side.forget(task.lease)
+    if (task.asks) this.#endAsks(task, task.asks, outcome, now)
+    if (experience !== undefined) {
+      outcome[4] ??= 0
+      outcome[5] = experience
+    }
+    this.#parts.outcome(outcome, size)
+  }
+
+  /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */
+  abandon(task: TaskContext, status: OutcomeStatus, code: TaskErrorCode, message: string): void {
+    if (task.settled) return
+    const error = new DOMException(message, status === OUTCOME.timeout ? 'TimeoutError' : 'AbortError')
+    this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }))
+    this.#parts.timeouts.watchGivenUp(task)
+    task.abort(error)
+    this.#parts.requests.abandon(task, error)
+    setTimeout(() => this.#becomeZombie(task), ZOMBIE_GRACE_MS).unref()
+    this.#parts.flush()
+  }
+
+  cancel(task: TaskContext, reason: 'cancelled' | 'deadline'): void {
+    const [code, message] = cancelText(reason)
+    this.abandon(task, OUTCOME.cancelled, code, message)
+  }
+
+  cancelUnstarted(lease: number, reason: 'cancelled' | 'deadline'): void {
+    const [code, message] = cancelText(reason)
+    const error = pack({ code, name: 'AbortError', message, stack: undefined })
+    this.#parts.outcome([lease, OUTCOME.cancelled, error, 0], 0)
+  }
+
+  /** Whatever was thrown, ready to travel. */
+  error(code: TaskErrorCode, thrown: unknown, prefix = ''): unknown {
+    return pack(errorItem(code, thrown, this.#parts.withheldEnv(), prefix))
+  }
+
+  #succeed(task: TaskContext, answer: unknown): void {
+    let packed: unknown
+    let size: number
+    let experience: unknown
+    try {
+      packed = pack(answer)
+      size = lastPackedSize(packed)
+      experience = packExperience(task)
+    } catch (error) {
+      const reason = error instanceof NotPackable ? error.message : String(error)
+      const message = `the answer cannot be sent: ${reason}; return plain data`
+      this.settle(
+        task,
+        OUTCOME.failed,
+        pack({ code: 'ANSWER_NOT_SERIALISABLE', name: 'TaskError', message, stack: undefined }),
+      )
+      return
+    }
+    this.settle(task, OUTCOME.success, packed, size, experience)
+  }
+
+  #endAsks(task: TaskContext, asks: Asks, outcome: Outcome, now: number): void {
+    const stoodMs = asks.stoodUntil(now)
+    if (stoodMs > 0) outcome.push(Math.round(stoodMs * 1000))
+    if (asks.standsSince > 0) this.#parts.slots.standing--
+    const [, status] = outcome
+    if (status === OUTCOME.success || status === OUTCOME.failed) this.#parts.requests.forget(task)
+  }
+
+  #becomeZombie(task: TaskContext): void {
+    if (task.ended) return
+    task.zombie = true
+    this.#zombies++
+    const { slots, recycling, release } = this.#parts
+    release(task)
+    if (this.#zombies >= Math.max(1, slots.total >> 2))
+      recycling.retire('tasks that were timed out or cancelled do not end: they ignore ctx.signal')
+  }
+}
+
+/** What a task came to besides its answer, if there is something to tell. */
+function packExperience(task: TaskContext): unknown {
+  const { episode } = task
+  const digest = task.digest(OUTCOME.success)
+  if (episode === undefined && digest === undefined) return undefined
+  return pack({ ...(episode && { episode }), ...(digest !== undefined && { digest }) } satisfies Experience)
+}
+
+const cancelText = (reason: 'cancelled' | 'deadline'): [TaskErrorCode, string] =>
+  reason === 'deadline'
+    ? ['RUN_DEADLINE', 'the run reached its deadline']
+    : ['TASK_CANCELLED', 'the task was cancelled']

@@ -1,0 +1,44 @@
+import type { TaskContext } from './context.ts'
+
+/** A task that has run for this long is announced to the run file; how often tasks are looked at for that. */
+const LONG_MS = 200
+const LOOK_MS = 100
+
+/** A run file has a row for tasks that run for a while, so that one sees what is going on; most are over before. */
+export class LongTasks {
+  readonly #live: ReadonlyMap<number, TaskContext>
+  readonly #announce: (tasks: [lease: number, ms: number][]) => void
+  #looking = false
+
+  constructor(live: ReadonlyMap<number, TaskContext>, announce: (tasks: [lease: number, ms: number][]) => void) {
+    this.#live = live
+    this.#announce = announce
+  }
+
+  lookSoon(): void {
+    if (this.#looking) return
+    this.#looking = true
+    setTimeout(() => {
+      this.#looking = false
+      this.#look()
+    }, LOOK_MS).unref()
+  }
+
+  #look(): void {
+    const now = performance.now()
+    const tasks: [lease: number, ms: number][] = []
+    let more = false
+    for (const task of this.#live.values()) {
+      if (!task.isUnknown) continue
+      const ms = Math.round(now - task.startedAt)
+      if (ms < LONG_MS) {
+        more = true
+        continue
+      }
+      task.announced = true
+      tasks.push([task.lease, ms])
+    }
+    if (tasks.length > 0) this.#announce(tasks)
+    if (more) this.lookSoon()
+  }
+}

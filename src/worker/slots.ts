@@ -1,0 +1,30 @@
+import type { TaskContext } from './context.ts'
+
+/** How many tasks run at once in this worker. */
+export class Slots {
+  /** As many as the driver allows. */
+  total = 1
+  taken = 0
+  /** Tasks whose clock stands: they wait for the driver. */
+  standing = 0
+
+  get isFree(): boolean {
+    return this.taken < this.total
+  }
+
+  /** For a task that gave its slot back and goes on. False: none is free. */
+  take(task: TaskContext): boolean {
+    if (!this.isFree) return false
+    this.taken++
+    task.holdsSlot = true
+    return true
+  }
+
+  /** False: the task has none. */
+  giveBack(task: TaskContext): boolean {
+    if (!task.holdsSlot) return false
+    task.holdsSlot = false
+    this.taken--
+    return true
+  }
+}

@@ -56,6 +56,7 @@ export type ErrorCode =
   // services
   | 'SERVICE_UNKNOWN'
   | 'SERVICE_FAILED'
+  | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
   | 'VALUE_NOT_SERIALISABLE'
   // run files

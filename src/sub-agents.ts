@@ -8,6 +8,7 @@ import { BRANCHES, type BranchPlace, type BranchSource } from './trajectory/bran
 import { EPISODE, type Episode, type EpisodeSink } from './trajectory/episode.ts'
 import { noteOf, RECORD, recordStep, type StepSink } from './trajectory/record.ts'
 import type { StepContent } from './trajectory/step.ts'
+import { askAside, SIDE, type SideAsker } from './worker/side-ask.ts'
 
 /** What one sub-agent came to. A failure is a value: the aggregate decides what it means. */
 export type SubResult<Answer = unknown> =
@@ -123,7 +124,7 @@ function contextFor(
   state: unknown,
   ctx: Context,
   branch: BranchPlace,
-): Context & StepSink & EpisodeSink & BranchSource {
+): Context & StepSink & EpisodeSink & BranchSource & SideAsker {
   // By its name in the group: what one draws depends neither on the others nor on who is first.
   const randomStream = (stream: string) => {
     checkStreamName(stream)
@@ -163,6 +164,7 @@ function contextFor(
     ask: ctx.ask,
     askStream: ctx.askStream,
     once: ctx.once,
+    [SIDE]: (service, question) => askAside(ctx, service, question),
   }
 }
 

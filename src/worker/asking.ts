@@ -1,45 +1,74 @@
 import type { AskOptions } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
-import type { Packed } from '../protocol/messages.ts'
+import { didYouMean } from '../near-miss.ts'
+import { ONCE, type Packed } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import { type Asking, DEFAULT_LIMIT_MS } from './requests.ts'
 
 const MAX_NAME_CHARS = 256
+/** What only this package asks: sub-tasks, and what is done once. */
+const OWN = 'manyworlds.'
+const NO_LIMIT = Number.POSITIVE_INFINITY
+const OPTIONS: Readonly<Record<keyof AskOptions, true>> = { signal: true, limitMs: true, slot: true, clock: true }
+const OPTION_NAMES = Object.keys(OPTIONS)
 
-/** What was given to `ctx.ask()` and its like, checked. */
-export function askingOf(service: string, question: unknown, options: AskOptions = {}, kind: Asking['kind']): Asking {
-  if (typeof service !== 'string' || service === '' || service.length > MAX_NAME_CHARS)
-    throw new TypeError(`ctx.ask(): a service is named by a text of 1 to ${MAX_NAME_CHARS} characters`)
-  const { signal, slot = 'keep', clock = 'stands' } = options
-  const limitMs = options.limitMs ?? (clock === 'stands' ? DEFAULT_LIMIT_MS : Number.POSITIVE_INFINITY)
-  if (!(limitMs > 0)) throw new TypeError(`ctx.ask(): limitMs must be more than 0, it is ${String(limitMs)}`)
-  if (slot !== 'keep' && slot !== 'give') throw new TypeError("ctx.ask(): slot must be 'keep' or 'give'")
-  if (clock !== 'stands' && clock !== 'runs') throw new TypeError("ctx.ask(): clock must be 'stands' or 'runs'")
-  const body = packed(question, `the question to service '${service}'`)
-  return {
-    service,
-    kind,
-    slot,
-    clock,
-    limitMs: Math.min(limitMs, MAX_TIMER_MS),
-    signal,
-    body,
-    size: lastPackedSize(body),
-  }
+/** What was given to `ctx.ask()` and its like, checked. `call` is that, for errors. */
+export function askingOf(
+  call: string,
+  service: unknown,
+  question: unknown,
+  options: AskOptions | undefined,
+  kind: Asking['kind'],
+): Asking {
+  if (!isName(service)) throw invalid(call, `a service is named by a text of 1 to ${MAX_NAME_CHARS} characters`)
+  if (service.startsWith(OWN)) throw invalid(call, `services that begin with '${OWN}' cannot be asked directly`)
+  const given = checkedOptions(call, options)
+  const { signal, slot = 'keep', clock = 'stands' } = given
+  const limitMs = given.limitMs ?? (clock === 'stands' ? DEFAULT_LIMIT_MS : NO_LIMIT)
+  return { service, kind, slot, clock, limitMs, signal, ...bodyOf(question, `the question to service '${service}'`) }
 }
 
-/** Timers cannot wait longer. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+/** What was given to `ctx.once()`, checked. Its time is the task's own. */
+export function onceAskingOf(name: unknown, question: unknown, make: unknown): Asking {
+  if (!isName(name)) throw invalid('once', `what is done is named by a text of 1 to ${MAX_NAME_CHARS} characters`)
+  if (typeof make !== 'function')
+    throw invalid('once', 'the third argument is the function that does it: ctx.once(name, question, () => …)')
+  const body = bodyOf([name, question], `the question of ctx.once('${name}')`)
+  return { service: ONCE, kind: 'own', slot: 'keep', clock: 'runs', limitMs: NO_LIMIT, signal: undefined, ...body }
+}
 
 /** What was done once, ready to be handed in. */
-export function packedResult(name: string, result: unknown): { value: Packed; size: number } {
-  const value = packed(result, `the result of ctx.once('${name}')`)
-  return { value, size: lastPackedSize(value) }
+export function onceResultOf(name: string, result: unknown): { body: Packed; size: number } {
+  return bodyOf(result, `the result of ctx.once('${name}')`)
 }
 
-function packed(value: unknown, what: string): Packed {
+const isName = (name: unknown): name is string =>
+  typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS
+
+function checkedOptions(call: string, options: AskOptions = {}): AskOptions {
+  if (typeof options !== 'object' || options === null) throw invalid(call, 'options are an object')
+  const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name))
+  if (unknown !== undefined)
+    throw invalid(
+      call,
+      `there is no option '${unknown}'${didYouMean(unknown, OPTION_NAMES)}; there are ${OPTION_NAMES.join(', ')}`,
+    )
+  const { signal, limitMs, slot = 'keep', clock = 'stands' } = options
+  if (limitMs !== undefined && !(typeof limitMs === 'number' && limitMs > 0))
+    throw invalid(call, `limitMs is a number of milliseconds above 0, not ${String(limitMs)}`)
+  if (slot !== 'keep' && slot !== 'give') throw invalid(call, `slot is 'keep' or 'give', not ${String(slot)}`)
+  if (clock !== 'stands' && clock !== 'runs') throw invalid(call, `clock is 'stands' or 'runs', not ${String(clock)}`)
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw invalid(call, 'signal is an AbortSignal, such as controller.signal')
+  return options
+}
+
+const invalid = (call: string, why: string) => new ManyworldsError('REQUEST_INVALID', `ctx.${call}(): ${why}`)
+
+function bodyOf(value: unknown, what: string): { body: Packed; size: number } {
   try {
-    return pack(value)
+    const body = pack(value)
+    return { body, size: lastPackedSize(body) }
   } catch (error) {
     if (!(error instanceof NotPackable)) throw error
     throw new ManyworldsError('VALUE_NOT_SERIALISABLE', `${what} cannot be sent: ${error.message}; give plain data`)

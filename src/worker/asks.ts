@@ -1,16 +1,20 @@
-/** What a task has asked the driver for, in numbers. */
+import { Deque } from '../executor/deque.ts'
+import type { OpenAsk } from './requests.ts'
+
+/** What a task has asked the driver for, and how it waits. Made for tasks that ask. */
 export class Asks {
-  /** Requests that are open; those of them that gave its slot to others, and those under which its clock stands. */
-  open = 0
+  /** Requests without an answer. */
+  readonly open = new Set<OpenAsk>()
+  /** Of these, how many gave the task's slot to others, and under how many its clock stands. */
   withoutSlot = 0
   withClockStopped = 0
-  /** Requests that count and that the driver knows of; and what sends those that are too many for that. */
+  /** Requests that count for the limit and that the driver knows of; and those that wait until it has answered some. */
   sent = 0
-  readonly waiting: (() => void)[] = []
-  /** How long its clock has stood, and since when it stands; 0: it runs. */
+  readonly waiting = new Deque<OpenAsk>()
+  /** How long the task's clock has stood, and since when it stands; 0: it runs. */
   stoodMs = 0
   standsSince = 0
-  /** What was left of its time-out when its clock was stopped. */
+  /** What was left of its timeout when its clock was stopped. */
   msLeft = 0
 
   stoodUntil(now: number): number {

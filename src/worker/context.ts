@@ -1,6 +1,7 @@
 import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
-import { ONCE, OUTCOME, type OutcomeStatus, type Profile, type TaskItem } from '../protocol/messages.ts'
+import { ManyworldsError } from '../errors.ts'
+import { OUTCOME, type OutcomeStatus, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { NotPackable, unpack } from '../protocol/pack.ts'
 import { checkStreamName, randomFrom } from '../random.ts'
 import { automaticId } from '../task.ts'
@@ -11,7 +12,7 @@ import { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import { noteOf, RECORD, RECORDED, type StepSink } from '../trajectory/record.ts'
 import type { Step, StepContent, StepRecord } from '../trajectory/step.ts'
-import { askingOf, packedResult } from './asking.ts'
+import { askingOf, onceAskingOf, onceResultOf } from './asking.ts'
 import type { Asks } from './asks.ts'
 import { SIDE, type SideAnswer } from './side-ask.ts'
 import type { TaskRunner } from './task-runner.ts'
@@ -106,6 +107,16 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   end(): void {
     this.ended = true
     if (this.#abort?.signal.aborted === false) this.#abort.abort(TASK_ENDED)
+  }
+
+  /** What its code hears if it asks for something when it is over. */
+  get whyOver(): unknown {
+    const reason: unknown = this.#abort?.signal.reason
+    if (reason !== undefined && reason !== TASK_ENDED) return reason
+    return new ManyworldsError(
+      'REQUEST_INVALID',
+      'the task asked the driver for something after it had ended; await ctx.ask(), ctx.once() and ctx.runTask() before it returns',
+    )
   }
 
   get idempotencyKey(): string {
@@ -208,8 +219,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   };
 
   [SIDE](service: string, question: unknown): SideAnswer {
+    const asking = askingOf('ask', service, question, { clock: 'runs' }, 'one')
+    if (this.settled) throw this.whyOver
     this.sideAsks++
-    return this.#runner.side.ask(this.lease, askingOf(service, question, { clock: 'runs' }, 'one'))
+    return this.#runner.side.ask(this.lease, asking)
   }
 
   get runTask() {
@@ -217,20 +230,23 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   }
 
   get ask() {
-    return ((service, question, options) =>
-      this.#runner.requests.ask(this, askingOf(service, question, options, 'one'))) as Context['ask']
+    return (async (service, question, options) =>
+      this.#runner.requests.ask(this, askingOf('ask', service, question, options, 'one'))) as Context['ask']
   }
 
   get askStream() {
     return ((service, question, options) =>
-      this.#runner.requests.stream(this, askingOf(service, question, options, 'parts'))) as Context['askStream']
+      this.#runner.requests.stream(
+        this,
+        askingOf('askStream', service, question, options, 'parts'),
+      )) as Context['askStream']
   }
 
   get once() {
-    return ((name, question, make) => {
-      const asking = askingOf(ONCE, [name, question], { clock: 'runs' }, 'own')
-      return this.#runner.requests.once(this, asking, async () => packedResult(name, await make()))
-    }) as Context['once']
+    return (async (name, question, make) =>
+      this.#runner.requests.once(this, onceAskingOf(name, question, make), async () =>
+        onceResultOf(name, await make()),
+      )) as Context['once']
   }
 
   /** Keeps text that the task printed; one entry a line. */

@@ -1,7 +1,6 @@
 import type { TaskErrorCode } from '../errors.ts'
 import { type Experience, OUTCOME, type Outcome, type OutcomeStatus } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
-import type { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
 import type { Recycling } from './recycling.ts'
@@ -38,6 +37,8 @@ export class Endings {
   readonly #parts: Parts
   /** Tasks that were given up and whose code goes on regardless. */
   #zombies = 0
+  /** The errors with which tasks were given up. */
+  readonly #reasons = new WeakSet<Error>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -53,33 +54,45 @@ export class Endings {
     this.#parts.release(task)
   }
 
-  /** Ends a task for the driver; whatever its code still does is not listened to. */
-  settle(task: TaskContext, status: OutcomeStatus, value: unknown, size = 0, experience?: unknown): void {
+  /**
+   * Ends a task for the driver; whatever its code still does is not listened to. `reason`: it was given up, and what it waits
+   * for fails with that.
+   */
+  settle(
+    task: TaskContext,
+    status: OutcomeStatus,
+    value: unknown,
+    size = 0,
+    experience?: unknown,
+    reason?: Error,
+  ): void {
     if (task.settled) return
     task.settled = true
-    const { live, side, recycling } = this.#parts
+    const { live, requests, side, recycling } = this.#parts
     live.delete(task.lease)
     recycling.taskFinished()
     if (task.timer !== undefined) clearTimeout(task.timer)
     const now = performance.now()
     const outcome: Outcome = [task.lease, status, value, Math.round((now - task.startedAt) * 1000)]
-    if (task.sideAsks > 0) side.forget(task.lease)
-    if (task.asks) this.#endAsks(task, task.asks, outcome, now)
+    const stoodMs = task.asks?.stoodUntil(now) ?? 0
+    if (stoodMs > 0) outcome.push(Math.round(stoodMs * 1000))
     if (experience !== undefined) {
       outcome[4] ??= 0
       outcome[5] = experience
     }
     this.#parts.outcome(outcome, size)
+    if (task.asks) requests.end(task, reason)
+    if (task.sideAsks > 0) side.end(task.lease, reason)
   }
 
   /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */
   abandon(task: TaskContext, status: OutcomeStatus, code: TaskErrorCode, message: string): void {
     if (task.settled) return
     const error = new DOMException(message, status === OUTCOME.timeout ? 'TimeoutError' : 'AbortError')
-    this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }))
+    this.#reasons.add(error)
+    this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }), 0, undefined, error)
     this.#parts.timeouts.watchGivenUp(task)
     task.abort(error)
-    this.#parts.requests.abandon(task, error)
     setTimeout(() => this.#becomeZombie(task), ZOMBIE_GRACE_MS).unref()
     this.#parts.flush()
   }
@@ -93,6 +106,11 @@ export class Endings {
     const [code, message] = cancelText(reason)
     const error = pack({ code, name: 'AbortError', message, stack: undefined })
     this.#parts.outcome([lease, OUTCOME.cancelled, error, 0], 0)
+  }
+
+  /** Whether this is what a task was told when it was given up. */
+  isReason(error: unknown): boolean {
+    return this.#reasons.has(error as Error)
   }
 
   /** Whatever was thrown, ready to travel. */
@@ -119,14 +137,6 @@ export class Endings {
       return
     }
     this.settle(task, OUTCOME.success, packed, size, experience)
-  }
-
-  #endAsks(task: TaskContext, asks: Asks, outcome: Outcome, now: number): void {
-    const stoodMs = asks.stoodUntil(now)
-    if (stoodMs > 0) outcome.push(Math.round(stoodMs * 1000))
-    if (asks.standsSince > 0) this.#parts.slots.standing--
-    const [, status] = outcome
-    if (status === OUTCOME.success || status === OUTCOME.failed) this.#parts.requests.forget(task)
   }
 
   #becomeZombie(task: TaskContext): void {

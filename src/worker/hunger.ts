@@ -2,7 +2,8 @@ import type { Slots } from './slots.ts'
 
 /**
  * Tells the driver that this worker could take more tasks: once for each batch that it was given, when all of the batch is
- * running and none of it is done. It is waiting for I/O then, and does not compute.
+ * running and none of it is done. It is waiting for I/O then, and does not compute. If it waits for a turn at a service of
+ * the driver, more tasks would wait too: the driver knows that.
  */
 export class Hunger {
   readonly #slots: Slots
@@ -22,9 +23,7 @@ export class Hunger {
   /** Nothing waits to be started. */
   sayIfHungry(): void {
     if (!this.#fresh) return
-    const { taken, total, standing } = this.#slots
-    // All they do is wait for the driver: more tasks would wait too. It is said when one of them goes on.
-    if (standing > 0 && standing >= taken) return
+    const { taken, total } = this.#slots
     this.#fresh = false
     if (taken > 0 && taken < total) this.#say()
   }

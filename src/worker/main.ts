@@ -55,7 +55,7 @@ const runner = new TaskRunner(
       self.endings.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
     ),
   leaving.signal,
-  new SideThread(sideFd, wires.side),
+  new SideThread(sideFd, wires.side, (why) => runner.recycling.retire(`its side thread has failed: ${why}`)),
 )
 watchdog.blameBy(() => {
   const task = runner.current()
@@ -178,6 +178,8 @@ process.on('uncaughtException', (error) => {
   // The first is how reading a script ends; the second was reported when it was thrown.
   if (isLeftover(error)) return
   if (error?.name === 'Parked' || (ManyworldsError.is(error) && error.code === 'RUNNERS_IN_WORKER')) return
+  // What a task that was given up had asked for has failed with this, and nobody waited for it any more.
+  if (runner.endings.isReason(error)) return
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     runner.endings.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))

@@ -16,6 +16,8 @@ import type { Waiting } from './waiting.ts'
 
 /** How long a request may take whose task's clock stands meanwhile. */
 export const DEFAULT_LIMIT_MS = 600_000
+/** Timers cannot wait longer, 24 days: whatever is longer is as good as no limit. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 type Answered = Extract<DriverMessage, { type: 'answer' }>
 
@@ -38,7 +40,7 @@ interface Waiter {
   failed(error: unknown): void
 }
 
-interface OpenAsk {
+export interface OpenAsk {
   readonly number: number
   readonly task: TaskContext
   readonly asking: Asking
@@ -83,14 +85,14 @@ export class Requests {
   }
 
   /** What is on record, or else what `make` comes to, once that is on record. */
-  once(task: TaskContext, asking: Asking, make: () => Promise<{ value: Packed; size: number }>): Promise<unknown> {
+  once(task: TaskContext, asking: Asking, make: () => Promise<{ body: Packed; size: number }>): Promise<unknown> {
     return new Promise((done, failed) => {
       const number = this.#begin(task, asking, {
         done,
         failed,
         yours: () =>
           void make().then(
-            ({ value, size }) => {
+            ({ body: value, size }) => {
               if (this.#open.has(number))
                 this.#channel.post({ type: 'hand-in', request: number, lease: task.lease, value }, size, task.lease)
             },
@@ -118,32 +120,26 @@ export class Requests {
     this.#open.get(request)?.waiter.yours?.()
   }
 
-  /** The task was answered by itself: what it has open ends with its lease, and nobody listens. */
-  forget(task: TaskContext): void {
-    this.#endAll(task, () => {})
-  }
-
-  /** The task was timed out or cancelled: what it waits for fails now. */
-  abandon(task: TaskContext, reason: Error): void {
-    this.#endAll(task, (ask) => ask.waiter.failed(reason))
-  }
-
-  #endAll(task: TaskContext, end: (ask: OpenAsk) => void): void {
+  /**
+   * The task is over, and so is what it has asked for. `reason`: it was timed out or cancelled, and what it waits for fails
+   * with that; otherwise it has ended by itself, and nobody listens.
+   */
+  end(task: TaskContext, reason: Error | undefined): void {
     const { asks } = task
-    if (asks === undefined || asks.open === 0) return
-    for (const ask of [...this.#open.values()]) {
-      if (ask.task !== task) continue
+    if (asks === undefined) return
+    asks.waiting.drain()
+    for (const ask of asks.open) {
       this.#forget(ask)
-      end(ask)
+      if (reason) ask.waiter.failed(reason)
     }
-    asks.open = 0
-    asks.waiting.length = 0
+    asks.open.clear()
+    this.#waiting.leave(task, reason)
   }
 
   #begin(task: TaskContext, asking: Asking, waiter: Waiter): number {
     const { signal, limitMs } = asking
     if (task.settled) {
-      waiter.failed(task.signal.reason ?? new Error('the task is over'))
+      waiter.failed(task.whyOver)
       return 0
     }
     if (signal?.aborted) {
@@ -156,11 +152,11 @@ export class Requests {
     const ask: OpenAsk = { number, task, asking, waiter, sent: false, timer: undefined, onAbort }
     this.#open.set(number, ask)
     const asks = (task.asks ??= new Asks())
-    asks.open++
+    asks.open.add(ask)
     signal?.addEventListener('abort', onAbort, { once: true })
-    if (limitMs !== Number.POSITIVE_INFINITY) ask.timer = setTimeout(() => this.#fail(ask, tooLate(asking)), limitMs)
+    if (limitMs <= MAX_TIMER_MS) ask.timer = setTimeout(() => this.#fail(ask, tooLate(asking)), limitMs)
     if (asking.unlimited || asks.sent < MAX_OPEN_REQUESTS) this.#send(ask)
-    else asks.waiting.push(() => this.#open.has(number) && this.#send(ask))
+    else asks.waiting.push(ask)
     this.#waiting.begin(task, asks, asking)
     return number
   }
@@ -193,15 +189,18 @@ export class Requests {
     if (sent) this.#channel.post({ type: 'unask', request: number, lease: task.lease }, 0, task.lease)
   }
 
-  /** It is over, and its task goes on. */
+  /** It is over, and its task goes on when it has a slot. */
   #close(ask: OpenAsk, goOn: () => void): void {
     const { task, asking } = ask
     const asks = task.asks!
     this.#forget(ask)
-    asks.open--
+    asks.open.delete(ask)
     if (ask.sent && !asking.unlimited) asks.sent--
-    while (asks.sent < MAX_OPEN_REQUESTS && asks.waiting.length > 0) asks.waiting.shift()!()
-    this.#waiting.end(task, asks, asking, goOn)
+    while (asks.sent < MAX_OPEN_REQUESTS && asks.waiting.length > 0) {
+      const next = asks.waiting.shift()!
+      if (this.#open.has(next.number)) this.#send(next)
+    }
+    this.#waiting.end(task, asks, asking, goOn, (reason) => ask.waiter.failed(reason))
   }
 
   #forget({ number, timer, asking, onAbort }: OpenAsk): void {
@@ -214,5 +213,5 @@ export class Requests {
 const tooLate = ({ service, limitMs }: Asking) =>
   new ManyworldsError(
     'REQUEST_TIMEOUT',
-    `service '${service}' has not answered within ${limitMs} ms; \`limitMs\` of the request allows more`,
+    `service '${service}' has not answered within ${limitMs} ms; see what it waits for, or give the request a larger limitMs`,
   )

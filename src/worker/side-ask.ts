@@ -7,6 +7,10 @@ export interface SideAnswer {
   readonly answer: Promise<unknown>
 }
 
-/** Asks a service of the driver while the event loop may be blocked. */
+export interface SideAsker {
+  [SIDE](service: string, question: unknown): SideAnswer
+}
+
+/** Asks a service of the driver while the event loop may be blocked. The task's clock runs meanwhile. */
 export const askAside = (ctx: object, service: string, question: unknown): SideAnswer =>
-  (ctx as { [SIDE](service: string, question: unknown): SideAnswer })[SIDE](service, question)
+  (ctx as SideAsker)[SIDE](service, question)

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { framedWire } from '../engines/frames.ts'
 import { Channel, type Wire } from '../protocol/channel.ts'
 import { checkDriverMessage } from '../protocol/check-messages.ts'
-import type { DriverMessage, WorkerMessage } from '../protocol/messages.ts'
+import { type DriverMessage, MAX_OPEN_REQUESTS, type WorkerMessage } from '../protocol/messages.ts'
 import { splitWire } from '../protocol/split-wire.ts'
 import type { FromSide, SideData, ToSide } from './side.ts'
 
@@ -12,9 +12,19 @@ const { fd, codec } = workerData as SideData
 const port = parentPort!
 const say = (message: FromSide) => port.postMessage(message)
 
+type ToAsk = Extract<ToSide, { type: 'ask' }>
+
+/** What was asked for one task. */
+interface TaskAsks {
+  readonly open: Map<number, ToAsk>
+  /** Too many to be open at once; they wait here. */
+  readonly waiting: ToAsk[]
+}
+
 /** Requests of the event loop have even numbers. */
 let next = 1
-const open = new Map<number, { lease: number; call: number; flag: Int32Array }>()
+const byLease = new Map<number, TaskAsks>()
+const leaseOf = new Map<number, number>()
 let onLoopFrame = (_: Uint8Array) => {}
 
 const throughTheLoop: Wire = {
@@ -41,37 +51,64 @@ const channel = new Channel<WorkerMessage, DriverMessage>(
   fd === undefined ? throughTheLoop : ownWire(fd),
   checkDriverMessage,
   (message) => {
-    if (message.type !== 'answer' || !message.last) return
-    const asked = open.get(message.request)
-    if (!asked) return
-    open.delete(message.request)
-    say({ type: 'answer', call: asked.call, ok: message.ok, value: message.value })
-    Atomics.store(asked.flag, 0, 1)
-    Atomics.notify(asked.flag, 0)
+    if (message.type === 'answer' && message.last) onAnswer(message)
   },
-  (error) => say({ type: 'broken', message: error.message }),
+  (error) => {
+    say({ type: 'broken', message: error.message })
+    // Whoever blocks the loop until they have an answer goes on, and finds the error.
+    for (const { open, waiting } of byLease.values()) for (const { flag } of [...open.values(), ...waiting]) wake(flag)
+  },
 )
 channel.speak(codec)
+
+function ask(asked: ToAsk): void {
+  const { lease } = asked
+  let asks = byLease.get(lease)
+  if (asks === undefined) byLease.set(lease, (asks = { open: new Map(), waiting: [] }))
+  if (asks.open.size < MAX_OPEN_REQUESTS) send(asked, asks)
+  else asks.waiting.push(asked)
+}
+
+function send(asked: ToAsk, asks: TaskAsks): void {
+  const { lease, service, body, size } = asked
+  const request = next
+  next += 2
+  asks.open.set(request, asked)
+  leaseOf.set(request, lease)
+  channel.post({ type: 'ask', request, lease, service, kind: 'one', slot: 'keep', clock: 'runs', body }, size, lease)
+}
+
+function onAnswer({ request, ok, value }: Extract<DriverMessage, { type: 'answer' }>): void {
+  const asks = byLease.get(leaseOf.get(request) ?? 0)
+  const asked = asks?.open.get(request)
+  if (!asks || !asked) return
+  asks.open.delete(request)
+  leaseOf.delete(request)
+  say({ type: 'answer', call: asked.call, ok, value })
+  wake(asked.flag)
+  const waiting = asks.waiting.shift()
+  if (waiting) send(waiting, asks)
+  else if (asks.open.size === 0) byLease.delete(asked.lease)
+}
+
+function wake(flag: Int32Array): void {
+  Atomics.store(flag, 0, 1)
+  Atomics.notify(flag, 0)
+}
+
+function end(lease: number): void {
+  for (const request of byLease.get(lease)?.open.keys() ?? []) leaseOf.delete(request)
+  byLease.delete(lease)
+}
 
 port.on('message', (message: ToSide) => {
   switch (message.type) {
     case 'frame':
       return onLoopFrame(message.frame)
-    case 'forget':
-      for (const [request, { lease }] of open) if (lease === message.lease) open.delete(request)
-      return
-    case 'ask': {
-      const { call, lease, service, body, size, flag } = message
-      const request = next
-      next += 2
-      open.set(request, { lease, call, flag })
-      channel.post(
-        { type: 'ask', request, lease, service, kind: 'one', slot: 'keep', clock: 'runs', body },
-        size,
-        lease,
-      )
-      return
-    }
+    case 'end':
+      return end(message.lease)
+    case 'ask':
+      return ask(message)
     default:
       message satisfies never
   }

@@ -19,7 +19,7 @@ export type ToSide =
       flag: Int32Array<SharedArrayBuffer>
     }
   /** The task is over: so is all that was asked for it. */
-  | { type: 'forget'; lease: number }
+  | { type: 'end'; lease: number }
   /** A frame of the driver's, where the thread has no wire of its own. */
   | { type: 'frame'; frame: Uint8Array }
 
@@ -50,11 +50,14 @@ export class SideThread {
   #codec = ''
   #thread: Worker | undefined
   #calls = 0
+  readonly #onFailed: (why: string) => void
+  #failure: ManyworldsError | undefined
 
-  /** `loop`: where its frames go if it has no wire. */
-  constructor(fd: number | undefined, loop: Wire) {
+  /** `loop`: where its frames go if it has no wire. `failed`: this worker can ask no more from there, and is to be replaced. */
+  constructor(fd: number | undefined, loop: Wire, failed: (why: string) => void) {
     this.#fd = fd
     this.#loop = loop
+    this.#onFailed = failed
   }
 
   speak(codec: string): void {
@@ -62,6 +65,7 @@ export class SideThread {
   }
 
   ask(lease: number, { service, body, size }: Asking): SideAnswer {
+    if (this.#failure) throw this.#failure
     const flag = new Int32Array(new SharedArrayBuffer(4))
     const call = ++this.#calls
     const answer = new Promise((done, failed) => this.#waiting.set(call, { lease, done, failed }))
@@ -69,9 +73,14 @@ export class SideThread {
     return { flag, answer }
   }
 
-  forget(lease: number): void {
-    for (const [call, waiter] of this.#waiting) if (waiter.lease === lease) this.#waiting.delete(call)
-    this.#tell({ type: 'forget', lease })
+  /** The task is over, and so is what was asked for it. `reason`: it was given up, and what it waits for fails with that. */
+  end(lease: number, reason: Error | undefined): void {
+    for (const [call, waiter] of this.#waiting) {
+      if (waiter.lease !== lease) continue
+      this.#waiting.delete(call)
+      if (reason) waiter.failed(reason)
+    }
+    if (!this.#failure) this.#tell({ type: 'end', lease })
   }
 
   #tell(message: ToSide): void {
@@ -91,7 +100,6 @@ export class SideThread {
     })
     thread.unref()
     thread.on('message', (message: FromSide) => this.#hear(message))
-    // What it waited for will not come; the next request starts another.
     thread.on('error', (error) => this.#fail(error.message))
     this.#loop.onFrame((frame) => this.#tell({ type: 'frame', frame: new Uint8Array(frame) }))
     return thread
@@ -109,10 +117,12 @@ export class SideThread {
     waiter.failed(new ManyworldsError(code, text))
   }
 
+  /** There is no second one: the first may have left half a frame on the wire. */
   #fail(why: string): void {
-    this.#thread = undefined
-    for (const { failed } of this.#waiting.values())
-      failed(new ManyworldsError('SERVICE_FAILED', `the side thread of the worker has failed: ${why}`))
+    if (this.#failure) return
+    this.#failure = new ManyworldsError('SERVICE_FAILED', `the side thread of the worker has failed: ${why}`)
+    for (const { failed } of this.#waiting.values()) failed(this.#failure)
     this.#waiting.clear()
+    this.#onFailed(why)
   }
 }

@@ -5,8 +5,6 @@ export class Slots {
   /** As many as the driver allows. */
   total = 1
   taken = 0
-  /** Tasks whose clock stands: they wait for the driver. */
-  standing = 0
 
   get isFree(): boolean {
     return this.taken < this.total

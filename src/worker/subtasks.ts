@@ -31,7 +31,7 @@ export class SubTasks {
   }
 
   async #ask(task: TaskContext, tasks: readonly TaskLike[]): Promise<TaskResponse[]> {
-    if (task.settled) throw task.signal.reason
+    if (task.settled) throw task.whyOver
     let size = 0
     const items = tasks.map((literal, index) => {
       checkTask(literal, index)

@@ -87,11 +87,7 @@ export class TaskRunner {
       flush()
       channel.post({ type: 'retire', reason, unstarted: this.#takeUnstarted() })
     })
-    this.#waiting = new Waiting(this.#slots, this.#timeouts, {
-      release: (task) => this.#release(task),
-      // It may be hungry now.
-      goesOn: () => this.#arm(),
-    })
+    this.#waiting = new Waiting(this.#slots, this.#timeouts, (task) => this.#release(task))
     this.requests = new Requests(channel, this.#waiting, flush)
     this.subTasks = new SubTasks(this.requests)
     this.endings = new Endings({

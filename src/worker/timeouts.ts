@@ -15,6 +15,8 @@ export class Timeouts {
   readonly #expire: (task: TaskContext, ms: number) => void
   readonly #shared: Float64Array
   readonly #givenUp = new Set<TaskContext>()
+  /** Publishes the next deadline when the time of the one that is published has come. */
+  #mover: NodeJS.Timeout | undefined
 
   constructor(
     live: ReadonlyMap<number, TaskContext>,
@@ -42,9 +44,11 @@ export class Timeouts {
     asks.standsSince = performance.now()
     if (task.deadline === Number.POSITIVE_INFINITY) return
     clearTimeout(task.timer)
-    asks.msLeft = Math.max(0, task.deadline - Date.now())
-    // The watchdog may look at the old one once more; the loop moves it on when its time has come.
+    const { deadline } = task
+    asks.msLeft = Math.max(0, deadline - Date.now())
     task.deadline = Number.POSITIVE_INFINITY
+    // At once: the task may block the loop while it waits, and the watchdog must not hold that against it.
+    if (deadline === this.#shared[0]) this.#publishNext(0)
   }
 
   go(task: TaskContext, asks: Asks): void {
@@ -68,13 +72,14 @@ export class Timeouts {
 
   #publish(deadline: number): void {
     this.#shared[0] = deadline
-    setTimeout(() => this.#moveOn(deadline), Math.max(0, deadline - Date.now())).unref()
+    clearTimeout(this.#mover)
+    this.#mover = setTimeout(() => this.#publishNext(deadline), Math.max(0, deadline - Date.now())).unref()
   }
 
-  #moveOn(published: number): void {
-    if (this.#shared[0] !== published) return
+  /** The nearest deadline after this one. */
+  #publishNext(after: number): void {
     let next = Number.POSITIVE_INFINITY
-    for (const task of this.#live.values()) if (task.deadline > published && task.deadline < next) next = task.deadline
+    for (const task of this.#live.values()) if (task.deadline > after && task.deadline < next) next = task.deadline
     for (const task of this.#givenUp) if (task.ended) this.#givenUp.delete(task)
     if (this.#givenUp.size > 0) next = Math.min(next, Date.now() + GIVEN_UP_MS)
     if (next === Number.POSITIVE_INFINITY) this.#shared[0] = next

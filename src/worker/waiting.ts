@@ -4,11 +4,10 @@ import type { Asking } from './requests.ts'
 import type { Slots } from './slots.ts'
 import type { Timeouts } from './timeouts.ts'
 
-interface Hooks {
-  /** The slot of this task is for others. */
-  release(task: TaskContext): void
-  /** A task whose clock stood goes on. */
-  goesOn(): void
+interface Resuming {
+  readonly task: TaskContext
+  readonly resume: () => void
+  readonly fail: (reason: Error) => void
 }
 
 type Way = Pick<Asking, 'slot' | 'clock'>
@@ -21,50 +20,47 @@ type Way = Pick<Asking, 'slot' | 'clock'>
 export class Waiting {
   readonly #slots: Slots
   readonly #timeouts: Timeouts
-  readonly #hooks: Hooks
+  readonly #release: (task: TaskContext) => void
   /** Tasks that could go on and have no slot. */
-  readonly #resuming: { task: TaskContext; resume: () => void }[] = []
+  #resuming: Resuming[] = []
 
-  constructor(slots: Slots, timeouts: Timeouts, hooks: Hooks) {
+  /** `release`: the slot of this task is for others. */
+  constructor(slots: Slots, timeouts: Timeouts, release: (task: TaskContext) => void) {
     this.#slots = slots
     this.#timeouts = timeouts
-    this.#hooks = hooks
+    this.#release = release
   }
 
   begin(task: TaskContext, asks: Asks, { slot, clock }: Way): void {
-    if (clock === 'stands' && asks.withClockStopped++ === 0) {
-      this.#slots.standing++
-      this.#timeouts.stop(task, asks)
-    }
-    if (slot === 'give' && asks.withoutSlot++ === 0) this.#hooks.release(task)
+    if (clock === 'stands' && asks.withClockStopped++ === 0) this.#timeouts.stop(task, asks)
+    if (slot === 'give' && asks.withoutSlot++ === 0) this.#release(task)
   }
 
-  /** The task goes on: at once, or when there is a slot for it. */
-  end(task: TaskContext, asks: Asks, { slot, clock }: Way, goOn: () => void): void {
+  /** The task goes on: at once, or when there is a slot for it. `fail`: it was given up before that. */
+  end(task: TaskContext, asks: Asks, { slot, clock }: Way, goOn: () => void, fail: (reason: Error) => void): void {
     const hasSlot = slot === 'keep' || --asks.withoutSlot > 0 || task.settled || this.#slots.take(task)
     const resume = () => {
-      if (clock === 'stands' && --asks.withClockStopped === 0 && !task.settled) {
-        this.#slots.standing--
-        this.#timeouts.go(task, asks)
-        this.#hooks.goesOn()
-      }
+      if (clock === 'stands' && --asks.withClockStopped === 0 && !task.settled) this.#timeouts.go(task, asks)
       goOn()
     }
     if (hasSlot) resume()
-    else this.#resuming.push({ task, resume })
+    else this.#resuming.push({ task, resume, fail })
   }
 
-  /** Lets a task go on in the slot that has just become free. */
+  /** Lets a task go on in the slot that has just become free. False: none waits for one. */
   resumeOne(): boolean {
-    for (let next = this.#resuming.shift(); next; next = this.#resuming.shift()) {
-      if (next.task.settled) {
-        next.resume()
-        continue
-      }
-      this.#slots.take(next.task)
-      next.resume()
-      return true
-    }
-    return false
+    const next = this.#resuming.shift()
+    if (next === undefined) return false
+    this.#slots.take(next.task)
+    next.resume()
+    return true
+  }
+
+  /** The task is over, and waits for no slot. If it was given up, that is what its code hears now. */
+  leave(task: TaskContext, reason: Error | undefined): void {
+    if (task.holdsSlot || this.#resuming.length === 0) return
+    const left = this.#resuming.filter((one) => one.task === task)
+    this.#resuming = this.#resuming.filter((one) => one.task !== task)
+    if (reason) for (const { fail } of left) fail(reason)
   }
 }

@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from 'manyworlds'
+import { askAside } from '../../src/worker/side-ask.ts'
 
 /** Asks a service once and answers with what it says. */
 export const asker = defineAgent({
@@ -96,5 +98,197 @@ export const dieOnce = defineAgent({
     process.kill(process.pid, 'SIGKILL')
     await sleep(60_000)
     return ''
+  },
+})
+
+interface Told {
+  readonly value?: unknown
+  readonly code?: unknown
+  readonly message?: string
+  /** It threw, where a promise that is rejected was to be expected. */
+  readonly threw?: true
+}
+
+async function outcomeOf(call: () => unknown): Promise<Told> {
+  let promise: unknown
+  try {
+    promise = call()
+  } catch (error) {
+    return { threw: true, message: (error as Error).message }
+  }
+  try {
+    return { value: await promise }
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message: string }
+    return { code, message }
+  }
+}
+
+/** Asks in every wrong way there is. */
+export const wronglyAsking = defineAgent({
+  name: 'wronglyAsking',
+  run: async (_: null, ctx) => {
+    const ask = ctx.ask as (...args: unknown[]) => Promise<unknown>
+    const once = ctx.once as (...args: unknown[]) => Promise<unknown>
+    const calls: Record<string, () => unknown> = {
+      'an unknown option': () => ask('echo', 1, { limitMS: 5 }),
+      'options null': () => ask('echo', 1, null),
+      'a controller as signal': () => ask('echo', 1, { signal: new AbortController() }),
+      'a limit as text': () => ask('echo', 1, { limitMs: '5' }),
+      'a limit of 0': () => ask('echo', 1, { limitMs: 0 }),
+      'a limit of NaN': () => ask('echo', 1, { limitMs: Number.NaN }),
+      'another slot': () => ask('echo', 1, { slot: 'free' }),
+      'another clock': () => ask('echo', 1, { clock: 'stop' }),
+      'no name': () => ask(''),
+      'a number as name': () => ask(5),
+      'a long name': () => ask('x'.repeat(257)),
+      'a name of our own': () => ask('manyworlds.subtasks', 1),
+      'a function': () => ask('echo', () => 1),
+      'once without a function': () => once('x', 1),
+      'once without a name': () => once(undefined, 1, () => 1),
+      'once with a function as result': () => once('x', 1, () => () => 1),
+    }
+    const told: Record<string, Told> = {}
+    for (const [name, call] of Object.entries(calls)) told[name] = await outcomeOf(call)
+    return told
+  },
+})
+
+const later: Told[] = []
+
+/** Asks when it is over, and says so to `tellsLater`. */
+export const asksTooLate = defineAgent({
+  name: 'asksTooLate',
+  run: async (_: null, ctx) => {
+    later.length = 0
+    setTimeout(async () => {
+      later.push(await outcomeOf(() => ctx.ask('echo', 1)))
+      later.push(await outcomeOf(() => ctx.once('x', 1, () => 1)))
+      later.push(await outcomeOf(() => ctx.runTask(tellsLater.task(null))))
+      later.push(await outcomeOf(() => ctx.askStream('echo', 1).next()))
+    }, 20)
+    return 'over'
+  },
+})
+
+export const tellsLater = defineAgent({
+  name: 'tellsLater',
+  run: async (_: null) => {
+    await sleep(200)
+    return later
+  },
+})
+
+/** Asks and does not wait for it; what it does wait for takes longer. */
+export const forgetful = defineAgent({
+  name: 'forgetful',
+  run: async (_: null, ctx) => {
+    void ctx.ask('never', 1, { clock: 'runs' })
+    void ctx.askStream('never', 1, { clock: 'runs' }).next()
+    await sleep(60_000, undefined, { signal: ctx.signal })
+  },
+})
+
+/** Blocks its event loop while it waits for a service: in JavaScript, or where nothing can interrupt it. */
+export const blocksWaiting = defineAgent({
+  name: 'blocksWaiting',
+  run: async ({ native, ms }: { native: boolean; ms: number }, ctx) => {
+    const answer = ctx.ask('slow', ms)
+    if (native) spawnSync('sleep', [String(ms / 1000)])
+    else for (const until = Date.now() + ms; Date.now() < until; );
+    return await answer
+  },
+})
+
+/** Asks for so much from its event loop, and for so much from beside it. */
+export const asksTwice = defineAgent({
+  name: 'asksTwice',
+  run: async (count: number, ctx) => {
+    const here = Array.from({ length: count }, (_, i) => ctx.ask<number>('slow', i % 20))
+    const aside = Array.from({ length: count }, (_, i) => askAside(ctx, 'slow', i % 20).answer)
+    return (await Promise.all([...here, ...aside])).length
+  },
+})
+
+/** Waits for a service beside its event loop until it is given up. */
+export const waitsAside = defineAgent({
+  name: 'waitsAside',
+  run: async (_: null, ctx) => {
+    later.length = 0
+    later.push(await outcomeOf(() => askAside(ctx, 'never', 1).answer))
+  },
+})
+
+/** Asks for small and large things at once; says in which order the answers came. */
+export const asksInOrder = defineAgent({
+  name: 'asksInOrder',
+  run: async (count: number, ctx) => {
+    const came: number[] = []
+    const one = async (i: number) => {
+      const fill = 'x'.repeat(i % 5 === 0 ? 300_000 : i % 3 === 0 ? 70_000 : 1)
+      came.push((await ctx.ask<{ i: number }>('log', { i, fill })).i)
+    }
+    await Promise.all(Array.from({ length: count }, (_, i) => one(i)))
+    return came
+  },
+})
+
+/** Goes through a gate, and says before and after. */
+export const gated = defineAgent({
+  name: 'gated',
+  run: async (_: null, ctx) => {
+    await ctx.ask('begin')
+    await ctx.ask('gate')
+    await ctx.ask('end')
+  },
+})
+
+/** Fails unless it likes the bill. */
+export const picky = defineAgent({
+  name: 'picky',
+  run: async (_: null, ctx) => {
+    const bill = await ctx.ask<string>('bill', 'x')
+    if (bill === 'bad') throw new Error('a bad bill')
+    return bill
+  },
+})
+
+/** Leaves with everybody beside it, when it is told to. */
+export const exits = defineAgent({
+  name: 'exits',
+  run: async (_: null, ctx) => {
+    await ctx.ask('wait')
+    process.exit(3)
+  },
+})
+
+/** Asks for so many bills and goes through a gate, before or after that. */
+export const manyValues = defineAgent({
+  name: 'manyValues',
+  run: async (count: number, ctx) => {
+    if (count === 1) await ctx.ask('gate')
+    const values: unknown[] = []
+    for (let i = 0; i < count; i++) values.push(await ctx.ask('bill', i))
+    if (count > 1) await ctx.ask('gate')
+    return values
+  },
+})
+
+/** Has a sub-task whose input is not the same each time. */
+export const childOf = defineAgent({
+  name: 'childOf',
+  run: async (_: null, ctx) => {
+    const which = await ctx.ask<string>('which')
+    const { answer } = await ctx.runTask(billedChild.task(which, { id: 'child' }))
+    return answer
+  },
+})
+
+export const billedChild = defineAgent({
+  name: 'billedChild',
+  run: async (_: string, ctx) => {
+    const bill = await ctx.ask<string>('bill', 'x')
+    await ctx.ask('gate')
+    return bill
   },
 })

@@ -13,15 +13,18 @@ export interface KeptAnswer {
   readonly value: Packed
 }
 
+/** An answer that is on its way to the disk has a list of those to be told when it is there. */
+type Keeping = KeptAnswer & { waiting?: (() => void)[] | undefined }
+
 /**
  * Answers that count, of one attempt of a task. They are on disk before the task gets them; a run of the same attempt that
  * was cut short has left them here, or in the store, for the next.
  */
 export class Answers {
   readonly #attempt: number
-  readonly #kept: Map<string, KeptAnswer>
+  readonly #kept: Map<string, Keeping>
 
-  private constructor(attempt: number, kept: Map<string, KeptAnswer>) {
+  private constructor(attempt: number, kept: Map<string, Keeping>) {
     this.#attempt = attempt
     this.#kept = kept
   }
@@ -48,15 +51,23 @@ export class Answers {
     return { hash: digest, occurrence }
   }
 
-  get(key: AnswerKey): KeptAnswer | undefined {
-    return this.#kept.get(textOf(key))
+  /** Gives the answer that is kept, once it is safe. False: there is none. */
+  give(key: AnswerKey, take: (value: Packed) => void): boolean {
+    const kept = this.#kept.get(textOf(key))
+    if (kept === undefined) return false
+    if (kept.waiting) kept.waiting.push(() => take(kept.value))
+    else take(kept.value)
+    return true
   }
 
   /** Calls back when it is safe. */
   keep(lease: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void {
+    const waiting = [safe]
+    const kept: Keeping = { value, waiting }
+    this.#kept.set(textOf(key), kept)
     const done = () => {
-      this.#kept.set(textOf(key), { value })
-      safe()
+      kept.waiting = undefined
+      for (const tell of waiting) tell()
     }
     const { recorder, over } = lease.entry.run
     if (recorder && !over) recorder.answer(lease, service, key, value, done)

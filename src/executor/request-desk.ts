@@ -1,10 +1,9 @@
-import { ManyworldsError } from '../errors.ts'
-import { didYouMean } from '../near-miss.ts'
-import { type Ask, MAX_OPEN_REQUESTS, type Packed, STREAM_PARTS, type WorkerMessage } from '../protocol/messages.ts'
-import { pack } from '../protocol/pack.ts'
-import { type AnswerKey, Answers } from './answers.ts'
+import { type Ask, MAX_OPEN_REQUESTS, type Packed, type WorkerMessage } from '../protocol/messages.ts'
+import { Answers } from './answers.ts'
 import { Clock } from './clock.ts'
 import type { Lease, LeaseAsks } from './entry.ts'
+import { OpenRequest, type Served } from './open-request.ts'
+import { asError, notKept, oneWasAsked, unknownService } from './request-errors.ts'
 import type { Run } from './run.ts'
 import { isStream, type Service } from './service.ts'
 import { Turns } from './turns.ts'
@@ -16,69 +15,6 @@ interface Hooks {
   goesOn(lease: Lease): void
   /** The task is to run in one place only. */
   keepOnly(lease: Lease): void
-}
-
-/** A request that is not answered in full. */
-export class OpenRequest {
-  readonly id: number
-  readonly lease: Lease
-  /** Who asked, and is answered. */
-  readonly speaker: Speaker
-  readonly ask: Ask
-  readonly service: Service
-  readonly turns: Turns<Lease, OpenRequest>
-  readonly #ending = new AbortController()
-  /** Under which its answer is kept, if it is. */
-  key: AnswerKey | undefined
-  /** Parts that may be sent. */
-  #credit = STREAM_PARTS
-  #credited = () => {}
-
-  constructor(lease: Lease, ask: Ask, { service, turns }: Served, speaker: Speaker) {
-    this.speaker = speaker
-    this.id = ask.request
-    this.lease = lease
-    this.ask = ask
-    this.service = service
-    this.turns = turns
-  }
-
-  get by(): Lease {
-    return this.lease
-  }
-
-  get signal(): AbortSignal {
-    return this.#ending.signal
-  }
-
-  get isOpen(): boolean {
-    return this.lease.asks?.open.get(this.id) === this
-  }
-
-  end(): void {
-    this.#ending.abort()
-    this.#credited()
-  }
-
-  more(parts: number): void {
-    this.#credit = Math.min(STREAM_PARTS, this.#credit + parts)
-    this.#credited()
-  }
-
-  /** Waits until a part may be sent, or nobody wants it any more. */
-  async room(): Promise<void> {
-    while (this.#credit === 0 && this.isOpen)
-      await new Promise<void>((resolve) => {
-        this.#credited = resolve
-      })
-    this.#credit--
-  }
-}
-
-/** A service of a run, with those who wait for it. */
-interface Served {
-  readonly service: Service
-  readonly turns: Turns<Lease, OpenRequest>
 }
 
 /**
@@ -118,10 +54,14 @@ export class RequestDesk {
     const { asks } = lease
     if (asks === undefined) return
     lease.asks = undefined
+    const left = new Set<OpenRequest['turns']>()
     for (const request of asks.open.values()) {
       request.end()
-      request.turns.done(request)
+      request.turns.remove(request)
+      left.add(request.turns)
     }
+    // Only now: those of this lease that waited are not to be served in the place of those that were.
+    for (const turns of left) turns.next()
   }
 
   #open(lease: Lease, ask: Ask, speaker: Speaker): void {
@@ -129,10 +69,10 @@ export class RequestDesk {
     const asks: LeaseAsks = lease.asks ?? { open: new Map(), asked: new Map(), clock: new Clock() }
     if (asks.open.has(ask.request)) throw new RangeError(`two requests of the number ${ask.request}`)
     if (served === undefined)
-      return say({ speaker, lease, id: ask.request }, false, true, unknown(ask.service, this.#names(lease)))
+      return say({ speaker, lease, id: ask.request }, false, true, unknownService(ask.service, this.#names(lease)))
     const { service } = served
     service.check(ask.body)
-    if (!service.unlimited && limited(asks.open) >= MAX_OPEN_REQUESTS)
+    if (!service.unlimited && limited(asks.open, speaker) >= MAX_OPEN_REQUESTS)
       throw new RangeError(`more than ${MAX_OPEN_REQUESTS} open requests of one task`)
     const request = new OpenRequest(lease, ask, served, speaker)
     asks.open.set(request.id, request)
@@ -143,27 +83,25 @@ export class RequestDesk {
     }
     if (ask.slot === 'give') this.#hooks.waits(lease)
     if (ask.clock === 'stands') asks.clock.stop()
-    if (!this.#isKnown(request)) served.turns.add(request)
+    if (this.#isKnown(request)) return
+    served.turns.add(request)
   }
 
-  /** True: a run of the same attempt that was cut short has the answer. */
+  /** True: a run of the same attempt that was cut short has left the answer, which is given again. */
   #isKnown(request: OpenRequest): boolean {
     const { lease, ask, service } = request
     if (!service.durable && ask.kind !== 'own') return false
     const answers = Answers.of(lease)
     request.key = answers.keyOf(lease, ask)
-    const known = answers.get(request.key)
-    if (known === undefined) return false
-    this.#finish(request, true, known.value)
-    return true
+    return answers.give(request.key, (value) => this.#finish(request, true, value))
   }
 
   #serve(request: OpenRequest): void {
-    const { lease, ask, service, signal } = request
+    const { lease, ask, service } = request
     if (ask.kind === 'own') return request.speaker.post({ type: 'yours', request: request.id }, 0, lease.id)
     let answer: ReturnType<Service['ask']>
     try {
-      answer = service.ask({ lease, body: ask.body, signal })
+      answer = service.ask(request)
     } catch (error) {
       return this.#finish(request, false, asError(error, ask.service))
     }
@@ -198,7 +136,7 @@ export class RequestDesk {
         await request.room()
         const { done, value } = await iterator.next()
         if (!request.isOpen) break
-        if (done) return this.#finish(request, true, undefined)
+        if (done) return this.#last(request, true, undefined)
         say(request, true, false, value)
       }
     } catch (error) {
@@ -209,12 +147,16 @@ export class RequestDesk {
     }
   }
 
-  /** The last word on a request. */
+  /** The whole answer, or the error. Who asked for a stream gets a stream of one part. */
   #finish(request: OpenRequest, ok: boolean, value: Packed): void {
     if (!request.isOpen) return
-    const { ask } = request
-    if (ok && ask.kind === 'parts' && value !== undefined) say(request, true, false, value)
-    say(request, ok, true, ask.kind === 'parts' && ok ? undefined : value)
+    if (!ok || request.ask.kind !== 'parts') return this.#last(request, ok, value)
+    say(request, true, false, value)
+    this.#last(request, true, undefined)
+  }
+
+  #last(request: OpenRequest, ok: boolean, value: Packed): void {
+    say(request, ok, true, value)
     this.#close(request)
   }
 
@@ -225,7 +167,8 @@ export class RequestDesk {
     request.end()
     if (ask.slot === 'give') this.#hooks.goesOn(lease)
     if (ask.clock === 'stands') clock.go()
-    request.turns.done(request)
+    request.turns.remove(request)
+    request.turns.next()
   }
 
   #served(run: Run, name: string): Served | undefined {
@@ -255,31 +198,11 @@ function say(
   speaker.postSoon({ type: 'answer', request: id, ok, last, value }, sizeOf(value), lease.id)
 }
 
-function limited(requests: ReadonlyMap<number, OpenRequest>): number {
+/** Each voice of a worker counts for itself: one cannot know how many the other has open. */
+function limited(requests: ReadonlyMap<number, OpenRequest>, by: Speaker): number {
   let count = 0
-  for (const { service } of requests.values()) if (!service.unlimited) count++
+  for (const { service, speaker } of requests.values()) if (speaker === by && !service.unlimited) count++
   return count
 }
 
 const sizeOf = (value: Packed) => (value instanceof Uint8Array || value instanceof String ? value.length : 64)
-
-function unknown(name: string, names: readonly string[]): Packed {
-  const there = names.length === 0 ? 'the run has none' : `the run has ${names.join(', ')}`
-  const hint = `${didYouMean(name, names)}; ${there}. Give it as \`services\` of the run configuration`
-  return pack({ code: 'SERVICE_UNKNOWN', message: `there is no service '${name}'${hint}` })
-}
-
-const oneWasAsked = (name: string) =>
-  new ManyworldsError('SERVICE_FAILED', `service '${name}' answers in parts: ask it with ctx.askStream()`)
-
-const notKept = (name: string) =>
-  new ManyworldsError(
-    'SERVICE_FAILED',
-    `service '${name}' is durable and answers in parts; only whole answers are kept`,
-  )
-
-function asError(error: unknown, name: string): Packed {
-  if (ManyworldsError.is(error)) return pack({ code: error.code, message: error.message })
-  const said = error instanceof Error ? error.message : String(error)
-  return pack({ code: 'SERVICE_FAILED', message: `service '${name}' failed: ${said}` })
-}

@@ -3,7 +3,8 @@ import { isStream, type Service } from '../executor/service.ts'
 import type { Packed } from '../protocol/messages.ts'
 import { NotPackable, pack } from '../protocol/pack.ts'
 import { isPacked, readPacked } from '../protocol/read-packed.ts'
-import type { ServiceDefinition, ServiceFunction } from '../services.ts'
+import type { ServiceContext, ServiceDefinition, ServiceFunction } from '../services.ts'
+import { wordsOf } from '../text/thrown.ts'
 
 /** The services that a run was configured with, as the executor asks them. */
 export function userServices(
@@ -21,36 +22,57 @@ function serviceOf(name: string, given: ServiceFunction | ServiceDefinition): Se
     atOnce: atOnce ?? Number.POSITIVE_INFINITY,
     unlimited: false,
     check(body) {
-      if (!isPacked(body)) throw new TypeError('a malformed question')
+      // JSON is checked when it is read, below; to read it twice would take as long as all else.
+      if (!(body instanceof String || isPacked(body))) throw new TypeError('a malformed question')
     },
-    ask({ lease, body, signal }) {
-      const { entry, attempt } = lease
-      const ctx = { runId: entry.run.options.runId, taskId: entry.id, attempt, signal }
-      const said = answer(readPacked(body), ctx)
-      return isStream(said) ? packedParts(name, said) : packedAnswer(name, said)
+    ask(call) {
+      const { entry, attempt } = call.lease
+      const ctx: ServiceContext = {
+        runId: entry.run.options.runId,
+        taskId: entry.id,
+        attempt,
+        get signal() {
+          return call.signal
+        },
+      }
+      let said: unknown
+      try {
+        said = answer(readPacked(call.body), ctx)
+        if (isStream(said)) return packedParts(name, said)
+      } catch (error) {
+        throw failure(name, error)
+      }
+      return packedAnswer(name, said)
     },
   }
 }
 
-const packedAnswer = async (name: string, said: unknown): Promise<Packed> => packed(name, await said)
-
-async function* packedParts(name: string, parts: AsyncIterable<unknown>): AsyncGenerator<Packed> {
-  for await (const part of parts) yield packed(name, part)
+async function packedAnswer(name: string, said: unknown): Promise<Packed> {
+  try {
+    return packed(await said)
+  } catch (error) {
+    throw failure(name, error)
+  }
 }
 
-function packed(name: string, value: unknown): Packed {
-  if (isStream(value))
-    throw new ManyworldsError(
-      'SERVICE_FAILED',
-      `service '${name}' answers with a promise of an async iterable; return the iterable itself`,
-    )
+async function* packedParts(name: string, parts: AsyncIterable<unknown>): AsyncGenerator<Packed> {
+  try {
+    for await (const part of parts) yield packed(part)
+  } catch (error) {
+    throw failure(name, error)
+  }
+}
+
+/** Only what it says: what was thrown may hold something that workers must not have. */
+const failure = (name: string, thrown: unknown) =>
+  new ManyworldsError('SERVICE_FAILED', `service '${name}' failed: ${wordsOf(thrown).message}`)
+
+function packed(value: unknown): Packed {
+  if (isStream(value)) throw new TypeError('it answers with a promise of an async iterable; return the iterable itself')
   try {
     return pack(value)
   } catch (error) {
     if (!(error instanceof NotPackable)) throw error
-    throw new ManyworldsError(
-      'SERVICE_FAILED',
-      `the answer of service '${name}' cannot be sent: ${error.message}; answer with plain data`,
-    )
+    throw new TypeError(`its answer cannot be sent: ${error.message}; answer with plain data`)
   }
 }

@@ -1,0 +1,29 @@
+import { ManyworldsError } from '../errors.ts'
+import { didYouMean } from '../near-miss.ts'
+import type { Packed } from '../protocol/messages.ts'
+import { pack } from '../protocol/pack.ts'
+import { wordsOf } from '../text/thrown.ts'
+
+const NAMES_SHOWN = 20
+
+export function unknownService(name: string, names: readonly string[]): Packed {
+  const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : ''
+  const there = names.length === 0 ? 'the run has none' : `the run has ${names.slice(0, NAMES_SHOWN).join(', ')}${more}`
+  const hint = `${didYouMean(name, names)}; ${there}. Give it as \`services\` of the run configuration`
+  return pack({ code: 'SERVICE_UNKNOWN', message: `there is no service '${name}'${hint}` })
+}
+
+export const oneWasAsked = (name: string) =>
+  new ManyworldsError('SERVICE_FAILED', `service '${name}' answers in parts: ask it with ctx.askStream()`)
+
+export const notKept = (name: string) =>
+  new ManyworldsError(
+    'SERVICE_FAILED',
+    `service '${name}' is durable and answers in parts; only whole answers are kept`,
+  )
+
+/** Services of users fail with errors of ours: see `user-services.ts`. */
+export function asError(error: unknown, name: string): Packed {
+  if (ManyworldsError.is(error)) return pack({ code: error.code, message: error.message })
+  return pack({ code: 'SERVICE_FAILED', message: `service '${name}' failed: ${wordsOf(error).message}` })
+}

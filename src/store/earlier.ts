@@ -66,6 +66,8 @@ export interface Known {
   readonly begun: boolean
   /** The response stands. Otherwise the task is to be run again. */
   readonly final: boolean
+  /** It starts from the beginning: neither its attempts nor the answers of services to them count any more. */
+  readonly fresh: boolean
 }
 
 /** What earlier sessions of a run left, looked up task by task, so that memory does not grow with the run. */
@@ -125,7 +127,7 @@ export class Earlier {
       if (!row) return undefined
       const known = this.#known(id, row)
       // A parent may well ask for something else when it runs again.
-      return this.#same(row, content) ? known : { ...known, final: false }
+      return this.#same(row, content) ? known : { ...known, final: false, fresh: true }
     })
   }
 
@@ -192,12 +194,13 @@ export class Earlier {
 
   #known(id: string, row: Row): Known {
     const answered = row.status !== undefined && row.status !== null
+    // One who asks for failures to be tried again wants all attempts for them.
+    const fresh = answered && row.status !== 'cancelled'
     const before = this.#blobs.bytesRead
     this.#blobs.refill()
     return {
       record: numberOf(row.task),
-      // One who asks for failures to be tried again wants all attempts for them.
-      attempts: answered && row.status !== 'cancelled' ? 0 : (row.charged ?? 0),
+      attempts: fresh ? 0 : (row.charged ?? 0),
       response: answered
         ? responseOf(id, row.agentName, row as AttemptColumns, {
             blobs: this.#blobs,
@@ -208,6 +211,7 @@ export class Earlier {
       bytes: this.#blobs.bytesRead - before,
       begun: row.begun === 1,
       final: answered && this.#isFinal(row.status),
+      fresh,
     }
   }
 

@@ -169,8 +169,8 @@ export type AgentRow = [
 ]
 export type WorkerRow = [kind: 3, worker: number, id: string, host: string, pid: number | null]
 /**
- * The task runs again although it had a response, which becomes superseded. `fresh`: the attempts it has had do not
- * count any more.
+ * The task runs again although it had a response, which becomes superseded. `fresh`: the attempts it has had, and the
+ * answers that counted for them, do not count any more.
  */
 export type AgainRow = [kind: 4, task: number, fresh: boolean]
 /** The source of tasks has ended: there are as many as were recorded. */

@@ -41,6 +41,8 @@ export class Recording implements RunRecorder {
   readonly #agents = new Map<string, number>()
   readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
   readonly #workers = new WeakMap<WorkerName, number>()
+  /** Tasks that start from the beginning, though an earlier session has had them. */
+  readonly #fresh = new Set<number>()
   #bytes = 0
   #full = false
 
@@ -114,6 +116,7 @@ export class Recording implements RunRecorder {
   /** An earlier session has a response for this task, and it is to be run again all the same. */
   again(record: number, fresh: boolean): void {
     this.#commit.add([ROW.again, record, fresh])
+    if (fresh) this.#fresh.add(record)
   }
 
   allRead(): void {
@@ -189,7 +192,9 @@ export class Recording implements RunRecorder {
   }
 
   answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer]> {
-    return entry.record === 0 ? [] : (this.#earlier?.answers(entry.record, attempt) ?? [])
+    // Those of a task that starts from the beginning may still be there until the next commit.
+    if (entry.record === 0 || this.#fresh.has(entry.record)) return []
+    return this.#earlier?.answers(entry.record, attempt) ?? []
   }
 
   answer({ entry, attempt }: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void {
@@ -236,7 +241,8 @@ export class Recording implements RunRecorder {
     if (known?.final) return known.response
     if (known?.begun && !known.response && child.options.neverRerun) return this.#crashed(child, known.record)
     child.record = instead?.record ?? known?.record ?? this.#next.task++
-    if (instead || known?.response) this.again(child.record, true)
+    const fresh = instead !== undefined || known?.fresh === true
+    if (fresh || known?.response) this.again(child.record, fresh)
     this.#commit.add([
       ROW.task,
       child.record,

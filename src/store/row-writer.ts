@@ -213,6 +213,7 @@ export class RowWriter {
       | undefined
     if (earlier && isStatus(earlier.status)) this.#counts[earlier.status]--
     this.#execute(SUPERSEDE, this.#key(task), fresh ? ROLE.retried : ROLE.final)
+    if (fresh) this.#execute('DELETE FROM _answers WHERE task = ?', this.#key(task))
     this.#setBegun(task, 0)
   }
 

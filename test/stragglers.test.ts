@@ -75,6 +75,21 @@ test('a task that asks for sub-tasks runs in one place', async () => {
   expect(slow).toMatchObject({ answer: 'first', attempts: 1 })
 })
 
+test('a task that has asked for an answer that counts runs in one place', async () => {
+  const bill = { durable: true, answer: () => 'paid' }
+  expect(await run({ ms: [1500, 10], asks: 'bill' }, { services: { bill } })).toMatchObject({ answer: 'first' })
+  expect(starts()).toBe(1)
+})
+
+test('a task that waits for the driver is no straggler, unless its clock runs', async () => {
+  const services = { slow: () => new Promise((resolve) => setTimeout(resolve, 2000)) }
+  expect(await run({ ms: [10, 10], asks: 'slow' }, { services })).toMatchObject({ answer: 'first' })
+  expect(starts()).toBe(1)
+  for (const name of readdirSync(folder)) rmSync(join(folder, name))
+  await run({ ms: [10, 10], asks: 'slow', clock: 'runs' }, { services })
+  expect(starts()).toBe(2)
+})
+
 test('cancelling ends both', async () => {
   const signal = AbortSignal.timeout(2000)
   const slow = await run({ ms: [30_000, 30_000] }, { signal })

@@ -30,6 +30,9 @@ const CANCEL_SEEN_MS = 1000
 /** On other machines, the way there and back may take its time. */
 const CANCEL_SEEN_ELSEWHERE_MS = 5000
 
+/** With this part of its tasks waiting for their turn at a service, a worker gets no more; new ones have not asked yet. */
+const MOST_QUEUING = 0.25
+
 /**
  * The heart: takes tasks from the sources of runs, gives them to the least loaded worker with room, and turns what
  * comes back, or does not, into exactly one response per task.
@@ -150,6 +153,9 @@ export class Dispatcher {
       },
       goesOn: (lease) => this.#leases.goesOn(lease),
       keepOnly: (lease) => this.#leases.keepOnly(lease),
+      turnCame: (worker) => {
+        if (worker.isHeldUp) this.#onHungry(worker)
+      },
     })
   }
 
@@ -257,9 +263,7 @@ export class Dispatcher {
         if (this.#outcomes.receive(worker, message)) this.#placing.now()
         return
       case 'hungry':
-        worker.window.hungry()
-        this.#fleet.refresh(worker)
-        return this.#placing.now()
+        return this.#onHungry(worker)
       case 'loaded':
         this.#loading.onLoaded(worker, message.agent)
         return this.#placing.now()
@@ -305,6 +309,15 @@ export class Dispatcher {
       default:
         message satisfies never
     }
+  }
+
+  /** All that the worker has is waiting. If much of that waits for its turn at a service, more would wait there too. */
+  #onHungry(worker: WorkerHandle): void {
+    worker.isHeldUp = worker.queuing > 0 && worker.queuing >= worker.leases.size * MOST_QUEUING
+    if (worker.isHeldUp) return
+    worker.window.hungry()
+    this.#fleet.refresh(worker)
+    this.#placing.soon()
   }
 
   /** A task that must never be started twice waits for our word: what a later driver has to know is written down first. */

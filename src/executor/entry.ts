@@ -122,6 +122,8 @@ export interface LeaseAsks {
   readonly asked: Map<string, number>
   /** How long it waited. */
   readonly clock: Clock
+  /** Requests that wait for their turn at a service. */
+  queued: number
 }
 
 /** One attempt of a task at one worker. */
@@ -139,6 +141,9 @@ export interface Lease {
   records: AttemptRecords | undefined
   /** Requests under which it gave its slot back: it is not supposed to run code then. */
   waitingCalls: number
+  /** Since when, if it has given it back; and how long it was without in all. */
+  awaySince: number
+  awayMs: number
   /** How many suspects it was given with, itself included, to a worker of their own; 0: it is none. */
   readonly group: number
   /** What its task has asked the driver for, once it has. */

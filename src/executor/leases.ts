@@ -57,11 +57,14 @@ export class Leases {
 
   /** Its task gives its slot back until what it asked for is there; it may ask for several things. */
   waits(lease: Lease): void {
-    if (lease.waitingCalls++ === 0) this.#load(lease.worker, -1)
+    if (lease.waitingCalls++ > 0) return
+    lease.awaySince = performance.now()
+    this.#load(lease.worker, -1)
   }
 
   goesOn(lease: Lease): void {
     if (!isLive(lease) || --lease.waitingCalls > 0) return
+    lease.awayMs += performance.now() - lease.awaySince
     this.#load(lease.worker, 1)
   }
 
@@ -148,6 +151,8 @@ export class Leases {
       attempt: entry.attempts + 1,
       started: false,
       waitingCalls: 0,
+      awaySince: 0,
+      awayMs: 0,
       givenAt,
       group,
       records: undefined,

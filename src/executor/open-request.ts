@@ -18,6 +18,9 @@ export class OpenRequest implements ServiceCall {
   #ended = false
   /** Under which its answer is kept, if it is. */
   key: AnswerKey | undefined
+  served = false
+  /** It waits for its turn, and its lease counts it. */
+  queued = false
   /** Parts that may be sent. */
   #credit = STREAM_PARTS
   #credited = () => {}

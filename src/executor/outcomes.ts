@@ -33,9 +33,9 @@ export class Outcomes {
     for (const [lease, steps, logs] of emits) this.#records(worker, lease, steps, logs)
     if (outcomes.length === 0) return false
     const now = performance.now()
-    let ranMs = 0
-    for (const outcome of outcomes) ranMs += this.#outcome(worker, outcome, now)
-    worker.window.done(outcomes.length, ranMs, now)
+    let heldMs = 0
+    for (const outcome of outcomes) heldMs += this.#outcome(worker, outcome, now)
+    worker.window.done(outcomes.length, heldMs, now)
     this.#leases.finished(worker)
     return true
   }
@@ -58,7 +58,7 @@ export class Outcomes {
     if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
   }
 
-  /** Answers for how long the worker had to do with it. */
+  /** Answers for how long it had its slot. */
   #outcome(
     worker: WorkerHandle,
     [id, status, value, runUs, waitedUs = 0, experience]: Done['outcomes'][number],
@@ -80,12 +80,11 @@ export class Outcomes {
     this.#leases.finish(lease)
     entry.waitedMs = Math.min(runMs, waitedUs / 1000)
     // How long it waited for the driver says nothing about its worker.
-    const ownMs = runMs - entry.waitedMs
-    worker.pace.note(ownMs, entry.agent)
+    worker.pace.note(runMs - entry.waitedMs, entry.agent)
     if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
     else if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
     else this.charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', outcome as ErrorItem, runMs)
-    return ownMs
+    return Math.max(0, runMs - lease.awayMs)
   }
 }
 

@@ -15,6 +15,8 @@ interface Hooks {
   goesOn(lease: Lease): void
   /** The task is to run in one place only. */
   keepOnly(lease: Lease): void
+  /** A task of this worker no longer waits for its turn. */
+  turnCame(worker: WorkerHandle): void
 }
 
 /**
@@ -57,6 +59,7 @@ export class RequestDesk {
     const left = new Set<OpenRequest['turns']>()
     for (const request of asks.open.values()) {
       request.end()
+      this.#unqueue(request, asks)
       request.turns.remove(request)
       left.add(request.turns)
     }
@@ -66,7 +69,7 @@ export class RequestDesk {
 
   #open(lease: Lease, ask: Ask, speaker: Speaker): void {
     const served = this.#served(lease.entry.run, ask.service)
-    const asks: LeaseAsks = lease.asks ?? { open: new Map(), asked: new Map(), clock: new Clock() }
+    const asks: LeaseAsks = lease.asks ?? { open: new Map(), asked: new Map(), clock: new Clock(), queued: 0 }
     if (asks.open.has(ask.request)) throw new RangeError(`two requests of the number ${ask.request}`)
     if (served === undefined)
       return say({ speaker, lease, id: ask.request }, false, true, unknownService(ask.service, this.#names(lease)))
@@ -85,6 +88,21 @@ export class RequestDesk {
     if (ask.clock === 'stands') asks.clock.stop()
     if (this.#isKnown(request)) return
     served.turns.add(request)
+    if (!request.served) this.#queue(request, asks)
+  }
+
+  #queue(request: OpenRequest, asks: LeaseAsks): void {
+    request.queued = true
+    if (asks.queued++ === 0) request.lease.worker.queuing++
+  }
+
+  #unqueue(request: OpenRequest, asks: LeaseAsks): void {
+    if (!request.queued) return
+    request.queued = false
+    if (--asks.queued > 0) return
+    const { worker } = request.lease
+    worker.queuing--
+    this.#hooks.turnCame(worker)
   }
 
   /** True: a run of the same attempt that was cut short has left the answer, which is given again. */
@@ -98,6 +116,8 @@ export class RequestDesk {
 
   #serve(request: OpenRequest): void {
     const { lease, ask, service } = request
+    request.served = true
+    this.#unqueue(request, lease.asks!)
     if (ask.kind === 'own') return request.speaker.post({ type: 'yours', request: request.id }, 0, lease.id)
     let answer: ReturnType<Service['ask']>
     try {
@@ -162,9 +182,11 @@ export class RequestDesk {
 
   #close(request: OpenRequest): void {
     const { lease, ask } = request
-    const { open, clock } = lease.asks!
+    const asks = lease.asks!
+    const { open, clock } = asks
     open.delete(request.id)
     request.end()
+    this.#unqueue(request, asks)
     if (ask.slot === 'give') this.#hooks.goesOn(lease)
     if (ask.clock === 'stands') clock.go()
     request.turns.remove(request)

@@ -1,8 +1,8 @@
 /** How much work a worker is given ahead of what it is doing: enough that it never waits for us. */
 const PREFETCH_MS = 20
 const PREFETCH_MAX = 1024
-/** Tasks that take longer than this are not given ahead: one that waits behind them could start at once elsewhere. */
-const PREFETCH_RUN_MS = 40
+/** Tasks that have their slots for longer are not given ahead: one that waits behind them could start at once elsewhere. */
+const PREFETCH_HELD_MS = 40
 const START = 1
 /** Less time than this says nothing: answers come in bursts. */
 const MEASURE_MS = 2
@@ -19,7 +19,7 @@ export class Window {
   readonly #concurrency: number
   #grown: number
   #rate = 0
-  #runMs = 0
+  #heldMs = 0
   /** Since the last measurement: tasks done, and time with something to do. */
   #count = 0
   #busyMs = 0
@@ -48,9 +48,9 @@ export class Window {
     return load > this.#grown
   }
 
-  /** So many tasks came back, which ran so long in all. */
-  done(count: number, runMs: number, now: number): void {
-    this.#runMs += NEWEST * (runMs / count - this.#runMs)
+  /** So many tasks came back, which had their slots for so long in all. */
+  done(count: number, heldMs: number, now: number): void {
+    this.#heldMs += NEWEST * (heldMs / count - this.#heldMs)
     this.#count += count
     this.#busyMs += now - this.#seenAt
     this.#seenAt = now
@@ -62,7 +62,7 @@ export class Window {
   }
 
   #update(): void {
-    const prefetch = this.#runMs > PREFETCH_RUN_MS ? 0 : Math.floor(this.#rate * PREFETCH_MS)
+    const prefetch = this.#heldMs > PREFETCH_HELD_MS ? 0 : Math.floor(this.#rate * PREFETCH_MS)
     this.limit = this.#grown + Math.min(PREFETCH_MAX, prefetch)
   }
 }

@@ -47,6 +47,10 @@ export class WorkerHandle implements Loaded {
   bucket = 0
   /** How fast its machine is. */
   readonly pace: Pace
+  /** Of its tasks, how many wait for their turn at a service. */
+  queuing = 0
+  /** It could take more, and gets none while so many of its tasks wait for their turn. */
+  isHeldUp = false
   /** More than this run may use; kept warm for one that may. */
   spare = false
   /** It takes nothing new, and is given suspects when it is empty. */

@@ -13,7 +13,7 @@ const OPTIONS: Readonly<Record<keyof AskOptions, true>> = { signal: true, limitM
 const OPTION_NAMES = Object.keys(OPTIONS)
 
 /** What was given to `ctx.ask()` and its like, checked. `call` is that, for errors. */
-export function askingOf(
+export function checkedAsking(
   call: string,
   service: unknown,
   question: unknown,
@@ -22,10 +22,20 @@ export function askingOf(
 ): Asking {
   if (!isName(service)) throw invalid(call, `a service is named by a text of 1 to ${MAX_NAME_CHARS} characters`)
   if (service.startsWith(OWN)) throw invalid(call, `services that begin with '${OWN}' cannot be asked directly`)
-  const given = checkedOptions(call, options)
-  const { signal, slot = 'keep', clock = 'stands' } = given
-  const limitMs = given.limitMs ?? (clock === 'stands' ? DEFAULT_LIMIT_MS : NO_LIMIT)
-  return { service, kind, slot, clock, limitMs, signal, ...bodyOf(question, `the question to service '${service}'`) }
+  return askingOf(service, question, checkedOptions(call, options), kind)
+}
+
+export function askingOf(
+  service: string,
+  question: unknown,
+  { signal, slot = 'keep', clock = 'stands', limitMs }: AskOptions = {},
+  kind: Asking['kind'],
+): Asking {
+  return {
+    ...{ service, kind, slot, clock, signal },
+    limitMs: limitMs ?? (clock === 'stands' ? DEFAULT_LIMIT_MS : NO_LIMIT),
+    ...bodyOf(question, `the question to service '${service}'`),
+  }
 }
 
 /** What was given to `ctx.once()`, checked. Its time is the task's own. */

@@ -12,7 +12,7 @@ import { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import { noteOf, RECORD, RECORDED, type StepSink } from '../trajectory/record.ts'
 import type { Step, StepContent, StepRecord } from '../trajectory/step.ts'
-import { askingOf, onceAskingOf, onceResultOf } from './asking.ts'
+import { checkedAsking, onceAskingOf, onceResultOf } from './asking.ts'
 import type { Asks } from './asks.ts'
 import { SIDE, type SideAnswer } from './side-ask.ts'
 import type { TaskRunner } from './task-runner.ts'
@@ -219,7 +219,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   };
 
   [SIDE](service: string, question: unknown): SideAnswer {
-    const asking = askingOf('ask', service, question, { clock: 'runs' }, 'one')
+    const asking = checkedAsking('ask', service, question, { clock: 'runs' }, 'one')
     if (this.settled) throw this.whyOver
     this.sideAsks++
     return this.#runner.side.ask(this.lease, asking)
@@ -231,14 +231,14 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
 
   get ask() {
     return (async (service, question, options) =>
-      this.#runner.requests.ask(this, askingOf('ask', service, question, options, 'one'))) as Context['ask']
+      this.#runner.requests.ask(this, checkedAsking('ask', service, question, options, 'one'))) as Context['ask']
   }
 
   get askStream() {
     return ((service, question, options) =>
       this.#runner.requests.stream(
         this,
-        askingOf('askStream', service, question, options, 'parts'),
+        checkedAsking('askStream', service, question, options, 'parts'),
       )) as Context['askStream']
   }
 

@@ -1,3 +1,4 @@
+import { ManyworldsError } from '../../errors.ts'
 import type { RayNode } from './bridge.ts'
 import type { RayOptions } from './options.ts'
 
@@ -24,11 +25,28 @@ export function roomFor(demand: Readonly<Record<string, number>>, nodes: readonl
   return room
 }
 
+/** Throws if these machines can never hold a worker. */
+export function refuseTheImpossible(options: RayOptions, nodes: readonly RayNode[]): void {
+  const { schedulingStrategy, autoscaling } = options
+  const usable = nodesFor(options, nodes)
+  if (typeof schedulingStrategy === 'object' && usable.length === 0)
+    throw new ManyworldsError(
+      'RAY_IMPOSSIBLE',
+      `the Ray cluster has no node ${schedulingStrategy.nodeId}, which ray.schedulingStrategy names. It has: ${nodes.map(({ id, host }) => `${id} (${host})`).join(', ')}. Give one of these, or say soft: true`,
+    )
+  const demand = demandOf(options)
+  if (autoscaling || roomFor(demand, usable) > 0) return
+  throw new ManyworldsError(
+    'RAY_IMPOSSIBLE',
+    `no node of the Ray cluster can ever hold a worker: each asks for ${showResources(demand)}, and there is ${showNodes(usable)}. Ask for less, or say ray.autoscaling: true if the cluster grows`,
+  )
+}
+
 export const showResources = (resources: Readonly<Record<string, number>>): string =>
   Object.entries(resources)
     .filter(([name]) => !name.startsWith('node:') && name !== 'object_store_memory')
     .map(([name, amount]) => (name === 'memory' ? `${(amount / 2 ** 30).toFixed(1)} GB memory` : `${amount} ${name}`))
     .join(', ') || 'nothing'
 
-export const showNodes = (nodes: readonly RayNode[]): string =>
+const showNodes = (nodes: readonly RayNode[]): string =>
   nodes.map(({ host, resources }) => `${host}: ${showResources(resources)}`).join('; ')

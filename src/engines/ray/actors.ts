@@ -1,0 +1,259 @@
+import { ManyworldsError } from '../../errors.ts'
+import type { EngineEvents, Placement } from '../engine.ts'
+import type { Bridge, BridgeEvent } from './bridge.ts'
+import { isFinal, isMachineLost, lossOf } from './cures.ts'
+import type { RayOptions } from './options.ts'
+import type { Receiver } from './published-code.ts'
+import { RayLink } from './ray-link.ts'
+import { actorOptions } from './ray-settings.ts'
+import { START_TRIES, StartTries } from './start-tries.ts'
+
+/** How often the silent are looked for, and after how many looks one counts as lost. Looks, not time: see the local engine. */
+export const LOOK_MS = 1000
+const LOOKS_MISSED = 20
+/** Between the loss of an actor and the request for another. */
+const RESPAWN_MS = 500
+/** After so long without a place for a worker, the user is told. */
+const WAITING_MS = 5000
+
+/** What the bridge says about one actor, or about the process in it. */
+export type ActorEvent = Extract<
+  BridgeEvent,
+  { event: 'placed' | 'started' | 'beat' | 'taken' | 'ended' | 'lost'; worker: number }
+>
+
+/** One of the workers that are wanted, by its number, and the actor that holds its process. */
+interface Place {
+  readonly number: number
+  /** The actor. Another one at the same place has another number. */
+  readonly worker: number
+  generation: number
+  host: string
+  link: RayLink | undefined
+  /** Looks since the actor last said something. */
+  silent: number
+  readonly waitingSince: number
+}
+
+export interface ActorsOptions {
+  readonly options: RayOptions
+  readonly placement: Placement
+  readonly events: EngineEvents
+  readonly bridge: () => Bridge
+  /** The hashes of the code that a worker needs. */
+  readonly codes: () => readonly string[]
+}
+
+/** Which actors there are, and which are asked for: one per worker that is wanted. Those that are lost are replaced. */
+export class Actors {
+  readonly #with: ActorsOptions
+  readonly #places = new Map<number, Place>()
+  readonly #byWorker = new Map<number, Place>()
+  readonly #tries = new StartTries()
+  /** The hash of the program of the workers, once they may be started. */
+  #runtime: string | undefined
+  #wanted: number
+  #nextWorker = 1
+  #stopped = false
+
+  constructor(options: ActorsOptions) {
+    this.#with = options
+    this.#wanted = options.placement.workers
+  }
+
+  get wanted(): number {
+    return this.#wanted
+  }
+
+  /** Those that have a process. */
+  get running(): Receiver[] {
+    return [...this.#places.values()].flatMap(({ worker, link }) => (link ? [{ worker, link }] : []))
+  }
+
+  /** The cluster is there, and has the program of the workers. */
+  open(runtime: string): void {
+    this.#runtime = runtime
+    this.#fill()
+  }
+
+  scale(workers: number): void {
+    if (workers > this.#wanted) this.#tries.reset()
+    this.#wanted = workers
+    if (this.#runtime) this.#fill()
+    // Those that are too many finish what they have; then their actors give back what they took of the cluster.
+    for (const { number, link } of this.#places.values())
+      if (number >= workers && link) this.#with.events.retire(link, 'fewer workers are wanted')
+  }
+
+  /** The cluster has machines that it had not before: what failed may work there. */
+  tryAgain(): void {
+    this.#tries.reset()
+    this.#fill()
+  }
+
+  /** The link to a process; undefined if another is there by now. */
+  linkOf(worker: number, generation: number): RayLink | undefined {
+    const link = this.#byWorker.get(worker)?.link
+    return link?.generation === generation ? link : undefined
+  }
+
+  /** Gives up those that have been silent for too long. Answers how many have waited for a place for too long. */
+  look(): number {
+    let waiting = 0
+    for (const place of [...this.#places.values()]) {
+      if (place.host === '') {
+        if (Date.now() - place.waitingSince > WAITING_MS) waiting++
+        continue
+      }
+      if (++place.silent <= LOOKS_MISSED) continue
+      this.#with.bridge().control({ op: 'kill', worker: place.worker })
+      this.#onLost(place, `nothing was heard from it for ${(place.silent * LOOK_MS) / 1000} s`)
+    }
+    return waiting
+  }
+
+  /** The bridge is gone, and every actor with it. */
+  loseAll(reason: string): void {
+    for (const { link } of this.#places.values()) link?.ended({ code: null, signal: null, reason, placeLost: true })
+    this.#places.clear()
+    this.#byWorker.clear()
+  }
+
+  /** Starts nothing more. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** All processes were ended. */
+  ended(): void {
+    for (const { link } of this.#places.values()) link?.ended({ code: null, signal: 'SIGKILL' })
+  }
+
+  // ---- what the bridge says
+
+  on(event: ActorEvent): void {
+    const place = this.#byWorker.get(event.worker)
+    if (place === undefined) return
+    place.silent = 0
+    switch (event.event) {
+      case 'placed':
+        place.host = event.host
+        // Fewer may be wanted by now.
+        return place.number < this.#wanted ? this.#startProcess(place) : this.#release(place)
+      case 'started':
+        return this.#onStarted(place, event)
+      case 'beat':
+        return
+      case 'taken':
+        return this.linkOf(event.worker, event.generation)?.taken(event.bytes)
+      case 'ended':
+        return this.#onEnded(place, event)
+      case 'lost':
+        return this.#onLost(place, `${event.kind}: ${event.text}`)
+      default:
+        event satisfies never
+    }
+  }
+
+  #onStarted(place: Place, { pid, generation }: Extract<BridgeEvent, { event: 'started' }>): void {
+    const { events, bridge } = this.#with
+    const info = { host: place.host, pid }
+    place.link = new RayLink(bridge(), place.worker, `ray-${place.number}`, generation, info)
+    events.link(place.link)
+    if (place.number >= this.#wanted) events.retire(place.link, 'fewer workers are wanted')
+  }
+
+  /** The process has ended; its actor is there. */
+  #onEnded(place: Place, { code, signal, lastWords, stderr }: Extract<BridgeEvent, { event: 'ended' }>): void {
+    const { link } = place
+    place.link = undefined
+    link?.ended({
+      ...{ code, signal },
+      ...(lastWords === null ? {} : { lastWords }),
+      ...(stderr === null ? {} : { stderr }),
+    })
+    if (this.#stopped) return
+    if (place.number >= this.#wanted) return this.#release(place)
+    if (link?.spoke) {
+      this.#tries.worked(place.number)
+      return this.#startProcess(place)
+    }
+    const said = stderr === null ? ' and said nothing' : `; the last one said:\n${stderr}`
+    const how = signal === null ? `exit code ${code}` : `signal ${signal}`
+    const text = `workers on Ray end before they are ready (${how} on ${place.host}, ${START_TRIES} times in a row)${said}`
+    this.#startFailed(place.number, false, new ManyworldsError('WORKER_START_FAILED', text))
+    if (this.#tries.allows(place.number)) this.#startProcess(place)
+    else this.#release(place)
+  }
+
+  /** The actor is gone, or its machine; or it could not be had. */
+  #onLost(place: Place, words: string): void {
+    this.#byWorker.delete(place.worker)
+    this.#places.delete(place.number)
+    const why = lossOf(words)
+    place.link?.ended({ code: null, signal: null, reason: `its Ray actor was lost: ${why}`, placeLost: true })
+    if (this.#stopped) return
+    this.#with.bridge().control({ op: 'look' })
+    let againMs: number | undefined = RESPAWN_MS
+    if (place.link?.spoke) this.#tries.worked(place.number)
+    // How many machines can die is limited by how many there are.
+    else if (!isMachineLost(words)) {
+      const error = new ManyworldsError('RAY_FAILED', `no worker can be started on the Ray cluster: ${why}`, {
+        cause: new Error(words),
+      })
+      againMs = this.#startFailed(place.number, isFinal(words), error)
+    }
+    if (againMs !== undefined) setTimeout(() => this.#fill(), againMs)
+  }
+
+  /** Answers after how many ms to try again; undefined: it was tried often enough, and the user was told. */
+  #startFailed(number: number, final: boolean, error: ManyworldsError): number | undefined {
+    const { events } = this.#with
+    const againMs = this.#tries.failed(number, final)
+    if (againMs !== undefined) return againMs
+    if (this.running.some(({ link }) => link.spoke)) {
+      events.notice(`worker ray-${number} cannot be started, the others go on: ${error.message}`)
+      return undefined
+    }
+    // Nobody works, and this one never will: the others are not going to do better.
+    this.#wanted = 0
+    events.failed(error)
+    return undefined
+  }
+
+  // ---- what the bridge is told
+
+  #fill(): void {
+    if (this.#stopped) return
+    for (let number = 0; number < this.#wanted; number++)
+      if (!this.#places.has(number) && this.#tries.allows(number)) this.#spawn(number)
+  }
+
+  #spawn(number: number): void {
+    const { options, placement, bridge } = this.#with
+    const worker = this.#nextWorker++
+    const unplaced = { host: '', link: undefined, silent: 0, waitingSince: Date.now() }
+    const place: Place = { number, worker, generation: 0, ...unplaced }
+    this.#places.set(number, place)
+    this.#byWorker.set(worker, place)
+    const name = `manyworlds/${placement.run ?? process.pid}/${number}${worker > number + 1 ? `.${worker}` : ''}`
+    bridge().control({ op: 'spawn', worker, name, options: actorOptions(options) })
+  }
+
+  #startProcess(place: Place): void {
+    const { options, placement, bridge, codes } = this.#with
+    const { execArgv, env } = placement.elsewhere
+    const { nodeBinary = 'auto' } = options
+    const program = { runtime: this.#runtime!, nodeBinary, execArgv, env }
+    place.generation++
+    const { worker, generation } = place
+    bridge().control({ op: 'start', worker, generation, codes: codes(), program })
+  }
+
+  /** Gives back what the actor took of the cluster. */
+  #release(place: Place): void {
+    this.#places.delete(place.number)
+    this.#byWorker.delete(place.worker)
+    this.#with.bridge().control({ op: 'kill', worker: place.worker })
+  }
+}

@@ -1,0 +1,71 @@
+import { ManyworldsError } from '../../errors.ts'
+import { packBundle } from '../../network/blob.ts'
+import type { CodeBundle } from '../engine.ts'
+import type { Bridge, BridgeEvent } from './bridge.ts'
+import type { RayLink } from './ray-link.ts'
+
+/** A worker that is there, and gets code that comes later. */
+export interface Receiver {
+  readonly worker: number
+  readonly link: RayLink
+}
+
+/** The code of the workers, in Ray's object store. Each bundle is put there once; machines fetch it from there. */
+export class PublishedCode {
+  readonly #bridge: () => Bridge
+  readonly #bundles = new Map<string, CodeBundle>()
+  readonly #puts = new Map<string, PromiseWithResolvers<void>>()
+  /** Workers that were told to fetch something, by the number of that request. */
+  readonly #fetching = new Map<number, () => void>()
+  #nextRequest = 1
+
+  constructor(bridge: () => Bridge) {
+    this.#bridge = bridge
+  }
+
+  /** The hashes of all that a worker needs that is started now. */
+  get hashes(): string[] {
+    return [...this.#bundles.keys()]
+  }
+
+  /** Those that start later get everything; `receivers`, which are there, get this one now. */
+  async publish(bundle: CodeBundle, receivers: () => readonly Receiver[]): Promise<void> {
+    this.#bundles.set(bundle.sha256, bundle)
+    await this.#put(bundle)
+    await Promise.all(receivers().map((receiver) => this.#bring(bundle.sha256, receiver)))
+  }
+
+  onPublished({ sha256, error }: Extract<BridgeEvent, { event: 'published' }>): void {
+    const put = this.#puts.get(sha256)
+    if (error === undefined) return put?.resolve()
+    this.#puts.delete(sha256)
+    const size = packBundle(this.#bundles.get(sha256)!).byteLength / 2 ** 20
+    // Workers that start later must not be told to fetch it.
+    this.#bundles.delete(sha256)
+    const what = `the code (${size.toFixed(1)} MB) could not be put into Ray's object store`
+    put?.reject(new ManyworldsError('RAY_FAILED', `${what}: ${error}. Leave large packages out with bundle.external`))
+  }
+
+  onBrought({ request }: Extract<BridgeEvent, { event: 'brought' }>): void {
+    this.#fetching.get(request)?.()
+  }
+
+  async #put(bundle: CodeBundle): Promise<void> {
+    let put = this.#puts.get(bundle.sha256)
+    if (put === undefined) {
+      put = Promise.withResolvers()
+      this.#puts.set(bundle.sha256, put)
+      this.#bridge().publish(bundle.sha256, packBundle(bundle))
+    }
+    await put.promise
+  }
+
+  /** Resolves when the worker has it, or is gone. */
+  async #bring(sha256: string, { worker, link }: Receiver): Promise<void> {
+    const request = this.#nextRequest++
+    const fetched = new Promise<void>((resolve) => this.#fetching.set(request, resolve))
+    this.#bridge().control({ op: 'bring', worker, codes: [sha256], request })
+    await Promise.race([fetched, link.closed])
+    this.#fetching.delete(request)
+  }
+}

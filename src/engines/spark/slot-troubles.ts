@@ -1,0 +1,139 @@
+import { ManyworldsError } from '../../errors.ts'
+import type { SlotOrder } from '../../host/slot-order.ts'
+import { showAddress } from '../../network/address.ts'
+import { counted } from '../../text/quantities.ts'
+import { SparkError } from './connect/errors.ts'
+import { ADVICE, cureFor, endedAtOnce, whatFailed } from './cures.ts'
+import { Retries } from './retries.ts'
+import type { SlotQuery } from './slot-queries.ts'
+
+/** How long slots that run may take to call, unless `spark.waitMs` says otherwise. */
+const WAIT_MS = 60_000
+/** After so long without a place for a slot, the user is told. */
+const WAITING_MS = 10_000
+/** The gRPC status of a server that is not there. */
+const UNAVAILABLE = 14
+const GONE_MS = 60_000
+
+export interface TroublesHooks {
+  /** Slots that are here. As long as there are some, the run goes on. */
+  here(): number
+  notice(line: string): void
+  /** No slot is here, and none will come. Said once. */
+  failed(error: Error): void
+}
+
+/** What goes wrong with slots that were asked for: what the user is told of it, when it is tried again, and when no more. */
+export class SlotTroubles {
+  readonly retries = new Retries()
+  readonly #waitMs: number
+  readonly #hooks: TroublesHooks
+  readonly #said = new Set<string>()
+  /** Since then no session could be opened. */
+  #unheardSince: number | undefined
+  #failed = false
+  #stopped = false
+
+  constructor(waitMs: number | undefined, hooks: TroublesHooks) {
+    this.#waitMs = waitMs ?? WAIT_MS
+    this.#hooks = hooks
+  }
+
+  /** Whether it is over, for whatever reason. */
+  get over(): boolean {
+    return this.#failed || this.#stopped
+  }
+
+  /** Whether the server has answered lately. */
+  get heard(): boolean {
+    return this.#unheardSince === undefined
+  }
+
+  /** From now on, whatever happens is expected. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  fail(error: Error): void {
+    if (this.over) return
+    this.#failed = true
+    this.#hooks.failed(error)
+  }
+
+  /** The server has answered. */
+  hears(): void {
+    this.#unheardSince = undefined
+  }
+
+  /** It was asked who else is there, and did not answer. Slots that are here go on; without any, the run would wait for ever. */
+  unheard(error: Error, since: number): void {
+    if (this.#stopped) return
+    this.#unheardSince ??= since
+    if (this.#hooks.here() === 0 && Date.now() - this.#unheardSince > GONE_MS) this.fail(error)
+  }
+
+  /** A slot was lost. It is asked for again, unless that has been tried often enough. */
+  lost(line: string): void {
+    this.#hooks.notice(line)
+    if (this.#hooks.here() === 0 && this.retries.reason) this.fail(this.retries.reason)
+  }
+
+  /** Slots have ended although nobody has sent them away. `node`: what was to run there. */
+  queryEnded({ slots, called, since }: SlotQuery, printed: string, node: string): void {
+    if (this.#stopped || slots.size === 0) return
+    // Slots that had called and lost this process for too long end as they should.
+    if (called) return this.retries.later()
+    const text = endedAtOnce(node, printed)
+    this.noWorker(new ManyworldsError('SPARK_FAILED', text), text, since)
+  }
+
+  queryFailed({ asked, called, since }: SlotQuery, error: Error): void {
+    if (this.#stopped) return
+    const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
+    const cure = cureFor([error.message, ...causes].join('\n'))
+    const text = cure?.text ?? whatFailed(error.message)
+    const failure = new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error })
+    // The server of a query was called for a minute already; one without a session gets as long.
+    if (grpcCode !== UNAVAILABLE || asked) this.#unheardSince = undefined
+    else this.#unheardSince ??= since
+    const gone = grpcCode === UNAVAILABLE && (asked || Date.now() - this.#unheardSince! > GONE_MS)
+    const incurable = asked && !called && cure !== undefined
+    if (this.#hooks.here() === 0 && (gone || incurable)) return this.fail(failure)
+    if (asked) return this.noWorker(failure, text, since)
+    this.#say(`${text}; it is asked for again`)
+    this.retries.later()
+  }
+
+  /** Slots were asked for, and came to nothing. They are asked for again, but not for ever. */
+  noWorker(error: Error, text: string, askedAt: number): void {
+    const here = this.#hooks.here()
+    const last = this.retries.failed(error, askedAt)
+    if (last && here === 0) return this.fail(error)
+    const others = here > 0 ? `${counted(here, 'slot')} go on, and ` : ''
+    this.#say(`${text}; ${others}${last ? 'no more are asked for' : 'the missing ones are asked for again'}`)
+  }
+
+  /** Looks for slots that Spark was asked for and that do not call. `name`: how people know this Spark. */
+  missSilent(queries: Iterable<SlotQuery>, { hosts, port }: SlotOrder, name: string): void {
+    for (const query of queries) {
+      if (query.called || this.#hooks.here() > 0) continue
+      const waited = Date.now() - query.since
+      if (waited > WAITING_MS && query.running === 0)
+        this.#say(`Spark has not started a worker yet: its executors are busy, or still being started (${name})`)
+      if (query.running === 0 || waited < this.#waitMs) continue
+      const tried = hosts.map((host) => showAddress({ host, port })).join(', ')
+      this.fail(
+        new ManyworldsError(
+          'SPARK_UNREACHABLE',
+          `Spark runs ${query.running} slots, and none of them has called this process at ${tried} within ${Math.round(waited / 1000)} s: ${ADVICE}`,
+        ),
+      )
+    }
+  }
+
+  #say(line: string): void {
+    if (this.#said.has(line)) return
+    this.#said.add(line)
+    this.#hooks.notice(line)
+  }
+}

@@ -46,9 +46,16 @@ export class RequestDesk {
     if (message.type === 'ask') return this.#open(lease, message, by)
     const request = lease.asks?.open.get(message.request)
     if (!request) return
-    if (message.type === 'unask') this.#close(request)
-    else if (message.type === 'more') request.more(message.parts)
-    else this.#handIn(request, message.value)
+    switch (message.type) {
+      case 'unask':
+        return this.#close(request)
+      case 'more':
+        return request.more(message.parts)
+      case 'hand-in':
+        return this.#handIn(request, message.value)
+      default:
+        message satisfies never
+    }
   }
 
   /** The lease is over, and with it all that was asked under it. */

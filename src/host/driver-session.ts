@@ -151,6 +151,8 @@ export class DriverSession {
         return this.#mux.onCredit(message.worker, message.bytes)
       case 'bye':
         return void this.#goodbye()
+      default:
+        message satisfies never
     }
   }
 

@@ -106,15 +106,26 @@ export class SideThread {
   }
 
   #hear(message: FromSide): void {
-    if (message.type === 'frame') return void this.#loop.send(message.frame)
-    if (message.type === 'broken') return this.#fail(message.message)
-    const waiter = this.#waiting.get(message.call)
+    switch (message.type) {
+      case 'frame':
+        return void this.#loop.send(message.frame)
+      case 'broken':
+        return this.#fail(message.message)
+      case 'answer':
+        return this.#onAnswer(message)
+      default:
+        message satisfies never
+    }
+  }
+
+  #onAnswer({ call, ok, value: packed }: Extract<FromSide, { type: 'answer' }>): void {
+    const waiter = this.#waiting.get(call)
     if (!waiter) return
-    this.#waiting.delete(message.call)
-    const value = unpack(message.value)
-    if (message.ok) return waiter.done(value)
-    const { code, message: text } = value as { code: ManyworldsError['code']; message: string }
-    waiter.failed(new ManyworldsError(code, text))
+    this.#waiting.delete(call)
+    const value = unpack(packed)
+    if (ok) return waiter.done(value)
+    const { code, message } = value as { code: ManyworldsError['code']; message: string }
+    waiter.failed(new ManyworldsError(code, message))
   }
 
   /** There is no second one: the first may have left half a frame on the wire. */

@@ -233,6 +233,8 @@ export class RemoteNode {
         return this.#mux.onCredit(message.worker, message.bytes)
       case 'bye':
         return this.session.end(message.reason)
+      default:
+        message satisfies never
     }
   }
 

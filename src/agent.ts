@@ -56,6 +56,11 @@ export interface Context<Params = unknown, State = unknown> {
    * `name` and `question` say what it is: the same twice is done twice.
    */
   once<Result>(name: string, question: unknown, make: () => Result | Promise<Result>): Promise<Result>
+  /**
+   * Bytes that the run brings to its workers: one of `blobs` of the run configuration, by its name or its SHA-256. A worker has
+   * them once, for all its tasks: do not write to them. Its time-out stands still until they are there.
+   */
+  blob(name: string): Promise<Uint8Array>
 }
 
 /** How a task waits for a service. */

@@ -59,6 +59,10 @@ export type ErrorCode =
   | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
   | 'VALUE_NOT_SERIALISABLE'
+  // blobs
+  | 'BLOB_UNKNOWN'
+  | 'BLOB_GONE'
+  | 'BLOB_DAMAGED'
   // run files
   | 'RUN_EXISTS'
   | 'RUN_NOT_FOUND'

@@ -10,8 +10,10 @@ export {
   type SetupContext,
   type TaskInfo,
 } from './agent.ts'
+export { SharedBlob } from './blobs.ts'
 export type { BundleConfig } from './bundle/config.ts'
 export type {
+  BlobContent,
   CodeBundle,
   EngineEvents,
   Placement,

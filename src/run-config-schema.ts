@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
+import { isBlob, type SharedBlob } from './blobs.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
@@ -105,6 +106,11 @@ const service = z.union(
   'must be a function, or { answer, durable, atOnce } with a function as its answer',
 )
 
+// A name of 64 hexadecimal digits could be a hash.
+const BLOB_NAME = /^(?![0-9a-f]{64}$).{1,256}$/s
+const BLOB_NAMED = 'must have 1 to 256 characters, and not be a SHA-256'
+const blob = z.custom<Uint8Array | SharedBlob>(isBlob, 'must be a Uint8Array of less than 4 GiB, or a SharedBlob')
+
 const keep = z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) })
 
 const schema = z.strictObject({
@@ -147,6 +153,7 @@ const schema = z.strictObject({
     z.custom<NonNullable<RunConfig['onStep']>>((value) => typeof value === 'function', 'must be a function'),
   ),
   services: z.optional(z.record(z.string().check(z.regex(SERVICE_NAME, NAMED)), service)),
+  blobs: z.optional(z.record(z.string().check(z.regex(BLOB_NAME, BLOB_NAMED)), blob)),
   showLogs: z._default(z.boolean(), false),
   recycleAfterTasks: z.optional(count(1_000_000_000)),
   recycleAboveMb: z.optional(z.number().check(z.positive())),

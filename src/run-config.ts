@@ -1,3 +1,4 @@
+import type { SharedBlob } from './blobs.ts'
 import type { BundleConfig } from './bundle/config.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
@@ -96,6 +97,11 @@ export interface RunConfig {
   readonly progress?: boolean | ((progress: RunProgress) => void)
   /** What tasks may ask this process for, with `ctx.ask`: by name, a function, or one with options. */
   readonly services?: Readonly<Record<string, ServiceFunction | ServiceDefinition>>
+  /**
+   * Bytes that tasks get with `ctx.blob`, by name: weights, an index, a table. They are brought to each machine once. They must
+   * not change; a `SharedBlob` can be replaced while tasks run.
+   */
+  readonly blobs?: Readonly<Record<string, Uint8Array | SharedBlob>>
   /** Is told of every step of every task, once it is in the run file (or, without one, once it has arrived). */
   readonly onStep?: (event: StepEvent) => void
   /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */

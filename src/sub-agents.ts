@@ -163,6 +163,7 @@ function contextFor(
     runTask: ctx.runTask,
     ask: ctx.ask,
     askStream: ctx.askStream,
+    blob: ctx.blob,
     once: ctx.once,
     [SIDE]: (service, question) => askAside(ctx, service, question),
   }

@@ -24,7 +24,16 @@ export interface RuntimeEngine {
    * later. An engine without this has workers that see the driver's files.
    */
   publish?(bundle: CodeBundle): Promise<void>
-  /** Ends all workers and whatever they started. Resolves when they are gone. */
+  /**
+   * Brings bytes to where the workers are: to the hosts that there are before it resolves, and to those that come later
+   * before their workers start, until `dropBlob`. Workers find them as a file: see MANYWORLDS_BLOBS in
+   * docs/writing-an-engine.md. Called after `start`, perhaps before that has resolved. If it rejects, or if the engine does
+   * not have it, workers get the bytes over their links.
+   */
+  putBlob?(blob: BlobContent): Promise<void>
+  /** Nobody needs these bytes any more. */
+  dropBlob?(sha256: string): Promise<void>
+  /** Ends all workers and whatever they started, and removes what it has stored. Resolves when they are gone. */
   stop(): Promise<void>
   /** Whether the engine's handles keep the driver's process alive: true while there is work, false when the pool is idle. */
   keepAlive?(alive: boolean): void
@@ -59,6 +68,13 @@ export interface CodeBundle {
   readonly code: Uint8Array
   /** Files beside it. */
   readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
+}
+
+/** Bytes that never change, named by their hash. */
+export interface BlobContent {
+  /** In hexadecimal digits. */
+  readonly sha256: string
+  readonly bytes: Uint8Array
 }
 
 export interface EngineEvents {

@@ -1,7 +1,9 @@
 import { availableParallelism, freemem } from 'node:os'
 import { ManyworldsError } from '../errors.ts'
+import { BLOBS_VARIABLE } from '../worker/role.ts'
+import { BlobFiles } from './blob-files.ts'
 import { noCompileCache } from './compile-cache.ts'
-import type { EngineEvents, Placement, RuntimeEngine, WorkerExit } from './engine.ts'
+import type { BlobContent, EngineEvents, Placement, RuntimeEngine, WorkerExit } from './engine.ts'
 import { type ProcessLink, startWorkerProcess } from './worker-process.ts'
 
 const BEAT_CHECK_MS = 1000
@@ -25,6 +27,7 @@ export class LocalRuntime implements RuntimeEngine {
   readonly #links = new Map<number, ProcessLink>()
   readonly #missed = new Map<ProcessLink, number>()
   readonly #show: ((text: Buffer) => void) | undefined
+  readonly #blobs = new BlobFiles()
   #placement: Placement | undefined
   #events: EngineEvents | undefined
   #wanted = 0
@@ -45,7 +48,8 @@ export class LocalRuntime implements RuntimeEngine {
         'ENGINE_FAILED',
         'the local engine needs process groups, which Windows does not have; use WSL',
       )
-    this.#placement = placement
+    // A host, which has this engine for its workers, has a folder of its own for them.
+    this.#placement = { ...placement, env: { [BLOBS_VARIABLE]: this.#blobs.path, ...placement.env } }
     this.#events = events
     signal.addEventListener('abort', () => void this.stop(), { once: true })
     this.#beats = setInterval(() => this.#checkBeats(), BEAT_CHECK_MS)
@@ -57,6 +61,14 @@ export class LocalRuntime implements RuntimeEngine {
     this.#wanted = Math.min(workers, this.maxWorkers)
     this.#failures = 0
     this.#fill()
+  }
+
+  putBlob(blob: BlobContent): Promise<void> {
+    return this.#blobs.put(blob)
+  }
+
+  dropBlob(sha256: string): Promise<void> {
+    return this.#blobs.drop(sha256)
   }
 
   /** The workers that there are. */
@@ -75,6 +87,7 @@ export class LocalRuntime implements RuntimeEngine {
     const links = [...this.#links.values()]
     for (const link of links) link.kill()
     await Promise.all(links.map((link) => link.closed))
+    await this.#blobs.remove()
   }
 
   /** Where one worker could start, others will. */

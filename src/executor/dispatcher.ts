@@ -1,8 +1,10 @@
 import { ManyworldsError } from '../errors.ts'
-import { ONCE, SUB_TASKS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { BLOBS, ONCE, SUB_TASKS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
+import { BlobService } from './blob-service.ts'
+import { Blobs } from './blobs.ts'
 import type { Entry } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Intake } from './intake.ts'
@@ -16,6 +18,7 @@ import type { RunRecorder } from './recorder.ts'
 import { RequestDesk } from './request-desk.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
+import { RunBlobs } from './run-blobs.ts'
 import { RunEndings } from './run-endings.ts'
 import type { Service } from './service.ts'
 import { Shipping } from './shipping.ts'
@@ -55,6 +58,7 @@ export class Dispatcher {
   readonly #outcomes: Outcomes
   readonly #losses: Losses
   readonly #placing: Placing
+  readonly #blobs: Blobs
   readonly #saidWaiting = new Set<string>()
   readonly #closing = Promise.withResolvers<void>()
   #closed = false
@@ -77,9 +81,14 @@ export class Dispatcher {
       },
     })
     this.#shipping = shippingFor(options)
+    this.#blobs = new Blobs(options.engine, options.notice)
+    const blobService = new BlobService(this.#blobs)
     const cancelSeenMs = this.#shipping ? CANCEL_SEEN_ELSEWHERE_MS : CANCEL_SEEN_MS
     this.#leases = new Leases(this.#fleet, this.#profiles, cancelSeenMs, {
-      over: (lease) => this.#requests.drop(lease),
+      over: (lease) => {
+        this.#requests.drop(lease)
+        blobService.drop(lease)
+      },
     })
     this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, {
       failRun: (run, error) => this.failRun(run, error),
@@ -145,6 +154,7 @@ export class Dispatcher {
     const always = new Map<string, Service>([
       [SUB_TASKS, this.#desk],
       [ONCE, onceService],
+      [BLOBS, blobService],
     ])
     this.#requests = new RequestDesk(always, {
       waits: (lease) => {
@@ -206,7 +216,10 @@ export class Dispatcher {
     }
     if (signal?.aborted) run.onAbort()
     else signal?.addEventListener('abort', run.onAbort, { once: true })
-    if (!run.over) this.#fleet.start(this.#placing.backlog(), options.runId)
+    if (!run.over) {
+      this.#fleet.start(this.#placing.backlog(), options.runId)
+      if (options.blobs) run.blobs = new RunBlobs(this.#blobs, options.blobs)
+    }
     this.#placing.soon()
     return run
   }
@@ -248,6 +261,7 @@ export class Dispatcher {
     this.#closing.resolve()
     for (const run of [...this.#intake.runs])
       this.failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
+    this.#blobs.close()
     await this.#fleet.shutdown()
   }
 

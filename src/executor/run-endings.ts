@@ -121,6 +121,7 @@ export class RunEndings {
     clearTimeout(run.drainTimer)
     intake.runs.splice(intake.runs.indexOf(run), 1)
     run.options.signal?.removeEventListener('abort', run.onAbort)
+    run.blobs?.close()
     const forgotten = profiles.forget(run)
     for (const worker of fleet.workers) worker.forget(forgotten)
     if (intake.runs.length === 0) fleet.keepAlive(false)

@@ -1,3 +1,4 @@
+import type { BlobSource } from '../blobs.ts'
 import type { TrajectorySource } from '../response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { AbortReason } from './abort-reason.ts'
@@ -6,6 +7,7 @@ import type { Budget } from './budget.ts'
 import { Deque } from './deque.ts'
 import type { Entry, EntryOptions } from './entry.ts'
 import type { RunRecorder } from './recorder.ts'
+import type { RunBlobs } from './run-blobs.ts'
 import type { Service } from './service.ts'
 import type { TaskSource } from './source.ts'
 
@@ -28,6 +30,8 @@ export interface RunOptions {
   readonly services: ReadonlyMap<string, Service> | undefined
   /** What it may spend, if there is a limit. */
   readonly budget: Budget | undefined
+  /** The bytes that its tasks can have, by name. */
+  readonly blobs?: ReadonlyMap<string, BlobSource> | undefined
 }
 
 /** Why a run starts nothing new, and what is not done is answered `cancelled`. */
@@ -71,6 +75,8 @@ export class Run {
   aborted: AbortReason | undefined
   error: Error | undefined
   over = false
+  /** Its blobs, while it is not over. */
+  blobs: RunBlobs | undefined
   /** Listens to the caller's signal. */
   onAbort = () => {}
   deadlineTimer: NodeJS.Timeout | undefined

@@ -1,14 +1,17 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { BlobFolder } from '../blob-folder.ts'
 import { BUNDLE_FILE } from '../call-site.ts'
 import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
 import { LocalRuntime } from '../engines/local.ts'
 import { type DriverToHost, type HostToDriver, parseDriverMessage } from '../network/host-messages.ts'
-import { BEAT_MS } from '../network/limits.ts'
+import { BEAT_MS, BLOB_STREAM, BLOB_STREAM_BYTES } from '../network/limits.ts'
 import { Mux } from '../network/mux.ts'
 import type { Peer } from '../network/peer.ts'
 import { KIND, Session } from '../network/session.ts'
 import { BUNDLES_VARIABLE, PACKAGES_VARIABLE } from '../worker/bundles.ts'
+import { BLOBS_VARIABLE } from '../worker/role.ts'
+import { BlobIntake } from './blob-intake.ts'
 import type { BundleStore } from './bundle-store.ts'
 import { guardMemory } from './memory-guard.ts'
 import type { WorkFolder } from './work-folder.ts'
@@ -20,6 +23,7 @@ const MAX_OFFERS = 100
 
 export interface DriverHooks {
   readonly bundles: BundleStore
+  readonly blobs: BlobFolder
   readonly workFolder: WorkFolder
   /** Whose packages workers may use. */
   readonly packagesFolder: string
@@ -53,6 +57,7 @@ export class DriverSession {
   readonly #hooks: DriverHooks
   readonly #mux: Mux
   readonly #links = new Map<number, WorkerLink>()
+  readonly #blobs: BlobIntake
   /** Bundles that were asked for. */
   readonly #offered: { sha256: string; bytes: number }[] = []
   /** Those, and the ones that are being looked for here. */
@@ -79,6 +84,16 @@ export class DriverSession {
       // What was not offered is not even put together.
       maxBytes: () => this.#offered[0]?.bytes ?? 0,
       credit: Number.POSITIVE_INFINITY,
+    })
+    this.#blobs = new BlobIntake(hooks.blobs, {
+      say: (message) => this.say(message),
+      taken: () => this.#mux.taken(BLOB_STREAM),
+      refuse: (what) => this.session.refuse(what),
+    })
+    this.#mux.open(BLOB_STREAM, {
+      frame: (piece) => this.#blobs.piece(piece),
+      drained: () => {},
+      credit: BLOB_STREAM_BYTES,
     })
     // By the clock: a host has nothing else to do, so where time is missing, it was stopped.
     this.#beats = setInterval(() => {
@@ -147,6 +162,10 @@ export class DriverSession {
         return this.#links.get(message.worker)?.kill()
       case 'offer':
         return void this.#onOffer(message)
+      case 'blob-offer':
+        return void this.#blobs.offer(message.sha256, message.bytes)
+      case 'blob-drop':
+        return void this.#blobs.drop(message.sha256)
       case 'credit':
         return this.#mux.onCredit(message.worker, message.bytes)
       case 'bye':
@@ -183,7 +202,7 @@ export class DriverSession {
   }
 
   async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
-    const { bundles, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
+    const { bundles, blobs, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
     if (!(await bundles.has(runtime, this))) throw new Error('the program of the workers was not sent')
     this.#folder = await workFolder.newFolder('driver-')
     if (this.session.over) return this.#removeFolder()
@@ -205,7 +224,10 @@ export class DriverSession {
       workerEntry: join(bundles.folder, runtime, BUNDLE_FILE),
       execArgv: [...(workerMemoryMb === undefined ? [] : [`--max-old-space-size=${workerMemoryMb}`]), ...execArgv],
       cwd: this.#folder,
-      env: { ...this.#hooks.env, ...env, [BUNDLES_VARIABLE]: bundles.folder, [PACKAGES_VARIABLE]: packagesFolder },
+      env: {
+        ...{ ...this.#hooks.env, ...env, [BUNDLES_VARIABLE]: bundles.folder, [BLOBS_VARIABLE]: blobs.path },
+        [PACKAGES_VARIABLE]: packagesFolder,
+      },
       output,
       elsewhere: { execArgv: [], env: {} },
     }
@@ -259,6 +281,7 @@ export class DriverSession {
     clearInterval(this.#beats)
     await this.#stopWorkers()
     await this.#removeFolder()
+    await this.#blobs.end().catch((error: Error) => this.#hooks.log(error.message))
     await this.#hooks.bundles.release(this).catch((error: Error) => this.#hooks.log(error.message))
     this.#hooks.ended(reason)
   }

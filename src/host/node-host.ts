@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { availableParallelism, freemem, hostname, loadavg, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BlobFolder } from '../blob-folder.ts'
+import { LockedFolder, removeLeftovers, temporaryFolder } from '../locked-folder.ts'
 import { type Hello, Refusal } from '../network/handshake.ts'
 import type { HostInfo, HostStatus } from '../network/host-messages.ts'
 import { LEASE_MS } from '../network/limits.ts'
@@ -10,7 +13,7 @@ import { cacheFolder } from '../private-folder.ts'
 import { counted } from '../text/quantities.ts'
 import { BundleStore } from './bundle-store.ts'
 import { DriverSession } from './driver-session.ts'
-import { removeLeftovers, WorkFolder } from './work-folder.ts'
+import { WORK_PREFIX, WorkFolder } from './work-folder.ts'
 import { hostEnvironment } from './worker-environment.ts'
 
 export interface HostOptions {
@@ -26,6 +29,8 @@ export interface HostOptions {
   readonly passEnv?: readonly string[] | undefined
   /** Where bundles are kept. */
   readonly cacheFolder?: string | undefined
+  /** A folder of other hosts on this machine: a blob that one of them has need not be sent to this one. */
+  readonly sharedBlobs?: string | undefined
   /** The folder whose packages workers may use, beside what drivers send. Default: the current one. */
   readonly packagesFolder?: string | undefined
   readonly leaseMs?: number | undefined
@@ -37,6 +42,7 @@ export interface HostOptions {
 }
 
 const DEFAULT_DRIVERS = 16
+const BLOBS_PREFIX = 'host-'
 
 /** The workers of one machine, for the drivers that call it or that it calls. */
 export class NodeHost {
@@ -46,6 +52,8 @@ export class NodeHost {
   readonly #startedAt = Date.now()
   #bundles: BundleStore | undefined
   #workFolder: WorkFolder | undefined
+  #blobs: BlobFolder | undefined
+  #ownBlobs: LockedFolder | undefined
   #draining: string | undefined
   #served = false
   #quiet: (() => void)[] = []
@@ -56,8 +64,9 @@ export class NodeHost {
   }
 
   async prepare(): Promise<void> {
-    removeLeftovers()
-    this.#workFolder = await WorkFolder.make()
+    removeLeftovers(temporaryFolder(), WORK_PREFIX)
+    this.#workFolder = new WorkFolder()
+    this.#blobs = await this.#openBlobs(this.#workFolder)
     this.#bundles = await this.#openBundles(this.#workFolder.path)
   }
 
@@ -71,6 +80,16 @@ export class NodeHost {
       log(`code from drivers cannot be kept for the next start: ${(error as Error).message}; see --cache-dir`)
       return BundleStore.open(join(workFolder, 'bundles'))
     }
+  }
+
+  async #openBlobs(workFolder: WorkFolder): Promise<BlobFolder> {
+    const { sharedBlobs } = this.#options
+    if (sharedBlobs === undefined) return new BlobFolder(await workFolder.newFolder('blobs-'))
+    removeLeftovers(sharedBlobs, BLOBS_PREFIX)
+    // Beside those of the others: what is in both is one file, and that does not work across file systems.
+    const own = new LockedFolder(join(sharedBlobs, `${BLOBS_PREFIX}${randomBytes(6).toString('hex')}`))
+    this.#ownBlobs = own
+    return new BlobFolder(own.path, sharedBlobs)
   }
 
   get info(): HostInfo {
@@ -137,6 +156,7 @@ export class NodeHost {
     const { log, workerMemoryMb, passEnv, leaseMs = LEASE_MS } = this.#options
     const session: DriverSession = new DriverSession(id, {
       bundles: this.#bundles!,
+      blobs: this.#blobs!,
       workFolder: this.#workFolder!,
       packagesFolder: resolve(this.#options.packagesFolder ?? '.'),
       env: hostEnvironment(passEnv),
@@ -178,6 +198,7 @@ export class NodeHost {
   }
 
   async removeWorkFolder(): Promise<void> {
+    await this.#ownBlobs?.remove()
     await this.#workFolder?.remove()
   }
 

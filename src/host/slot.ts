@@ -53,6 +53,7 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     workers: 1,
     slot: Number(slot),
     cacheFolder: applicationFolder('manyworlds-bundles'),
+    sharedBlobs: applicationFolder('manyworlds-blobs'),
     // The driver sees the connection end when this process does: then nothing is left of it here.
     beforeGoodbye: async () => {
       await host.removeWorkFolder()

@@ -1,12 +1,14 @@
 import * as z from 'zod/mini'
+import { MAX_BLOB_BYTES } from '../blobs.ts'
 import { MAX_BUNDLE_BYTES } from './limits.ts'
 
-/** Everything that a driver and a host say to each other about workers and code. Frames of workers are none of it. */
+/** Everything that a driver and a host say to each other about workers, code and blobs. Frames of workers are none of it. */
 
 const count = z.number().check(z.int(), z.minimum(0), z.maximum(100_000))
 const id = z.number().check(z.int(), z.minimum(1), z.maximum(2 ** 32 - 1))
 const bytes = z.number().check(z.int(), z.minimum(0), z.maximum(MAX_BUNDLE_BYTES))
 const text = (max = 1000) => z.string().check(z.maxLength(max))
+const blobBytes = z.number().check(z.int(), z.minimum(0), z.maximum(MAX_BLOB_BYTES))
 const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/))
 const credit = z.object({ type: z.literal('credit'), worker: id, bytes })
 
@@ -42,6 +44,9 @@ const driverMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('kill'), worker: id }),
   /** Here is code; do you have it? The answer is `have`, `send` or `refuse`. */
   z.object({ type: z.literal('offer'), sha256, bytes }),
+  /** Here are bytes for the workers; do you have them? One at a time. The answer is `blob-have`, `blob-send` or `blob-refuse`. */
+  z.object({ type: z.literal('blob-offer'), sha256, bytes: blobBytes }),
+  z.object({ type: z.literal('blob-drop'), sha256 }),
   credit,
   /** The driver is done. */
   z.object({ type: z.literal('bye') }),
@@ -65,6 +70,10 @@ const hostMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('have'), sha256 }),
   z.object({ type: z.literal('send'), sha256 }),
   z.object({ type: z.literal('refuse'), sha256, reason: text() }),
+  z.object({ type: z.literal('blob-have'), sha256 }),
+  z.object({ type: z.literal('blob-send'), sha256 }),
+  /** Perhaps after a part of it has come. The rest is let pass. */
+  z.object({ type: z.literal('blob-refuse'), sha256, reason: text() }),
   /** This host is going away: its workers are to be given nothing more. */
   z.object({ type: z.literal('drain'), reason: text() }),
   /** What workers print outside of any task. */

@@ -1,7 +1,7 @@
 /** The numbers that both ends of a connection between driver and host go by. */
 
 /** Of everything here and in `host-messages.ts`. Two ends with different numbers do not talk. */
-export const NETWORK_VERSION = 1
+export const NETWORK_VERSION = 2
 /** Where a host, or a driver that nodes join, answers to an upgrade. */
 export const NETWORK_PATH = '/manyworlds'
 
@@ -23,6 +23,9 @@ export const MAX_BUNDLE_BYTES = 512 * 1024 * 1024
 export const WINDOW_BYTES = 4 * 1024 * 1024
 /** What one worker may have under way in one direction, before the other end has taken some of it. */
 export const STREAM_BYTES = 1024 * 1024
+/** The stream on which blobs come: a number that no worker has. What may be under way on it. */
+export const BLOB_STREAM: number = 2 ** 32 - 1
+export const BLOB_STREAM_BYTES: number = 4 * STREAM_BYTES
 /** The receiver acknowledges after so many bytes or messages, and with each beat. */
 export const ACK_BYTES = 128 * 1024
 export const ACK_MESSAGES = 64

@@ -184,9 +184,24 @@ export const MAX_OPEN_REQUESTS = 64
 /** Parts of a stream that may be under way before their receiver has said that it took some. */
 export const STREAM_PARTS = 16
 
-/** The service that runs sub-tasks, and the one that only remembers. */
+/** The service that runs sub-tasks, the one that only remembers, and the one that has blobs. */
 export const SUB_TASKS = 'manyworlds.subtasks'
 export const ONCE = 'manyworlds.once'
+export const BLOBS = 'manyworlds.blobs'
+
+/** What the last of them is asked. */
+export type BlobAsked =
+  /** Which blob has this name, or this hash? From here on it is held for the task. The answer is a `BlobOpened`. */
+  | readonly ['open', name: string]
+  /** Answered when it is where workers find it: true; or false, if it does not get there. */
+  | readonly ['wait', sha256: string]
+  /** Its bytes from there on, in parts. */
+  | readonly ['read', sha256: string, from: number]
+
+export interface BlobOpened {
+  readonly sha256: string
+  readonly bytes: number
+}
 
 /** What the first of them is asked: to run these for a task, which waits. */
 export interface SubTasksAsked {

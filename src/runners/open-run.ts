@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import type { BlobSource } from '../blobs.ts'
 import { ManyworldsError } from '../errors.ts'
 import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
@@ -15,6 +16,7 @@ import { identify, type RunIdentity } from './run-identity.ts'
 import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
 import { type RunControl, surroundings } from './surroundings.ts'
+import { hashesOf, userBlobs } from './user-blobs.ts'
 import { userServices } from './user-services.ts'
 
 /** Opens a run on an executor: with its file, unless there is to be none, and with those who watch it. */
@@ -41,8 +43,9 @@ export async function openRun(
     else early = error
   }
   observation.failed = failed
+  const blobs = userBlobs(config.blobs)
   let grading: Grading | undefined
-  const recorded = await record(identity, config, tasks, observation, (error) => {
+  const recorded = await record(identity, config, tasks, blobs, observation, (error) => {
     grading?.abandon()
     failed(error)
   })
@@ -73,6 +76,7 @@ export async function openRun(
     recorded: recorded !== undefined,
     services: userServices(config.services as RunConfig['services']),
     budget: budgetOf(config, recorded),
+    blobs,
   }
   grading = new Grading({
     ...{ dispatcher, options, gradeTimeoutMs: config.gradeTimeoutMs, grader: config.grade },
@@ -131,6 +135,7 @@ async function record(
   { runId, place, mode, named }: RunIdentity,
   config: ResolvedConfig,
   { source, all, sample }: Tasks,
+  blobs: ReadonlyMap<string, BlobSource> | undefined,
   observation: Observation,
   failed: RecordedRunOptions['failed'],
 ): Promise<RecordedRun | undefined> {
@@ -141,7 +146,11 @@ async function record(
     ...{ runId, ...place, mode, named, durability, keep, retryFailed, seed, sequenceDependent, source, all, failed },
     onSteps: config.onStep && ((task, attempt, steps) => observation.steps(task, attempt, steps)),
     script: scriptPath(),
-    config: JSON.stringify({ ...withoutSecrets(config), ...(sample && { sample }) }),
+    config: JSON.stringify({
+      ...withoutSecrets(config),
+      ...(sample && { sample }),
+      ...(blobs && { blobs: await hashesOf(blobs) }),
+    }),
     notice: (line) => observation.notice(line),
     ended: (tasks) => observation.total(tasks),
   })
@@ -161,6 +170,7 @@ function withoutSecrets({
   onStep: _________,
   services,
   grade,
+  blobs: __________,
   nodes,
   ray,
   spark,

@@ -1,4 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { bytesOf } from '../blobs.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunObserver } from '../progress/observer.ts'
 import { type DefinedAgent, registry } from '../registry.ts'
@@ -65,7 +66,10 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
     typeof task === 'object' && task !== null ? { ...task, agent: bare(task.agent) } : task,
   )
   try {
-    port.postMessage({ tasks: plain, config, agents: registry.list() } satisfies SyncRequest)
+    // Nobody could replace a blob while this thread is blocked.
+    const blobs = config?.blobs && bytesOf(config.blobs)
+    const sent = blobs ? { ...config, blobs } : config
+    port.postMessage({ tasks: plain, config: sent, agents: registry.list() } satisfies SyncRequest)
   } catch (error) {
     // The same check that the thread would make knows which task it is, and where in it.
     checkArray(tasks)

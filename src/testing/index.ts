@@ -1,6 +1,7 @@
 import { shutdown } from '../runners/runners.ts'
 import type { EngineFactory, EngineReference, Kit, KitOptions } from './case.ts'
 import { answerCases } from './cases/answers.ts'
+import { blobCases } from './cases/blobs.ts'
 import { controlCases } from './cases/control.ts'
 import { crashCases } from './cases/crashes.ts'
 import { endCases } from './cases/end.ts'
@@ -38,7 +39,7 @@ export function testEngine(name: string, engine: EngineFactory | EngineReference
   describe(`the ${name} engine keeps its promises`, () => {
     after(() => shutdown())
     const cases = [
-      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases],
+      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases, ...blobCases],
       ...[...experienceCases, ...volumeCases, ...endCases, ...linkCases],
     ]
     for (const { name: promise, run } of cases)

@@ -52,6 +52,8 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
   zombie = false
   /** What it has asked the driver for, once it has. */
   asks: Asks | undefined
+  /** The blobs it has asked for, by the names under which it did. */
+  blobs: Map<string, Promise<Uint8Array>> | undefined
   timer: NodeJS.Timeout | undefined
   deadline = Number.POSITIVE_INFINITY
   /** The driver was told that it has been running for a while. */
@@ -240,6 +242,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
         this,
         checkedAsking('askStream', service, question, options, 'parts'),
       )) as Context['askStream']
+  }
+
+  get blob() {
+    return (name: string) => this.#runner.blobs.get(this, name)
   }
 
   get once() {

@@ -1,6 +1,7 @@
 import type { TaskErrorCode } from '../errors.ts'
 import { type Experience, OUTCOME, type Outcome, type OutcomeStatus } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
+import type { WorkerBlobs } from './blobs.ts'
 import type { TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
 import type { Recycling } from './recycling.ts'
@@ -17,6 +18,7 @@ interface Parts {
   readonly slots: Slots
   readonly recycling: Recycling
   readonly requests: Requests
+  readonly blobs: WorkerBlobs
   readonly side: SideThread
   readonly timeouts: Timeouts
   /** To the driver: how a task has ended. */
@@ -68,7 +70,7 @@ export class Endings {
   ): void {
     if (task.settled) return
     task.settled = true
-    const { live, requests, side, recycling } = this.#parts
+    const { live, requests, blobs, side, recycling } = this.#parts
     live.delete(task.lease)
     recycling.taskFinished()
     if (task.timer !== undefined) clearTimeout(task.timer)
@@ -83,6 +85,7 @@ export class Endings {
     this.#parts.outcome(outcome, size)
     if (task.asks) requests.end(task, reason)
     if (task.sideAsks > 0) side.end(task.lease, reason)
+    if (task.blobs) blobs.leave(task)
   }
 
   /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */

@@ -22,7 +22,7 @@ import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
 import { LoadError, loadAgent, readScripts } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
-import { ARGV_VARIABLE, becomeWorker, parkNow } from './role.ts'
+import { ARGV_VARIABLE, BLOBS_VARIABLE, becomeWorker, parkNow } from './role.ts'
 import { guardPorts, markIntervals, outsideTasks, refuseRuns } from './script-guard.ts'
 import { SideThread } from './side.ts'
 import { TaskRunner } from './task-runner.ts'
@@ -56,7 +56,9 @@ const runner = new TaskRunner(
     ),
   leaving.signal,
   new SideThread(sideFd, wires.side, (why) => runner.recycling.retire(`its side thread has failed: ${why}`)),
+  process.env[BLOBS_VARIABLE],
 )
+delete process.env[BLOBS_VARIABLE]
 watchdog.blameBy(() => {
   const task = runner.current()
   // Code of a task that is answered has no right to the loop any more.

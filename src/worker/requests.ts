@@ -105,6 +105,17 @@ export class Requests {
     })
   }
 
+  /** Has the task's clock stand while this worker does something for it. */
+  async stand<Result>(task: TaskContext, work: Promise<Result>): Promise<Result> {
+    const asks = (task.asks ??= new Asks())
+    this.#waiting.begin(task, asks, STANDING)
+    try {
+      return await work
+    } finally {
+      this.#waiting.end(task, asks, STANDING, nothing, nothing)
+    }
+  }
+
   onAnswer({ request, ok, last, value }: Answered): void {
     const ask = this.#open.get(request)
     if (!ask) return
@@ -209,6 +220,10 @@ export class Requests {
     asking.signal?.removeEventListener('abort', onAbort)
   }
 }
+
+/** How a task waits for what its own worker does for it. */
+const STANDING = { slot: 'keep', clock: 'stands' } as const
+const nothing = () => {}
 
 const tooLate = ({ service, limitMs }: Asking) =>
   new ManyworldsError(

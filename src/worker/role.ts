@@ -19,6 +19,9 @@ export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
 /** The descriptors of frames, of the watchdog and of the side thread, which may be left out. `3,4` if it is not set. */
 export const FDS_VARIABLE = 'MANYWORLDS_FDS'
 
+/** The folder in which a worker finds blobs, each as a file named by its hash. */
+export const BLOBS_VARIABLE = 'MANYWORLDS_BLOBS'
+
 /** The driver's command line, as JSON. */
 export const ARGV_VARIABLE = 'MANYWORLDS_ARGV'
 

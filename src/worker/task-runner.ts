@@ -12,6 +12,7 @@ import {
   type WorkerSettings,
 } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
+import { WorkerBlobs } from './blobs.ts'
 import { CarefulStarts } from './careful-starts.ts'
 import { TaskContext } from './context.ts'
 import { Endings } from './endings.ts'
@@ -43,6 +44,7 @@ export class TaskRunner {
   /** Asks the driver also while the event loop is blocked. */
   readonly side: SideThread
   readonly subTasks: SubTasks
+  readonly blobs: WorkerBlobs
   readonly recycling: Recycling
   readonly #current = new AsyncLocalStorage<TaskContext>()
   readonly #channel: Channel<WorkerMessage, DriverMessage>
@@ -70,6 +72,7 @@ export class TaskRunner {
     timeouts: (runner: TaskRunner) => Timeouts,
     leaving: AbortSignal,
     side: SideThread,
+    blobFolder: string | undefined,
   ) {
     this.side = side
     this.#channel = channel
@@ -90,11 +93,13 @@ export class TaskRunner {
     this.#waiting = new Waiting(this.#slots, this.#timeouts, (task) => this.#release(task))
     this.requests = new Requests(channel, this.#waiting, flush)
     this.subTasks = new SubTasks(this.requests)
+    this.blobs = new WorkerBlobs(this.requests, blobFolder)
     this.endings = new Endings({
       live: this.live,
       slots: this.#slots,
       recycling: this.recycling,
       requests: this.requests,
+      blobs: this.blobs,
       side,
       timeouts: this.#timeouts,
       outcome: (outcome, size) => this.#outcome(outcome, size),

@@ -5,7 +5,7 @@ import { type Hello, Refusal } from '../../network/handshake.ts'
 import type { HostInfo } from '../../network/host-messages.ts'
 import { BEAT_MS } from '../../network/limits.ts'
 import { visible } from '../../text/visible.ts'
-import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { RemoteNode } from './remote-node.ts'
 
 /** How long the end of a host's workers is waited for. */
@@ -43,6 +43,9 @@ export class Hosts {
   readonly #policy: HostsPolicy
   readonly #all = new Set<RemoteNode>()
   readonly #bundles = new Map<string, CodeBundle>()
+  readonly #blobs = new Map<string, BlobContent>()
+  /** Blobs that are on their way to a machine. */
+  readonly #underWay = new Map<string, Promise<void>>()
   /** Hosts on which other drivers wait for workers. */
   readonly #waitedFor = new Set<RemoteNode>()
   readonly #beats: NodeJS.Timeout
@@ -161,6 +164,33 @@ export class Hosts {
     await Promise.all(usable.map((host) => host.publish(bundle).catch((error: Error) => unfit(host, error))))
   }
 
+  /** Resolves when all that can be used have it, or have said that they do not take it: their workers get it over their links. */
+  async putBlob(blob: BlobContent): Promise<void> {
+    this.#blobs.set(blob.sha256, blob)
+    await Promise.all(this.all.filter((host) => host.usable).map((host) => this.#bring(host, blob)))
+  }
+
+  dropBlob(sha256: string): void {
+    this.#blobs.delete(sha256)
+    for (const host of this.#all) host.blobs.drop(sha256)
+  }
+
+  async #bring(host: RemoteNode, blob: BlobContent): Promise<void> {
+    // Hosts of one machine may share their files: then what the first has, the others need not be sent.
+    const where = `${host.info!.host} ${blob.sha256}`
+    await this.#underWay.get(where)?.catch(() => {})
+    const delivery = host.blobs.put(blob)
+    this.#underWay.set(where, delivery)
+    try {
+      await delivery
+    } catch (error) {
+      if (!host.session.over)
+        this.#events.notice(`node ${host.name}: ${(error as Error).message}; its workers get it over their links`)
+    } finally {
+      if (this.#underWay.get(where) === delivery) this.#underWay.delete(where)
+    }
+  }
+
   keepAlive(alive: boolean): void {
     this.#alive = alive
     alive ? this.#beats.ref() : this.#beats.unref()
@@ -187,6 +217,8 @@ export class Hosts {
   /** Sends what a host needs before it can have workers. */
   async #equip(host: RemoteNode): Promise<void> {
     try {
+      for (const blob of this.#blobs.values()) await this.#bring(host, blob)
+      // Last: no worker may be started without code that came while this was sent.
       for (const bundle of this.#bundles.values()) await host.publish(bundle)
     } catch (error) {
       unfit(host, error as Error)
@@ -201,6 +233,7 @@ export class Hosts {
       ...{ execArgv: [...execArgv], env: { ...env } },
     })
     host.usable = true
+    for (const blob of this.#blobs.values()) void this.#bring(host, blob)
     this.#policy.equipped(host)
     this.share()
     this.#events.roomier()

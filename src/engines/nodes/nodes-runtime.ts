@@ -1,4 +1,4 @@
-import type { CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
 import { type Credentials, readOptions } from './credentials.ts'
 import type { Nodes } from './nodes.ts'
 import type { NodesOptions } from './options.ts'
@@ -14,10 +14,10 @@ export class NodesRuntime implements RuntimeEngine {
   readonly apiVersion = 1
   readonly name = 'nodes'
   readonly #credentials: Credentials
+  readonly #made: PromiseWithResolvers<Nodes> = Promise.withResolvers()
   #nodes: Nodes | undefined
   #alive = true
   #wanted: number | undefined
-  readonly #early: { bundle: CodeBundle; done: () => void }[] = []
   #stopped = false
 
   constructor(options: NodesOptions = {}) {
@@ -41,11 +41,11 @@ export class NodesRuntime implements RuntimeEngine {
     const nodes = new Nodes(this.#credentials, placement, events)
     if (this.#stopped) return nodes.stop()
     this.#nodes = nodes
+    this.#made.resolve(nodes)
     nodes.keepAlive(this.#alive)
     signal.addEventListener('abort', () => void this.stop(), { once: true })
     if (this.#wanted !== undefined) nodes.scale(this.#wanted)
     await nodes.start()
-    for (const { bundle, done } of this.#early.splice(0)) void nodes.publish(bundle).then(done)
   }
 
   async scale(workers: number): Promise<void> {
@@ -55,8 +55,17 @@ export class NodesRuntime implements RuntimeEngine {
 
   /** May be called before the engine is there: code is made ready while it starts. */
   async publish(bundle: CodeBundle): Promise<void> {
-    if (this.#nodes) return this.#nodes.publish(bundle)
-    await new Promise<void>((done) => this.#early.push({ bundle, done }))
+    const nodes = await this.#made.promise
+    await nodes.publish(bundle)
+  }
+
+  async putBlob(blob: BlobContent): Promise<void> {
+    const nodes = await this.#made.promise
+    await nodes.putBlob(blob)
+  }
+
+  async dropBlob(sha256: string): Promise<void> {
+    await this.#nodes?.dropBlob(sha256)
   }
 
   keepAlive(alive: boolean): void {

@@ -3,7 +3,7 @@ import { ManyworldsError } from '../../errors.ts'
 import { type Address, showAddress } from '../../network/address.ts'
 import type { DialError } from '../../network/dial.ts'
 import { tokenForThisMachine } from '../../network/token.ts'
-import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { keepCalling } from './caller.ts'
 import type { Credentials } from './credentials.ts'
 import { Hosts } from './hosts.ts'
@@ -84,6 +84,14 @@ export class Nodes {
 
   async publish(bundle: CodeBundle): Promise<void> {
     await this.#hosts.publish(bundle)
+  }
+
+  async putBlob(blob: BlobContent): Promise<void> {
+    await this.#hosts.putBlob(blob)
+  }
+
+  async dropBlob(sha256: string): Promise<void> {
+    this.#hosts.dropBlob(sha256)
   }
 
   keepAlive(alive: boolean): void {

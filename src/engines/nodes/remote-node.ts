@@ -6,6 +6,7 @@ import { Mux } from '../../network/mux.ts'
 import type { Peer } from '../../network/peer.ts'
 import { KIND, Session } from '../../network/session.ts'
 import type { CodeBundle, WorkerLink } from '../engine.ts'
+import { BlobDelivery } from './blob-delivery.ts'
 import { RemoteLink } from './remote-link.ts'
 
 const BUNDLE_STREAM = 0
@@ -33,7 +34,7 @@ export interface NodeHooks {
 
 /** Looks, each a beat apart, that a node may take for an answer which costs it nothing. */
 const ANSWER_LOOKS = 10
-/** A bundle may come slowly; so many of its bytes are expected at least between two looks. */
+/** What is sent may come slowly; so many of its bytes are expected at least between two looks. */
 const SLOW_BYTES = 50 * 1024
 
 interface Delivery {
@@ -55,6 +56,7 @@ export class RemoteNode {
   /** Why it can start none. */
   broken: string | undefined
   draining = false
+  readonly blobs: BlobDelivery
   readonly #hooks: NodeHooks
   readonly #mux: Mux
   readonly #links = new Map<number, RemoteLink>()
@@ -77,6 +79,12 @@ export class RemoteNode {
     })
     this.#mux = new Mux(this.session)
     this.#mux.open(BUNDLE_STREAM, { frame: () => true, drained: () => {}, credit: Number.POSITIVE_INFINITY })
+    this.blobs = new BlobDelivery(this.#mux, {
+      say: (message) => this.say(message),
+      owes: (what, bytes) => this.#owed.set('blob', { what, looks: looksFor(bytes) }),
+      paid: () => void this.#owed.delete('blob'),
+      refuse: (what) => this.session.refuse(what),
+    })
   }
 
   /** How many workers it can have. */
@@ -218,6 +226,10 @@ export class RemoteNode {
         return this.#deliveries
           .get(message.sha256)
           ?.reject(new Error(`node ${this.name} did not take the code: ${message.reason}`))
+      case 'blob-have':
+      case 'blob-send':
+      case 'blob-refuse':
+        return this.blobs.on(message)
       case 'drain':
         this.draining = true
         for (const link of this.#links.values()) this.#hooks.retire(link, message.reason)
@@ -243,8 +255,7 @@ export class RemoteNode {
     if (delivery === undefined || delivery.sent) return this.session.refuse('a request for code that was not offered')
     delivery.sent = true
     const packed = packBundle(delivery.bundle)
-    const looks = ANSWER_LOOKS + Math.ceil(packed.byteLength / SLOW_BYTES)
-    this.#owed.set(sha256, { what: 'word about code that it was sent', looks })
+    this.#owed.set(sha256, { what: 'word about code that it was sent', looks: looksFor(packed.byteLength) })
     this.#mux.send(BUNDLE_STREAM, packed)
   }
 
@@ -276,6 +287,9 @@ export class RemoteNode {
       link.ended({ code: null, signal: null, reason: `node ${this.name} was lost: ${reason}`, placeLost: true })
     for (const delivery of this.#deliveries.values())
       delivery.reject(new Error(`node ${this.name} was lost: ${reason}`))
+    this.blobs.end(new Error(`node ${this.name} was lost: ${reason}`))
     this.#hooks.gone(this, reason)
   }
 }
+
+const looksFor = (bytes: number) => ANSWER_LOOKS + Math.ceil(bytes / SLOW_BYTES)

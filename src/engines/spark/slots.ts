@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import type { SlotOrder } from '../../host/slot-order.ts'
-import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { Hosts } from '../nodes/hosts.ts'
 import type { RemoteNode } from '../nodes/remote-node.ts'
 import { Application } from './application.ts'
@@ -148,6 +148,14 @@ export class Slots {
 
   async publish(bundle: CodeBundle): Promise<void> {
     await this.#hosts.publish(bundle)
+  }
+
+  async putBlob(blob: BlobContent): Promise<void> {
+    await this.#hosts.putBlob(blob)
+  }
+
+  async dropBlob(sha256: string): Promise<void> {
+    this.#hosts.dropBlob(sha256)
   }
 
   keepAlive(alive: boolean): void {

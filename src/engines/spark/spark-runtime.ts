@@ -1,4 +1,4 @@
-import type { CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
 import { parseRemote } from './connect/remote.ts'
 import { checkNodeBinary } from './launcher.ts'
 import type { SparkOptions } from './options.ts'
@@ -71,6 +71,16 @@ export class SparkRuntime implements RuntimeEngine {
   async publish(bundle: CodeBundle): Promise<void> {
     const slots = await this.#started.promise
     await slots.publish(bundle)
+  }
+
+  async putBlob(blob: BlobContent): Promise<void> {
+    const slots = await this.#started.promise
+    await slots.putBlob(blob)
+  }
+
+  async dropBlob(sha256: string): Promise<void> {
+    const slots = await this.#started.promise
+    await slots.dropBlob(sha256)
   }
 
   keepAlive(alive: boolean): void {

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import type { BlobContent } from './engines/engine.ts'
+import { ManyworldsError } from './errors.ts'
+
+/** The largest blob: a length of four bytes has to do for it on its way. */
+export const MAX_BLOB_BYTES: number = 2 ** 32 - 2 ** 20
+/** Hashed at a time, before the event loop gets its turn. */
+const SLICE_BYTES = 4 * 1024 * 1024
+
+const SOURCE: unique symbol = Symbol.for('manyworlds.blob')
+
+/** A version of a blob, as runs see it. */
+export interface BlobSource {
+  /** The version that tasks get who ask now. */
+  current(): Promise<BlobContent>
+  /** Is told of each version that comes. Answers what ends that. */
+  watch(listener: () => void): () => void
+}
+
+/**
+ * Bytes that tasks need, and that can be replaced while they run: give it as one of `blobs` of a run. For bytes that stay as
+ * they are, give the bytes.
+ *
+ * @example
+ * const weights = new SharedBlob(first)
+ * for await (const response of Runners.streamTask(tasks, { blobs: { weights } })) weights.replace(improve(response))
+ */
+export class SharedBlob {
+  readonly #watchers = new Set<() => void>()
+  #bytes: Uint8Array
+  #content: Promise<BlobContent> | undefined
+
+  /** The bytes must not change from here on. */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = checkBytes(bytes)
+  }
+
+  /** Tasks that ask from now on get these bytes. Those that have asked already keep what they got. */
+  replace(bytes: Uint8Array): void {
+    this.#bytes = checkBytes(bytes)
+    this.#content = undefined
+    for (const changed of this.#watchers) changed()
+  }
+
+  /** The version that tasks get who ask now. */
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
+
+  /** The name of that version: `ctx.blob()` takes it too. */
+  get sha256(): Promise<string> {
+    return this[SOURCE].current().then(({ sha256 }) => sha256)
+  }
+
+  get [SOURCE](): BlobSource {
+    return {
+      current: () => (this.#content ??= contentOf(this.#bytes)),
+      watch: (listener) => {
+        this.#watchers.add(listener)
+        return () => void this.#watchers.delete(listener)
+      },
+    }
+  }
+}
+
+/** What was given as one of `blobs`, as runs see it. By a symbol: a process may hold two copies of this package. */
+export const sourceOf = (given: Uint8Array | SharedBlob): BlobSource =>
+  (isBytes(given) ? new SharedBlob(given) : given)[SOURCE]
+
+/** What was given as `blobs`, without a way to replace it. */
+export const bytesOf = (
+  given: Readonly<Record<string, Uint8Array | SharedBlob>>,
+): Readonly<Record<string, Uint8Array | SharedBlob>> =>
+  Object.fromEntries(
+    Object.entries(given).map(([name, blob]) => [name, blob instanceof SharedBlob ? blob.bytes : blob]),
+  )
+
+/** Whether this can be given as one of `blobs`. */
+export const isBlob = (value: unknown): value is Uint8Array | SharedBlob =>
+  isBytes(value) ? value.byteLength <= MAX_BLOB_BYTES : typeof value === 'object' && value !== null && SOURCE in value
+
+const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
+
+function checkBytes(bytes: unknown): Uint8Array {
+  if (!isBytes(bytes))
+    throw new ManyworldsError('CONFIG_INVALID', `a blob is made of a Uint8Array, it was given ${String(bytes)}`)
+  if (bytes.byteLength > MAX_BLOB_BYTES)
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `a blob has at most ${MAX_BLOB_BYTES} bytes, it was given ${bytes.byteLength}; give it in several parts`,
+    )
+  return bytes
+}
+
+/** Names bytes by their hash, without holding up the event loop. */
+async function contentOf(bytes: Uint8Array): Promise<BlobContent> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve))
+    hash.update(bytes.subarray(at, at + SLICE_BYTES))
+  }
+  return { sha256: hash.digest('hex'), bytes }
+}
+
+/** How people are told of one: the beginning of its hash, and its size. */
+export const showBlob = (sha256: string, bytes: number): string =>
+  `blob ${sha256.slice(0, 12)} (${(bytes / 1e6).toFixed(bytes < 1e5 ? 3 : 1)} MB)`

@@ -1,0 +1,111 @@
+import { showBlob } from '../blobs.ts'
+import type { BlobContent, RuntimeEngine } from '../engines/engine.ts'
+
+/** A blob that nobody uses any more stays with the engine for so long: the next run may have the same. */
+const LINGER_MS = 5000
+
+/** The right to a blob, for as long as it is not released. */
+export interface BlobHold {
+  readonly content: BlobContent
+  release(): void
+}
+
+interface Live {
+  readonly content: BlobContent
+  /** Whether the engine has brought it to the workers. */
+  readonly brought: Promise<boolean>
+  holds: number
+  dropTimer: NodeJS.Timeout | undefined
+}
+
+/**
+ * The blobs that the workers of one engine can have. Each is given to the engine once, however many hold it, and taken back
+ * when the last of them has let go of it.
+ */
+export class Blobs {
+  readonly #engine: RuntimeEngine
+  readonly #notice: (line: string) => void
+  readonly #live = new Map<string, Live>()
+  /** Those that the engine is removing. */
+  readonly #dropping = new Map<string, Promise<void>>()
+  #closed = false
+
+  constructor(engine: RuntimeEngine, notice: (line: string) => void) {
+    this.#engine = engine
+    this.#notice = notice
+  }
+
+  hold(content: BlobContent): BlobHold {
+    const live = this.#live.get(content.sha256) ?? this.#put(content)
+    clearTimeout(live.dropTimer)
+    live.holds++
+    let released = false
+    return {
+      content: live.content,
+      release: () => {
+        if (released) return
+        released = true
+        if (--live.holds === 0 && !this.#closed) this.#dropLater(live)
+      },
+    }
+  }
+
+  /** One that somebody holds. */
+  find(sha256: string): BlobContent | undefined {
+    const live = this.#live.get(sha256)
+    return live && live.holds > 0 ? live.content : undefined
+  }
+
+  /** Resolves when the workers that are there have it: false if they have to get it over their links. */
+  async brought(sha256: string): Promise<boolean> {
+    return (await this.#live.get(sha256)?.brought) ?? false
+  }
+
+  /** The engine is about to be stopped, and whoever holds one has no use for it any more. */
+  close(): void {
+    this.#closed = true
+    for (const live of this.#live.values()) this.#drop(live)
+  }
+
+  #put(content: BlobContent): Live {
+    const live = { content, brought: this.#bring(content), holds: 0, dropTimer: undefined }
+    this.#live.set(content.sha256, live)
+    return live
+  }
+
+  async #bring(content: BlobContent): Promise<boolean> {
+    const { sha256, bytes } = content
+    if (this.#engine.putBlob === undefined || this.#closed) return false
+    try {
+      await this.#dropping.get(sha256)
+      await this.#engine.putBlob(content)
+      return true
+    } catch (error) {
+      if (!this.#closed)
+        this.#notice(
+          `${showBlob(sha256, bytes.byteLength)} could not be brought to the workers by the ${this.#engine.name} engine: ${(error as Error).message}; each worker that needs it gets it over its link`,
+        )
+      return false
+    }
+  }
+
+  #dropLater(live: Live): void {
+    live.dropTimer = setTimeout(() => this.#drop(live), LINGER_MS)
+    live.dropTimer.unref()
+  }
+
+  #drop({ content: { sha256 }, brought, dropTimer }: Live): void {
+    clearTimeout(dropTimer)
+    this.#live.delete(sha256)
+    // What cannot be removed now is removed with the engine.
+    const dropped = brought
+      .then(async (isThere) => {
+        if (isThere) await this.#engine.dropBlob?.(sha256)
+      })
+      .catch(() => {})
+      .then(() => {
+        if (this.#dropping.get(sha256) === dropped) this.#dropping.delete(sha256)
+      })
+    this.#dropping.set(sha256, dropped)
+  }
+}

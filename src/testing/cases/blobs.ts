@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { SharedBlob } from '../../blobs.ts'
+import { runTask } from '../../runners/runners.ts'
+import { diesLoading, loadsLarge, obedient, seesReplaced, usesBlob, whoAmI } from '../agents.ts'
+import type { Case } from '../case.ts'
+
+const MB = 1_000_000
+const LARGE_BYTES = 100 * MB
+/** A worker that has not noticed a cancellation after this time would be ended. */
+const CANCEL_WITHIN_MS = 5000
+
+interface Used {
+  readonly sha256?: string
+  readonly bytes: number
+  readonly copies: number
+  readonly pid: number
+  readonly code?: string
+}
+
+let next = 1
+/** Bytes that no other case has. */
+function newBytes(size: number): Uint8Array {
+  const bytes = new Uint8Array(size)
+  const seed = next++
+  for (let i = 0; i < size; i += 64) bytes[i] = (i >> 6) * seed
+  if (size > 8) new DataView(bytes.buffer).setFloat64(0, Math.random())
+  return bytes
+}
+
+const answersOf = (responses: Map<string, { answer?: unknown }>) =>
+  [...responses.values()].map(({ answer }) => answer as Used)
+
+/** Bytes that a run brings to its workers. */
+export const blobCases: Case[] = [
+  {
+    name: 'a blob of some megabytes reaches the tasks of all workers, and each worker loads it once; so does one of no bytes',
+    async run(kit) {
+      const weights = newBytes(8 * MB)
+      const sha256 = hash('sha256', weights)
+      const copies = new Map<number, number>()
+      // Until both have had some of the tasks.
+      for (let round = 0; round < 20 && copies.size < 2; round++) {
+        const tasks = Array.from({ length: 8 }, () => usesBlob.task({ name: 'weights', ms: 20 }))
+        const responses = await runTask(tasks, kit.conf({ concurrency: 2, blobs: { weights } }))
+        for (const used of answersOf(responses)) {
+          assert.equal(used.sha256, sha256)
+          copies.set(used.pid, Math.max(used.copies, copies.get(used.pid) ?? 0))
+        }
+      }
+      assert.deepEqual([...copies.values()], [1, 1])
+      const empty = await runTask(usesBlob.task({ name: 'empty' }), kit.conf({ blobs: { empty: new Uint8Array(0) } }))
+      assert.equal((empty.answer as Used).bytes, 0)
+      assert.equal((empty.answer as Used).sha256, hash('sha256', ''))
+    },
+  },
+  {
+    name: 'a blob that is replaced while a run goes on reaches its later tasks; one that has read it keeps what it has',
+    async run(kit) {
+      const [first, second] = [newBytes(2 * MB), newBytes(3 * MB)]
+      const weights = new SharedBlob(first)
+      const services = { replace: () => weights.replace(second) }
+      const responses = await runTask(
+        [seesReplaced.task('weights', { id: 'early' }), usesBlob.task({ name: 'weights' }, { id: 'late' })],
+        kit.conf({ sequenceDependent: true, services, blobs: { weights } }),
+      )
+      const before = hash('sha256', first)
+      assert.deepEqual(responses.get('early')!.answer, { before, after: before })
+      assert.equal((responses.get('late')!.answer as Used).sha256, hash('sha256', second))
+      assert.equal(await weights.sha256, hash('sha256', second))
+    },
+  },
+  {
+    name: 'a blob of a run that is over is an error with a code, and so is one that the run does not have',
+    async run(kit) {
+      const weights = newBytes(MB)
+      const sha256 = hash('sha256', weights)
+      const ask = async (name: string, blobs: Record<string, Uint8Array>) =>
+        (await runTask(usesBlob.task({ name }), kit.conf({ blobs }))).answer as Used
+      assert.equal((await ask(sha256, { weights })).sha256, sha256)
+      assert.equal((await ask(sha256, { other: newBytes(10) })).code, 'BLOB_GONE')
+      assert.equal((await ask('wieghts', { weights })).code, 'BLOB_UNKNOWN')
+    },
+  },
+  {
+    name: 'a worker that is killed while it loads a blob costs only its killer: the others get the blob elsewhere',
+    async run(kit) {
+      const weights = newBytes(32 * MB)
+      const sha256 = hash('sha256', weights)
+      const users = Array.from({ length: 6 }, (_, i) => usesBlob.task({ name: 'weights' }, { id: `user-${i}` }))
+      const killers = [1, 30].map((ms) => diesLoading.task({ name: 'weights', ms }, { id: `killer-${ms}` }))
+      const responses = await runTask([...killers, ...users], kit.conf({ blobs: { weights } }))
+      for (const [id, { status, answer }] of responses)
+        if (id.startsWith('killer')) assert.equal(status, 'crashed')
+        else assert.equal((answer as Used | undefined)?.sha256, sha256, id)
+    },
+  },
+  {
+    name: `cancellations pass a blob of ${LARGE_BYTES / MB} MB`,
+    async run(kit) {
+      // Its workers are there, and have the code.
+      const warm = await runTask([whoAmI.task(50), whoAmI.task(50), obedient.task(1)], kit.conf({ concurrency: 4 }))
+      const pids = new Set([...warm.values()].map(({ worker }) => worker!.pid))
+      const weights = newBytes(LARGE_BYTES)
+      weights[LARGE_BYTES - 1] = 42
+      const abort = new AbortController()
+      let cancelledAt = 0
+      const begin = () => {
+        cancelledAt ||= performance.now()
+        abort.abort()
+      }
+      const conf = kit.conf({ concurrency: 4, services: { begin }, blobs: { weights } })
+      const waits = Array.from({ length: 4 }, () => obedient.task(120_000))
+      const cancelled = runTask(waits, { ...conf, signal: abort.signal }).then((responses) => ({
+        statuses: [...responses.values()].map(({ status }) => status),
+        ms: performance.now() - cancelledAt,
+      }))
+      const loads = Array.from({ length: 4 }, () => loadsLarge.task('weights'))
+      const loaded = await runTask(loads, conf)
+      const { statuses, ms } = await cancelled
+      assert.deepEqual(statuses, ['cancelled', 'cancelled', 'cancelled', 'cancelled'])
+      assert.ok(ms < CANCEL_WITHIN_MS, `it took ${Math.round(ms)} ms`)
+      for (const { answer, worker } of loaded.values()) {
+        assert.deepEqual({ ...(answer as object), pid: 0 }, { bytes: LARGE_BYTES, last: 42, pid: 0 })
+        assert.ok(
+          pids.size < 2 || pids.has(worker!.pid),
+          'a worker was ended because it did not hear of a cancellation',
+        )
+      }
+    },
+  },
+]

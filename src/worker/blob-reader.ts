@@ -1,0 +1,143 @@
+import { createHash, type Hash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { showBlob } from '../blobs.ts'
+import { ManyworldsError } from '../errors.ts'
+import { BLOBS, type BlobAsked, type BlobOpened } from '../protocol/messages.ts'
+import { askingOf } from './asking.ts'
+import type { TaskContext } from './context.ts'
+import type { Asking, Requests } from './requests.ts'
+
+/** Read at a time, and hashed before the event loop gets its turn. */
+const PIECE_BYTES = 1024 * 1024
+/** How often a file is looked for that is on its way to this machine. */
+const LOOK_MS = 100
+
+/**
+ * Reads one blob: from the file that the engine has brought to this machine, else over the link. Every byte is hashed. It
+ * reads on behalf of a task, since requests belong to tasks. When that task ends, another can go on where it stopped.
+ */
+export class BlobReader {
+  readonly #blob: BlobOpened
+  /** Where engines put blobs; undefined: this one does not. */
+  readonly #folder: string | undefined
+  readonly #requests: Requests
+  /** What has come over the link. */
+  #bytes: Uint8Array | undefined
+  #hash: Hash | undefined
+  #filled = 0
+  /** Counts those for whom it was read over the link; only the last may add to it. */
+  #turn = 0
+
+  constructor(blob: BlobOpened, folder: string | undefined, requests: Requests) {
+    this.#blob = blob
+    this.#folder = folder
+    this.#requests = requests
+  }
+
+  async read(task: TaskContext): Promise<Uint8Array> {
+    return (await this.#fromFile(task)) ?? (await this.#fromLink(task))
+  }
+
+  /** Undefined: there is no such file, and there will be none. */
+  async #fromFile(task: TaskContext): Promise<Uint8Array | undefined> {
+    if (this.#folder === undefined) return undefined
+    const path = join(this.#folder, this.#blob.sha256)
+    const file = (await openIfThere(path)) ?? (await this.#awaitFile(task, path))
+    if (file === undefined) return undefined
+    try {
+      return await this.#readFile(file, path)
+    } catch (error) {
+      if (ManyworldsError.is(error)) throw error
+      throw this.#damaged(`cannot be read from ${path}: ${(error as Error).message}`, error)
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** It may be on its way. Other hosts may take longer for it than this one: it is taken as soon as it is here. */
+  async #awaitFile(task: TaskContext, path: string): Promise<FileHandle | undefined> {
+    const found = new AbortController()
+    let answered = false
+    const answer = this.#requests
+      .ask(task, this.#asking(['wait', this.#blob.sha256], 'one', found.signal))
+      .finally(() => {
+        answered = true
+      })
+    // Nobody listens once the file is here.
+    answer.catch(() => {})
+    while (!answered) {
+      await Promise.race([answer.catch(() => {}), sleep(LOOK_MS)])
+      const file = await openIfThere(path)
+      if (file === undefined) continue
+      found.abort()
+      return file
+    }
+    await answer
+    return undefined
+  }
+
+  async #readFile(file: FileHandle, path: string): Promise<Uint8Array> {
+    const { bytes: size } = this.#blob
+    const bytes = newBytes(size)
+    const hash = createHash('sha256')
+    let at = 0
+    while (at < size) {
+      const { bytesRead } = await file.read(bytes, at, Math.min(PIECE_BYTES, size - at), at)
+      if (bytesRead === 0) throw this.#damaged(`has ${at} of its ${size} bytes in ${path}`)
+      hash.update(bytes.subarray(at, at + bytesRead))
+      at += bytesRead
+    }
+    this.#verify(hash, `is not what it should be in ${path}`)
+    return bytes
+  }
+
+  async #fromLink(task: TaskContext): Promise<Uint8Array> {
+    const { sha256, bytes: size } = this.#blob
+    const turn = ++this.#turn
+    this.#bytes ??= newBytes(size)
+    this.#hash ??= createHash('sha256')
+    const parts = this.#requests.stream(task, this.#asking(['read', sha256, this.#filled], 'parts'))
+    for await (const part of parts as AsyncIterable<Uint8Array>) {
+      if (turn !== this.#turn) return this.#bytes
+      if (this.#filled + part.byteLength > size) break
+      this.#bytes.set(part, this.#filled)
+      this.#filled += part.byteLength
+      this.#hash.update(part)
+    }
+    if (this.#filled !== size) throw this.#damaged(`has another size than ${size} bytes over the link`)
+    this.#verify(this.#hash, 'is not what it should be over the link')
+    return this.#bytes
+  }
+
+  #verify(hash: Hash, what: string): void {
+    const actual = hash.digest('hex')
+    if (actual !== this.#blob.sha256) throw this.#damaged(`${what}: the hash of its content is ${actual}`)
+  }
+
+  #damaged(what: string, cause?: unknown): ManyworldsError {
+    const { sha256, bytes } = this.#blob
+    return new ManyworldsError(
+      'BLOB_DAMAGED',
+      `${showBlob(sha256, bytes)} ${what}. Look at the disk and the memory of this machine; and were its bytes changed after they were given to the run?`,
+      { cause },
+    )
+  }
+
+  #asking(asked: BlobAsked, kind: Asking['kind'], signal?: AbortSignal): Asking {
+    return askingOf(BLOBS, asked, signal && { signal }, kind)
+  }
+}
+
+/** Not cleared first: all of it is written before anybody sees it. */
+const newBytes = (size: number) => new Uint8Array(Buffer.allocUnsafeSlow(size).buffer)
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

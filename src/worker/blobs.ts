@@ -1,0 +1,151 @@
+import { ManyworldsError } from '../errors.ts'
+import { BLOBS, type BlobAsked, type BlobOpened } from '../protocol/messages.ts'
+import { askingOf } from './asking.ts'
+import { BlobReader } from './blob-reader.ts'
+import type { TaskContext } from './context.ts'
+import type { Requests } from './requests.ts'
+
+/** Blobs that no running task uses are kept up to this size, those that were used last; one at least. */
+const IDLE_BYTES = 256 * 1024 * 1024
+
+/** One that is here. */
+interface Kept {
+  readonly bytes: Uint8Array
+  readonly users: Set<TaskContext>
+}
+
+/** One that is being read. */
+interface Load {
+  readonly reader: BlobReader
+  readonly done: PromiseWithResolvers<Uint8Array>
+  readonly waiting: Set<TaskContext>
+  /** Called when the task on whose behalf it is read has ended. */
+  carrierLeft: () => void
+  carrier: TaskContext | undefined
+}
+
+/** The blobs in this worker. Each is read once, however many tasks want it, and kept for as long as one of them runs. */
+export class WorkerBlobs {
+  readonly #requests: Requests
+  readonly #folder: string | undefined
+  /** The one that was used last is at the end. */
+  readonly #kept = new Map<string, Kept>()
+  readonly #loads = new Map<string, Load>()
+
+  /** `folder`: where the engine puts them, if it does. */
+  constructor(requests: Requests, folder: string | undefined) {
+    this.#requests = requests
+    this.#folder = folder
+  }
+
+  /** For one task a name stands for the same bytes from the first time on that it asks. */
+  get(task: TaskContext, name: string): Promise<Uint8Array> {
+    checkName(name)
+    task.blobs ??= new Map()
+    let bytes = task.blobs.get(name)
+    if (bytes === undefined) {
+      bytes = this.#get(task, name)
+      task.blobs.set(name, bytes)
+      // What failed may be asked for again.
+      bytes.catch(() => task.blobs?.delete(name))
+    }
+    return bytes
+  }
+
+  /** The task has ended: what it used is kept only as far as there is room, and others go on with what it was reading. */
+  leave(task: TaskContext): void {
+    for (const load of this.#loads.values()) {
+      load.waiting.delete(task)
+      if (load.carrier === task) load.carrierLeft()
+    }
+    for (const { users } of this.#kept.values()) users.delete(task)
+    this.#trim()
+  }
+
+  async #get(task: TaskContext, name: string): Promise<Uint8Array> {
+    const asked: BlobAsked = ['open', name]
+    const blob = (await this.#requests.ask(task, askingOf(BLOBS, asked, undefined, 'one'))) as BlobOpened
+    const kept = this.#kept.get(blob.sha256)
+    if (kept) return this.#use(task, blob.sha256, kept)
+    if (task.settled) throw task.signal.reason ?? new Error('the task is over')
+    const load = this.#loads.get(blob.sha256) ?? this.#start(blob)
+    load.waiting.add(task)
+    return this.#requests.stand(task, orAborted(task.signal, load.done.promise))
+  }
+
+  #use(task: TaskContext, sha256: string, kept: Kept): Uint8Array {
+    if (!task.settled) kept.users.add(task)
+    this.#kept.delete(sha256)
+    this.#kept.set(sha256, kept)
+    return kept.bytes
+  }
+
+  #start(blob: BlobOpened): Load {
+    const reader = new BlobReader(blob, this.#folder, this.#requests)
+    const load: Load = {
+      ...{ reader, done: Promise.withResolvers(), waiting: new Set() },
+      ...{ carrier: undefined, carrierLeft: () => {} },
+    }
+    load.done.promise.catch(() => {})
+    this.#loads.set(blob.sha256, load)
+    // The one that has asked is added first.
+    queueMicrotask(() => void this.#load(blob.sha256, load))
+    return load
+  }
+
+  async #load(sha256: string, load: Load): Promise<void> {
+    try {
+      const bytes = await carry(load)
+      if (bytes === undefined) return
+      const kept: Kept = { bytes, users: new Set(load.waiting) }
+      this.#kept.set(sha256, kept)
+      load.done.resolve(bytes)
+      this.#trim()
+    } catch (error) {
+      load.done.reject(error)
+    } finally {
+      this.#loads.delete(sha256)
+    }
+  }
+
+  #trim(): void {
+    let idle = 0
+    for (const { bytes, users } of this.#kept.values()) if (users.size === 0) idle += bytes.byteLength
+    const last = [...this.#kept.keys()].at(-1)
+    for (const [sha256, { bytes, users }] of this.#kept) {
+      if (idle <= IDLE_BYTES) return
+      if (users.size > 0 || sha256 === last) continue
+      this.#kept.delete(sha256)
+      idle -= bytes.byteLength
+    }
+  }
+}
+
+/** Reads on behalf of one task after the other, until one of them has lived long enough. Undefined: nobody waits any more. */
+async function carry(load: Load): Promise<Uint8Array | undefined> {
+  for (;;) {
+    const [task] = load.waiting
+    if (task === undefined) return undefined
+    const left = new Promise<undefined>((resolve) => {
+      load.carrier = task
+      load.carrierLeft = () => resolve(undefined)
+    })
+    const bytes = await Promise.race([load.reader.read(task), left])
+    if (bytes !== undefined) return bytes
+  }
+}
+
+/** The task is told to give up: it does not wait until the others have what they want. */
+function orAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) return abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function checkName(name: unknown): asserts name is string {
+  if (typeof name === 'string' && name !== '' && name.length <= 256) return
+  throw new ManyworldsError('BLOB_UNKNOWN', 'ctx.blob() takes the name of one of `blobs` of the run, or its SHA-256')
+}

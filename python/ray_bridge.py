@@ -24,6 +24,8 @@ READ_LIMIT = 1 << 24
 """Calls that an actor may have under way: it mostly waits."""
 CALLS_AT_ONCE = 1000
 PUSHES_AT_ONCE = 2
+"""How long actors may take to remove what they have stored."""
+LEAVE_SECONDS = 2
 
 
 class Bridge:
@@ -31,6 +33,7 @@ class Bridge:
         self.out = out
         self.actors: dict[int, Any] = {}
         self.code: dict[str, Any] = {}
+        self.blobs: dict[str, Any] = {}
         self.waiting: list[bytes] = []
         self.outgoing: dict[int, list[tuple[int, bytes]]] = {}
         self.pushing: dict[int, int] = {}
@@ -113,11 +116,44 @@ class Bridge:
             return self.lost(worker, actor, error)
         self.say(event="placed", worker=worker, **place)
 
-    async def start(self, worker: int, generation: int, codes: list[str], program: dict[str, Any]) -> None:
+    async def put_blob(self, sha256: str, path: str) -> None:
+        """A blob that is in a file here. It does not come through stdin: everything else would have to wait for it."""
+        try:
+            self.blobs[sha256] = await self.loop.run_in_executor(None, put_file, path)
+        except Exception as error:  # noqa: BLE001 - too large for the object store, say
+            return self.say(event="blob-put", sha256=sha256, error=f"{type(error).__name__}: {error}"[:2000])
+        self.say(event="blob-put", sha256=sha256)
+
+    async def bring_blob(self, worker: int, sha256: str, request: int) -> None:
+        """A blob that came later, for an actor that is there."""
+        await self.keep(worker, self.actors.get(worker), [sha256])
+        self.say(event="blob-brought", worker=worker, request=request)
+
+    async def drop_blob(self, sha256: str) -> None:
+        self.blobs.pop(sha256, None)
+        for actor in self.actors.values():
+            actor.drop.remote(sha256)
+
+    async def keep(self, worker: int, actor: Any, blobs: list[str]) -> None:
+        """An actor that cannot keep one works all the same: its process gets the bytes over its link."""
+        here = {sha256: [self.blobs[sha256]] for sha256 in blobs if sha256 in self.blobs}
+        if actor is None or not here:
+            return
+        try:
+            failed = await actor.keep.remote(here)
+        except Exception:  # noqa: BLE001
+            return  # It is lost, which whoever waits for its process is told.
+        for sha256, text in failed.items():
+            self.say(event="blob-missing", worker=worker, sha256=sha256, text=shorten(text))
+
+    async def start(
+        self, worker: int, generation: int, codes: list[str], blobs: list[str], program: dict[str, Any]
+    ) -> None:
         """Starts a process in an actor that is there, and passes on what it says until it ends."""
         actor = self.actors.get(worker)
         if actor is None:
             return
+        await self.keep(worker, actor, blobs)
         try:
             # In a list: an object as an argument of its own would be fetched before the call, and would fail it if it is lost.
             pid = await actor.start.remote(generation, {sha256: [self.code[sha256]] for sha256 in codes}, program)
@@ -210,6 +246,8 @@ class Bridge:
     def stop(self) -> None:
         import ray
 
+        if self.blobs:
+            ray.wait([actor.leave.remote() for actor in self.actors.values()], num_returns=len(self.actors), timeout=LEAVE_SECONDS)
         for actor in self.actors.values():
             end_actor(actor)
         ray.shutdown()
@@ -219,6 +257,13 @@ class Bridge:
 def shorten(text: str) -> str:
     """What is wrong stands at the beginning, or at the end."""
     return text if len(text) <= 4000 else f"{text[:1000]}\n...\n{text[-3000:]}"
+
+
+def put_file(path: str) -> Any:
+    import ray
+
+    with open(path, "rb") as file:
+        return ray.put(file.read())
 
 
 def end_actor(actor: Any) -> None:

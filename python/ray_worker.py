@@ -30,6 +30,8 @@ BUNDLE_FILE = "manyworlds.bundle.mjs"
 WORK_PREFIX = "work-"
 INCOMING_PREFIX = ".incoming-"
 LEFTOVER_SECONDS = 600
+BLOBS_FOLDER = "blobs"
+BLOBS_LOCK = ".lock"
 
 """
 Between this actor and Node. When an actor ends, Ray kills its children at once, and what those have started would be left
@@ -184,6 +186,7 @@ class Worker:
         self.polled = 0.0
         self.next = 0
         self.early: dict[int, tuple[int, bytes]] = {}
+        self.blobs: dict[str, int] = {}
 
     async def place(self) -> dict[str, Any]:
         return {"host": socket.gethostname(), "actor": os.getpid()}
@@ -193,16 +196,39 @@ class Worker:
             if not os.path.exists(os.path.join(self.folder, sha256, BUNDLE_FILE)):
                 unpack(self.folder, sha256, await reference)
 
+    async def keep(self, blobs: dict[str, list[Any]]) -> dict[str, str]:
+        """Has blobs as files on this machine. Answers what went wrong with which: a process can do without the file."""
+        failed = {}
+        for sha256, [reference] in blobs.items():
+            try:
+                if sha256 not in self.blobs:
+                    self.blobs[sha256] = await fetch_blob(own_folder(), sha256, reference)
+            except Exception as error:  # noqa: BLE001 - a full disk, say
+                failed[sha256] = f"{socket.gethostname()}: {error}"
+        return failed
+
+    async def drop(self, sha256: str) -> None:
+        lock = self.blobs.pop(sha256, None)
+        if lock is not None:
+            await in_thread(drop_blob, own_folder(), sha256, lock)
+
+    async def leave(self) -> None:
+        """The driver is done, or gone."""
+        for sha256 in list(self.blobs):
+            await self.drop(sha256)
+
     async def start(self, generation: int, codes: dict[str, list[Any]], program: dict[str, Any]) -> int:
         self.folder = own_folder()
         await self.store(codes)
         node = find_node(program["nodeBinary"])
         remove_leftovers(self.folder)
+        remove_unused_blobs(self.folder)
         work = WorkFolder(self.folder)
         env = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "PYTHON"))},
             **program["env"],
             "MANYWORLDS_BUNDLES": self.folder,
+            "MANYWORLDS_BLOBS": os.path.join(self.folder, BLOBS_FOLDER),
         }
         command = [node, *program["execArgv"], os.path.join(self.folder, program["runtime"], BUNDLE_FILE)]
         self.process = Process(generation)
@@ -306,6 +332,90 @@ def unpack(folder: str, sha256: str, blob: bytes) -> None:
     except OSError:
         # Another actor of this machine was quicker.
         shutil.rmtree(target, ignore_errors=True)
+
+
+async def in_thread(call: Any, *args: Any) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(None, call, *args)
+
+
+async def fetch_blob(folder: str, sha256: str, reference: Any) -> int:
+    """
+    Has a blob in a file, for all actors of this machine: the first of them fetches and writes it, the others wait for that. Returns
+    a descriptor with a shared lock, which says that it is used: the lock ends with this actor, however that ends.
+    """
+    blobs = os.path.join(folder, BLOBS_FOLDER)
+    os.makedirs(blobs, mode=0o700, exist_ok=True)
+    path = os.path.join(blobs, sha256)
+    guard = await in_thread(take_lock, os.path.join(blobs, BLOBS_LOCK))
+    try:
+        if not os.path.exists(path):
+            await in_thread(write_blob, path, sha256, await reference)
+        lock = os.open(path, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock
+    finally:
+        os.close(guard)
+
+
+def write_blob(path: str, sha256: str, data: bytes) -> None:
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise RuntimeError(f"what Ray has is not what its hash {sha256[:12]} says")
+    descriptor, incoming = tempfile.mkstemp(prefix=INCOMING_PREFIX, dir=os.path.dirname(path))
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.rename(incoming, path)
+    except BaseException:
+        os.unlink(incoming)
+        raise
+
+
+def drop_blob(folder: str, sha256: str, lock: int) -> None:
+    """Another actor may use it, perhaps for another driver."""
+    blobs = os.path.join(folder, BLOBS_FOLDER)
+    guard = take_lock(os.path.join(blobs, BLOBS_LOCK))
+    try:
+        os.close(lock)
+        unlink_unused(os.path.join(blobs, sha256))
+    finally:
+        os.close(guard)
+
+
+def remove_unused_blobs(folder: str) -> None:
+    """Of actors that were killed. Whoever writes one has the guard until it is marked as used: then the next start has to do."""
+    blobs = os.path.join(folder, BLOBS_FOLDER)
+    if not os.path.isdir(blobs):
+        return
+    guard = os.open(os.path.join(blobs, BLOBS_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for name in os.listdir(blobs):
+            if name != BLOBS_LOCK:
+                unlink_unused(os.path.join(blobs, name))
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(guard)
+
+
+def unlink_unused(path: str) -> None:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    except OSError:
+        pass  # In use.
+    finally:
+        os.close(file)
+
+
+def take_lock(path: str) -> int:
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
 
 
 class WorkFolder:

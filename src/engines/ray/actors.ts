@@ -2,8 +2,8 @@ import { ManyworldsError } from '../../errors.ts'
 import type { EngineEvents, Placement } from '../engine.ts'
 import type { Bridge, BridgeEvent } from './bridge.ts'
 import { isFinal, isMachineLost, lossOf } from './cures.ts'
+import type { Receiver } from './fetches.ts'
 import type { RayOptions } from './options.ts'
-import type { Receiver } from './published-code.ts'
 import { RayLink } from './ray-link.ts'
 import { actorOptions } from './ray-settings.ts'
 import { START_TRIES, StartTries } from './start-tries.ts'
@@ -33,6 +33,8 @@ interface Place {
   /** Looks since the actor last said something. */
   silent: number
   readonly waitingSince: number
+  /** Resolves when the actor is gone. */
+  readonly gone: PromiseWithResolvers<void>
 }
 
 export interface ActorsOptions {
@@ -40,8 +42,9 @@ export interface ActorsOptions {
   readonly placement: Placement
   readonly events: EngineEvents
   readonly bridge: () => Bridge
-  /** The hashes of the code that a worker needs. */
+  /** The hashes of the code that a worker needs, and of the blobs. */
   readonly codes: () => readonly string[]
+  readonly blobs: () => readonly string[]
 }
 
 /** Which actors there are, and which are asked for: one per worker that is wanted. Those that are lost are replaced. */
@@ -65,9 +68,11 @@ export class Actors {
     return this.#wanted
   }
 
-  /** Those that have a process. */
-  get running(): Receiver[] {
-    return [...this.#places.values()].flatMap(({ worker, link }) => (link ? [{ worker, link }] : []))
+  /** Those that have a process, or are starting one: what comes now was not among what they were told to fetch. */
+  get receivers(): Receiver[] {
+    return [...this.#places.values()]
+      .filter(({ generation }) => generation > 0)
+      .map(({ worker, gone }) => ({ worker, gone: gone.promise }))
   }
 
   /** The cluster is there, and has the program of the workers. */
@@ -114,7 +119,10 @@ export class Actors {
 
   /** The bridge is gone, and every actor with it. */
   loseAll(reason: string): void {
-    for (const { link } of this.#places.values()) link?.ended({ code: null, signal: null, reason, placeLost: true })
+    for (const { link, gone } of this.#places.values()) {
+      link?.ended({ code: null, signal: null, reason, placeLost: true })
+      gone.resolve()
+    }
     this.#places.clear()
     this.#byWorker.clear()
   }
@@ -126,7 +134,10 @@ export class Actors {
 
   /** All processes were ended. */
   ended(): void {
-    for (const { link } of this.#places.values()) link?.ended({ code: null, signal: 'SIGKILL' })
+    for (const { link, gone } of this.#places.values()) {
+      link?.ended({ code: null, signal: 'SIGKILL' })
+      gone.resolve()
+    }
   }
 
   // ---- what the bridge says
@@ -188,8 +199,7 @@ export class Actors {
 
   /** The actor is gone, or its machine; or it could not be had. */
   #onLost(place: Place, words: string): void {
-    this.#byWorker.delete(place.worker)
-    this.#places.delete(place.number)
+    this.#forget(place)
     const why = lossOf(words)
     place.link?.ended({ code: null, signal: null, reason: `its Ray actor was lost: ${why}`, placeLost: true })
     if (this.#stopped) return
@@ -211,7 +221,7 @@ export class Actors {
     const { events } = this.#with
     const againMs = this.#tries.failed(number, final)
     if (againMs !== undefined) return againMs
-    if (this.running.some(({ link }) => link.spoke)) {
+    if ([...this.#places.values()].some(({ link }) => link?.spoke)) {
       events.notice(`worker ray-${number} cannot be started, the others go on: ${error.message}`)
       return undefined
     }
@@ -232,8 +242,8 @@ export class Actors {
   #spawn(number: number): void {
     const { options, placement, bridge } = this.#with
     const worker = this.#nextWorker++
-    const unplaced = { host: '', link: undefined, silent: 0, waitingSince: Date.now() }
-    const place: Place = { number, worker, generation: 0, ...unplaced }
+    const unplaced = { generation: 0, host: '', link: undefined, silent: 0, waitingSince: Date.now() }
+    const place: Place = { number, worker, ...unplaced, gone: Promise.withResolvers() }
     this.#places.set(number, place)
     this.#byWorker.set(worker, place)
     const name = `manyworlds/${placement.run ?? process.pid}/${number}${worker > number + 1 ? `.${worker}` : ''}`
@@ -241,19 +251,24 @@ export class Actors {
   }
 
   #startProcess(place: Place): void {
-    const { options, placement, bridge, codes } = this.#with
+    const { options, placement, bridge, codes, blobs } = this.#with
     const { execArgv, env } = placement.elsewhere
     const { nodeBinary = 'auto' } = options
     const program = { runtime: this.#runtime!, nodeBinary, execArgv, env }
     place.generation++
     const { worker, generation } = place
-    bridge().control({ op: 'start', worker, generation, codes: codes(), program })
+    bridge().control({ op: 'start', worker, generation, codes: codes(), blobs: blobs(), program })
   }
 
   /** Gives back what the actor took of the cluster. */
   #release(place: Place): void {
-    this.#places.delete(place.number)
-    this.#byWorker.delete(place.worker)
+    this.#forget(place)
     this.#with.bridge().control({ op: 'kill', worker: place.worker })
+  }
+
+  #forget({ number, worker, gone }: Place): void {
+    this.#places.delete(number)
+    this.#byWorker.delete(worker)
+    gone.resolve()
   }
 }

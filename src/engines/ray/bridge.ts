@@ -21,6 +21,10 @@ export type BridgeEvent =
   | { event: 'beat'; worker: number; tasks: number }
   | { event: 'taken'; worker: number; generation: number; bytes: number }
   | { event: 'brought'; worker: number; request: number }
+  | { event: 'blob-put'; sha256: string; error?: string }
+  | { event: 'blob-brought'; worker: number; request: number }
+  /** An actor could not store it: `text` says where, and why. */
+  | { event: 'blob-missing'; worker: number; sha256: string; text: string }
   | ({ event: 'ended'; worker: number; generation: number } & ExitOnRay)
   | { event: 'lost'; worker: number; kind: string; text: string }
   /** Of something that was asked of the cluster, not of a worker. */

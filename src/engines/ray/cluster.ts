@@ -1,5 +1,5 @@
 import { makeRuntime } from '../../bundle/runtime.ts'
-import type { CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { Actors, LOOK_MS } from './actors.ts'
 import type { Bridge, BridgeEvent, RayNode } from './bridge.ts'
 import { connectToRay } from './connect.ts'
@@ -7,6 +7,7 @@ import { disconnectError } from './cures.ts'
 import { demandOf, nodesFor, refuseTheImpossible, roomFor, showResources } from './fit.ts'
 import type { RayOptions } from './options.ts'
 import { PublishedCode } from './published-code.ts'
+import { RayBlobs } from './ray-blobs.ts'
 import { initOptions } from './ray-settings.ts'
 
 /** After so many looks Ray is asked for its machines: some may have joined. */
@@ -21,6 +22,7 @@ export class Cluster {
   readonly #events: EngineEvents
   readonly #demand: Record<string, number>
   readonly #code = new PublishedCode(() => this.#bridge!)
+  readonly #blobs: RayBlobs
   readonly #actors: Actors
   #bridge: Bridge | undefined
   #nodes: readonly RayNode[] = []
@@ -36,9 +38,11 @@ export class Cluster {
     this.#placement = placement
     this.#events = events
     this.#demand = demandOf(options)
+    this.#blobs = new RayBlobs(() => this.#bridge!, events.notice)
     this.#actors = new Actors({
       ...{ options, placement, events, bridge: () => this.#bridge! },
       codes: () => this.#code.hashes,
+      blobs: () => this.#blobs.hashes,
     })
   }
 
@@ -68,7 +72,15 @@ export class Cluster {
   }
 
   publish(bundle: CodeBundle): Promise<void> {
-    return this.#code.publish(bundle, () => this.#actors.running)
+    return this.#code.publish(bundle, () => this.#actors.receivers)
+  }
+
+  putBlob(blob: BlobContent): Promise<void> {
+    return this.#blobs.put(blob, () => this.#actors.receivers)
+  }
+
+  dropBlob(sha256: string): void {
+    this.#blobs.drop(sha256)
   }
 
   keepAlive(alive: boolean): void {
@@ -83,6 +95,7 @@ export class Cluster {
     clearInterval(this.#looks)
     await this.#bridge?.stop(STOP_MS)
     this.#actors.ended()
+    await this.#blobs.remove()
   }
 
   #connect(): ReturnType<typeof connectToRay> {
@@ -112,6 +125,12 @@ export class Cluster {
         return this.#code.onPublished(event)
       case 'brought':
         return this.#code.onBrought(event)
+      case 'blob-put':
+        return this.#blobs.onPut(event)
+      case 'blob-brought':
+        return this.#blobs.onBrought(event)
+      case 'blob-missing':
+        return this.#blobs.onMissing(event)
       case 'init':
       case 'error':
         // A question about the cluster that failed is asked again; if the connection is gone, the bridge ends.
@@ -132,6 +151,7 @@ export class Cluster {
     if (this.#stopped) return
     const error = disconnectError(how, stderr)
     this.#actors.loseAll(error.message)
+    this.#blobs.lost(error)
     this.#events.failed(error)
   }
 

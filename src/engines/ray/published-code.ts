@@ -2,22 +2,14 @@ import { ManyworldsError } from '../../errors.ts'
 import { packBundle } from '../../network/blob.ts'
 import type { CodeBundle } from '../engine.ts'
 import type { Bridge, BridgeEvent } from './bridge.ts'
-import type { RayLink } from './ray-link.ts'
-
-/** A worker that is there, and gets code that comes later. */
-export interface Receiver {
-  readonly worker: number
-  readonly link: RayLink
-}
+import { Fetches, type Receiver } from './fetches.ts'
 
 /** The code of the workers, in Ray's object store. Each bundle is put there once; machines fetch it from there. */
 export class PublishedCode {
   readonly #bridge: () => Bridge
   readonly #bundles = new Map<string, CodeBundle>()
   readonly #puts = new Map<string, PromiseWithResolvers<void>>()
-  /** Workers that were told to fetch something, by the number of that request. */
-  readonly #fetching = new Map<number, () => void>()
-  #nextRequest = 1
+  readonly #fetches = new Fetches()
 
   constructor(bridge: () => Bridge) {
     this.#bridge = bridge
@@ -32,7 +24,12 @@ export class PublishedCode {
   async publish(bundle: CodeBundle, receivers: () => readonly Receiver[]): Promise<void> {
     this.#bundles.set(bundle.sha256, bundle)
     await this.#put(bundle)
-    await Promise.all(receivers().map((receiver) => this.#bring(bundle.sha256, receiver)))
+    const codes = [bundle.sha256]
+    const bring = (receiver: Receiver) =>
+      this.#fetches.ask(receiver, (request) =>
+        this.#bridge().control({ op: 'bring', worker: receiver.worker, codes, request }),
+      )
+    await Promise.all(receivers().map(bring))
   }
 
   onPublished({ sha256, error }: Extract<BridgeEvent, { event: 'published' }>): void {
@@ -47,7 +44,7 @@ export class PublishedCode {
   }
 
   onBrought({ request }: Extract<BridgeEvent, { event: 'brought' }>): void {
-    this.#fetching.get(request)?.()
+    this.#fetches.answered(request)
   }
 
   async #put(bundle: CodeBundle): Promise<void> {
@@ -58,14 +55,5 @@ export class PublishedCode {
       this.#bridge().publish(bundle.sha256, packBundle(bundle))
     }
     await put.promise
-  }
-
-  /** Resolves when the worker has it, or is gone. */
-  async #bring(sha256: string, { worker, link }: Receiver): Promise<void> {
-    const request = this.#nextRequest++
-    const fetched = new Promise<void>((resolve) => this.#fetching.set(request, resolve))
-    this.#bridge().control({ op: 'bring', worker, codes: [sha256], request })
-    await Promise.race([fetched, link.closed])
-    this.#fetching.delete(request)
   }
 }

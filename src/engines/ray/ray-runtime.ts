@@ -1,4 +1,4 @@
-import type { CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
+import type { BlobContent, CodeBundle, EngineEvents, Placement, RuntimeEngine } from '../engine.ts'
 import type { Cluster } from './cluster.ts'
 import type { RayOptions } from './options.ts'
 
@@ -59,6 +59,16 @@ export class RayRuntime implements RuntimeEngine {
   async publish(bundle: CodeBundle): Promise<void> {
     const cluster = await this.#started.promise
     await cluster.publish(bundle)
+  }
+
+  async putBlob(blob: BlobContent): Promise<void> {
+    const cluster = await this.#started.promise
+    await cluster.putBlob(blob)
+  }
+
+  async dropBlob(sha256: string): Promise<void> {
+    const cluster = await this.#started.promise
+    cluster.dropBlob(sha256)
   }
 
   keepAlive(alive: boolean): void {

@@ -79,3 +79,13 @@ export const requester = defineAgent({
     return tookUs
   },
 })
+
+/** Loads a blob, says so, and waits until the others have said so. */
+export const loader = defineAgent({
+  name: 'loader',
+  run: async (name: string, ctx) => {
+    const { byteLength } = await ctx.blob(name)
+    await ctx.ask('have')
+    return byteLength
+  },
+})

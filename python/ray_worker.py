@@ -186,7 +186,7 @@ class Worker:
         self.polled = 0.0
         self.next = 0
         self.early: dict[int, tuple[int, bytes]] = {}
-        self.blobs: dict[str, int] = {}
+        self.blobs: dict[str, asyncio.Future[int]] = {}
 
     async def place(self) -> dict[str, Any]:
         return {"host": socket.gethostname(), "actor": os.getpid()}
@@ -200,17 +200,27 @@ class Worker:
         """Has blobs as files on this machine. Answers what went wrong with which: a process can do without the file."""
         failed = {}
         for sha256, [reference] in blobs.items():
+            # Two calls may want the same at the same time.
+            if sha256 not in self.blobs:
+                self.blobs[sha256] = asyncio.ensure_future(fetch_blob(own_folder(), sha256, reference))
+            fetching = self.blobs[sha256]
             try:
-                if sha256 not in self.blobs:
-                    self.blobs[sha256] = await fetch_blob(own_folder(), sha256, reference)
+                await fetching
             except Exception as error:  # noqa: BLE001 - a full disk, say
+                if self.blobs.get(sha256) is fetching:
+                    del self.blobs[sha256]
                 failed[sha256] = f"{socket.gethostname()}: {error}"
         return failed
 
     async def drop(self, sha256: str) -> None:
-        lock = self.blobs.pop(sha256, None)
-        if lock is not None:
-            await in_thread(drop_blob, own_folder(), sha256, lock)
+        fetching = self.blobs.pop(sha256, None)
+        if fetching is None:
+            return
+        try:
+            lock = await fetching
+        except Exception:  # noqa: BLE001 - there is nothing to drop
+            return
+        await in_thread(drop_blob, own_folder(), sha256, lock)
 
     async def leave(self) -> None:
         """The driver is done, or gone."""

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { BlobService } from '../dist/executor/blob-service.js'
+import { Blobs } from '../dist/executor/blobs.js'
 import { type BlobContent, DistributedExecutor, LocalRuntime, Runners, SharedBlob } from '../dist/index.js'
 import { beginner, failing, holder, leaver, reader, weigher } from './agents/blobs.ts'
 import { runScript } from './run-script.ts'
@@ -122,13 +124,16 @@ test('versions that were replaced are removed, but for those that a task still h
 }, 60_000)
 
 test('the time that a task waits for a blob is not its own', async () => {
+  const config = { cls: Watched, workerNum: 1, store: false } as const
+  // The worker is there.
+  await Runners.runTask(weigher.task(undefined), config)
   Watched.delayMs = 1500
   const { success, timing } = await Runners.runTask(reader.task({ name: 'weights' }), {
-    ...{ cls: Watched, store: false, timeoutMs: 500, blobs: { weights: randomBytes(MB) } },
+    ...{ ...config, timeoutMs: 700, blobs: { weights: randomBytes(MB) } },
   })
   Watched.delayMs = 0
   expect(success).toBe(true)
-  expect(timing.waitedMs).toBeGreaterThan(500)
+  expect(timing.waitedMs).toBeGreaterThan(1000)
 })
 
 test('when the task on whose behalf a blob is loaded ends, the others still get it', async () => {
@@ -227,3 +232,31 @@ test('no file is left: neither by a program that just ends, nor by one that is k
   expect((await runScript('blobs.ts', { env })).code).toBe(0)
   expect(folders()).toEqual([])
 }, 60_000)
+
+test('a question about a blob that no worker of ours asks costs the worker that asks it', () => {
+  const service = new BlobService(new Blobs(new LocalRuntime(), () => {}))
+  const sha256 = 'ab'.repeat(32)
+  for (const right of [
+    ['open', 'x'],
+    ['open', sha256],
+    ['wait', sha256],
+    ['read', sha256, 0],
+  ])
+    expect(() => service.check(right), JSON.stringify(right)).not.toThrow()
+  const wrong = [
+    ...[undefined, null, 'open', {}, [], ['open'], ['open', 7], ['open', 'x'.repeat(300)], ['open', 'x', 0]],
+    ...[
+      ['close', 'x'],
+      ['wait', 'x'],
+      ['wait', `${sha256}\n`],
+      ['read', sha256],
+      ['read', sha256, -1],
+    ],
+    ...[
+      ['read', sha256, 0.5],
+      ['read', sha256, '0'],
+      ['read', '../../etc/passwd', 0],
+    ],
+  ]
+  for (const one of wrong) expect(() => service.check(one), JSON.stringify(one)).toThrow(TypeError)
+})

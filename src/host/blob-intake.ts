@@ -58,11 +58,12 @@ export class BlobIntake {
   /** A piece of the one that was asked for. False: no more, until `taken`. */
   piece(piece: Uint8Array): boolean {
     const coming = this.#coming
-    if (!coming?.file || coming.got + piece.byteLength > coming.bytes) {
+    const size = piece.byteLength
+    if (!coming?.file || size === 0 || coming.got + size > coming.bytes) {
       this.#hooks.refuse('bytes of a blob that were not asked for')
       return true
     }
-    coming.got += piece.byteLength
+    coming.got += size
     coming.pieces++
     coming.work = coming.work.then(() => this.#take(coming, piece))
     return false

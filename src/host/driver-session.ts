@@ -5,7 +5,7 @@ import { BUNDLE_FILE } from '../call-site.ts'
 import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
 import { LocalRuntime } from '../engines/local.ts'
 import { type DriverToHost, type HostToDriver, parseDriverMessage } from '../network/host-messages.ts'
-import { BEAT_MS, BLOB_STREAM, BLOB_STREAM_BYTES } from '../network/limits.ts'
+import { BEAT_MS, BLOB_STREAM, BLOB_STREAM_BYTES, CHUNK_BYTES } from '../network/limits.ts'
 import { Mux } from '../network/mux.ts'
 import type { Peer } from '../network/peer.ts'
 import { KIND, Session } from '../network/session.ts'
@@ -93,6 +93,7 @@ export class DriverSession {
     this.#mux.open(BLOB_STREAM, {
       frame: (piece) => this.#blobs.piece(piece),
       drained: () => {},
+      maxBytes: () => CHUNK_BYTES,
       credit: BLOB_STREAM_BYTES,
     })
     // By the clock: a host has nothing else to do, so where time is missing, it was stopped.

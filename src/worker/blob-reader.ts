@@ -36,8 +36,12 @@ export class BlobReader {
     this.#requests = requests
   }
 
+  /** Of a task that has ended, nobody waits for what this comes to. */
   async read(task: TaskContext): Promise<Uint8Array> {
-    return (await this.#fromFile(task)) ?? (await this.#fromLink(task))
+    const bytes = await this.#fromFile(task)
+    if (bytes !== undefined) return bytes
+    if (task.settled) throw new Error('the task is over')
+    return this.#fromLink(task)
   }
 
   /** Undefined: there is no such file, and there will be none. */
@@ -67,14 +71,15 @@ export class BlobReader {
       })
     // Nobody listens once the file is here.
     answer.catch(() => {})
-    while (!answered) {
+    // There is no answer for a task that has ended.
+    while (!answered && !task.settled) {
       await Promise.race([answer.catch(() => {}), sleep(LOOK_MS)])
       const file = await openIfThere(path)
       if (file === undefined) continue
       found.abort()
       return file
     }
-    await answer
+    if (answered) await answer
     return undefined
   }
 

@@ -95,7 +95,10 @@ export class WorkerBlobs {
 
   async #load(sha256: string, load: Load): Promise<void> {
     try {
-      const bytes = await carry(load)
+      let bytes: Uint8Array | undefined
+      // One may have come at the last moment.
+      do bytes = await carry(load)
+      while (bytes === undefined && load.waiting.size > 0)
       if (bytes === undefined) return
       const kept: Kept = { bytes, users: new Set(load.waiting) }
       this.#kept.set(sha256, kept)

@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -12,6 +13,7 @@ import type { Peer } from '../../dist/network/peer.js'
 import { userToken } from '../../dist/network/token.js'
 import { CODECS, encode, PLAIN } from '../../dist/protocol/codec.js'
 import { PROTOCOL_VERSION } from '../../dist/protocol/messages.js'
+import { reader } from '../agents/blobs.ts'
 import { double } from '../agents/nodes.ts'
 import { freePort } from '../free-port.ts'
 import { type Daemon, startDaemon, startNode } from './daemon.ts'
@@ -263,6 +265,52 @@ test('a node that starts workers without end is sent away with a reason, soon', 
   expect(await reason).toMatch(/^more workers than it was asked for \(\d+\)$/)
   expect(said).toBeLessThan(20_000)
 })
+
+/** It takes the code, and is offered a blob. */
+const offered =
+  (then: (guest: Guest, sha256: string) => void): Behaviour =>
+  (guest) => {
+    guest.say({ type: 'host', info: INFO })
+    guest.on('offer', ({ sha256 }) => guest.say({ type: 'have', sha256 }))
+    guest.on('blob-offer', ({ sha256 }) => then(guest, sha256!))
+  }
+
+test.each<[string, Behaviour]>([
+  ['says nothing', offered(() => {})],
+  ['wants it again and again', offered(({ say }, sha256) => [1, 2, 3].map(() => say({ type: 'blob-send', sha256 })))],
+  [
+    'has it before it was sent',
+    offered(({ say }, sha256) => {
+      say({ type: 'blob-send', sha256 })
+      say({ type: 'blob-have', sha256 })
+    }),
+  ],
+  ['has another one', offered(({ say }) => say({ type: 'blob-have', sha256: 'ab'.repeat(32) }))],
+  ['does not want it', offered(({ say }, sha256) => say({ type: 'blob-refuse', sha256, reason: 'no' }))],
+  [
+    'takes all of it, and then does not want it',
+    offered(({ say }, sha256) => {
+      say({ type: 'blob-send', sha256 })
+      setTimeout(() => say({ type: 'blob-refuse', sha256, reason: 'no' }), 300)
+      setTimeout(() => say({ type: 'blob-refuse', sha256, reason: 'no' }), 600)
+    }),
+  ],
+])(
+  'a node that is offered a blob and %s holds up nobody',
+  async (_how, behave) => {
+    const { address, calls } = await badHost(behave)
+    const weights = randomBytes(10_000_000)
+    const responses = await Runners.runTask(
+      Array.from({ length: 20 }, () => reader.task({ name: 'weights' })),
+      { engineName: 'nodes', nodes: { addresses: [address, good.address] }, warmMs: 0, blobs: { weights } },
+    )
+    expect(new Set([...responses.values()].map(({ answer }) => answer?.sha256))).toEqual(
+      new Set([hash('sha256', weights)]),
+    )
+    expect(calls()).toBeGreaterThan(0)
+  },
+  40_000,
+)
 
 test('a machine that takes the call and says nothing', async () => {
   const server = createServer((socket) => connections.push(socket))

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { packBundle } from '../../dist/network/blob.js'
 import { dial } from '../../dist/network/dial.js'
 import { newSessionId } from '../../dist/network/handshake.js'
 import { parseDriverMessage } from '../../dist/network/host-messages.js'
-import { CHUNK_BYTES, HANDSHAKE_MS, NETWORK_PATH, NETWORK_VERSION } from '../../dist/network/limits.js'
+import { BLOB_STREAM, CHUNK_BYTES, HANDSHAKE_MS, NETWORK_PATH, NETWORK_VERSION } from '../../dist/network/limits.js'
 import { double, whereAmI } from '../agents/nodes.ts'
 import { type Daemon, startNode } from './daemon.ts'
 
@@ -488,7 +488,7 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         fc.constant<Answer>((nonce) => [JSON.stringify({ ...goodHello(nonce), fresh: false })]),
         fc.nat(2 ** 30).map(
           (more): Answer =>
-            (nonce) => [JSON.stringify({ ...goodHello(nonce), network: 2 + more })],
+            (nonce) => [JSON.stringify({ ...goodHello(nonce), network: NETWORK_VERSION + 1 + more })],
         ),
       )
       await shower(answer, count, async (one) => {
@@ -522,6 +522,8 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         { type: 'workers', workers: 3 },
         { type: 'kill', worker: 1 },
         { type: 'offer', sha256: 'cd'.repeat(32), bytes: 10 },
+        { type: 'blob-offer', sha256: 'cd'.repeat(32), bytes: 10 },
+        { type: 'blob-drop', sha256: 'cd'.repeat(32) },
         { type: 'credit', worker: 1, bytes: 1000 },
       )
       const other = fc.oneof(
@@ -634,6 +636,48 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
           driver.control({ type: 'offer', sha256, bytes: CHUNK_BYTES })
           await driver.hear('send')
           for (let i = 0; i < 9; i++) driver.socket.send(piece(0, Buffer.alloc(CHUNK_BYTES), false))
+        }
+        expect((await driver.fate).code).toBe(1008)
+      })
+    },
+  ],
+  [
+    'a driver sends bytes of a blob that were not asked for, or other bytes than it has promised',
+    240,
+    async (count) => {
+      const some = fc.uint8Array({ minLength: 1, maxLength: 300 })
+      await shower(fc.tuple(some, sha, fc.nat(4)), count, async ([bytes, sha256, kind]) => {
+        inputs++
+        const driver = await callAsDriver()
+        const offer = (size: number, name = sha256) => driver.control({ type: 'blob-offer', sha256: name, bytes: size })
+        if (kind === 0) driver.socket.send(piece(BLOB_STREAM, bytes))
+        if (kind === 1) for (let i = 0; i < 3; i++) offer(10)
+        if (kind === 2) {
+          offer(bytes.byteLength)
+          await driver.hear('blob-send')
+          driver.socket.send(piece(BLOB_STREAM, Buffer.concat([bytes, Buffer.of(0)])))
+        }
+        if (kind === 3) {
+          offer(2 * CHUNK_BYTES)
+          await driver.hear('blob-send')
+          for (let i = 0; i < 3; i++) driver.socket.send(piece(BLOB_STREAM, Buffer.alloc(CHUNK_BYTES), false))
+        }
+        if (kind === 4) {
+          offer(bytes.byteLength)
+          await driver.hear('blob-send')
+          driver.socket.send(piece(BLOB_STREAM, bytes))
+          expect(await driver.hear('blob-refuse')).toMatchObject({ sha256, reason: expect.stringContaining('content') })
+          // Those that are right are taken, also if they are empty.
+          for (const right of [bytes, new Uint8Array(0)]) {
+            offer(right.byteLength, hash('sha256', right))
+            if (right.byteLength > 0) {
+              await driver.hear('blob-send')
+              driver.socket.send(piece(BLOB_STREAM, right))
+            }
+            expect(await driver.hear('blob-have')).toMatchObject({ sha256: hash('sha256', right) })
+            driver.control({ type: 'blob-drop', sha256: hash('sha256', right) })
+          }
+          driver.socket.send(piece(BLOB_STREAM, bytes))
         }
         expect((await driver.fate).code).toBe(1008)
       })

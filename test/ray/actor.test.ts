@@ -11,6 +11,7 @@ import { ensureEnvironment } from '../../dist/python/environment.js'
 /** The program of the actors by itself, with real processes: what would take luck to see on a cluster. */
 
 const ACTOR = fileURLToPath(new URL('actor.py', import.meta.url))
+const BLOBS = fileURLToPath(new URL('actor-blobs.py', import.meta.url))
 const PYTHON_FOLDER = fileURLToPath(new URL('../../python', import.meta.url))
 /** In place of Node: says what it hears. */
 const ECHO = `#!/bin/bash\nfd=\${MANYWORLDS_FDS%%,*}\nexec cat <&$fd >&$fd\n`
@@ -50,4 +51,17 @@ test('code is looked for only in a folder of our own that nobody else can enter'
   const another = (await runActor()).codeFolder
   expect(another).not.toBe(codeFolder)
   expect(basename(another)).not.toBe(`manyworlds-ray-${userInfo().uid}-0`)
+})
+
+test('a blob is fetched once for all actors of a machine, and is there until the last has let go of it', async () => {
+  const python = await ensureEnvironment(needsOf(RAY_VERSION), () => {})
+  const env = { ...process.env, TMPDIR: join(folder, 'tmp') }
+  const { stdout } = await promisify(execFile)(python, [BLOBS, PYTHON_FOLDER], { env })
+  expect(JSON.parse(stdout)).toEqual({
+    failed: [{}, {}, {}],
+    // Once; and again after it was dropped: the spoilt one, and another.
+    fetched: 3,
+    ...{ right: true, both: 1, one: 1, none: [], left: true },
+    spoilt: [expect.stringContaining('is not what its hash')],
+  })
 })

@@ -1,5 +1,13 @@
 // Compiled by `npm run check`, never run: a configuration with a mistake in it.
-import { DistributedExecutor, defineAgent, EngineName, LocalRuntime, type RunConfig, Runners } from 'manyworlds'
+import {
+  DistributedExecutor,
+  defineAgent,
+  EngineName,
+  LocalRuntime,
+  type RunConfig,
+  Runners,
+  SharedBlob,
+} from 'manyworlds'
 import { same } from './equal.ts'
 
 const explain = defineAgent({ name: 'explain', run: async (input: string) => input })
@@ -20,6 +28,16 @@ Runners.streamTask(tasks, { engine_name: 'local' })
 await Runners.runTask(explain.task('x'), { workers: 4 })
 // @ts-expect-error: no such engine
 Runners.syncRunTask(tasks, { engineName: 'rai' })
+
+// ---- blobs
+
+await Runners.runTask(tasks, { blobs: { weights: new Uint8Array(3), table: new SharedBlob(Buffer.from('x')) } })
+// @ts-expect-error: bytes, not text
+await Runners.runTask(tasks, { blobs: { weights: 'x' } })
+defineAgent({
+  name: 'reads',
+  run: async (_: string, ctx) => same<Awaited<ReturnType<typeof ctx.blob>>, Uint8Array>(true),
+})
 
 // ---- engines of one's own
 

@@ -1,0 +1,50 @@
+import { createServer, connect as netConnect, type Server, type Socket } from 'node:net'
+
+/** Between driver and node, so that the link can be cut: bytes stop without a word, as when a cable is pulled. */
+export async function startProxy(to: number) {
+  const pairs = new Set<[Socket, Socket]>()
+  let cut = false
+  let connections = 0
+  const server: Server = createServer((near) => {
+    connections++
+    const far = netConnect(to, '127.0.0.1')
+    const pair: [Socket, Socket] = [near, far]
+    pairs.add(pair)
+    for (const [from, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on('error', () => {})
+      from.on('data', (data) => void (cut || other.write(data)))
+      from.on('close', () => {
+        pairs.delete(pair)
+        // While it is cut, the other end does not hear of it.
+        if (!cut) other.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const destroyAll = () => {
+    for (const pair of pairs) for (const socket of pair) socket.resetAndDestroy()
+    pairs.clear()
+  }
+  return {
+    port: (server.address() as { port: number }).port,
+    get connections() {
+      return connections
+    },
+    cut: () => {
+      cut = true
+    },
+    /** What was there is gone; what is new passes. */
+    mend: () => {
+      cut = false
+      destroyAll()
+    },
+    reset: destroyAll,
+    close: () => {
+      destroyAll()
+      server.close()
+    },
+  }
+}

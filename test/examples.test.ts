@@ -29,6 +29,7 @@ const clusters: Record<string, () => Promise<unknown>> = {
 const keyLines: Record<string, RegExp> = {
   'custom-engine.ts': /^labelled: success, priority 1\d, in worker nice-\d+$/m,
   'data-sets.ts': /^250 rows, 200 questions, none of them in two parts$/m,
+  'evaluate.ts': /^careful is better by \d+\.\d points \(95 % interval \d+\.\d to \d+\.\d\)$/m,
   'executor.ts': /^all collected, and the workers are gone$/m,
   'gymnasium-world.ts': /^of 100 walks, \d+ by chance and 75 by the best policy reached the goal$/m,
   'hello.ts': /^task1: What is machine learning\? This is what process \d+ has to say\.$/m,

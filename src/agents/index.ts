@@ -1,3 +1,12 @@
+// Graders, where those who define agents and environments look for them.
+export { defineGrader } from '../grade/grader.ts'
+export { exactMatch } from '../grade/graders/exact-match.ts'
+export { gaiaMatch } from '../grade/graders/gaia-match.ts'
+export { includes } from '../grade/graders/includes.ts'
+export { json } from '../grade/graders/json.ts'
+export { numeric } from '../grade/graders/numeric.ts'
+export { regex } from '../grade/graders/regex.ts'
+export { weighted } from '../grade/graders/weighted.ts'
 export {
   defineEnvironment,
   type Environment,

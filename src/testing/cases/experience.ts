@@ -51,15 +51,10 @@ export const experienceCases: Case[] = [
     async run(kit) {
       const walks = Array.from({ length: 60 }, (_, i) => wanders.task(5 + (i % 20), { id: `w${i}` }))
       const killers = (['sigkill', 'exit', 'sigkill'] as const).map((how, i) => killer.task(how, { id: `k${i}` }))
-      const mixed = [
-        ...walks.slice(0, 20),
-        killers[0]!,
-        ...walks.slice(20, 40),
-        killers[1]!,
-        killers[2]!,
-        ...walks.slice(40),
-      ]
-      const responses = await runTask(mixed, kit.conf({ seed: 11, rollouts: 2 }))
+      // Whatever the order in which they come, and more workers than most cases have.
+      const places = new Map([...walks, ...killers].map((task) => [task, Math.random()]))
+      const mixed = [...places.keys()].sort((a, b) => places.get(a)! - places.get(b)!)
+      const responses = await runTask(mixed, kit.conf({ seed: 11, rollouts: 2, workerNum: 4 }))
       const digests = walks.flatMap(({ id }) => [responses.get(id!)!.digest, responses.get(`${id}@2`)!.digest])
       assert.equal(new Set(digests).size, 120)
       assert.equal(hash('sha256', digests.join()), WALKS)

@@ -28,9 +28,14 @@ const VISIT = 0
 /** Why the signal of a task is aborted whose code has come to its end. */
 const TASK_ENDED = new DOMException('the task has ended', 'AbortError')
 
+/** Why signals of tasks were aborted. */
+const reasons = new WeakSet<object>([TASK_ENDED])
+
 /** Nobody need hear of what a task left behind, and was told to stop. */
 export const isLeftover = (error: unknown): boolean =>
-  error === TASK_ENDED || (error instanceof Error && error.cause === TASK_ENDED)
+  isReason(error) || (error instanceof Error && isReason(error.cause))
+
+const isReason = (value: unknown) => typeof value === 'object' && value !== null && reasons.has(value)
 
 /**
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
@@ -100,8 +105,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     return this.#abort.signal
   }
 
-  abort(reason: Error): void {
+  abort(reason: unknown): void {
     if (this.#abort === undefined) this.#abort = new AbortController()
+    // Whatever was thrown outside of a task's own calls may be it.
+    if (typeof reason === 'object' && reason !== null) reasons.add(reason)
     this.#abort.abort(reason)
   }
 

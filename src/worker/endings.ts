@@ -39,8 +39,6 @@ export class Endings {
   readonly #parts: Parts
   /** Tasks that were given up and whose code goes on regardless. */
   #zombies = 0
-  /** The errors with which tasks were given up. */
-  readonly #reasons = new WeakSet<Error>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -92,7 +90,6 @@ export class Endings {
   abandon(task: TaskContext, status: OutcomeStatus, code: TaskErrorCode, message: string): void {
     if (task.settled) return
     const error = new DOMException(message, status === OUTCOME.timeout ? 'TimeoutError' : 'AbortError')
-    this.#reasons.add(error)
     this.settle(task, status, pack({ code, name: error.name, message, stack: undefined }), 0, undefined, error)
     this.#parts.timeouts.watchGivenUp(task)
     task.abort(error)
@@ -109,11 +106,6 @@ export class Endings {
     const [code, message] = cancelText(reason)
     const error = pack({ code, name: 'AbortError', message, stack: undefined })
     this.#parts.outcome([lease, OUTCOME.cancelled, error, 0], 0)
-  }
-
-  /** Whether this is what a task was told when it was given up. */
-  isReason(error: unknown): boolean {
-    return this.#reasons.has(error as Error)
   }
 
   /** Whatever was thrown, ready to travel. */

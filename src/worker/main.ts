@@ -177,11 +177,9 @@ process.on('exit', () => {
 })
 
 process.on('uncaughtException', (error) => {
-  // The first is how reading a script ends; the second was reported when it was thrown.
   if (isLeftover(error)) return
+  // The first is how reading a script ends; the second was reported when it was thrown.
   if (error?.name === 'Parked' || (ManyworldsError.is(error) && error.code === 'RUNNERS_IN_WORKER')) return
-  // What a task that was given up had asked for has failed with this, and nobody waited for it any more.
-  if (runner.endings.isReason(error)) return
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     runner.endings.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))

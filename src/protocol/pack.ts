@@ -143,7 +143,7 @@ function checkSize<P extends Uint8Array | JsonText>(value: unknown, make: () => 
   return packed
 }
 
-const tooLarge = (size: string) =>
+export const tooLarge = (size: string): string =>
   `it takes ${size}, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`
 
 /** v8 would send some objects as empty ones, without a word. */
@@ -165,6 +165,9 @@ export function isExactJson(value: unknown): boolean {
   values = 0
   return isJson(value, 0)
 }
+
+/** How many objects `isExactJson` looked at last. */
+export const lastCheckedObjects = (): number => values
 
 function isJson(value: unknown, depth: number): boolean {
   switch (typeof value) {

@@ -27,7 +27,7 @@ export class ListMemory {
     const chars = texts.reduce((sum, { length }) => sum + length, 0)
     if (chars < LEAST_CHARS) return undefined
     const elements = texts.map(contentOf)
-    const key = path.join('\0')
+    const key = JSON.stringify(path)
     let base: KnownList | undefined
     let keep = 0
     for (const known of this.#known) {

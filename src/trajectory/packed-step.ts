@@ -1,4 +1,4 @@
-import { packBytes } from '../protocol/pack.ts'
+import { MAX_VALUE_BYTES, NotPackable, packBytes, tooLarge } from '../protocol/pack.ts'
 import { readBytes, readJson } from '../protocol/read-packed.ts'
 import { lastEmptyPlaces } from '../protocol/scan-v8.ts'
 import type { ListLink, ListMemory } from './list-memory.ts'
@@ -50,7 +50,7 @@ export function packStep(step: Step, memory: () => ListMemory): PackedStep {
   for (const [path] of numbers) rest = withValueAt(rest, path, null)
   const packed: PackedStep = [
     Math.round(atMs * 1000),
-    exact ? JSON.stringify(rest) : packBytes(rest),
+    exact ? jsonOf(rest) : packBytes(rest),
     STEP_KINDS.indexOf(kind),
     reward,
     usage,
@@ -58,7 +58,18 @@ export function packStep(step: Step, memory: () => ListMemory): PackedStep {
     links.length === 0 ? null : links,
     numbers.length === 0 ? null : numbers.map(([path, array]): PackedNumbers => [path, encodeNumbers(array)]),
   ]
+  const size = packedStepSize(packed)
+  if (size > MAX_VALUE_BYTES) throw new NotPackable(tooLarge(`${size} bytes`))
   return trimmed(packed)
+}
+
+/** The only way in which JSON can fail here is its length. */
+function jsonOf(value: object): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    throw new NotPackable(tooLarge(`more than ${MAX_VALUE_BYTES} bytes`))
+  }
 }
 
 /** The rough size of a packed step in bytes. */
@@ -151,7 +162,7 @@ const isPlainUsage = (usage: unknown): usage is Usage =>
 
 function versionOf(step: StepContent): number | null {
   const version = step.kind === 'action' || step.kind === 'model' ? step.policy?.version : undefined
-  return Number.isSafeInteger(version) ? version! : null
+  return Number.isSafeInteger(version) && version! >= 0 ? version! : null
 }
 
 /** Without what most steps do not have at the end. */

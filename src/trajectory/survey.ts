@@ -1,4 +1,4 @@
-import { isExactJson } from '../protocol/pack.ts'
+import { isExactJson, lastCheckedObjects } from '../protocol/pack.ts'
 import { isNumberArray, type NumberArray } from './numbers.ts'
 
 type Path = readonly string[]
@@ -13,24 +13,42 @@ export interface Survey {
 
 /** Lists and numbers are looked for so many objects deep; `data.request.messages` is three. */
 const DEPTH = 6
-/** Fewer numbers than this stay JSON, where people can read them. */
+/** Shorter arrays of numbers stay JSON, where people can read them. */
 const LEAST_NUMBERS = 8
 /** More of either is data rather than a step, and stays as it is. */
 const MOST_FOUND = 64
+/**
+ * Objects that refer to each other have very many paths: a step is left whole after so many objects that were searched, or
+ * that were only checked.
+ */
+const MOST_SEARCHED = 10_000
+const MOST_CHECKED = 1_000_000
 
+/** Finds the lists and the arrays of numbers of a step. */
 export function survey(fields: object): Survey {
   const lists: [Path, readonly unknown[]][] = []
   const numbers: [Path, NumberArray][] = []
   const path: string[] = []
+  const ancestors: object[] = []
+  let searched = 0
+  let checked = 0
+  let leaveWhole = false
+
+  const isExact = (value: unknown): boolean => {
+    const exact = isExactJson(value)
+    checked += lastCheckedObjects()
+    if (checked > MOST_CHECKED) leaveWhole = true
+    return exact
+  }
 
   const look = (value: unknown): boolean => {
-    if (typeof value !== 'object' || value === null || path.length > DEPTH) return isExactJson(value)
+    if (typeof value !== 'object' || value === null || path.length > DEPTH) return isExact(value)
     if (Array.isArray(value)) {
-      if (value.length >= LEAST_NUMBERS && numbers.length < MOST_FOUND && isPlainList(value) && isNumberArray(value)) {
+      if (value.length >= LEAST_NUMBERS && numbers.length < MOST_FOUND && isNumberArray(value) && isPlainList(value)) {
         numbers.push([[...path], value])
         return true
       }
-      const exact = isExactJson(value)
+      const exact = isExact(value)
       if (exact && value.length > 0 && lists.length < MOST_FOUND) lists.push([[...path], value])
       return exact
     }
@@ -43,17 +61,27 @@ export function survey(fields: object): Survey {
   }
 
   const lookInside = (object: Record<string, unknown>): boolean => {
+    // Taking a circular value apart would unroll it.
+    if (++searched > MOST_SEARCHED || ancestors.includes(object)) leaveWhole = true
+    ancestors.push(object)
     let exact = true
     for (const key of Object.keys(object)) {
+      if (leaveWhole) return false
       path.push(key)
       if (key === '__proto__' || !look(object[key])) exact = false
       path.pop()
     }
+    ancestors.pop()
     return exact
   }
 
-  return { exact: lookInside(fields as Record<string, unknown>), lists, numbers }
+  const exact = lookInside(fields as Record<string, unknown>)
+  return leaveWhole ? { exact: isExactJson(fields), lists: [], numbers: [] } : { exact, lists, numbers }
 }
 
-/** Without holes, and without properties of its own. */
-const isPlainList = (list: readonly unknown[]) => Object.keys(list).length === list.length
+/** Listing the names of a longer array would take more memory than the array. */
+const MAX_NAMED_LENGTH = 100_000
+
+/** Whether an array has no named properties, which would be lost. */
+const isPlainList = (list: readonly unknown[]) =>
+  list.length > MAX_NAMED_LENGTH || Object.keys(list).length === list.length

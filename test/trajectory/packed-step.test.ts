@@ -119,6 +119,24 @@ describe.each(CODECS)('steps over the codec %s', (codec) => {
     )
   })
 
+  it('keep lists apart whose paths only look alike', () => {
+    const list = (length: number) =>
+      Array.from({ length }, (_, i) => ({ role: 'user', content: `message ${i} of many` }))
+    const contents = [{ 'a\0b': list(20) }, { a: { b: list(22) } }, { 'a\0b': list(24) }].map(
+      (data): StepContent => ({ kind: 'note', data }),
+    )
+    expect(unpackSteps(sent(packed(contents), codec))).toEqual(placed(contents))
+  })
+
+  it('keep circles', () => {
+    const circle: Record<string, unknown> = { ids: Int32Array.of(1, 2), list: Array.from({ length: 20 }, (_, i) => i) }
+    circle.self = { circle }
+    const steps: unknown = unpackSteps(sent(packed([{ kind: 'note', data: circle }]), codec))
+    const [back] = steps as [{ data: typeof circle }]
+    expect(back.data).toEqual(circle)
+    expect((back.data.self as typeof circle).circle).toBe(back.data)
+  })
+
   it('keep token ids and log-probabilities exactly', () => {
     const step = model([-0.1, Number.NaN, -0, -Infinity, -1.5], [1, 2, 128_000])
     const [back] = unpackSteps(sent(packed([step]), codec)) as unknown as [ModelStep]
@@ -128,7 +146,32 @@ describe.each(CODECS)('steps over the codec %s', (codec) => {
   })
 })
 
+describe('the time that a step takes', () => {
+  it('does not grow with the paths through its objects', () => {
+    const cells = Array.from({ length: 40 }, (_, id): Record<string, unknown> => ({ id }))
+    for (const cell of cells) for (const [j, other] of cells.entries()) cell[`n${j}`] = other
+    let layers: Record<string, unknown> = { x: 1 }
+    for (let depth = 0; depth < 8; depth++)
+      layers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`k${i}`, layers]))
+    const began = performance.now()
+    const [mesh, tree] = unpackSteps(packed([cells[0], layers].map((data) => ({ kind: 'note', data })))) as unknown as [
+      { data: Record<string, Record<string, unknown>> },
+      { data: Record<string, unknown> },
+    ]
+    expect(performance.now() - began).toBeLessThan(2000)
+    expect(mesh.data.n7!.n0).toBe(mesh.data)
+    expect(tree.data.k0).toBe(tree.data.k29)
+  })
+})
+
 describe('the size of what is sent', () => {
+  it('has a limit', () => {
+    const logProbs = new Float64Array(70_000_000).fill(0.1)
+    expect(() => packed([{ kind: 'note', data: { logProbs } }])).toThrow(
+      /it takes 560000\d+ bytes, and at most 536870912/,
+    )
+  })
+
   const chat = (turns: number) => {
     const messages: unknown[] = []
     return Array.from({ length: turns }, (_, turn): StepContent => {

@@ -1,4 +1,5 @@
 import { checkStep, type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
+import { MOST_STEPS } from '../trajectory/step.ts'
 import { addUsage } from '../trajectory/usage.ts'
 import type { AttemptRecords, Lease } from './entry.ts'
 
@@ -10,6 +11,7 @@ export function addRecords(lease: Lease, steps: PackedStep[], logs: string[]): v
   const { entry } = lease
   for (const step of steps) checkStep(step)
   const records = recordsOf(lease)
+  if (records.count + steps.length > MOST_STEPS) throw new RangeError(`an attempt with more than ${MOST_STEPS} steps`)
   if (logs.length > 0) records.logs = records.logs === undefined ? logs : append(records.logs, logs)
   if (steps.length === 0) return
   for (const [, , , , usage] of steps) {

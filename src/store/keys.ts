@@ -1,3 +1,5 @@
+import { MOST_STEPS } from '../trajectory/step.ts'
+
 /**
  * The keys of rows. A store holds many runs, and each run numbers its own rows, so a key is the number of the run times
  * `RUN_SPAN`, and the run's own number: rows of a run lie together, and drivers that write different runs need not agree
@@ -8,7 +10,7 @@ export const RUN_SPAN = 2 ** 31
 export const MOST_RUNS = 2 ** 22
 
 /** Steps of one start lie together in the same way. */
-export const STEP_SPAN = 2 ** 20
+export const STEP_SPAN = MOST_STEPS
 
 export const keyOf = (run: number, number: number): number => run * RUN_SPAN + number
 export const numberOf = (key: number): number => key % RUN_SPAN

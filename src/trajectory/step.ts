@@ -12,6 +12,9 @@ export type StepContent = ModelStep | ActionStep | ToolStep | NoteStep
 
 export const STEP_KINDS = ['note', 'model', 'action', 'tool'] as const satisfies readonly StepContent['kind'][]
 
+/** An attempt may record so many steps. The store numbers the steps of an attempt within this (`store/keys.ts`). */
+export const MOST_STEPS = 2 ** 20
+
 /** Where a step stands. */
 export interface StepPlace {
   /** Place in the trajectory, from 0. */

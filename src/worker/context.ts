@@ -11,7 +11,7 @@ import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.t
 import { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import { noteOf, RECORD, RECORDED, type StepSink } from '../trajectory/record.ts'
-import type { Step, StepContent, StepRecord } from '../trajectory/step.ts'
+import { MOST_STEPS, type Step, type StepContent, type StepRecord } from '../trajectory/step.ts'
 import { checkedAsking, onceAskingOf, onceResultOf } from './asking.ts'
 import type { Asks } from './asks.ts'
 import { SIDE, type SideAnswer } from './side-ask.ts'
@@ -20,6 +20,7 @@ import type { TaskRunner } from './task-runner.ts'
 /** Lines kept per task; a task that prints without end must not fill the driver's memory. */
 const MAX_LOG_LINES = 1000
 const MAX_LOG_CHARS = 256 * 1024
+const TOO_MANY_STEPS = `ctx.step(): an attempt may record ${MOST_STEPS} steps at most; record several of them in one step, under \`data\``
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
 /** What a training will set: it comes to a task several times, and must not repeat what it draws for other purposes. */
 const PURPOSE = 'run'
@@ -180,6 +181,7 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
 
   [RECORD](content: StepContent): Promise<void> {
     if (this.settled) return RECORDED
+    if (this.#steps === MOST_STEPS) throw new RangeError(TOO_MANY_STEPS)
     const atMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000
     const { branch = 0 } = content
     const opens = this.#branches?.undeclared(branch)

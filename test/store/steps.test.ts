@@ -5,6 +5,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { Runners, type Step, type StepEvent } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
+import { MOST_STEPS } from '../../src/trajectory/step.ts'
 import { recorder, sleeper, talker } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { query, storeFolder } from './store-folder.ts'
@@ -111,6 +112,32 @@ describe('steps', () => {
       process.stderr.write(`chat of ${turns} turns: ${raw.length} raw, ${blob} as one blob, ${stored} stored\n`)
       expect(stored).toBeLessThan(1.5 * blob + 8192)
     }
+  })
+})
+
+describe('an attempt that records without end', () => {
+  it('fails with a clear error, and its steps do not run into those of others', { timeout: 240_000 }, async () => {
+    const { store, file } = storeFolder()
+    const tasks = [
+      recorder.task({ steps: MOST_STEPS + 1, waits: true }, { id: 'endless' }),
+      recorder.task({ steps: 20, ms: 50 }, { id: 'other' }),
+    ]
+    const responses = await Runners.runTask(tasks, { store, runId: 'r', workerNum: 2, concurrency: 1 })
+    expect(responses.get('endless')).toMatchObject({
+      status: 'failed',
+      error: { name: 'RangeError', message: expect.stringContaining(`${MOST_STEPS} steps at most`) },
+    })
+    const counts = query(
+      file('r'),
+      'SELECT id, count(*) AS n, min(step) AS first, max(step) AS last FROM steps GROUP BY id',
+    )
+    expect(counts).toEqual([
+      { id: 'endless', n: MOST_STEPS, first: 0, last: MOST_STEPS - 1 },
+      { id: 'other', n: 20, first: 0, last: 19 },
+    ])
+    expect(responses.get('other')!.trajectory.map(({ action }) => action)).toEqual(
+      Array.from({ length: 20 }, (_, i) => i),
+    )
   })
 })
 

@@ -76,6 +76,7 @@ export type ErrorCode =
   | 'STORE_GONE'
   | 'STORE_NEWER'
   | 'TRAJECTORY_INVALID'
+  | 'TRAJECTORY_TOO_LARGE'
   // data sets and exports
   | 'DATA_INVALID'
   | 'DATA_UNREADABLE'

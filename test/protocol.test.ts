@@ -9,8 +9,9 @@ import { pack, unpack } from '../src/protocol/pack.ts'
 import { KIND } from '../src/protocol/raw-frames.ts'
 import { IdSet } from '../src/runners/id-set.ts'
 import { ListMemory } from '../src/trajectory/list-memory.ts'
-import { type PackedStep, packStep, unpackSteps } from '../src/trajectory/packed-step.ts'
+import { type PackedStep, packStep } from '../src/trajectory/packed-step.ts'
 import type { NoteStep } from '../src/trajectory/step.ts'
+import { unpackSteps } from '../src/trajectory/unpack-steps.ts'
 
 /** Whatever structured clone can carry. */
 const value = fc.anything({

@@ -61,7 +61,10 @@ export class Observation {
   /** A recorder that lets the observers hear of retries. */
   with(recorder: RunRecorder | undefined): RunRecorder | undefined {
     if (this.#observers.length === 0) return recorder
-    const watch = new StepWatch((task, attempt, steps) => this.steps(task, attempt, steps))
+    const watch = new StepWatch(
+      (task, attempt, steps) => this.steps(task, attempt, steps),
+      (line) => this.notice(line),
+    )
     return {
       around: recorder?.around,
       retried: (entry, response) => {

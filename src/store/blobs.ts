@@ -4,7 +4,7 @@ import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { MAX_VALUE_BYTES } from '../protocol/pack.ts'
 import { jsonPreview } from '../text/json.ts'
 import { keyOf, numberOf, RUN_SPAN } from './keys.ts'
-import type { DatabaseSync } from './sqlite.ts'
+import { type DatabaseSync, prepared } from './sqlite.ts'
 import type { StoreDb } from './store-db.ts'
 import { type Columns, checkedRow, isBytes, isWhole } from './stored-shapes.ts'
 import { decode, type Encoded } from './values.ts'
@@ -117,18 +117,20 @@ interface BlobRow {
 const BLOB: Columns<BlobRow> = { kind: (kind) => KIND.test(String(kind)), size: isWhole, data: isBytes }
 const KIND = /^(json(\+parts)?|v8)(\+zstd)?$/
 
+export class TooManyBytes extends Error {}
+
 /**
  * Reads values back. A file may come from anybody, so nothing is taken larger than it can have been written: a few bytes
  * of zstd can stand for gigabytes, and a text for many others. Throws if something is wrong.
  */
 export class BlobReader {
-  readonly #get
+  readonly db: DatabaseSync
   /** All that was read so far, uncompressed. */
   bytesRead = 0
   #left = MAX_READ_BYTES
 
   constructor(db: DatabaseSync) {
-    this.#get = db.prepare('SELECT kind, size, data FROM _blobs WHERE blob = ?')
+    this.db = db
   }
 
   /** What is read from here on is held together with nothing that was read before. */
@@ -141,7 +143,7 @@ export class BlobReader {
     if (stored === null) return undefined
     if (typeof stored === 'number') return this.#readBlob(stored)
     if (typeof stored !== 'string') throw new Error('a value is neither JSON nor the number of a blob')
-    this.#take(stored.length)
+    this.take(stored.length)
     return decode(stored)
   }
 
@@ -155,10 +157,10 @@ export class BlobReader {
   }
 
   #bytesOf(number: number): { readonly kinds: readonly string[]; readonly bytes: Uint8Array } {
-    const row = this.#get.get(number)
+    const row = prepared(this.db, 'SELECT kind, size, data FROM _blobs WHERE blob = ?').get(number)
     if (!row) throw new Error(`blob ${number} is missing`)
     const { kind, size, data } = checkedRow(row, BLOB, `blob ${number}`)
-    this.#take(size)
+    this.take(size)
     const kinds = kind.split('+')
     const bytes = kinds.includes('zstd') ? zstdDecompressSync(data, { maxOutputLength: Math.max(1, size) }) : data
     if (bytes.byteLength !== size) throw new Error(`blob ${number} has ${bytes.byteLength} bytes, and not ${size}`)
@@ -172,7 +174,7 @@ export class BlobReader {
     const known = texts.get(inner)
     const text = known ?? this.#partOf(base + Number(inner.slice(MARK.length)))
     if (known === undefined) texts.set(inner, text)
-    else this.#take(text.length)
+    else this.take(text.length)
     return text
   }
 
@@ -184,10 +186,11 @@ export class BlobReader {
     return text
   }
 
-  #take(bytes: number): void {
+  /** Counts bytes that are held together with what was read since the last `refill`. */
+  take(bytes: number): void {
     this.bytesRead += bytes
     this.#left -= bytes
-    if (this.#left < 0) throw new Error(`one task, or one value, has more than ${MAX_READ_BYTES} bytes`)
+    if (this.#left < 0) throw new TooManyBytes(`one task, or one value, has more than ${MAX_READ_BYTES} bytes`)
   }
 }
 

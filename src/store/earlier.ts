@@ -8,13 +8,13 @@ import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
 import { keyOf, numberOf, STEP_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
+import type { RunInStore } from './read-connections.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 import { type Columns, checkedRow, isAnything, isBytes, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
-import type { StepsFrom } from './stored-steps.ts'
 import { StoredSurroundings } from './stored-surroundings.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
@@ -75,7 +75,7 @@ export class Earlier {
   readonly #db: DatabaseSync
   readonly #path: string
   readonly #run: number
-  readonly #from: StepsFrom
+  readonly #from: RunInStore
   readonly #around: StoredSurroundings
   readonly #runId: string
   readonly #retryFailed: boolean

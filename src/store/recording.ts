@@ -19,11 +19,12 @@ import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { type Begun, type EpisodeColumns, type Opened, ROW } from './messages.ts'
+import type { RunInStore } from './read-connections.ts'
 import type { RecordedRunOptions } from './recorded-run.ts'
 import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
 import { endingText } from './stored-experience.ts'
-import { type StepsFrom, StoredSteps } from './stored-steps.ts'
+import { StoredSteps } from './stored-steps.ts'
 import { StoredSurroundings } from './stored-surroundings.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
@@ -53,7 +54,7 @@ export class Recording implements RunRecorder {
   #closed = false
   /** Known when it is on disk: by then there may be responses, which nobody has seen yet. */
   readonly #session: { -readonly [Key in keyof Begun]: Begun[Key] } = { run: 0, createdAt: 0, epoch: 0 }
-  readonly #from: StepsFrom
+  readonly #from: RunInStore
   readonly around: StoredSurroundings
 
   constructor(commit: GroupCommit, path: string, opened: Opened, earlier: Earlier | undefined, hooks: Hooks) {
@@ -63,7 +64,7 @@ export class Recording implements RunRecorder {
     this.#earlier = earlier
     this.#next = { ...opened.next, start: 1 }
     this.#hooks = hooks
-    this.#stepWatch = hooks.onSteps && new StepWatch(hooks.onSteps)
+    this.#stepWatch = hooks.onSteps && new StepWatch(hooks.onSteps, hooks.notice)
   }
 
   begun(session: Begun): void {

@@ -2,6 +2,7 @@ import { makeResponse, type ResponseEnd, type StepSource, type TrajectorySource 
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import type { BlobReader } from './blobs.ts'
+import type { RunInStore } from './read-connections.ts'
 import { ROLE } from './schema.ts'
 import { decodeError } from './stored-error.ts'
 import { episodeOf, gradeOf, isEnding } from './stored-experience.ts'
@@ -19,7 +20,7 @@ import {
   orNull,
   usageOf,
 } from './stored-shapes.ts'
-import { type StepsFrom, StoredSteps } from './stored-steps.ts'
+import { StoredSteps } from './stored-steps.ts'
 
 /** The columns of an attempt that make a response. */
 export const ATTEMPT_COLUMNS = `
@@ -90,7 +91,7 @@ const ATTEMPT: Columns<AttemptColumns> = {
 export interface StoredIn {
   readonly blobs: BlobReader
   /** Where the steps are. */
-  readonly from: StepsFrom
+  readonly from: RunInStore
   readonly around: TrajectorySource
 }
 
@@ -121,7 +122,7 @@ export function responseOf(
   return makeResponse(base, end, stepsOf(row, from), around)
 }
 
-function stepsOf({ start, trajectory }: AttemptColumns, from: StepsFrom): StepSource | readonly Step[] {
+function stepsOf({ start, trajectory }: AttemptColumns, from: RunInStore): StepSource | readonly Step[] {
   if (start !== null) return new StoredSteps(from, { start })
   return trajectory === null ? [] : new StoredSteps(from, { value: trajectory })
 }

@@ -9,6 +9,7 @@ import { readRun } from './checks.ts'
 import { type FoundRun, findRun, listRuns, runFolder, runIn } from './find-run.ts'
 import { keyOf, numberOf } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
+import type { RunInStore } from './read-connections.ts'
 import { ROLLOUTS, rolloutOf } from './rollout-rows.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
 import { isSharedStore } from './run-path.ts'
@@ -34,7 +35,7 @@ import {
   orNull,
   usageOf,
 } from './stored-shapes.ts'
-import { type StepsFrom, StoredSteps } from './stored-steps.ts'
+import { StoredSteps } from './stored-steps.ts'
 import { StoredSurroundings } from './stored-surroundings.ts'
 import type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'
 
@@ -163,7 +164,7 @@ export class RunFile implements Disposable {
   readonly #db: DatabaseSync
   /** Its number in the store. */
   readonly #run: number
-  readonly #from: StepsFrom
+  readonly #from: RunInStore
   readonly #around: StoredSurroundings
   readonly #blobs: BlobReader
 

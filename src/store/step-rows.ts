@@ -1,9 +1,12 @@
 import type { SQLInputValue } from 'node:sqlite'
 import { deserialize } from 'node:v8'
 import { deflateRawSync, inflateRawSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { MAX_VALUE_BYTES } from '../protocol/pack.ts'
 import type { ListLink } from '../trajectory/list-memory.ts'
-import { type PackedNumbers, type PackedStep, StepUnpacker } from '../trajectory/packed-step.ts'
+import { mostDecodedBytes } from '../trajectory/numbers.ts'
+import type { PackedNumbers, PackedStep } from '../trajectory/packed-step.ts'
 import { STEP_KINDS, type Step } from '../trajectory/step.ts'
+import type { StepUnpacker } from '../trajectory/unpack-steps.ts'
 import type { BlobReader, BlobWriter } from './blobs.ts'
 import { decodeDelta, encodeDelta } from './body-delta.ts'
 import {
@@ -155,26 +158,26 @@ const STEP: Columns<StepRow> = {
 
 /** Reads the steps of one start, in their order. Throws if they are not what a run writes. */
 export class StepDecoder {
-  readonly #blobs: BlobReader
   readonly #context = new Context()
-  readonly #unpacker = new StepUnpacker()
+  readonly #unpacker: StepUnpacker
 
-  constructor(blobs: BlobReader) {
-    this.#blobs = blobs
+  constructor(unpacker: StepUnpacker) {
+    this.#unpacker = unpacker
   }
 
-  next(row: StepRow): Step {
+  /** `blobs`: of the store that the row comes from; its connection need not be the same for all steps. */
+  next(row: StepRow, blobs: BlobReader): Step {
     const { at_us: atUs, kind, reward, record, usage, links, numbers } = checkedRow(row, STEP, 'a step')
     return this.#unpacker.next({
-      ...{ atUs, kind, reward, fields: this.#fields(record, kind) },
+      ...{ atUs, kind, reward, fields: this.#fields(record, kind, blobs) },
       usage: usage === null ? null : usageOf(usage),
       links: links === null ? null : linksOf(links),
-      numbers: numbers === null ? null : decodeArrays(numbers),
+      numbers: numbers === null ? null : decodeArrays(numbers, blobs),
     })
   }
 
-  #fields(record: unknown, kind: number): unknown {
-    if (typeof record === 'number') return this.#blobs.read(record)
+  #fields(record: unknown, kind: number, blobs: BlobReader): unknown {
+    if (typeof record === 'number') return blobs.read(record)
     if (typeof record === 'string') return this.#inContext(record, kind)
     if (!(record instanceof Uint8Array)) throw new Error('a step without a record')
     const bytes = record.subarray(1)
@@ -215,7 +218,8 @@ const isPath = (path: unknown) => Array.isArray(path) && path.every(isText)
 
 // ---- arrays of numbers: a byte that says whether the rest is compressed, the paths as JSON in a line, then the arrays
 
-const MOST_ARRAY_BYTES = 512 * 1024 * 1024
+const MOST_ARRAY_BYTES = MAX_VALUE_BYTES + 2 ** 24
+const MOST_HEAD_BYTES = 2 ** 24
 
 function encodeArrays(numbers: readonly PackedNumbers[]): Uint8Array {
   const head = JSON.stringify(numbers.map(([path, buffer]) => [path, buffer.byteLength]))
@@ -224,13 +228,18 @@ function encodeArrays(numbers: readonly PackedNumbers[]): Uint8Array {
   return small.length < bytes.length * WORTH_IT ? formed(1, small) : formed(0, bytes)
 }
 
-function decodeArrays(stored: Uint8Array): PackedNumbers[] {
+function decodeArrays(stored: Uint8Array, blobs: BlobReader): PackedNumbers[] {
   const rest = stored.subarray(1)
   const bytes = stored[0] === 1 ? zstdDecompressSync(rest, { maxOutputLength: MOST_ARRAY_BYTES }) : rest
   let at = bytes.indexOf(10)
+  if (at > MOST_HEAD_BYTES) throw new Error('`numbers` of a step are none')
   const head = JSON.parse(Buffer.from(bytes.subarray(0, at)).toString()) as [path: string[], length: number][]
   if (!Array.isArray(head) || !head.every((part) => Array.isArray(part) && isPath(part[0]) && isWhole(part[1])))
     throw new Error('`numbers` of a step are none')
   at++
-  return head.map(([path, length]) => [path, new Uint8Array(bytes.subarray(at, (at += length))).buffer])
+  return head.map(([path, length]) => {
+    const { buffer } = new Uint8Array(bytes.subarray(at, (at += length)))
+    blobs.take(mostDecodedBytes(buffer))
+    return [path, buffer]
+  })
 }

@@ -1,4 +1,5 @@
 import type { Step } from '../trajectory/step.ts'
+import { StepUnpacker } from '../trajectory/unpack-steps.ts'
 import { BlobReader } from './blobs.ts'
 import { STEP_SPAN } from './keys.ts'
 import type { DatabaseSync } from './sqlite.ts'
@@ -33,11 +34,13 @@ export class StepTail {
   readonly #range: readonly [from: number, before: number]
   /** Makes a clear error of whatever is thrown. */
   readonly #reading: <T>(read: () => T) => T
+  readonly #blobs: BlobReader
   readonly #open = new Map<number, OpenStart>()
   #lastStart = 0
 
   constructor(db: DatabaseSync, range: readonly [from: number, before: number], reading: <T>(read: () => T) => T) {
     this.#db = db
+    this.#blobs = new BlobReader(db)
     this.#range = range
     this.#reading = reading
   }
@@ -55,7 +58,8 @@ export class StepTail {
         const row = next.get(open.key, (start + 1) * STEP_SPAN) as (StepRow & { key: number }) | undefined
         if (row === undefined) return undefined
         open.key = row.key
-        return open.decoder.next(row)
+        this.#blobs.refill()
+        return open.decoder.next(row, this.#blobs)
       }
       for (let step = this.#reading(read); step; step = this.#reading(read)) yield { id, attempt, step }
       if (ended) this.#open.delete(start)
@@ -71,7 +75,7 @@ export class StepTail {
       const columns = checkedRow(row, START, 'a start')
       const { start } = columns
       this.#lastStart = start
-      const decoder = new StepDecoder(new BlobReader(this.#db))
+      const decoder = new StepDecoder(new StepUnpacker())
       this.#open.set(start, { ...columns, decoder, key: start * STEP_SPAN - 1 })
     }
   }

@@ -11,7 +11,7 @@ import {
   type Session,
   type ToThread,
 } from './messages.ts'
-import { closeReaders } from './stored-steps.ts'
+import { closeReaders } from './read-connections.ts'
 
 interface Answer {
   readonly opened?: Opened

@@ -5,11 +5,11 @@ import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { TrajectorySurroundings } from '../trajectory/trajectory-of.ts'
 import { BlobReader } from './blobs.ts'
 import { keyOf } from './keys.ts'
+import { type RunInStore, withStore } from './read-connections.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { ROLE } from './schema.ts'
 import { type DatabaseSync, prepared } from './sqlite.ts'
 import { type Columns, checkedRow, isAnything, isFields, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
-import { type StepsFrom, withStore } from './stored-steps.ts'
 
 interface TaskRow {
   readonly task: number
@@ -57,9 +57,9 @@ const byNumber = new Intl.Collator('en', { numeric: true })
 
 /** What the store knows of tasks besides their responses. */
 export class StoredSurroundings implements TrajectorySource {
-  readonly #from: StepsFrom
+  readonly #from: RunInStore
 
-  constructor(from: StepsFrom) {
+  constructor(from: RunInStore) {
     this.#from = from
   }
 

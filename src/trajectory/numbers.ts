@@ -37,6 +37,9 @@ const KINDS = [
   Float64Array,
 ] as const
 
+/** More in one array are refused: they would take 512 MB. */
+export const MOST_NUMBERS = 64 * 1024 * 1024
+
 const WRITTEN = { whole: 0, float32: 1, float64: 2, bytes: 3 } as const
 const HEADER_BYTES = 2
 
@@ -72,7 +75,7 @@ function write(numbers: NumberArray, written: number): Uint8Array<ArrayBuffer> {
     case WRITTEN.bytes:
       return writeBytes(numbers as Uint8Array)
     default:
-      return writeFloats(numbers, written === WRITTEN.float32 ? Float32Array : Float64Array)
+      return writeFloats(numbers, written === WRITTEN.float32 ? 4 : 8)
   }
 }
 
@@ -80,21 +83,46 @@ export function decodeNumbers(buffer: ArrayBuffer): NumberArray {
   const bytes = new Uint8Array(buffer)
   const kind = KINDS[bytes[0] ?? -1]
   if (kind === undefined) throw new RangeError(`no list of numbers begins with the byte ${bytes[0]}`)
-  const numbers = readNumbers(bytes)
-  if (kind === Array) return Array.isArray(numbers) ? numbers : Array.from(numbers)
-  return kind === numbers.constructor ? (numbers as NumberArray) : new (kind as typeof Float64Array)(numbers)
-}
-
-function readNumbers(bytes: Uint8Array): number[] | Uint8Array | Float32Array | Float64Array {
+  const count = countOf(bytes)
+  if (count > MOST_NUMBERS) throw new RangeError(`a list of ${count} numbers`)
+  const numbers = new kind(count) as number[] | Float64Array
   switch (bytes[1]) {
     case WRITTEN.bytes:
-      return new Uint8Array(bytes.subarray(HEADER_BYTES))
+      for (let i = 0; i < count; i++) numbers[i] = bytes[HEADER_BYTES + i]!
+      break
     case WRITTEN.whole:
-      return readWhole(bytes)
+      readWhole(bytes, numbers)
+      break
+    default:
+      readFloats(bytes, numbers, bytes[1] === WRITTEN.float32 ? 4 : 8)
+  }
+  return numbers
+}
+
+/** How many bytes the array of these numbers may take, without reading them. */
+export function mostDecodedBytes(buffer: ArrayBuffer): number {
+  const [, written] = new Uint8Array(buffer, 0, Math.min(buffer.byteLength, HEADER_BYTES))
+  return buffer.byteLength * (written === WRITTEN.float64 ? 1 : written === WRITTEN.float32 ? 2 : 8)
+}
+
+/** How many numbers there are. */
+function countOf(bytes: Uint8Array): number {
+  const size = bytes.length - HEADER_BYTES
+  switch (bytes[1]) {
+    case WRITTEN.bytes:
+      return size
+    case WRITTEN.whole: {
+      let count = 0
+      for (let at = HEADER_BYTES; at < bytes.length; at++) if (bytes[at]! < 128) count++
+      if (size > 0 && bytes.at(-1)! >= 128) throw new RangeError('the list of numbers is cut off')
+      return count
+    }
     case WRITTEN.float32:
-      return readFloats(bytes, Float32Array)
-    case WRITTEN.float64:
-      return readFloats(bytes, Float64Array)
+    case WRITTEN.float64: {
+      const count = size / (bytes[1] === WRITTEN.float32 ? 4 : 8)
+      if (!Number.isInteger(count)) throw new RangeError('the list of numbers is cut off')
+      return count
+    }
     default:
       throw new RangeError(`no list of numbers is written in the way ${bytes[1]}`)
   }
@@ -132,28 +160,23 @@ function writeWhole(numbers: NumberArray): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-function readWhole(bytes: Uint8Array): number[] {
-  const numbers: number[] = []
+function readWhole(bytes: Uint8Array, into: number[] | Float64Array): void {
   let number = 0
   let unit = 1
+  let count = 0
   for (let at = HEADER_BYTES; at < bytes.length; at++) {
     const byte = bytes[at]!
     number += (byte & 127) * unit
     if (byte >= 128) unit *= 128
     else {
-      numbers.push(number)
+      into[count++] = number
       number = 0
       unit = 1
     }
   }
-  if (unit !== 1) throw new RangeError('the list of numbers is cut off')
-  return numbers
 }
 
-type Floats = typeof Float32Array | typeof Float64Array
-
-function writeFloats(numbers: NumberArray, floats: Floats): Uint8Array<ArrayBuffer> {
-  const size = floats.BYTES_PER_ELEMENT
+function writeFloats(numbers: NumberArray, size: 4 | 8): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_BYTES + numbers.length * size)
   const view = new DataView(bytes.buffer)
   for (let i = 0, at = HEADER_BYTES; i < numbers.length; i++, at += size)
@@ -162,13 +185,8 @@ function writeFloats(numbers: NumberArray, floats: Floats): Uint8Array<ArrayBuff
   return bytes
 }
 
-function readFloats<F extends Floats>(bytes: Uint8Array, floats: F): InstanceType<F> {
-  const size = floats.BYTES_PER_ELEMENT
-  const count = (bytes.length - HEADER_BYTES) / size
-  if (!Number.isInteger(count)) throw new RangeError('the list of numbers is cut off')
-  const numbers = new floats(count)
+function readFloats(bytes: Uint8Array, into: number[] | Float64Array, size: 4 | 8): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  for (let i = 0, at = HEADER_BYTES; i < count; i++, at += size)
-    numbers[i] = size === 4 ? view.getFloat32(at, true) : view.getFloat64(at, true)
-  return numbers as InstanceType<F>
+  for (let i = 0, at = HEADER_BYTES; i < into.length; i++, at += size)
+    into[i] = size === 4 ? view.getFloat32(at, true) : view.getFloat64(at, true)
 }

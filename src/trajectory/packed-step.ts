@@ -2,7 +2,7 @@ import { MAX_VALUE_BYTES, NotPackable, packBytes, tooLarge } from '../protocol/p
 import { readBytes, readJson } from '../protocol/read-packed.ts'
 import { lastEmptyPlaces } from '../protocol/scan-v8.ts'
 import type { ListLink, ListMemory } from './list-memory.ts'
-import { decodeNumbers, encodeNumbers } from './numbers.ts'
+import { encodeNumbers, MOST_NUMBERS } from './numbers.ts'
 import { STEP_KINDS, type Step, type StepContent } from './step.ts'
 import { survey } from './survey.ts'
 import { USAGE_KEYS, type Usage } from './usage.ts'
@@ -47,7 +47,10 @@ export function packStep(step: Step, memory: () => ListMemory): PackedStep {
     links.push(link)
     rest = withValueAt(rest, path, list.slice(link[2]))
   }
-  for (const [path] of numbers) rest = withValueAt(rest, path, null)
+  for (const [path, array] of numbers) {
+    if (array.length > MOST_NUMBERS) throw new NotPackable(tooMany(path, array.length))
+    rest = withValueAt(rest, path, null)
+  }
   const packed: PackedStep = [
     Math.round(atMs * 1000),
     exact ? jsonOf(rest) : packBytes(rest),
@@ -62,6 +65,9 @@ export function packStep(step: Step, memory: () => ListMemory): PackedStep {
   if (size > MAX_VALUE_BYTES) throw new NotPackable(tooLarge(`${size} bytes`))
   return trimmed(packed)
 }
+
+const tooMany = (path: readonly string[], count: number) =>
+  `\`${path.join('.')}\` has ${count} numbers, and at most ${MOST_NUMBERS} can be recorded in one array`
 
 /** The only way in which JSON can fail here is its length. */
 function jsonOf(value: object): string {
@@ -84,52 +90,6 @@ export function packedStepSize([, body, , , , , links, numbers]: PackedStep): nu
 export function checkStep(step: PackedStep): void {
   const { fields } = opened(step)
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw new TypeError('a step that is none')
-}
-
-/** Turns packed steps of one attempt, in their order, into what was recorded. */
-export class StepUnpacker {
-  readonly #steps: Step[] = []
-  #elements = 0
-
-  /** The next step. Throws if it is malformed: it may come from another machine. */
-  next({ atUs, fields, kind, reward, usage, links, numbers, emptyPlaces = 0 }: OpenedStep): Step {
-    this.#grow(emptyPlaces)
-    if (typeof fields !== 'object' || fields === null) throw new Error('its body is not an object')
-    for (const [path, base, keep] of links ?? []) setAt(fields, path, this.#continued(fields, path, base, keep))
-    for (const [path, buffer] of numbers ?? []) setAt(fields, path, decodeNumbers(buffer))
-    const step = {
-      index: this.#steps.length,
-      atMs: atUs / 1000,
-      kind: STEP_KINDS[kind],
-      ...fields,
-      ...(reward === null || reward === undefined ? {} : { reward }),
-      ...(usage ? { usage } : {}),
-    } as Step
-    this.#steps.push(step)
-    return step
-  }
-
-  #grow(elements: number): void {
-    this.#elements += elements
-    if (this.#elements > MOST_ELEMENTS) throw new Error(`its lists have more than ${MOST_ELEMENTS} elements in all`)
-  }
-
-  #continued(fields: object, path: readonly string[], base: number, keep: number): unknown[] {
-    const earlier = valueAt(this.#steps[base], path)
-    const rest = valueAt(fields, path)
-    if (!Array.isArray(earlier) || !Array.isArray(rest) || keep > earlier.length)
-      throw new Error(`it continues a list that step ${base} does not have`)
-    this.#grow(keep + rest.length)
-    return earlier.slice(0, keep).concat(rest)
-  }
-}
-
-/** A few bytes can claim a long list again and again: a limit to what is built from the steps of an attempt. */
-const MOST_ELEMENTS = 10_000_000
-
-export function unpackSteps(steps: readonly PackedStep[]): Step[] {
-  const unpacker = new StepUnpacker()
-  return steps.map((step) => unpacker.next(opened(step)))
 }
 
 /** A packed step whose body was read. */
@@ -181,24 +141,6 @@ function withValueAt(
   const [key, ...rest] = path as [string, ...string[]]
   const inner = rest.length === 0 ? value : withValueAt(object[key] as Record<string, unknown>, rest, value)
   return { ...object, [key]: inner }
-}
-
-function valueAt(object: unknown, path: readonly string[]): unknown {
-  let value = object
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
-}
-
-function setAt(object: object, path: readonly string[], value: unknown): void {
-  const holder = valueAt(object, path.slice(0, -1))
-  const key = path.at(-1)
-  // Only what is there is replaced: a path from elsewhere must not reach a prototype.
-  if (typeof holder !== 'object' || holder === null || key === undefined || !Object.hasOwn(holder, key))
-    throw new Error(`it has nothing at ${path.join('.')}`)
-  ;(holder as Record<string, unknown>)[key] = value
 }
 
 /** The whole list as one JSON text, without reading any of it; undefined if that cannot be had so. */

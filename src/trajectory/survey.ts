@@ -85,3 +85,23 @@ const MAX_NAMED_LENGTH = 100_000
 /** Whether an array has no named properties, which would be lost. */
 const isPlainList = (list: readonly unknown[]) =>
   list.length > MAX_NAMED_LENGTH || Object.keys(list).length === list.length
+
+/** Where a step has lists: at least all those that `survey` finds in it. Arrays of numbers that were taken out are none. */
+export function listsIn(fields: object): [path: Path, list: unknown[]][] {
+  const lists: [Path, unknown[]][] = []
+  const path: string[] = []
+  let searched = 0
+  const look = (object: object) => {
+    if (++searched > MOST_SEARCHED) return
+    for (const [key, value] of Object.entries(object)) {
+      if (typeof value !== 'object' || value === null) continue
+      path.push(key)
+      if (Array.isArray(value)) {
+        if (value.length > 0) lists.push([[...path], value])
+      } else if (path.length <= DEPTH && Object.getPrototypeOf(value) === Object.prototype) look(value)
+      path.pop()
+    }
+  }
+  look(fields)
+  return lists
+}

@@ -40,16 +40,25 @@ const noise = (chars: number) => {
 /** A conversation in English, more or less: the steps of a language model. */
 export const talker = defineAgent({
   name: 'talker',
-  run: async ({ turns, chars }: { turns: number; chars: number }, ctx) => {
+  run: async ({ turns, chars, tools }: { turns: number; chars: number; tools: boolean }, ctx) => {
     const messages: { role: string; content: string }[] = []
     for (let turn = 0; turn < turns; turn++) {
       messages.push({ role: 'user', content: sentence(ctx.random, chars) })
       messages.push({ role: 'assistant', content: sentence(ctx.random, chars) })
-      ctx.step({ data: { request: { messages: [...messages] } }, reward: turn, usage: { inputTokens: 10 * turn } })
+      // What a model with tools has besides: lists that are the same, and lists that are new, in each step.
+      const calls = [
+        { id: `call-${turn}`, name: 'search', arguments: JSON.stringify({ query: sentence(ctx.random, 90) }) },
+      ]
+      const pages = [1, 2, 3].map((page) => ({ page, text: sentence(ctx.random, 60) }))
+      const request = { messages: [...messages], ...(tools ? { tools: TOOLS } : {}) }
+      const rest = tools ? { observation: pages, data: { request, calls } } : { data: { request } }
+      ctx.step({ ...rest, reward: turn, usage: { inputTokens: 10 * turn } })
     }
     return messages.length
   },
 })
+
+const TOOLS = [{ name: 'search', description: 'Searches for pages about something. '.repeat(8) }]
 
 const WORDS =
   'the model answers that a search for it has found three pages and none of them is about what was asked so it should look again elsewhere before it gives up'.split(

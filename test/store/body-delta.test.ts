@@ -6,6 +6,7 @@ import { StepDecoder, StepEncoder, type StepRow } from '../../src/store/step-row
 import { ListMemory } from '../../src/trajectory/list-memory.ts'
 import { packStep } from '../../src/trajectory/packed-step.ts'
 import type { ActionStep, Step, StepContent } from '../../src/trajectory/step.ts'
+import { StepUnpacker } from '../../src/trajectory/unpack-steps.ts'
 
 const EVER = Number.POSITIVE_INFINITY
 
@@ -65,8 +66,8 @@ describe('actions in the store', () => {
   }
 
   function read(rows: readonly StepRow[]): Step[] {
-    const decoder = new StepDecoder(undefined as unknown as BlobReader)
-    return rows.map((row) => decoder.next(row))
+    const decoder = new StepDecoder(new StepUnpacker())
+    return rows.map((row) => decoder.next(row, undefined as unknown as BlobReader))
   }
 
   const action = (at: number): ActionStep => ({

@@ -96,20 +96,24 @@ describe('steps', () => {
   })
 
   it('of a conversation take little more than one compressed text of it', { timeout: 120_000 }, async () => {
-    for (const [turns, chars] of [
-      [50, 200],
-      [200, 200],
-      [200, 900],
+    for (const [turns, chars, tools] of [
+      [50, 200, false],
+      [200, 200, false],
+      [200, 900, false],
+      [200, 200, true],
+      [200, 900, true],
     ] as const) {
       const { store } = storeFolder()
       const path = `${store}/chat.sqlite`
       const empty = `${store}/empty.sqlite`
-      await Runners.runTask(talker.task({ turns: 0, chars }), { store: empty, runId: 'r' })
-      const response = await Runners.runTask(talker.task({ turns, chars }), { store: path, runId: 'r' })
+      await Runners.runTask(talker.task({ turns: 0, chars, tools }), { store: empty, runId: 'r' })
+      const response = await Runners.runTask(talker.task({ turns, chars, tools }), { store: path, runId: 'r' })
       const raw = JSON.stringify(response.trajectory)
       const blob = zstdCompressSync(raw).length
       const stored = statSync(path).size - statSync(empty).size
-      process.stderr.write(`chat of ${turns} turns: ${raw.length} raw, ${blob} as one blob, ${stored} stored\n`)
+      process.stderr.write(
+        `chat of ${turns} turns${tools ? ' with tools' : ''}: ${raw.length} raw, ${blob} as one blob, ${stored} stored\n`,
+      )
       expect(stored).toBeLessThan(1.5 * blob + 8192)
     }
   })
@@ -157,6 +161,31 @@ describe('a response with a store', () => {
     await expect(async () => {
       for await (const _ of response.steps());
     }).rejects.toMatchObject({ code: 'STORE_GONE', message: expect.stringContaining(store) })
+  })
+
+  it('is read as slowly as somebody likes, and left at any step', async () => {
+    const { store } = storeFolder()
+    const response = await Runners.runTask(recorder.task({ steps: 4 }), { store, runId: 'r' })
+    const file = RunFile.open('r', { store })
+    const fromFile = file.task('#1')!.response!
+    const read = await Promise.all(
+      [response, fromFile].map(async (one) => {
+        const seen: number[] = []
+        for await (const { index } of one.steps()) {
+          seen.push(index)
+          // Longer than a connection is kept open that nobody uses.
+          await sleep(1300)
+          file.close()
+        }
+        return seen
+      }),
+    )
+    expect(read).toEqual([
+      [0, 1, 2, 3],
+      [0, 1, 2, 3],
+    ])
+    for await (const { index } of response.steps()) if (index === 1) break
+    expect(response.trajectory).toHaveLength(4)
   })
 
   it('carries its steps when it comes from streamTask, without a store, or to a parent', async () => {

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { checkWorkerMessage } from '../../src/protocol/check-messages.ts'
 import { CODECS, decode, encode } from '../../src/protocol/codec.ts'
 import { ListMemory } from '../../src/trajectory/list-memory.ts'
-import { type PackedStep, packedStepSize, packStep, stepsText, unpackSteps } from '../../src/trajectory/packed-step.ts'
+import { opened, type PackedStep, packedStepSize, packStep, stepsText } from '../../src/trajectory/packed-step.ts'
 import type { ModelStep, Step, StepContent } from '../../src/trajectory/step.ts'
+import { StepUnpacker, unpackSteps } from '../../src/trajectory/unpack-steps.ts'
 
 /** Steps as a worker packs them. */
 function packed(contents: readonly StepContent[]): PackedStep[] {
@@ -166,10 +167,10 @@ describe('the time that a step takes', () => {
 
 describe('the size of what is sent', () => {
   it('has a limit', () => {
-    const logProbs = new Float64Array(70_000_000).fill(0.1)
-    expect(() => packed([{ kind: 'note', data: { logProbs } }])).toThrow(
-      /it takes 560000\d+ bytes, and at most 536870912/,
-    )
+    const logProbs = new Float64Array(70_000_000)
+    expect(() => packed([{ kind: 'note', data: { logProbs } }])).toThrow('`data.logProbs` has 70000000 numbers')
+    const bytes = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`b${i}`, new Uint8Array(60_000_000)]))
+    expect(() => packed([{ kind: 'note', data: bytes }])).toThrow(/it takes 540000\d+ bytes, and at most 536870912/)
   })
 
   const chat = (turns: number) => {
@@ -183,6 +184,17 @@ describe('the size of what is sent', () => {
   it('of a conversation grows with its turns, not with their square', () => {
     const [short, long] = [50, 200].map((turns) => bytes(packed(chat(turns)))) as [number, number]
     expect(long / short).toBeLessThan(4.5)
+  })
+
+  it('of a conversation with tools, whose other lists are new in each step, grows with its turns too', () => {
+    const tools = (turns: number) =>
+      chat(turns).map((step, turn): StepContent => {
+        const lists = Array.from({ length: 12 }, (_, i) => [`list${i}`, [`${turn} ${'other words '.repeat(12)}`]])
+        return { ...step, data: { ...Object.fromEntries(lists), again: ['the same '.repeat(40)] } } as StepContent
+      })
+    const [short, long] = [50, 200].map((turns) => bytes(packed(tools(turns)))) as [number, number]
+    expect(long / short).toBeLessThan(4.5)
+    expect(unpackSteps(packed(tools(60)))).toEqual(placed(tools(60)))
   })
 
   it('is small for numbers', () => {
@@ -233,9 +245,13 @@ describe('a malformed step', () => {
   it('cannot make the reader build lists without end', () => {
     const long: PackedStep = [0, JSON.stringify({ a: new Array(100_000).fill(0) })]
     const again = (index: number): PackedStep => [0, '{"a":[]}', 0, null, null, null, [[['a'], index, 100_000]]]
-    expect(() => unpackSteps([long, ...Array.from({ length: 1000 }, (_, i) => again(i))])).toThrow(
-      /more than .* elements/,
-    )
+    const steps = [long, ...Array.from({ length: 20_000 }, (_, i) => again(i))]
+    expect(() => unpackSteps(steps)).toThrow(expect.objectContaining({ code: 'TRAJECTORY_TOO_LARGE' }))
+    const unpacker = new StepUnpacker()
+    const readAll = () => {
+      for (const step of steps) unpacker.next(opened(step))
+    }
+    expect(readAll).toThrow(/more than 1000000000 elements/)
   })
 })
 

@@ -172,6 +172,7 @@ function removeDeadOwners(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     if (!name.startsWith(beginning) || !name.endsWith('-lock')) continue
     const owner = join(dirname(path), name.slice(0, -'-lock'.length))
-    if (existsSync(`${owner}-lock`)) RunLock.take(owner)?.release()
+    // Taking a lock waits for whoever has it: a living owner is not waited for.
+    if (existsSync(`${owner}-lock`) && !isLocked(owner)) RunLock.take(owner)?.release()
   }
 }

@@ -23,8 +23,7 @@ const kindOf = (error: unknown): number => ((error as { errcode?: number })?.err
 
 export const isBusy = (error: unknown): boolean => [BUSY, LOCKED].includes(kindOf(error))
 
-/** Something that may pass: a full disk, somebody who holds the file for a moment. */
-export const mayPass = (error: unknown): boolean => [BUSY, LOCKED, FULL].includes(kindOf(error)) || isNoSpace(error)
+export const isFull = (error: unknown): boolean => kindOf(error) === FULL || isNoSpace(error)
 
 const isNoSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException)?.code ?? '')
 
@@ -36,6 +35,12 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
   switch (kindOf(error)) {
     case FULL:
       return make('STORE_FULL', `the disk is full: the run file ${path} cannot grow. ${AFTER_SPACE}`)
+    case BUSY:
+    case LOCKED:
+      return make(
+        'STORE_FAILED',
+        `another process holds ${path} (SQLite: ${message}); \`fuser ${path}\` names it. ${KEPT}`,
+      )
     case CORRUPT:
     case CONSTRAINT:
     case MISMATCH:

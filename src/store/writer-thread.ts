@@ -3,10 +3,12 @@ import { type Begun, type FromThread, isOurs, type Opened, type ToThread } from 
 import { prune } from './prune.ts'
 import { RunWriter, refuseMissing } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
-import { mayPass, storeError } from './store-errors.ts'
+import { isBusy, isFull, storeError } from './store-errors.ts'
 
-/** How long a full disk may stay full before the run is given up, and how often it is tried again. */
-const PATIENCE_MS = 10_000
+/** How long a disk may stay full before the run is given up, and how often it is tried again. */
+const FULL_MS = 10_000
+/** How long another process may hold the store: removing or importing a run of many gigabytes takes a while. */
+const BUSY_MS = 120_000
 const TRY_AGAIN_MS = 250
 /** A store of many runs stays open for the next one: opening it costs more than a small run. */
 const IDLE_MS = 1000
@@ -67,10 +69,13 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
     case 'end': {
       const open = files.get(file)
       if (!open) return {}
-      files.delete(file)
+      const { ending } = message
       try {
-        open.writer.end(message.ending)
+        // A run that has failed has waited long enough.
+        if (ending?.how === 'failed') open.writer.end(ending)
+        else patiently(file, (writer) => writer.end(ending))
       } finally {
+        files.delete(file)
         giveBack(open.store)
       }
       return {}
@@ -131,19 +136,21 @@ function writerOf(file: number): RunWriter {
   return open.writer
 }
 
-/** A full disk is often somebody else's mistake, and soon mended: nothing that was done should be lost to it. */
+/** A full disk, or a process that holds the store, often passes soon: nothing that was done should be lost to it. */
 function patiently<T>(file: number, write: (writer: RunWriter) => T): T {
   const writer = writerOf(file)
   let said = false
-  for (const until = Date.now() + PATIENCE_MS; ; pause()) {
+  for (const began = Date.now(); ; pause()) {
     try {
       return write(writer)
     } catch (error) {
-      if (!mayPass(error) || Date.now() > until) throw error
+      const patience = isBusy(error) ? BUSY_MS : isFull(error) ? FULL_MS : 0
+      const left = began + patience - Date.now()
+      if (left <= 0) throw error
       if (said) continue
       said = true
       const { message } = storeError(error, writer.store.path, 'write')
-      say({ type: 'waiting', file, message: `${message}. Waiting ${PATIENCE_MS / 1000} s for that` })
+      say({ type: 'waiting', file, message: `${message}. Waiting ${Math.ceil(left / 1000)} s for that` })
     }
   }
 }

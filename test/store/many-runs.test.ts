@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { echo } from '../agents/basics.ts'
 import { recorder } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
@@ -72,6 +73,47 @@ describe('a store of many runs', () => {
       3, 3, 6, 3, 3,
     ])
     await refused(() => Runners.runTask(echo.task(1), { store, keep: { runs: 0 } }), 'CONFIG_INVALID', 'keep')
+  })
+
+  it('waits for another process that holds it, and says so', { timeout: 60_000 }, async () => {
+    const { store, file } = storeFolder()
+    const notices: string[] = []
+    const write = process.stderr.write
+    process.stderr.write = ((text: string) => notices.push(text) > 0) as typeof write
+    onTestFinished(() => void (process.stderr.write = write))
+    await Runners.runTask(echo.task(1), { store, runId: 'first' })
+    using holder = new DatabaseSync(file(''))
+    const running = Runners.runTask(recorder.task({ steps: 10, ms: 50 }), { store, runId: 'r' })
+    await sleep(250)
+    holder.exec('BEGIN IMMEDIATE')
+    // Longer than SQLite waits by itself.
+    await sleep(11_000)
+    holder.exec('ROLLBACK')
+    expect((await running).trajectory).toHaveLength(10)
+    expect(notices.join('')).toMatch(
+      /another process holds .*store\.sqlite \(SQLite: database is locked\).*Waiting \d+ s/,
+    )
+    using run = RunFile.open('r', { store })
+    expect(run.overview()).toMatchObject({ status: 'finished', counts: { success: 1 } })
+  })
+
+  it('opens at once, however many drivers write to it', { timeout: 60_000 }, async () => {
+    const { store } = storeFolder()
+    const script = resolve(import.meta.dirname, '../scripts/store/long-run.ts')
+    for (let i = 0; i < 4; i++) {
+      // Each has an owner of its own, and a run that goes on.
+      const driver = spawn(process.execPath, [script, store, `${store}/ledger${i}`, '60000', `long${i}`], {
+        env: { ...process.env, VITEST: undefined },
+      })
+      onTestFinished(() => void driver.kill('SIGKILL'))
+    }
+    const going = () => RunFile.list({ store }).filter((id) => id.startsWith('long'))
+    await expect.poll(going, { timeout: 40_000 }).toHaveLength(4)
+    await Runners.runTask(echo.task(1), { store: false })
+    const began = performance.now()
+    await Runners.runTask(echo.task(1), { store, runId: 'r' })
+    // A lock that is taken is waited for, 250 ms each.
+    expect(performance.now() - began).toBeLessThan(800)
   })
 
   it('is written while somebody reads an old state of it for a long time', { timeout: 120_000 }, async () => {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent, Runners } from 'manyworlds'
 
 /** Runs a few quick tasks and a long one under one run id, or resumes them. */
-const [store, ledger, ms] = process.argv.slice(2) as [string, string, string]
+const [store, ledger, ms, runId = 'r'] = process.argv.slice(2) as [string, string, string, string | undefined]
 
 const nap = defineAgent({
   name: 'nap',
@@ -15,5 +15,5 @@ const nap = defineAgent({
 })
 
 const tasks = Array.from({ length: 4 }, (_, n) => nap.task(n, { id: `t${n}` }))
-for await (const { id, restored } of Runners.streamTask(tasks, { store, runId: 'r', resume: 'auto', workerNum: 1 }))
+for await (const { id, restored } of Runners.streamTask(tasks, { store, runId, resume: 'auto', workerNum: 1 }))
   console.log(JSON.stringify({ id, restored }))

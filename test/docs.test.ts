@@ -4,6 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { migrate } from '../src/store/migrations.ts'
+import { APPLICATION_ID, SCHEMA_VERSION } from '../src/store/schema.ts'
+import { MOST_STEPS } from '../src/trajectory/step.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -40,6 +42,14 @@ describe('the documentation keeps up with the source', () => {
       const columns = db.prepare(`SELECT name FROM pragma_table_info('${name}')`).all() as { name: string }[]
       expect(listed, name).toEqual(columns.map((column) => column.name))
     }
+  })
+
+  it('tells the version of the schema, and the limits of the store', () => {
+    const page = read('docs/run-file.md').replaceAll(/\s+/g, ' ')
+    expect(page).toContain(`SQLite's \`user_version\`, now ${SCHEMA_VERSION};`)
+    expect(page).toContain(`brought to version ${SCHEMA_VERSION} when`)
+    expect(page).toContain(`\`0x${APPLICATION_ID.toString(16)}\``)
+    expect(page).toContain(`An attempt may record ${MOST_STEPS.toLocaleString('en')} steps`)
   })
 
   it('shows the hello world that is in the examples', () => {

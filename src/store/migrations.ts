@@ -10,6 +10,7 @@ const STEPS: readonly ((db: DatabaseSync) => void)[] = [
   stepsAndManyRuns,
   answersThatCount,
   gradesAndRollouts,
+  runsByTime,
 ]
 
 /** Brings a store to the version of today, inside a transaction of the caller's. */
@@ -95,6 +96,11 @@ function answersThatCount(db: DatabaseSync): void {
 function gradesAndRollouts(db: DatabaseSync): void {
   add(db, ADDITIONS[4]!)
   db.exec('CREATE INDEX _grades_by_task ON _grades (task)')
+}
+
+/** Version 5: runs can be found by their time. (And the view `sessions` names the run of each session.) */
+function runsByTime(db: DatabaseSync): void {
+  db.exec('CREATE INDEX _run_by_time ON _run (created_at)')
 }
 
 /** By version. A start is one lease of a task; its steps have the keys from `start * STEP_SPAN` on. */

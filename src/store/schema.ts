@@ -6,7 +6,7 @@ import { RUN_SPAN, STEP_SPAN } from './keys.ts'
  * value as JSON text or as the number of a blob. The views beside them are for people and for other tools;
  * docs/run-file.md describes them, and they stay when the tables change.
  */
-export const SCHEMA_VERSION = 4
+export const SCHEMA_VERSION = 5
 /** In the header of the file, where `file` and SQLite find it: "mwrf", a manyworlds run file. */
 export const APPLICATION_ID = 0x6d777266
 
@@ -29,7 +29,7 @@ const cut = (column: string) =>
 
 const time = (column: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`
 
-/** The id of the run that a row belongs to. */
+/** The id of the run that a row belongs to. A key that `_run` has a column for, too, must be given with its table. */
 const runOf = (key: string) => `(SELECT run_id FROM _run WHERE run = ${key} / ${RUN_SPAN}) AS run_id`
 
 const KIND = `CASE s.kind ${STEP_KINDS.map((kind, number) => `WHEN ${number} THEN '${kind}'`).join(' ')} END`
@@ -85,7 +85,7 @@ export const VIEWS = `
 CREATE VIEW run AS SELECT run_id, ${time('created_at')} AS created_at, manyworlds, script, seed,
   sequence_dependent, total, success, failed, timeout, crashed, cancelled, epoch AS sessions FROM _run;
 CREATE VIEW sessions AS SELECT epoch % ${RUN_SPAN} AS epoch, ${time('started_at')} AS started_at, ${time('ended_at')} AS ended_at,
-  ending, error, ${time('seen_at')} AS seen_at, pid, host, node, config, ${runOf('epoch')} FROM _sessions;
+  ending, error, ${time('seen_at')} AS seen_at, pid, host, node, config, ${runOf('s.epoch')} FROM _sessions s;
 CREATE VIEW agents AS SELECT agent, epoch, name, module, fingerprint, ${shown('params')} AS params, ${runOf('agent')} FROM _agents;
 CREATE VIEW workers AS SELECT worker, epoch, id, host, pid, ${runOf('worker')} FROM _workers;
 CREATE VIEW tasks AS SELECT t.id, t.place, p.id AS parent, nullif(t.parent_attempt, 0) AS parent_attempt, g.name AS agent,

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
 import { ManyworldsError } from '../errors.ts'
 import type { FoundRun } from './find-run.ts'
-import { keyOf, RUN_SPAN, STEP_SPAN } from './keys.ts'
+import { keyOf, STEP_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
+import { removeFile } from './remove-run.ts'
 import { isSharedStore } from './run-path.ts'
 import { newRunNumber } from './run-writer.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { StoreDb } from './store-db.ts'
-import { storeError } from './store-errors.ts'
+import { isConflict, storeError } from './store-errors.ts'
+import { isWhole } from './stored-shapes.ts'
 
 /** Columns with a key of the same run; and those with a value that may be the number of a blob. */
 const TABLES: readonly { table: string; keys: readonly string[]; values: readonly string[] }[] = [
@@ -26,9 +28,11 @@ const TABLES: readonly { table: string; keys: readonly string[]; values: readonl
   { table: '_grades', keys: ['grade', 'task'], values: ['record'] },
 ]
 
+type AnyRow = Record<string, unknown>
+
 /**
- * Copies a run with all that belongs to it into another store, under a new number there. The run must not be going on:
- * what is copied is what is there at this moment.
+ * Copies a run with all that belongs to it into another store, under a new number there. A run that is going on is copied
+ * as it is at this moment. All of it is copied, or nothing.
  */
 export function copyRun(from: FoundRun, path: string): void {
   const shared = isSharedStore(path)
@@ -36,68 +40,142 @@ export function copyRun(from: FoundRun, path: string): void {
     throw new ManyworldsError('RUN_EXISTS', `${path} exists already; give another path, or remove it first`)
   using source = openForReading(from.path)
   let target: StoreDb | undefined
+  let copied = false
   try {
     target = StoreDb.open(path, shared)
     const store = target
-    store.transact(true, () => copy(source, from, store, shared))
+    // With an empty log, a copy that does not fit on the disk leaves nothing there.
+    store.emptyLog()
+    store.transact(true, () => new RunCopy(source, from, store, shared).copy())
+    copied = true
   } catch (error) {
-    throw storeError(error, path, 'write')
+    throw copyError(error, from, path)
   } finally {
     target?.close(!shared)
+    if (!shared && !copied) removeFile(path)
   }
 }
 
-function copy(source: DatabaseSync, from: FoundRun, target: StoreDb, shared: boolean): void {
-  const run = source.prepare('SELECT * FROM _run WHERE run = coalesce(?, run)').get(from.run ?? null) as
-    | (Record<string, never> & { run: number; run_id: string })
-    | undefined
-  if (!run) throw new ManyworldsError('RUN_NOT_FOUND', `there is no run '${from.runId}' in ${from.path}`)
-  if (target.statement('SELECT 1 FROM _run WHERE run_id = ?').get(run.run_id))
-    throw new ManyworldsError('RUN_EXISTS', `${target.path} has a run '${run.run_id}' already; remove that first`)
-  const number = newRunNumber(target, shared)
-  const move = (key: unknown) => (typeof key === 'number' ? (key % RUN_SPAN) + keyOf(number, 0) : key)
-  const insert = (table: string, row: Record<string, unknown>) => {
-    const columns = Object.keys(row)
-    const places = columns.map(() => '?').join(', ')
-    target
-      .statement(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`)
-      .run(...(Object.values(row) as never[]))
+function copyError(error: unknown, { runId }: FoundRun, path: string): ManyworldsError {
+  const known = storeError(error, path, 'write')
+  if (known.code !== 'STORE_FULL') return known
+  const text = `the disk is full: run '${runId}' was not copied to ${path}; make room, and copy it again`
+  return new ManyworldsError('STORE_FULL', text, { cause: error })
+}
+
+class RunCopy {
+  readonly #source: DatabaseSync
+  readonly #from: FoundRun
+  readonly #target: StoreDb
+  readonly #shared: boolean
+  /** Starts are numbered over a whole store. */
+  readonly #starts = new Map<number, number>()
+  /** Keys of the run's rows: from the first to before the second; and where they begin in the target. */
+  #range: readonly [from: number, before: number] = [0, 0]
+  #base = 0
+
+  constructor(source: DatabaseSync, from: FoundRun, target: StoreDb, shared: boolean) {
+    this.#source = source
+    this.#from = from
+    this.#target = target
+    this.#shared = shared
   }
-  const range = [keyOf(run.run, 0), keyOf(run.run + 1, 0)] as const
-  insert('_run', { ...run, run: number })
-  const starts = new Map<number, number>()
-  for (const { table, keys, values } of TABLES) {
-    const rows = source.prepare(`SELECT * FROM ${table} WHERE ${keys[0]} >= ? AND ${keys[0]} < ?`).iterate(...range)
-    for (const row of rows as Iterable<Record<string, unknown>>) {
-      const copied = { ...row }
-      for (const key of keys) copied[key] = move(row[key])
-      // As integers, because SQLite would take a number for a REAL in a column without a type.
-      for (const value of values) if (typeof row[value] === 'number') copied[value] = BigInt(move(row[value]) as number)
-      if (typeof row.start === 'number') copied.start = startOf(row.start, starts, target)
-      insert(table, copied)
+
+  copy(): void {
+    // One state of the source for all tables: the run may be going on.
+    this.#reading(() => this.#source.exec('BEGIN'))
+    const run = this.#run()
+    const number = newRunNumber(this.#target, this.#shared)
+    this.#range = [keyOf(run.run, 0), keyOf(run.run + 1, 0)]
+    this.#base = keyOf(number, 0)
+    this.#insert('_run', { ...run, run: number })
+    for (const { table, keys, values } of TABLES)
+      for (const row of this.#rows(`SELECT * FROM ${table} WHERE ${keys[0]} >= ? AND ${keys[0]} < ?`, ...this.#range))
+        this.#insert(table, this.#moved(table, row, keys, values))
+    for (const [before, after] of this.#starts) this.#copySteps(before, after)
+  }
+
+  #run(): AnyRow & { run: number } {
+    const { run: number, runId, path } = this.#from
+    const sql = 'SELECT * FROM _run WHERE run = coalesce(?, run)'
+    const run = this.#reading(() => this.#source.prepare(sql).get(number ?? null))
+    if (!run) throw new ManyworldsError('RUN_NOT_FOUND', `there is no run '${runId}' in ${path}`)
+    if (!isWhole(run.run)) throw this.#damaged('`run` of the run is no number')
+    const { path: target } = this.#target
+    if (this.#target.statement('SELECT 1 FROM _run WHERE run_id = ?').get(run.run_id as string))
+      throw new ManyworldsError('RUN_EXISTS', `${target} has a run '${String(run.run_id)}' already; remove that first`)
+    return run as AnyRow & { run: number }
+  }
+
+  #moved(table: string, row: AnyRow, keys: readonly string[], values: readonly string[]): AnyRow {
+    const moved: AnyRow = { ...row }
+    const what = (column: string) => `\`${column}\` of ${table}`
+    for (const key of keys) if (row[key] !== null) moved[key] = this.#movedKey(row[key], what(key))
+    for (const value of values) moved[value] = this.#movedValue(row[value], what(value))
+    if ('start' in row && row.start !== null) moved.start = this.#movedStart(row.start, what('start'))
+    // Whoever has the run going on there does not have the copy.
+    if (table === '_sessions') moved.owner = null
+    return moved
+  }
+
+  #movedKey(key: unknown, what: string): number {
+    const [from, before] = this.#range
+    if (!isWhole(key) || (key as number) < from || (key as number) >= before)
+      throw this.#damaged(`${what} is ${String(key)}, which is no number of this run`)
+    return (key as number) - from + this.#base
+  }
+
+  /** As an integer, because SQLite would take a number for a REAL in a column without a type. */
+  #movedValue(value: unknown, what: string): unknown {
+    return typeof value === 'number' ? BigInt(this.#movedKey(value, what)) : value
+  }
+
+  #movedStart(start: unknown, what: string): number {
+    if (!isWhole(start)) throw this.#damaged(`${what} is ${String(start)}`)
+    let moved = this.#starts.get(start as number)
+    if (moved === undefined) this.#starts.set(start as number, (moved = this.#target.nextStart()))
+    return moved
+  }
+
+  #copySteps(before: number, after: number): void {
+    const sql = 'SELECT * FROM _steps WHERE key >= ? AND key < ?'
+    for (const row of this.#rows(sql, before * STEP_SPAN, (before + 1) * STEP_SPAN))
+      this.#insert('_steps', {
+        ...row,
+        key: after * STEP_SPAN + ((row.key as number) % STEP_SPAN),
+        record: this.#movedValue(row.record, '`record` of _steps'),
+      })
+  }
+
+  *#rows(sql: string, ...range: readonly number[]): Generator<AnyRow> {
+    const rows = this.#reading(() => this.#source.prepare(sql).iterate(...range))
+    for (;;) {
+      const { done, value } = this.#reading(() => rows.next())
+      if (done) return
+      yield value as AnyRow
     }
   }
-  for (const [before, after] of starts) copySteps(source, before, after, (row) => insert('_steps', row), move)
-}
 
-function startOf(start: number, starts: Map<number, number>, target: StoreDb): number {
-  let copied = starts.get(start)
-  if (copied === undefined) starts.set(start, (copied = target.nextStart()))
-  return copied
-}
+  #insert(table: string, row: AnyRow): void {
+    const columns = Object.keys(row)
+    const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+    try {
+      this.#target.statement(sql).run(...(Object.values(row) as never[]))
+    } catch (error) {
+      // The target is ours, and takes whatever a run writes.
+      throw isConflict(error) ? storeError(error, this.#from.path, 'read') : error
+    }
+  }
 
-function copySteps(
-  source: DatabaseSync,
-  before: number,
-  after: number,
-  insert: (row: Record<string, unknown>) => void,
-  move: (key: unknown) => unknown,
-): void {
-  const rows = source.prepare('SELECT * FROM _steps WHERE key >= ? AND key < ?')
-  for (const row of rows.iterate(before * STEP_SPAN, (before + 1) * STEP_SPAN) as Iterable<
-    Record<string, unknown> & { key: number }
-  >) {
-    const record = typeof row.record === 'number' ? BigInt(move(row.record) as number) : row.record
-    insert({ ...row, key: after * STEP_SPAN + (row.key % STEP_SPAN), record })
+  #reading<T>(read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      throw storeError(error, this.#from.path, 'read')
+    }
+  }
+
+  #damaged(what: string): ManyworldsError {
+    return storeError(new Error(what), this.#from.path, 'read')
   }
 }

@@ -55,7 +55,8 @@ function isBeingWritten(store: StoreDb, run: number): boolean {
   return last !== undefined && last.endedAt === null && store.isAlive(last.owner)
 }
 
-function removeFile(path: string): void {
+/** A file with all that SQLite keeps beside it. */
+export function removeFile(path: string): void {
   for (const file of [
     path,
     `${path}-wal`,

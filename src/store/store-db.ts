@@ -74,6 +74,11 @@ export class StoreDb {
     }
   }
 
+  /** Moves what is in the log into the file, as far as readers let it. */
+  emptyLog(): void {
+    this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  }
+
   /** Prepared once, for all runs. */
   statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql)

@@ -23,6 +23,9 @@ const kindOf = (error: unknown): number => ((error as { errcode?: number })?.err
 
 export const isBusy = (error: unknown): boolean => [BUSY, LOCKED].includes(kindOf(error))
 
+/** A row does not fit: one with its key is there, or a value has the wrong type. */
+export const isConflict = (error: unknown): boolean => [CONSTRAINT, MISMATCH].includes(kindOf(error))
+
 export const isFull = (error: unknown): boolean => kindOf(error) === FULL || isNoSpace(error)
 
 const isNoSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException)?.code ?? '')

@@ -1,7 +1,10 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { refuseOtherSchema, schemaVersion } from './checks.ts'
 import { ADDITIONS } from './migrations.ts'
 import { type DatabaseSync, openFile } from './sqlite.ts'
-import { storeError } from './store-errors.ts'
+import { cannotOpen, storeError } from './store-errors.ts'
 
 const BUSY_MS = 5000
 
@@ -9,7 +12,7 @@ const BUSY_MS = 5000
 export function openForReading(path: string): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
-    db = openFile(path, { readOnly: true, timeout: BUSY_MS })
+    db = openReadOnly(path)
     refuseOtherSchema(db, path)
     showAsToday(db)
     return db
@@ -18,6 +21,35 @@ export function openForReading(path: string): DatabaseSync {
     throw storeError(error, path, 'read')
   }
 }
+
+/**
+ * SQLite makes files beside a store also for those who only read it. Where it cannot, on a read-only disk or in a folder
+ * of another user, and nobody writes to the store, it can be read as a file that does not change.
+ */
+function openReadOnly(path: string): DatabaseSync {
+  const options = { readOnly: true, timeout: BUSY_MS } as const
+  const db = openFile(path, options)
+  try {
+    db.prepare('SELECT 1 FROM sqlite_schema').get()
+    return db
+  } catch (error) {
+    db.close()
+    if (!cannotOpen(error) || canWriteIn(dirname(path)) || hasLog(path)) throw error
+    return openFile(Object.assign(pathToFileURL(path), { search: '?immutable=1' }), options)
+  }
+}
+
+function canWriteIn(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether rows may be in the log that are not in the file. */
+const hasLog = (path: string) => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 
 /**
  * Temporary views, which go before the tables of the same names: a store of an older version looks as one of today, and

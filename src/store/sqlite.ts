@@ -6,7 +6,7 @@ export type DatabaseSync = sqlite.DatabaseSync
 
 /** Opens a file that may come from anybody: what its schema says is not trusted, and nothing but its rows can be changed. */
 export function openFile(
-  path: string,
+  path: string | URL,
   options: { readonly readOnly?: boolean; readonly timeout: number },
 ): DatabaseSync {
   // A Node that does not know `defensive` passes over it.

@@ -26,6 +26,8 @@ export const isBusy = (error: unknown): boolean => [BUSY, LOCKED].includes(kindO
 /** A row does not fit: one with its key is there, or a value has the wrong type. */
 export const isConflict = (error: unknown): boolean => [CONSTRAINT, MISMATCH].includes(kindOf(error))
 
+export const cannotOpen = (error: unknown): boolean => kindOf(error) === CANTOPEN
+
 export const isFull = (error: unknown): boolean => kindOf(error) === FULL || isNoSpace(error)
 
 const isNoSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException)?.code ?? '')
@@ -57,6 +59,7 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
           'STORE_FAILED',
           `no more files can be opened (\`ulimit -n\`), and so no run file at ${path}. ${FEWER_RUNS}`,
         )
+      if (doing === 'read') return make('STORE_NOT_WRITABLE', `${path} cannot be read (${message}). ${READABLE(path)}`)
       return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
     case IOERR:
       // Some of SQLite's own files cannot say why.
@@ -124,5 +127,7 @@ const FEWER_RUNS = 'Every run that is going on has its file: give the tasks to o
 const PAST = { open: 'opened', write: 'written', read: 'read' } as const
 const AFTER_SPACE = 'What is in it is safe: make room, and resume the run'
 const KEPT = 'What was committed before is safe: resume the run when this is mended'
+const READABLE = (path: string) =>
+  `Check its permissions. If its folder cannot be written and a driver was killed there, copy the file to another folder, together with ${path}-wal`
 const ELSEWHERE =
   'Give another folder with `store: "path"` (--store, MANYWORLDS_STORE), or run without a file: `store: false` (--no-store)'

@@ -1,5 +1,15 @@
 import { spawn } from 'node:child_process'
-import { copyFileSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  copyFileSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Runners } from 'manyworlds'
@@ -7,6 +17,7 @@ import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { echo } from '../agents/basics.ts'
 import { ledger } from '../agents/ledger.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
 import { refused } from '../refused.ts'
 import { printed, runScript } from '../run-script.ts'
 import { itMounts, ownDisk } from './own-disk.ts'
@@ -176,6 +187,24 @@ describe('one driver per run', () => {
       'removed',
     )
   })
+})
+
+itMounts('a store of many runs can be read on a read-only disk, and not written', { timeout: 60_000 }, async () => {
+  const { store, file } = storeFolder()
+  for (const runId of ['a', 'b']) await Runners.runTask(many, { store, runId })
+  await Runners.shutdown()
+  // The thread that writes keeps a store open for a second.
+  await expect.poll(() => readdirSync(store), { timeout: 5000 }).toEqual(['store.sqlite'])
+  const disk = ownDisk('size=4m', 'ro', (folder) => copyFileSync(file('a'), join(folder, 'store.sqlite')))
+  const options = { cwd: store, env: { MANYWORLDS_STORE: disk.path } }
+  const runs = await manyworlds(['runs'], options)
+  expect(runs.stdout.match(/^[ab] +finished/gm), runs.stderr).toHaveLength(2)
+  expect((await manyworlds(['show', 'b', 't7'], options)).stdout).toContain('success')
+  expect((await manyworlds(['export-run', 'b', join(store, 'b.sqlite')], options)).code).toBe(0)
+  using copy = RunFile.open(join(store, 'b.sqlite'))
+  expect([...copy.responses()]).toHaveLength(500)
+  const removed = await manyworlds(['rm', 'a', '--yes'], options)
+  expect(removed.stderr).toMatch(/^manyworlds: [^\n]* \[STORE_NOT_WRITABLE\]\n$/)
 })
 
 itMounts('a finished run file can be copied away and read in a folder that cannot be written', async () => {

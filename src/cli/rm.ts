@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises'
 import { ManyworldsError } from '../errors.ts'
 import { type FoundRun, findRun, listRuns, runFolder } from '../store/find-run.ts'
-import { removeRun } from '../store/remove-run.ts'
-import { RunFile } from '../store/run-file.ts'
+import { overviewsOf, type RunSummary } from '../store/overview.ts'
+import { removeRuns } from '../store/remove-run.ts'
 import { counted } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
 import { oneLine } from '../text/visible.ts'
@@ -17,9 +17,11 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
   const found =
     olderThan === undefined
       ? runs.map((name) => findRun(name, runFolder(dir)))
-      : listRuns(runFolder(dir)).filter((run) => isOlder(run, Date.now() - olderThan))
+      : [...overviewsOf(listRuns(runFolder(dir)))].filter(isOlderThan(olderThan)).map((run) => run.found)
   const wanted = [...new Map(found.map((run) => [`${run.path}\0${run.run}`, run])).values()]
-  const going = wanted.filter(isGoingOn)
+  const summaries = [...overviewsOf(wanted)]
+  for (const { problem } of summaries) refuseForeign(problem)
+  const going = summaries.filter(({ overview }) => overview?.status === 'running').map((run) => run.found)
   for (const { runId } of going) say(`run ${runId} is going on, and stays`)
   const free = wanted.filter((run) => !going.includes(run))
   const failed = runs.length > 0 && going.length > 0 ? 1 : 0
@@ -35,20 +37,14 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
     const answer = await ask(free)
     if (answer !== 'yes') return answer === 'interrupted' ? INTERRUPTED : 1
   }
-  for (const run of free) removeRun(run)
+  removeRuns(free)
   process.stderr.write(`removed ${counted(free.length, 'run')}\n`)
   return failed
 }
 
 /** A damaged run file may go; a database that is somebody else's may not. */
-function isGoingOn(found: FoundRun): boolean {
-  try {
-    using run = RunFile.at(found)
-    return run.overview().status === 'running'
-  } catch (error) {
-    if (ManyworldsError.is(error) && error.message.includes('some other SQLite file')) throw error
-    return false
-  }
+function refuseForeign(problem: Error | undefined): void {
+  if (ManyworldsError.is(problem) && problem.message.includes('some other SQLite file')) throw problem
 }
 
 async function ask(runs: readonly FoundRun[]): Promise<'yes' | 'no' | 'interrupted'> {
@@ -67,12 +63,8 @@ async function ask(runs: readonly FoundRun[]): Promise<'yes' | 'no' | 'interrupt
   }
 }
 
-function isOlder(found: FoundRun, than: number): boolean {
-  try {
-    using run = RunFile.at(found)
-    return run.overview().startedAt < than
-  } catch {
-    // What cannot be read was not asked for: a person must name it.
-    return false
-  }
+/** What cannot be read was not asked for: a person must name it. */
+function isOlderThan(ms: number): (run: RunSummary) => boolean {
+  const before = Date.now() - ms
+  return ({ overview }) => overview !== undefined && overview.startedAt < before
 }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
-import { type FoundRun, listRuns, runFolder } from '../store/find-run.ts'
-import { RunFile } from '../store/run-file.ts'
+import { listRuns, runFolder } from '../store/find-run.ts'
+import { overviewsOf, type RunSummary } from '../store/overview.ts'
 import { sharedStore } from '../store/run-path.ts'
 import { jsonLine } from '../text/json.ts'
 import { wantsColour } from '../text/paint.ts'
@@ -13,10 +13,10 @@ const WIDTH_OF_A_PIPE = 120
 
 /** Lists recorded runs. */
 export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
-  const rows = listRuns(runFolder(dir))
+  const runs = listRuns(runFolder(dir))
     .reverse()
     .slice(0, limit ?? Number.POSITIVE_INFINITY)
-    .map(rowOf)
+  const rows = Array.from(overviewsOf(runs), rowOf)
   if (json) for (const row of rows) process.stdout.write(`${jsonLine(row)}\n`)
   else if (rows.length === 0) process.stderr.write(`no runs in ${visible(runFolder(dir))}\n`)
   else {
@@ -27,15 +27,11 @@ export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
 }
 
 /** A file that cannot be read is listed too: it is the one that somebody looks for. */
-function rowOf(found: FoundRun): RunRow {
-  try {
-    using run = RunFile.at(found)
-    return run.overview()
-  } catch (error) {
-    const { path, runId } = found
-    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-    return { runId, file: path, status: 'unreadable', problem: (error as Error).message, bytes: size }
-  }
+function rowOf({ found, overview, problem }: RunSummary): RunRow {
+  if (overview) return overview
+  const { path, runId } = found
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  return { runId, file: path, status: 'unreadable', problem: problem.message, bytes: size }
 }
 
 /** Runs of a store share its file: what one of them takes cannot be told. */

@@ -3,7 +3,7 @@ import { MOST_RUNS } from './keys.ts'
 import type { RunHeader } from './messages.ts'
 import { makeTables } from './migrations.ts'
 import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
-import { DatabaseSync } from './sqlite.ts'
+import { DatabaseSync, prepared } from './sqlite.ts'
 import { corrupt } from './store-errors.ts'
 import { type Columns, checkedRow, isNumber, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
@@ -13,7 +13,8 @@ export function soundnessCheck(db: DatabaseSync, path: string): void {
   if (first?.quick_check !== 'ok') throw corrupt(path, first?.quick_check ?? 'it cannot be checked')
 }
 
-const pragma = (db: DatabaseSync, name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0] as number
+export const pragma = (db: DatabaseSync, name: string): number =>
+  Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0] as number
 
 export const schemaVersion = (db: DatabaseSync): number => pragma(db, 'user_version')
 
@@ -116,7 +117,10 @@ const RUN: Columns<RunColumns> = {
 
 /** The run of this number; without one, the only run of its file. */
 export function readRun(db: DatabaseSync, run: number | undefined): RunColumns {
-  const rows = db.prepare('SELECT * FROM _run WHERE run = coalesce(?, run) LIMIT 2').all(run ?? null)
+  const rows =
+    run === undefined
+      ? prepared(db, 'SELECT * FROM _run LIMIT 2').all()
+      : prepared(db, 'SELECT * FROM _run WHERE run = ? LIMIT 2').all(run)
   if (rows.length !== 1) throw new Error(rows.length === 0 ? 'it has no run in it' : 'it has more than one run in it')
   return checkedRun(rows[0])
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
-import { RUN_SPAN } from './keys.ts'
+import { REMOVED, RUN_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import { defaultStore, isRunFile, isSharedStore, runIdOfPath, sharedStore } from './run-path.ts'
 import { storeError } from './store-errors.ts'
@@ -82,9 +82,10 @@ function runsIn(path: string): DatedRun[] {
     const rows = db
       .prepare(
         `SELECT r.run, r.run_id AS runId, coalesce(s.ended_at, s.seen_at, r.created_at) AS time
-         FROM _run r LEFT JOIN _sessions s ON s.epoch = r.run * ${RUN_SPAN} + r.epoch ORDER BY time`,
+         FROM _run r LEFT JOIN _sessions s ON s.epoch = r.run * ${RUN_SPAN} + r.epoch
+         WHERE coalesce(r.run_id, '') NOT LIKE ? ORDER BY time`,
       )
-      .all()
+      .all(`${REMOVED}%`)
     return rows.map((row) => {
       const { run } = checkedRow<{ run: number }>(row, { run: isWhole }, 'a run')
       // Whoever opens a run with a wrong name or time hears of it; the others are listed all the same.

@@ -12,5 +12,8 @@ export const MOST_RUNS = 2 ** 22
 /** Steps of one start lie together in the same way. */
 export const STEP_SPAN = MOST_STEPS
 
+/** How the id of a run begins that is being removed. No id of a run has a bracket or a space. */
+export const REMOVED = '(removed) '
+
 export const keyOf = (run: number, number: number): number => run * RUN_SPAN + number
 export const numberOf = (key: number): number => key % RUN_SPAN

@@ -1,4 +1,4 @@
-import { deleteRun } from './remove-run.ts'
+import { halfRemoved, removePiece } from './remove-run.ts'
 import type { StoreDb } from './store-db.ts'
 
 export interface Keep {
@@ -9,20 +9,29 @@ export interface Keep {
 /** A new run does not wait longer than this for old ones to be removed; the next one goes on with it. */
 const BUDGET_MS = 50
 const DAY_MS = 24 * 60 * 60 * 1000
+const MOST_AT_ONCE = 1000
+const PIECE_PAGES = 1000
 
 /** Removes runs that nobody wants to keep, the oldest first. Runs that are going on stay. */
-export function prune(store: StoreDb, { days, runs }: Keep): void {
+export function prune(store: StoreDb, keep: Keep): void {
   const until = performance.now() + BUDGET_MS
-  const before = days === undefined ? 0 : Date.now() - days * DAY_MS
-  const list = store
-    .statement(
-      `SELECT run FROM _run WHERE created_at < ?1 OR run IN (SELECT run FROM _run ORDER BY created_at DESC, run DESC LIMIT -1 OFFSET ?2)
-       ORDER BY created_at, run LIMIT 100`,
-    )
-    .all(before, runs ?? 2 ** 31) as { run: number }[]
-  for (const { run } of list) {
-    store.transact(false, () => deleteRun(store, run))
-    if (performance.now() > until) return
+  const runs = [...halfRemoved(store), ...tooOld(store, keep)]
+  for (const run of runs) while (removePiece(store, run) === 'more') if (performance.now() > until) return
+  if (runs.length > 0) store.giveBack(PIECE_PAGES)
+}
+
+/** In the order of the index of runs by time. */
+function tooOld(store: StoreDb, { days, runs }: Keep): number[] {
+  let before = days === undefined ? 0 : Date.now() - days * DAY_MS
+  let row = 0
+  if (runs !== undefined) {
+    const newest = 'SELECT created_at AS at, rowid FROM _run ORDER BY created_at DESC, rowid DESC LIMIT 1 OFFSET ?'
+    const first = store.statement(newest).get(runs) as { at: number; rowid: number } | undefined
+    if (first && first.at >= before) {
+      before = first.at
+      row = first.rowid
+    }
   }
-  if (list.length > 0) store.db.exec('PRAGMA incremental_vacuum(1000)')
+  const older = `SELECT run FROM _run WHERE created_at <= ? AND (created_at < ? OR rowid <= ?) ORDER BY created_at, rowid LIMIT ?`
+  return (store.statement(older).all(before, before, row, MOST_AT_ONCE) as { run: number }[]).map(({ run }) => run)
 }

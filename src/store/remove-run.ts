@@ -1,19 +1,35 @@
 import { rmSync } from 'node:fs'
 import type { FoundRun } from './find-run.ts'
-import { keyOf, STEP_SPAN } from './keys.ts'
+import { keyOf, REMOVED, STEP_SPAN } from './keys.ts'
 import { lockPath } from './lock.ts'
 import { lastSession } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
 import { storeError } from './store-errors.ts'
 
-/** Removes a run that nobody writes: its rows from the store, or its file. */
-export function removeRun({ path, run }: FoundRun): void {
-  if (run === undefined) return removeFile(path)
+/** What one transaction removes at most: a large run goes in pieces, and other drivers write in between. */
+const PIECE_ROWS = 5000
+const PIECE_BYTES = 16 * 1024 * 1024
+/** Pages that one transaction gives back to the disk. */
+const PIECE_PAGES = 2000
+/** So long the store is left to others between two pieces. SQLite has no queue: whoever waits looks every few milliseconds. */
+const PAUSE_MS = 10
+
+/** Removes runs that nobody writes: their rows from the store, or their files. */
+export function removeRuns(runs: readonly FoundRun[]): void {
+  for (const { path, run } of runs) if (run === undefined) removeFile(path)
+  for (const path of new Set(runs.filter(({ run }) => run !== undefined).map((found) => found.path)))
+    removeFromStore(
+      path,
+      runs.flatMap((found) => (found.path === path && found.run !== undefined ? [found.run] : [])),
+    )
+}
+
+function removeFromStore(path: string, runs: readonly number[]): void {
   try {
     const store = StoreDb.open(path, true)
     try {
-      store.transact(false, () => deleteRun(store, run))
-      store.db.exec('PRAGMA incremental_vacuum')
+      for (const run of [...runs, ...halfRemoved(store)]) while (removePiece(store, run) === 'more') pause()
+      while (store.giveBack(PIECE_PAGES)) pause()
     } finally {
       store.close(false)
     }
@@ -22,37 +38,102 @@ export function removeRun({ path, run }: FoundRun): void {
   }
 }
 
-/** Inside a transaction. False: it is being written, and stays. */
-export function deleteRun(store: StoreDb, run: number): boolean {
-  const { db } = store
-  if (isBeingWritten(store, run)) return false
-  const range = [keyOf(run, 0), keyOf(run + 1, 0)] as const
-  const ofStart = db.prepare('DELETE FROM _steps WHERE key >= ? AND key < ?')
-  for (const { start } of db.prepare('SELECT start FROM _starts WHERE task >= ? AND task < ?').all(...range) as {
-    start: number
-  }[])
-    ofStart.run(start * STEP_SPAN, (start + 1) * STEP_SPAN)
-  for (const [table, key] of KEYS) db.prepare(`DELETE FROM ${table} WHERE ${key} >= ? AND ${key} < ?`).run(...range)
-  db.prepare('DELETE FROM _run WHERE run = ?').run(run)
-  return true
+/** Runs whose removal was cut short. */
+export function halfRemoved(store: StoreDb): number[] {
+  const rows = store.statement('SELECT run FROM _run WHERE run_id >= ? AND run_id < ?').all(REMOVED, `${REMOVED}~`)
+  return rows.map(({ run }) => run as number)
 }
 
-/** Tables whose keys lie in the range of their run. */
-export const KEYS = [
-  ['_starts', 'task'],
-  ['_attempts', 'seq'],
-  ['_answers', 'answer'],
-  ['_grades', 'grade'],
-  ['_tasks', 'task'],
-  ['_agents', 'agent'],
-  ['_workers', 'worker'],
-  ['_blobs', 'blob'],
-  ['_sessions', 'epoch'],
+/**
+ * Removes a run, or a piece of it, in one transaction. `more`: it is no longer found under its name, and some of it is
+ * left. `busy`: it is being written, and stays.
+ */
+export function removePiece(store: StoreDb, run: number): 'gone' | 'more' | 'busy' {
+  return store.transact(false, () => {
+    if (isBeingWritten(store, run)) return 'busy'
+    if (new Piece(store, run).remove()) {
+      store.statement('DELETE FROM _run WHERE run = ?').run(run)
+      return 'gone'
+    }
+    // Responses that are still held must not find half of their steps.
+    store.statement('UPDATE _run SET run_id = ?, created_at = 0 WHERE run = ?').run(`${REMOVED}${run}`, run)
+    return 'more'
+  })
+}
+
+/** Tables whose keys lie in the range of their run, and the bytes that a row has beside its columns of a few kilobytes. */
+const TABLES = [
+  ['_starts', 'task', '0'],
+  ['_attempts', 'seq', '0'],
+  ['_answers', 'answer', '0'],
+  ['_grades', 'grade', '0'],
+  ['_tasks', 'task', '0'],
+  ['_agents', 'agent', '0'],
+  ['_workers', 'worker', '0'],
+  ['_blobs', 'blob', 'octet_length(data)'],
+  ['_sessions', 'epoch', '0'],
 ] as const
+const STEP_BYTES = 'coalesce(octet_length(record), 0) + coalesce(octet_length(numbers), 0)'
+
+/** What one transaction may still remove. */
+class Piece {
+  readonly #store: StoreDb
+  readonly #run: number
+  #rows = PIECE_ROWS
+  #bytes = PIECE_BYTES
+
+  constructor(store: StoreDb, run: number) {
+    this.#store = store
+    this.#run = run
+  }
+
+  /** True: nothing is left. */
+  remove(): boolean {
+    const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
+    if (!this.#removeSteps(range)) return false
+    for (const [table, key, bytes] of TABLES) if (!this.#removeFrom(table, key, bytes, range)) return false
+    return true
+  }
+
+  #removeSteps(range: readonly [number, number]): boolean {
+    const starts = this.#store.statement('SELECT start FROM _starts WHERE task >= ? AND task < ? LIMIT ?')
+    for (;;) {
+      const found = starts.all(...range, this.#rows) as { start: number }[]
+      if (found.length === 0) return true
+      for (const { start } of found) {
+        if (!this.#removeFrom('_steps', 'key', STEP_BYTES, [start * STEP_SPAN, (start + 1) * STEP_SPAN])) return false
+        this.#store.statement('DELETE FROM _starts WHERE start = ?').run(start)
+        if (--this.#rows <= 0) return false
+      }
+    }
+  }
+
+  /** True: nothing of the range is left. */
+  #removeFrom(table: string, key: string, bytes: string, [from, before]: readonly [number, number]): boolean {
+    const rows = this.#store.statement(
+      `SELECT ${key} AS key, ${bytes} AS bytes FROM ${table} WHERE ${key} >= ? AND ${key} < ? ORDER BY ${key} LIMIT ?`,
+    )
+    let end = before
+    for (const row of rows.all(from, before, this.#rows + 1) as { key: number; bytes: number }[]) {
+      if (this.#rows <= 0 || this.#bytes <= 0) {
+        end = row.key
+        break
+      }
+      this.#rows--
+      this.#bytes -= row.bytes
+    }
+    this.#store.statement(`DELETE FROM ${table} WHERE ${key} >= ? AND ${key} < ?`).run(from, end)
+    return end === before
+  }
+}
 
 function isBeingWritten(store: StoreDb, run: number): boolean {
   const last = lastSession(store, run)
   return last !== undefined && last.endedAt === null && store.isAlive(last.owner)
+}
+
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
 }
 
 /** A file with all that SQLite keeps beside it. */

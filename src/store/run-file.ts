@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import type { Outcome } from '../grade/outcome.ts'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
@@ -9,15 +9,14 @@ import { readRun } from './checks.ts'
 import { type FoundRun, findRun, listRuns, runFolder, runIn } from './find-run.ts'
 import { keyOf, numberOf } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
+import { readOverview } from './overview.ts'
 import type { RunInStore } from './read-connections.ts'
 import { ROLLOUTS, rolloutOf } from './rollout-rows.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
-import { isSharedStore } from './run-path.ts'
 import { RunRows } from './run-rows.ts'
 import { ROLE } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { StepTail } from './step-tail.ts'
-import { ownerIsAlive } from './store-db.ts'
 import { storeError } from './store-errors.ts'
 import { decodeError } from './stored-error.ts'
 import {
@@ -31,7 +30,6 @@ import {
   isText,
   isTime,
   isWhole,
-  oneOf,
   orNull,
   usageOf,
 } from './stored-shapes.ts'
@@ -49,24 +47,6 @@ type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string;
 
 /** Final attempts of tasks of the run: its responses, without those of sub-tasks. */
 const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = ? AND a.seq > ? AND a.seq < ?`
-
-interface SessionColumns {
-  readonly endedAt: number | null
-  readonly ending: 'finished' | 'interrupted' | 'failed' | null
-  readonly error: string | null
-  readonly owner: string | null
-  readonly engine: unknown
-  readonly sample: string | null
-}
-
-const SESSION: Columns<SessionColumns> = {
-  endedAt: orNull(isTime),
-  ending: oneOf('finished', 'interrupted', 'failed', null),
-  error: orNull(isText),
-  owner: orNull(isText),
-  engine: isAnything,
-  sample: orNull(isText),
-}
 
 interface TaskColumns {
   readonly task: number
@@ -207,49 +187,12 @@ export class RunFile implements Disposable {
   }
 
   overview(): RunOverview {
-    const seen = this.#overview()
-    // It may have ended, or begun, while we looked.
-    return seen.status === 'died' ? this.#overview() : seen
-  }
-
-  #overview(): RunOverview {
-    const run = this.#reading(() => readRun(this.#db, this.#run))
-    const { success, failed, timeout, crashed, cancelled } = run
-    const session = this.#session(run.epoch)
-    const locked = session?.endedAt === null && ownerIsAlive(this.path, session.owner)
-    const elapsed = this.#row<{ ms: number | null }>(
-      'SELECT sum(coalesce(ended_at, seen_at) - started_at) AS ms FROM _sessions WHERE epoch >= ? AND epoch < ?',
-      { ms: orNull(isNumber) },
-      ...this.#range(),
-    )
-    const status = locked ? 'running' : (session?.ending ?? 'died')
-    return {
-      runId: this.runId,
-      file: this.path,
-      status,
-      startedAt: run.created_at,
-      elapsedMs: elapsed?.ms ?? 0,
-      ...(locked || typeof session?.endedAt !== 'number' ? {} : { endedAt: session.endedAt }),
-      ...(run.total === null ? {} : { total: run.total }),
-      ...sampleOf(session?.sample),
-      counts: { success, failed, timeout, crashed, cancelled },
-      ...(run.script === null ? {} : { script: run.script }),
-      ...(typeof session?.engine === 'string' ? { engineName: session.engine } : {}),
-      sessions: run.epoch,
-      ...(typeof session?.error === 'string' && !locked ? { error: session.error } : {}),
-      ...(isSharedStore(this.path) ? {} : { bytes: fileBytes(this.path) }),
-    }
+    return readOverview(this.#db, this.path, this.#run)
   }
 
   /** The keys of the run's rows: from the first to before the second. */
   #range(): [from: number, before: number] {
     return [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)]
-  }
-
-  #session(epoch: number): SessionColumns | undefined {
-    const sql = `SELECT ended_at AS endedAt, ending, error, owner, config ->> '$.engineName' AS engine,
-      config -> '$.sample' AS sample FROM _sessions WHERE epoch = ?`
-    return this.#row(sql, SESSION, keyOf(this.#run, epoch))
   }
 
   /**
@@ -496,14 +439,3 @@ function storedAttempt(response: TaskResponse, row: AttemptColumns): StoredAttem
     endedAt: row.endedAt,
   }
 }
-
-/** What the configuration of a session says of its sample, if it is one. */
-function sampleOf(json: string | null | undefined): Pick<RunOverview, 'sample'> {
-  if (typeof json !== 'string') return {}
-  const sample: unknown = JSON.parse(json)
-  if (!isFields(sample) || !isWhole(sample.limit) || !isWhole(sample.of) || !isNumber(sample.seed)) return {}
-  return { sample: sample as unknown as NonNullable<RunOverview['sample']> }
-}
-
-const fileBytes = (path: string) =>
-  [path, `${path}-wal`].reduce((sum, file) => sum + (existsSync(file) ? statSync(file).size : 0), 0)

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { StatementSync } from 'node:sqlite'
 import { ManyworldsError } from '../errors.ts'
-import { refuseOtherSchema, schemaVersion } from './checks.ts'
+import { pragma, refuseOtherSchema, schemaVersion } from './checks.ts'
 import { isLocked, RunLock } from './lock.ts'
 import { migrate } from './migrations.ts'
 import { showAsItIs, showAsToday } from './open-for-reading.ts'
@@ -77,6 +77,16 @@ export class StoreDb {
   /** Moves what is in the log into the file, as far as readers let it. */
   emptyLog(): void {
     this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  }
+
+  /** Gives pages that are no longer used back to the disk. True: there are more. */
+  giveBack(pages: number): boolean {
+    const unused = () => pragma(this.db, 'freelist_count')
+    const before = unused()
+    if (before > 0) this.db.exec(`PRAGMA incremental_vacuum(${pages})`)
+    const after = unused()
+    // A store that somebody has copied with other settings gives nothing back.
+    return after > 0 && after < before
   }
 
   /** Prepared once, for all runs. */

@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { removePiece } from '../../src/store/remove-run.ts'
+import { StoreDb } from '../../src/store/store-db.ts'
 import { echo } from '../agents/basics.ts'
 import { recorder } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
@@ -160,6 +162,45 @@ describe('a store of many runs', () => {
     }
     expect(notices.join('')).toContain('older runs could not be removed')
     expect(RunFile.list({ store })).toEqual(['first', 'next'])
+  })
+
+  it('removes a large run in pieces, so that others can write; what is cut short is finished later', {
+    timeout: 60_000,
+  }, async () => {
+    const { store, file } = storeFolder()
+    const options = { cwd: store, env: { MANYWORLDS_STORE: store } }
+    const large = await Runners.runTask(recorder.task({ steps: 12_000, waits: true }), { store, runId: 'large' })
+    await Runners.runTask(recorder.task({ steps: 3 }), { store, runId: 'small' })
+    const db = StoreDb.open(file(''), true)
+    expect(removePiece(db, 1)).toBe('more')
+    db.close(false)
+    const steps = () => query(file(''), 'SELECT count(*) AS n FROM _steps')[0]!.n as number
+    expect(steps()).toBeGreaterThan(3)
+    expect(steps()).toBeLessThan(12_000)
+    expect(RunFile.list({ store })).toEqual(['small'])
+    expect(() => large.trajectory).toThrow(expect.objectContaining({ code: 'STORE_GONE' }))
+    await refused(() => Runners.runTask(recorder.task({ steps: 1 }), { store, resume: 'large' }), 'RUN_NOT_FOUND')
+    await Runners.runTask(recorder.task({ steps: 2 }), { store, runId: 'large' })
+    expect((await manyworlds(['rm', 'small', '--yes'], options)).code).toBe(0)
+    expect(RunFile.list({ store })).toEqual(['large'])
+    expect(steps()).toBe(2)
+    expect(query(file(''), 'PRAGMA freelist_count')).toEqual([{ freelist_count: 0 }])
+  })
+
+  it('lists thousands of runs in a moment', { timeout: 120_000 }, async () => {
+    const { store } = storeFolder()
+    const options = { cwd: store, env: { MANYWORLDS_STORE: store } }
+    for (let i = 0; i < 20; i++)
+      await Promise.all(Array.from({ length: 100 }, (_, j) => Runners.runTask(echo.task(j), { store, workerNum: 1 })))
+    const timed = async (...words: string[]) => {
+      const began = performance.now()
+      const { stdout } = await manyworlds(words, options)
+      return { ms: performance.now() - began, lines: stdout.split('\n').length }
+    }
+    const few = await timed('runs', '--limit', '20')
+    const all = await timed('runs')
+    expect(all.lines - few.lines).toBe(1980)
+    expect(all.ms).toBeLessThan(8 * few.ms + 500)
   })
 
   it('gives a run away as a file, and takes it back', { timeout: 60_000 }, async () => {

@@ -173,12 +173,16 @@ function create(db: DatabaseSync, shared: boolean): void {
   db.exec('COMMIT')
 }
 
+const OWNER = /^[0-9a-f]{12}$/
+
 const ownerPath = (path: string, owner: string) => `${path}-owner-${owner}`
 
 /** Whether the driver that owns a run of this store lives. */
 export function ownerIsAlive(path: string, owner: string | null): boolean {
   // Before owners had names, the lock was that of the file.
-  return owner === null ? isLocked(path) : isLocked(ownerPath(path, owner))
+  if (owner === null) return isLocked(path)
+  // It becomes a part of a path, and may come from anybody.
+  return OWNER.test(owner) && isLocked(ownerPath(path, owner))
 }
 
 /** What drivers that were killed have left. */

@@ -181,6 +181,35 @@ describe('a run file that was made to harm', () => {
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(1_500_000)
   }, 120_000)
 
+  it('cannot fill the memory with numbers, or with lists that continue each other', async () => {
+    const head = (length: number) => Buffer.from(`[[["a"],${length}]]\n`)
+    const whole = Buffer.from([0, 0])
+    const bomb = (length: number) =>
+      Buffer.concat([
+        Buffer.from([1]),
+        zstdCompressSync(Buffer.concat([head(length), whole, Buffer.alloc(length - 2)])),
+      ])
+    const before = process.resourceUsage().maxRSS
+    const tooLarge = /\[(STORE_CORRUPT|TRAJECTORY_TOO_LARGE)\]\n$/
+    for (const length of [100_000_000, 300_000_000]) {
+      changed((db) =>
+        db.prepare(`UPDATE _steps SET record = '{"a":null}', links = NULL, numbers = ?`).run(bomb(length)),
+      )
+      expect((await says('show', path, 'chat')).stderr).toMatch(tooLarge)
+    }
+    // 30 steps, each with all that the first has.
+    const list = JSON.stringify({ a: new Array(4_000_000).fill(0) })
+    changed((db) => {
+      db.exec(`UPDATE _steps SET record = '{"a":[]}', numbers = NULL, links = '[[["a"],0,4000000]]'`)
+      const isFirst = `key % ${2 ** 20} = 0`
+      db.prepare(`UPDATE _steps SET record = ?, links = NULL WHERE ${isFirst}`).run(list)
+    })
+    expect((await says('show', path, 'chat')).stderr).toMatch(tooLarge)
+    expect((await says('tail', path, '--from-start', '--steps')).code).toBe(0)
+    // Kilobytes.
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(2_000_000)
+  }, 120_000)
+
   it('cannot hold more by parts in parts, by circles, or by many attempts with one large value', async () => {
     const mark = '\0'
     const wrong: [string, () => void][] = [

@@ -10,6 +10,7 @@ import { painter, wantsColour } from '../text/paint.ts'
 import { count, duration } from '../text/quantities.ts'
 import { firstLine, oneLine } from '../text/visible.ts'
 import { cut, displayWidth } from '../text/width.ts'
+import type { Step } from '../trajectory/step.ts'
 import type { TailArgs } from './specs/tail.ts'
 
 const LOOK_EVERY_MS = 200
@@ -55,11 +56,23 @@ function line(response: TaskResponse): string {
 /** `step 3     task-17  1.2 s  { tool: 'search' }` */
 function stepLine({ id, step }: SeenStep): string {
   const paint = painter(wantsColour(process.stdout))
-  const { index, atMs, kind, action, observation } = step
-  const text = step.kind === 'note' && step.text !== undefined ? step.text : inline(action ?? observation ?? kind)
+  const { index, atMs } = step
+  const text = whatHappened(step)
   const start = `${`step ${index}`.padEnd(9)}  ${firstLine(id)}  ${duration(atMs)}  `
   const rest = cut(firstLine(text), Math.max(20, (process.stdout.columns ?? 120) - displayWidth(start)))
   return `${paint('dim', start)}${rest}`
+}
+
+function whatHappened(step: Step): string {
+  switch (step.kind) {
+    case 'model':
+      return `${step.server.model}: ${typeof step.reply.content === 'string' ? step.reply.content : inline(step.reply)}`
+    case 'tool':
+      return `${step.name} ${step.arguments.raw}`
+    case 'note':
+      if (step.text) return step.text
+  }
+  return inline(step.action ?? step.observation ?? (step.kind === 'note' ? (step.data ?? step.kind) : step.kind))
 }
 
 function ending(status: string, { runId, counts, total }: Omit<RunOverview, 'status'>): string {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from 'manyworlds'
+import type { StepContent } from '../../src/trajectory/step.ts'
 
 interface Recorded {
   readonly steps: number
@@ -19,6 +20,19 @@ export const recorder = defineAgent({
       if (ms > 0) await sleep(ms, undefined, { signal: ctx.signal })
     }
     return steps
+  },
+})
+
+/** Under this, a context takes steps of every kind from this package. */
+const RECORD = Symbol.for('manyworlds.record')
+
+/** Records steps as a model with tools in an environment has them. */
+export const everyKind = defineAgent({
+  name: 'every-kind',
+  run: async (steps: readonly StepContent[], ctx) => {
+    const record = (ctx as unknown as Record<symbol, (step: StepContent) => Promise<void>>)[RECORD]!.bind(ctx)
+    for (const step of steps) await record(step)
+    return steps.length
   },
 })
 

@@ -2,11 +2,11 @@ import { rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { zstdCompressSync } from 'node:zlib'
-import { Runners, type Step, type StepEvent } from 'manyworlds'
+import { type ModelStep, Runners, type Step, type StepEvent } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { MOST_STEPS } from '../../src/trajectory/step.ts'
-import { recorder, sleeper, talker } from '../agents/recorders.ts'
+import { MOST_STEPS, type StepContent, type StepTokens } from '../../src/trajectory/step.ts'
+import { everyKind, recorder, sleeper, talker } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { query, storeFolder } from './store-folder.ts'
 
@@ -93,6 +93,64 @@ describe('steps', () => {
     const [{ list }] = query(file('r'), 'SELECT trajectory AS list FROM responses') as [{ list: string }]
     expect(JSON.parse(list)).toEqual(trajectory)
     expect(query(file('r'), 'SELECT group_id FROM tasks')).toEqual([{ group_id: 'g' }])
+  })
+
+  it('of every kind come back as they were, with token ids and log-probabilities', async () => {
+    const { store, file } = storeFolder()
+    const policy = { name: 'p', version: 7 }
+    const sampling = { temperature: 1, topP: 1, topK: 0, minP: 0, other: null }
+    const tokens: StepTokens = {
+      ...{ tokenizer: 't', from: null, of: 'raw' as const, constrained: false },
+      tail: Int32Array.from({ length: 500 }, (_, i) => i * 300),
+      completion: Int32Array.of(5, 128_000, 0),
+      logProbs: Float64Array.of(Number.NaN, Number.NEGATIVE_INFINITY, -0),
+    }
+    const request = { from: null, keep: 0, added: [{ role: 'user', content: 'hi' }], tools: '', wire: '{}' } as const
+    const call = { step: 0, position: 0, id: 'c' }
+    const steps: StepContent[] = [
+      {
+        ...{ kind: 'model', role: 'agent', policy, server: { model: 'small' }, request, tokens, sampling },
+        ...{
+          reply: { role: 'assistant', content: 'ho', wire: '{}' },
+          finish: 'stop',
+          cached: false,
+          ms: 3,
+          retries: 0,
+        },
+        usage: { inputTokens: 500, outputTokens: 3, costUsd: 0.25 },
+      },
+      { kind: 'tool', call, name: 'search', arguments: { raw: '{"q":1}', value: { q: 1 } }, result: [1, 2], ms: 2 },
+      {
+        ...{ kind: 'action', observation: { board: 'x' }, candidates: ['a', 'b'], action: 'b', choice: 1 },
+        ...{
+          logProb: -0.5,
+          value: 0.1,
+          mode: 'sample',
+          policy: { ...policy, version: 8 },
+          reward: 1,
+          rewards: { win: 1 },
+        },
+      },
+      { kind: 'note', text: 'done', branch: 2, agent: 'judge' },
+    ]
+    const response = await Runners.runTask(everyKind.task(steps, { id: 't' }), { store, runId: 'r' })
+    const expected = steps.map((step, index) => ({ index, atMs: expect.any(Number), ...step }))
+    expect(response.trajectory).toEqual(expected)
+    expect(Object.is((response.trajectory[0] as ModelStep).tokens!.logProbs![2], -0)).toBe(true)
+    expect(query(file('r'), 'SELECT kind, version, reward FROM steps')).toEqual([
+      { kind: 'model', version: 7, reward: null },
+      { kind: 'tool', version: null, reward: null },
+      { kind: 'action', version: 8, reward: 1 },
+      { kind: 'note', version: null, reward: null },
+    ])
+    expect(query(file('r'), 'SELECT tokens_in, tokens_out, cost FROM responses')).toEqual([
+      { tokens_in: 500, tokens_out: 3, cost: 0.25 },
+    ])
+    const tail = await manyworlds(['tail', 'r', '--steps', '--from-start'], {
+      cwd: store,
+      env: { MANYWORLDS_STORE: store },
+    })
+    expect(tail.stdout).toMatch(/small: ho\n.*search \{"q":1\}\n.*'b'\n.*done\n/)
   })
 
   it('of a conversation take little more than one compressed text of it', { timeout: 120_000 }, async () => {

@@ -75,12 +75,14 @@ interface StartColumns extends Pick<AttemptColumns, 'worker' | 'workerId' | 'wor
   readonly start: number
   readonly attempt: number
   readonly at: number
+  readonly epoch: number
 }
 
 const START: Columns<StartColumns> = {
   start: isWhole,
   attempt: isWhole,
   at: isTime,
+  epoch: isWhole,
   worker: orNull(isWhole),
   workerId: orNull(isText),
   workerHost: orNull(isText),
@@ -338,7 +340,8 @@ export class RunFile implements Disposable {
     const response = responses[attempts.findIndex(({ role }) => role === ROLE.final)]
     const subTasks = this.#all('SELECT id FROM _tasks WHERE parent = ? ORDER BY task', row.task)
     const unfinished = this.#unfinished(row.task)
-    const isRunning = unfinished.length > 0 && this.overview().status === 'running'
+    const { status, sessions } = this.overview()
+    const isRunning = status === 'running' && unfinished.some(({ session }) => session === sessions)
     const info = this.#infoOf(id, row.info)
     return {
       runId: this.runId,
@@ -359,16 +362,16 @@ export class RunFile implements Disposable {
   /** Attempts of a task that have begun and not ended: they are going on, or were cut short. */
   #unfinished(task: number): UnfinishedAttempt[] {
     const rows = this.#all(
-      `SELECT b.start, b.attempt, b.at, b.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid
+      `SELECT b.start, b.attempt, b.at, b.epoch, b.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid
        FROM _starts b LEFT JOIN _workers w ON w.worker = b.worker WHERE b.task = ?
        AND NOT EXISTS (SELECT 1 FROM _attempts a WHERE a.task = b.task AND a.start = b.start) ORDER BY b.start`,
       task,
     )
     return Array.from(rows, (row) => {
-      const { start, attempt, at, ...by } = checkedRow(row, START, 'a start')
+      const { start, attempt, at, epoch, ...by } = checkedRow(row, START, 'a start')
       const worker = workerOf(by)
       const trajectory = new StoredSteps(this.#from, { start }).read()
-      return { attempt, startedAt: at, ...(worker ? { worker } : {}), trajectory }
+      return { attempt, session: epoch, startedAt: at, ...(worker ? { worker } : {}), trajectory }
     })
   }
 

@@ -25,6 +25,8 @@ export interface StoredTask {
 
 export interface UnfinishedAttempt {
   readonly attempt: number
+  /** The start or resume of the run that it belongs to, from 1. In one before the last it was cut short. */
+  readonly session: number
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly worker?: WorkerName

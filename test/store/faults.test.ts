@@ -141,6 +141,9 @@ describe('one driver per run', () => {
     expect((await resume()).stderr).toContain('RUN_LOCKED')
     process.kill(first.pid, 'SIGKILL')
     await first.gone
+    // What was running then is to be done again.
+    using dead = RunFile.open('r', { store })
+    expect(dead.task('t3')).toMatchObject({ status: 'pending', unfinished: [{ attempt: 1, session: 1 }] })
     const third = await resume()
     expect(third.stderr).toBe('')
     expect(printed(third)).toEqual([

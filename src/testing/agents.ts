@@ -2,17 +2,12 @@ import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Agent, defineAgent } from '../agent.ts'
+import type { Agent } from '../agent.ts'
 import { defineGrader } from '../grade/grader.ts'
-import { askAside } from '../worker/side-ask.ts'
+import { defineIn } from './define.ts'
 
 /** The agents of the conformance kit: one for each way in which a task can behave, or misbehave. */
-const module = import.meta.url
-const define = <I, O>(
-  name: string,
-  run: Parameters<typeof defineAgent<I, O>>[0]['run'],
-): Agent<I, Awaited<O>, undefined> =>
-  defineAgent<I, O, undefined, undefined, string>({ name: `kit-${name}`, module, run })
+const define = defineIn(import.meta.url)
 
 export const echo = define('echo', (input: unknown) => input)
 export const falsy = define('falsy', (which: number) => [0, '', false, null, undefined, Number.NaN][which])
@@ -155,57 +150,6 @@ export const printer = define('printer', async (word: string, ctx) => {
   return word
 })
 
-/** Asks a service, and answers with what it says or with its error. */
-export const asksFor = define(
-  'asks-for',
-  async ({ service, question }: { service: string; question?: unknown }, ctx) => {
-    try {
-      return await ctx.ask(service, question)
-    } catch (error) {
-      const { code, message } = error as { code?: string; message: string }
-      return { code, message }
-    }
-  },
-)
-
-/** Asks for many things at once, more than may be open. */
-export const asksAll = define('asks-all', ({ service, count }: { service: string; count: number }, ctx) =>
-  Promise.all(Array.from({ length: count }, (_, i) => ctx.ask<number>(service, i))),
-)
-
-/** Takes parts of a stream, all of them or the first few. */
-export const takesParts = define('takes-parts', async ({ parts, most }: { parts: number; most?: number }, ctx) => {
-  let count = 0
-  let inOrder = true
-  for await (const part of ctx.askStream<number>('count', parts)) {
-    if (part !== count) inOrder = false
-    if (++count === most) break
-  }
-  return { count, inOrder }
-})
-
-/** Kills its worker while it waits for so many answers. */
-export const crashesWaiting = define('crashes-waiting', async (requests: number, ctx) => {
-  for (let i = 0; i < requests; i++) ctx.ask('never', i).catch(() => {})
-  await ctx.ask('hello')
-  process.kill(process.pid, 'SIGKILL')
-  await sleep(60_000)
-})
-
-/** Asks from beside its event loop, and blocks that meanwhile. */
-export const asksAside = define('asks-aside', async (ms: number, ctx) => {
-  const { flag, answer } = askAside(ctx, 'time', null)
-  const whileBlocked = Atomics.wait(flag, 0, 0, ms) !== 'timed-out'
-  return { answer: await answer, whileBlocked }
-})
-
-/** Asks for bills, one after the other. */
-export const billed = define('billed', async ({ name, bills }: { name: string; bills: number }, ctx) => {
-  const answers: string[] = []
-  for (let i = 0; i < bills; i++) answers.push(await ctx.ask<string>('bill', `${name}/${i}`))
-  return answers
-})
-
 /** Walks by chance, at a pace that differs each time, and records where it went. */
 export const wanders = define('wanders', async (steps: number, ctx) => {
   const pace = ctx.randomStream('pace')
@@ -220,7 +164,7 @@ export const wanders = define('wanders', async (steps: number, ctx) => {
 
 export const isRight = defineGrader({
   name: 'kit-is-right',
-  module,
+  module: import.meta.url,
   grade: ({ answer, groundTruth }) => {
     const success = answer === groundTruth
     return { reward: success ? 1 : 0, success, feedback: String(answer) }
@@ -230,7 +174,7 @@ export const isRight = defineGrader({
 /** Takes down the worker in which it is to grade an answer, as the answer says. */
 export const spoilsGrade = defineGrader({
   name: 'kit-spoils-grade',
-  module,
+  module: import.meta.url,
   grade: async ({ answer }) => {
     if (answer === 'block') for (;;);
     process.kill(process.pid, 'SIGKILL')

@@ -1,21 +1,37 @@
 import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runTask, shutdown } from '../runners/runners.ts'
-import { billed } from './agents.ts'
+import { openForReading } from '../store/open-for-reading.ts'
+import { billed } from './asking-agents.ts'
 import type { EngineFactory } from './case.ts'
 
-/** A driver whose tasks ask for answers that count. It kills itself so many milliseconds after it was asked for the given one. */
-const [module, name, store, ledger, killAt, killAfterMs] = process.argv.slice(2) as string[]
+/**
+ * A driver whose tasks ask for answers that count, one after the other. With `killAt` it kills itself when the answer of that
+ * number is committed and not yet given.
+ */
+const [module, name, store, ledger, killAt] = process.argv.slice(2) as string[]
+/** This thread gives answers, another commits them: in this time without a turn, a commit can end and no answer can go. */
+const TURN_MS = 200
+
 const factory = ((await import(module!)) as Record<string, EngineFactory>)[name!]!
+const given = new Map<string, string>()
 let asked = 0
 const services = {
   bill: {
     durable: true,
     answer: async (question: string) => {
       appendFileSync(ledger!, `${question}\n`)
-      if (++asked === Number(killAt)) setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(killAfterMs))
+      const [task, bill] = question.split('/') as [string, string]
+      const before = given.get(`${task}/${Number(bill) - 1}`)
+      // Whoever asks the next has got the one before.
+      if (before !== undefined && !isStored(before))
+        appendFileSync(ledger!, `${before} was given before it was stored\n`)
       await sleep(2)
-      return `${question}: ${asked}`
+      const answer = `${question}: ${++asked}`
+      given.set(question, answer)
+      if (asked === Number(killAt)) setImmediate(dieWhenStored, answer)
+      return answer
     },
   },
 }
@@ -24,3 +40,15 @@ await runTask(
   { cls: factory, workerNum: 2, store: store!, runId: 'billed', resume: 'auto', services },
 )
 await shutdown()
+
+function dieWhenStored(answer: string): void {
+  for (const until = Date.now() + TURN_MS; Date.now() < until; )
+    if (isStored(answer)) process.kill(process.pid, 'SIGKILL')
+  // It may not have been sent to the other thread yet.
+  setImmediate(dieWhenStored, answer)
+}
+
+function isStored(answer: string): boolean {
+  using db = openForReading(join(store!, 'store.sqlite'))
+  return db.prepare('SELECT 1 FROM _answers WHERE value = ?').get(JSON.stringify(answer)) !== undefined
+}

@@ -6,6 +6,7 @@ import { controlCases } from './cases/control.ts'
 import { crashCases } from './cases/crashes.ts'
 import { endCases } from './cases/end.ts'
 import { experienceCases } from './cases/experience.ts'
+import { keptAnswerCases } from './cases/kept-answers.ts'
 import { linkCases } from './cases/links.ts'
 import { serviceCases } from './cases/services.ts'
 import { volumeCases } from './cases/volume.ts'
@@ -39,8 +40,8 @@ export function testEngine(name: string, engine: EngineFactory | EngineReference
   describe(`the ${name} engine keeps its promises`, () => {
     after(() => shutdown())
     const cases = [
-      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases, ...blobCases],
-      ...[...experienceCases, ...volumeCases, ...endCases, ...linkCases],
+      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases, ...keptAnswerCases],
+      ...[...blobCases, ...experienceCases, ...volumeCases, ...endCases, ...linkCases],
     ]
     for (const { name: promise, run } of cases)
       it(promise, { timeout: CASE_TIMEOUT_MS }, async () => {

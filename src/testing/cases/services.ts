@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { MAX_OPEN_REQUESTS } from '../../protocol/messages.ts'
 import { runTask } from '../../runners/runners.ts'
 import type { ServiceContext } from '../../services.ts'
-import { openForReading } from '../../store/open-for-reading.ts'
-import { asksAll, asksAside, asksFor, crashesWaiting, takesParts } from '../agents.ts'
-import { type Case, type EngineReference, skipWithoutReference } from '../case.ts'
+import { asksAll, asksAside, asksFor, crashesWaiting, leaves, takesBack, takesParts } from '../asking-agents.ts'
+import type { Case } from '../case.ts'
 
 const PARTS = 10_000
 const BLOCKED_MS = 5000
@@ -17,13 +12,15 @@ const BLOCKED_MS = 5000
 /** A service that answers nobody, and how many wait for it. */
 function endless() {
   const waiting = new Set<AbortSignal>()
-  const never = (_: unknown, { signal }: ServiceContext) => {
+  const never = (_: unknown, { signal }: Pick<ServiceContext, 'signal'>) => {
     waiting.add(signal)
     signal.addEventListener('abort', () => waiting.delete(signal))
     return new Promise(() => {})
   }
   return { waiting, never }
 }
+
+const upTo = (count: number) => Array.from({ length: count }, (_, i) => i)
 
 /** Nobody waits any more, at once or soon. */
 async function assertLeft(waiting: ReadonlySet<AbortSignal>): Promise<void> {
@@ -64,7 +61,7 @@ export const serviceCases: Case[] = [
       assert.equal((nobody!.answer as { code: string }).code, 'SERVICE_UNKNOWN')
       assert.deepEqual(
         all!.answer,
-        Array.from({ length: 300 }, (_, i) => i * 2),
+        upTo(300).map((i) => i * 2),
       )
       assert.ok(late!.timing.waitedMs >= 90, 'the response does not say how long it waited')
     },
@@ -93,28 +90,102 @@ export const serviceCases: Case[] = [
     },
   },
   {
-    name: 'what a task has asked for ends with it: when it is cancelled, and when its worker is killed with 64 requests open',
+    name: 'what a task has asked for ends with it: when it leaves, when it is cancelled or timed out, and when one request is',
     async run(kit) {
       const { waiting, never } = endless()
+      const services = { never, hello: () => waiting.size }
+      const left = await runTask(leaves.task(null), kit.conf({ services }))
+      assert.equal(left.answer, 'left')
+      await assertLeft(waiting)
       const abort = new AbortController()
-      const cancelled = runTask(
-        asksFor.task({ service: 'never' }),
-        kit.conf({ services: { never }, signal: abort.signal }),
-      )
+      const cancelled = runTask(asksFor.task({ service: 'never' }), kit.conf({ services, signal: abort.signal }))
       while (waiting.size === 0) await sleep(10)
       abort.abort()
       assert.equal((await cancelled).status, 'cancelled')
       await assertLeft(waiting)
+      const options = { clock: 'runs', limitMs: 60_000 } as const
+      const late = await runTask(
+        asksFor.task({ service: 'never', options }, { timeoutMs: 500 }),
+        kit.conf({ services }),
+      )
+      assert.equal(late.status, 'timeout')
+      await assertLeft(waiting)
+      const limited = await runTask(
+        asksFor.task({ service: 'never', options: { limitMs: 200 } }),
+        kit.conf({ services }),
+      )
+      assert.equal((limited.answer as { code: string }).code, 'REQUEST_TIMEOUT')
+      await assertLeft(waiting)
+      // It has the answer to another when the one that it takes back has ended.
+      const takenBack = await runTask(takesBack.task(null), kit.conf({ services }))
+      assert.deepEqual(takenBack.answer, { reason: 'enough', waiting: 0 })
+    },
+  },
+  {
+    name: `what a task has asked for ends with its worker, which is killed while ${MAX_OPEN_REQUESTS} requests wait`,
+    async run(kit) {
+      const { waiting, never } = endless()
+      let most = 0
+      // One of them is a stream: it tells the task that all are open, and stays open itself.
+      const allOpen = async function* (others: number, { signal }: ServiceContext) {
+        void never(null, { signal })
+        while (waiting.size <= others) await sleep(5)
+        most = waiting.size
+        yield 'all open'
+        await new Promise(() => {})
+      }
       const killed = await runTask(
-        crashesWaiting.task(63),
-        kit.conf({ services: { never, hello: () => waiting.size } }),
+        crashesWaiting.task(MAX_OPEN_REQUESTS - 1),
+        kit.conf({ services: { never, allOpen } }),
       )
       assert.equal(killed.status, 'crashed')
+      assert.equal(most, MAX_OPEN_REQUESTS)
       await assertLeft(waiting)
     },
   },
   {
-    name: 'the side thread of a worker is served: while the event loop is blocked if the engine has a side wire, else when it is free',
+    name: `requests of a task come in their order, ${MAX_OPEN_REQUESTS} of them at once; tasks take turns at a service`,
+    async run(kit) {
+      const asked: [taskId: string, i: number][] = []
+      const turns = (i: number, { taskId }: ServiceContext) => {
+        asked.push([taskId, i])
+        return sleep(1, i)
+      }
+      const ids = ['a', 'b', 'c']
+      const all = Promise.withResolvers<void>()
+      let there = 0
+      const together = () => {
+        if (++there === ids.length) all.resolve()
+        return all.promise
+      }
+      const services = { together, turns: { atOnce: 1, answer: turns } }
+      const tasks = ids.map((id) => asksAll.task({ service: 'turns', count: 200, together: true }, { id }))
+      for (const { id, answer } of (await runTask(tasks, kit.conf({ services }))).values()) {
+        assert.deepEqual(answer, upTo(200))
+        const order = asked.filter(([taskId]) => taskId === id).map(([, i]) => i)
+        assert.deepEqual(order, upTo(200), 'requests of a task came in another order')
+      }
+      const first = Math.max(...ids.map((id) => asked.findIndex(([taskId]) => taskId === id)))
+      const last = asked.findIndex(([, i]) => i === 199)
+      const repeats = asked.slice(first, last).filter(([id], i, those) => those[i + 1]?.[0] === id).length
+      assert.ok(last - first > 200, `all three waited for ${last - first} turns only`)
+      assert.ok(repeats < 10, `one task was served twice in a row ${repeats} times while others waited`)
+
+      let open = 0
+      let most = 0
+      const counted = async (i: number) => {
+        most = Math.max(most, ++open)
+        await sleep(1)
+        open--
+        return i
+      }
+      const one = await runTask(asksAll.task({ service: 'counted', count: 500 }), kit.conf({ services: { counted } }))
+      assert.deepEqual(one.answer, upTo(500))
+      assert.equal(most, MAX_OPEN_REQUESTS)
+    },
+  },
+  {
+    name: `the side thread of a worker is served while the event loop is blocked for ${BLOCKED_MS / 1000} s, if the engine has a side wire; else when it is free`,
     async run(kit) {
       const asked: number[] = []
       const services = {
@@ -123,48 +194,13 @@ export const serviceCases: Case[] = [
           return 'now'
         },
       }
-      const began = Date.now()
       const response = await runTask(asksAside.task(BLOCKED_MS), kit.conf({ services }))
-      const { answer, whileBlocked } = response.answer as { answer: string; whileBlocked: boolean }
-      assert.equal(answer, 'now')
-      if (kit.hasSideWire) assert.ok(whileBlocked, `answered after ${asked[0]! - began} ms, when the loop was free`)
-      else assert.ok(!whileBlocked)
-    },
-  },
-  {
-    name: 'answers that count survive a driver that is killed: the resumed run gets them, and the service is not asked again',
-    async run({ reference }) {
-      if (!reference) return skipWithoutReference('in which the driver is killed and its run resumed')
-      const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
-      const ledger = join(folder, 'ledger')
-      const drive = (...kill: number[]) => runBilledDriver(reference, [folder, ledger, ...kill.map(String)])
-      const lines = () => readFileSync(ledger, 'utf8').trimEnd().split('\n')
-      await drive(1 + Math.floor(Math.random() * 20), Math.floor(Math.random() * 6))
-      const before = answersIn(folder)
-      const asked = lines().length
-      assert.equal(await drive(0, 0), 0)
-      const after = answersIn(folder)
-      assert.equal(after.size, 24)
-      assert.equal(lines().length - asked, 24 - before.size, 'what was answered is asked again')
-      for (const [question, answer] of before) assert.equal(after.get(question), answer)
-      rmSync(folder, { recursive: true })
+      const ended = Date.now()
+      assert.deepEqual(response.answer, { answer: 'now', whileBlocked: kit.hasSideWire })
+      assert.equal(asked.length, 1)
+      const beforeItsEnd = ended - asked[0]!
+      if (kit.hasSideWire)
+        assert.ok(beforeItsEnd > BLOCKED_MS / 2, `asked ${beforeItsEnd} ms before the end of the task`)
     },
   },
 ]
-
-/** The exit code of a driver of its own. */
-function runBilledDriver({ module, export: name }: EngineReference, args: readonly string[]): Promise<number | null> {
-  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-  const script = fileURLToPath(new URL(`../billed-driver${extension}`, import.meta.url))
-  const driver = spawn(process.execPath, [script, String(module), name, ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  return new Promise((resolve) => driver.once('close', (code) => resolve(code)))
-}
-
-/** The answers in the store, by what they begin with. */
-function answersIn(store: string): Map<string, string> {
-  using db = openForReading(join(store, 'store.sqlite'))
-  const rows = db.prepare('SELECT value FROM _answers').all() as { value: string }[]
-  return new Map(rows.map(({ value }) => (JSON.parse(value) as string).split(': ') as [string, string]))
-}

@@ -25,6 +25,7 @@ export class ListMemory {
 
   /** How much of the list an earlier step has; remembers it as the list of this step. */
   link(step: number, path: readonly string[], list: readonly unknown[]): ListLink | undefined {
+    if (isShort(list)) return undefined
     const texts = list.map((element) => JSON.stringify(element))
     if (charsOf(texts, texts.length) < LEAST_CHARS) return undefined
     const elements = texts.map(contentOf)
@@ -64,6 +65,12 @@ function longestStart(known: readonly KnownList[], elements: readonly string[]):
   }
   return longest
 }
+
+/** Told by one text where that is quicker than one for each element: most lists that steps have are short ones of words. */
+const isShort = (list: readonly unknown[]): boolean =>
+  list.length < LEAST_CHARS &&
+  list.every((element) => typeof element !== 'object') &&
+  JSON.stringify(list).length - list.length - 1 < LEAST_CHARS
 
 function sharedStart(a: readonly string[], b: readonly string[]): number {
   const most = Math.min(a.length, b.length)

@@ -65,9 +65,9 @@ async function timed(tasks: ReturnType<typeof slowClerk.task>[], config: object)
   let steps = 0
   const before = readTree(process.pid)
   for await (const { answer } of Runners.streamTask(tasks, config)) {
-    if (answer === undefined) throw new Error('an episode failed')
-    drawn.push(answer.drawnMs / 1000)
-    measured.push(answer.measuredMs / 1000)
+    if (answer?.steps === undefined) throw new Error('an episode failed')
+    drawn.push(answer.drawnMs! / 1000)
+    measured.push(answer.measuredMs! / 1000)
     steps += answer.steps
   }
   const seconds = (performance.now() - began) / 1000

@@ -1,5 +1,5 @@
 import { defineEnvironment, randomPolicy, stepAgent } from 'manyworlds/agents'
-import { type DeskTask, desk } from '../../examples/tool-desk/desk.ts'
+import { type DeskObservation, type DeskTask, desk } from '../../examples/tool-desk/desk.ts'
 
 /** The least that an environment can do. */
 export const counter = defineEnvironment({
@@ -25,13 +25,19 @@ const LEAST_MS = 50
 const MOST_MS = 150
 const MAX_STEPS = 10
 
-/** The tool desk with a world that takes its time: its observations say how long, as drawn and as measured. */
+interface SlowObservation extends DeskObservation {
+  readonly drawnMs?: number
+  readonly measuredMs?: number
+  readonly steps?: number
+}
+
+/** The tool desk with a world that takes its time: its last observation says how long, as drawn and as measured. */
 const slowDesk = defineEnvironment({
   name: 'slow-desk',
   reset: ({ id, input }: { id: string; input: DeskTask }, ctx) => {
     const { state, observation, candidates } = now(desk.reset({ id, input }, ctx))
     const times = { drawnMs: 0, measuredMs: 0, steps: 0 }
-    return { state: { desk: state, times }, observation: { ...observation, ...times }, candidates: candidates! }
+    return { state: { desk: state, times }, observation: observation as SlowObservation, candidates: candidates! }
   },
   async step({ desk: state, times }, action, ctx) {
     const ms = LEAST_MS + ctx.randomStream('latency')() * (MOST_MS - LEAST_MS)
@@ -42,7 +48,8 @@ const slowDesk = defineEnvironment({
     times.steps++
     const { observation, reward, done, candidates } = now(desk.step(state, action, ctx))
     const over = done || times.steps === MAX_STEPS
-    return { observation: { ...observation, ...times }, reward, done: over, candidates: candidates! }
+    const shown: SlowObservation = over ? { ...observation, ...times } : observation
+    return { observation: shown, reward, done: over, candidates: candidates! }
   },
 })
 export const slowClerk = stepAgent({

@@ -13,9 +13,9 @@ export interface DeskTask {
 
 /** What the policy sees: words, what it has called so far, and the numbers it has on its desk, the last one on top. */
 export interface DeskObservation {
-  readonly text: string
   readonly calls: readonly string[]
   readonly numbers: readonly number[]
+  readonly text: string
 }
 
 const WORDS = 'apples pears figs plums dates limes nuts grapes kiwis melons'.split(' ')
@@ -46,7 +46,7 @@ export const desk = defineEnvironment({
   name: 'tool-desk',
   reset: ({ input }: { input: DeskTask }) => {
     const lookups = Object.keys(input.prices).map((word) => `lookup ${word}`)
-    const observation: DeskObservation = { text: input.instruction, calls: [], numbers: [] }
+    const observation: DeskObservation = { calls: [], numbers: [], text: input.instruction }
     return {
       state: { task: input, answer: solve(input), lookups, observation },
       observation,
@@ -61,7 +61,7 @@ export const desk = defineEnvironment({
     if (call.startsWith('lookup ')) numbers.push(task.prices[call.slice('lookup '.length)]!)
     else if (call === 'add' || call === 'sub' || call === 'mul')
       numbers.push(compute(call, ...(numbers.splice(-2) as [number, number])))
-    const observation: DeskObservation = { text: task.instruction, calls: [...state.observation.calls, call], numbers }
+    const observation: DeskObservation = { calls: [...state.observation.calls, call], numbers, text: task.instruction }
     state.observation = observation
     return { observation, reward: success ? 1 : 0, done, success, candidates: callsFor(lookups, numbers.length) }
   },

@@ -108,7 +108,11 @@ export class TaskRunner {
       withheldEnv: () => this.#settings.withheldEnv,
     })
     this.agents = new LoadedAgents(leaving, {
-      ready: (items) => this.#startFirst(items),
+      ready: (items) => {
+        // They come to run only now: while they waited, it could not be told whether there is room for more.
+        if (items.length > 0) this.#hunger.fed()
+        this.#startFirst(items)
+      },
       failed: (items, { name }, error) => {
         const value = this.endings.error('SETUP_FAILED', error, `setup of agent '${name}' failed: `)
         for (const item of items) this.#outcome([item[0], OUTCOME.failed, value, 0], 0)

@@ -72,7 +72,7 @@ export const solver = stepAgent({
 // ---- OpenEnv: the servers are started by the tests, on ports that they tell
 
 const counting = (variable: string, callTimeoutMs: number) =>
-  openEnv<{ total: number; drawn: number; sessions: number }, { number: number; sleep_s?: number }>({
+  openEnv<{ total: number; drawn: number; sessions: number }, { number: number; peak?: number }>({
     url: process.env[variable] ?? 'http://127.0.0.1:1',
     callTimeoutMs,
     capacityWaitMs: 20_000,
@@ -83,8 +83,8 @@ const count = (name: string, environment: ReturnType<typeof counting>) =>
     name,
     environment,
     act: ({ step, task }) => {
-      const { numbers, sleep_s = 0 } = task.input as OpenEnvTask & { numbers: readonly number[]; sleep_s?: number }
-      return { number: numbers[step % numbers.length]!, sleep_s }
+      const { numbers, peak = 0 } = task.input as OpenEnvTask & { numbers: readonly number[]; peak?: number }
+      return { number: numbers[step % numbers.length]!, peak }
     },
     maxSteps: 100,
   })

@@ -35,7 +35,7 @@ describe.skipIf('problem' in found)('a real OpenEnv server', () => {
 
   test('serves 32 episodes at once; others wait until there is room', async () => {
     const tasks = Array.from({ length: 48 }, (_, at) =>
-      counter.task({ seed: at % 24, numbers: [1, 2], sleep_s: 0.2, options: { goal: 9 } }),
+      counter.task({ seed: at % 24, numbers: [1, 2], peak: SESSIONS, options: { goal: 9 } }),
     )
     const config = { workerNum: 2, concurrency: 24, env: { OPENENV_URL: url } }
     const responses = [...(await Runners.runTask(tasks, config)).values()]

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import threading
 import time
 from typing import Optional
 
@@ -12,9 +13,14 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 
 
+PEAK_S = 25
+LOCK = threading.Lock()
+
+
 class Add(Action):
     number: int
-    sleep_s: float = 0
+    """Waits until so many sessions were open at once."""
+    peak: int = 0
 
 
 class Total(Observation):
@@ -26,17 +32,23 @@ class Total(Observation):
 class Counting(Environment):
     SUPPORTS_CONCURRENT_SESSIONS = True
     open = 0
+    peak = 0
 
     def __init__(self):
         super().__init__()
-        Counting.open += 1
+        # Each session has a thread of its own.
+        with LOCK:
+            Counting.open += 1
+            Counting.peak = max(Counting.peak, Counting.open)
 
     def reset(self, seed: Optional[int] = None, episode_id: Optional[str] = None, goal: int = 10, **_) -> Total:
         self.random, self.total, self.goal, self.episode_id = random.Random(seed), 0, goal, episode_id
         return self.seen(None)
 
     def step(self, action: Add, timeout_s: Optional[float] = None, **_) -> Total:
-        time.sleep(action.sleep_s)
+        until = time.monotonic() + PEAK_S
+        while Counting.peak < action.peak and time.monotonic() < until:
+            time.sleep(0.02)
         if action.number == 13:
             raise ValueError("thirteen is bad luck")
         if action.number == 666:
@@ -53,7 +65,8 @@ class Counting(Environment):
         return State(episode_id=self.episode_id, step_count=self.total)
 
     def close(self) -> None:
-        Counting.open -= 1
+        with LOCK:
+            Counting.open -= 1
 
 
 app = create_fastapi_app(Counting, Add, Total, max_concurrent_envs=int(sys.argv[2]))

@@ -13,7 +13,7 @@ export async function begin<Input, Observation, Action>(
   const log: string[] = []
   const ctx = {
     log: (...values: unknown[]) => void log.push(values.join(' ')),
-    random: () => 0.25,
+    randomStream: () => () => 0.25,
     signal: new AbortController().signal,
     call: undefined,
   } as unknown as EnvironmentContext & { call: undefined }

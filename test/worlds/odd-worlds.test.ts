@@ -248,7 +248,7 @@ describe.skipIf(skip || process.platform !== 'linux')('nothing is left', () => {
     const script = `
       const { pythonWorld } = await import('manyworlds/agents')
       const odd = pythonWorld({ kind: 'gymnasium', id: 'odd_worlds:Odd-v0' })
-      const ctx = { log() {}, random: () => 0 }
+      const ctx = { log() {}, randomStream: () => () => 0 }
       const { state, observation } = await odd.reset({ id: 'a', input: { options: { a: 1 } } }, ctx)
       process.stdout.write(String(observation.pid))
       if ('${how}' === 'hang') void odd.step(state, ${HANG}, ctx)

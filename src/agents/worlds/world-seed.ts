@@ -5,9 +5,8 @@ import { shown, WHOLE } from './world-options.ts'
 /** Some worlds hand seeds on to libraries that take 31 bits. */
 const SEEDS = 2 ** 31
 
-/** A seed of this episode alone. The one place that says from which of the task's random numbers it comes. */
-export const seedOf = (ctx: EnvironmentContext & { randomStream?(name: string): () => number }): number =>
-  Math.floor((ctx.randomStream?.('world') ?? ctx.random)() * SEEDS)
+/** A seed of this episode alone, from a stream of its own: a world's chances depend on nothing else that draws numbers. */
+export const seedOf = (ctx: EnvironmentContext): number => Math.floor(ctx.randomStream('world')() * SEEDS)
 
 /** The seed that a task names, or one of its own. */
 export function taskSeed(seed: unknown, ctx: EnvironmentContext, name: string): number {

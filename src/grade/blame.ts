@@ -23,11 +23,11 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   PROCESS_EXIT: 'agent',
   ACTION_INVALID: 'agent',
   ENVIRONMENT_FAULT: 'infrastructure',
-  // The world's own fault, whatever the agent did in it.
+  // Charged to the episode whose action it was: an agent that breaks its world must not escape the count.
+  WORLD_FAILED: 'agent',
+  WORLD_CRASHED: 'agent',
+  WORLD_TIMEOUT: 'agent',
   WORLD_UNAVAILABLE: 'infrastructure',
-  WORLD_FAILED: 'infrastructure',
-  WORLD_CRASHED: 'infrastructure',
-  WORLD_TIMEOUT: 'infrastructure',
   WORLD_NOT_DETERMINISTIC: 'infrastructure',
   WORLD_DISCONNECTED: 'infrastructure',
   REQUIRES_UNMET: 'infrastructure',

@@ -46,11 +46,7 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
     ...labelled('slowest', slowestLines(data, width - LABEL), paint),
     ...labelled('retries', data.retries === 0 ? [] : [count(data.retries)], paint),
     ...labelled('restored', data.restored === 0 ? [] : [`${count(data.restored)}, done in an earlier session`], paint),
-    ...labelled(
-      'usage',
-      [usageText(data.usage)].filter((text) => text !== ''),
-      paint,
-    ),
+    ...labelled('usage', usageLines(data), paint),
     ...labelled('run file', fileLines(data, options.state === undefined, paint), paint),
   ]
   return lines.join('\n')
@@ -108,6 +104,16 @@ function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
   return slowest.map(({ id, status }, place) =>
     cut(`${padStart(times[place]!, timeWidth)}  ${firstLine(id)}${status === 'success' ? '' : ` (${status})`}`, width),
   )
+}
+
+/** Of a sample, also what all tasks would use if they are like these. */
+function usageLines({ usage, done, sampledFrom }: SummaryData): string[] {
+  const used = usageText(usage)
+  if (used === '') return []
+  if (sampledFrom === undefined || done === 0 || sampledFrom <= done) return [used]
+  const share = sampledFrom / done
+  const all = Object.fromEntries(Object.entries(usage).map(([key, value]) => [key, value * share]))
+  return [used, `all ${count(sampledFrom)} tasks, if they are like these: about ${usageText(all)}`]
 }
 
 /** `ended`: right now, and the user may want to know how to look at it. */

@@ -49,6 +49,15 @@ run file   .manyworlds/runs/brave-otter.db
     )
   })
 
+  it('of a sample, says what all tasks would cost if they are like it', () => {
+    const tally = new Tally({ runId: 'r', total: 2, sampledFrom: 100 })
+    for (const id of ['a', 'b'])
+      tally.add({ id, status: 'success', runMs: 1, usage: { inputTokens: 10, costUsd: 0.5 } })
+    expect(summaryText(tally, { colour: false, width: 100 })).toContain(
+      'usage      20 tokens in, $1.00\n           all 100 tasks, if they are like these: about 1,000 tokens in, $50.00',
+    )
+  })
+
   it('says how a run ended that did not come to its end', () => {
     const tally = new Tally({ runId: 'r', total: 10 })
     tally.add({ id: 'a', status: 'success', runMs: 1 })

@@ -12,7 +12,7 @@ import { isConflict, storeError } from './store-errors.ts'
 import { isWhole } from './stored-shapes.ts'
 
 /** Columns with a key of the same run; and those with a value that may be the number of a blob. */
-const TABLES: readonly { table: string; keys: readonly string[]; values: readonly string[] }[] = [
+export const TABLES: readonly { table: string; keys: readonly string[]; values: readonly string[] }[] = [
   { table: '_sessions', keys: ['epoch'], values: [] },
   { table: '_agents', keys: ['agent'], values: ['params'] },
   { table: '_workers', keys: ['worker'], values: [] },
@@ -27,6 +27,8 @@ const TABLES: readonly { table: string; keys: readonly string[]; values: readonl
   { table: '_answers', keys: ['answer', 'task'], values: ['value'] },
   { table: '_grades', keys: ['grade', 'task'], values: ['record'] },
 ]
+
+const STARTS = 'SELECT start FROM _starts WHERE task >= ? AND task < ? ORDER BY start'
 
 type AnyRow = Record<string, unknown>
 
@@ -89,6 +91,8 @@ class RunCopy {
     this.#range = [keyOf(run.run, 0), keyOf(run.run + 1, 0)]
     this.#base = keyOf(number, 0)
     this.#insert('_run', { ...run, run: number })
+    // In the order in which they started.
+    for (const { start } of this.#rows(STARTS, ...this.#range)) this.#movedStart(start, '`start` of _starts')
     for (const { table, keys, values } of TABLES)
       for (const row of this.#rows(`SELECT * FROM ${table} WHERE ${keys[0]} >= ? AND ${keys[0]} < ?`, ...this.#range))
         this.#insert(table, this.#moved(table, row, keys, values))

@@ -62,7 +62,7 @@ export function removePiece(store: StoreDb, run: number): 'gone' | 'more' | 'bus
 }
 
 /** Tables whose keys lie in the range of their run, and the bytes that a row has beside its columns of a few kilobytes. */
-const TABLES = [
+export const TABLES = [
   ['_starts', 'task', '0'],
   ['_attempts', 'seq', '0'],
   ['_answers', 'answer', '0'],

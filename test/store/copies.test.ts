@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Runners, type TaskLike } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
+import { TABLES as COPIED } from '../../src/store/copy-run.ts'
+import { migrate } from '../../src/store/migrations.ts'
+import { TABLES as REMOVED_TABLES } from '../../src/store/remove-run.ts'
 import { asker } from '../agents/askers.ts'
 import { echo } from '../agents/basics.ts'
 import { chat, ledger, odd, parent } from '../agents/ledger.ts'
@@ -37,6 +41,23 @@ const commandsIn = (store: string) => {
     return code === 0 ? 'done' : stderr
   }
 }
+
+it('every table of the store is copied and removed with its run', () => {
+  using db = new DatabaseSync(':memory:')
+  migrate(db, 0)
+  const tables = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> '_run'`).all()
+  const names = tables.map(({ name }) => String(name)).toSorted()
+  expect([...COPIED.map(({ table }) => table), '_steps'].toSorted()).toEqual(names)
+  expect([...REMOVED_TABLES.map(([table]) => table), '_steps'].toSorted()).toEqual(names)
+  for (const { table, keys, values } of COPIED) {
+    // Values that may be numbers of blobs have no type.
+    const columns = db.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all()
+    expect(values.toSorted(), table).toEqual(
+      columns.flatMap(({ name, type }) => (type === '' ? [String(name)] : [])).toSorted(),
+    )
+    expect(columns.map(({ name }) => name)).toEqual(expect.arrayContaining([...keys]))
+  }
+})
 
 describe('a run that is copied into a file, and from there into another store', () => {
   it('is the same: retries, sub-tasks, answers that count, attempts that do not', { timeout: 60_000 }, async () => {

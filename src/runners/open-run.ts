@@ -99,7 +99,7 @@ export async function openRun(
   }
   const told = observation.before(around ? stoppable(sink, () => stopped) : sink)
   const graded = grading.wrapSink(told)
-  const safe = recorded ? recorded.recording.before(graded, () => dispatcher.wake(run!)) : graded
+  const safe = recorded ? recorded.recording.wrapSink(graded, () => dispatcher.wake(run!)) : graded
   run = dispatcher.open(
     options,
     grading.wrapSource(recorded?.source ?? observation.around(tasks.source)),

@@ -1,12 +1,12 @@
 import { ManyworldsError } from '../errors.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
-import { defaultStore, newRunId, type RunPlace, runPlace } from '../store/run-path.ts'
+import { defaultStore, newRunId, type RunLocation, runLocation } from '../store/run-path.ts'
 
 /** Which run this is, where its file is, and whether it is to be a new one. */
 export interface RunIdentity {
   readonly runId: string
   /** Where it is kept; undefined: nothing is stored. */
-  readonly place: RunPlace | undefined
+  readonly place: RunLocation | undefined
   readonly mode: 'start' | 'resume' | 'auto'
   /** False: its id was just made, so nobody else can have it. */
   readonly named: boolean
@@ -20,7 +20,7 @@ export function identify(config: ResolvedConfig): RunIdentity {
       throw invalid('`retryFailed` needs `resume`: it says which tasks of an earlier session are tried again')
     const given = named(config.runId)
     const runId = given ?? newRunId()
-    const place = store === false ? undefined : runPlace(store, runId)
+    const place = store === false ? undefined : runLocation(store, runId)
     return { runId, place, mode: 'start', named: given !== undefined }
   }
   if (store === false) throw invalid('`resume` needs the run file, and `store` is false (or MANYWORLDS_STORE is off)')
@@ -28,13 +28,13 @@ export function identify(config: ResolvedConfig): RunIdentity {
     const runId = named(config.runId)
     if (runId === undefined)
       throw invalid("`resume: 'auto'` needs a `runId`: the name under which the run is found again")
-    return { runId, place: runPlace(store, runId), mode: 'auto', named: true }
+    return { runId, place: runLocation(store, runId), mode: 'auto', named: true }
   }
   if (config.runId !== undefined && config.runId !== resume)
     throw invalid(
       `\`resume\` names run '${resume}' and \`runId\` says '${config.runId}'; give one of them, or the same`,
     )
-  return { runId: resume, place: runPlace(store, resume), mode: 'resume', named: true }
+  return { runId: resume, place: runLocation(store, resume), mode: 'resume', named: true }
 }
 
 function named(runId: string | undefined): string | undefined {

@@ -9,24 +9,24 @@ import type { StoreDb } from './store-db.ts'
 import { type Columns, checkedRow, isBytes, isWhole } from './stored-shapes.ts'
 import { decode, type Encoded } from './values.ts'
 
-/** Characters of JSON up to which a value stands in its row, where any SQLite tool can read it. */
+/** JSON of up to this many characters is stored in its row, where any SQLite tool can read it. */
 const INLINE_CHARS = 4096
-/** A text of this length inside a larger value (a system prompt, a document) is stored once for the whole run. */
+/** Strings of this length or more inside a larger value (a system prompt, a document) are stored once per run. */
 const SHARED_CHARS = 1024
 const PREVIEW_CHARS = 1024
-/** Larger JSON is stored in one piece: to take it apart, all of it has to be read, which takes several times its size. */
+/** Larger JSON is stored whole: splitting it means parsing it, which takes several times its size in memory. */
 const MAX_TAKEN_APART = 64 * 1024 * 1024
 const COMPRESS_BYTES = 512
-/** Compression must save at least this share, or the next reader pays for nothing. */
+/** Keep the compressed form only if it is at most this fraction of the original. */
 const WORTH_IT = 0.85
-/** What may be read of one response: three values of the largest size. */
+/** The most that may be read for one response: three values of the largest size. */
 const MAX_READ_BYTES = 3 * MAX_VALUE_BYTES
-/** The first character of a text that stands for a blob; one that begins like this by itself gets it twice. */
+/** A string that starts with this stands for a blob. In a string that really starts with it, it is doubled. */
 const MARK = '\0'
 
 /**
- * Values too large for a row: each content once, compressed where it pays. `kind` says how to read one: `json` or `v8`,
- * with `+parts` where texts were taken out of it, and `+zstd`.
+ * Stores values that are too large for a row. Equal content is stored once. `kind` says how to decode a blob: `json` or
+ * `v8`, then `+parts` if long strings were moved to blobs of their own, then `+zstd` if it is compressed.
  */
 export class BlobWriter {
   readonly #store: Pick<StoreDb, 'statement'>
@@ -41,10 +41,10 @@ export class BlobWriter {
     this.#next = (blob ?? keyOf(run, 0)) + 1
   }
 
-  /** What goes into the row: the value itself, or the number of its blob. */
+  /** Returns what to store in the row: the value itself, or the number of its blob. */
   put(value: Encoded): string | bigint | null {
     if (value === null || (typeof value === 'string' && value.length <= INLINE_CHARS)) return value
-    // A bigint, because SQLite would take a number for a REAL here.
+    // A bigint: node:sqlite would bind a number as REAL in a column without a type.
     return BigInt(typeof value === 'string' ? this.#storeJson(value) : this.#storeBytes(value))
   }
 
@@ -58,7 +58,7 @@ export class BlobWriter {
     return parts === undefined ? this.#insert(json, 'json', preview) : this.#insert(parts, 'json+parts', preview)
   }
 
-  /** The value with its long texts replaced by the numbers of their blobs; undefined where it has none. */
+  /** Replaces long strings by the numbers of their blobs. Returns undefined if there are none. */
   #takeOut(json: string): string | undefined {
     const value: unknown = JSON.parse(json)
     if (typeof value !== 'object') return undefined
@@ -77,7 +77,7 @@ export class BlobWriter {
 
   #insert(content: string | Uint8Array, kind: string, preview: () => Preview): number {
     const digest = hash('sha256', content, 'buffer').subarray(0, 16)
-    // The same characters mean another value where marks stand for texts.
+    // The same characters decode to another value if they contain marks, so they must not share a blob.
     if (kind === 'json+parts') digest[0]! ^= 1
     const known = this.#store.statement(FIND).get(digest, this.#run) as { blob: number } | undefined
     if (known) return known.blob
@@ -101,7 +101,7 @@ interface Preview {
   readonly isCut: boolean
 }
 
-/** Valid JSON in any case, so that a query that looks into it finds nothing, rather than an error. */
+/** Always valid JSON: a query with `->` then returns null for a cut value, and does not fail. */
 function previewOf({ text, isCut }: Preview): Preview {
   if (!isCut && text.length <= PREVIEW_CHARS) return { text, isCut }
   const start = text.length > PREVIEW_CHARS ? `${text.slice(0, PREVIEW_CHARS)}…` : text
@@ -120,12 +120,12 @@ const KIND = /^(json(\+parts)?|v8)(\+zstd)?$/
 export class TooManyBytes extends Error {}
 
 /**
- * Reads values back. A file may come from anybody, so nothing is taken larger than it can have been written: a few bytes
- * of zstd can stand for gigabytes, and a text for many others. Throws if something is wrong.
+ * Decodes stored values. The file may be hostile: a few bytes of zstd can expand to gigabytes, and one string can be
+ * referenced many times. So the total size is limited. Throws if a value is malformed.
  */
 export class BlobReader {
   readonly db: DatabaseSync
-  /** All that was read so far, uncompressed. */
+  /** Bytes decoded so far. */
   bytesRead = 0
   #left = MAX_READ_BYTES
 
@@ -133,12 +133,12 @@ export class BlobReader {
     this.db = db
   }
 
-  /** What is read from here on is held together with nothing that was read before. */
+  /** Starts a new budget. Call it when values that were read before are no longer held. */
   refill(): void {
     this.#left = MAX_READ_BYTES
   }
 
-  /** The value of a column that may hold the number of a blob. */
+  /** Decodes a column that holds JSON, or the number of a blob. */
   read(stored: unknown): unknown {
     if (stored === null) return undefined
     if (typeof stored === 'number') return this.#readBlob(stored)
@@ -167,7 +167,7 @@ export class BlobReader {
     return { kinds, bytes }
   }
 
-  /** Parts are named by their numbers in the run, whose keys begin at `base`. `texts`: those of this value, which often are the same. */
+  /** Puts a long string back. `base`: the first key of the run. `texts`: the strings of this value that were read already. */
   #putBack(inner: unknown, base: number, texts: Map<string, string>): unknown {
     if (typeof inner !== 'string' || !inner.startsWith(MARK)) return inner
     if (inner.startsWith(MARK + MARK)) return inner.slice(MARK.length)
@@ -178,7 +178,7 @@ export class BlobReader {
     return text
   }
 
-  /** A part is a text, and has no parts of its own. */
+  /** A part is a string without parts of its own. */
   #partOf(number: number): string {
     const { kinds, bytes } = this.#bytesOf(number)
     const text: unknown = kinds[0] === 'json' && !kinds.includes('parts') ? JSON.parse(textOf(bytes)) : undefined
@@ -186,7 +186,7 @@ export class BlobReader {
     return text
   }
 
-  /** Counts bytes that are held together with what was read since the last `refill`. */
+  /** Charges bytes to the budget. Throws when it is used up. */
   take(bytes: number): void {
     this.bytesRead += bytes
     this.#left -= bytes

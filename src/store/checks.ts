@@ -7,8 +7,8 @@ import { DatabaseSync, prepared } from './sqlite.ts'
 import { corrupt } from './store-errors.ts'
 import { type Columns, checkedRow, isNumber, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
-/** Before a run is gone on with. Not for stores of many runs, where it would read all of them. */
-export function soundnessCheck(db: DatabaseSync, path: string): void {
+/** Runs SQLite's quick_check before a resume. Only for files of one run: it reads the whole file. */
+export function quickCheck(db: DatabaseSync, path: string): void {
   const [first] = db.prepare('PRAGMA quick_check(1)').all() as { quick_check: string }[]
   if (first?.quick_check !== 'ok') throw corrupt(path, first?.quick_check ?? 'it cannot be checked')
 }
@@ -18,7 +18,7 @@ export const pragma = (db: DatabaseSync, name: string): number =>
 
 export const schemaVersion = (db: DatabaseSync): number => pragma(db, 'user_version')
 
-/** A run file, of a version we know, with our tables and nothing that could do something of its own. */
+/** Refuses files that are not ours, of a newer version, or whose schema is not exactly the one we create. */
 export function refuseOtherSchema(db: DatabaseSync, path: string): void {
   if (pragma(db, 'application_id') !== APPLICATION_ID) throw corrupt(path, 'it is some other SQLite file')
   const version = schemaVersion(db)
@@ -27,7 +27,7 @@ export function refuseOtherSchema(db: DatabaseSync, path: string): void {
       'STORE_NEWER',
       `${path} was written by a newer manyworlds (schema ${version}; this one reads up to ${SCHEMA_VERSION}). Update manyworlds, or start a run under another runId`,
     )
-  const wrong = whatIsNotOurs(db, version)
+  const wrong = schemaProblem(db, version)
   if (wrong !== undefined) throw corrupt(path, wrong)
 }
 
@@ -38,16 +38,16 @@ interface SchemaRow {
   readonly sql: string
 }
 
-/** More than anybody adds to a run file. */
+/** Entries of the schema that are read. Users may add some of their own. */
 const MAX_SCHEMA_ROWS = 1000
 const ourSchemas = new Map<number, ReadonlyMap<string, string>>()
 
 /**
- * A view in the place of a table, a generated column or a trigger is a program that runs whenever the file is read or
- * written, and need not end. So our tables and indexes must be exactly those that a run makes. Views and tables that
- * somebody has added are never looked at, and may stay.
+ * A view in place of a table, a generated column or a trigger is code that runs when the file is read or written, and it
+ * may never end. So our tables and indexes must be exactly those that we create. Views and tables that a user has added
+ * are never used by us, and are allowed.
  */
-function whatIsNotOurs(db: DatabaseSync, version: number): string | undefined {
+function schemaProblem(db: DatabaseSync, version: number): string | undefined {
   let ours = ourSchemas.get(version)
   if (ours === undefined) ourSchemas.set(version, (ours = schemaOfNewFile(version)))
   const missing = new Map(ours)
@@ -115,7 +115,7 @@ const RUN: Columns<RunColumns> = {
   cancelled: isWhole,
 }
 
-/** The run of this number; without one, the only run of its file. */
+/** Reads a run by its number; without a number, the only run of its file. */
 export function readRun(db: DatabaseSync, run: number | undefined): RunColumns {
   const rows =
     run === undefined
@@ -127,7 +127,7 @@ export function readRun(db: DatabaseSync, run: number | undefined): RunColumns {
 
 export const checkedRun = (row: unknown): RunColumns => checkedRow(row, RUN, 'the run')
 
-/** What may not change from one session to the next. */
+/** Refuses a resume whose runId, seed or sequenceDependent differ from those of the run. */
 export function refuseOtherHeader(was: RunColumns, wanted: RunHeader, path: string): void {
   const differ = (what: string, before: unknown, now: unknown) => {
     if (before !== now)

@@ -11,7 +11,7 @@ import { StoreDb } from './store-db.ts'
 import { isConflict, storeError } from './store-errors.ts'
 import { isWhole } from './stored-shapes.ts'
 
-/** Columns with a key of the same run; and those with a value that may be the number of a blob. */
+/** The tables of a run. `keys`: columns with keys of the run; the first decides which run a row belongs to. `values`: columns that may hold the number of a blob. */
 export const TABLES: readonly { table: string; keys: readonly string[]; values: readonly string[] }[] = [
   { table: '_sessions', keys: ['epoch'], values: [] },
   { table: '_agents', keys: ['agent'], values: ['params'] },
@@ -33,8 +33,8 @@ const STARTS = 'SELECT start FROM _starts WHERE task >= ? AND task < ? ORDER BY 
 type AnyRow = Record<string, unknown>
 
 /**
- * Copies a run with all that belongs to it into another store, under a new number there. A run that is going on is copied
- * as it is at this moment. All of it is copied, or nothing.
+ * Copies a run into another store, where it gets a new number. A run in progress is copied in its current state. If the
+ * copy fails, nothing of it is left.
  */
 export function copyRun(from: FoundRun, path: string): void {
   const shared = isSharedStore(path)
@@ -46,7 +46,7 @@ export function copyRun(from: FoundRun, path: string): void {
   try {
     target = StoreDb.open(path, shared)
     const store = target
-    // With an empty log, a copy that does not fit on the disk leaves nothing there.
+    // Checkpoint first: if the disk fills up during the copy, SQLite can then truncate its log.
     store.emptyLog()
     store.transact(true, () => new RunCopy(source, from, store, shared).copy())
     copied = true
@@ -70,9 +70,9 @@ class RunCopy {
   readonly #from: FoundRun
   readonly #target: StoreDb
   readonly #shared: boolean
-  /** Starts are numbered over a whole store. */
+  /** New numbers of starts, which are numbered across the whole store. */
   readonly #starts = new Map<number, number>()
-  /** Keys of the run's rows: from the first to before the second; and where they begin in the target. */
+  /** The run's keys in the source, as [first, end), and its first key in the target. */
   #range: readonly [from: number, before: number] = [0, 0]
   #base = 0
 
@@ -84,14 +84,14 @@ class RunCopy {
   }
 
   copy(): void {
-    // One state of the source for all tables: the run may be going on.
+    // One read transaction for all tables, because the run may be in progress.
     this.#reading(() => this.#source.exec('BEGIN'))
     const run = this.#run()
     const number = newRunNumber(this.#target, this.#shared)
     this.#range = [keyOf(run.run, 0), keyOf(run.run + 1, 0)]
     this.#base = keyOf(number, 0)
     this.#insert('_run', { ...run, run: number })
-    // In the order in which they started.
+    // Number the starts in their original order.
     for (const { start } of this.#rows(STARTS, ...this.#range)) this.#movedStart(start, '`start` of _starts')
     for (const { table, keys, values } of TABLES)
       for (const row of this.#rows(`SELECT * FROM ${table} WHERE ${keys[0]} >= ? AND ${keys[0]} < ?`, ...this.#range))
@@ -117,7 +117,7 @@ class RunCopy {
     for (const key of keys) if (row[key] !== null) moved[key] = this.#movedKey(row[key], what(key))
     for (const value of values) moved[value] = this.#movedValue(row[value], what(value))
     if ('start' in row && row.start !== null) moved.start = this.#movedStart(row.start, what('start'))
-    // Whoever has the run going on there does not have the copy.
+    // The driver that owns the original does not own the copy.
     if (table === '_sessions') moved.owner = null
     return moved
   }
@@ -129,7 +129,7 @@ class RunCopy {
     return (key as number) - from + this.#base
   }
 
-  /** As an integer, because SQLite would take a number for a REAL in a column without a type. */
+  /** A bigint, because node:sqlite would bind a number as REAL in a column without a type. */
   #movedValue(value: unknown, what: string): unknown {
     return typeof value === 'number' ? BigInt(this.#movedKey(value, what)) : value
   }
@@ -166,7 +166,7 @@ class RunCopy {
     try {
       this.#target.statement(sql).run(...(Object.values(row) as never[]))
     } catch (error) {
-      // The target is ours, and takes whatever a run writes.
+      // The target accepts every row that a run writes, so the row itself is wrong.
       throw isConflict(error) ? storeError(error, this.#from.path, 'read') : error
     }
   }

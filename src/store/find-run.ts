@@ -7,11 +7,11 @@ import { defaultStore, isRunFile, isSharedStore, runIdOfPath, sharedStore } from
 import { storeError } from './store-errors.ts'
 import { checkedRow, isText, isTime, isWhole } from './stored-shapes.ts'
 
-/** A run that can be looked at. */
+/** The location of a run. */
 export interface FoundRun {
   readonly path: string
   readonly runId: string
-  /** Its number in the store; undefined: the only run of its file, whatever its number. */
+  /** Its number in the store. Undefined: the only run of its file. */
   readonly run: number | undefined
 }
 
@@ -19,12 +19,12 @@ interface DatedRun extends FoundRun {
   readonly time: number
 }
 
-/** Where runs are looked for: what MANYWORLDS_STORE says, or `.manyworlds/runs` here. */
+/** The folder to look in: `store`, MANYWORLDS_STORE, or `.manyworlds/runs` in the current folder. */
 export function runFolder(store?: string): string {
   return resolve(store ?? (defaultStore() || '.manyworlds/runs'))
 }
 
-/** The runs of a folder, in its store and in files of their own, the newest last. */
+/** Lists the runs of a folder, those in its store and those in files of their own, the newest last. */
 export function listRuns(folder: string): FoundRun[] {
   let names: string[]
   try {
@@ -47,7 +47,7 @@ export function listRuns(folder: string): FoundRun[] {
     .map(({ path, runId, run }) => ({ path, runId, run }))
 }
 
-/** A run by its id, the beginning of it, `last`, or a path: of its file, or of its folder with the id behind it. */
+/** Finds a run by its id, a prefix of its id, `last`, the path of its file, or FOLDER/ID. */
 export function findRun(name: string, folder: string): FoundRun {
   if (name === '') throw notFound('no run was named')
   if (isRunFile(name) && statSync(name, { throwIfNoEntry: false })?.isFile()) return inFile(resolve(name))
@@ -75,7 +75,7 @@ function inFile(path: string): FoundRun {
   )
 }
 
-/** The runs of a store, with when each was last written to. */
+/** Lists the runs of a store with the time at which each was last written. */
 function runsIn(path: string): DatedRun[] {
   using db = openForReading(path)
   try {
@@ -88,7 +88,7 @@ function runsIn(path: string): DatedRun[] {
       .all(`${REMOVED}%`)
     return rows.map((row) => {
       const { run } = checkedRow<{ run: number }>(row, { run: isWhole }, 'a run')
-      // Whoever opens a run with a wrong name or time hears of it; the others are listed all the same.
+      // A damaged id or time is reported when that run is opened. It must not hide the other runs.
       const runId = isText(row.runId) ? String(row.runId) : `(run number ${run}, without a name)`
       return { path, run, runId, time: isTime(row.time) ? Number(row.time) : 0 }
     })
@@ -97,14 +97,14 @@ function runsIn(path: string): DatedRun[] {
   }
 }
 
-/** The run of this very id. */
+/** Finds a run by its exact id. */
 export function runIn(path: string, runId: string): FoundRun | undefined {
   using db = openForReading(path)
   const row = db.prepare('SELECT run FROM _run WHERE run_id = ?').get(runId)
   return row && { path, runId, run: checkedRow<{ run: number }>(row, { run: isWhole }, 'a run').run }
 }
 
-/** A run writes to its log, not always to the file. An empty log is made by those who only look. */
+/** A run may write only to its log. An empty log was created by a reader. */
 function changedAt(path: string): number {
   const file = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })

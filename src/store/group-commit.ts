@@ -1,26 +1,26 @@
 import type { Row } from './messages.ts'
 import type { StoreFile } from './store-thread.ts'
 
-/** Commits follow each other no faster than this: what ends within it shares one. A run that ends does not wait. */
+/** The shortest time between two commits. Rows that arrive within it share a commit. The last commit of a run does not wait. */
 const COMMIT_EVERY_MS = 4
 
 /**
- * Rows on their way to the file, and what may only happen once they are there. One batch is under way at a time; what
- * comes meanwhile is the next one, so that batches grow by themselves when the disk is slow.
+ * Collects rows into commits, and runs callbacks after the commit. One batch is written at a time. Rows that arrive
+ * meanwhile form the next batch, so batches grow when the disk is slow.
  */
 export class GroupCommit {
   readonly #file: StoreFile
   readonly #failed: (error: Error) => void
-  /** Adds rows that are not urgent, when a batch is about to go. */
+  /** Called before a batch is sent, to add rows that are not urgent. */
   fill = () => {}
-  /** There is room for more. */
+  /** Called after each commit. */
   committed = () => {}
   #rows: Row[] = []
   #after: (() => void)[] = []
   #underWay = false
   #stopWaiting: (() => void) | undefined
   #sentAt = 0
-  /** Somebody waits for what is sent next. */
+  /** A callback waits for the next batch. */
   #soon = false
   #urgent = false
   #broken = false
@@ -31,30 +31,30 @@ export class GroupCommit {
     this.#failed = failed
   }
 
-  /** How many rows are not yet safe, and responses not yet reported. */
+  /** The number of rows and callbacks that are not committed yet. */
   uncommitted = 0
 
-  /** Nothing is written before. */
+  /** Nothing is written before this call. */
   begin(): void {
     this.#begun = true
     if (this.#rows.length > 0) this.#arm()
   }
 
-  /** Nobody waits for it: it goes with what comes next, or in a little while. */
+  /** Adds a row that nobody waits for. It goes with the next batch, at the latest after COMMIT_EVERY_MS. */
   add(row: Row): void {
     this.#rows.push(row)
     this.uncommitted++
     if (this.#rows.length === 1) this.#arm(COMMIT_EVERY_MS)
   }
 
-  /** Calls back when all that was added before is on disk; never, if that fails. */
+  /** Calls back when everything added before is committed. Never calls back if that fails. */
   whenSafe(callback: () => void): void {
     this.#after.push(callback)
     this.uncommitted++
     this.#arm()
   }
 
-  /** Resolves when all is on disk, or cannot be. */
+  /** Resolves when everything is committed, or writing has failed. */
   flush(): Promise<void> {
     if (this.#broken) return Promise.resolve()
     this.#urgent = true
@@ -66,7 +66,7 @@ export class GroupCommit {
     return promise
   }
 
-  /** Nothing of it is to be written. */
+  /** Drops everything that is not sent yet. */
   abandon(): void {
     this.#broken = true
     this.#stopWaiting?.()
@@ -115,7 +115,7 @@ export class GroupCommit {
   }
 }
 
-/** Calls back after so many milliseconds; what it returns stops that. A timer would take one at least. */
+/** Calls back after `ms`; the function that it returns cancels that. Uses setImmediate for 0, because a timer takes at least 1 ms. */
 function later(ms: number, callback: () => void): () => void {
   if (ms > 0) {
     const timer = setTimeout(callback, ms)

@@ -1,18 +1,18 @@
 import { MOST_STEPS } from '../trajectory/step.ts'
 
 /**
- * The keys of rows. A store holds many runs, and each run numbers its own rows, so a key is the number of the run times
- * `RUN_SPAN`, and the run's own number: rows of a run lie together, and drivers that write different runs need not agree
- * on numbers. A file of one run has the run number 0, so there the keys are the run's own numbers.
+ * Keys of rows. Each run numbers its own rows, and a key is run × RUN_SPAN + number. So the rows of a run are contiguous,
+ * and drivers that write different runs need no common counter. The run of a single-run file has the number 0, so its keys
+ * are plain numbers.
  */
 export const RUN_SPAN = 2 ** 31
-/** Keys must be exact as JavaScript numbers. */
+/** With more runs, keys would not be exact as JavaScript numbers. */
 export const MOST_RUNS = 2 ** 22
 
-/** Steps of one start lie together in the same way. */
+/** The key of a step is start × STEP_SPAN + index. */
 export const STEP_SPAN = MOST_STEPS
 
-/** How the id of a run begins that is being removed. No id of a run has a bracket or a space. */
+/** Prefix of the id of a run that is being removed. User-given ids have no brackets or spaces. */
 export const REMOVED = '(removed) '
 
 export const keyOf = (run: number, number: number): number => run * RUN_SPAN + number

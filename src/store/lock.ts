@@ -5,9 +5,8 @@ import { isBusy } from './store-errors.ts'
 const LOOKING_MS = 250
 
 /**
- * One owner per run file. The lock is the kernel's, on an empty file beside the run file, taken through SQLite because
- * Node has no call for it: it is gone the moment its process is, however that ended, and no process id that was used
- * again can be mistaken for the owner.
+ * A kernel file lock on an empty file, taken through SQLite because Node has no API for it. The kernel releases it when the
+ * process ends, however it ends, and unlike a pid file it cannot be confused by a reused process id.
  */
 export class RunLock {
   readonly #path: string
@@ -18,11 +17,11 @@ export class RunLock {
     this.#db = db
   }
 
-  /** Undefined: somebody else has it. */
+  /** Returns undefined if another process has the lock. */
   static take(runFile: string): RunLock | undefined {
     const path = lockPath(runFile)
     for (;;) {
-      // Somebody who only looks whether it is locked holds it for a moment.
+      // `isLocked` of another process holds it for a moment.
       const db = new DatabaseSync(path, { timeout: LOOKING_MS })
       try {
         db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
@@ -32,24 +31,24 @@ export class RunLock {
         throw error
       }
       if (existsSync(path)) return new RunLock(path, db)
-      // Its owner removed it between our opening and our locking: it locks nothing any more.
+      // Its owner removed the file after we opened it, so our lock has no effect. Try again.
       db.close()
     }
   }
 
-  /** Others may have opened the file meanwhile; should one of them get a lock on it, the epoch tells (`RunWriter`). */
+  /** Another process may have opened the file before it was removed. The epoch then protects the run (`RunWriter`). */
   release(): void {
     rmSync(this.#path, { force: true })
     this.#db.close()
   }
 
-  /** It was of no use: somebody else owns the run, and the file. */
+  /** Closes the file without removing it: another process owns it. */
   leave(): void {
     this.#db.close()
   }
 }
 
-/** Whether the run is being written at this moment. */
+/** Whether a living process holds the lock. */
 export function isLocked(runFile: string): boolean {
   let db: DatabaseSync | undefined
   try {

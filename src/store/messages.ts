@@ -5,22 +5,22 @@ import type { Usage } from '../trajectory/usage.ts'
 import type { Keep } from './prune.ts'
 import type { Encoded } from './values.ts'
 
-/** What the driver tells the thread that writes run files, and what it hears. Rows are tuples: there are many of them. */
+/** Messages between the driver and the writer thread. Rows are tuples, because there are many of them. */
 export type ToThread =
   | { type: 'open'; file: number; request: OpenRequest }
-  /** With a session: one that begins with these rows, if there are any. */
+  /** `session`: begin this session in the same transaction. */
   | { type: 'write'; file: number; rows: Row[]; session: Session | undefined }
   | { type: 'end'; file: number; ending: Ending | undefined }
-  /** The process ends. `done` is set when all is closed. */
+  /** The process exits. The thread sets `done` when everything is closed. */
   | { type: 'close'; done: Int32Array<SharedArrayBuffer> }
 
 export type FromThread =
   | { type: 'done'; file: number; opened?: Opened; begun?: Begun }
   | { type: 'failed'; file: number; code: ErrorCode; message: string }
-  /** Nothing can be written at the moment; it will be tried again. */
+  /** A notice for the user, for example that writing is being retried. */
   | { type: 'waiting'; file: number; message: string }
 
-/** Node posts messages of its own on the ports of threads: under --watch, the modules that a thread imports. */
+/** Node posts messages of its own to worker threads: under --watch, the modules that a thread imports. */
 export const isOurs = <Message extends ToThread | FromThread>(message: unknown): message is Message => {
   const { file, done } = (message ?? {}) as { file?: unknown; done?: unknown }
   return typeof file === 'number' || done instanceof Int32Array
@@ -28,17 +28,17 @@ export const isOurs = <Message extends ToThread | FromThread>(message: unknown):
 
 export interface OpenRequest {
   readonly path: string
-  /** The file may hold many runs; else it is that of one. */
+  /** The file may hold many runs. */
   readonly shared: boolean
   readonly header: RunHeader
-  /** `start`: there must be no such run; `resume`: there must be one. */
+  /** `start`: the run must not exist. `resume`: it must exist. `auto`: either. */
   readonly mode: 'start' | 'resume' | 'auto'
   readonly durability: 'normal' | 'full'
-  /** Which older runs of a store of many are removed when this one begins. */
+  /** Which older runs of the store to remove when this one begins. */
   readonly keep: Keep | undefined
 }
 
-/** What does not change between the sessions of a run. */
+/** What is the same in all sessions of a run. */
 export interface RunHeader {
   readonly runId: string
   readonly seed: number
@@ -48,9 +48,9 @@ export interface RunHeader {
 }
 
 export interface Opened {
-  /** The number of the run in its store; undefined: the run is new. */
+  /** The number of the run in its store. Undefined: the run is new. */
   readonly run: number | undefined
-  /** The numbers that the next rows may have. */
+  /** The next free numbers of rows. */
   readonly next: {
     readonly agent: number
     readonly worker: number
@@ -60,15 +60,15 @@ export interface Opened {
   }
 }
 
-/** A session that has begun: the run's number in its store, and the session's in its run. */
+/** A session that has begun: the number of the run in its store, and the number of the session in the run. */
 export interface Begun {
   readonly run: number
-  /** When the run was begun: another run may get its number once it is removed. */
+  /** Tells the run from a later one that got the same number after this one was removed. */
   readonly createdAt: number
   readonly epoch: number
 }
 
-/** One driver's time with a run, from its start to its end or death. */
+/** One start or resume of a run. */
 export interface Session {
   readonly pid: number
   readonly host: string
@@ -97,7 +97,7 @@ export const ROW = {
   grade: 10,
 } as const
 
-/** Numbers in rows are the run's own; the thread makes keys of them (`keys.ts`). */
+/** Numbers in rows count within the run; the thread turns them into keys (`keys.ts`). */
 export type Row =
   | TaskRow
   | AttemptRow
@@ -173,15 +173,15 @@ export type WorkerRow = [kind: 3, worker: number, id: string, host: string, pid:
  * answers that counted for them, do not count any more.
  */
 export type AgainRow = [kind: 4, task: number, fresh: boolean]
-/** The source of tasks has ended: there are as many as were recorded. */
+/** The source of tasks has ended: the total is the number of recorded tasks. */
 export type AllReadRow = [kind: 5]
-/** The task is about to be started, and must never be started twice. */
+/** The task is about to start, and has `rerun: 'never'`. */
 export type BegunRow = [kind: 6, task: number]
-/** A lease of a task has run for a while, or recorded a step. Starts are numbered within their session. */
+/** An attempt has run for 200 ms, or recorded a step. Starts are numbered within their session. */
 export type StartRow = [kind: 7, start: number, task: number, attempt: number, worker: number | null, at: number]
-/** Steps of a start, the first of which is number `first`. */
+/** Steps of a start; `first` is the index of the first one. */
 export type StepsRow = [kind: 8, start: number, first: number, steps: PackedStep[]]
-/** A task was graded; what was said of it before no longer counts. */
+/** A task was graded. This grade replaces earlier ones. */
 export type GradeRow = [
   kind: 10,
   grade: number,
@@ -193,7 +193,7 @@ export type GradeRow = [
   grader: string,
   record: Encoded,
 ]
-/** A service has answered an attempt of a task, and that counts. */
+/** A durable service, or `ctx.once`, has answered an attempt of a task. */
 export type AnswerRow = [
   kind: 9,
   answer: number,

@@ -2,8 +2,8 @@ import { APPLICATION_ID, SCHEMA_VERSION, VIEWS } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
 
 /**
- * The store, version by version: entry n makes a store of version n out of one of version n - 1, without moving data. A
- * new store goes through all of them, so that old and new ones have the same shape.
+ * One function per version: entry n turns a store of version n into one of version n + 1, without moving data. A new
+ * store runs all of them, so migrated and new stores have the same schema.
  */
 const STEPS: readonly ((db: DatabaseSync) => void)[] = [
   firstTables,
@@ -13,7 +13,7 @@ const STEPS: readonly ((db: DatabaseSync) => void)[] = [
   runsByTime,
 ]
 
-/** Brings a store to the version of today, inside a transaction of the caller's. */
+/** Migrates a store to the current version. Call it inside a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {
   for (const name of viewNames(db)) db.exec(`DROP VIEW "${name.replaceAll('"', '""')}"`)
   makeTables(db, from, SCHEMA_VERSION)
@@ -21,7 +21,7 @@ export function migrate(db: DatabaseSync, from: number): void {
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
 }
 
-/** The tables of a version, out of those of an older one; from version 0, out of nothing. */
+/** Migrates the tables only. From version 0, it creates them. */
 export function makeTables(db: DatabaseSync, from: number, to: number): void {
   for (let version = from; version < to; version++) STEPS[version]!(db)
 }
@@ -29,7 +29,7 @@ export function makeTables(db: DatabaseSync, from: number, to: number): void {
 const viewNames = (db: DatabaseSync) =>
   (db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'view'`).all() as { name: string }[]).map(({ name }) => name)
 
-/** Version 1: one run to a file, its trajectories as values of their attempts. */
+/** Version 1: one run per file; a trajectory is a value of its attempt. */
 function firstTables(db: DatabaseSync): void {
   db.exec(`
 CREATE TABLE _run (
@@ -61,7 +61,7 @@ CREATE TABLE _blobs (
 CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash);`)
 }
 
-/** What a version adds to the one before. Data is never moved, so that whoever only reads can show an old store as a new one. */
+/** What a version adds. Data is never moved, so a reader can emulate the current version on an old store (`open-for-reading.ts`). */
 export interface Additions {
   readonly columns: readonly (readonly [table: string, column: string, type: string])[]
   readonly tables: readonly (readonly [name: string, columns: string])[]
@@ -72,7 +72,7 @@ function add(db: DatabaseSync, { columns, tables }: Additions): void {
   for (const [name, definition] of tables) db.exec(`CREATE TABLE ${name} (${definition})`)
 }
 
-/** Version 2: steps are rows, written while their task runs; a store may have many runs (see `keys.ts`). */
+/** Version 2: steps are rows that are written while their task runs; a store may have many runs (`keys.ts`). */
 function stepsAndManyRuns(db: DatabaseSync): void {
   add(db, ADDITIONS[2]!)
   db.exec(`
@@ -86,7 +86,7 @@ DROP INDEX _blobs_by_hash;
 CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash, blob / 2147483648);`)
 }
 
-/** Version 3: what services have answered, where that counts. */
+/** Version 3: answers of durable services. */
 function answersThatCount(db: DatabaseSync): void {
   add(db, ADDITIONS[3]!)
   db.exec('CREATE UNIQUE INDEX _answers_by_request ON _answers (task, attempt, hash, occurrence)')
@@ -98,12 +98,12 @@ function gradesAndRollouts(db: DatabaseSync): void {
   db.exec('CREATE INDEX _grades_by_task ON _grades (task)')
 }
 
-/** Version 5: runs can be found by their time. (And the view `sessions` names the run of each session.) */
+/** Version 5: an index of runs by time. (And the view `sessions` has the right run_id.) */
 function runsByTime(db: DatabaseSync): void {
   db.exec('CREATE INDEX _run_by_time ON _run (created_at)')
 }
 
-/** By version. A start is one lease of a task; its steps have the keys from `start * STEP_SPAN` on. */
+/** By version. A start is one lease of a task; `keys.ts` says how its steps are numbered. */
 export const ADDITIONS: Readonly<Record<number, Additions>> = {
   2: {
     columns: [

@@ -8,13 +8,13 @@ import { cannotOpen, storeError } from './store-errors.ts'
 
 const BUSY_MS = 5000
 
-/** A store for somebody who only looks: nothing is written to it, and one of an older version stays as it is. */
+/** Opens a store read-only. A store of an older version is not migrated. */
 export function openForReading(path: string): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     db = openReadOnly(path)
     refuseOtherSchema(db, path)
-    showAsToday(db)
+    addCompatViews(db)
     return db
   } catch (error) {
     db?.close()
@@ -23,8 +23,8 @@ export function openForReading(path: string): DatabaseSync {
 }
 
 /**
- * SQLite makes files beside a store also for those who only read it. Where it cannot, on a read-only disk or in a folder
- * of another user, and nobody writes to the store, it can be read as a file that does not change.
+ * In WAL mode SQLite creates files beside the store even for readers. If it cannot, on a read-only disk or in another
+ * user's folder, and no log exists, the store is opened as immutable.
  */
 function openReadOnly(path: string): DatabaseSync {
   const options = { readOnly: true, timeout: BUSY_MS } as const
@@ -48,14 +48,14 @@ function canWriteIn(folder: string): boolean {
   }
 }
 
-/** Whether rows may be in the log that are not in the file. */
+/** Whether the log may hold rows that are not in the file yet. */
 const hasLog = (path: string) => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 
 /**
- * Temporary views, which go before the tables of the same names: a store of an older version looks as one of today, and
- * there is one set of queries for all.
+ * Makes a store of an older version look like the current one, so that all versions share the same queries: temporary
+ * views hide the tables of the same names, and add the missing columns.
  */
-export function showAsToday(db: DatabaseSync): void {
+export function addCompatViews(db: DatabaseSync): void {
   const newer = Object.entries(ADDITIONS).filter(([version]) => Number(version) > schemaVersion(db))
   const added = newer.flatMap(([, { columns }]) => columns)
   for (const table of new Set(added.map(([table]) => table))) {
@@ -70,7 +70,7 @@ export function showAsToday(db: DatabaseSync): void {
   }
 }
 
-export function showAsItIs(db: DatabaseSync): void {
+export function dropCompatViews(db: DatabaseSync): void {
   for (const { name } of db.prepare(`SELECT name FROM sqlite_temp_schema WHERE type = 'view'`).all())
     db.exec(`DROP VIEW temp.${String(name)}`)
 }

@@ -44,11 +44,11 @@ const LAST_SESSION = `SELECT ended_at AS endedAt, ending, error, owner, config -
 const ELAPSED =
   'SELECT sum(coalesce(ended_at, seen_at) - started_at) AS ms FROM _sessions WHERE epoch >= ? AND epoch < ?'
 
-/** What a store says of a run as a whole; without a number, of the only run of its file. */
+/** Reads the overview of a run. Without a number: of the only run of its file. */
 export function readOverview(db: DatabaseSync, path: string, run: number | undefined): RunOverview {
   try {
     const seen = overviewOf(db, path, readRun(db, run))
-    // It may have ended, or begun, while we looked.
+    // The run may have ended, or a new session begun, between the two queries. Look again.
     return seen.status === 'died' ? overviewOf(db, path, readRun(db, run)) : seen
   } catch (error) {
     throw storeError(error, path, 'read')
@@ -80,7 +80,7 @@ function overviewOf(db: DatabaseSync, path: string, run: RunColumns): RunOvervie
   }
 }
 
-/** What the configuration of a session says of its sample, if it is one. */
+/** The sample that a session ran, from its configuration. */
 function sampleOf(json: string | null | undefined): Pick<RunOverview, 'sample'> {
   if (typeof json !== 'string') return {}
   const sample: unknown = JSON.parse(json)
@@ -88,13 +88,13 @@ function sampleOf(json: string | null | undefined): Pick<RunOverview, 'sample'> 
   return { sample: sample as unknown as NonNullable<RunOverview['sample']> }
 }
 
-/** A run, with its overview or with why it cannot be read. */
+/** A run with its overview, or with the error that reading it gave. */
 export type RunSummary = { readonly found: FoundRun } & (
   | { readonly overview: RunOverview; readonly problem?: undefined }
   | { readonly overview?: undefined; readonly problem: Error }
 )
 
-/** Those of many runs. Runs of one store that follow each other are read through one connection. */
+/** Reads the overviews of many runs. Consecutive runs of one store share a connection. */
 export function* overviewsOf(runs: Iterable<FoundRun>): Generator<RunSummary> {
   let path: string | undefined
   let db: DatabaseSync | undefined

@@ -6,13 +6,13 @@ export interface Keep {
   readonly runs?: number | undefined
 }
 
-/** A new run does not wait longer than this for old ones to be removed; the next one goes on with it. */
+/** The longest time that a new run spends on removing old ones. The next run continues. */
 const BUDGET_MS = 50
 const DAY_MS = 24 * 60 * 60 * 1000
 const MOST_AT_ONCE = 1000
 const PIECE_PAGES = 1000
 
-/** Removes runs that nobody wants to keep, the oldest first. Runs that are going on stay. */
+/** Removes runs that `keep` does not cover, the oldest first. Runs in progress stay. */
 export function prune(store: StoreDb, keep: Keep): void {
   const until = performance.now() + BUDGET_MS
   const runs = [...halfRemoved(store), ...tooOld(store, keep)]
@@ -20,7 +20,7 @@ export function prune(store: StoreDb, keep: Keep): void {
   if (runs.length > 0) store.giveBack(PIECE_PAGES)
 }
 
-/** In the order of the index of runs by time. */
+/** The oldest first; both queries use the index of runs by time. */
 function tooOld(store: StoreDb, { days, runs }: Keep): number[] {
   let before = days === undefined ? 0 : Date.now() - days * DAY_MS
   let row = 0

@@ -5,19 +5,19 @@ import { openForReading } from './open-for-reading.ts'
 import { type DatabaseSync, prepared } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 
-/** The store, and the run in it: another run may have its number once it is removed. */
+/** A run in a store. `createdAt` tells it from a later run with the same number. */
 export interface RunInStore {
   readonly path: string
   readonly run: Pick<Begun, 'run' | 'createdAt'>
-  /** A connection of whoever made the response, as long as that is open. */
+  /** The connection of the RunFile that made the response, if it is still open. */
   db?(): DatabaseSync | undefined
 }
 
-/** One connection to each store that responses are read from; it is closed when nobody has read for a while. */
+/** Responses share one connection per store. It is closed after this time without a read. */
 const IDLE_MS = 1000
 const open = new Map<string, { db: DatabaseSync; inode: number; idle: NodeJS.Timeout }>()
 
-/** Reads from a run. Throws STORE_GONE if the run is no longer there. */
+/** Reads from a run. Throws STORE_GONE if the run was removed. */
 export function withStore<T>(from: RunInStore, read: (db: DatabaseSync) => T): T {
   const { path } = from
   try {
@@ -30,7 +30,7 @@ export function withStore<T>(from: RunInStore, read: (db: DatabaseSync) => T): T
   }
 }
 
-/** The process ends: whoever closes a store last leaves one file. */
+/** Call it before the process exits, so that the writer is the last to close and leaves one file. */
 export function closeReaders(): void {
   for (const path of [...open.keys()]) close(path)
 }
@@ -39,7 +39,7 @@ function connection(path: string): DatabaseSync {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
   if (inode === undefined) throw gone(path)
   let store = open.get(path)
-  // Another store may have been made in its place.
+  // The file may have been replaced by a new store.
   if (store && store.inode !== inode) close(path)
   store = open.get(path)
   if (store === undefined) {
@@ -61,5 +61,5 @@ function close(path: string): void {
 const gone = (path: string) =>
   new ManyworldsError(
     'STORE_GONE',
-    `the run of this response is no longer in ${path}, and its steps were only there; read \`trajectory\` before the run is removed, or use \`store: false\`, with which responses carry their steps`,
+    `the run of this response was removed from ${path}, and its steps with it. Read \`trajectory\` before the run is removed, or use \`store: false\`: responses then carry their steps`,
   )

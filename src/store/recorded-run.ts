@@ -3,21 +3,21 @@ import { hostname } from 'node:os'
 import type { Spent } from '../executor/budget.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { Step } from '../trajectory/step.ts'
-import { Earlier } from './earlier.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ending } from './messages.ts'
 import type { Keep } from './prune.ts'
 import { RecordedSource } from './recorded-source.ts'
 import { Recording } from './recording.ts'
+import { RunHistory } from './run-history.ts'
 import { StoreFile } from './store-thread.ts'
 
 export interface RecordedRunOptions {
   readonly runId: string
   readonly path: string
-  /** The file is a store of many runs. */
+  /** The file may hold many runs. */
   readonly shared: boolean
   readonly mode: 'start' | 'resume' | 'auto'
-  /** Others may know its id: it is claimed before anything is started. */
+  /** The id was given by the user, so another driver may use it: claim it before anything starts. */
   readonly named: boolean
   readonly durability: 'normal' | 'full'
   readonly keep: Keep | undefined
@@ -28,39 +28,39 @@ export interface RecordedRunOptions {
   /** JSON; without values of environment variables. */
   readonly config: string
   readonly source: TaskSource
-  /** All tasks, where they are known. */
+  /** All tasks, if they were given as an array. */
   readonly all: readonly ReadyTask[] | undefined
   readonly notice: (line: string) => void
-  /** These steps of a task are on disk. Left out if nobody wants to know. */
+  /** Called after steps were committed. Undefined if there is no `onStep`. */
   readonly onSteps: ((task: string, attempt: number, steps: readonly Step[]) => void) | undefined
-  /** The source has ended; so many tasks there were. */
+  /** Called when the source has ended, with the number of tasks. */
   readonly ended: (tasks: number) => void
-  /** The file cannot be written any more. */
+  /** Called when the store can no longer be written. */
   readonly failed: (error: Error) => void
 }
 
-/** A run with a file: its source restores what is done, its recorder and its sink write down what happens. */
+/** A run with a store: `source` restores finished tasks, `recording` writes what happens. */
 export interface RecordedRun {
   readonly source: TaskSource
   readonly recording: Recording
   readonly resumed: boolean
   /** What earlier sessions have spent. */
   spent(): Spent
-  /** Resolves when all that was written so far is on disk, and those who waited for it have heard. */
+  /** Resolves when everything so far is committed and its callbacks have run. */
   flush(): Promise<void>
-  /** Resolves when all is on disk and the file is free for others; rejects if the last of it could not be written. */
+  /** Resolves when everything is committed and the run is released. Rejects if writing failed. */
   close(ending: Ending): Promise<void>
 }
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
-/** Takes the file and compares what is given with what it has; nothing is started if that does not fit. */
+/** Opens or creates the run and compares the given tasks with the recorded ones. Throws before anything starts if they differ. */
 export async function openRecordedRun(options: RecordedRunOptions): Promise<RecordedRun> {
   const { runId, path, shared, mode, durability, seed, sequenceDependent, retryFailed, notice, all } = options
   const header = { runId, seed, sequenceDependent, manyworlds: version, script: options.script ?? null }
   const { file, opened } = await StoreFile.open({ path, shared, header, mode, durability, keep: options.keep })
   const resumed = opened.run !== undefined
-  let earlier: Earlier | undefined
+  let history: RunHistory | undefined
   let failure: Error | undefined
   let release = () => {}
   const commit = new GroupCommit(file, (error) => {
@@ -69,16 +69,16 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     options.failed(error)
   })
   try {
-    earlier = opened.run === undefined ? undefined : new Earlier(path, opened.run, runId, retryFailed)
+    history = opened.run === undefined ? undefined : new RunHistory(path, opened.run, runId, retryFailed)
     file.onWaiting = notice
-    const recording = new Recording(commit, path, opened, earlier, options)
+    const recording = new Recording(commit, path, opened, history, options)
     release = () => recording.close()
     const ended = (tasks: number) => {
       if (all === undefined) recording.allRead()
       options.ended(tasks)
     }
     const sequence = sequenceDependent
-    const source = new RecordedSource(options.source, { runId, recording, commit, earlier, sequence, all, ended })
+    const source = new RecordedSource(options.source, { runId, recording, commit, history, sequence, all, ended })
     const total = all?.length ?? null
     file.onBegun = (begun) => recording.begun(begun)
     const session = { pid: process.pid, host: hostname(), node: process.version, config: options.config, total }
@@ -88,19 +88,19 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
       source,
       recording,
       resumed,
-      spent: () => earlier?.spent() ?? { costUsd: 0, tokens: 0 },
+      spent: () => history?.spent() ?? { costUsd: 0, tokens: 0 },
       flush: () => commit.flush(),
       async close(ending) {
         await commit.flush()
         release()
-        earlier?.close()
+        history?.close()
         await file.end(failure ? { how: 'failed', error: String(failure) } : ending)
         if (failure) throw failure
       },
     }
   } catch (error) {
     commit.abandon()
-    earlier?.close()
+    history?.close()
     await file.end(undefined).catch(() => {})
     throw error
   }

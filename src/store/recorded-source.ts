@@ -1,35 +1,35 @@
 import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskResponse } from '../task.ts'
-import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { DRIVER_DIED, type Recording } from './recording.ts'
+import type { RunHistory } from './run-history.ts'
 
-/** Tasks of an array that are written down ahead of their turn, with each commit. */
+/** Tasks of an array that are recorded ahead of their turn, per commit. */
 const AHEAD = 1000
 
 interface Options {
   readonly runId: string
   readonly recording: Recording
   readonly commit: GroupCommit
-  readonly earlier: Earlier | undefined
-  /** Order matters: each gets the answer of the one before. */
+  readonly history: RunHistory | undefined
+  /** sequenceDependent: each task gets the answer of the one before. */
   readonly sequence: boolean
-  /** All tasks, where they are known. */
+  /** All tasks, if they were given as an array. */
   readonly all: readonly ReadyTask[] | undefined
-  /** The source has ended; so many tasks there were. */
+  /** Called when the source has ended, with the number of tasks. */
   readonly ended: (tasks: number) => void
 }
 
 /**
- * Writes tasks down as they are read, and gives those that an earlier session has finished straight to the run, as
- * restored. The tasks of an array are all known: they are compared before anything starts, and written down in the
- * background, so that a later session can tell any change.
+ * Records tasks as they are read, and marks those that an earlier session has finished as restored. The tasks of an array
+ * are compared with the recorded ones before anything starts, and recorded in the background, so that a later session
+ * notices any change.
  */
 export class RecordedSource implements TaskSource {
   readonly #inner: TaskSource
   readonly #options: Options
-  /** Tasks of the array that are still to be written down, and where they begin. */
+  /** Tasks of the array that are not recorded yet. */
   readonly #pending: (ReadyTask | undefined)[]
   readonly #records: number[] = []
   #written = 0
@@ -59,10 +59,10 @@ export class RecordedSource implements TaskSource {
     return this.#matched(item)
   }
 
-  /** The task with what is known of it. */
+  /** Adds what earlier sessions know of the task. */
   #matched(item: ReadyTask): ReadyTask {
-    const { earlier, recording } = this.#options
-    const known = earlier?.task(item.id, recording.contentOf(item), this.#placeOf(item))
+    const { history, recording } = this.#options
+    const known = history?.task(item.id, recording.contentOf(item), this.#placeOf(item))
     if (known === undefined) return { ...item, record: this.#record(item) }
     const { response, record, attempts } = known
     if (response && (known.final || (item.skip !== undefined && response.error?.code === 'DEPENDENCY_FAILED')))
@@ -76,20 +76,20 @@ export class RecordedSource implements TaskSource {
     this.#inner.settled?.(index, response)
   }
 
-  /** What is left; what an earlier session has done of it is still to be told, and nothing is written for the rest. */
+  /** The tasks that were not read. Those that an earlier session has finished are restored; nothing is recorded for the others. */
   close(): ReadyTask[] {
     return this.#inner.close().map((item) => this.#restored(item) ?? item)
   }
 
   #restored(item: ReadyTask): ReadyTask | undefined {
-    const { earlier, recording } = this.#options
-    if (!earlier?.isOpen) return undefined
+    const { history, recording } = this.#options
+    if (!history?.isOpen) return undefined
     try {
-      const known = earlier.task(item.id, recording.contentOf(item), this.#placeOf(item))
+      const known = history.task(item.id, recording.contentOf(item), this.#placeOf(item))
       if (!known?.final) return undefined
       return { ...item, record: known.record, restored: known.response!, restoredBytes: known.bytes }
     } catch {
-      // The run ends for another reason.
+      // The run is ending already, for another reason.
       return undefined
     }
   }
@@ -113,24 +113,24 @@ export class RecordedSource implements TaskSource {
     for (const last = Math.min(end, this.#pending.length); this.#written < last; this.#written++) {
       const item = this.#pending[this.#written]
       this.#pending[this.#written] = undefined
-      // Those of an earlier session are there.
+      // Tasks of an earlier session are recorded already.
       if (item) this.#options.recording.task(item, this.#records[this.#written]!)
     }
   }
 
-  /** Compares the whole array with what was recorded, and gives numbers to what is new. */
+  /** Compares the array with the recorded tasks, and numbers the new ones. */
   #numberAll(all: readonly ReadyTask[]): void {
-    const { earlier, recording } = this.#options
-    if (!earlier) {
+    const { history, recording } = this.#options
+    if (!history) {
       const first = recording.reserve(all.length)
       for (let index = 0; index < all.length; index++) this.#records.push(first + index)
       return
     }
-    const { recorded, total } = earlier.size()
+    const { recorded, total } = history.size()
     let known = 0
     for (const item of all) {
-      const record = earlier.check(item.id, recording.contentOf(item), this.#placeOf(item))
-      // Recording was cut short before this one, or it is new. More rollouts of the same tasks may be asked for.
+      const record = history.check(item.id, recording.contentOf(item), this.#placeOf(item))
+      // Either recording was cut short before this task, or the task is new. More rollouts of known tasks are allowed.
       const isFurther = item.rollout !== undefined && item.rollout.number > 1
       if (record === undefined && !isFurther && total !== null && recorded >= total)
         throw this.#changed(`task '${item.id}' is new`)
@@ -142,7 +142,7 @@ export class RecordedSource implements TaskSource {
     }
     if (known === recorded) return
     const given = new Set(all.map(({ id }) => id))
-    const missing = [...earlier.ids()].find((id) => !given.has(id))
+    const missing = [...history.ids()].find((id) => !given.has(id))
     const rollout = missing !== undefined && all.some(({ rollout }) => missing.startsWith(`${rollout?.of}@`))
     throw this.#changed(`task '${missing}' is missing${rollout ? ' (fewer rollouts than before)' : ''}`)
   }

@@ -16,11 +16,11 @@ import { StepWatch } from '../runners/step-watch.ts'
 import type { TaskLike, TaskResponse, WorkerName } from '../task.ts'
 import { packTask } from '../task-checks.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
-import type { Earlier } from './earlier.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { type Begun, type EpisodeColumns, type Opened, ROW } from './messages.ts'
 import type { RunInStore } from './read-connections.ts'
 import type { RecordedRunOptions } from './recorded-run.ts'
+import type { RunHistory } from './run-history.ts'
 import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
 import { endingText } from './stored-experience.ts'
@@ -28,16 +28,16 @@ import { StoredSteps } from './stored-steps.ts'
 import { StoredSurroundings } from './stored-surroundings.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
-/** Beyond this many rows, or bytes of answers, that are not yet on disk, no more tasks are read. */
+/** No more tasks are read while more rows, or bytes of answers, than this are uncommitted. */
 const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
 type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps'>
 
-/** Turns what happens in a run into rows of its file. */
+/** Turns the events of a run into rows. */
 export class Recording implements RunRecorder {
   readonly #commit: GroupCommit
-  readonly #earlier: Earlier | undefined
+  readonly #history: RunHistory | undefined
   readonly #next: { agent: number; worker: number; task: number; answer: number; grade: number; start: number }
   readonly #agents = new Map<string, number>()
   readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
@@ -49,19 +49,19 @@ export class Recording implements RunRecorder {
 
   readonly #hooks: Hooks
   readonly #stepWatch: StepWatch | undefined
-  /** Bytes of steps that are not yet on disk, by the worker they came from. */
+  /** Bytes of uncommitted steps, by worker. */
   readonly #unstored = new Map<WorkerHandle, number>()
   #closed = false
-  /** Known when it is on disk: by then there may be responses, which nobody has seen yet. */
+  /** Filled in when the session is committed. Responses that refer to it are not reported before that. */
   readonly #session: { -readonly [Key in keyof Begun]: Begun[Key] } = { run: 0, createdAt: 0, epoch: 0 }
   readonly #from: RunInStore
   readonly around: StoredSurroundings
 
-  constructor(commit: GroupCommit, path: string, opened: Opened, earlier: Earlier | undefined, hooks: Hooks) {
+  constructor(commit: GroupCommit, path: string, opened: Opened, history: RunHistory | undefined, hooks: Hooks) {
     this.#commit = commit
     this.#from = { path, run: this.#session }
     this.around = new StoredSurroundings(this.#from)
-    this.#earlier = earlier
+    this.#history = history
     this.#next = { ...opened.next, start: 1 }
     this.#hooks = hooks
     this.#stepWatch = hooks.onSteps && new StepWatch(hooks.onSteps, hooks.notice)
@@ -71,7 +71,7 @@ export class Recording implements RunRecorder {
     Object.assign(this.#session, session)
   }
 
-  /** Numbers for so many tasks. */
+  /** Reserves numbers for so many tasks; returns the first. */
   reserve(tasks: number): number {
     const first = this.#next.task
     this.#next.task += tasks
@@ -100,7 +100,7 @@ export class Recording implements RunRecorder {
     ])
   }
 
-  /** The same as `task` has, for comparing it with what an earlier session was given. */
+  /** The content of a task, to compare it with what an earlier session was given. */
   contentOf(item: ReadyTask): TaskContent {
     const { task, index } = item
     const { input, info } = item.packed ?? packTask(task, index)
@@ -114,7 +114,7 @@ export class Recording implements RunRecorder {
     }
   }
 
-  /** An earlier session has a response for this task, and it is to be run again all the same. */
+  /** The task has a response from an earlier session, and is run again. */
   again(record: number, fresh: boolean): void {
     this.#commit.add([ROW.again, record, fresh])
     if (fresh) this.#fresh.add(record)
@@ -129,8 +129,8 @@ export class Recording implements RunRecorder {
     this.#commit.whenSafe(start)
   }
 
-  /** A sink that passes responses on when they are safe. */
-  before(sink: RunSink, wake: () => void): RunSink {
+  /** Wraps a sink: responses are passed on after they are committed. */
+  wrapSink(sink: RunSink, wake: () => void): RunSink {
     this.#commit.committed = () => {
       if (!this.#full || this.#overFull()) return
       this.#full = false
@@ -165,7 +165,7 @@ export class Recording implements RunRecorder {
     const { worker } = lease
     if (this.#closed) return worker.stored(bytes)
     const start = this.#startOf(lease, steps[0]![0] / 1000)
-    // A list of our own: the one that came may grow until these are safe, where responses carry their steps.
+    // Copy the list: if responses carry their steps, the original grows before the commit.
     const rows = steps.map(ownBytes)
     this.#commit.add([ROW.steps, start, recordsOf(lease).count, rows])
     this.#unstored.set(worker, (this.#unstored.get(worker) ?? 0) + bytes)
@@ -175,7 +175,7 @@ export class Recording implements RunRecorder {
     })
   }
 
-  /** Nothing is written any more: nobody is to wait for it. */
+  /** Nothing more is written: release the workers that wait for a commit of their steps. */
   close(): void {
     this.#closed = true
     for (const [worker, bytes] of this.#unstored) this.#isStored(worker, bytes)
@@ -195,7 +195,7 @@ export class Recording implements RunRecorder {
   answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer]> {
     // Those of a task that starts from the beginning may still be there until the next commit.
     if (entry.record === 0 || this.#fresh.has(entry.record)) return []
-    return this.#earlier?.answers(entry.record, attempt) ?? []
+    return this.#history?.answers(entry.record, attempt) ?? []
   }
 
   answer({ entry, attempt }: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void {
@@ -219,7 +219,7 @@ export class Recording implements RunRecorder {
     return new StoredSteps(this.#from, { session: this.#session, task: entry.record, number: start })
   }
 
-  /** The number of the lease's start, which is written down if it was not. */
+  /** The number of the lease's start; records it if that was not done yet. */
   #startOf(lease: Lease, ms: number): number {
     const records = recordsOf(lease)
     if (records.start === 0) {
@@ -238,7 +238,7 @@ export class Recording implements RunRecorder {
     const input = whole(encodePacked(child.input))
     const info = whole(encodePacked(child.options.info))
     const content = { agentName: agent.ref.name, params, input, info, dependsOn: null }
-    const known = instead ? undefined : this.#earlier?.subTask(child.id, parent.record, parent.attempts + 1, content)
+    const known = instead ? undefined : this.#history?.subTask(child.id, parent.record, parent.attempts + 1, content)
     if (known?.final) return known.response
     if (known?.begun && !known.response && child.options.neverRerun) return this.#crashed(child, known.record)
     child.record = instead?.record ?? known?.record ?? this.#next.task++
@@ -266,7 +266,7 @@ export class Recording implements RunRecorder {
     if (isWorthKeeping(child, response)) this.#attempt(child, ROLE.final, response)
   }
 
-  /** The driver died while this sub-task may have been running, and it must not run twice. */
+  /** The response of a sub-task with `rerun: 'never'` that may have been running when the driver died. */
   #crashed(child: Entry, record: number): TaskResponse {
     child.record = record
     const response = makeResponse(
@@ -340,7 +340,7 @@ export class Recording implements RunRecorder {
   }
 
   #warnOfOtherCode({ name, module, fingerprint }: AgentRef): void {
-    const before = this.#earlier?.fingerprint(name, module)
+    const before = this.#history?.fingerprint(name, module)
     if (before === undefined || before === null || fingerprint === undefined || before === fingerprint) return
     this.#hooks.notice(
       `the code of agent '${name}' has changed since the run was begun: what was done before keeps the answers of the old code`,
@@ -367,15 +367,15 @@ function episodeColumns({ episode }: TaskResponse, answer: Encoded): EpisodeColu
     ending: endingText(ending),
     reward,
     success: success === null ? null : success ? 1 : 0,
-    // A step agent answers with its last observation: what stands beside it is not written twice.
+    // The answer of a step agent is its last observation, so don't store it twice.
     finalObservation: finalObservation === answer ? null : finalObservation,
   }
 }
 
-/** Why a task that may not run twice is answered `crashed` by a resumed run. */
+/** The error of a task with `rerun: 'never'` that may have been running when the driver died. */
 export const DRIVER_DIED = "the driver died while this task may have been running, and it has rerun: 'never'"
 
-/** A task that was cancelled before it ran has nothing to tell: in the file it is still to be done. */
+/** A task that was cancelled before it ran stays pending in the store. */
 const isWorthKeeping = (entry: Entry, response: TaskResponse) =>
   response.status !== 'cancelled' || entry.worker !== undefined || response.error.code === 'DEPENDENCY_FAILED'
 
@@ -387,7 +387,7 @@ function optionsOf({ timeoutMs, maxAttempts, requires, rerun }: TaskLike): strin
   return JSON.stringify({ timeoutMs, maxAttempts, requires, rerun })
 }
 
-/** Bytes that are part of a larger buffer would take all of it along to the writing thread. */
+/** Copies bytes that are a view of a larger buffer: postMessage would clone the whole buffer. */
 const whole = (encoded: Encoded): Encoded =>
   encoded instanceof Uint8Array && encoded.byteLength < encoded.buffer.byteLength ? new Uint8Array(encoded) : encoded
 

@@ -6,15 +6,15 @@ import { lastSession } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
 import { storeError } from './store-errors.ts'
 
-/** What one transaction removes at most: a large run goes in pieces, and other drivers write in between. */
+/** The most that one transaction removes. Large runs are removed in pieces, so that other drivers can write in between. */
 const PIECE_ROWS = 5000
 const PIECE_BYTES = 16 * 1024 * 1024
-/** Pages that one transaction gives back to the disk. */
+/** Pages that one transaction returns to the file system. */
 const PIECE_PAGES = 2000
-/** So long the store is left to others between two pieces. SQLite has no queue: whoever waits looks every few milliseconds. */
+/** The pause between two pieces. SQLite has no queue for writers: those that wait poll every few milliseconds. */
 const PAUSE_MS = 10
 
-/** Removes runs that nobody writes: their rows from the store, or their files. */
+/** Removes runs that are not in progress: their rows from the store, or their files. */
 export function removeRuns(runs: readonly FoundRun[]): void {
   for (const { path, run } of runs) if (run === undefined) removeFile(path)
   for (const path of new Set(runs.filter(({ run }) => run !== undefined).map((found) => found.path)))
@@ -45,8 +45,8 @@ export function halfRemoved(store: StoreDb): number[] {
 }
 
 /**
- * Removes a run, or a piece of it, in one transaction. `more`: it is no longer found under its name, and some of it is
- * left. `busy`: it is being written, and stays.
+ * Removes a run, or a piece of it, in one transaction. `more`: some rows are left, and the run can no longer be found by its
+ * id. `busy`: the run is in progress, so nothing was removed.
  */
 export function removePiece(store: StoreDb, run: number): 'gone' | 'more' | 'busy' {
   return store.transact(false, () => {
@@ -55,13 +55,13 @@ export function removePiece(store: StoreDb, run: number): 'gone' | 'more' | 'bus
       store.statement('DELETE FROM _run WHERE run = ?').run(run)
       return 'gone'
     }
-    // Responses that are still held must not find half of their steps.
+    // With another created_at, responses of this run that a program still holds throw STORE_GONE, and read no partial steps.
     store.statement('UPDATE _run SET run_id = ?, created_at = 0 WHERE run = ?').run(`${REMOVED}${run}`, run)
     return 'more'
   })
 }
 
-/** Tables whose keys lie in the range of their run, and the bytes that a row has beside its columns of a few kilobytes. */
+/** The tables of a run: name, key column, and the size of a row's large values. */
 export const TABLES = [
   ['_starts', 'task', '0'],
   ['_attempts', 'seq', '0'],
@@ -75,7 +75,7 @@ export const TABLES = [
 ] as const
 const STEP_BYTES = 'coalesce(octet_length(record), 0) + coalesce(octet_length(numbers), 0)'
 
-/** What one transaction may still remove. */
+/** Removes rows until the budget of a transaction is used up. */
 class Piece {
   readonly #store: StoreDb
   readonly #run: number
@@ -87,7 +87,7 @@ class Piece {
     this.#run = run
   }
 
-  /** True: nothing is left. */
+  /** Returns true if nothing is left. */
   remove(): boolean {
     const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
     if (!this.#removeSteps(range)) return false
@@ -108,7 +108,7 @@ class Piece {
     }
   }
 
-  /** True: nothing of the range is left. */
+  /** Returns true if nothing of the range is left. */
   #removeFrom(table: string, key: string, bytes: string, [from, before]: readonly [number, number]): boolean {
     const rows = this.#store.statement(
       `SELECT ${key} AS key, ${bytes} AS bytes FROM ${table} WHERE ${key} >= ? AND ${key} < ? ORDER BY ${key} LIMIT ?`,
@@ -136,7 +136,7 @@ function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
 }
 
-/** A file with all that SQLite keeps beside it. */
+/** Removes a file and everything that SQLite keeps beside it. */
 export function removeFile(path: string): void {
   for (const file of [
     path,

@@ -27,7 +27,7 @@ interface OpenStart {
   readonly steps: StepEncoder
 }
 
-/** Turns rows of one run into statements. */
+/** Writes the rows of one run. Call it inside a transaction. */
 export class RowWriter {
   readonly #store: StoreDb
   readonly #run: number
@@ -35,7 +35,7 @@ export class RowWriter {
   readonly #blobs: BlobWriter
   readonly #agents = new Map<number, { agentName: string; params: Encoded }>()
   readonly #starts = new Map<number, OpenStart>()
-  /** Starts that the transaction under way has made, has written to, and has ended. */
+  /** Starts that the current transaction has created, written to, and ended. */
   readonly #made: number[] = []
   readonly #written = new Set<StepEncoder>()
   readonly #ended: number[] = []
@@ -82,7 +82,7 @@ export class RowWriter {
     }
   }
 
-  /** False: another session has begun since. */
+  /** False if another session has begun since. */
   isLatest(): boolean {
     const { epoch } = this.#statement('SELECT epoch FROM _run WHERE run = ?').get(this.#run) as { epoch: number }
     return epoch === this.#epoch
@@ -100,7 +100,7 @@ export class RowWriter {
     this.#written.clear()
   }
 
-  /** The same rows may be written again. */
+  /** Resets the state, so that the same rows can be written again. */
   rolledBack(): void {
     for (const number of this.#made) this.#starts.delete(number)
     for (const steps of this.#written) steps.loseContext()
@@ -164,12 +164,12 @@ export class RowWriter {
       digest,
     )
     if (start !== 0) this.#endStart(start, status)
-    // Between two attempts it is not running.
+    // The task is not running between two attempts.
     if (role === ROLE.retried) this.#setBegun(task, 0)
     if (role === ROLE.final && !isSubTask) this.#counts[status]++
   }
 
-  /** A worker that was taken for dead may still be heard: then more steps come, and an outcome. */
+  /** A worker that was presumed dead may still send steps and an outcome, so a crashed start stays open. */
   #endStart(number: number, status: TaskStatus): void {
     if (status === 'crashed') this.#starts.get(number)?.steps.loseContext()
     else this.#ended.push(number)

@@ -87,15 +87,15 @@ const ATTEMPT: Columns<AttemptColumns> = {
   grade: isAnything,
 }
 
-/** The store that a row comes from. */
+/** What is needed to turn a row into a response. */
 export interface StoredIn {
   readonly blobs: BlobReader
-  /** Where the steps are. */
+  /** The run that the steps are read from. */
   readonly from: RunInStore
   readonly around: TrajectorySource
 }
 
-/** Throws if the row, or what it refers to, is not what a run writes. */
+/** Makes a response. Throws if the row, or a blob that it refers to, is malformed. */
 export function responseOf(
   id: string,
   agentName: string,
@@ -134,7 +134,7 @@ export const workerOf = (
     ? undefined
     : { id: row.workerId, host: row.workerHost, pid: row.workerPid ?? undefined }
 
-/** What is there for tasks that left experience. */
+/** The fields that only episodes, rollouts and graded tasks have. */
 function experienceOf(row: AttemptColumns, blobs: BlobReader): Partial<TaskResponse> {
   const grade = row.grade === null ? undefined : gradeOf(blobs.read(row.grade))
   return {

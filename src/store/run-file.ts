@@ -40,12 +40,12 @@ import type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from '
 const FROM = `FROM _attempts a JOIN _tasks t USING (task) JOIN _agents g USING (agent) ${ATTEMPT_JOIN}`
 const ROLES = ['final', 'retried', 'superseded'] as const
 
-/** Responses that are read ahead of their trajectories. */
+/** Responses that are read before their trajectories. */
 const TRAJECTORY_BATCH = 16
 
 type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string; readonly agentName: string }
 
-/** Final attempts of tasks of the run: its responses, without those of sub-tasks. */
+/** The responses of the run's tasks, without those of sub-tasks. */
 const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = ? AND a.seq > ? AND a.seq < ?`
 
 interface TaskColumns {
@@ -107,24 +107,24 @@ const OUTCOME: Columns<OutcomeColumns> = {
   error: isAnything,
 }
 
-/** A response in short. */
-export interface StoredOutcome {
+/** The part of a response that a summary needs. */
+export interface BriefResponse {
   readonly id: string
   readonly status: TaskStatus
   readonly code: string | undefined
   readonly runMs: number
   readonly usage: Usage
-  /** That of its error; read when it is asked for. */
+  /** The message of its error; read on first use. */
   readonly message: string
 }
 
-/** A response with its place in the order in which responses were committed. */
+/** A response and its place in the order of commits. */
 export interface SeenResponse {
   readonly seq: number
   readonly response: TaskResponse
 }
 
-/** A response, and what its task was. */
+/** A response with the input of its task. */
 export interface AnsweredTask {
   readonly response: TaskResponse
   readonly input: unknown
@@ -133,7 +133,7 @@ export interface AnsweredTask {
 }
 
 /**
- * Reads a run file, also while the run is going on.
+ * Reads a run, also while it is in progress.
  *
  * @example
  * const run = RunFile.open('last')
@@ -177,12 +177,12 @@ export class RunFile implements Disposable {
     return listRuns(runFolder(options.store)).map(({ runId }) => runId)
   }
 
-  /** A run that was found. */
+  /** Opens a run that `findRun` or `listRuns` returned. */
   static at(found: FoundRun): RunFile {
     return new RunFile(found)
   }
 
-  /** A run of a store, by its whole id; undefined if it is not there. */
+  /** Opens a run of a store by its exact id; undefined if it is not there. */
   static in(path: string, runId: string): RunFile | undefined {
     const found = existsSync(path) ? runIn(path, runId) : undefined
     return found && new RunFile(found)
@@ -192,14 +192,14 @@ export class RunFile implements Disposable {
     return readOverview(this.#db, this.path, this.#run)
   }
 
-  /** The keys of the run's rows: from the first to before the second. */
+  /** The keys of the run's rows, as [first, end). */
   #range(): [from: number, before: number] {
     return [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)]
   }
 
   /**
-   * The responses of the run's tasks, in the order in which they were committed; `after`: only what came later than that;
-   * `failed`: only those of tasks that did not succeed.
+   * The responses of the run's tasks in the order of their commits. `after`: only those after this place. `failed`: only
+   * those that did not succeed.
    */
   *seen(after = 0, { failed = false }: { readonly failed?: boolean } = {}): Generator<SeenResponse> {
     const rows = this.#all(
@@ -235,13 +235,13 @@ export class RunFile implements Disposable {
     return info
   }
 
-  /** What `OF_TASKS` needs to know. */
+  /** The parameters of `OF_TASKS`. */
   #tasksAfter(seq: number): [parent: number, after: number, before: number] {
     return [keyOf(this.#run, 0), keyOf(this.#run, seq), keyOf(this.#run + 1, 0)]
   }
 
-  /** What a summary needs of each response: neither answers nor trajectories are read. */
-  *outcomes(): Generator<StoredOutcome> {
+  /** The responses without their answers and trajectories, for summaries. */
+  *outcomes(): Generator<BriefResponse> {
     const sql = `SELECT t.id, a.status, a.error_code AS code, a.run_us AS runUs, a.usage, a.error ${FROM}
        WHERE ${OF_TASKS} ORDER BY a.seq`
     const messageOf = (error: unknown) =>
@@ -273,7 +273,7 @@ export class RunFile implements Disposable {
       })
   }
 
-  /** The place of the latest response. */
+  /** The place of the latest attempt in the order of commits. */
   lastSeq(): number {
     const sql = 'SELECT coalesce(max(seq), 0) AS seq FROM _attempts WHERE seq >= ? AND seq < ?'
     return numberOf(this.#row<{ seq: number }>(sql, { seq: isWhole }, ...this.#range())!.seq)
@@ -303,7 +303,7 @@ export class RunFile implements Disposable {
     }
   }
 
-  /** Ids and states of all tasks, those of sub-tasks too, in the order in which they were read. */
+  /** Ids and states of all tasks, including sub-tasks, in the order in which they were recorded. */
   *tasks(): Generator<{ readonly id: string; readonly status: TaskStatus | 'pending' }> {
     const rows = this.#all(
       `SELECT t.id, coalesce(a.status, 'pending') AS status FROM _tasks t
@@ -314,7 +314,7 @@ export class RunFile implements Disposable {
     for (const row of rows) yield this.#reading(() => checkedRow(row, TASK_STATE, 'a task'))
   }
 
-  /** One task with all that is known of it; a sub-task by its whole id. */
+  /** One task with all its attempts. A sub-task is found by its whole id. */
   task(id: string): StoredTask | undefined {
     const row = this.#row(
       `SELECT t.task, t.input, t.info, t.depends_on AS dependsOn, g.name AS agentName, p.id AS parentId
@@ -359,7 +359,7 @@ export class RunFile implements Disposable {
     }
   }
 
-  /** Attempts of a task that have begun and not ended: they are going on, or were cut short. */
+  /** Attempts that have started and not ended: they are in progress, or were cut short. */
   #unfinished(task: number): UnfinishedAttempt[] {
     const rows = this.#all(
       `SELECT b.start, b.attempt, b.at, b.epoch, b.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid
@@ -375,7 +375,7 @@ export class RunFile implements Disposable {
     })
   }
 
-  /** Follows the steps of the run: each call of `next()` gives those that were written since the last. */
+  /** Follows the steps of the run: each call of `next()` returns those that were written since the last call. */
   stepTail(): StepTail {
     return new StepTail(this.#db, this.#range(), (read) => this.#reading(read))
   }

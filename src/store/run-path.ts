@@ -6,24 +6,24 @@ const EXTENSION = '.sqlite'
 /** The file in a folder that holds all its runs. */
 const STORE = `store${EXTENSION}`
 
-/** Where a run is kept. */
-export interface RunPlace {
+/** The file that holds a run. */
+export interface RunLocation {
   readonly path: string
-  /** The file holds many runs; else this one only. */
+  /** The file may hold many runs. */
   readonly shared: boolean
 }
 
-/** `MANYWORLDS_STORE`: the folder for runs where the run does not say; `off`: none. */
+/** The store of runs that don't name one, from MANYWORLDS_STORE; `off` means none. */
 export function defaultStore(env = process.env): string | false {
   const value = env.MANYWORLDS_STORE
   if (value === undefined || value === '') return FOLDER
   return /^(off|false|0)$/i.test(value) ? false : value
 }
 
-/** `store` is a folder with a store of many runs, or the file of one run. */
-export function runPlace(store: string, runId: string): RunPlace {
+/** `store`: a folder with a store of many runs, or the file of one run. */
+export function runLocation(store: string, runId: string): RunLocation {
   if (isFile(store)) return { path: resolve(store), shared: isSharedStore(store) }
-  // A run of the folder may have a file of its own: from an earlier version, or brought there.
+  // A run may have a file of its own in the folder: written by an earlier version, or copied there.
   const own = resolve(store, `${runId}${EXTENSION}`)
   const shared = sharedStore(store)
   return own !== shared && existsSync(own) ? { path: own, shared: false } : { path: shared, shared: true }
@@ -38,12 +38,12 @@ const isFile = (store: string) =>
 export const runIdOfPath = (path: string): string => basename(path, EXTENSION)
 export const isRunFile = (name: string): boolean => name.endsWith(EXTENSION)
 
-/** Sorts by time, can be typed, and does not meet another: 20261116-093000-k3f9qz. */
+/** An id that sorts by time, is easy to type and unlikely to collide: 20261116-093000-k3f9qz. */
 export function newRunId(now = new Date(), random = Math.random): string {
   const time = now.toISOString().replaceAll(/[-:]/g, '').replace('T', '-').slice(0, 15)
   const letters = Array.from({ length: 6 }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]).join('')
   return `${time}-${letters}`
 }
 
-/** Without letters that look alike. */
+/** Without characters that look alike. */
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { ManyworldsError } from '../errors.ts'
 import { runArgument } from '../text/own-command.ts'
-import { checkedRun, type RunColumns, refuseOtherHeader, soundnessCheck } from './checks.ts'
+import { checkedRun, quickCheck, type RunColumns, refuseOtherHeader } from './checks.ts'
 import { keyOf, MOST_RUNS, RUN_SPAN } from './keys.ts'
 import type { Begun, Ending, Opened, OpenRequest, Row, RunHeader, Session } from './messages.ts'
 import { RowWriter } from './row-writer.ts'
@@ -9,12 +9,12 @@ import type { StoreDb } from './store-db.ts'
 import { corrupt, locked } from './store-errors.ts'
 import { type Columns, checkedRow, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
-/** A run of a store, for the driver that owns it. */
+/** Writes one run, for the driver that owns it. */
 export class RunWriter {
   readonly store: StoreDb
   readonly #request: OpenRequest
   readonly #full: boolean
-  /** Runs of this store that this process has open. */
+  /** Numbers of the runs of this store that this process has open. */
   readonly #open: Set<number>
   #run: number | undefined
   #rows: RowWriter | undefined
@@ -33,7 +33,7 @@ export class RunWriter {
     return this.#request.keep
   }
 
-  /** Looks the run up and checks it. Nothing is written before the first session. */
+  /** Finds the run and checks it. Writes nothing: that begins with the first session. */
   static open(store: StoreDb, request: OpenRequest, open: Set<number>): { writer: RunWriter; opened: Opened } {
     const { header, mode, shared } = request
     const { db, path } = store
@@ -41,7 +41,7 @@ export class RunWriter {
     if (run !== undefined && mode === 'start') throw alreadyThere(path, run.run_id)
     if (run === undefined && mode === 'resume') throw notFound(path, header.runId)
     if (run !== undefined) {
-      if (!shared) soundnessCheck(db, path)
+      if (!shared) quickCheck(db, path)
       refuseOtherHeader(run, header, path)
       refuseOwned(store, run, open)
     }
@@ -49,7 +49,7 @@ export class RunWriter {
     return { writer, opened: { run: run?.run, next: nextNumbers(store, run?.run) } }
   }
 
-  /** All of it, or nothing: a session that begins, and rows. */
+  /** Begins a session, if one is given, and writes rows, in one transaction. */
   write(rows: readonly Row[], session: Session | undefined): Begun | undefined {
     const before = this.#run
     try {
@@ -72,7 +72,7 @@ export class RunWriter {
     }
   }
 
-  /** A new session: from here on, whoever had the run before can write nothing more. */
+  /** Begins a session. From here on, a driver with an earlier epoch can no longer write. */
   #begin({ pid, host, node, config, total }: Session): Begun {
     const { store } = this
     const run = this.#claim()
@@ -100,11 +100,11 @@ export class RunWriter {
       .run(Date.now(), ending.how, ending.error, keyOf(this.#run!, this.#epoch))
   }
 
-  /** The run's number, if nobody else has it. */
+  /** Returns the number of the run; creates it if it is new. Throws if another driver has it. */
   #claim(): number {
     const { store } = this
     const { header, mode, shared } = this.#request
-    // It may have been begun by somebody else since we looked.
+    // Another driver may have created it since `open`.
     const known = findRun(store, header.runId, shared)
     if (known === undefined) return create(store, header, shared)
     if (mode === 'start') throw alreadyThere(store.path, known.run_id)
@@ -112,7 +112,7 @@ export class RunWriter {
     return known.run
   }
 
-  /** Makes sure that the run is still ours. */
+  /** Throws if another driver has begun a session since. */
   #own(): void {
     this.#takenOver = !this.#rows!.isLatest()
     if (this.#takenOver)
@@ -125,7 +125,7 @@ export class RunWriter {
 
 type Statements = Pick<StoreDb, 'statement'>
 
-/** In a file of its own, a run is found whatever it is called. */
+/** In a single-run file, any id finds the run; a wrong one is refused later, with a clear error. */
 function findRun(store: Statements, runId: string, shared: boolean): RunColumns | undefined {
   const row =
     store.statement('SELECT * FROM _run WHERE run_id = ?').get(runId) ??
@@ -133,7 +133,7 @@ function findRun(store: Statements, runId: string, shared: boolean): RunColumns 
   return row && checkedRun(row)
 }
 
-/** The number of a new run, inside a transaction: nobody else makes one meanwhile. */
+/** The number of a new run. Call it inside a transaction, so that no other driver takes the same. */
 export function newRunNumber(store: Statements, shared: boolean): number {
   if (!shared) return 0
   const { next } = store.statement('SELECT coalesce(max(run), 0) + 1 AS next FROM _run').get() as { next: number }
@@ -155,7 +155,7 @@ function create(store: Statements, header: RunHeader, shared: boolean): number {
   return run
 }
 
-/** A run that somebody else writes, or this process under another call. */
+/** Throws RUN_LOCKED if a living driver, or another call in this process, has the run. */
 function refuseOwned(store: StoreDb, { run, run_id: runId }: RunColumns, open: ReadonlySet<number>): void {
   const last = lastSession(store, run)
   if (last === undefined || last.endedAt !== null) return
@@ -205,7 +205,7 @@ function nextNumbers(store: Statements, run: number | undefined): Opened['next']
   }
 }
 
-/** What is to be resumed must be there: before a store is made. */
+/** Throws if the file of a run to resume is missing or empty. Call it before the store is opened, which would create it. */
 export function refuseMissing({ path, mode, header }: OpenRequest): void {
   if (mode !== 'resume') return
   const file = statSync(path, { throwIfNoEntry: false })

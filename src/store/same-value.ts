@@ -1,13 +1,13 @@
 import { types } from 'node:util'
 
 /**
- * Whether two values that v8 has read are the same, in a time that grows with their size only. (`isDeepStrictEqual`
- * compares each member of a Set with each of the other.) Members of Sets and Maps must be in the same order.
+ * Deep equality of deserialized values in linear time. (`isDeepStrictEqual` is quadratic for Sets of objects.) Members of
+ * Sets and Maps must be in the same order.
  */
 export function isSameValue(one: unknown, other: unknown, compared = new Map<object, object>()): boolean {
   if (Object.is(one, other)) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
-  // On the way back of a circle, or seen before: it was the same so far, or the whole is not.
+  // Part of a cycle, or compared before: equal so far, or the comparison has failed elsewhere.
   if (compared.has(one)) return compared.get(one) === other
   compared.set(one, other)
   const same = (a: unknown, b: unknown) => isSameValue(a, b, compared)

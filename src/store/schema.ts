@@ -2,25 +2,25 @@ import { STEP_KINDS } from '../trajectory/step.ts'
 import { RUN_SPAN, STEP_SPAN } from './keys.ts'
 
 /**
- * A store as it is today. Tables (`migrations.ts`) begin with `_` and are written for speed: numbers for what repeats, a
- * value as JSON text or as the number of a blob. The views beside them are for people and for other tools;
- * docs/run-file.md describes them, and they stay when the tables change.
+ * The current schema. Tables (`migrations.ts`) begin with `_` and are compact: integer codes, and values as JSON text or as
+ * the number of a blob. The views are for people and other tools. docs/run-file.md describes them, and they stay stable
+ * when the tables change.
  */
 export const SCHEMA_VERSION = 5
-/** In the header of the file, where `file` and SQLite find it: "mwrf", a manyworlds run file. */
+/** SQLite's application_id, in the header of the file: "mwrf", a manyworlds run file. */
 export const APPLICATION_ID = 0x6d777266
 
-/** What an attempt is to its task. */
+/** The role of an attempt. */
 export const ROLE = {
   /** It is the task's response. */
   final: 0,
   /** It failed, and the task was tried again. */
   retried: 1,
-  /** Another counts instead: it came too late, or the task was run again on request. */
+  /** Another attempt counts instead: this one came too late, or the task was run again on request. */
   superseded: 2,
 } as const
 
-/** A value as a reader wants it: its JSON or, where it is large, a JSON text with the beginning of it. */
+/** A value as JSON; of a large one, a JSON string with its beginning. */
 const shown = (column: string) =>
   `CASE typeof(${column}) WHEN 'integer' THEN (SELECT preview FROM _blobs WHERE blob = ${column}) ELSE ${column} END`
 
@@ -29,21 +29,21 @@ const cut = (column: string) =>
 
 const time = (column: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`
 
-/** The id of the run that a row belongs to. A key that `_run` has a column for, too, must be given with its table. */
+/** The id of the run that a row belongs to. `_run` has columns too: qualify a key of the same name, such as `epoch`. */
 const runOf = (key: string) => `(SELECT run_id FROM _run WHERE run = ${key} / ${RUN_SPAN}) AS run_id`
 
 const KIND = `CASE s.kind ${STEP_KINDS.map((kind, number) => `WHEN ${number} THEN '${kind}'`).join(' ')} END`
 
-/** Whether all of a step can be had in SQL: not where it is compressed, or continues a list of an earlier step. */
+/** Whether SQL can show the whole step: it is neither compressed nor continues a list of an earlier step. */
 const IS_WHOLE = `(typeof(s.record) = 'text' AND s.links IS NULL AND s.numbers IS NULL)`
 
-/** A field of a step that has a column; without a value something is set that is set again below. */
+/** Arguments of json_set for a field with a column of its own. Without a value they set `index`, which is set again below. */
 function ifThere(field: string, value: string): string {
   const isNull = `s.${field} IS NULL`
   return `CASE WHEN ${isNull} THEN '$.index' ELSE '$.${field}' END, CASE WHEN ${isNull} THEN 0 ELSE ${value} END`
 }
 
-/** A step as JSON: what has a column of its own is put back. */
+/** A step as JSON, including the fields that have columns of their own. */
 const STEP = `CASE WHEN ${IS_WHOLE} THEN json_set(s.record, ${ifThere('reward', 's.reward')}, ${ifThere('usage', 'json(s.usage)')},
   '$.index', s.key % ${STEP_SPAN}, '$.atMs', s.at_us / 1000.0, '$.kind', ${KIND})
   WHEN typeof(s.record) = 'blob' THEN NULL ELSE ${shown('s.record')} END`
@@ -51,7 +51,7 @@ const STEP = `CASE WHEN ${IS_WHOLE} THEN json_set(s.record, ${ifThere('reward', 
 const STEPS_OF = (start: string) =>
   `FROM _steps s WHERE s.key >= ${start} * ${STEP_SPAN} AND s.key < (${start} + 1) * ${STEP_SPAN}`
 
-/** The steps of an attempt as one list; where one of them is not whole, only how many there are. */
+/** The steps of an attempt as a JSON list; if SQL cannot show one of them, only their number. */
 const TRAJECTORY = `CASE WHEN a.start IS NULL THEN ${shown('a.trajectory')}
   ELSE (SELECT CASE WHEN min(${IS_WHOLE}) THEN json_group_array(json(${STEP})) ELSE json_quote(count(*) || ' steps: see the view steps') END
   ${STEPS_OF('a.start')}) END`
@@ -61,7 +61,7 @@ const IS_CUT = [
   `coalesce((SELECT NOT min(${IS_WHOLE}) ${STEPS_OF('a.start')}), 0)`,
 ].join(' OR ')
 
-/** That of a step agent is its answer, and stands there. */
+/** The final observation of a step agent is its answer, and is not stored twice. */
 const FINAL_OBSERVATION = `CASE WHEN a.ending IS NOT NULL AND a.final_observation IS NULL THEN ${shown('a.answer')}
   ELSE ${shown('a.final_observation')} END`
 
@@ -73,7 +73,7 @@ const ATTEMPT = `
   a.reward, a.success, a.tokens_in, a.tokens_out, a.cost, a.digest, a.version, a.waited_us / 1000.0 AS waited_ms,
   a.ending, a.episode_reward, a.episode_success, ${FINAL_OBSERVATION} AS final_observation, ${runOf('a.seq')}`
 
-/** Of a trajectory of version 1 that is cut there is one row, whose record is a text. */
+/** In version 1, a large trajectory is shown as one row whose record is a JSON string. */
 const inOldStep = (operator: string, field: string) =>
   `CASE o.type WHEN 'object' THEN o.value ${operator} '$.${field}' END`
 

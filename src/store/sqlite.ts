@@ -1,15 +1,15 @@
 import type sqlite from 'node:sqlite'
 
-/** SQLite of Node itself. Node 22 calls it experimental on stderr, whenever it is first used; users can do nothing about that. */
+/** node:sqlite, without the ExperimentalWarning that Node 22 prints. */
 export const { DatabaseSync } = load()
 export type DatabaseSync = sqlite.DatabaseSync
 
-/** Opens a file that may come from anybody: what its schema says is not trusted, and nothing but its rows can be changed. */
+/** Opens a file that may be hostile: its schema is not trusted, and only its rows can be changed. */
 export function openFile(
   path: string | URL,
   options: { readonly readOnly?: boolean; readonly timeout: number },
 ): DatabaseSync {
-  // A Node that does not know `defensive` passes over it.
+  // Older Nodes ignore `defensive`.
   const db = new DatabaseSync(path, { ...options, defensive: true } as sqlite.DatabaseSyncOptions)
   db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON')
   return db
@@ -27,7 +27,7 @@ function load(): typeof sqlite {
 
 const statements = new WeakMap<DatabaseSync, Map<string, sqlite.StatementSync>>()
 
-/** A statement that is asked for many times: preparing it would take longer than what it does. Not for `iterate`. */
+/** A prepared statement, cached per connection. Don't `iterate` over one: two loops would share its state. */
 export function prepared(db: DatabaseSync, sql: string): sqlite.StatementSync {
   let known = statements.get(db)
   if (known === undefined) statements.set(db, (known = new Map()))

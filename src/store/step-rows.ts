@@ -26,37 +26,37 @@ export const STEP_COLUMNS = 'key, kind, at_us, reward, version, usage, links, re
 
 /**
  * How the body of a step is stored, in `record`:
- * - text: its JSON, up to 4,096 characters of it; any SQLite tool can read that
- * - an integer: the number of a blob, for more than that
- * - bytes: by the first of them, below
+ * - text: JSON of up to 4,096 characters, which any SQLite tool can read
+ * - integer: the number of a blob, for larger bodies
+ * - bytes: the first byte says how to decode the rest, see below
  */
 const FORM = {
-  /** v8's serialisation, for what JSON cannot hold. */
+  /** v8.serialize, for what JSON cannot hold. */
   v8: 1,
   v8Zstd: 2,
-  /** JSON, compressed with the bodies of the steps before it as a dictionary: turns of a conversation are much alike. */
+  /** JSON, deflated with the bodies of earlier steps as the dictionary: turns of a conversation are much alike. */
   inContext: 3,
   /** JSON of an action, as what differs from that of the action before it: see `body-delta.ts`. */
   delta: 4,
 } as const
 
 const INLINE_CHARS = 4096
-/** The first so many characters of an attempt stay as they are, but for actions. Most attempts have no more. */
+/** The first so many characters of an attempt are not deflated. Most attempts have no more. */
 const PLAIN_CHARS = 4096
 /** A shorter body is not worth compressing. */
 const COMPRESS_CHARS = 160
 const COMPRESS_BYTES = 512
 const WORTH_IT = 0.85
-/** What deflate can look back on. */
+/** The window of deflate. */
 const CONTEXT_CHARS = 32 * 1024
 
 const ACTION = STEP_KINDS.indexOf('action')
 /** Shorter actions stay as they are. */
 const DELTA_CHARS = 64
-/** A character may take three bytes. */
+/** A UTF-16 unit takes up to three bytes of UTF-8. */
 const MOST_BYTES = 3 * INLINE_CHARS
 
-/** The end of the bodies so far: what the next one may be compressed with. Writer and reader keep the same. */
+/** The dictionary for the next body: the end of the bodies so far. Encoder and decoder maintain the same. */
 class Context {
   #text = ''
   chars = 0
@@ -84,7 +84,7 @@ export class StepEncoder {
     this.#blobs = blobs
   }
 
-  /** What was encoded last was not written: nothing can be compressed with what came before any more. */
+  /** Call it when encoded steps may not have been written. Later steps are then stored without a dictionary. */
   loseContext(): void {
     this.#context = undefined
   }
@@ -156,7 +156,7 @@ const STEP: Columns<StepRow> = {
   numbers: orNull(isBytes),
 }
 
-/** Reads the steps of one start, in their order. Throws if they are not what a run writes. */
+/** Decodes the steps of one start, in their order. Throws if one is malformed. */
 export class StepDecoder {
   readonly #context = new Context()
   readonly #unpacker: StepUnpacker
@@ -165,7 +165,7 @@ export class StepDecoder {
     this.#unpacker = unpacker
   }
 
-  /** `blobs`: of the store that the row comes from; its connection need not be the same for all steps. */
+  /** `blobs` may belong to another connection for each step. */
   next(row: StepRow, blobs: BlobReader): Step {
     const { at_us: atUs, kind, reward, record, usage, links, numbers } = checkedRow(row, STEP, 'a step')
     return this.#unpacker.next({
@@ -179,7 +179,7 @@ export class StepDecoder {
   #fields(record: unknown, kind: number, blobs: BlobReader): unknown {
     if (typeof record === 'number') return blobs.read(record)
     if (typeof record === 'string') return this.#inContext(record, kind)
-    if (!(record instanceof Uint8Array)) throw new Error('a step without a record')
+    if (!(record instanceof Uint8Array)) throw new Error('a step has no record')
     const bytes = record.subarray(1)
     switch (record[0]) {
       case FORM.v8:
@@ -195,7 +195,7 @@ export class StepDecoder {
         return this.#inContext(decodeDelta(action, bytes, MOST_BYTES).toString(), kind)
       }
       default:
-        throw new Error(`a step in a form that is not known (${record[0]})`)
+        throw new Error(`a step has the unknown encoding ${record[0]}`)
     }
   }
 
@@ -210,13 +210,13 @@ const formed = (form: number, bytes: Uint8Array): Uint8Array => Buffer.concat([U
 function linksOf(json: string): ListLink[] {
   const links: unknown = JSON.parse(json)
   const isLink = (link: unknown) => Array.isArray(link) && isPath(link[0]) && isWhole(link[1]) && isWhole(link[2])
-  if (!Array.isArray(links) || !links.every(isLink)) throw new Error('`links` of a step are none')
+  if (!Array.isArray(links) || !links.every(isLink)) throw new Error('`links` of a step is malformed')
   return links as ListLink[]
 }
 
 const isPath = (path: unknown) => Array.isArray(path) && path.every(isText)
 
-// ---- arrays of numbers: a byte that says whether the rest is compressed, the paths as JSON in a line, then the arrays
+// ---- arrays of numbers: one byte (1: the rest is zstd), a line of JSON with paths and lengths, then the arrays
 
 const MOST_ARRAY_BYTES = MAX_VALUE_BYTES + 2 ** 24
 const MOST_HEAD_BYTES = 2 ** 24
@@ -232,10 +232,10 @@ function decodeArrays(stored: Uint8Array, blobs: BlobReader): PackedNumbers[] {
   const rest = stored.subarray(1)
   const bytes = stored[0] === 1 ? zstdDecompressSync(rest, { maxOutputLength: MOST_ARRAY_BYTES }) : rest
   let at = bytes.indexOf(10)
-  if (at > MOST_HEAD_BYTES) throw new Error('`numbers` of a step are none')
+  if (at > MOST_HEAD_BYTES) throw new Error('`numbers` of a step is malformed')
   const head = JSON.parse(Buffer.from(bytes.subarray(0, at)).toString()) as [path: string[], length: number][]
   if (!Array.isArray(head) || !head.every((part) => Array.isArray(part) && isPath(part[0]) && isWhole(part[1])))
-    throw new Error('`numbers` of a step are none')
+    throw new Error('`numbers` of a step is malformed')
   at++
   return head.map(([path, length]) => {
     const { buffer } = new Uint8Array(bytes.subarray(at, (at += length)))

@@ -28,11 +28,11 @@ interface OpenStart extends StartColumns {
   key: number
 }
 
-/** Follows the steps of a run while they are written. Starts are looked at until their attempt has ended. */
+/** Follows the steps of a run while they are written. A start is polled until its attempt has ended. */
 export class StepTail {
   readonly #db: DatabaseSync
   readonly #range: readonly [from: number, before: number]
-  /** Makes a clear error of whatever is thrown. */
+  /** Turns any error into a ManyworldsError. */
   readonly #reading: <T>(read: () => T) => T
   readonly #blobs: BlobReader
   readonly #open = new Map<number, OpenStart>()
@@ -52,7 +52,7 @@ export class StepTail {
     const next = this.#db.prepare(`SELECT ${STEP_COLUMNS} FROM _steps WHERE key > ? AND key < ? ORDER BY key LIMIT 1`)
     for (const open of this.#open.values()) {
       const { start, id, attempt, task } = open
-      // First this: what is written before the end is there when the end is.
+      // Check this first: all steps are written before the end of the attempt.
       const ended = this.#reading(() => hasEnded.get(task, start) !== undefined)
       const read = (): Step | undefined => {
         const row = next.get(open.key, (start + 1) * STEP_SPAN) as (StepRow & { key: number }) | undefined

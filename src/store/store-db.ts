@@ -6,24 +6,24 @@ import { ManyworldsError } from '../errors.ts'
 import { pragma, refuseOtherSchema, schemaVersion } from './checks.ts'
 import { isLocked, RunLock } from './lock.ts'
 import { migrate } from './migrations.ts'
-import { showAsItIs, showAsToday } from './open-for-reading.ts'
+import { addCompatViews, dropCompatViews } from './open-for-reading.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { type DatabaseSync, openFile } from './sqlite.ts'
 import { locked } from './store-errors.ts'
 
-/** How long somebody else (another driver, a reader that makes a checkpoint) may hold the store. */
+/** How long SQLite itself waits for a lock of another process. */
 const BUSY_MS = 10_000
-/** Pages of the log before they are moved into the file: a page that changes often is moved once. */
+/** Checkpoint after so many pages in the log, so that a page that changes often is copied once. */
 const LOG_PAGES = 4000
 
 /**
- * An open store, with the lock that says that its owner lives. Drivers share a store: SQLite lets one write at a time, and
- * each run has one owner, whose name is in its session.
+ * An open store with an owner: a random name, with a lock file that is held while the process lives. Drivers share a store:
+ * SQLite lets one of them write at a time. Each session names the owner of its run.
  */
 export class StoreDb {
   readonly path: string
   readonly db: DatabaseSync
-  /** The name under which runs of this process are owned. */
+  /** The owner of the runs that this process writes. */
   readonly owner: string
   readonly #lock: RunLock
   readonly #inode: number
@@ -41,14 +41,14 @@ export class StoreDb {
     this.#inode = statSync(path).ino
   }
 
-  /** Opens the store, and makes it if it is not there. One that is there is not changed before the first transaction. */
+  /** Opens the store, or creates it. An existing store is not changed before the first transaction. */
   static open(path: string, shared: boolean): StoreDb {
     mkdirSync(dirname(path), { recursive: true })
     const db = openFile(path, { timeout: BUSY_MS })
     try {
       if (!isEmpty(db)) refuseOtherSchema(db, path)
       else create(db, shared)
-      showAsToday(db)
+      addCompatViews(db)
       return new StoreDb(path, db)
     } catch (error) {
       db.close()
@@ -56,9 +56,9 @@ export class StoreDb {
     }
   }
 
-  /** All of it, or nothing. `full`: it waits for the disk. */
+  /** Runs `write` in a transaction. `full`: with synchronous = FULL. */
   transact<T>(full: boolean, write: () => T): T {
-    this.#makeSure()
+    this.#assertExists()
     this.#makeReady()
     this.#setSynchronous(full ? 'FULL' : 'NORMAL')
     this.#lastStart = undefined
@@ -68,35 +68,35 @@ export class StoreDb {
       this.db.exec('COMMIT')
       return result
     } catch (error) {
-      // SQLite has rolled back by itself after some errors.
+      // After some errors SQLite has already rolled back.
       if (this.db.isTransaction) this.db.exec('ROLLBACK')
       throw error
     }
   }
 
-  /** Moves what is in the log into the file, as far as readers let it. */
+  /** Checkpoints: moves the log into the file, as far as readers allow. */
   emptyLog(): void {
     this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
   }
 
-  /** Gives pages that are no longer used back to the disk. True: there are more. */
+  /** Returns free pages to the file system. True if there are more. */
   giveBack(pages: number): boolean {
     const unused = () => pragma(this.db, 'freelist_count')
     const before = unused()
     if (before > 0) this.db.exec(`PRAGMA incremental_vacuum(${pages})`)
     const after = unused()
-    // A store that somebody has copied with other settings gives nothing back.
+    // Without auto_vacuum, for example in a copy made by another tool, nothing is returned.
     return after > 0 && after < before
   }
 
-  /** Prepared once, for all runs. */
+  /** A prepared statement, shared by all runs. */
   statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql)
     if (statement === undefined) this.#statements.set(sql, (statement = this.db.prepare(sql)))
     return statement
   }
 
-  /** A number for a start, inside a transaction: nobody else writes meanwhile. */
+  /** The next number of a start. Call it inside a transaction, so that no other driver takes the same. */
   nextStart(): number {
     this.#lastStart ??= (
       this.statement('SELECT coalesce(max(start), 0) AS last FROM _starts').get() as { last: number }
@@ -108,24 +108,24 @@ export class StoreDb {
     return owner === this.owner || ownerIsAlive(this.path, owner)
   }
 
-  /** `plain`: what is left is one file, that can be read also from a folder in which nothing can be written. */
+  /** `plain`: leave WAL mode, so that one file is left that can be read anywhere. */
   close(plain: boolean): void {
     try {
       if (plain) this.db.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = DELETE')
     } catch {
-      // Somebody is reading it: then it stays as it is, which is as good.
+      // A reader has it open. It stays in WAL mode, which works as well.
     }
     this.db.close()
     this.#lock.release()
   }
 
-  /** False: the file was removed, or another is in its place. */
-  get isThere(): boolean {
+  /** False if the file was removed or replaced. */
+  get exists(): boolean {
     return statSync(this.path, { throwIfNoEntry: false })?.ino === this.#inode
   }
 
-  #makeSure(): void {
-    if (!this.isThere)
+  #assertExists(): void {
+    if (!this.exists)
       throw new ManyworldsError(
         'STORE_FAILED',
         `${this.path} was removed or replaced since this run was begun: nothing more of the run is stored, and it cannot be resumed`,
@@ -140,11 +140,11 @@ export class StoreDb {
   }
 
   #migrate(): void {
-    // A driver of an older version holds its lock beside the file while it writes.
+    // Drivers of version 1 lock the file itself while they write.
     const lock = RunLock.take(this.path)
     if (!lock) throw locked(this.path, undefined)
     try {
-      showAsItIs(this.db)
+      dropCompatViews(this.db)
       this.db.exec('BEGIN IMMEDIATE')
       migrate(this.db, schemaVersion(this.db))
       this.db.exec('COMMIT')
@@ -161,14 +161,14 @@ export class StoreDb {
   }
 }
 
-/** A driver that died while it made the file leaves an empty one. */
+/** A driver that died while it created the file leaves an empty one. */
 const isEmpty = (db: DatabaseSync) => db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
 
 function create(db: DatabaseSync, shared: boolean): void {
   if (shared) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
-  // Until the file has its content there is nothing that a power cut could take.
+  // An empty store needs no fsync: a power cut can take nothing from it.
   db.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
-  // Another driver may have made it meanwhile.
+  // Another driver may have created it meanwhile.
   if (isEmpty(db)) migrate(db, 0)
   db.exec('COMMIT')
 }
@@ -177,21 +177,21 @@ const OWNER = /^[0-9a-f]{12}$/
 
 const ownerPath = (path: string, owner: string) => `${path}-owner-${owner}`
 
-/** Whether the driver that owns a run of this store lives. */
+/** Whether the process of an owner lives. */
 export function ownerIsAlive(path: string, owner: string | null): boolean {
-  // Before owners had names, the lock was that of the file.
+  // In version 1 the lock is that of the file.
   if (owner === null) return isLocked(path)
-  // It becomes a part of a path, and may come from anybody.
+  // The name becomes part of a path, and the file may be hostile.
   return OWNER.test(owner) && isLocked(ownerPath(path, owner))
 }
 
-/** What drivers that were killed have left. */
+/** Removes the lock files of drivers that were killed. */
 function removeDeadOwners(path: string): void {
   const beginning = `${basename(path)}-owner-`
   for (const name of readdirSync(dirname(path))) {
     if (!name.startsWith(beginning) || !name.endsWith('-lock')) continue
     const owner = join(dirname(path), name.slice(0, -'-lock'.length))
-    // Taking a lock waits for whoever has it: a living owner is not waited for.
+    // `take` waits for a lock that is held, so skip living owners.
     if (existsSync(`${owner}-lock`) && !isLocked(owner)) RunLock.take(owner)?.release()
   }
 }

@@ -23,14 +23,14 @@ interface Waiting {
   readonly reject: (error: ManyworldsError) => void
 }
 
-/** An open run file, as the driver sees it. Every call is answered in order, when it is on disk. */
+/** The driver's side of an open run. Calls are answered in order, after their commit. */
 export class StoreFile {
   readonly path: string
   readonly number: number
   onWaiting: (message: string) => void = () => {}
   onBegun: (begun: Begun) => void = () => {}
   readonly answers: Waiting[] = []
-  /** The session that begins with the next rows. */
+  /** A session that begins with the next rows. */
   #session: Session | undefined
 
   private constructor(path: string, number: number) {
@@ -44,7 +44,7 @@ export class StoreFile {
     return { file, opened: opened! }
   }
 
-  /** Begins a session: at once, or with the first rows, which saves a small run a transaction. */
+  /** Begins a session: at once, or with the first rows, which saves a transaction for small runs. */
   async begin(session: Session, atOnce: boolean): Promise<void> {
     this.#session = session
     if (atOnce) await this.write([])
@@ -57,9 +57,9 @@ export class StoreFile {
     if (begun) this.onBegun(begun)
   }
 
-  /** Without an ending: nothing was begun. */
+  /** Ends the session. Without an ending: nothing was begun. */
   async end(ending: Ending | undefined): Promise<void> {
-    // It had no rows.
+    // The run had no rows, so the session has not begun yet.
     if (ending && this.#session) await this.write([])
     await this.#ask({ type: 'end', file: this.number, ending }).finally(() => open.delete(this.number))
   }
@@ -74,11 +74,11 @@ export class StoreFile {
 
 let nextFile = 1
 let thread: Worker | undefined
-/** Messages that are to come from the thread. */
+/** The number of answers that are still to come from the thread. */
 let expected = 0
 const open = new Map<number, StoreFile>()
 
-// One thread for all runs of this process, kept for the next; it keeps the process alive while it has something to do.
+// One thread writes all runs of this process. It keeps the process alive only while answers are outstanding.
 function send(file: StoreFile, message: ToThread): void {
   thread ??= start()
   if (expected === 0) thread.ref()
@@ -87,10 +87,10 @@ function send(file: StoreFile, message: ToThread): void {
   thread.postMessage(message)
 }
 
-/** How long the end of the process may wait for stores to be closed. */
+/** How long the exit of the process may wait for stores to be closed. */
 const CLOSE_MS = 1000
 
-/** A store that is kept open for the next run is left in order when the process ends: one file, and no lock. */
+/** Closes idle stores when the process exits, so that one file and no lock is left. */
 function closeWithProcess(worker: Worker): void {
   process.once('exit', () => {
     if (thread !== worker) return
@@ -104,10 +104,10 @@ function closeWithProcess(worker: Worker): void {
 function start(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   const worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
-    // The user's flags (a loader, --import of their own) are not for us; a warning about SQLite is not for them.
+    // Don't pass on the user's flags (loaders, --import), and suppress Node's warning about node:sqlite.
     execArgv: ['--disable-warning=ExperimentalWarning'],
     name: 'manyworlds run files',
-    // What it is sent dies young: with more room for it, little is copied.
+    // Messages are short-lived. With a larger young generation few of them are copied by the collector.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
   worker.on('message', receive)

@@ -3,22 +3,22 @@ import { errorFromPlain, type PlainError, plainError } from '../response.ts'
 import { isFields, isText } from './stored-shapes.ts'
 import { type Encoded, encode } from './values.ts'
 
-/** Errors that v8 would bring back as what they were. */
+/** Error classes that v8.deserialize restores. */
 const KNOWN = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError } as const
 
 interface StoredError extends PlainError {
-  /** What was thrown is an error of this class that says nothing more than is here. */
+  /** The class of the thrown error, if it has no other properties. It is then rebuilt from the fields here. */
   readonly thrown?: keyof typeof KNOWN
 }
 
-/** An error for the run file. Nearly always an Error was thrown, which JSON alone would not bring back. */
+/** Encodes an error. Most causes are plain Errors, which this stores as JSON rather than as v8 bytes. */
 export function encodeError(error: TaskError): Encoded {
   const { cause, ...rest } = plainError(error)
   const thrown = classOf(cause, error)
   return encode(thrown === undefined ? plainError(error) : { ...rest, thrown })
 }
 
-/** Throws if it is none. */
+/** Throws if the stored value is not an error. */
 export function decodeError(stored: unknown): TaskError {
   if (!isStoredError(stored)) throw new Error('the error of a response is none')
   const { thrown, ...plain } = stored

@@ -3,13 +3,13 @@ import type { Step } from '../trajectory/step.ts'
 import type { Usage } from '../trajectory/usage.ts'
 
 /**
- * What the columns of a run file may hold. SQLite takes any type in any column, and a file may come from anybody: what
- * is read is looked at before it is used. Whoever reads makes `STORE_CORRUPT` of what is thrown here.
+ * Checks of stored values. SQLite allows any type in any column, and a file may be hostile, so every row is checked before
+ * it is used. Callers turn the errors thrown here into `STORE_CORRUPT`.
  */
 type Test = (value: unknown) => boolean
 export type Columns<Row> = { readonly [Column in keyof Row]-?: Test }
 
-/** Beyond this, a `Date` has no text. */
+/** The largest time that a `Date` can hold. */
 const MAX_TIME_MS = 8.64e15
 
 export const isText: Test = (value) => typeof value === 'string'
@@ -17,7 +17,7 @@ export const isWhole: Test = (value) => Number.isSafeInteger(value) && (value as
 export const isNumber: Test = (value) => Number.isFinite(value)
 export const isTime: Test = (value) => Number.isFinite(value) && Math.abs(value as number) <= MAX_TIME_MS
 export const isBytes: Test = (value) => value instanceof Uint8Array
-/** It is decoded, and looked at then. */
+/** Checked when it is decoded. */
 export const isAnything: Test = () => true
 export const orNull =
   (test: Test): Test =>
@@ -31,7 +31,7 @@ export const oneOf =
 const STATUSES: readonly TaskStatus[] = ['success', 'failed', 'timeout', 'crashed', 'cancelled']
 export const isStatus: Test = oneOf(...STATUSES)
 
-/** The row, if all of its columns are right. */
+/** Returns the row if all its columns pass. */
 export function checkedRow<Row extends object>(row: unknown, columns: Columns<Row>, what: string): Row {
   for (const column in columns) {
     const value = (row as Row)[column]
@@ -45,7 +45,7 @@ function shown(value: unknown): string {
   return typeof value === 'string' ? `the text ${JSON.stringify(value.slice(0, 40))}` : String(value)
 }
 
-/** The steps of a file of version 1, which had one kind of step only. */
+/** The steps of version 1, all of which are notes. */
 export function oldStepsOf(value: unknown): Step[] {
   if (value === undefined) return []
   if (!isList(value, (step) => isFields(step) && isNumber(step.index) && isNumber(step.atMs)))
@@ -65,7 +65,7 @@ export function idsOf(json: string): string[] {
   return ids as string[]
 }
 
-/** Agents report what they like: what is no number does not count. */
+/** Agents may report anything as usage: drop what is not a number. */
 export function usageOf(json: string | null): Usage {
   const fields: unknown = json === null ? {} : JSON.parse(json)
   if (!isFields(fields)) throw new Error('`usage` is not an object')
@@ -78,7 +78,7 @@ export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Not `every`, which passes over empty places, one by one, though there may be billions. */
+/** Not `every`, which skips holes: a sparse array may have billions. */
 function isList(value: unknown, isItem: Test): boolean {
   if (!Array.isArray(value)) return false
   for (let i = 0; i < value.length; i++) if (!isItem(value[i])) return false

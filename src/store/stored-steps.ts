@@ -10,17 +10,17 @@ import { type DatabaseSync, prepared } from './sqlite.ts'
 import { STEP_COLUMNS, StepDecoder, type StepRow } from './step-rows.ts'
 import { oldStepsOf } from './stored-shapes.ts'
 
-/** Which steps: those of a start by its number in the store, or in a session; or the value that version 1 has instead. */
+/** Which steps: those of a start, by its number in the store or in a session; or, in version 1, a value of the attempt. */
 export type StepsOf =
   | { readonly start: number }
   | { readonly session: Begun; readonly task: number; readonly number: number }
   | { readonly value: unknown }
 
-/** Between two turns of the event loop, steps are read for so long, and at most so many characters of them. */
+/** The most time, and the most characters, that are read before other work on the event loop gets its turn. */
 const TURN_MS = 5
 const TURN_CHARS = 256 * 1024
 
-/** Steps that are read from the store when somebody wants them, and kept by nobody. */
+/** Steps that are read from the store on each use, and not cached. */
 export class StoredSteps implements StepSource {
   readonly #from: RunInStore
   readonly #of: StepsOf
@@ -50,7 +50,7 @@ export class StoredSteps implements StepSource {
   }
 }
 
-/** What can be read in one turn of the event loop. */
+/** Reads what fits in one turn of the event loop. */
 function readTurn(cursor: StepCursor, db: DatabaseSync): { turn: Step[]; done: boolean } {
   const turn: Step[] = []
   const began = performance.now()
@@ -63,22 +63,22 @@ function readTurn(cursor: StepCursor, db: DatabaseSync): { turn: Step[]; done: b
   return { turn, done: false }
 }
 
-/** The steps, each with its rough size. */
+/** The steps, each with its approximate size. */
 export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step; chars: number }, void> {
   const cursor = new StepCursor(of, 'one by one')
   for (let next = cursor.next(db); next; next = cursor.next(db)) yield next
 }
 
 /**
- * A place among the steps of an attempt. It holds no statement: whoever reads may take a long time between two steps, and
- * the connection may be another one by then.
+ * A position in the steps of an attempt. It holds no statement, because the connection may have been replaced between two
+ * steps.
  */
 class StepCursor {
   readonly #of: StepsOf
-  /** All steps are held together. */
+  /** The caller holds all steps, so their total size is limited. */
   readonly #atOnce: boolean
   readonly #decoder: StepDecoder
-  /** Those of a file of version 1 are one value. */
+  /** The remaining steps of version 1, last first. */
   #old: Step[] | undefined
   #start: number | undefined
   #key = 0
@@ -90,7 +90,7 @@ class StepCursor {
     this.#decoder = new StepDecoder(new StepUnpacker(this.#atOnce ? MOST_ELEMENTS_AT_ONCE : undefined))
   }
 
-  /** The next step with its rough size; undefined after the last. */
+  /** The next step with its approximate size; undefined after the last. */
   next(db: DatabaseSync): { readonly step: Step; readonly chars: number } | undefined {
     if (this.#blobs?.db !== db) this.#blobs = new BlobReader(db)
     const blobs = this.#blobs

@@ -2,7 +2,7 @@ import type { PlainError } from '../response.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 
-/** A task as its run file knows it, with everything that was tried. */
+/** A stored task with all its attempts. */
 export interface StoredTask {
   readonly runId: string
   readonly id: string
@@ -12,20 +12,20 @@ export interface StoredTask {
   /** groundTruth, metadata, tools, groupId, where the task has them. */
   readonly info?: Readonly<Record<string, unknown>>
   readonly dependsOn?: readonly string[]
-  /** `pending`: it has no response; `running`: an attempt of it is going on, as far as the store knows. */
+  /** `pending`: it has no response. `running`: an attempt is in progress. */
   readonly status: TaskStatus | 'pending' | 'running'
   /** Undefined while it has none. */
   readonly response?: TaskResponse
-  /** In the order in which they ended; the one that counts included. */
+  /** In the order in which they ended, including the one that is the response. */
   readonly attempts: readonly StoredAttempt[]
-  /** Attempts that have recorded something, or run for a while, and have not ended: going on, or cut short. */
+  /** Attempts that have recorded a step, or run for 200 ms, and have not ended: in progress, or cut short. */
   readonly unfinished: readonly UnfinishedAttempt[]
   readonly subTaskIds: readonly string[]
 }
 
 export interface UnfinishedAttempt {
   readonly attempt: number
-  /** The start or resume of the run that it belongs to, from 1. In one before the last it was cut short. */
+  /** The session that it belongs to, from 1. If that is not the last session, the attempt was cut short. */
   readonly session: number
   /** Milliseconds since 1970. */
   readonly startedAt: number
@@ -49,11 +49,11 @@ export interface StoredAttempt {
   readonly endedAt: number
 }
 
-/** What a run file says of its run as a whole. */
+/** The state of a run. */
 export interface RunOverview {
   readonly runId: string
   readonly file: string
-  /** `died`: its driver ended without a word, and nobody has resumed it. */
+  /** `died`: its driver was killed, and the run was not resumed. */
   readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed'
   /** Milliseconds since 1970, of the first session and of the end of the last. */
   readonly startedAt: number
@@ -72,6 +72,6 @@ export interface RunOverview {
   readonly sessions: number
   /** Why the last session failed, or was stopped. */
   readonly error?: string
-  /** The size of its file; of a run in a store with others, undefined. */
+  /** The size of its file. Undefined for a run in a store of many. */
   readonly bytes?: number
 }

@@ -3,12 +3,12 @@ import { deserialize, serialize } from 'node:v8'
 import { isExactJson } from '../protocol/pack.ts'
 
 /**
- * A value on its way to the run file: JSON text where that brings it back exactly, else the bytes of v8's serialisation
- * (Map, Date, bytes, circles); null stands for undefined.
+ * An encoded value: JSON text if that restores it exactly, else the bytes of v8.serialize (Map, Date, bytes, cycles); null
+ * for undefined.
  */
 export type Encoded = string | Uint8Array | null
 
-/** What `pack` made of a value is often what the file needs already. */
+/** Encodes what `pack` returned, which often is encoded already. */
 export function encodePacked(packed: unknown): Encoded {
   if (packed === undefined) return null
   if (packed instanceof String) return packed.valueOf()
@@ -26,7 +26,7 @@ export function decode(encoded: Encoded): unknown {
   return typeof encoded === 'string' ? JSON.parse(encoded) : deserialize(encoded)
 }
 
-/** What makes a task the same task: its agent with its params, its input, what the agent is told besides, and whom it waits for. */
+/** The content of a task. Two tasks with the same content are the same task for a resume. */
 export interface TaskContent {
   readonly agentName: string
   readonly params: Encoded
@@ -38,13 +38,13 @@ export interface TaskContent {
 export function contentHash({ agentName, params, input, info, dependsOn }: TaskContent): Uint8Array {
   const parts = [agentName, params, input, info, dependsOn]
   const text = parts.every((part) => typeof part !== 'object' || part === null)
-  // The common case in one call; the parts cannot run into each other, for JSON has no raw NUL.
+  // The common case in one call. NUL separates the parts, because JSON has no raw NUL.
   const content = text ? parts.join('\0') : Buffer.concat(parts.flatMap((part) => [bytesOf(part), SEPARATOR]))
   return hash('sha256', content, 'buffer').subarray(0, 16)
 }
 
 const SEPARATOR = Buffer.from([0])
-/** v8's bytes begin with a version, which differs between Nodes that write the rest alike. */
+/** v8's header has a version that differs between releases of Node that serialize alike otherwise. */
 const V8_HEADER_BYTES = 2
 
 const bytesOf = (part: Encoded) =>

@@ -5,12 +5,12 @@ import { RunWriter, refuseMissing } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
 import { isBusy, isFull, storeError } from './store-errors.ts'
 
-/** How long a disk may stay full before the run is given up, and how often it is tried again. */
+/** How long a full disk is retried before the run fails. */
 const FULL_MS = 10_000
-/** How long another process may hold the store: removing or importing a run of many gigabytes takes a while. */
+/** How long a lock of another process is retried. Importing a run of many gigabytes takes a while. */
 const BUSY_MS = 120_000
 const TRY_AGAIN_MS = 250
-/** A store of many runs stays open for the next one: opening it costs more than a small run. */
+/** A shared store stays open for the next run, because opening it costs more than a small run. */
 const IDLE_MS = 1000
 
 interface OpenStore {
@@ -23,8 +23,8 @@ interface OpenStore {
 }
 
 /**
- * The thread that writes runs, so that neither SQLite nor a slow disk holds up the driver. Everything is in order: a
- * message is answered before the next is looked at.
+ * The thread that writes runs, so that SQLite and a slow disk don't block the driver's event loop. Messages are handled one
+ * after the other.
  */
 const stores = new Map<string, OpenStore>()
 const files = new Map<number, { writer: RunWriter; store: OpenStore }>()
@@ -49,19 +49,19 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
   switch (message.type) {
     case 'open': {
       refuseMissing(message.request)
-      const store = take(message.request.path, message.request.shared)
+      const store = acquire(message.request.path, message.request.shared)
       try {
         const { writer, opened } = RunWriter.open(store.db, message.request, store.runs)
         files.set(file, { writer, store })
         return { opened }
       } catch (error) {
-        giveBack(store)
+        release(store)
         throw error
       }
     }
     case 'write': {
       const { rows, session } = message
-      const begun = patiently(file, (writer) => writer.write(rows, session))
+      const begun = withRetries(file, (writer) => writer.write(rows, session))
       if (!begun) return {}
       removeOlder(file)
       return { begun }
@@ -71,12 +71,12 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
       if (!open) return {}
       const { ending } = message
       try {
-        // A run that has failed has waited long enough.
+        // A failed run has waited already.
         if (ending?.how === 'failed') open.writer.end(ending)
-        else patiently(file, (writer) => writer.end(ending))
+        else withRetries(file, (writer) => writer.end(ending))
       } finally {
         files.delete(file)
-        giveBack(open.store)
+        release(open.store)
       }
       return {}
     }
@@ -88,16 +88,16 @@ function removeOlder(file: number): void {
   try {
     if (writer.keep && store.shared) prune(store.db, writer.keep)
   } catch (error) {
-    // The next run tries again; this one has begun.
+    // This run has begun; the next one will try again.
     const { message } = storeError(error, writer.store.path, 'write')
     say({ type: 'waiting', file, message: `older runs could not be removed: ${message}` })
   }
 }
 
-function take(path: string, shared: boolean): OpenStore {
+function acquire(path: string, shared: boolean): OpenStore {
   let store = stores.get(path)
-  if (store && !store.db.isThere) {
-    // Runs that are being written to it hear of that; a new one gets a new store.
+  if (store && !store.db.exists) {
+    // Runs that are open in it fail with STORE_FAILED at their next commit; a new run gets a new store.
     stores.delete(path)
     if (store.users === 0) close(store)
     store = undefined
@@ -111,7 +111,7 @@ function take(path: string, shared: boolean): OpenStore {
   return store
 }
 
-function giveBack(store: OpenStore): void {
+function release(store: OpenStore): void {
   if (--store.users > 0) return
   if (!store.shared) return close(store)
   store.idle = setTimeout(() => close(store), IDLE_MS)
@@ -123,7 +123,7 @@ function close(store: OpenStore): void {
   store.db.close(!store.shared)
 }
 
-/** The process ends: what is open is left in order. */
+/** The process exits: close all stores. */
 function closeAll(done: Int32Array): void {
   for (const store of [...stores.values()]) close(store)
   Atomics.store(done, 0, 1)
@@ -136,8 +136,8 @@ function writerOf(file: number): RunWriter {
   return open.writer
 }
 
-/** A full disk, or a process that holds the store, often passes soon: nothing that was done should be lost to it. */
-function patiently<T>(file: number, write: (writer: RunWriter) => T): T {
+/** Retries while the disk is full or another process has the lock: both often pass, and no finished work should be lost. */
+function withRetries<T>(file: number, write: (writer: RunWriter) => T): T {
   const writer = writerOf(file)
   let said = false
   for (const began = Date.now(); ; pause()) {
@@ -149,10 +149,16 @@ function patiently<T>(file: number, write: (writer: RunWriter) => T): T {
       if (left <= 0) throw error
       if (said) continue
       said = true
-      const { message } = storeError(error, writer.store.path, 'write')
-      say({ type: 'waiting', file, message: `${message}. Waiting ${Math.ceil(left / 1000)} s for that` })
+      say({ type: 'waiting', file, message: waitingText(error, writer.store.path, left) })
     }
   }
+}
+
+function waitingText(error: unknown, path: string, ms: number): string {
+  const seconds = Math.ceil(ms / 1000)
+  if (isFull(error)) return `the disk is full: ${path} cannot grow. Waiting up to ${seconds} s for space`
+  const { message } = error as Error
+  return `another process holds the write lock of ${path} (SQLite: ${message}). Waiting up to ${seconds} s for it`
 }
 
 function pause(): void {

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, dirname, join, relative, sep } from 'node:path'
-import { defaultStore, isSharedStore, runPlace } from '../store/run-path.ts'
+import { defaultStore, isSharedStore, runLocation } from '../store/run-path.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'cli', `main${import.meta.filename.slice(-3)}`)
 
@@ -16,7 +16,7 @@ export function ownCommand(): string[] {
 /** What to call a run on the command line: its id, with a path if it is not where runs are looked for. */
 export function runArgument(runId: string, file: string): string {
   const store = defaultStore()
-  if (store !== false && runPlace(store, runId).path === file) return runId
+  if (store !== false && runLocation(store, runId).path === file) return runId
   return relative(process.cwd(), isSharedStore(file) ? join(dirname(file), runId) : file)
 }
 

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 
-/** A list that begins as that of an earlier step does: its first `keep` elements stand there, under the same path. */
+/** The first `keep` elements of the list at `path` are those of the list at the same path of step `base`. */
 export type ListLink = [path: readonly string[], base: number, keep: number]
 
-/** Lists that are remembered for each path: a conversation, those of a judge and of a few sub-agents take turns there. */
+/** Lists that are remembered per path: conversations of an agent, a judge and a few sub-agents may alternate there. */
 const MOST_LISTS = 8
 const MOST_PATHS = 64
 /** Shorter lists are not worth a link. */
@@ -15,15 +15,15 @@ interface KnownList {
 }
 
 /**
- * What the lists of an attempt's steps were, so that a conversation that every step repeats is sent and stored once.
- * Elements are compared by their content, because an agent may change a message that it has recorded. Those that were
- * used least recently are forgotten first.
+ * Remembers the lists of an attempt's steps, so that a conversation that every step repeats is sent and stored once.
+ * Elements are compared by content, because an agent may change a message after recording it. The least recently used
+ * lists are forgotten first.
  */
 export class ListMemory {
-  /** By path; the most recently used last, in the map and in each list. */
+  /** By path; the most recently used last, both in the map and in each array. */
   readonly #byPath = new Map<string, KnownList[]>()
 
-  /** How much of the list an earlier step has; remembers it as the list of this step. */
+  /** Links the list to an earlier one with the longest common prefix, and remembers it. */
   link(step: number, path: readonly string[], list: readonly unknown[]): ListLink | undefined {
     if (isShort(list)) return undefined
     const texts = list.map((element) => JSON.stringify(element))
@@ -53,7 +53,7 @@ export class ListMemory {
   }
 }
 
-/** Undefined: none begins alike. */
+/** The known list with the longest common prefix; undefined if there is none. */
 function longestStart(known: readonly KnownList[], elements: readonly string[]): KnownList | undefined {
   let longest: KnownList | undefined
   let most = 0
@@ -91,5 +91,5 @@ function charsOf(texts: readonly string[], count: number): number {
   return chars
 }
 
-/** A short text is its own content; of a long one a hash is enough, and takes little memory. */
+/** Long texts are compared by hash, to save memory. */
 const contentOf = (text: string): string => (text.length <= 44 ? text : hash('sha256', text, 'base64'))

@@ -1,14 +1,14 @@
 /**
- * Lists of numbers as bytes: token ids in two or three bytes each, log-probabilities in four or eight, where JSON takes
- * ten to twenty. They come back as exactly the same numbers, NaN, infinities and -0 included, in the same kind of array.
+ * Encodes arrays of numbers as bytes: token ids in two or three bytes each, log-probabilities in four or eight, where JSON
+ * takes ten to twenty. Decoding returns exactly the same numbers, including NaN, infinities and -0, in the same kind of array.
  *
- *   byte 0  the kind of array      byte 1  how numbers are written      then the numbers
+ *   byte 0: the kind of array     byte 1: the encoding     then the numbers
  *
- * | written | when | how |
+ * | encoding | used if | format |
  * |---|---|---|
- * | 0 | all are whole, from 0 to 2^53 - 1 | LEB128: seven bits a byte, the lowest first |
+ * | 0 | all are integers from 0 to 2^53 - 1 | LEB128: seven bits per byte, the lowest first |
  * | 1 | all fit a 32-bit float exactly | IEEE 754, little endian |
- * | 2 | else | IEEE 754, 64 bits, little endian |
+ * | 2 | otherwise | IEEE 754, 64 bits, little endian |
  * | 3 | it is an array of bytes | as they are |
  */
 export type NumberArray =
@@ -23,7 +23,7 @@ export type NumberArray =
   | Float32Array
   | Float64Array
 
-/** The kinds of arrays, by their byte; the order is stored and must not change. */
+/** Kinds of arrays by byte 0. Stored files depend on this order. */
 const KINDS = [
   Array,
   Int8Array,
@@ -37,13 +37,13 @@ const KINDS = [
   Float64Array,
 ] as const
 
-/** More in one array are refused: they would take 512 MB. */
+/** The longest array that can be recorded: 512 MB as 64-bit floats. */
 export const MOST_NUMBERS = 64 * 1024 * 1024
 
 const WRITTEN = { whole: 0, float32: 1, float64: 2, bytes: 3 } as const
 const HEADER_BYTES = 2
 
-/** Whether it is an array of numbers of a kind that comes back as it was. */
+/** Whether this encoding restores the array exactly. */
 export function isNumberArray(value: object): value is NumberArray {
   const kind = kindOf(value)
   if (kind > 0) return true
@@ -53,7 +53,7 @@ export function isNumberArray(value: object): value is NumberArray {
   return true
 }
 
-// Not `instanceof`: a subclass, such as Buffer, would come back as something else.
+// Not `instanceof`: a subclass such as Buffer would be restored as its base class.
 const kindOf = (value: object): number => {
   const prototype: unknown = Object.getPrototypeOf(value)
   return KINDS.findIndex((kind) => prototype === kind.prototype)
@@ -67,7 +67,7 @@ export function encodeNumbers(numbers: NumberArray): ArrayBuffer {
   return bytes.buffer
 }
 
-/** With room for the header, in a buffer of its own. */
+/** Leaves room for the header, and uses a buffer of its own. */
 function write(numbers: NumberArray, written: number): Uint8Array<ArrayBuffer> {
   switch (written) {
     case WRITTEN.whole:
@@ -82,9 +82,9 @@ function write(numbers: NumberArray, written: number): Uint8Array<ArrayBuffer> {
 export function decodeNumbers(buffer: ArrayBuffer): NumberArray {
   const bytes = new Uint8Array(buffer)
   const kind = KINDS[bytes[0] ?? -1]
-  if (kind === undefined) throw new RangeError(`no list of numbers begins with the byte ${bytes[0]}`)
+  if (kind === undefined) throw new RangeError(`an array of numbers has the unknown kind ${bytes[0]}`)
   const count = countOf(bytes)
-  if (count > MOST_NUMBERS) throw new RangeError(`a list of ${count} numbers`)
+  if (count > MOST_NUMBERS) throw new RangeError(`an array has ${count} numbers, more than ${MOST_NUMBERS}`)
   const numbers = new kind(count) as number[] | Float64Array
   switch (bytes[1]) {
     case WRITTEN.bytes:
@@ -99,7 +99,7 @@ export function decodeNumbers(buffer: ArrayBuffer): NumberArray {
   return numbers
 }
 
-/** How many bytes the array of these numbers may take, without reading them. */
+/** An upper bound of the memory that the decoded array takes. */
 export function mostDecodedBytes(buffer: ArrayBuffer): number {
   const [, written] = new Uint8Array(buffer, 0, Math.min(buffer.byteLength, HEADER_BYTES))
   return buffer.byteLength * (written === WRITTEN.float64 ? 1 : written === WRITTEN.float32 ? 2 : 8)
@@ -114,17 +114,17 @@ function countOf(bytes: Uint8Array): number {
     case WRITTEN.whole: {
       let count = 0
       for (let at = HEADER_BYTES; at < bytes.length; at++) if (bytes[at]! < 128) count++
-      if (size > 0 && bytes.at(-1)! >= 128) throw new RangeError('the list of numbers is cut off')
+      if (size > 0 && bytes.at(-1)! >= 128) throw new RangeError('an array of numbers is truncated')
       return count
     }
     case WRITTEN.float32:
     case WRITTEN.float64: {
       const count = size / (bytes[1] === WRITTEN.float32 ? 4 : 8)
-      if (!Number.isInteger(count)) throw new RangeError('the list of numbers is cut off')
+      if (!Number.isInteger(count)) throw new RangeError('an array of numbers is truncated')
       return count
     }
     default:
-      throw new RangeError(`no list of numbers is written in the way ${bytes[1]}`)
+      throw new RangeError(`an array of numbers has the unknown encoding ${bytes[1]}`)
   }
 }
 

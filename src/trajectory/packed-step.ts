@@ -8,9 +8,8 @@ import { survey } from './survey.ts'
 import { USAGE_KEYS, type Usage } from './usage.ts'
 
 /**
- * A step on its way, and in the store. What the store has columns for stands beside the rest, which is `body`: JSON or,
- * where that would not bring it back, the bytes of v8. A tuple, and its end is left out where there is nothing: most steps
- * are the first two or four of these.
+ * A step as it is sent and stored. Fields with a column of their own stand beside `body`, which holds the rest: JSON, or the
+ * bytes of v8.serialize if JSON cannot restore it. A tuple whose empty end is left out: most steps have two or four elements.
  */
 export type PackedStep = [
   atUs: number,
@@ -21,16 +20,16 @@ export type PackedStep = [
   usage?: Usage | null,
   /** Of the policy that chose the action or gave the completion. */
   version?: number | null,
-  /** Lists of which `body` has only what was added to an earlier step's. */
+  /** Lists of which `body` has only the elements that an earlier step does not have. */
   links?: readonly ListLink[] | null,
-  /** Arrays of numbers, for which `body` has null: see `numbers.ts`. */
+  /** Arrays of numbers (`numbers.ts`); `body` has null in their place. */
   numbers?: readonly PackedNumbers[] | null,
 ]
 
-/** A buffer and no Uint8Array, which in a message always holds a value of v8's (see `portable.ts`). */
+/** An ArrayBuffer, because a Uint8Array in a message always means a v8-serialized value (`portable.ts`). */
 export type PackedNumbers = [path: readonly string[], numbers: ArrayBuffer]
 
-/** Throws `NotPackable` if the step cannot travel. */
+/** Throws `NotPackable` if the step cannot be sent. */
 export function packStep(step: Step, memory: () => ListMemory): PackedStep {
   const { index, atMs, kind } = step
   const reward = isPlainNumber(step.reward) ? step.reward : null
@@ -67,7 +66,7 @@ export function packStep(step: Step, memory: () => ListMemory): PackedStep {
 const tooMany = (path: readonly string[], count: number) =>
   `\`${path.join('.')}\` has ${count} numbers, and at most ${MOST_NUMBERS} can be recorded in one array`
 
-/** The only way in which JSON can fail here is its length. */
+/** Of a value that is exact JSON, stringify can only fail because the text is too long. */
 function jsonOf(value: object): string {
   try {
     return JSON.stringify(value)
@@ -90,7 +89,7 @@ function bodyOf(step: Step, hasReward: boolean, hasUsage: boolean): Record<strin
   return body
 }
 
-/** The rough size of a packed step in bytes. */
+/** The approximate size of a packed step in bytes. */
 export function packedStepSize([, body, , , , , links, numbers]: PackedStep): number {
   let size = body.length + 16
   if (links) size += 32 * links.length
@@ -98,10 +97,11 @@ export function packedStepSize([, body, , , , , links, numbers]: PackedStep): nu
   return size
 }
 
-/** Throws if a step that comes from another process has a body that cannot be read. */
+/** Throws if the body of a step from another process is malformed. */
 export function checkStep(step: PackedStep): void {
   const { fields } = opened(step)
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw new TypeError('a step that is none')
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
+    throw new TypeError('the body of a step is not an object')
 }
 
 /** A packed step whose body was read. */
@@ -113,7 +113,7 @@ export interface OpenedStep {
   readonly usage: Usage | null | undefined
   readonly links: readonly ListLink[] | null | undefined
   readonly numbers: readonly PackedNumbers[] | null | undefined
-  /** Empty places in its arrays, which take memory as others do. */
+  /** The number of holes in its arrays, which take memory too. */
   readonly emptyPlaces?: number
 }
 
@@ -137,14 +137,14 @@ function versionOf(step: StepContent): number | null {
   return Number.isSafeInteger(version) && version! >= 0 ? version! : null
 }
 
-/** Without what most steps do not have at the end. */
+/** Drops the empty end of the tuple. */
 function trimmed(packed: PackedStep): PackedStep {
   let length = packed.length
   while (length > 2 && (packed[length - 1] === null || (length === 3 && packed[2] === 0))) length--
   return packed.slice(0, length) as PackedStep
 }
 
-/** A copy in which only what lies on the path is new. */
+/** A copy with another value at the path. Only the objects on the path are copied. */
 function withValueAt(
   object: Record<string, unknown>,
   path: readonly string[],
@@ -155,7 +155,7 @@ function withValueAt(
   return { ...object, [key]: inner }
 }
 
-/** The whole list as one JSON text, without reading any of it; undefined if that cannot be had so. */
+/** Joins the bodies into one JSON text without parsing them. Undefined if a step is not plain JSON. */
 export function stepsText(steps: readonly PackedStep[]): string | undefined {
   const texts: string[] = []
   for (const [index, [atUs, body, kind = 0, reward, usage, , links, numbers]] of steps.entries()) {

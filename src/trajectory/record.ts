@@ -1,10 +1,10 @@
 import type { NoteStep, StepContent, StepRecord } from './step.ts'
 import { USAGE_KEYS, type Usage } from './usage.ts'
 
-/** Under this a context takes steps of every kind; `ctx.step()` takes notes only. */
+/** The method of a context that records steps of every kind; `ctx.step()` records notes only. */
 export const RECORD: unique symbol = Symbol.for('manyworlds.record')
 
-/** What records steps: the context of a task, or of an agent inside one. */
+/** A context that records steps: that of a task, or of an agent inside one. */
 export interface StepSink {
   [RECORD](content: StepContent): Promise<void>
 }
@@ -20,7 +20,7 @@ function sharedPromise(): Promise<void> {
   return (holder[Symbol.for('manyworlds.recorded')] ??= Promise.resolve())
 }
 
-/** Records a step of any kind, on behalf of an agent that was made by this package. */
+/** Records a step of any kind. For agents that this package makes. */
 export const recordStep = (ctx: object, content: StepContent): Promise<void> => (ctx as StepSink)[RECORD](content)
 
 const FIELDS: Readonly<Record<keyof StepRecord, true>> = {
@@ -32,11 +32,11 @@ const FIELDS: Readonly<Record<keyof StepRecord, true>> = {
   data: true,
 }
 
-/** What was given to `ctx.step()`, as a step. */
+/** Checks the argument of `ctx.step()` and makes a step of it. */
 export function noteOf(record: StepRecord): NoteStep {
   if (typeof record !== 'object' || record === null)
     throw new TypeError('ctx.step() takes an object, such as { action, observation, reward }')
-  // Programs without a compiler hear of it here.
+  // For programs that are not type-checked.
   for (const key in record)
     if (!Object.hasOwn(FIELDS, key))
       throw new TypeError(

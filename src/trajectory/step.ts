@@ -3,8 +3,8 @@ import type { Episode } from './episode.ts'
 import type { Usage } from './usage.ts'
 
 /**
- * A step of a trajectory: a call of a model, an action in an environment, a call of a tool, or a note that an agent took
- * with `ctx.step()`. Look at `kind` first; TypeScript then knows the fields.
+ * A step of a trajectory: a model call, an action in an environment, a tool call, or a note that an agent recorded with
+ * `ctx.step()`. Check `kind` first; TypeScript then knows the fields.
  */
 export type Step = StepPlace & StepContent
 
@@ -12,7 +12,7 @@ export type StepContent = ModelStep | ActionStep | ToolStep | NoteStep
 
 export const STEP_KINDS = ['note', 'model', 'action', 'tool'] as const satisfies readonly StepContent['kind'][]
 
-/** An attempt may record so many steps. The store numbers the steps of an attempt within this (`store/keys.ts`). */
+/** The most steps that an attempt may record. Keys in the store depend on it (`store/keys.ts`). */
 export const MOST_STEPS = 2 ** 20
 
 /** Where a step stands. */
@@ -30,14 +30,14 @@ interface StepBase {
   readonly branch?: number
   /** Branches that begin with this step, which is the first of them; see `Branch`. */
   readonly opens?: readonly OpenedBranch[]
-  /** Steps of every kind may be asked for these; notes and actions have them. */
+  /** Declared for every kind, so that code can read them without checking `kind`. Notes and actions have them. */
   readonly action?: unknown
   readonly observation?: unknown
   readonly reward?: number
   readonly usage?: Usage
 }
 
-/** What an agent records with `ctx.step()`. All fields are optional; whatever has no field of its own goes under `data`. */
+/** The argument of `ctx.step()`. All fields are optional; put anything else under `data`. */
 export interface StepRecord {
   action?: unknown
   observation?: unknown
@@ -101,10 +101,10 @@ export interface StepTokens {
   readonly from: number | null
   readonly tail: Int32Array
   readonly completion: Int32Array
-  /** One for each id of `completion`; null where the server does not tell. */
+  /** One for each id of `completion`; null if the server does not return them. */
   readonly logProbs: Float64Array | null
   readonly of: 'raw' | 'processed'
-  /** Decoding was constrained by a grammar or a schema: the log-probabilities are not those of the model alone. */
+  /** Decoding was constrained by a grammar or schema, so the log-probabilities are not those of the model alone. */
   readonly constrained: boolean
 }
 
@@ -125,7 +125,7 @@ export interface ActionStep extends StepBase {
   readonly observation: unknown
   readonly candidates?: readonly unknown[]
   readonly action: unknown
-  /** The place of `action` among `candidates`. */
+  /** The index of `action` in `candidates`. */
   readonly choice?: number
   readonly logProb: number | null
   readonly value?: number
@@ -139,7 +139,7 @@ export interface ActionStep extends StepBase {
 /** One call of a tool. */
 export interface ToolStep extends StepBase {
   readonly kind: 'tool'
-  /** The call of a model step that asked for it; null: the agent's own code did. */
+  /** The model step that requested the call; null if the agent's own code did. */
   readonly call: { readonly step: number; readonly position: number; readonly id: string } | null
   readonly name: string
   readonly arguments: { readonly raw: string; readonly value?: unknown }

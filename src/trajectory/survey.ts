@@ -3,23 +3,23 @@ import { isNumberArray, type NumberArray } from './numbers.ts'
 
 type Path = readonly string[]
 
-/** What a step has in it that is not sent as plain JSON. */
+/** The parts of a step that are not sent as plain JSON. */
 export interface Survey {
-  /** Whether JSON brings everything but `numbers` back as it is. */
+  /** Whether JSON restores everything but `numbers` exactly. */
   readonly exact: boolean
   readonly lists: readonly (readonly [path: Path, list: readonly unknown[]])[]
   readonly numbers: readonly (readonly [path: Path, numbers: NumberArray])[]
 }
 
-/** Lists and numbers are looked for so many objects deep; `data.request.messages` is three. */
+/** How deep lists and numbers are searched for; `data.request.messages` has depth 3. */
 const DEPTH = 6
 /** Shorter arrays of numbers stay JSON, where people can read them. */
 const LEAST_NUMBERS = 8
-/** More of either is data rather than a step, and stays as it is. */
+/** At most so many lists, and so many arrays, are taken out of a step. */
 const MOST_FOUND = 64
 /**
- * Objects that refer to each other have very many paths: a step is left whole after so many objects that were searched, or
- * that were only checked.
+ * Objects that refer to each other have very many paths. A step is left whole if more objects than this would have to be
+ * searched, or checked.
  */
 const MOST_SEARCHED = 10_000
 const MOST_CHECKED = 1_000_000
@@ -61,7 +61,7 @@ export function survey(fields: object): Survey {
   }
 
   const lookInside = (object: Record<string, unknown>): boolean => {
-    // Taking a circular value apart would unroll it.
+    // Taking numbers out of a circular value would unroll it.
     if (++searched > MOST_SEARCHED || ancestors.includes(object)) leaveWhole = true
     ancestors.push(object)
     let exact = true
@@ -79,14 +79,14 @@ export function survey(fields: object): Survey {
   return leaveWhole ? { exact: isExactJson(fields), lists: [], numbers: [] } : { exact, lists, numbers }
 }
 
-/** Listing the names of a longer array would take more memory than the array. */
+/** Listing the keys of a longer array would take more memory than the array. */
 const MAX_NAMED_LENGTH = 100_000
 
-/** Whether an array has no named properties, which would be lost. */
+/** Whether an array has no named properties, which this encoding would lose. */
 const isPlainList = (list: readonly unknown[]) =>
   list.length > MAX_NAMED_LENGTH || Object.keys(list).length === list.length
 
-/** Where a step has lists: at least all those that `survey` finds in it. Arrays of numbers that were taken out are none. */
+/** The lists of a step: at least all those that `survey` finds. Call it before arrays of numbers are put back. */
 export function listsIn(fields: object): [path: Path, list: unknown[]][] {
   const lists: [Path, unknown[]][] = []
   const path: string[] = []

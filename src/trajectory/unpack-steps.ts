@@ -8,22 +8,22 @@ import { listsIn } from './survey.ts'
 const MOST_ELEMENTS = 100_000_000
 /** The limit where all steps are held at once. A list takes 8 bytes for each element. */
 export const MOST_ELEMENTS_AT_ONCE = 64_000_000
-/** After so many links a list is put together once and for all, so that no step has to follow more of them. */
+/** After so many links a list is copied, so that no list follows a longer chain. */
 const MOST_LINKS = 256
 
-/** A list of an earlier step: the first `keep` elements of `base`, and those that were added. */
+/** A list of an earlier step: the first `keep` elements of `base`, then `added`. */
 interface KeptList {
   readonly base: KeptList | undefined
   readonly keep: number
   readonly added: readonly unknown[]
   readonly length: number
-  /** How many links there are from here. */
+  /** The length of the chain from here. */
   readonly links: number
 }
 
 /**
- * Turns packed steps of one attempt, in their order, into what was recorded. It keeps the lists that later steps may
- * continue, and nothing else of a step.
+ * Restores the steps of one attempt, in their order. It keeps the lists that later steps may continue, and nothing else of
+ * a step.
  */
 export class StepUnpacker {
   readonly #mostElements: number
@@ -36,7 +36,7 @@ export class StepUnpacker {
     this.#mostElements = mostElements
   }
 
-  /** The next step. Throws if it is malformed: it may come from another machine. */
+  /** Restores the next step. Throws if it is malformed: it may come from another machine. */
   next({ atUs, fields, kind, reward, usage, links, numbers, emptyPlaces = 0 }: OpenedStep): Step {
     this.#grow(emptyPlaces)
     if (typeof fields !== 'object' || fields === null) throw new Error('its body is not an object')
@@ -98,7 +98,7 @@ const whole = (elements: unknown[]): KeptList => ({
   links: 0,
 })
 
-/** From the end to the beginning, because each link keeps only the beginning of the one before. */
+/** Fills in the elements from the end, because each link keeps only a prefix of its base. */
 function elementsOf(list: KeptList): unknown[] {
   const elements = new Array<unknown>(list.length)
   let end = list.length
@@ -127,7 +127,7 @@ function valueAt(object: unknown, path: readonly string[]): unknown {
 function setAt(object: object, path: readonly string[], value: unknown): void {
   const holder = valueAt(object, path.slice(0, -1))
   const key = path.at(-1)
-  // Only what is there is replaced: a path from elsewhere must not reach a prototype.
+  // Replace own properties only: a hostile path must not reach a prototype.
   if (typeof holder !== 'object' || holder === null || key === undefined || !Object.hasOwn(holder, key))
     throw new Error(`it has nothing at ${path.join('.')}`)
   ;(holder as Record<string, unknown>)[key] = value

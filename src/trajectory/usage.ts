@@ -1,4 +1,4 @@
-/** Tokens and money that a step or a whole task used. */
+/** Tokens and cost of a step, or of a whole task. */
 export interface Usage {
   inputTokens?: number
   outputTokens?: number
@@ -8,7 +8,7 @@ export interface Usage {
 
 export const USAGE_KEYS = ['inputTokens', 'outputTokens', 'cachedTokens', 'costUsd'] as const
 
-/** Adds what one step used to a total; what no step reported stays left out. */
+/** Adds the usage of a step to a total. Fields that no step reports stay undefined. */
 export function addUsage(total: Usage, usage: Usage | undefined): void {
   if (!usage) return
   for (const key of USAGE_KEYS) {
@@ -17,7 +17,7 @@ export function addUsage(total: Usage, usage: Usage | undefined): void {
   }
 }
 
-/** Sums what the steps used. */
+/** Sums the usage of steps. */
 export function totalUsage(steps: Iterable<{ readonly usage?: Usage | undefined }>): Usage {
   const total: Usage = {}
   for (const { usage } of steps) addUsage(total, usage)

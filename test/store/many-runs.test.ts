@@ -100,7 +100,7 @@ describe('a store of many runs', () => {
     holder.exec('ROLLBACK')
     expect((await running).trajectory).toHaveLength(10)
     expect(notices.join('')).toMatch(
-      /another process holds .*store\.sqlite \(SQLite: database is locked\).*Waiting \d+ s/,
+      /another process holds the write lock of .*store\.sqlite \(SQLite: database is locked\)\. Waiting up to \d+ s/,
     )
     using run = RunFile.open('r', { store })
     expect(run.overview()).toMatchObject({ status: 'finished', counts: { success: 1 } })

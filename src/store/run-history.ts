@@ -51,27 +51,27 @@ const ANSWER: Columns<{ hash: Uint8Array; occurrence: number; value: unknown }> 
 const CHARGED_TASK: Columns<TaskColumns & Pick<Row, 'charged'>> = { ...TASK, charged: orNull(isWhole) }
 
 interface Row extends TaskColumns, Partial<AttemptColumns> {
-  /** Attempts that were charged before the session was cut short. */
+  /** Failed attempts that count, from sessions that were cut short. */
   readonly charged: number | null
 }
 
-/** What an earlier session knows of a task: its number, how often it was tried, its response if it has one. */
-export interface Known {
+/** What earlier sessions recorded of a task. */
+export interface StoredOutcome {
   readonly record: number
   readonly attempts: number
   readonly response: TaskResponse | undefined
-  /** The rough size of the response. */
+  /** The approximate size of the response. */
   readonly bytes: number
-  /** It was about to be started, and must never be started twice. */
+  /** A task with `rerun: 'never'` was about to start. */
   readonly begun: boolean
-  /** The response stands. Otherwise the task is to be run again. */
+  /** The response is final. Otherwise the task runs again. */
   readonly final: boolean
   /** It starts from the beginning: neither its attempts nor the answers of services to them count any more. */
   readonly fresh: boolean
 }
 
-/** What earlier sessions of a run left, looked up task by task, so that memory does not grow with the run. */
-export class Earlier {
+/** What earlier sessions of a run recorded. Tasks are looked up one by one, so memory does not grow with the run. */
+export class RunHistory {
   readonly #db: DatabaseSync
   readonly #path: string
   readonly #run: number
@@ -103,7 +103,7 @@ export class Earlier {
     this.#match = this.#db.prepare(`SELECT ${task} ${found} WHERE t.id = ? AND t.parent = ? AND t.parent_attempt = 0`)
   }
 
-  /** Refuses a task that is not the one that the run was begun with; undefined: the run has none of this id. */
+  /** Throws RESUME_MISMATCH if the task differs from the recorded one. Returns its number; undefined if it is not recorded. */
   check(id: string, content: TaskContent, place: number | undefined): number | undefined {
     return this.#reading(() => {
       const row = this.#match.get(id, keyOf(this.#run, 0))
@@ -112,7 +112,7 @@ export class Earlier {
     })
   }
 
-  task(id: string, content: TaskContent, place: number | undefined): Known | undefined {
+  task(id: string, content: TaskContent, place: number | undefined): StoredOutcome | undefined {
     return this.#reading(() => {
       const row = this.#row(id, 0, 0)
       if (!row) return undefined
@@ -121,7 +121,7 @@ export class Earlier {
     })
   }
 
-  subTask(id: string, parent: number, parentAttempt: number, content: TaskContent): Known | undefined {
+  subTask(id: string, parent: number, parentAttempt: number, content: TaskContent): StoredOutcome | undefined {
     return this.#reading(() => {
       const row = this.#row(id, parent, parentAttempt)
       if (!row) return undefined
@@ -131,7 +131,7 @@ export class Earlier {
     })
   }
 
-  /** What services have answered an attempt of a task, in an earlier session. */
+  /** Answers of durable services that an earlier session recorded for an attempt. */
   answers(record: number, attempt: number): [AnswerKey, KeptAnswer][] {
     const sql = 'SELECT hash, occurrence, value FROM _answers WHERE task = ? AND attempt = ?'
     return this.#reading(() => {
@@ -146,7 +146,7 @@ export class Earlier {
     })
   }
 
-  /** What all attempts have spent, those included that were cut short with their driver. */
+  /** What all attempts have spent, including those that were cut short. */
   spent(): Spent {
     const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
     return this.#reading(() => {
@@ -163,14 +163,14 @@ export class Earlier {
     for (const row of rows) yield String(row.id)
   }
 
-  /** How many tasks are recorded, and how many there were in all, if that was known. */
+  /** The number of recorded tasks, and the total if it was known. */
   size(): { recorded: number; total: number | null } {
     const count = 'SELECT (SELECT count(*) FROM _tasks WHERE parent = ?) AS recorded, total FROM _run WHERE run = ?'
     const values = [keyOf(this.#run, 0), this.#run] as const
     return this.#reading(() => this.#db.prepare(count).get(...values) as { recorded: number; total: number | null })
   }
 
-  /** The code of an agent when it was last seen. */
+  /** The latest recorded fingerprint of an agent's source. */
   fingerprint(name: string, module: string): string | null | undefined {
     const latest = `SELECT fingerprint FROM _agents WHERE name = ? AND module = ? AND agent > ? AND agent < ?
        ORDER BY agent DESC LIMIT 1`
@@ -192,7 +192,7 @@ export class Earlier {
     return row && (checkedRow(row, CHARGED_TASK, `task '${id}'`) as Row)
   }
 
-  #known(id: string, row: Row): Known {
+  #known(id: string, row: Row): StoredOutcome {
     const answered = row.status !== undefined && row.status !== null
     // One who asks for failures to be tried again wants all attempts for them.
     const fresh = answered && row.status !== 'cancelled'
@@ -230,7 +230,7 @@ export class Earlier {
 
   #same(row: TaskColumns, content: TaskContent): boolean {
     if (Buffer.compare(row.hash, contentHash(content)) === 0) return true
-    // v8 has more than one way to write a number, or an array: bytes that differ may still be the same value.
+    // v8 can serialize equal values to different bytes, so compare the values.
     if (![content.input, content.info, content.params].some((part) => part instanceof Uint8Array)) return false
     const { agentName, input, info, params, dependsOn } = content
     this.#blobs.refill()

@@ -12,6 +12,8 @@ export const MOST_RUNS = 2 ** 22
 /** The key of a step is start × STEP_SPAN + index. */
 export const STEP_SPAN = MOST_STEPS
 
+export const MOST_STARTS = 2 ** 33
+
 /** Prefix of the id of a run that is being removed. User-given ids have no brackets or spaces. */
 export const REMOVED = '(removed) '
 

@@ -136,13 +136,20 @@ function findRun(store: Statements, runId: string, shared: boolean): RunColumns 
 /** The number of a new run. Call it inside a transaction, so that no other driver takes the same. */
 export function newRunNumber(store: Statements, shared: boolean): number {
   if (!shared) return 0
-  const { next } = store.statement('SELECT coalesce(max(run), 0) + 1 AS next FROM _run').get() as { next: number }
-  if (next < MOST_RUNS) return next
+  const { last } = store.statement('SELECT coalesce(max(run), 0) AS last FROM _run').get() as { last: number }
+  if (last + 1 < MOST_RUNS) return last + 1
+  const { free } = store.statement(LOWEST_FREE).get() as { free: number }
+  if (free < MOST_RUNS) return free
   throw new ManyworldsError(
     'STORE_FULL',
-    `this store has had ${MOST_RUNS} runs, and cannot hold more; give another folder with \`store\` (--store, MANYWORLDS_STORE)`,
+    `this store has ${MOST_RUNS - 1} runs, and cannot hold more. Remove some (manyworlds rm, \`keep\`), or use another folder: \`store\` (--store, MANYWORLDS_STORE)`,
   )
 }
+
+/** Numbers of runs that were removed. A server with `keep` needs them after some hours. */
+const LOWEST_FREE = `SELECT min(n) AS free FROM (SELECT 1 AS n WHERE NOT EXISTS (SELECT 1 FROM _run WHERE run = 1)
+  UNION ALL SELECT * FROM (SELECT run + 1 FROM _run r WHERE run >= 1
+  AND NOT EXISTS (SELECT 1 FROM _run WHERE run = r.run + 1) ORDER BY run LIMIT 1))`
 
 function create(store: Statements, header: RunHeader, shared: boolean): number {
   const { runId, seed, sequenceDependent, manyworlds, script } = header

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import type { StatementSync } from 'node:sqlite'
 import { ManyworldsError } from '../errors.ts'
 import { pragma, refuseOtherSchema, schemaVersion } from './checks.ts'
+import { MOST_STARTS } from './keys.ts'
 import { isLocked, RunLock } from './lock.ts'
 import { migrate } from './migrations.ts'
 import { addCompatViews, dropCompatViews } from './open-for-reading.ts'
@@ -101,7 +102,11 @@ export class StoreDb {
     this.#lastStart ??= (
       this.statement('SELECT coalesce(max(start), 0) AS last FROM _starts').get() as { last: number }
     ).last
-    return ++this.#lastStart
+    if (++this.#lastStart < MOST_STARTS) return this.#lastStart
+    throw new ManyworldsError(
+      'STORE_FULL',
+      `${this.path} has no more numbers for attempts; use another folder: \`store\``,
+    )
   }
 
   isAlive(owner: string | null): boolean {

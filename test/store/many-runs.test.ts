@@ -6,13 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { MOST_RUNS } from '../../src/store/keys.ts'
 import { removePiece } from '../../src/store/remove-run.ts'
 import { StoreDb } from '../../src/store/store-db.ts'
 import { echo } from '../agents/basics.ts'
 import { recorder } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { refused } from '../refused.ts'
-import { query, storeFolder } from './store-folder.ts'
+import { changed, query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -143,6 +144,24 @@ describe('a store of many runs', () => {
     expect(runs()).toBe(2)
     expect(RunFile.list({ store })).toEqual(['second', 'third'])
     expect(query(file(''), 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  })
+
+  it('uses the numbers of removed runs again when it has had millions of runs', async () => {
+    const { store, file } = storeFolder()
+    for (const runId of ['a', 'b']) await Runners.runTask(recorder.task({ steps: 2 }), { store, runId })
+    // Like a server that has made four million runs and kept three.
+    const last = `INSERT INTO _run (run, run_id, created_at, manyworlds, seed, sequence_dependent, epoch)
+      SELECT ?, 'last', created_at, manyworlds, seed, sequence_dependent, epoch FROM _run WHERE run = 2`
+    changed(file(''), last, MOST_RUNS - 1)
+    for (const runId of ['c', 'd']) {
+      const response = await Runners.runTask(recorder.task({ steps: 3 }), { store, runId, keep: { runs: 3 } })
+      expect(response.trajectory).toHaveLength(3)
+    }
+    expect(query(file(''), 'SELECT run_id, run FROM _run ORDER BY rowid')).toEqual([
+      { run_id: 'last', run: MOST_RUNS - 1 },
+      { run_id: 'c', run: 3 },
+      { run_id: 'd', run: 1 },
+    ])
   })
 
   it('goes on without the room of old runs that cannot be removed, and says so', async () => {

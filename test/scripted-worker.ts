@@ -11,6 +11,7 @@ import {
   type TaskItem,
   type WorkerMessage,
 } from '../src/protocol/messages.ts'
+import { isMarked, splitWire } from '../src/protocol/split-wire.ts'
 import type { TaskLike, TaskResponse } from '../src/task.ts'
 
 /** Workers that do what a test says, behind the real executor: for what no worker of ours would say, or when. */
@@ -24,43 +25,62 @@ export class ScriptedWorker implements WorkerLink {
   readonly info = { host: 'nowhere' }
   readonly closed: Promise<WorkerExit>
   readonly #channel: Channel<WorkerMessage, DriverMessage>
+  /** The voice of its side thread. */
+  readonly #side: Channel<WorkerMessage, DriverMessage>
+  readonly #up: Delayed
+  readonly #sideUp: Delayed
+  readonly #down: Delayed
   #end!: (exit: WorkerExit) => void
   #toDriver: (frame: Uint8Array) => void = () => {}
   #toWorker!: (frame: Uint8Array) => void
 
-  constructor(id: string, generation: number, receive: Receive) {
+  constructor(id: string, generation: number, receive: Receive, delay?: () => number) {
     this.id = id
     this.generation = generation
     this.closed = new Promise((resolve) => (this.#end = resolve))
-    const wire = {
+    this.#up = new Delayed(delay)
+    this.#sideUp = new Delayed(delay)
+    this.#down = new Delayed(delay)
+    const wires = splitWire({
       send: (frame: Uint8Array) => {
-        setImmediate(() => this.#toDriver(frame))
+        // They have wires of their own: what one says may pass what the other has said.
+        const wire = isMarked(frame) ? this.#sideUp : this.#up
+        wire.later(() => this.#toDriver(frame))
         return true
       },
       onDrain: () => {},
-      onFrame: (listener: (frame: Uint8Array) => void) => (this.#toWorker = listener),
-    }
+      onFrame: (listener: (frame: Uint8Array) => void) => void (this.#toWorker = listener),
+    })
     const understand = (message: DriverMessage) => {
-      if (message.type === 'hello') this.#channel.speak(message.codec)
+      if (message.type === 'hello') for (const voice of [this.#channel, this.#side]) voice.speak(message.codec)
       const loads = receive(message, this) !== false
       if (message.type === 'agent' && loads) this.say({ type: 'loaded', agent: message.key })
     }
-    this.#channel = new Channel(wire, checkDriverMessage, understand, (error) => {
+    const broken = (error: Error) => {
       throw error
-    })
+    }
+    this.#channel = new Channel(wires.main, checkDriverMessage, understand, broken)
+    this.#side = new Channel(wires.side, checkDriverMessage, understand, broken)
   }
 
   say(message: WorkerMessage): void {
     this.#channel.post(message)
   }
 
+  sayAside(message: WorkerMessage): void {
+    this.#side.post(message)
+  }
+
   answer([lease]: TaskItem, answer: unknown): void {
     this.say({ type: 'done', emits: [], outcomes: [[lease, OUTCOME.success, answer, 1]] })
   }
 
-  /** After what it has said. */
+  /** After what it has said, as far as that has arrived by then. */
   die(exit: Partial<WorkerExit> = {}): void {
-    setImmediate(() => this.#end({ code: null, signal: 'SIGSEGV', ...exit }))
+    setImmediate(() => {
+      for (const wire of [this.#up, this.#sideUp]) wire.end()
+      this.#end({ code: null, signal: 'SIGSEGV', ...exit })
+    })
   }
 
   kill(): void {
@@ -75,17 +95,51 @@ export class ScriptedWorker implements WorkerLink {
     this.#channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: '', pid: 0 })
   }
   send(frame: Uint8Array): boolean {
-    setImmediate(() => this.#toWorker(frame))
+    this.#down.later(() => this.#toWorker(frame))
     return true
   }
 }
 
+/** Frames that take so many turns of the event loop each, one if nobody says otherwise; they keep their order. */
+class Delayed {
+  readonly #turns: () => number
+  readonly #frames: (() => void)[] = []
+  #moving = false
+  #ended = false
+
+  constructor(turns: (() => number) | undefined) {
+    this.#turns = turns ?? (() => 1)
+  }
+
+  later(deliver: () => void): void {
+    this.#frames.push(deliver)
+    if (!this.#moving) this.#move(this.#turns())
+  }
+
+  end(): void {
+    this.#ended = true
+  }
+
+  #move(turns: number): void {
+    this.#moving = true
+    setImmediate(() => {
+      if (this.#ended) return
+      if (turns > 1) return this.#move(turns - 1)
+      // All of those that take no time go together.
+      do this.#frames.shift()!()
+      while (!this.#ended && this.#frames.length > 0 && (turns = this.#turns()) === 0)
+      this.#moving = false
+      if (this.#frames.length > 0) this.#move(turns)
+    })
+  }
+}
+
 /** Replaces workers that end. */
-function scriptedEngine(receive: Receive): RuntimeEngine {
+function scriptedEngine(receive: Receive, delay: (() => number) | undefined): RuntimeEngine {
   let generation = 0
   let stopped = false
   const place = (id: string, events: EngineEvents) => {
-    const worker = new ScriptedWorker(id, generation++, receive)
+    const worker = new ScriptedWorker(id, generation++, receive, delay)
     void worker.closed.then(() => stopped || place(id, events))
     events.link(worker)
   }
@@ -109,53 +163,80 @@ interface Options {
   readonly concurrency?: number
   readonly maxAttempts?: number
   readonly services?: ReadonlyMap<string, Service> | undefined
+  /** How many turns of the event loop a frame takes. */
+  readonly delay?: () => number
 }
 
 /** Runs tasks with these ids, whose inputs are their ids; the responses by id. */
 export async function runScripted(
   ids: readonly string[],
   receive: Receive,
-  { workers = 1, concurrency = 4, maxAttempts = 1, services }: Options = {},
+  options: Options = {},
 ): Promise<Map<string, TaskResponse>> {
-  const dispatcher = new Dispatcher({
-    engine: scriptedEngine(receive),
-    workerNum: workers,
-    settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
-    placement: {
-      ...{ workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
-      elsewhere: { execArgv: [], env: {} },
-    },
-    ...{ entryScript: undefined, bundle: {}, notice: () => {} },
-  })
-  const responses = new Map<string, TaskResponse>()
-  let next = 0
-  const source = {
-    open: () => {},
-    close: () => [],
-    pull: () => {
-      const id = ids[next]
-      return id === undefined ? ('end' as const) : { index: next++, id, task: { input: id, agent } }
-    },
+  const executor = new ScriptedExecutor(receive, options)
+  try {
+    return await executor.run(ids)
+  } finally {
+    await executor.shutdown()
   }
-  const options = {
-    ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts, backoffMs: 0, backoffMaxMs: 0 },
-    ...{
-      deadlineMs: undefined,
-      signal: undefined,
-      showLogs: false,
-      speculate: false,
-      keepSteps: true,
-      recorded: false,
-      budget: undefined,
-      services,
-    },
-  }
-  await new Promise<void>((resolve, reject) => {
-    dispatcher.open(options, source, {
-      response: (_index, response) => responses.set(response.id, response),
-      full: () => false,
-      end: (error) => (error ? reject(error) : resolve()),
+}
+
+/** An executor whose workers are scripted, for several runs. */
+export class ScriptedExecutor {
+  readonly #options: Options
+  readonly #dispatcher: Dispatcher
+
+  constructor(receive: Receive, options: Options = {}) {
+    const { workers = 1, concurrency = 4, delay } = options
+    this.#options = options
+    this.#dispatcher = new Dispatcher({
+      engine: scriptedEngine(receive, delay),
+      workerNum: workers,
+      settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
+      placement: {
+        ...{ workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
+        elsewhere: { execArgv: [], env: {} },
+      },
+      ...{ entryScript: undefined, bundle: {}, notice: () => {} },
     })
-  }).finally(() => dispatcher.shutdown())
-  return responses
+  }
+
+  async run(ids: readonly string[], signal?: AbortSignal): Promise<Map<string, TaskResponse>> {
+    const { maxAttempts = 1, services } = this.#options
+    const responses = new Map<string, TaskResponse>()
+    let next = 0
+    const source = {
+      open: () => {},
+      close: () => ids.slice(next).map((id, i) => ({ index: next + i, id, task: { input: id, agent } })),
+      pull: () => {
+        const id = ids[next]
+        return id === undefined ? ('end' as const) : { index: next++, id, task: { input: id, agent } }
+      },
+    }
+    const options = {
+      ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts, backoffMs: 0, backoffMaxMs: 0 },
+      ...{
+        deadlineMs: undefined,
+        signal,
+        showLogs: false,
+        speculate: false,
+        keepSteps: true,
+        recorded: false,
+        budget: undefined,
+        services,
+      },
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#dispatcher.open(options, source, {
+        response: (_index, response) => responses.set(response.id, response),
+        full: () => false,
+        end: (error) => (error ? reject(error) : resolve()),
+      })
+    })
+    return responses
+  }
+
+  shutdown(): Promise<void> {
+    return this.#dispatcher.shutdown()
+  }
 }

@@ -5,7 +5,7 @@ import { STEP_KINDS, type Step } from './step.ts'
 import { listsIn } from './survey.ts'
 
 /** A few bytes can claim a long list again and again: a limit to the elements of lists that are built for one attempt. */
-const MOST_ELEMENTS = 100_000_000
+const MOST_ELEMENTS = 200_000_000
 /** The limit where all steps are held at once. A list takes 8 bytes for each element. */
 export const MOST_ELEMENTS_AT_ONCE = 64_000_000
 /** After so many links a list is copied, so that no list follows a longer chain. */

@@ -44,16 +44,16 @@ export interface Context<Params = unknown, State = unknown> {
   /** Runs tasks as sub-tasks of this one, on any worker; this task's slot is free for others while it waits. */
   runTask: RunSubTask
   /**
-   * Asks a service of the driver, one of `services` in the run configuration, and waits for its answer. Meanwhile the task
-   * keeps its slot, and its time-out stands still, for ten minutes at most; `options` can change each of that.
+   * Asks a service of the driver, one of `services` in the run configuration. While the task waits for the answer it keeps its
+   * slot, and its timeout is stopped, for ten minutes at most; `options` can change that. See docs/services.md.
    */
   ask<Answer = unknown>(service: string, question?: unknown, options?: AskOptions): Promise<Answer>
-  /** The same for a service that answers in parts. Whoever stops taking them ends it. */
+  /** The same for a service that returns an async iterable. Leaving the loop ends the request. */
   askStream<Part = unknown>(service: string, question?: unknown, options?: AskOptions): AsyncIterableIterator<Part>
   /**
-   * Does something that must not be done twice, such as a payment or a call that costs money. What it comes to is in the run
-   * file before it is returned. If this attempt is run again, because its worker or its driver died, it comes from there.
-   * `name` and `question` say what it is: the same twice is done twice.
+   * Does something that must not be repeated, such as a payment: calls `make`, and stores its result before it returns it. If
+   * this attempt is run again, because its worker or the driver died, it returns the stored result and does not call `make`.
+   * `name` and `question` identify the work. Called twice with the same ones, it is done twice.
    */
   once<Result>(name: string, question: unknown, make: () => Result | Promise<Result>): Promise<Result>
   /**
@@ -65,9 +65,9 @@ export interface Context<Params = unknown, State = unknown> {
 
 /** How a task waits for a service. */
 export interface AskOptions {
-  /** Ends the request. */
+  /** Takes the request back when it is aborted. */
   readonly signal?: AbortSignal
-  /** After so many milliseconds the request fails. Default: ten minutes while the clock stands, else none. */
+  /** The request fails with `REQUEST_TIMEOUT` after this time. Default: ten minutes if the clock stands, else no limit. */
   readonly limitMs?: number
   /** `'give'`: other tasks may run in its slot while it waits. Default `'keep'`. */
   readonly slot?: 'keep' | 'give'

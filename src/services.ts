@@ -3,13 +3,13 @@ export interface ServiceContext {
   readonly runId: string
   readonly taskId: string
   readonly attempt: number
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the request is over: answered, taken back, or ended with its task. */
   readonly signal: AbortSignal
 }
 
 /**
- * Answers what tasks ask, in the driver's process: with a value, a promise of one, or an async iterable of parts. What it
- * throws, the task gets as an error.
+ * A service: called in the driver's process with the question of a task. Returns a value, a promise of one, or an async
+ * iterable of parts. If it throws, the task gets an error with the same message.
  */
 // biome-ignore lint/suspicious/noExplicitAny: whatever the task asks, as the answers of agents
 export type ServiceFunction = (question: any, ctx: ServiceContext) => unknown
@@ -17,10 +17,10 @@ export type ServiceFunction = (question: any, ctx: ServiceContext) => unknown
 export interface ServiceDefinition {
   readonly answer: ServiceFunction
   /**
-   * Its answers are in the run file before tasks get them. An attempt that is run again, because its worker or the driver
-   * died, gets them from there, and the service is not asked. Default false.
+   * Its answers are stored in the run file before tasks get them. An attempt that is run again, because its worker or the
+   * driver died, gets the stored answers, and the service is not called. Default false.
    */
   readonly durable?: boolean
-  /** How many requests it is given at once; tasks take turns. Default: all there are. */
+  /** How many requests it is called for at the same time; the others wait, and tasks take turns. Default: no limit. */
   readonly atOnce?: number
 }

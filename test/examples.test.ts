@@ -39,6 +39,7 @@ const keyLines: Record<string, RegExp> = {
   'parallel-search.ts': /^aggregatedSearch: 3 hits from 2 of 3 sources$/m,
   'sequence-and-graph.ts':
     /^sequence: another {2}-> agents work one after another$[\s\S]*^graph: offer {4}-> cancelled/m,
+  'services.ts': /^rice: 2 \(rice is in, no queue\)\n3 orders, [12] at once at most$/m,
   'spark-parquet.ts': /^10000 rows read back, checksum \d+: as expected$/m,
   'stream.ts': /^12 pages: 8 success, 2 failed, 2 timed out$/m,
   'subtasks.ts': /^panel: optimist: it will sell; critic: nobody reads that; (one process|two processes)$/m,

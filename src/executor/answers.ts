@@ -3,7 +3,7 @@ import { serialize } from 'node:v8'
 import type { Ask, Packed } from '../protocol/messages.ts'
 import type { Lease } from './entry.ts'
 
-/** Which answer of an attempt: what was asked, and how often that had been asked before. */
+/** Identifies an answer within an attempt: by the hash of the question, and how often the attempt asked it before. */
 export interface AnswerKey {
   readonly hash: Buffer
   readonly occurrence: number
@@ -13,12 +13,12 @@ export interface KeptAnswer {
   readonly value: Packed
 }
 
-/** An answer that is on its way to the disk has a list of those to be told when it is there. */
+/** `waiting`: the answer is not on disk yet; these are called when it is. */
 type Keeping = KeptAnswer & { waiting?: (() => void)[] | undefined }
 
 /**
- * Answers that count, of one attempt of a task. They are on disk before the task gets them; a run of the same attempt that
- * was cut short has left them here, or in the store, for the next.
+ * The answers that count, of one attempt of a task. An answer is on disk before the task gets it. When the attempt is run
+ * again, it finds the answers here, or in the store after the driver was restarted.
  */
 export class Answers {
   readonly #attempt: number
@@ -41,7 +41,7 @@ export class Answers {
     return this.#attempt === attempt
   }
 
-  /** The key of a request, which counts as asked from here on. */
+  /** The key of a request. Counts it as asked. */
   keyOf(lease: Lease, { service, body }: Ask): AnswerKey {
     const digest = hash('sha256', serialize([service, body]), 'buffer').subarray(0, 16)
     const name = digest.toString('latin1')
@@ -51,7 +51,7 @@ export class Answers {
     return { hash: digest, occurrence }
   }
 
-  /** Gives the answer that is kept, once it is safe. False: there is none. */
+  /** Calls `take` with the stored answer, once it is on disk. False: there is none. */
   give(key: AnswerKey, take: (value: Packed) => void): boolean {
     const kept = this.#kept.get(textOf(key))
     if (kept === undefined) return false
@@ -60,7 +60,7 @@ export class Answers {
     return true
   }
 
-  /** Calls back when it is safe. */
+  /** Stores an answer, and calls `safe` when it is on disk. */
   keep(lease: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void {
     const waiting = [safe]
     const kept: Keeping = { value, waiting }

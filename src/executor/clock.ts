@@ -1,4 +1,4 @@
-/** How long a task's clock has stood: while it waits for something that it is not to blame for. */
+/** How long a task's clock has stood, because it waited for requests with `clock: 'stands'`. */
 export class Clock {
   #stopped = 0
   #since = 0

@@ -55,9 +55,9 @@ export class Entry {
   readonly depth: number
   /** Its own sub-tasks, if it has asked for any. */
   children: Children | undefined
-  /** It has asked for something that counts: it runs in one place only. */
+  /** It asked for sub-tasks, or for answers that are stored: it must not run in two places at once. */
   asksOnce = false
-  /** Answers that counted, of the attempt that asked last. */
+  /** The stored answers of its last attempt that asked for such. */
   answersKept: Answers | undefined
 
   constructor(
@@ -118,7 +118,7 @@ export interface AttemptRecords {
 export interface LeaseAsks {
   /** Without an answer. */
   readonly open: Map<number, OpenRequest>
-  /** How often it was asked for the same thing, by hash, where that matters. */
+  /** How often each question whose answer is stored was asked, by hash. */
   readonly asked: Map<string, number>
   /** How long it waited. */
   readonly clock: Clock

@@ -4,7 +4,7 @@ import type { Profiles } from './profiles.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
-  /** It is over, whatever ended it: so is all that its task has asked for under it. */
+  /** The lease has ended, for whatever reason, and so have the requests that its task made under it. */
   over(lease: Lease): void
 }
 
@@ -41,7 +41,7 @@ export class Leases {
     entry.lease = this.#begin(worker, entry, group)
   }
 
-  /** A second worker for a task: what it records is kept apart until it is the one that counts. */
+  /** Gives the task to a second worker. What that one records is kept apart until its lease is the one that counts. */
   lend(worker: WorkerHandle, entry: Entry): void {
     entry.twin = this.#begin(worker, entry, 0)
     worker.flush()
@@ -55,7 +55,7 @@ export class Leases {
 
   // ---- they wait
 
-  /** Its task gives its slot back until what it asked for is there; it may ask for several things. */
+  /** Its task gave its slot back for a request. It may do so for several at once. */
   waits(lease: Lease): void {
     if (lease.waitingCalls++ > 0) return
     lease.awaySince = performance.now()
@@ -88,7 +88,7 @@ export class Leases {
     worker.endIfEmpty()
   }
 
-  /** The worker has not started these, and now will not. Answers those whose task has no other lease. */
+  /** The worker sends these back without having started them. Returns those whose task has no other lease. */
   takeBack(worker: WorkerHandle, ids: readonly number[]): Lease[] {
     const back: Lease[] = []
     for (const id of ids) {
@@ -101,7 +101,7 @@ export class Leases {
     return back
   }
 
-  /** The worker is gone. Answers those of its leases whose task has no other. */
+  /** The worker is gone. Returns those of its leases whose task has no other lease. */
   lose(worker: WorkerHandle): ReadonlySet<Lease> {
     this.#dirty.delete(worker)
     const lost = new Set<Lease>()
@@ -113,7 +113,7 @@ export class Leases {
     return lost
   }
 
-  /** The task runs in one place from here on. */
+  /** Ends the other lease of the task, if it has two. */
   keepOnly(lease: Lease): void {
     const { entry } = lease
     const { twin } = entry
@@ -124,14 +124,14 @@ export class Leases {
     this.#close(other)
   }
 
-  /** Nobody waits for the task any longer, wherever it runs. */
+  /** The task's outcome is not needed any more: all its leases end. */
   abandon(entry: Entry): void {
     const { lease, twin } = entry
     entry.lease = entry.twin = undefined
     for (const one of [lease, twin]) if (one) this.#close(one)
   }
 
-  /** A worker that may still answer is told to give up; if it answers all the same, we know what. */
+  /** Tells the worker to give the task up. The lease is remembered, in case an outcome comes all the same. */
   #close(lease: Lease): void {
     const { worker, id } = lease
     if (!isLive(lease)) return
@@ -166,7 +166,7 @@ export class Leases {
     return lease
   }
 
-  /** Every lease ends here. What its worker can take has to be looked at anew. */
+  /** Every lease ends here. The caller refreshes the worker in the fleet, since its load has changed. */
   #end(lease: Lease): void {
     const { worker, id } = lease
     worker.leases.delete(id)

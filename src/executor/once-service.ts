@@ -1,7 +1,7 @@
 import { isPacked } from '../protocol/read-packed.ts'
 import type { Service } from './service.ts'
 
-/** Remembers what tasks have done once: `ctx.once`. The task does it, so nobody asks this service for an answer. */
+/** Stores results of `ctx.once`. The task does the work itself, so `ask` is never called. */
 export const onceService: Service = {
   once: true,
   durable: true,

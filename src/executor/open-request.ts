@@ -5,23 +5,23 @@ import type { Service, ServiceCall } from './service.ts'
 import type { Turns } from './turns.ts'
 import type { Speaker } from './worker-handle.ts'
 
-/** A request that is not answered in full. */
+/** A request without its last answer. */
 export class OpenRequest implements ServiceCall {
   readonly id: number
   readonly lease: Lease
-  /** Who asked, and is answered. */
+  /** The voice of the worker that asked, and gets the answer. */
   readonly speaker: Speaker
   readonly ask: Ask
   readonly service: Service
   readonly turns: Turns<Lease, OpenRequest>
   #ending: AbortController | undefined
   #ended = false
-  /** Under which its answer is kept, if it is. */
+  /** Under which its answer is stored, if it is. */
   key: AnswerKey | undefined
   served = false
-  /** It waits for its turn, and its lease counts it. */
+  /** It waits for its turn, and is counted by its lease. */
   queued = false
-  /** Parts that may be sent. */
+  /** How many parts may be sent before the task says that it took some. */
   #credit = STREAM_PARTS
   #credited = () => {}
 
@@ -42,7 +42,7 @@ export class OpenRequest implements ServiceCall {
     return this.ask.body
   }
 
-  /** Made when it is asked for: most services do not, and it costs more than the rest of this. */
+  /** Made when a service reads it: most do not, and a controller costs more than the rest of this object. */
   get signal(): AbortSignal {
     if (this.#ending === undefined) {
       this.#ending = new AbortController()
@@ -66,7 +66,7 @@ export class OpenRequest implements ServiceCall {
     this.#credited()
   }
 
-  /** Waits until a part may be sent, or nobody wants it any more. */
+  /** Waits until a part may be sent, or the request is over. */
   async room(): Promise<void> {
     while (this.#credit === 0 && this.isOpen)
       await new Promise<void>((resolve) => {
@@ -76,7 +76,7 @@ export class OpenRequest implements ServiceCall {
   }
 }
 
-/** A service of a run, with those who wait for it. */
+/** A service of a run, and whose turn it is. */
 export interface Served {
   readonly service: Service
   readonly turns: Turns<Lease, OpenRequest>

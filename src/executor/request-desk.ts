@@ -10,22 +10,22 @@ import { Turns } from './turns.ts'
 import type { Speaker, WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
-  /** Its task waits for one thing more, in a slot that others may use; or for one less. */
+  /** The task gave its slot back for a request; and that request is over. A task may have several of them. */
   waits(lease: Lease): void
   goesOn(lease: Lease): void
-  /** The task is to run in one place only. */
+  /** If the task was started twice, only this lease stays. */
   keepOnly(lease: Lease): void
   /** A task of this worker no longer waits for its turn. */
   turnCame(worker: WorkerHandle): void
 }
 
 /**
- * Where tasks ask the services of their run. A request is answered once, or ended with its lease, and an answer goes out
- * only while the lease that asked is live.
+ * Passes requests of tasks to the services of their run, and the answers back. A request is answered once, or ends with its
+ * lease. An answer is sent only while the lease that asked is live.
  */
 export class RequestDesk {
   readonly #hooks: Hooks
-  /** Those that every run has. */
+  /** Services that every run has. */
   readonly #always: ReadonlyMap<string, Service>
   readonly #byRun = new WeakMap<Run, Map<string, Served>>()
 
@@ -34,14 +34,14 @@ export class RequestDesk {
     this.#hooks = hooks
   }
 
-  /** `by`: the voice of the worker that says it, and is answered. */
+  /** `by`: which voice of the worker asks; the answer goes there. */
   receive(
     worker: WorkerHandle,
     message: Extract<WorkerMessage, { type: 'ask' | 'unask' | 'more' | 'hand-in' }>,
     by: Speaker,
   ): void {
     const lease = worker.leases.get(message.lease)
-    // Its task is being given up: it will be told so.
+    // The lease is over, and the worker will learn of it: its task was cancelled.
     if (!lease) return
     if (message.type === 'ask') return this.#open(lease, message, by)
     const request = lease.asks?.open.get(message.request)
@@ -70,7 +70,7 @@ export class RequestDesk {
       request.turns.remove(request)
       left.add(request.turns)
     }
-    // Only now: those of this lease that waited are not to be served in the place of those that were.
+    // After all of them were removed: otherwise those that waited would be served in the place of those that were served.
     for (const turns of left) turns.next()
   }
 
@@ -169,7 +169,7 @@ export class RequestDesk {
     } catch (error) {
       this.#finish(request, false, asError(error, ask.service))
     } finally {
-      // One that was left early may have something to put away; what that comes to interests nobody.
+      // If it was left early, its `finally` blocks run; if they fail, nobody waits for that.
       void Promise.resolve(iterator.return?.()).catch(() => {})
     }
   }
@@ -227,7 +227,7 @@ function say(
   speaker.postSoon({ type: 'answer', request: id, ok, last, value }, sizeOf(value), lease.id)
 }
 
-/** Each voice of a worker counts for itself: one cannot know how many the other has open. */
+/** Each voice of a worker has a limit of its own: one does not know how many requests the other has open. */
 function limited(requests: ReadonlyMap<number, OpenRequest>, by: Speaker): number {
   let count = 0
   for (const { service, speaker } of requests.values()) if (speaker === by && !service.unlimited) count++

@@ -9,20 +9,20 @@ const NAMES_SHOWN = 20
 export function unknownService(name: string, names: readonly string[]): Packed {
   const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : ''
   const there = names.length === 0 ? 'the run has none' : `the run has ${names.slice(0, NAMES_SHOWN).join(', ')}${more}`
-  const hint = `${didYouMean(name, names)}; ${there}. Give it as \`services\` of the run configuration`
+  const hint = `${didYouMean(name, names)}; ${there}. Add it to \`services\` in the run configuration`
   return pack({ code: 'SERVICE_UNKNOWN', message: `there is no service '${name}'${hint}` })
 }
 
 export const oneWasAsked = (name: string) =>
-  new ManyworldsError('SERVICE_FAILED', `service '${name}' answers in parts: ask it with ctx.askStream()`)
+  new ManyworldsError('SERVICE_FAILED', `service '${name}' returned an async iterable: ask it with ctx.askStream()`)
 
 export const notKept = (name: string) =>
   new ManyworldsError(
     'SERVICE_FAILED',
-    `service '${name}' is durable and answers in parts; only whole answers are kept`,
+    `service '${name}' is durable and returned an async iterable; only single answers can be stored`,
   )
 
-/** Services of users fail with errors of ours: see `user-services.ts`. */
+/** What a user's service throws was turned into one of our errors before: see `user-services.ts`. */
 export function asError(error: unknown, name: string): Packed {
   if (ManyworldsError.is(error)) return pack({ code: error.code, message: error.message })
   return pack({ code: 'SERVICE_FAILED', message: `service '${name}' failed: ${wordsOf(error).message}` })

@@ -11,17 +11,17 @@ export interface ServiceCall {
 
 /** Something that tasks can ask the driver for, by its name. */
 export interface Service {
-  /** Its answers count: a task that has asked runs in one place only. */
+  /** A task that has asked this service must not run a second time at the same moment (`speculate`). */
   readonly once: boolean
-  /** Its answers are on disk before a task gets them, and are given again to a rerun of the same attempt. */
+  /** Its answers are stored before tasks get them. A rerun of the same attempt gets them again. */
   readonly durable: boolean
-  /** Requests that it deals with at the same time; tasks take turns. */
+  /** How many requests are served at the same time; tasks take turns. */
   readonly atOnce: number
-  /** Whether a task may have as many requests open as it likes: the service has a limit of its own. */
+  /** Its requests do not count for the limit of open requests per task; it has a limit of its own. */
   readonly unlimited: boolean
-  /** Throws if no worker of ours would ask that: it costs the worker. */
+  /** Throws if the body is malformed. A worker that sends such a body is ended. */
   check(body: unknown): void
-  /** What it throws, or rejects with, is its answer too. */
+  /** If it throws or rejects, the task gets the error. */
   ask(call: ServiceCall): Promise<Packed> | AsyncIterable<Packed>
 }
 

@@ -1,12 +1,9 @@
-/** A request on behalf of somebody, who may have others. */
+/** A request, and who made it. */
 export interface Waiting<Who> {
   readonly by: Who
 }
 
-/**
- * Lets so many requests be served at once. Whoever has requests that wait takes turns with the others, one request each,
- * however many each of them has.
- */
+/** Serves a number of requests at once. Those who have requests waiting take turns, one request each. */
 export class Turns<Who, Request extends Waiting<Who>> {
   readonly #serve: (request: Request) => void
   readonly #queues = new Map<Who, Request[]>()
@@ -19,7 +16,7 @@ export class Turns<Who, Request extends Waiting<Who>> {
     this.#serve = serve
   }
 
-  /** Requests that are served or wait. */
+  /** Requests that are being served or wait. */
   get size(): number {
     let size = this.#served.size
     for (const queue of this.#queues.values()) size += queue.length
@@ -33,7 +30,7 @@ export class Turns<Who, Request extends Waiting<Who>> {
     this.next()
   }
 
-  /** It was served, or nobody waits for it any more. `next` has to follow, once for all that go together. */
+  /** The request is over. Call `next` afterwards, once for all requests that end together. */
   remove(request: Request): void {
     if (this.#served.delete(request)) return
     const queue = this.#queues.get(request.by)
@@ -43,9 +40,9 @@ export class Turns<Who, Request extends Waiting<Who>> {
     if (queue!.length === 0) this.#queues.delete(request.by)
   }
 
-  /** Serves those whose turn it is. */
+  /** Serves the next requests, as far as there is room. */
   next(): void {
-    // What is served may be over at once, and come here again: a loop, since a stack would have its limits.
+    // A request may end while it is served, and call this again. A loop serves the next one, so that the stack does not grow.
     if (this.#serving) return
     this.#serving = true
     try {
@@ -54,7 +51,7 @@ export class Turns<Who, Request extends Waiting<Who>> {
         if (first === undefined) break
         const [who, queue] = first
         const request = queue.shift()!
-        // Whoever has more goes to the end of the line.
+        // If there are more of the same, they go to the end of the line.
         this.#queues.delete(who)
         if (queue.length > 0) this.#queues.set(who, queue)
         this.#served.add(request)

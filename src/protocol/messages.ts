@@ -29,9 +29,9 @@ export type DriverMessage =
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
   /** So many bytes of steps are on disk: see STEP_WINDOW. */
   | { type: 'stored'; bytes: number }
-  /** What a service says to a request. Of a stream, parts come until the `last`, which has none. */
+  /** The answer of a service. A stream is answered part by part; the `last` message then has no value. */
   | { type: 'answer'; request: number; ok: boolean; last: boolean; value: Packed }
-  /** Nothing is on record for this request: its task is to do it itself, and to hand in what came of it. */
+  /** Nothing is stored for this request: the task does the work itself, and hands the result in. */
   | { type: 'yours'; request: number }
 
 /** For workers on other machines, where an agent's code is: in a bundle that their host has. */
@@ -116,11 +116,11 @@ export type WorkerMessage =
   /** An error that belongs to no running task. Plain, since it may come before a codec is agreed. */
   | { type: 'stray'; error: ErrorItem }
   | Ask
-  /** Nobody waits for the answer any more. */
+  /** The request was taken back. */
   | { type: 'unask'; request: number; lease: number }
-  /** There is room for so many more parts. */
+  /** The task took so many parts of a stream; as many more may be sent. */
   | { type: 'more'; request: number; lease: number; parts: number }
-  /** What came of a request that was the task's own to do. */
+  /** The answer to `yours`: the result of the work that the task did itself, to be stored. */
   | { type: 'hand-in'; request: number; lease: number; value: Packed }
 
 export type Emit = [lease: number, steps: PackedStep[], logs: string[]]
@@ -171,20 +171,23 @@ export interface Ask {
   request: number
   lease: number
   service: string
-  /** `one`: it wants one answer; `parts`: a stream; `own`: what is on record, and else does it itself. */
+  /** `one`: one answer; `parts`: a stream; `own`: the stored result, or else `yours`, and the task does the work itself. */
   kind: 'one' | 'parts' | 'own'
-  /** Whether others may run in its slot meanwhile, and whether its time-out goes on. */
+  /** Whether others may use the task's slot while it waits, and whether its timeout goes on. */
   slot: 'keep' | 'give'
   clock: 'runs' | 'stands'
   body: Packed
 }
 
-/** Requests that a task may have open; those behind them wait in the worker. Calls for sub-tasks are not counted. */
+/**
+ * How many requests a task may have open, with each voice of its worker. Further ones wait in the worker. Calls for sub-tasks
+ * do not count.
+ */
 export const MAX_OPEN_REQUESTS = 64
-/** Parts of a stream that may be under way before their receiver has said that it took some. */
+/** How many parts of a stream may be sent before the task says that it took some. */
 export const STREAM_PARTS = 16
 
-/** The service that runs sub-tasks, the one that only remembers, and the one that has blobs. */
+/** The service that runs sub-tasks, the one that stores results of `ctx.once`, and the one that has blobs. */
 export const SUB_TASKS = 'manyworlds.subtasks'
 export const ONCE = 'manyworlds.once'
 export const BLOBS = 'manyworlds.blobs'

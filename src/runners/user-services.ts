@@ -22,7 +22,7 @@ function serviceOf(name: string, given: ServiceFunction | ServiceDefinition): Se
     atOnce: atOnce ?? Number.POSITIVE_INFINITY,
     unlimited: false,
     check(body) {
-      // JSON is checked when it is read, below; to read it twice would take as long as all else.
+      // JSON is checked when it is parsed, below. Parsing it twice would double the cost of a large question.
       if (!(body instanceof String || isPacked(body))) throw new TypeError('a malformed question')
     },
     ask(call) {
@@ -63,12 +63,12 @@ async function* packedParts(name: string, parts: AsyncIterable<unknown>): AsyncG
   }
 }
 
-/** Only what it says: what was thrown may hold something that workers must not have. */
+/** Only the message of the error: the error itself may hold secrets that workers must not have. */
 const failure = (name: string, thrown: unknown) =>
   new ManyworldsError('SERVICE_FAILED', `service '${name}' failed: ${wordsOf(thrown).message}`)
 
 function packed(value: unknown): Packed {
-  if (isStream(value)) throw new TypeError('it answers with a promise of an async iterable; return the iterable itself')
+  if (isStream(value)) throw new TypeError('it returned a promise of an async iterable; return the iterable itself')
   try {
     return pack(value)
   } catch (error) {

@@ -6,13 +6,13 @@ import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import { type Asking, DEFAULT_LIMIT_MS } from './requests.ts'
 
 const MAX_NAME_CHARS = 256
-/** What only this package asks: sub-tasks, and what is done once. */
+/** Names of services that only this package asks. */
 const OWN = 'manyworlds.'
 const NO_LIMIT = Number.POSITIVE_INFINITY
 const OPTIONS: Readonly<Record<keyof AskOptions, true>> = { signal: true, limitMs: true, slot: true, clock: true }
 const OPTION_NAMES = Object.keys(OPTIONS)
 
-/** What was given to `ctx.ask()` and its like, checked. `call` is that, for errors. */
+/** Checks the arguments of `ctx.ask()` and `ctx.askStream()`. `call`: which of them, for the error. */
 export function checkedAsking(
   call: string,
   service: unknown,
@@ -20,8 +20,9 @@ export function checkedAsking(
   options: AskOptions | undefined,
   kind: Asking['kind'],
 ): Asking {
-  if (!isName(service)) throw invalid(call, `a service is named by a text of 1 to ${MAX_NAME_CHARS} characters`)
-  if (service.startsWith(OWN)) throw invalid(call, `services that begin with '${OWN}' cannot be asked directly`)
+  if (!isName(service)) throw invalid(call, `the name of a service must be a text of 1 to ${MAX_NAME_CHARS} characters`)
+  if (service.startsWith(OWN))
+    throw invalid(call, `names that begin with '${OWN}' are reserved; ask one of the run's own services`)
   return askingOf(service, question, checkedOptions(call, options), kind)
 }
 
@@ -38,16 +39,19 @@ export function askingOf(
   }
 }
 
-/** What was given to `ctx.once()`, checked. Its time is the task's own. */
+/** Checks the arguments of `ctx.once()`. The task's clock runs: the task does the work itself. */
 export function onceAskingOf(name: unknown, question: unknown, make: unknown): Asking {
-  if (!isName(name)) throw invalid('once', `what is done is named by a text of 1 to ${MAX_NAME_CHARS} characters`)
+  if (!isName(name)) throw invalid('once', `the name must be a text of 1 to ${MAX_NAME_CHARS} characters`)
   if (typeof make !== 'function')
-    throw invalid('once', 'the third argument is the function that does it: ctx.once(name, question, () => …)')
+    throw invalid(
+      'once',
+      'the third argument must be the function that does the work: ctx.once(name, question, () => …)',
+    )
   const body = bodyOf([name, question], `the question of ctx.once('${name}')`)
   return { service: ONCE, kind: 'own', slot: 'keep', clock: 'runs', limitMs: NO_LIMIT, signal: undefined, ...body }
 }
 
-/** What was done once, ready to be handed in. */
+/** The result of `make`, ready to be sent. */
 export function onceResultOf(name: string, result: unknown): { body: Packed; size: number } {
   return bodyOf(result, `the result of ctx.once('${name}')`)
 }
@@ -56,7 +60,7 @@ const isName = (name: unknown): name is string =>
   typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS
 
 function checkedOptions(call: string, options: AskOptions = {}): AskOptions {
-  if (typeof options !== 'object' || options === null) throw invalid(call, 'options are an object')
+  if (typeof options !== 'object' || options === null) throw invalid(call, 'options must be an object')
   const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name))
   if (unknown !== undefined)
     throw invalid(
@@ -65,11 +69,12 @@ function checkedOptions(call: string, options: AskOptions = {}): AskOptions {
     )
   const { signal, limitMs, slot = 'keep', clock = 'stands' } = options
   if (limitMs !== undefined && !(typeof limitMs === 'number' && limitMs > 0))
-    throw invalid(call, `limitMs is a number of milliseconds above 0, not ${String(limitMs)}`)
-  if (slot !== 'keep' && slot !== 'give') throw invalid(call, `slot is 'keep' or 'give', not ${String(slot)}`)
-  if (clock !== 'stands' && clock !== 'runs') throw invalid(call, `clock is 'stands' or 'runs', not ${String(clock)}`)
+    throw invalid(call, `limitMs must be a number of milliseconds above 0, not ${String(limitMs)}`)
+  if (slot !== 'keep' && slot !== 'give') throw invalid(call, `slot must be 'keep' or 'give', not ${String(slot)}`)
+  if (clock !== 'stands' && clock !== 'runs')
+    throw invalid(call, `clock must be 'stands' or 'runs', not ${String(clock)}`)
   if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw invalid(call, 'signal is an AbortSignal, such as controller.signal')
+    throw invalid(call, 'signal must be an AbortSignal, such as controller.signal')
   return options
 }
 

@@ -14,9 +14,9 @@ import type { TaskContext } from './context.ts'
 import { StreamParts } from './stream-parts.ts'
 import type { Waiting } from './waiting.ts'
 
-/** How long a request may take whose task's clock stands meanwhile. */
+/** The default `limitMs` of requests during which the task's clock stands. */
 export const DEFAULT_LIMIT_MS = 600_000
-/** Timers cannot wait longer, 24 days: whatever is longer is as good as no limit. */
+/** The longest time that a timer can wait, 24 days. A longer limit is treated as none. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 type Answered = Extract<DriverMessage, { type: 'answer' }>
@@ -25,14 +25,14 @@ type Answered = Extract<DriverMessage, { type: 'answer' }>
 export interface Asking extends Pick<Ask, 'service' | 'slot' | 'clock' | 'kind'> {
   readonly body: Packed
   readonly size: number
-  /** After this it fails; Infinity: the task's own time-out is enough. */
+  /** It fails after this time. Infinity: only the task's own timeout ends it. */
   readonly limitMs: number
   readonly signal: AbortSignal | undefined
-  /** Not counted among those that a task may have open. */
+  /** It does not count for the limit of open requests per task. */
   readonly unlimited?: boolean
 }
 
-/** Who waits: exactly one of `done` and `failed` is called, or none if the task has ended. */
+/** Who waits for the answer. `done` or `failed` is called once, or neither if the task has ended. */
 interface Waiter {
   part?(value: unknown): void
   yours?(): void
@@ -50,13 +50,13 @@ export interface OpenAsk {
   readonly onAbort: () => void
 }
 
-/** What tasks of this worker ask the driver for. */
+/** The open requests of this worker's tasks. */
 export class Requests {
   readonly #channel: Channel<WorkerMessage, DriverMessage>
   readonly #waiting: Waiting
   readonly #flush: () => void
   readonly #open = new Map<number, OpenAsk>()
-  /** Even: those of the side thread are odd. */
+  /** Even numbers; the side thread uses odd ones. */
   #next = 2
 
   constructor(channel: Channel<WorkerMessage, DriverMessage>, waiting: Waiting, flush: () => void) {
@@ -65,12 +65,12 @@ export class Requests {
     this.#flush = flush
   }
 
-  /** One answer. */
+  /** Asks for one answer. */
   ask(task: TaskContext, asking: Asking): Promise<unknown> {
     return new Promise((done, failed) => this.#begin(task, asking, { done, failed }))
   }
 
-  /** An answer in parts. */
+  /** Asks for an answer in parts. */
   stream(task: TaskContext, asking: Asking): AsyncIterableIterator<unknown> {
     let number = 0
     const parts = new StreamParts(STREAM_PARTS / 2, {
@@ -84,7 +84,7 @@ export class Requests {
     return parts
   }
 
-  /** What is on record, or else what `make` comes to, once that is on record. */
+  /** The stored result; if there is none, calls `make`, has its result stored and returns that. */
   once(task: TaskContext, asking: Asking, make: () => Promise<{ body: Packed; size: number }>): Promise<unknown> {
     return new Promise((done, failed) => {
       const number = this.#begin(task, asking, {
@@ -132,8 +132,8 @@ export class Requests {
   }
 
   /**
-   * The task is over, and so is what it has asked for. `reason`: it was timed out or cancelled, and what it waits for fails
-   * with that; otherwise it has ended by itself, and nobody listens.
+   * The task is over, and so are its requests. `reason`: the task was timed out or cancelled, and the requests fail with that
+   * reason. Without one it has ended by itself, and nobody waits for them.
    */
   end(task: TaskContext, reason: Error | undefined): void {
     const { asks } = task
@@ -178,7 +178,7 @@ export class Requests {
     const { service, slot, clock, kind, body, size, unlimited } = asking
     ask.sent = true
     if (!unlimited) task.asks!.sent++
-    // What it recorded so far goes first: the driver must not learn of what comes of it before.
+    // Steps that the task recorded before it asked go first.
     this.#flush()
     this.#channel.postSoon({ type: 'ask', request: number, lease, service, kind, slot, clock, body }, size, lease)
   }
@@ -200,7 +200,7 @@ export class Requests {
     if (sent) this.#channel.post({ type: 'unask', request: number, lease: task.lease }, 0, task.lease)
   }
 
-  /** It is over, and its task goes on when it has a slot. */
+  /** The request is over; its task goes on as soon as it has a slot. */
   #close(ask: OpenAsk, goOn: () => void): void {
     const { task, asking } = ask
     const asks = task.asks!

@@ -7,17 +7,17 @@ import { type DriverMessage, MAX_OPEN_REQUESTS, type WorkerMessage } from '../pr
 import { splitWire } from '../protocol/split-wire.ts'
 import type { FromSide, SideData, ToSide } from './side.ts'
 
-/** A thread beside the event loop of a worker that asks the driver on behalf of tasks, also while they block the loop. */
+/** A thread of the worker that asks the driver on behalf of tasks, also while a task blocks the event loop. */
 const { fd, codec } = workerData as SideData
 const port = parentPort!
 const say = (message: FromSide) => port.postMessage(message)
 
 type ToAsk = Extract<ToSide, { type: 'ask' }>
 
-/** What was asked for one task. */
+/** The requests of one task. */
 interface TaskAsks {
   readonly open: Map<number, ToAsk>
-  /** Too many to be open at once; they wait here. */
+  /** Requests beyond the limit wait here. */
   readonly waiting: ToAsk[]
 }
 
@@ -40,7 +40,7 @@ const throughTheLoop: Wire = {
 
 function ownWire(fd: number): Wire {
   const socket = new Socket({ fd, readable: true, writable: true })
-  // The loop has a wire of its own, by which it hears that the driver is gone.
+  // The event loop notices on its own wire that the driver is gone.
   socket.on('error', () => {})
   const { main, side } = splitWire(framedWire(socket))
   main.onFrame(() => {})
@@ -55,7 +55,7 @@ const channel = new Channel<WorkerMessage, DriverMessage>(
   },
   (error) => {
     say({ type: 'broken', message: error.message })
-    // Whoever blocks the loop until they have an answer goes on, and finds the error.
+    // A task that blocks the loop until its answer is there wakes up, and gets the error.
     for (const { open, waiting } of byLease.values()) for (const { flag } of [...open.values(), ...waiting]) wake(flag)
   },
 )

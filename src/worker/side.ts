@@ -7,7 +7,7 @@ import { unpack } from '../protocol/pack.ts'
 import type { Asking } from './requests.ts'
 import type { SideAnswer } from './side-ask.ts'
 
-/** What the event loop tells its side thread, and what it hears. */
+/** Messages between the event loop and its side thread. */
 export type ToSide =
   | {
       type: 'ask'
@@ -18,9 +18,9 @@ export type ToSide =
       size: number
       flag: Int32Array<SharedArrayBuffer>
     }
-  /** The task is over: so is all that was asked for it. */
+  /** The task is over, and so are its requests. */
   | { type: 'end'; lease: number }
-  /** A frame of the driver's, where the thread has no wire of its own. */
+  /** A frame from the driver, if the thread has no wire of its own. */
   | { type: 'frame'; frame: Uint8Array }
 
 export type FromSide =
@@ -40,8 +40,8 @@ interface Waiter {
 }
 
 /**
- * The thread beside the event loop, as the loop sees it. It is started when it is first needed. Where the engine gave it a
- * wire of its own, it is served while the loop is blocked; else its frames go through the loop, when that is free.
+ * The event loop's handle on the side thread, which is started when it is first needed. If the engine gave the thread a wire of
+ * its own, its requests are answered while the loop is blocked. Otherwise its frames pass through the loop, when that is free.
  */
 export class SideThread {
   readonly #fd: number | undefined
@@ -53,7 +53,7 @@ export class SideThread {
   readonly #onFailed: (why: string) => void
   #failure: ManyworldsError | undefined
 
-  /** `loop`: where its frames go if it has no wire. `failed`: this worker can ask no more from there, and is to be replaced. */
+  /** `loop`: carries its frames if it has no wire of its own. `failed`: the thread cannot be used any more. */
   constructor(fd: number | undefined, loop: Wire, failed: (why: string) => void) {
     this.#fd = fd
     this.#loop = loop
@@ -73,7 +73,7 @@ export class SideThread {
     return { flag, answer }
   }
 
-  /** The task is over, and so is what was asked for it. `reason`: it was given up, and what it waits for fails with that. */
+  /** The task is over, and so are its requests. `reason`: it was given up, and the requests fail with that reason. */
   end(lease: number, reason: Error | undefined): void {
     for (const [call, waiter] of this.#waiting) {
       if (waiter.lease !== lease) continue
@@ -93,7 +93,7 @@ export class SideThread {
     const data: SideData = { fd: this.#fd, codec: this.#codec }
     const thread = new Worker(new URL(`./side-thread${extension}`, import.meta.url), {
       workerData: data,
-      // None of the user's flags, loaders or variables.
+      // Without the user's flags, loaders and variables.
       execArgv: [],
       env: {},
       name: 'manyworlds side thread',
@@ -128,7 +128,7 @@ export class SideThread {
     waiter.failed(new ManyworldsError(code, message))
   }
 
-  /** There is no second one: the first may have left half a frame on the wire. */
+  /** It is not started again, because it may have left half a frame on its wire. */
   #fail(why: string): void {
     if (this.#failure) return
     this.#failure = new ManyworldsError('SERVICE_FAILED', `the side thread of the worker has failed: ${why}`)

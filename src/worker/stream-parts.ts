@@ -1,11 +1,11 @@
 interface Hooks {
-  /** So many parts were taken since the last time. */
+  /** So many parts were taken since the last call. */
   taken(parts: number): void
-  /** Nobody wants more of them. */
+  /** The task left the loop. */
   left(): void
 }
 
-/** Parts of an answer, for whoever takes them one by one. */
+/** The parts of a streamed answer, as an async iterator. */
 export class StreamParts implements AsyncIterableIterator<unknown> {
   readonly #every: number
   readonly #hooks: Hooks
@@ -14,7 +14,7 @@ export class StreamParts implements AsyncIterableIterator<unknown> {
   #end: { readonly error?: unknown } | undefined
   #taken = 0
 
-  /** `every`: how many are taken before it is said. */
+  /** `every`: `taken` is called each time that so many were taken. */
   constructor(every: number, hooks: Hooks) {
     this.#every = every
     this.#hooks = hooks

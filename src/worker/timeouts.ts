@@ -39,7 +39,7 @@ export class Timeouts {
     if (task.deadline < this.#shared[0]!) this.#publish(task.deadline)
   }
 
-  /** The task waits for something that it is not to blame for. */
+  /** Stops the clock of a task that waits for the driver. */
   stop(task: TaskContext, asks: Asks): void {
     asks.standsSince = performance.now()
     if (task.deadline === Number.POSITIVE_INFINITY) return
@@ -47,7 +47,7 @@ export class Timeouts {
     const { deadline } = task
     asks.msLeft = Math.max(0, deadline - Date.now())
     task.deadline = Number.POSITIVE_INFINITY
-    // At once: the task may block the loop while it waits, and the watchdog must not hold that against it.
+    // At once: the task may block the loop while its clock stands, and the watchdog must not end the worker for it.
     if (deadline === this.#shared[0]) this.#publishNext(0)
   }
 
@@ -57,7 +57,7 @@ export class Timeouts {
     if (task.timer !== undefined) this.#set(task, asks.msLeft)
   }
 
-  /** The task is answered, and its code goes on: if it blocks the loop now, nobody's time-out would tell. */
+  /** The task is answered, and its code goes on: if it blocks the loop now, nobody's timeout would tell. */
   watchGivenUp(task: TaskContext): void {
     this.#givenUp.add(task)
     const deadline = Date.now() + GIVEN_UP_MS

@@ -13,15 +13,15 @@ interface Resuming {
 type Way = Pick<Asking, 'slot' | 'clock'>
 
 /**
- * How tasks wait for the driver. A task may give its slot back while it waits, since a parent and its only child would
- * otherwise wait for each other on a single worker; it gets the next free one when the last such request is answered. Its
- * clock stands while a request is open for which it is to stand.
+ * How tasks wait for the driver. A task may give its slot back while it waits: otherwise a parent and its only child would wait
+ * for each other on a single worker. When the last such request is answered, it gets the next free slot. The task's clock
+ * stands while a request with `clock: 'stands'` is open.
  */
 export class Waiting {
   readonly #slots: Slots
   readonly #timeouts: Timeouts
   readonly #release: (task: TaskContext) => void
-  /** Tasks that could go on and have no slot. */
+  /** Tasks that have their answer and wait for a slot. */
   #resuming: Resuming[] = []
 
   /** `release`: the slot of this task is for others. */
@@ -56,7 +56,7 @@ export class Waiting {
     return true
   }
 
-  /** The task is over, and waits for no slot. If it was given up, that is what its code hears now. */
+  /** The task is over, and waits for no slot any more. `reason`: it was given up, and its code gets this error. */
   leave(task: TaskContext, reason: Error | undefined): void {
     if (task.holdsSlot || this.#resuming.length === 0) return
     const left = this.#resuming.filter((one) => one.task === task)

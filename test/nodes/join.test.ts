@@ -53,22 +53,26 @@ const config = () => ({
 const manyTasks = (count: number, ms: number) => Array.from({ length: count }, () => whereAmI.task(ms))
 
 test('nodes join a run that is going on, leave it again, and nothing is lost', async () => {
-  const run = Runners.runTask(manyTasks(120, 100), config())
+  const places = new Set<unknown>()
+  const run = (async () => {
+    const responses = []
+    for await (const response of Runners.streamTask(manyTasks(300, 100), config())) {
+      places.add(response.answer)
+      responses.push(response)
+    }
+    return responses
+  })()
   const first = joining()
-  await until(first, /joined the driver/)
+  await expect.poll(() => places).toContain(first.pid)
   const second = joining()
-  await until(second, /joined the driver/)
-  await new Promise((resolve) => setTimeout(resolve, 1500))
+  await expect.poll(() => places).toContain(second.pid)
   // The scheduler takes the first one away.
   first.child.kill('SIGTERM')
   expect(await first.exited).toBe(0)
   const third = joining()
-  const responses = [...(await run).values()]
-  expect(responses.length).toBe(120)
+  const responses = await run
+  expect(responses.length).toBe(300)
   expect(responses.every(({ success, attempts }) => success && attempts === 1)).toBe(true)
-  const places = new Set(responses.map(({ answer }) => answer))
-  expect(places).toContain(first.pid)
-  expect(places).toContain(second.pid)
   await Runners.shutdown()
   // The driver is done, and so are they: an allocation is given back.
   expect(await second.exited).toBe(0)

@@ -190,6 +190,10 @@ export class Leases {
   }
 }
 
+/** How long its task was without its slot, because it gave it back for requests. */
+export const awayMs = (lease: Lease, now: number): number =>
+  lease.awayMs + (lease.waitingCalls > 0 ? now - lease.awaySince : 0)
+
 const isLive = (lease: Lease) => lease.worker.leases.get(lease.id) === lease
 
 /** The twin takes the place of the first: what was recorded under it is what counts. */

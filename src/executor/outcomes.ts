@@ -3,7 +3,7 @@ import { readExperience, readOutcome } from '../protocol/read-outcome.ts'
 import { oneLine, visible } from '../text/visible.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Entry } from './entry.ts'
-import type { Leases } from './leases.ts'
+import { awayMs, type Leases } from './leases.ts'
 import { addRecords, stepBytes } from './records.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
@@ -84,7 +84,7 @@ export class Outcomes {
     if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
     else if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
     else this.charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', outcome as ErrorItem, runMs)
-    return Math.max(0, runMs - lease.awayMs)
+    return Math.max(0, runMs - awayMs(lease, now))
   }
 }
 

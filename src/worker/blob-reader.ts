@@ -40,7 +40,7 @@ export class BlobReader {
   async read(task: TaskContext): Promise<Uint8Array> {
     const bytes = await this.#fromFile(task)
     if (bytes !== undefined) return bytes
-    if (task.settled) throw new Error('the task is over')
+    if (task.settled) throw task.whyOver
     return this.#fromLink(task)
   }
 

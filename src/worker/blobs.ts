@@ -67,7 +67,7 @@ export class WorkerBlobs {
     const blob = (await this.#requests.ask(task, askingOf(BLOBS, asked, undefined, 'one'))) as BlobOpened
     const kept = this.#kept.get(blob.sha256)
     if (kept) return this.#use(task, blob.sha256, kept)
-    if (task.settled) throw task.signal.reason ?? new Error('the task is over')
+    if (task.settled) throw task.whyOver
     const load = this.#loads.get(blob.sha256) ?? this.#start(blob)
     load.waiting.add(task)
     return this.#requests.stand(task, orAborted(task.signal, load.done.promise))

@@ -222,7 +222,7 @@ export class Requests {
 }
 
 /** How a task waits for what its own worker does for it. */
-const STANDING = { slot: 'keep', clock: 'stands' } as const
+const STANDING = { slot: 'keep', clock: 'stands', limitMs: DEFAULT_LIMIT_MS } as const
 const nothing = () => {}
 
 const tooLate = ({ service, limitMs }: Asking) =>

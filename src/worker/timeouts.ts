@@ -39,15 +39,22 @@ export class Timeouts {
     if (task.deadline < this.#shared[0]!) this.#publish(task.deadline)
   }
 
-  /** Stops the clock of a task that waits for the driver. */
-  stop(task: TaskContext, asks: Asks): void {
-    asks.standsSince = performance.now()
-    if (task.deadline === Number.POSITIVE_INFINITY) return
-    clearTimeout(task.timer)
+  /**
+   * Stops the clock of a task that waits for the driver, for this long at most. Until then, and for what is left of its own
+   * time, the task may also block the event loop.
+   */
+  stop(task: TaskContext, asks: Asks, limitMs: number): void {
     const { deadline } = task
-    asks.msLeft = Math.max(0, deadline - Date.now())
-    task.deadline = Number.POSITIVE_INFINITY
-    // At once: the task may block the loop while its clock stands, and the watchdog must not end the worker for it.
+    const now = Date.now()
+    const runs = asks.standsSince === 0
+    if (runs) asks.standsSince = performance.now()
+    if (task.timer === undefined) return
+    if (runs) {
+      clearTimeout(task.timer)
+      asks.msLeft = Math.max(0, deadline - now)
+    }
+    task.deadline = Math.max(deadline, now + limitMs + asks.msLeft)
+    // At once: the loop may be blocked when the old deadline comes, and the watchdog would end the worker.
     if (deadline === this.#shared[0]) this.#publishNext(0)
   }
 

@@ -10,7 +10,7 @@ interface Resuming {
   readonly fail: (reason: Error) => void
 }
 
-type Way = Pick<Asking, 'slot' | 'clock'>
+type Way = Pick<Asking, 'slot' | 'clock' | 'limitMs'>
 
 /**
  * How tasks wait for the driver. A task may give its slot back while it waits: otherwise a parent and its only child would wait
@@ -31,8 +31,11 @@ export class Waiting {
     this.#release = release
   }
 
-  begin(task: TaskContext, asks: Asks, { slot, clock }: Way): void {
-    if (clock === 'stands' && asks.withClockStopped++ === 0) this.#timeouts.stop(task, asks)
+  begin(task: TaskContext, asks: Asks, { slot, clock, limitMs }: Way): void {
+    if (clock === 'stands') {
+      asks.withClockStopped++
+      this.#timeouts.stop(task, asks, limitMs)
+    }
     if (slot === 'give' && asks.withoutSlot++ === 0) this.#release(task)
   }
 

@@ -200,6 +200,17 @@ export const blocksWaiting = defineAgent({
   },
 })
 
+/** Never gives its event loop back, while its clock stands. */
+export const blocksForEver = defineAgent({
+  name: 'blocksForEver',
+  run: async (limitMs: number, ctx) => {
+    ctx.ask('never', null, { limitMs }).catch(() => {})
+    // The request is on its way.
+    await sleep(50)
+    for (;;) Math.random()
+  },
+})
+
 /** Asks for so much from its event loop, and for so much from beside it. */
 export const asksTwice = defineAgent({
   name: 'asksTwice',
@@ -233,13 +244,13 @@ export const asksInOrder = defineAgent({
   },
 })
 
-/** Goes through a gate, and says before and after. */
+/** Goes through a gate; says when it began and when it was through. */
 export const gated = defineAgent({
   name: 'gated',
   run: async (_: null, ctx) => {
-    await ctx.ask('begin')
+    const began = Date.now()
     await ctx.ask('gate')
-    await ctx.ask('end')
+    return [began, Date.now()] as const
   },
 })
 

@@ -16,12 +16,14 @@ const at = process.argv.indexOf('--engines')
 const wanted = at < 0 ? ['local', 'nodes', 'ray', 'spark'] : process.argv[at + 1]!.split(',')
 /** A task may have 64 open. */
 const LOADS = [
-  { name: '1 in flight', tasks: 1, atOnce: 1, requests: 3000 },
-  { name: '1,000 in flight', tasks: 20, atOnce: 50, requests: 3000 },
+  { name: '1', tasks: 1, atOnce: 1, requests: 3000 },
+  { name: '1,000', tasks: 20, atOnce: 50, requests: 3000 },
 ]
 
 console.log(`a question of 100 characters, echoed; 2 workers, median of ${ROUNDS} rounds\n`)
-console.log('| engine | | CPU us per request | p50 us | p99 us | requests per second |\n|---|---|---:|---:|---:|---:|')
+console.log(
+  '| engine | in flight | CPU us per request | p50 us | p99 us | requests per second |\n|---|---:|---:|---:|---:|---:|',
+)
 for (const name of wanted) {
   const { config, close } = await placeOf(name)
   await Runners.runTask(noop.task({ id: 0, text: '' }), config)
@@ -30,7 +32,7 @@ for (const name of wanted) {
     const rounds: Awaited<ReturnType<typeof measure>>[] = []
     for (let round = 0; round < ROUNDS; round++) rounds.push(await measure(config, load))
     const of = (key: keyof (typeof rounds)[number]) => median(rounds.map((one) => one[key]))
-    const figures = [of('cpu').toFixed(1), of('p50'), of('p99'), Math.round(of('rate'))]
+    const figures = [Math.round(of('cpu') * 10) / 10, of('p50'), of('p99'), Math.round(of('rate'))]
     console.log(`| ${name} | ${load.name} | ${figures.map((figure) => figure.toLocaleString('en')).join(' | ')} |`)
   }
   await Runners.shutdown()

@@ -14,7 +14,7 @@ import { userToken } from '../../dist/network/token.js'
 import { CODECS, encode, PLAIN } from '../../dist/protocol/codec.js'
 import { PROTOCOL_VERSION } from '../../dist/protocol/messages.js'
 import { reader } from '../agents/blobs.ts'
-import { double } from '../agents/nodes.ts'
+import { double, whereAmI } from '../agents/nodes.ts'
 import { freePort } from '../free-port.ts'
 import { type Daemon, startDaemon, startNode } from './daemon.ts'
 
@@ -311,6 +311,34 @@ test.each<[string, Behaviour]>([
   },
   40_000,
 )
+
+test('two hosts of one machine are offered a blob one after the other: what the first has, the second may share', async () => {
+  const said: string[] = []
+  const slow = (name: string) =>
+    offered(({ say }, sha256) => {
+      said.push(`${name} is offered it`)
+      setTimeout(() => {
+        said.push(`${name} has it`)
+        say({ type: 'blob-have', sha256 })
+      }, 300)
+    })
+  const hosts = await Promise.all([badHost(slow('one')), badHost(slow('another'))])
+  const weights = randomBytes(1000)
+  const addresses = [...hosts.map(({ address }) => address), good.address]
+  const config = { engineName: 'nodes', nodes: { addresses } } as const
+  // Both are there, and can be used, before the blob comes.
+  await Runners.runTask(
+    Array.from({ length: 8 }, () => whereAmI.task(300)),
+    config,
+  )
+  const responses = await Runners.runTask(
+    Array.from({ length: 20 }, () => reader.task({ name: 'weights', ms: 100 })),
+    { ...config, blobs: { weights } },
+  )
+  expect([...responses.values()].every(({ success }) => success)).toBe(true)
+  const [first, second] = said[0]!.startsWith('one') ? ['one', 'another'] : ['another', 'one']
+  expect(said.slice(0, 3)).toEqual([`${first} is offered it`, `${first} has it`, `${second} is offered it`])
+}, 40_000)
 
 test('a machine that takes the call and says nothing', async () => {
   const server = createServer((socket) => connections.push(socket))

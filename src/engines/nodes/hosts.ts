@@ -178,7 +178,9 @@ export class Hosts {
   async #bring(host: RemoteNode, blob: BlobContent): Promise<void> {
     // Hosts of one machine may share their files: then what the first has, the others need not be sent.
     const where = `${host.info!.host} ${blob.sha256}`
-    await this.#underWay.get(where)?.catch(() => {})
+    const first = this.#underWay.get(where)
+    // Not without one: in the turn that an await takes, the others of this machine would begin too.
+    if (first) await first.catch(() => {})
     const delivery = host.blobs.put(blob)
     this.#underWay.set(where, delivery)
     try {

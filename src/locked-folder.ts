@@ -1,12 +1,15 @@
-import { lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isSafeParent } from './private-folder.ts'
 import { isLocked, lockPath, RunLock } from './store/lock.ts'
 
 /** In it is the file that its owner keeps locked for as long as it lives. */
 const LOCKED = 'alive'
+
+/** Whoever looks for leftovers may put the file of the lock there once more, while the folder is being removed. */
+const REMOVING = { recursive: true, force: true, maxRetries: 5 } as const
 
 /**
  * A folder for temporary files that is removed when its owner is gone, however that ended: its name tells nobody
@@ -20,9 +23,12 @@ export class LockedFolder {
 
   /** Makes it. Throws if there is one. */
   constructor(path: string) {
-    mkdirSync(path, { mode: 0o700 })
-    const lock = RunLock.take(join(path, LOCKED))
+    // It gets its name only once it is locked: `removeLeftovers` of another process would take it for one of a dead owner.
+    const unlocked = join(dirname(path), `.${basename(path)}`)
+    mkdirSync(unlocked, { mode: 0o700 })
+    const lock = RunLock.take(join(unlocked, LOCKED))
     if (lock === undefined) throw new Error(`${path} is new, and its lock is taken`)
+    renameSync(unlocked, path)
     this.path = path
     this.#inode = lstatSync(path).ino
     this.#lock = lock
@@ -35,13 +41,13 @@ export class LockedFolder {
   }
 
   async remove(): Promise<void> {
-    if (this.isOurs) await rm(this.path, { recursive: true, force: true })
+    if (this.isOurs) await rm(this.path, REMOVING)
     this.giveUp()
   }
 
   /** For a process that ends. */
   removeNow(): void {
-    if (this.isOurs) rmSync(this.path, { recursive: true, force: true })
+    if (this.isOurs) rmSync(this.path, REMOVING)
     this.giveUp()
   }
 

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { startDaemon, until } from '../nodes/daemon.ts'
 import { inBackground, nodeForTest } from './background.ts'
 import { manyworlds, newFolder } from './manyworlds.ts'
-import { plainScript } from './node-script.ts'
+import { gatedScript, plainScript } from './node-script.ts'
 import { project } from './project.ts'
 
 const TOKEN = /^mw_[\w-]{43}\n$/
@@ -114,13 +114,15 @@ describe('manyworlds node', () => {
 
   it('lets the task that it has finish at SIGTERM, and takes nothing more', async () => {
     const node = await nodeForTest({ args: ['--workers', '1'] })
-    const { options } = project({ 'slow.ts': plainScript(1, 2000) })
+    const gate = join(newFolder(), 'open')
+    const { options } = project({ 'slow.ts': gatedScript(1, gate) })
     const run = inBackground(['run', 'slow.ts', '--nodes', node.address, '--json'], options)
     await taskRuns(node.address)
     node.child.kill('SIGTERM')
     await until(node, /SIGTERM: takes nothing more/)
     const draining = await manyworlds(['nodes', 'status', node.address])
     expect(draining).toMatchObject({ code: 0, stdout: expect.stringMatching(/ draining +1\/1 +1 /) })
+    writeFileSync(gate, '')
     expect(await node.exited).toBe(0)
     expect(await run.exited).toBe(0)
     expect(responses(run.stdout())).toMatchObject([{ id: 't0', success: true, attempts: 1 }])
@@ -128,11 +130,14 @@ describe('manyworlds node', () => {
 
   it('serves a second driver when the first is done', async () => {
     const node = await nodeForTest({ args: ['--workers', '1'] })
-    const { options } = project({ 'slow.ts': plainScript(2, 1500) })
+    const gate = join(newFolder(), 'open')
+    const { options } = project({ 'slow.ts': gatedScript(2, gate) })
     const start = () => inBackground(['run', 'slow.ts', '--nodes', node.address, '--json'], options)
     const first = start()
     await taskRuns(node.address)
     const second = start()
+    await statusOf(node.address, ({ drivers }) => drivers.length === 2)
+    writeFileSync(gate, '')
     expect(await Promise.all([first.exited, second.exited])).toEqual([0, 0])
     const done = Math.max(...responses(first.stdout()).map(({ at }) => at))
     const begun = Math.min(...responses(second.stdout()).map(({ at, timing }) => at - timing.runMs))
@@ -141,12 +146,14 @@ describe('manyworlds node', () => {
 
   it('sends drivers away beyond its limit, who try again', async () => {
     const node = await nodeForTest({ args: ['--max-drivers', '1'] })
-    const { options } = project({ 'slow.ts': plainScript(1, 8000), 'quick.ts': plainScript(1, 1) })
+    const gate = join(newFolder(), 'open')
+    const { options } = project({ 'slow.ts': gatedScript(1, gate), 'quick.ts': plainScript(1, 1) })
     const start = (script: string) => inBackground(['run', script, '--nodes', node.address], options)
     const first = start('slow.ts')
     await taskRuns(node.address)
     const second = start('quick.ts')
     await until(second, /this node serves 1 driver already, and 1 is its limit; trying again/)
+    writeFileSync(gate, '')
     expect(await Promise.all([first.exited, second.exited])).toEqual([0, 0])
   })
 
@@ -178,10 +185,20 @@ const responses = (lines: string) =>
     .filter(({ type }) => type === 'response')
 
 /** Resolves when a node has something to do. */
-async function taskRuns(address: string): Promise<void> {
-  for (const until = Date.now() + 30_000; Date.now() < until; ) {
+const taskRuns = (address: string) => statusOf(address, ({ tasks }) => tasks > 0)
+
+interface Status {
+  readonly tasks: number
+  readonly drivers: readonly unknown[]
+}
+
+/** Resolves when a node is like this. */
+async function statusOf(address: string, asWanted: (status: Status) => boolean): Promise<void> {
+  let last: Status | undefined
+  for (const until = Date.now() + 60_000; Date.now() < until; ) {
     const { stdout } = await manyworlds(['nodes', 'status', address, '--json'])
-    if ((JSON.parse(stdout) as { tasks: number }[])[0]!.tasks > 0) return
+    last = (JSON.parse(stdout) as Status[])[0]!
+    if (asWanted(last)) return
   }
-  throw new Error(`nothing runs on ${address}`)
+  throw new Error(`the node on ${address} is not as wanted: ${JSON.stringify(last)}`)
 }

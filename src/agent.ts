@@ -2,6 +2,8 @@ import { refuseBundled } from './call-site.ts'
 import { moduleOf, register } from './definition.ts'
 import { ManyworldsError } from './errors.ts'
 import { type GradeFunction, type Grader, graderOfAgent, isGrader } from './grade/grader.ts'
+import type { Completed, CompleteOptions, Generated, GenerateOptions } from './models/generate.ts'
+import type { LanguageModel } from './models/language-model.ts'
 import { checkNode } from './oldest-node.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
 import type { StepRecord } from './trajectory/step.ts'
@@ -61,6 +63,15 @@ export interface Context<Params = unknown, State = unknown> {
    * them once, for all its tasks: do not write to them. Its time-out stands still until they are there.
    */
   blob(name: string): Promise<Uint8Array>
+  /**
+   * A model of the run configuration's `models`, by its name, as a language model of the AI SDK: give it to `generateText` and the like.
+   * Its calls share the model's limits with all tasks of the run, and are steps of this task. See docs/models.md.
+   */
+  model(name: string): LanguageModel
+  /** Asks a model one question. The AI SDK is not needed for that. */
+  generate<Output = unknown>(options: GenerateOptions<Output>): Promise<Generated<Output>>
+  /** Has a model go on from token ids, without a template; for servers that have `/completions`, such as vLLM and llama.cpp. */
+  complete(options: CompleteOptions): Promise<Completed>
 }
 
 /** How a task waits for a service. */

@@ -59,6 +59,18 @@ export type ErrorCode =
   | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
   | 'VALUE_NOT_SERIALISABLE'
+  // models
+  | 'PACKAGE_MISSING'
+  | 'MODEL_UNKNOWN'
+  | 'MODEL_RATE_LIMIT'
+  | 'MODEL_TRANSIENT'
+  | 'MODEL_TIMEOUT'
+  | 'MODEL_INVALID_REQUEST'
+  | 'MODEL_AUTHENTICATION'
+  | 'MODEL_CONTENT_FILTER'
+  | 'MODEL_CONTEXT_LENGTH'
+  | 'MODEL_OUTPUT_INVALID'
+  | 'MODEL_PERMIT_TIMEOUT'
   // blobs
   | 'BLOB_UNKNOWN'
   | 'BLOB_GONE'
@@ -134,6 +146,17 @@ export type TaskErrorCode =
   | 'WORLD_TIMEOUT'
   | 'WORLD_NOT_DETERMINISTIC'
   | 'WORLD_DISCONNECTED'
+  // calls of models
+  | 'MODEL_UNKNOWN'
+  | 'MODEL_RATE_LIMIT'
+  | 'MODEL_TRANSIENT'
+  | 'MODEL_TIMEOUT'
+  | 'MODEL_INVALID_REQUEST'
+  | 'MODEL_AUTHENTICATION'
+  | 'MODEL_CONTENT_FILTER'
+  | 'MODEL_CONTEXT_LENGTH'
+  | 'MODEL_OUTPUT_INVALID'
+  | 'MODEL_PERMIT_TIMEOUT'
 
 /** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
 export class TaskError extends Error {

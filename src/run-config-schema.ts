@@ -6,6 +6,8 @@ import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
 import { ManyworldsError } from './errors.ts'
 import { isGrader } from './grade/grader.ts'
+import { modelSettings, modelsSchema, splitModels } from './models/check-settings.ts'
+import type { ModelsConfig } from './models/settings.ts'
 import { nearest } from './near-miss.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
 import type { ServiceFunction } from './services.ts'
@@ -153,6 +155,7 @@ const schema = z.strictObject({
     z.custom<NonNullable<RunConfig['onStep']>>((value) => typeof value === 'function', 'must be a function'),
   ),
   services: z.optional(z.record(z.string().check(z.regex(SERVICE_NAME, NAMED)), service)),
+  models: z.optional(modelsSchema),
   blobs: z.optional(z.record(z.string().check(z.regex(BLOB_NAME, BLOB_NAMED)), blob)),
   showLogs: z._default(z.boolean(), false),
   recycleAfterTasks: z.optional(count(1_000_000_000)),
@@ -161,7 +164,8 @@ const schema = z.strictObject({
   warmMs: z._default(pause, 60_000),
 })
 
-export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray' | 'spark'> & {
+export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray' | 'spark' | 'models'> & {
+  readonly models?: ModelsConfig
   readonly workerNum: number
   readonly nodes?: NodesOptions
   readonly ray?: RayOptions
@@ -178,12 +182,14 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
       'CONFIG_INVALID',
       `the run configuration must be an object such as { workerNum: 4 }, it is ${config === null ? 'null' : show(config)}`,
     )
-  const result = schema.safeParse(config ?? {})
+  const { settings, objects } = splitModels(config?.models)
+  const result = schema.safeParse(settings === undefined ? (config ?? {}) : { ...config, models: settings })
   if (!result.success)
     throw new ManyworldsError('CONFIG_INVALID', `run configuration: ${result.error.issues.map(say).join('; ')}`)
   const { workerNum, engineName } = result.data
   return {
-    ...(result.data as ResolvedConfig),
+    ...(result.data as unknown as ResolvedConfig),
+    ...(settings !== undefined && { models: { ...result.data.models, ...objects } as ModelsConfig }),
     workerNum: workerNum ?? (elsewhere(engineName, result.data.inLocal) ? ALL_WORKERS : availableParallelism()),
   }
 
@@ -241,7 +247,7 @@ function unknownKeys(unknown: readonly string[], part: string): string {
       keep: keep.shape,
     },
   }
-  const allowed = Object.keys(parts[part] ?? {})
+  const allowed = Object.keys(parts[part] ?? (/^models\.[^.]+$/.test(part) ? modelSettings.shape : {}))
   const said = unknown.map((key) => {
     const near = nearest(key, allowed)
     const path = part === '' ? key : `${part}.${key}`

@@ -5,6 +5,7 @@ import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
 import type { Grader } from './grade/grader.ts'
+import type { ModelsConfig } from './models/settings.ts'
 import type { StepEvent } from './progress/observer.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 import type { ServiceDefinition, ServiceFunction } from './services.ts'
@@ -95,6 +96,11 @@ export interface RunConfig {
   readonly retryFailed?: boolean
   /** `true`: shows how far the run is, on stderr. A function is told instead, about once a second. Default false. */
   readonly progress?: boolean | ((progress: RunProgress) => void)
+  /**
+   * Language models by name, for `ctx.model(name)`, `ctx.generate()` and `llmAgent`: where each is, its limits, its price. See
+   * docs/models.md.
+   */
+  readonly models?: ModelsConfig
   /** What tasks may ask this process for, with `ctx.ask`: by name, a function, or one with options. */
   readonly services?: Readonly<Record<string, ServiceFunction | ServiceDefinition>>
   /**

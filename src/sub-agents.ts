@@ -2,11 +2,16 @@ import * as crypto from 'node:crypto'
 import { serialize } from 'node:v8'
 import type { AnyAgent, Context } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
+import { callsOf } from './models/worker/chat.ts'
+import { complete } from './models/worker/complete.ts'
+import { generate } from './models/worker/generate.ts'
+import { languageModel } from './models/worker/language-model.ts'
+import { MODEL_CALLS, type ModelSource } from './models/worker/transport.ts'
 import { checkStreamName } from './random.ts'
 import { registry } from './registry.ts'
 import { BRANCHES, type BranchPlace, type BranchSource } from './trajectory/branches.ts'
 import { EPISODE, type Episode, type EpisodeSink } from './trajectory/episode.ts'
-import { noteOf, RECORD, recordStep, type StepSink } from './trajectory/record.ts'
+import { nextStep, noteOf, RECORD, recordStep, STEPS, type StepSink } from './trajectory/record.ts'
 import type { StepContent } from './trajectory/step.ts'
 import { askAside, SIDE, type SideAsker } from './worker/side-ask.ts'
 
@@ -124,7 +129,7 @@ function contextFor(
   state: unknown,
   ctx: Context,
   branch: BranchPlace,
-): Context & StepSink & EpisodeSink & BranchSource & SideAsker {
+): Context & StepSink & EpisodeSink & BranchSource & SideAsker & ModelSource {
   // By its name in the group: what one draws depends neither on the others nor on who is first.
   const randomStream = (stream: string) => {
     checkStreamName(stream)
@@ -132,7 +137,7 @@ function contextFor(
   }
   let random: (() => number) | undefined
   const record = (content: StepContent) => recordStep(ctx, { agent: name, branch: branch.number, ...content })
-  return {
+  const inner: ReturnType<typeof contextFor> = {
     params,
     state,
     attempt: ctx.attempt,
@@ -157,6 +162,9 @@ function contextFor(
     randomStream,
     step: (note) => record(noteOf(note)),
     [RECORD]: record,
+    get [STEPS]() {
+      return nextStep(ctx)
+    },
     [BRANCHES]: branch,
     // It is not the end of the task's own episode.
     [EPISODE]: (episode: Episode) => void record({ kind: 'note', ends: episode }),
@@ -166,7 +174,12 @@ function contextFor(
     blob: ctx.blob,
     once: ctx.once,
     [SIDE]: (service, question) => askAside(ctx, service, question),
+    [MODEL_CALLS]: callsOf(ctx),
+    model: (name) => languageModel(inner, name),
+    generate: (options) => generate(inner, options),
+    complete: (options) => complete(inner, options),
   }
+  return inner
 }
 
 /** As the `error` of a response would be: with a code, and fit for a log. */

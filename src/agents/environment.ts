@@ -20,7 +20,17 @@ export interface EnvironmentTask<Input = unknown> {
 export interface EnvironmentContext
   extends Pick<
     Context,
-    'attempt' | 'idempotencyKey' | 'log' | 'random' | 'randomStream' | 'ask' | 'askStream' | 'once'
+    | 'attempt'
+    | 'idempotencyKey'
+    | 'log'
+    | 'random'
+    | 'randomStream'
+    | 'ask'
+    | 'askStream'
+    | 'once'
+    | 'model'
+    | 'generate'
+    | 'complete'
   > {
   /**
    * Aborted when the episode is given up: by the agent's `timeoutMs`, the task's, or a cancellation. What is still running

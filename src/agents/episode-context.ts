@@ -54,6 +54,18 @@ export class EpisodeContext implements StepContext<ToolOutcome | undefined>, Too
     return this.#ctx.askStream
   }
 
+  get model() {
+    return this.#ctx.model
+  }
+
+  get generate() {
+    return this.#ctx.generate
+  }
+
+  get complete() {
+    return this.#ctx.complete
+  }
+
   get once() {
     return this.#ctx.once
   }

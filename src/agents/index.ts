@@ -17,6 +17,8 @@ export {
   type StepContext,
   type StepResult,
 } from './environment.ts'
+export type { LlmTool, LlmTools } from './llm/recorded-tools.ts'
+export { type LlmAgentOptions, type LlmAgentParams, llmAgent, type OutputSpec } from './llm-agent.ts'
 export { formatAction, type ParsedAction, parseAction } from './parse-action.ts'
 export type { Choice, OpenPolicy, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
 export { fixedPolicy, randomPolicy } from './simple-policies.ts'

@@ -21,11 +21,17 @@ export class OpenRequest implements ServiceCall {
   served = false
   /** It waits for its turn, and is counted by its lease. */
   queued = false
+  /** The clock of its task stands because of it. */
+  stands: boolean
   /** How many parts may be sent before the task says that it took some. */
   #credit = STREAM_PARTS
   #credited = () => {}
 
-  constructor(lease: Lease, ask: Ask, { service, turns }: Served, speaker: Speaker) {
+  readonly #onWaiting: (request: OpenRequest, isWaiting: boolean) => void
+
+  constructor(lease: Lease, ask: Ask, { service, turns, onWaiting }: Served, speaker: Speaker) {
+    this.#onWaiting = onWaiting
+    this.stands = ask.clock === 'stands'
     this.speaker = speaker
     this.id = ask.request
     this.lease = lease
@@ -55,6 +61,10 @@ export class OpenRequest implements ServiceCall {
     return this.lease.asks?.open.get(this.id) === this
   }
 
+  waiting(isWaiting: boolean): void {
+    this.#onWaiting(this, isWaiting)
+  }
+
   end(): void {
     this.#ended = true
     this.#ending?.abort()
@@ -80,4 +90,6 @@ export class OpenRequest implements ServiceCall {
 export interface Served {
   readonly service: Service
   readonly turns: Turns<Lease, OpenRequest>
+  /** The service waits for something while it serves the request, or has it. */
+  onWaiting(request: OpenRequest, isWaiting: boolean): void
 }

@@ -103,6 +103,21 @@ export class RequestDesk {
     if (asks.queued++ === 0) request.lease.worker.queuing++
   }
 
+  /** A service waits while it serves a request. For the task that is as if it waited for its turn. */
+  #onWaiting(request: OpenRequest, isWaiting: boolean): void {
+    if (!request.isOpen || request.queued === isWaiting) return
+    const { lease, speaker, id, ask } = request
+    const asks = lease.asks!
+    if (isWaiting) this.#queue(request, asks)
+    else this.#unqueue(request, asks)
+    // Whoever asked with its clock standing has it stand until the answer is there.
+    if (ask.clock === 'stands') return
+    request.stands = isWaiting
+    if (isWaiting) asks.clock.stop()
+    else asks.clock.go()
+    speaker.post({ type: 'clock', request: id, stands: isWaiting }, 0, lease.id)
+  }
+
   #unqueue(request: OpenRequest, asks: LeaseAsks): void {
     if (!request.queued) return
     request.queued = false
@@ -195,7 +210,7 @@ export class RequestDesk {
     request.end()
     this.#unqueue(request, asks)
     if (ask.slot === 'give') this.#hooks.goesOn(lease)
-    if (ask.clock === 'stands') clock.go()
+    if (request.stands) clock.go()
     request.turns.remove(request)
     request.turns.next()
   }
@@ -206,7 +221,11 @@ export class RequestDesk {
     let served = services.get(name)
     const service = this.#always.get(name) ?? run.options.services?.get(name)
     if (served === undefined && service !== undefined) {
-      served = { service, turns: new Turns(service.atOnce, (request: OpenRequest) => this.#serve(request)) }
+      served = {
+        service,
+        turns: new Turns(service.atOnce, (request: OpenRequest) => this.#serve(request)),
+        onWaiting: (request, isWaiting) => this.#onWaiting(request, isWaiting),
+      }
       services.set(name, served)
     }
     return served

@@ -23,7 +23,15 @@ const NO_LOGS: readonly string[] = Object.freeze([])
 const NO_USAGE = Object.freeze({})
 
 /** Errors that another attempt would only repeat. */
-const FINAL = new Set(['ANSWER_NOT_SERIALISABLE', 'REQUIRES_UNMET'])
+const FINAL = new Set([
+  'ANSWER_NOT_SERIALISABLE',
+  'REQUIRES_UNMET',
+  'MODEL_UNKNOWN',
+  'MODEL_INVALID_REQUEST',
+  'MODEL_AUTHENTICATION',
+  'MODEL_CONTENT_FILTER',
+  'MODEL_CONTEXT_LENGTH',
+])
 
 const REACHED_DEADLINE: ErrorItem = {
   code: 'RUN_DEADLINE',

@@ -7,6 +7,11 @@ export interface ServiceCall {
   readonly body: unknown
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal
+  /**
+   * The service waits for its turn at something that tasks share, or has it. Meanwhile the task's clock stands, and its worker is
+   * given no more tasks if many of its tasks wait like this.
+   */
+  waiting(isWaiting: boolean): void
 }
 
 /** Something that tasks can ask the driver for, by its name. */

@@ -122,6 +122,16 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   WORLD_TIMEOUT: true,
   WORLD_NOT_DETERMINISTIC: true,
   WORLD_DISCONNECTED: true,
+  MODEL_UNKNOWN: true,
+  MODEL_RATE_LIMIT: true,
+  MODEL_TRANSIENT: true,
+  MODEL_TIMEOUT: true,
+  MODEL_INVALID_REQUEST: true,
+  MODEL_AUTHENTICATION: true,
+  MODEL_CONTENT_FILTER: true,
+  MODEL_CONTEXT_LENGTH: true,
+  MODEL_OUTPUT_INVALID: true,
+  MODEL_PERMIT_TIMEOUT: true,
 }
 
 /** For what the driver keeps and passes on, and reads only later or never. */
@@ -300,6 +310,7 @@ export const DRIVER_MESSAGES = {
   stored: { bytes: whole },
   answer: { request: whole, ok: flag, last: flag, value: anything },
   yours: { request: whole },
+  clock: { request: whole, stands: flag },
 } satisfies Table<DriverMessage>
 
 export const WORKER_MESSAGES = {

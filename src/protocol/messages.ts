@@ -33,6 +33,8 @@ export type DriverMessage =
   | { type: 'answer'; request: number; ok: boolean; last: boolean; value: Packed }
   /** Nothing is stored for this request: the task does the work itself, and hands the result in. */
   | { type: 'yours'; request: number }
+  /** The clock of the task that asked this stands from now on, or runs again: the service waits for something, or has it. */
+  | { type: 'clock'; request: number; stands: boolean }
 
 /** For workers on other machines, where an agent's code is: in a bundle that their host has. */
 export interface BundlePlace {

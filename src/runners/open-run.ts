@@ -5,19 +5,18 @@ import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
-import type { RunConfig } from '../run-config.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { entryScript } from './environment.ts'
 import { Grading } from './grading.ts'
 import { Observation } from './observation.ts'
+import { checkModelsUsed, openModels, servicesOf, storedModels } from './open-models.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
 import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
 import { type RunControl, surroundings } from './surroundings.ts'
 import { hashesOf, userBlobs } from './user-blobs.ts'
-import { userServices } from './user-services.ts'
 
 /** Opens a run on an executor: with its file, unless there is to be none, and with those who watch it. */
 export async function openRun(
@@ -44,10 +43,15 @@ export async function openRun(
   }
   observation.failed = failed
   const blobs = userBlobs(config.blobs)
+  if (tasks.all) checkModelsUsed(tasks.all, config.models)
+  const models = await openModels(config)
   let grading: Grading | undefined
   const recorded = await record(identity, config, tasks, blobs, observation, (error) => {
     grading?.abandon()
     failed(error)
+  }).catch((error: unknown) => {
+    models?.models.close()
+    throw error
   })
   const running = () => (run ? dispatcher.running(run) : 0)
   let stopped = false
@@ -74,7 +78,7 @@ export async function openRun(
     ...{ runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
     keepSteps: carrySteps || recorded === undefined,
     recorded: recorded !== undefined,
-    services: userServices(config.services as RunConfig['services']),
+    services: servicesOf(config, models),
     budget: budgetOf(config, recorded),
     blobs,
   }
@@ -94,6 +98,7 @@ export async function openRun(
     const why = error ? String(error) : whyStopped(ended)
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
     const reason = error ?? problem ?? undefined
+    models?.models.close()
     observation.end(reason, interrupted)
     if (!around?.ended(control)) sink.end(reason, ended)
   }
@@ -171,6 +176,7 @@ function withoutSecrets({
   services,
   grade,
   blobs: __________,
+  models,
   nodes,
   ray,
   spark,
@@ -188,6 +194,7 @@ function withoutSecrets({
     env: Object.keys(env),
     ...(services && { services: Object.keys(services) }),
     ...(grade && { grade: grade.name }),
+    ...(models && { models: storedModels(models) }),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }
 }

@@ -4,9 +4,13 @@ import { USAGE_KEYS, type Usage } from './usage.ts'
 /** The method of a context that records steps of every kind; `ctx.step()` records notes only. */
 export const RECORD: unique symbol = Symbol.for('manyworlds.record')
 
+/** How many steps a context has recorded: the index of the next one. */
+export const STEPS: unique symbol = Symbol.for('manyworlds.steps')
+
 /** A context that records steps: that of a task, or of an agent inside one. */
 export interface StepSink {
   [RECORD](content: StepContent): Promise<void>
+  readonly [STEPS]: number
 }
 
 /**
@@ -19,6 +23,9 @@ function sharedPromise(): Promise<void> {
   const holder = globalThis as unknown as Record<symbol, Promise<void> | undefined>
   return (holder[Symbol.for('manyworlds.recorded')] ??= Promise.resolve())
 }
+
+/** The index that the next step will have. Recording is done at once, so nothing comes between this and `recordStep`. */
+export const nextStep = (ctx: object): number => (ctx as StepSink)[STEPS]
 
 /** Records a step of any kind. For agents that this package makes. */
 export const recordStep = (ctx: object, content: StepContent): Promise<void> => (ctx as StepSink)[RECORD](content)

@@ -87,7 +87,7 @@ const step = byKind({
     request: object({ from: orNull(whole), keep: whole, added: list(message), tools: text, wire: text }),
     reply: object({ ...messageFields, wire: text }),
     ...{ finish: text, cached: flag, tokens: orNull(tokens), ms: number, retries: whole },
-    sampling: object({ temperature: number, topP: number, topK: number, minP: number }),
+    sampling: object({ temperature: orNull(number), topP: orNull(number), topK: orNull(number), minP: orNull(number) }),
   }),
 })
 

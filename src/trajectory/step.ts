@@ -104,15 +104,18 @@ export interface StepTokens {
   /** One for each id of `completion`; null if the server does not return them. */
   readonly logProbs: Float64Array | null
   readonly of: 'raw' | 'processed'
+  /** The server did not say which ids its prompt had: `tail` is empty, and the step cannot be trained. */
+  readonly promptUnknown?: true
   /** Decoding was constrained by a grammar or schema, so the log-probabilities are not those of the model alone. */
   readonly constrained: boolean
 }
 
+/** What the call asked for. Null: nothing, so the server's default holds, which nobody knows. */
 export interface Sampling {
-  readonly temperature: number
-  readonly topP: number
-  readonly topK: number
-  readonly minP: number
+  readonly temperature: number | null
+  readonly topP: number | null
+  readonly topK: number | null
+  readonly minP: number | null
   readonly seed?: number
   readonly maxTokens?: number
   readonly stop?: readonly string[]

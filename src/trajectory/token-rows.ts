@@ -91,8 +91,11 @@ function lineTo(last: TokenStep, known: ReadonlyMap<number, TokenStep>): TokenSt
 }
 
 /** Only what the agent's own model sampled is trained; judges and simulated users are context. */
-function whyNot({ index, role, tokens: { completion, logProbs } }: TokenStep): string | undefined {
+function whyNot({ index, role, tokens, sampling }: TokenStep): string | undefined {
+  const { completion, logProbs, promptUnknown } = tokens
+  if (promptUnknown) return `step ${index} has no ids of its prompt: its server does not return them`
   if (role !== 'agent') return undefined
+  if (sampling.temperature === null) return `step ${index} was sampled at a temperature that its call does not say`
   if (logProbs === null) return `step ${index} has no log-probabilities of its sampler`
   if (logProbs.length !== completion.length)
     return `step ${index} has ${logProbs.length} log-probabilities for ${completion.length} tokens`
@@ -114,7 +117,7 @@ function rowOf(line: readonly TokenStep[], trained: Set<number>): TokenRow {
     ids.set(completion, start)
     at = start + completion.length
     const isTrained = role === 'agent' && !trained.has(index)
-    spans.push({ step: index, start, end: at, isTrained, policy, temperature: sampling.temperature })
+    spans.push({ step: index, start, end: at, isTrained, policy, temperature: sampling.temperature ?? Number.NaN })
     if (!isTrained) continue
     trained.add(index)
     mask.fill(1, start, at)

@@ -1,6 +1,11 @@
 import { format } from 'node:util'
 import type { Context, TaskInfo } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
+import type { CompleteOptions, GenerateOptions } from '../models/generate.ts'
+import { complete } from '../models/worker/complete.ts'
+import { generate } from '../models/worker/generate.ts'
+import { languageModel } from '../models/worker/language-model.ts'
+import { MODEL_CALLS, type ModelCalls, type ModelSource } from '../models/worker/transport.ts'
 import { OUTCOME, type OutcomeStatus, type Profile, type TaskItem } from '../protocol/messages.ts'
 import { NotPackable, unpack } from '../protocol/pack.ts'
 import { checkStreamName, randomFrom } from '../random.ts'
@@ -10,7 +15,7 @@ import { TrajectoryDigest } from '../trajectory/digest.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
 import { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
-import { noteOf, RECORD, RECORDED, type StepSink } from '../trajectory/record.ts'
+import { noteOf, RECORD, RECORDED, STEPS, type StepSink } from '../trajectory/record.ts'
 import { MOST_STEPS, type Step, type StepContent, type StepRecord } from '../trajectory/step.ts'
 import { checkedAsking, onceAskingOf, onceResultOf } from './asking.ts'
 import type { Asks } from './asks.ts'
@@ -42,7 +47,7 @@ const isReason = (value: unknown) => typeof value === 'object' && value !== null
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
  * rare is made when it is asked for, because this is allocated for every task.
  */
-export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource {
+export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource, ModelSource {
   readonly lease: number
   readonly attempt: number
   readonly params: unknown
@@ -129,6 +134,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     )
   }
 
+  get runId(): string {
+    return this.#profile.runId
+  }
+
   get idempotencyKey(): string {
     return `${this.#profile.runId}/${this.#id}`
   }
@@ -196,6 +205,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     return outbox.room ?? RECORDED
   }
 
+  get [STEPS](): number {
+    return this.#steps
+  }
+
   get [BRANCHES](): BranchPlace {
     this.#branches ??= new Branches(() => this.#agentName, this.#steps)
     return this.#branches
@@ -255,6 +268,22 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
 
   get blob() {
     return (name: string) => this.#runner.blobs.get(this, name)
+  }
+
+  get [MODEL_CALLS](): ModelCalls {
+    return this.#runner.models.of(this)
+  }
+
+  get model() {
+    return (name: string) => languageModel(this, name)
+  }
+
+  get generate() {
+    return <Output>(options: GenerateOptions<Output>) => generate(this, options)
+  }
+
+  get complete() {
+    return (options: CompleteOptions) => complete(this, options)
   }
 
   get once() {

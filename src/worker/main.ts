@@ -111,6 +111,8 @@ function receive(message: DriverMessage): void {
       return runner.outbox.stored(message.bytes)
     case 'answer':
       return runner.requests.onAnswer(message)
+    case 'clock':
+      return runner.requests.onClock(message.request, message.stands)
     case 'yours':
       return runner.requests.onYours(message.request)
     default:

@@ -30,6 +30,8 @@ export interface Asking extends Pick<Ask, 'service' | 'slot' | 'clock' | 'kind'>
   readonly signal: AbortSignal | undefined
   /** It does not count for the limit of open requests per task. */
   readonly unlimited?: boolean
+  /** How long the service may have the task's clock stand. Default: `limitMs`. */
+  readonly standMs?: number
 }
 
 /** Who waits for the answer. `done` or `failed` is called once, or neither if the task has ended. */
@@ -46,6 +48,8 @@ export interface OpenAsk {
   readonly asking: Asking
   readonly waiter: Waiter
   sent: boolean
+  /** The service has the task's clock stand. */
+  stands: boolean
   timer: NodeJS.Timeout | undefined
   readonly onAbort: () => void
 }
@@ -131,6 +135,16 @@ export class Requests {
     this.#open.get(request)?.waiter.yours?.()
   }
 
+  /** The service waits for something, or has it. */
+  onClock(request: number, stands: boolean): void {
+    const ask = this.#open.get(request)
+    if (!ask || ask.stands === stands) return
+    ask.stands = stands
+    const { task, asking } = ask
+    if (stands) this.#waiting.stopClock(task, task.asks!, asking.standMs ?? asking.limitMs)
+    else this.#waiting.startClock(task, task.asks!)
+  }
+
   /**
    * The task is over, and so are its requests. `reason`: the task was timed out or cancelled, and the requests fail with that
    * reason. Without one it has ended by itself, and nobody waits for them.
@@ -160,7 +174,7 @@ export class Requests {
     const number = this.#next
     this.#next += 2
     const onAbort = () => this.#fail(ask, signal!.reason)
-    const ask: OpenAsk = { number, task, asking, waiter, sent: false, timer: undefined, onAbort }
+    const ask: OpenAsk = { number, task, asking, waiter, sent: false, stands: false, timer: undefined, onAbort }
     this.#open.set(number, ask)
     const asks = (task.asks ??= new Asks())
     asks.open.add(ask)
@@ -207,6 +221,7 @@ export class Requests {
     this.#forget(ask)
     asks.open.delete(ask)
     if (ask.sent && !asking.unlimited) asks.sent--
+    if (ask.stands) this.#waiting.startClock(task, asks)
     while (asks.sent < MAX_OPEN_REQUESTS && asks.waiting.length > 0) {
       const next = asks.waiting.shift()!
       if (this.#open.has(next.number)) this.#send(next)

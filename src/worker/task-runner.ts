@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RunnableDefinition } from '../agent.ts'
 import { Deque } from '../executor/deque.ts'
+import { ModelTransport } from '../models/worker/transport.ts'
 import type { Channel } from '../protocol/channel.ts'
 import {
   type DriverMessage,
@@ -45,6 +46,7 @@ export class TaskRunner {
   readonly side: SideThread
   readonly subTasks: SubTasks
   readonly blobs: WorkerBlobs
+  readonly models: ModelTransport
   readonly recycling: Recycling
   readonly #current = new AsyncLocalStorage<TaskContext>()
   readonly #channel: Channel<WorkerMessage, DriverMessage>
@@ -94,6 +96,7 @@ export class TaskRunner {
     this.requests = new Requests(channel, this.#waiting, flush)
     this.subTasks = new SubTasks(this.requests)
     this.blobs = new WorkerBlobs(this.requests, blobFolder)
+    this.models = new ModelTransport(this.requests)
     this.endings = new Endings({
       live: this.live,
       slots: this.#slots,

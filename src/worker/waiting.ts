@@ -32,18 +32,25 @@ export class Waiting {
   }
 
   begin(task: TaskContext, asks: Asks, { slot, clock, limitMs }: Way): void {
-    if (clock === 'stands') {
-      asks.withClockStopped++
-      this.#timeouts.stop(task, asks, limitMs)
-    }
+    if (clock === 'stands') this.stopClock(task, asks, limitMs)
     if (slot === 'give' && asks.withoutSlot++ === 0) this.#release(task)
+  }
+
+  /** For `limitMs` at most. */
+  stopClock(task: TaskContext, asks: Asks, limitMs: number): void {
+    asks.withClockStopped++
+    this.#timeouts.stop(task, asks, limitMs)
+  }
+
+  startClock(task: TaskContext, asks: Asks): void {
+    if (--asks.withClockStopped === 0 && !task.settled) this.#timeouts.go(task, asks)
   }
 
   /** The task goes on: at once, or when there is a slot for it. `fail`: it was given up before that. */
   end(task: TaskContext, asks: Asks, { slot, clock }: Way, goOn: () => void, fail: (reason: Error) => void): void {
     const hasSlot = slot === 'keep' || --asks.withoutSlot > 0 || task.settled || this.#slots.take(task)
     const resume = () => {
-      if (clock === 'stands' && --asks.withClockStopped === 0 && !task.settled) this.#timeouts.go(task, asks)
+      if (clock === 'stands') this.startClock(task, asks)
       goOn()
     }
     if (hasSlot) resume()

@@ -1,0 +1,140 @@
+import { type Agent, type Context, defineMadeAgent } from '../agent.ts'
+import { ManyworldsError } from '../errors.ts'
+import type { GradeFunction, Grader } from '../grade/grader.ts'
+import type { OutputSchema } from '../models/generate.ts'
+import { MODELS_USED } from '../models/models-used.ts'
+import { runEpisode } from './llm/llm-episode.ts'
+import type { LlmTools } from './llm/recorded-tools.ts'
+
+/** What travels to the workers with a model agent. Change it with `agent.withParams({ ...agent.params, model: 'large' })`. */
+export interface LlmAgentParams {
+  /** Its name in `models` of the run. */
+  readonly model: string
+  readonly instructions: string | null
+  readonly temperature: number | null
+  readonly maxOutputTokens: number | null
+  readonly maxTurns: number
+  readonly maxTokens: number | null
+  readonly maxCostUsd: number | null
+  readonly timeoutMs: number | null
+  readonly toolTimeoutMs: number
+}
+
+export interface LlmAgentOptions<Input, Answer, Name extends string> {
+  /** Unique in its module. */
+  readonly name: Name
+  /** The name of one of the run's `models`. */
+  readonly model: string
+  /** What the model is told first. */
+  readonly instructions?: string
+  /** Makes the question of an input: a text, or messages of the AI SDK. Default: the input, if it is text, or its `instruction`, `question` or `prompt`. */
+  readonly prompt?: (input: Input) => string | readonly object[]
+  /** Tools of the AI SDK, or a function that makes them for one task. A task with `tools` gets those of them that it names. */
+  readonly tools?: LlmTools | ((input: Input, ctx: Context<LlmAgentParams>) => LlmTools | Promise<LlmTools>)
+  /** When to stop after calls of tools, besides the limits below: conditions of the AI SDK, such as `hasToolCall('done')`. */
+  readonly stopWhen?: unknown
+  /** The answer has this form: a schema of zod, a JSON schema, or an `Output` of the AI SDK. Left out: the answer is the text. */
+  readonly output?: OutputSchema<Answer> | OutputSpec<Answer>
+  readonly temperature?: number
+  /** Tokens of one reply. */
+  readonly maxOutputTokens?: number
+  /** The episode is cut short after so many calls of the model. Default 20. */
+  readonly maxTurns?: number
+  /** The episode is cut short once its calls have taken so many tokens, in and out; or have cost so much. Default: no limit. */
+  readonly maxTokens?: number
+  readonly maxCostUsd?: number
+  /** The episode is cut short after so many milliseconds. Default: no limit. */
+  readonly timeoutMs?: number
+  /** A tool that takes longer has failed. Default 60,000. */
+  readonly toolTimeoutMs?: number
+  /** How answers are graded, unless the task or the run says so. */
+  readonly grade?: Grader | GradeFunction<NoInfer<Input>, NoInfer<Answer>>
+  /** Further settings of the AI SDK's `ToolLoopAgent`: `toolChoice`, `prepareStep`, `topP`, … */
+  readonly settings?: Readonly<Record<string, unknown>>
+  /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
+  readonly module?: string | URL
+}
+
+/** An `Output` of the AI SDK, such as `Output.object({ schema })`. */
+export interface OutputSpec<Answer> {
+  // biome-ignore lint/suspicious/noExplicitAny: what the SDK passes to it
+  parseCompleteOutput(options: any, context: any): PromiseLike<Answer>
+}
+
+const DEFAULT_TURNS = 20
+const DEFAULT_TOOL_MS = 60_000
+
+/**
+ * Defines an agent that is a language model with tools: `ToolLoopAgent` of the AI SDK, whose calls go to one of the run's `models`. Needs
+ * the package `ai`. Like `defineAgent`, it is called at the top level of a module. See docs/models.md.
+ *
+ * @example
+ * const solver = llmAgent({ name: 'solver', model: 'small', instructions: 'Answer with one number.', grade: numeric() })
+ * await Runners.runTask(solver.task('What is 6 x 7?', { groundTruth: 42 }), { models: { small: { baseURL, model } } })
+ */
+export function llmAgent<Input = string, Answer = string, const Name extends string = string>(
+  options: LlmAgentOptions<Input, Answer, Name>,
+): Agent<Input, Answer, LlmAgentParams, Name> {
+  check(options)
+  const { name, grade, module, tools, prompt, stopWhen } = options
+  const run = (input: Input, ctx: Context<LlmAgentParams>): Promise<Answer> =>
+    runEpisode(options as never, input, ctx) as Promise<Answer>
+  Object.assign(run, { [MODELS_USED]: ({ model }: LlmAgentParams) => [model] })
+  return defineMadeAgent(
+    { name, params: paramsOf(options), run, ...(grade && { grade: grade as Grader }), ...(module && { module }) },
+    [tools, prompt, stopWhen].filter((one) => typeof one === 'function'),
+  ) as Agent<Input, Answer, LlmAgentParams, Name>
+}
+
+function paramsOf<Input, Answer, Name extends string>(options: LlmAgentOptions<Input, Answer, Name>): LlmAgentParams {
+  const { model, instructions, temperature, maxOutputTokens, maxTurns, maxTokens, maxCostUsd, timeoutMs } = options
+  return {
+    model,
+    instructions: instructions ?? null,
+    temperature: temperature ?? null,
+    maxOutputTokens: maxOutputTokens ?? null,
+    maxTurns: maxTurns ?? DEFAULT_TURNS,
+    maxTokens: maxTokens ?? null,
+    maxCostUsd: maxCostUsd ?? null,
+    timeoutMs: timeoutMs ?? null,
+    toolTimeoutMs: options.toolTimeoutMs ?? DEFAULT_TOOL_MS,
+  }
+}
+
+const KNOWN: Readonly<Record<keyof LlmAgentOptions<unknown, unknown, string>, true>> = {
+  ...{ name: true, model: true, instructions: true, prompt: true, tools: true, stopWhen: true, output: true },
+  ...{ temperature: true, maxOutputTokens: true, maxTurns: true, maxTokens: true, maxCostUsd: true, timeoutMs: true },
+  ...{ toolTimeoutMs: true, grade: true, settings: true, module: true },
+}
+
+const POSITIVE = ['maxOutputTokens', 'maxTurns', 'maxTokens', 'maxCostUsd', 'timeoutMs', 'toolTimeoutMs'] as const
+
+function check(options: unknown): void {
+  const wrong = (what: string) => new ManyworldsError('AGENT_INVALID', `llmAgent: ${what}`)
+  if (typeof options !== 'object' || options === null)
+    throw wrong("give one object: llmAgent({ name: '…', model: '…', instructions: '…' })")
+  const given = options as Partial<LlmAgentOptions<unknown, unknown, string>>
+  if (typeof given.name !== 'string' || given.name === '') throw wrong('`name` must be a non-empty string')
+  const of = `of agent '${given.name}'`
+  if (typeof given.model !== 'string' || given.model === '')
+    throw wrong(`\`model\` ${of} must be the name of one of the run's models, it is ${shown(given.model)}`)
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(KNOWN, key))
+  if (unknown !== undefined)
+    throw wrong(
+      `unknown key '${unknown}' ${of}; allowed: ${Object.keys(KNOWN).join(', ')}. Settings of the AI SDK go into \`settings\``,
+    )
+  if (given.instructions !== undefined && typeof given.instructions !== 'string')
+    throw wrong(`\`instructions\` ${of} must be a text`)
+  for (const key of POSITIVE) {
+    const value = given[key]
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
+      throw wrong(`\`${key}\` ${of} must be a number above 0, it is ${shown(value)}`)
+  }
+}
+
+const shown = (value: unknown) =>
+  typeof value === 'string'
+    ? `'${value}'`
+    : typeof value === 'object'
+      ? 'an object; name it in `models` of the run'
+      : String(value)

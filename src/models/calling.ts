@@ -1,0 +1,142 @@
+import { ManyworldsError } from '../errors.ts'
+import { checkReply, failureWithout } from './check-reply.ts'
+import { CODES, type Failure, isPassing } from './failures.ts'
+import type { HttpReply } from './http.ts'
+
+/** How a call that had a permit came out; whoever gave the permit learns from it. */
+export interface CallOutcome {
+  readonly kind: 'ok' | 'rate_limit' | 'failed'
+  readonly tokens?: number
+  readonly retryAfterMs?: number
+}
+
+export interface Permit {
+  settle(outcome: CallOutcome): void
+}
+
+export interface PermitWanted {
+  /** It may wait for so long. */
+  readonly waitMs: number
+  /** In the time of `performance.now()`; a call that is tried again. */
+  readonly notBefore?: number
+  readonly first?: boolean
+}
+
+/** What a call is made of, in the driver or in a worker. */
+export interface Calling<Answer> {
+  /** For errors, such as "model 'small' (qwen3 at http://…)". */
+  readonly what: string
+  /** Of what a wrong key would be in: for the hint. */
+  readonly apiKeyEnv: string | undefined
+  readonly permitMs: number
+  readonly maxRetries: number
+  permit(wanted: PermitWanted): Promise<Permit>
+  /** One try. Rejects only if it was taken back. */
+  attempt(): Promise<Attempt<Answer>>
+}
+
+export type Attempt<Answer> =
+  | { readonly failure: Failure; readonly answer?: never }
+  | { readonly failure?: never; readonly answer: Answer; readonly tokens: number | undefined }
+
+export interface Called<Answer> {
+  readonly answer: Answer
+  /** How often it was tried again. */
+  readonly retries: number
+  /** For its turns, in all. */
+  readonly waitedMs: number
+  /** The call that was answered. */
+  readonly ms: number
+}
+
+const BACKOFF_MS = 500
+const MOST_BACKOFF_MS = 30_000
+/** A server that always says that it is called too often ends a call by `permitMs`; this is for one that we never wait for. */
+const MOST_LIMITED = 1000
+
+/** Calls a model until it answers: the one place that tries again. */
+export async function callModel<Answer>(calling: Calling<Answer>): Promise<Called<Answer>> {
+  const { permitMs, maxRetries } = calling
+  let waitedMs = 0
+  let limited = 0
+  let failed = 0
+  let wanted: Omit<PermitWanted, 'waitMs'> = {}
+  for (;;) {
+    const asked = performance.now()
+    const permit = await calling.permit({ ...wanted, waitMs: Math.max(1, permitMs - waitedMs) })
+    const began = performance.now()
+    waitedMs += began - asked
+    const { failure, answer } = await tryOnce(calling, permit)
+    if (failure === undefined)
+      return { answer: answer!, retries: limited + failed, waitedMs, ms: performance.now() - began }
+    const tries = limited + failed + 1
+    if (!isPassing(failure)) throw callError(calling, failure, tries)
+    if (failure.kind === 'rate_limit') {
+      if (++limited > MOST_LIMITED || waitedMs >= permitMs) throw callError(calling, failure, tries)
+      wanted = { first: true }
+    } else {
+      if (++failed > maxRetries) throw callError(calling, failure, tries)
+      const backoff = Math.min(MOST_BACKOFF_MS, BACKOFF_MS * 2 ** (failed - 1)) * (0.5 + Math.random() / 2)
+      wanted = { first: true, notBefore: performance.now() + Math.max(backoff, failure.retryAfterMs ?? 0) }
+    }
+  }
+}
+
+/** The permit is settled, whatever happens. */
+async function tryOnce<Answer>({ attempt }: Calling<Answer>, permit: Permit): Promise<Attempt<Answer>> {
+  let outcome: CallOutcome = { kind: 'failed' }
+  try {
+    const tried = await attempt()
+    const { failure } = tried
+    if (failure === undefined) outcome = { kind: 'ok', ...(tried.tokens !== undefined && { tokens: tried.tokens }) }
+    else {
+      const kind = failure.kind === 'rate_limit' ? 'rate_limit' : 'failed'
+      outcome = { kind, ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }) }
+    }
+    return tried
+  } finally {
+    permit.settle(outcome)
+  }
+}
+
+/** A call over HTTP. */
+export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt<HttpReply>> {
+  let reply: HttpReply
+  try {
+    reply = await send()
+  } catch (error) {
+    const failure = failureWithout(error)
+    if (failure === undefined) throw error
+    return { failure }
+  }
+  const { completion, failure } = checkReply(reply)
+  if (failure) return { failure }
+  const total = completion.usage?.total_tokens
+  return { answer: reply, tokens: typeof total === 'number' ? total : undefined }
+}
+
+function callError(
+  { what, apiKeyEnv, permitMs }: Pick<Calling<unknown>, 'what' | 'apiKeyEnv' | 'permitMs'>,
+  failure: Failure,
+  tries: number,
+): ManyworldsError {
+  const { kind, message, status } = failure
+  const often = tries > 1 ? ` (tried ${tries} times)` : ''
+  const said = status === undefined ? message : `the server answered ${status}: ${message}`
+  return new ManyworldsError(CODES[kind], `${what}: ${said}${often}${hint()}`)
+
+  function hint(): string {
+    switch (kind) {
+      case 'authentication':
+        return apiKeyEnv === undefined
+          ? '; it was called without a key: name the variable that has it in `apiKeyEnv`'
+          : `; see the key in ${apiKeyEnv}`
+      case 'rate_limit':
+        return `; it let nothing through for ${permitMs} ms (\`permitTimeoutMs\`)`
+      case 'timeout':
+        return '; allow more with `timeoutMs` of the model'
+      default:
+        return ''
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { type Completion, completionIn, isObject } from './completion.ts'
+import { errorIn, type Failure, failureOf } from './failures.ts'
+import { HttpFailure, type HttpReply } from './http.ts'
+
+export type CheckedReply =
+  | { readonly failure: Failure; readonly completion?: never }
+  | { readonly failure?: never; readonly completion: Completion }
+
+/** Whether a reply is an answer: some servers send half of one, or an error with status 200. */
+export function checkReply(reply: HttpReply): CheckedReply {
+  const { status, body } = reply
+  if (status < 200 || status >= 300) return { failure: failureOf(reply) }
+  const completion = completionIn(body)
+  if (completion === undefined)
+    return { failure: { kind: 'transient', message: `no answer, or half of one: ${start(body)}` } }
+  const { choices, error } = completion
+  if (error !== undefined && error !== null) return { failure: failureInside(reply, error) }
+  if (!Array.isArray(choices) || !isObject(choices[0]))
+    return { failure: { kind: 'transient', message: `a reply without choices: ${start(body)}` } }
+  return { completion }
+}
+
+/** An error with status 200. Some say in it which status they mean. */
+function failureInside(reply: HttpReply, error: unknown): Failure {
+  const { code } = (typeof error === 'object' ? error : {}) as { code?: unknown }
+  const meant = Number(code)
+  const status = Number.isInteger(meant) && meant >= 400 && meant < 600 ? meant : 500
+  return failureOf({ ...reply, status, body: JSON.stringify({ error }) })
+}
+
+/** What happened when there was no reply. */
+export function failureWithout(error: unknown): Failure | undefined {
+  if (!(error instanceof HttpFailure)) return undefined
+  return { kind: error.timedOut ? 'timeout' : 'transient', message: error.message }
+}
+
+const start = (body: string) => (body.trim() === '' ? 'it is empty' : errorIn(body.slice(0, 200)).message)

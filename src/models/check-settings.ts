@@ -1,0 +1,54 @@
+import * as z from 'zod/mini'
+import { isLanguageModel, type LanguageModel } from './language-model.ts'
+
+const isAddress = (text: string) => {
+  try {
+    return /^https?:$/.test(new URL(text).protocol)
+  } catch {
+    return false
+  }
+}
+
+const address = z.string().check(z.refine(isAddress, "must be a URL such as 'https://api.example.com/v1'"))
+const text = z.string().check(z.minLength(1))
+const perMinute = z.number().check(z.positive(), z.maximum(1_000_000_000))
+const milliseconds = z.number().check(z.positive(), z.maximum(86_400_000))
+const usd = z.number().check(z.minimum(0))
+
+/** Settings of one model. */
+export const modelSettings = z.strictObject({
+  baseURL: address,
+  model: text,
+  apiKeyEnv: z.optional(
+    z.string().check(z.regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable, not the key itself')),
+  ),
+  requestsPerMinute: z.optional(perMinute),
+  tokensPerMinute: z.optional(perMinute),
+  maxConcurrent: z.optional(z.number().check(z.int(), z.minimum(1), z.maximum(100_000))),
+  price: z.optional(z.strictObject({ input: z.optional(usd), output: z.optional(usd), cachedInput: z.optional(usd) })),
+  headers: z.optional(z.record(z.string(), z.string())),
+  extraBody: z.optional(z.record(z.string(), z.unknown())),
+  replicas: z.optional(z.array(address)),
+  via: z.optional(z.enum(['driver', 'direct'])),
+  tokens: z.optional(z.boolean()),
+  timeoutMs: z.optional(milliseconds),
+  permitTimeoutMs: z.optional(milliseconds),
+  maxRetries: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(100))),
+})
+
+const NAMED = "must have 1 to 64 letters, digits, '-', '_' or '.'"
+
+/** `models` of a run configuration; of objects of providers only that they are such. */
+export const modelsSchema = z.record(z.string().check(z.regex(/^[\w.-]{1,64}$/, NAMED)), modelSettings)
+
+/** Objects of providers cannot be checked as settings are: they are taken out, and put back. */
+export function splitModels(models: unknown): { settings: unknown; objects: Record<string, LanguageModel> } {
+  if (typeof models !== 'object' || models === null || Array.isArray(models)) return { settings: models, objects: {} }
+  const entries = Object.entries(models)
+  const isObject = ([, given]: [string, unknown]) =>
+    typeof given === 'object' && given !== null && isLanguageModel(given)
+  return {
+    settings: Object.fromEntries(entries.filter((entry) => !isObject(entry))),
+    objects: Object.fromEntries(entries.filter(isObject)) as Record<string, LanguageModel>,
+  }
+}

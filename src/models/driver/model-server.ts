@@ -1,0 +1,112 @@
+import { ManyworldsError } from '../../errors.ts'
+import type { ModelSettings } from '../settings.ts'
+import { Limiter, type LimiterSettings } from './limiter.ts'
+
+/** After a failed connection, the other replicas are used for so long. */
+const AVOID_MS = 10_000
+
+/**
+ * A server with one model, for one key: what all names share that mean it, in all runs of this process. A limit that held per run
+ * or per name would be exceeded by two of them.
+ */
+export class ModelServer {
+  readonly limiter: Limiter
+  readonly limits: LimiterSettings
+  readonly #replicas: { readonly url: string; inFlight: number; avoidUntil: number }[]
+
+  constructor({ baseURL, replicas = [] }: ModelSettings, limits: LimiterSettings) {
+    this.limits = limits
+    this.limiter = new Limiter(limits)
+    this.#replicas = [baseURL, ...replicas].map((url) => ({ url: withoutSlash(url), inFlight: 0, avoidUntil: 0 }))
+  }
+
+  /** Uses the replica with the fewest calls under way; those that did not answer lately come last. */
+  async use<Result>(call: (url: string) => Promise<Result>, isDown: (error: unknown) => boolean): Promise<Result> {
+    const now = performance.now()
+    const replica = this.#replicas.reduce((best, one) => {
+      const [isAvoided, bestIsAvoided] = [one.avoidUntil > now, best.avoidUntil > now]
+      if (isAvoided !== bestIsAvoided) return isAvoided ? best : one
+      return one.inFlight < best.inFlight ? one : best
+    })
+    replica.inFlight++
+    try {
+      return await call(replica.url)
+    } catch (error) {
+      if (isDown(error)) replica.avoidUntil = now + AVOID_MS
+      throw error
+    } finally {
+      replica.inFlight--
+    }
+  }
+
+  get urls(): string[] {
+    return this.#replicas.map(({ url }) => url)
+  }
+}
+
+export const withoutSlash = (url: string) => url.replace(/\/+$/, '')
+
+interface InUse {
+  readonly server: ModelServer
+  users: number
+}
+
+const servers = new Map<string, InUse>()
+/** Those that nobody uses are kept, with what their limiters have learned. */
+const MOST_IDLE = 100
+
+/** The server of these settings, until `release`. Throws if another run uses it at the same time with other limits. */
+export function useServer(
+  name: string,
+  settings: ModelSettings,
+  key: string | undefined,
+): { server: ModelServer; release(): void } {
+  const limits = limitsOf(settings)
+  const identity = identityOf(settings, key)
+  let known = servers.get(identity)
+  if (known && !sameLimits(known.server.limits, limits)) {
+    if (known.users > 0)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `\`models.${name}\` has other limits (${shown(limits)}) than a run that is going on has for the same server, model and key (${shown(known.server.limits)}); give both the same`,
+      )
+    known = undefined
+  }
+  known ??= { server: new ModelServer(settings, limits), users: 0 }
+  known.users++
+  servers.delete(identity)
+  servers.set(identity, known)
+  forgetIdle()
+  const used = known
+  let released = false
+  const release = () => {
+    if (!released) used.users--
+    released = true
+  }
+  return { server: used.server, release }
+}
+
+function forgetIdle(): void {
+  for (const [identity, { users }] of servers) {
+    if (servers.size <= MOST_IDLE) return
+    if (users === 0) servers.delete(identity)
+  }
+}
+
+export function limitsOf({ requestsPerMinute, tokensPerMinute, maxConcurrent }: ModelSettings): LimiterSettings {
+  return {
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+    ...(maxConcurrent !== undefined && { maxConcurrent }),
+  }
+}
+
+export const identityOf = ({ baseURL, model, replicas = [] }: ModelSettings, key: string | undefined): string =>
+  JSON.stringify([withoutSlash(baseURL), key ?? null, model, replicas.map(withoutSlash)])
+
+export const sameLimits = (a: LimiterSettings, b: LimiterSettings): boolean => shown(a) === shown(b)
+
+const shown = (limits: LimiterSettings) =>
+  Object.entries(limits)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ') || 'none'

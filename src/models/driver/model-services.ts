@@ -1,0 +1,67 @@
+import type { Service, ServiceCall } from '../../executor/service.ts'
+import { pack } from '../../protocol/pack.ts'
+import { isPacked, readPacked } from '../../protocol/read-packed.ts'
+import { attemptOf, callModel } from '../calling.ts'
+import { HttpFailure, post } from '../http.ts'
+import {
+  DIRECT,
+  MODEL,
+  MODEL_OBJECT,
+  MODELS,
+  type ModelAnswer,
+  type ModelAsked,
+  PATHS,
+  PERMIT,
+  SETTLE,
+} from '../protocol.ts'
+import { callObject } from './object-calls.ts'
+import { permitFor } from './permit-for.ts'
+import { Permits } from './permits.ts'
+import { headersOf, type RunModels, shownModel, timesOf } from './run-models.ts'
+
+/** What tasks of a run ask about its models, by the names of the services. */
+export function modelServices(models: RunModels): Map<string, Service> {
+  const permits = new Permits(models)
+  return new Map<string, Service>([
+    [MODELS, service({ ask: async () => pack(models.describe()) })],
+    [MODEL, service({ durable: true, ask: async (call) => pack(await answer(models, call)) })],
+    [MODEL_OBJECT, service({ durable: true, ask: async (call) => pack(await callObject(models, call)) })],
+    [
+      DIRECT,
+      service({ durable: true, ask: () => Promise.reject(new TypeError('workers make these calls themselves')) }),
+    ],
+    [PERMIT, service({ unlimited: true, ask: (call) => permits.give(call) })],
+    [SETTLE, service({ unlimited: true, ask: async (call) => permits.settle(call) })],
+  ])
+}
+
+function service({ ask, durable = false, unlimited = false }: Pick<Service, 'ask'> & Partial<Service>): Service {
+  return {
+    ...{ once: durable, durable, unlimited, atOnce: Number.POSITIVE_INFINITY, ask },
+    check(body) {
+      if (!(body instanceof String || isPacked(body))) throw new TypeError('a malformed question')
+    },
+  }
+}
+
+async function answer(models: RunModels, call: ServiceCall): Promise<ModelAnswer> {
+  const asked = readPacked(call.body) as ModelAsked
+  const model = models.get(asked.model)
+  if (model.kind === 'object' || !PATHS.includes(asked.path) || typeof asked.body !== 'string')
+    throw new TypeError('a malformed call of a model')
+  const { settings, server } = model
+  const { timeoutMs, permitMs, maxRetries } = timesOf(settings)
+  const headers = headersOf(model)
+  const { signal } = call
+  const send = () =>
+    server.use((url) => post({ url: url + asked.path, headers, body: asked.body, timeoutMs, signal }), isDown)
+  const called = await callModel({
+    ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
+    permit: (wanted) => permitFor(model, call, asked.tokens, wanted),
+    attempt: () => attemptOf(send),
+  })
+  const { answer, retries, ms } = called
+  return { body: answer.body, ms, retries, cached: false }
+}
+
+const isDown = (error: unknown) => error instanceof HttpFailure && !error.timedOut

@@ -1,0 +1,179 @@
+import { ManyworldsError } from '../../errors.ts'
+import { didYouMean } from '../../near-miss.ts'
+import { isLanguageModel, type LanguageModel } from '../language-model.ts'
+import {
+  DEFAULT_PERMIT_MS,
+  DEFAULT_RETRIES,
+  DEFAULT_TIMEOUT_MS,
+  type ModelDescription,
+  type ModelDescriptions,
+  type ModelSettings,
+  type ModelsConfig,
+} from '../settings.ts'
+import { Limiter } from './limiter.ts'
+import { identityOf, limitsOf, type ModelServer, sameLimits, useServer, withoutSlash } from './model-server.ts'
+
+/** A model of a run that is behind a server. */
+export interface ServedModel {
+  readonly kind: 'server'
+  readonly name: string
+  readonly settings: ModelSettings
+  readonly key: string | undefined
+  readonly server: ModelServer
+  readonly via: 'driver' | 'direct'
+}
+
+/** One that is an object of the user's. */
+export interface ObjectModel {
+  readonly kind: 'object'
+  readonly name: string
+  readonly object: LanguageModel
+  readonly limiter: Limiter
+}
+
+export type RunModel = ServedModel | ObjectModel
+
+/** Where workers are: a server on this machine cannot be called from another. */
+export interface WorkersPlace {
+  readonly onThisMachine: boolean
+}
+
+/** The models of one run. */
+export class RunModels {
+  readonly #models = new Map<string, RunModel>()
+  readonly #releases: (() => void)[] = []
+
+  constructor(config: ModelsConfig, place: WorkersPlace) {
+    try {
+      for (const [name, given] of Object.entries(config)) this.#models.set(name, this.#open(name, given, place))
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  get(name: string): RunModel {
+    const model = this.#models.get(name)
+    if (model) return model
+    const names = [...this.#models.keys()]
+    throw new ManyworldsError(
+      'MODEL_UNKNOWN',
+      `there is no model '${name}'${didYouMean(name, names)}; the run has ${names.join(', ') || 'none'}. Add it to \`models\` in the run configuration, or to models.json`,
+    )
+  }
+
+  /** What workers are told. */
+  describe(): ModelDescriptions {
+    return Object.fromEntries([...this.#models].map(([name, model]) => [name, descriptionOf(model)]))
+  }
+
+  /** Values that must not be stored: keys, and headers that may be keys. */
+  get secrets(): string[] {
+    return [...this.#models.values()].flatMap((model) =>
+      model.kind === 'object'
+        ? []
+        : [...(model.key === undefined ? [] : [model.key]), ...secretHeaders(model.settings)],
+    )
+  }
+
+  /** How many calls wait for each, and how fast it goes; of those for which some wait. */
+  get waiting(): { readonly model: string; readonly queued: number; readonly perSecond: number }[] {
+    const seen = new Set<Limiter>()
+    const found: { model: string; queued: number; perSecond: number }[] = []
+    for (const model of this.#models.values()) {
+      const limiter = limiterOf(model)
+      const { queued, ratePerSecond } = limiter.state
+      if (queued > 0 && !seen.has(limiter)) found.push({ model: model.name, queued, perSecond: ratePerSecond })
+      seen.add(limiter)
+    }
+    return found
+  }
+
+  close(): void {
+    for (const release of this.#releases.splice(0)) release()
+  }
+
+  #open(name: string, given: ModelSettings | LanguageModel, place: WorkersPlace): RunModel {
+    if (isLanguageModel(given)) return { kind: 'object', name, object: given, limiter: new Limiter({}) }
+    const key = keyOf(name, given)
+    this.#checkLimits(name, given, key)
+    const { server, release } = useServer(name, given, key)
+    this.#releases.push(release)
+    return { kind: 'server', name, settings: given, key, server, via: given.via ?? usualWay(given, place) }
+  }
+
+  /** Names that mean the same model share its limiter, so they cannot have different limits. */
+  #checkLimits(name: string, settings: ModelSettings, key: string | undefined): void {
+    const identity = identityOf(settings, key)
+    for (const other of this.#models.values()) {
+      if (other.kind === 'object' || identityOf(other.settings, other.key) !== identity) continue
+      if (sameLimits(limitsOf(settings), limitsOf(other.settings))) continue
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `\`models.${name}\` and \`models.${other.name}\` mean the same model at the same server with the same key, and have different limits; give both the same`,
+      )
+    }
+  }
+}
+
+export const limiterOf = (model: RunModel): Limiter => (model.kind === 'object' ? model.limiter : model.server.limiter)
+
+function keyOf(name: string, { apiKeyEnv }: ModelSettings): string | undefined {
+  if (apiKeyEnv === undefined) return undefined
+  const key = process.env[apiKeyEnv]
+  if (key !== undefined && key.trim() !== '') return key.trim()
+  throw new ManyworldsError(
+    'CONFIG_INVALID',
+    `\`models.${name}\`: the variable ${apiKeyEnv} is ${key === undefined ? 'not set' : 'empty'}; set it, or name another one in \`apiKeyEnv\``,
+  )
+}
+
+/** Without a key there is nothing that workers must not have. A loopback address is another server on another machine. */
+function usualWay(
+  { apiKeyEnv, baseURL, headers }: ModelSettings,
+  { onThisMachine }: WorkersPlace,
+): 'driver' | 'direct' {
+  if (apiKeyEnv !== undefined || secretHeaders({ headers }).length > 0) return 'driver'
+  return onThisMachine || !isLoopback(new URL(baseURL).hostname) ? 'direct' : 'driver'
+}
+
+const isLoopback = (host: string) => host === 'localhost' || host === '[::1]' || /^127\./.test(host)
+
+const SECRET_HEADER = /auth|key|token|secret|cookie|password|credential/i
+
+const secretHeaders = ({ headers = {} }: { readonly headers?: ModelSettings['headers'] | undefined }): string[] =>
+  Object.entries(headers).flatMap(([name, value]) => (SECRET_HEADER.test(name) ? [value] : []))
+
+/** What is sent along with a call. */
+export function headersOf({ settings: { headers = {} }, key }: ServedModel): Record<string, string> {
+  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  return { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...lower }
+}
+
+export const timesOf = (settings: ModelSettings) => ({
+  timeoutMs: settings.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+  permitMs: settings.permitTimeoutMs ?? DEFAULT_PERMIT_MS,
+  maxRetries: settings.maxRetries ?? DEFAULT_RETRIES,
+})
+
+function descriptionOf(model: RunModel): ModelDescription {
+  if (model.kind === 'object')
+    return {
+      ...{ kind: 'object', model: model.object.modelId, via: 'driver', price: undefined, extraBody: undefined },
+      ...{ tokens: false, permitMs: DEFAULT_PERMIT_MS },
+    }
+  const { settings, via, server } = model
+  const { timeoutMs, permitMs, maxRetries } = timesOf(settings)
+  const direct = { urls: server.urls, headers: headersOf(model), timeoutMs, maxRetries }
+  return {
+    ...{ kind: 'server', model: settings.model, via, price: settings.price, extraBody: settings.extraBody },
+    ...{ tokens: settings.tokens ?? false, permitMs },
+    ...(via === 'direct' && { direct }),
+  }
+}
+
+/** For errors. */
+export const shownModel = (model: RunModel): string =>
+  model.kind === 'object'
+    ? `model '${model.name}' (${model.object.modelId} of ${model.object.provider})`
+    : `model '${model.name}' (${model.settings.model} at ${withoutSlash(model.settings.baseURL)})`

@@ -1,0 +1,111 @@
+import { hash } from 'node:crypto'
+import type { Message, StepTokens } from '../../trajectory/step.ts'
+import type { Usage } from '../../trajectory/usage.ts'
+import {
+  type Choice,
+  type Completion,
+  completionIn,
+  isObject,
+  listOf,
+  type TokenCount,
+  textOf,
+  tokenCount,
+} from '../completion.ts'
+import type { ModelPrice } from '../settings.ts'
+
+/** What a model said, read from the text of its reply. */
+export interface ChatReply {
+  readonly message: Message
+  readonly finish: string
+  readonly count: TokenCount
+  readonly completion: Completion
+  readonly choice: Choice
+}
+
+/** The driver, or whoever made the call, has checked that it is one. */
+export function replyIn(body: string): ChatReply {
+  const completion = completionIn(body)
+  const [choice] = listOf(completion?.choices)
+  if (completion === undefined || choice === undefined) throw new TypeError('a reply without choices')
+  const { finish_reason, message } = choice
+  return {
+    message: isObject(message) ? messageOf(message, body) : { role: 'assistant', content: textOf(choice.text) },
+    finish: typeof finish_reason === 'string' ? finish_reason : 'unknown',
+    count: tokenCount(completion.usage),
+    completion,
+    choice,
+  }
+}
+
+function messageOf(message: NonNullable<Choice['message']>, body: string): Message {
+  const { content, reasoning_content, reasoning, refusal, tool_calls } = message
+  const thought = textOf(reasoning_content) || textOf(reasoning)
+  const calls = listOf(tool_calls).map(({ id, function: called }, place) => ({
+    // Some servers leave it out, and whoever answers the call needs one: the same when the reply is read again.
+    id: textOf(id) || `call_${hash('sha256', body).slice(0, 16)}_${place}`,
+    name: textOf(called?.name),
+    raw: rawArguments(called?.arguments),
+  }))
+  const text = content ?? (typeof refusal === 'string' ? refusal : null)
+  return {
+    role: 'assistant',
+    content: typeof text === 'string' || Array.isArray(text) ? text : calls.length > 0 ? null : '',
+    ...(thought !== '' && { reasoning: thought }),
+    ...(calls.length > 0 && { calls }),
+  }
+}
+
+/** Some servers send an object in place of a text. */
+const rawArguments = (given: unknown) => (typeof given === 'string' ? given : JSON.stringify(given ?? {}))
+
+export const contentText = ({ content }: Message): string => {
+  if (typeof content === 'string') return content
+  return Array.isArray(content)
+    ? content.map((part) => (isObject(part) && 'text' in part ? textOf(part.text) : '')).join('')
+    : ''
+}
+
+/** Tokens and what they cost; a reply from the cache costs nothing. */
+export function usageOf(
+  { input, output, cached }: TokenCount,
+  price: ModelPrice | undefined,
+  fromCache: boolean,
+): Usage {
+  const usage: Usage = {}
+  if (input !== undefined) usage.inputTokens = input
+  if (output !== undefined) usage.outputTokens = output
+  if (cached !== undefined) usage.cachedTokens = cached
+  if (price && (input !== undefined || output !== undefined)) {
+    const { input: perInput = 0, output: perOutput = 0, cachedInput = perInput } = price
+    const fresh = Math.max(0, (input ?? 0) - (cached ?? 0))
+    const usd = fresh * perInput + Math.min(cached ?? 0, input ?? 0) * cachedInput + (output ?? 0) * perOutput
+    usage.costUsd = fromCache ? 0 : usd / 1_000_000
+  }
+  return usage
+}
+
+/** Token ids and log-probabilities, where the server gives them: vLLM (`return_token_ids`) and llama.cpp do. */
+export function tokensOf(
+  { completion, choice }: ChatReply,
+  tokenizer: string,
+  constrained: boolean,
+): StepTokens | null {
+  const logProbs = listOf(choice.logprobs?.content)
+  const ids = idsIn(choice.token_ids) ?? idsIn(logProbs.length > 0 ? logProbs.map(({ id }) => id) : undefined)
+  if (ids === undefined || ids.length === 0) return null
+  const values = logProbs.map(({ logprob }) => logprob)
+  const known = values.length === ids.length && values.every((value) => typeof value === 'number')
+  const prompt = idsIn(choice.prompt_token_ids) ?? idsIn(completion.prompt_token_ids)
+  return {
+    ...{ tokenizer, from: null, tail: prompt ?? new Int32Array(0), completion: ids },
+    ...{ logProbs: known ? Float64Array.from(values as number[]) : null, of: 'raw', constrained },
+    ...(prompt === undefined && { promptUnknown: true as const }),
+  }
+}
+
+function idsIn(value: unknown): Int32Array | undefined {
+  if (!Array.isArray(value)) return undefined
+  return value.every((id) => Number.isInteger(id) && (id as number) >= 0)
+    ? Int32Array.from(value as number[])
+    : undefined
+}

@@ -1,0 +1,117 @@
+import type { Message, Sampling } from '../../trajectory/step.ts'
+import type { CallOptions, GenerateResult } from '../language-model.ts'
+import type { ModelDescription } from '../settings.ts'
+import { wireMessage } from './chat-messages.ts'
+
+/** What a call sends, in parts: what is recorded, and what the text of the body is made of. */
+export interface ChatRequest {
+  readonly messages: readonly Message[]
+  readonly tools: readonly object[]
+  /** All other fields of the body, the model's name first. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** The exact text of a body. It can be made again from a recorded step: see `wireOf`. */
+export const bodyText = ({ messages, tools, fields }: ChatRequest): string => {
+  const { model, ...rest } = fields
+  return JSON.stringify({ model, messages: messages.map(wireMessage), ...(tools.length > 0 && { tools }), ...rest })
+}
+
+/** What of it a step has as its `wire`: all but the messages and tools, which it has elsewhere. */
+export const wireOf = ({ fields }: ChatRequest): string => JSON.stringify(fields)
+
+/** The text that was sent, made of what was recorded. */
+export function sentText(messages: readonly Message[], tools: string, wire: string): string {
+  return bodyText({
+    messages,
+    tools: tools === '' ? [] : (JSON.parse(tools) as object[]),
+    fields: JSON.parse(wire) as Record<string, unknown>,
+  })
+}
+
+type Warning = GenerateResult['warnings'][number]
+
+/** Fields of a body for a call of the AI SDK. */
+export function fieldsOf(
+  description: ModelDescription,
+  options: CallOptions,
+): { fields: Record<string, unknown>; warnings: Warning[] } {
+  const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty } = options
+  const { stopSequences, seed, responseFormat, reasoning, providerOptions } = options
+  const warnings: Warning[] = []
+  if (options.tools?.some(({ type }) => type === 'provider'))
+    warnings.push({ type: 'unsupported', feature: "tools that a provider runs; define the tool's `execute`" })
+  const fields: Record<string, unknown> = {
+    model: description.model,
+    ...(description.tokens && { logprobs: true, return_token_ids: true }),
+    ...description.extraBody,
+    ...given({
+      max_tokens: maxOutputTokens,
+      temperature,
+      top_p: topP,
+      top_k: topK,
+      presence_penalty: presencePenalty,
+      frequency_penalty: frequencyPenalty,
+      stop: stopSequences && stopSequences.length > 0 ? stopSequences : undefined,
+      seed,
+      reasoning_effort: reasoning === 'provider-default' ? undefined : reasoning,
+      response_format: formatOf(responseFormat),
+      tool_choice: choiceOf(options),
+    }),
+    ...providerOptions?.manyworlds,
+  }
+  return { fields, warnings }
+}
+
+export const toolsOf = ({ tools = [] }: CallOptions): object[] =>
+  tools.flatMap((tool) => {
+    if (tool.type !== 'function') return []
+    const { name, description, inputSchema: parameters, strict } = tool
+    return [{ type: 'function', function: { name, ...given({ description }), parameters, ...given({ strict }) } }]
+  })
+
+function formatOf(format: CallOptions['responseFormat']): object | undefined {
+  if (format?.type !== 'json') return undefined
+  const { schema, name = 'response', description } = format
+  if (schema === undefined) return { type: 'json_object' }
+  return { type: 'json_schema', json_schema: { schema, strict: true, name, ...given({ description }) } }
+}
+
+function choiceOf({ tools, toolChoice }: CallOptions): unknown {
+  if (toolChoice === undefined || tools === undefined || tools.length === 0) return undefined
+  return toolChoice.type === 'tool' ? { type: 'function', function: { name: toolChoice.toolName } } : toolChoice.type
+}
+
+/** Without what is undefined. */
+const given = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/** How it was sampled, as far as the body says. */
+export function samplingOf({ fields }: ChatRequest): Sampling {
+  const { model: _, temperature, top_p, top_k, min_p, seed, max_tokens, max_completion_tokens, stop, ...other } = fields
+  const most = numberIn(max_completion_tokens) ?? numberIn(max_tokens)
+  const stops = typeof stop === 'string' ? [stop] : Array.isArray(stop) ? (stop as string[]) : undefined
+  return {
+    temperature: numberIn(temperature),
+    topP: numberIn(top_p),
+    topK: numberIn(top_k),
+    minP: numberIn(min_p),
+    ...(numberIn(seed) !== null && { seed: seed as number }),
+    ...(most !== null && { maxTokens: most }),
+    ...(stops && { stop: stops }),
+    other: other as Sampling['other'],
+  }
+}
+
+const numberIn = (value: unknown): number | null => (typeof value === 'number' ? value : null)
+
+/** Without a word of the user's, as much as most replies have. */
+const USUAL_OUTPUT = 1024
+/** Texts have about four characters to a token; code and other languages have fewer. */
+const CHARS_PER_TOKEN = 3
+
+/** The most tokens that a call will take, as far as one can tell: the limiter reserves so many. */
+export function mostTokens(request: ChatRequest, body: string): number {
+  const { maxTokens = USUAL_OUTPUT } = samplingOf(request)
+  return Math.ceil(body.length / CHARS_PER_TOKEN) + maxTokens
+}

@@ -1,0 +1,139 @@
+import { ManyworldsError } from '../../errors.ts'
+import { didYouMean } from '../../near-miss.ts'
+import { nextStep, recordStep } from '../../trajectory/record.ts'
+import type { Message, ModelStep, StepTokens } from '../../trajectory/step.ts'
+import type { Usage } from '../../trajectory/usage.ts'
+import type { ModelAnswer, ModelPath } from '../protocol.ts'
+import type { ModelDescription } from '../settings.ts'
+import { type ChatReply, replyIn, tokensOf, usageOf } from './chat-reply.ts'
+import { bodyText, type ChatRequest, mostTokens, samplingOf, wireOf } from './chat-request.ts'
+import { conversationsOf } from './conversations.ts'
+import { MODEL_CALLS, type ModelSource } from './transport.ts'
+
+export interface Chatted {
+  readonly reply: ChatReply
+  readonly answer: ModelAnswer
+  /** The text that was sent. */
+  readonly sent: string
+  /** The step that has it. */
+  readonly step: number
+  readonly tokens: StepTokens | null
+}
+
+export interface ChatOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Who calls. Default: the agent. */
+  readonly role?: ModelStep['role'] | undefined
+  /** Told what each call took. */
+  spent?(usage: Usage): void
+}
+
+/** A model of the run by its name. */
+export async function describe(ctx: object, name: string): Promise<ModelDescription> {
+  const models = await callsOf(ctx).describe()
+  const found = Object.hasOwn(models, name) ? models[name] : undefined
+  if (found) return found
+  const names = Object.keys(models)
+  throw new ManyworldsError(
+    'MODEL_UNKNOWN',
+    `there is no model '${name}'${didYouMean(name, names)}; the run has ${names.join(', ') || 'none'}. Add it to \`models\` in the run configuration, or to models.json`,
+  )
+}
+
+export const callsOf = (ctx: object) => (ctx as ModelSource)[MODEL_CALLS]
+
+/** Calls a model behind a server, and records what went over the wire as a step. */
+export async function chat(
+  ctx: object,
+  name: string,
+  description: ModelDescription,
+  request: ChatRequest,
+  { signal, role = 'agent', spent }: ChatOptions = {},
+): Promise<Chatted> {
+  recordResults(ctx, request.messages)
+  const sent = bodyText(request)
+  const answer = await send(ctx, name, description, '/chat/completions', sent, mostTokens(request, sent), signal)
+  const reply = replyIn(answer.body)
+  const tokens = tokensOf(reply, description.model, 'response_format' in request.fields)
+  const step = record(ctx, { name, description, role, request, reply, answer, tokens })
+  spent?.(usageOf(reply.count, description.price, answer.cached))
+  return { reply, answer, sent, step, tokens }
+}
+
+/**
+ * Results of calls that nobody has recorded are in the request: of tools that the agent's own code runs, and of calls that could not
+ * be made, because there is no such tool or its arguments are wrong.
+ */
+function recordResults(ctx: object, messages: readonly Message[]): void {
+  const conversations = conversationsOf(ctx)
+  for (const { role, callId, content } of messages) {
+    if (role !== 'tool' || callId === undefined) continue
+    const asked = conversations.asked(callId)
+    if (asked === undefined || !conversations.answered(callId)) continue
+    const position = asked.message.calls!.findIndex(({ id }) => id === callId)
+    const { name, raw } = asked.message.calls![position]!
+    const call = { step: asked.step, position, id: callId }
+    void recordStep(ctx, { kind: 'tool', call, name, arguments: { raw }, result: content, ms: 0 })
+  }
+}
+
+export const send = (
+  ctx: object,
+  model: string,
+  description: ModelDescription,
+  path: ModelPath,
+  body: string,
+  tokens: number,
+  signal: AbortSignal | undefined,
+): Promise<ModelAnswer> => callsOf(ctx).call(description, { model, path, body, tokens }, signal)
+
+interface Recorded {
+  readonly name: string
+  readonly description: ModelDescription
+  readonly role: ModelStep['role']
+  readonly request: ChatRequest
+  readonly reply: ChatReply
+  readonly answer: Omit<ModelAnswer, 'body'> & { readonly body: string }
+  readonly tokens: StepTokens | null
+}
+
+/** The index of the step. */
+export function record(ctx: object, { description, role, request, reply, answer, tokens }: Recorded): number {
+  const conversations = conversationsOf(ctx)
+  const { message, finish, count, completion } = reply
+  const step = nextStep(ctx)
+  void recordStep(ctx, {
+    kind: 'model',
+    role,
+    policy: null,
+    server: serverOf(completion, description),
+    request: {
+      ...conversations.place(request.messages),
+      tools: request.tools.length === 0 ? '' : JSON.stringify(request.tools),
+      wire: wireOf(request),
+    },
+    reply: { ...message, wire: answer.body },
+    finish,
+    cached: answer.cached,
+    tokens: tokens && conversations.placeTokens(tokens),
+    sampling: samplingOf(request),
+    usage: usageOf(count, description.price, answer.cached),
+    ms: Math.round(answer.ms * 1000) / 1000,
+    retries: answer.retries,
+  })
+  conversations.remember(step, request.messages, message, tokens)
+  return step
+}
+
+function serverOf({ model, id }: ChatReply['completion'], description: ModelDescription): ModelStep['server'] {
+  return {
+    model: typeof model === 'string' ? model : description.model,
+    ...(typeof id === 'string' && { id }),
+  }
+}
+
+/** A question in its shortest form. */
+export const asMessages = (prompt: string | readonly Message[], system: string | undefined): Message[] => [
+  ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
+  ...(typeof prompt === 'string' ? [{ role: 'user' as const, content: prompt }] : prompt),
+]

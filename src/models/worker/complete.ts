@@ -1,0 +1,84 @@
+import { ManyworldsError } from '../../errors.ts'
+import { nextStep, recordStep } from '../../trajectory/record.ts'
+import type { StepTokens } from '../../trajectory/step.ts'
+import { isObject } from '../completion.ts'
+import type { Completed, CompleteOptions } from '../generate.ts'
+import { describe, send } from './chat.ts'
+import { type ChatReply, contentText, replyIn, tokensOf, usageOf } from './chat-reply.ts'
+import { mostTokens, samplingOf, wireOf } from './chat-request.ts'
+import { conversationsOf } from './conversations.ts'
+import { generatedTokens, samplingFields } from './generate.ts'
+
+/**
+ * What `ctx.complete()` does: goes on from token ids, without a template. A conversation that carries its ids from turn to turn is
+ * never tokenized again, so each prompt begins with the one before and its completion.
+ */
+export async function complete(ctx: object, options: CompleteOptions): Promise<Completed> {
+  const { model: name, prompt, signal, role = 'agent' } = checked(options)
+  const description = await describe(ctx, name)
+  if (description.kind === 'object')
+    throw new ManyworldsError(
+      'REQUEST_INVALID',
+      `ctx.complete(): model '${name}' is an object of a provider, which has no completions; give it a baseURL`,
+    )
+  const ids = typeof prompt === 'string' ? undefined : Int32Array.from(prompt)
+  const fields = {
+    model: description.model,
+    ...{ logprobs: 1, return_token_ids: true, return_tokens: true, cache_prompt: true },
+    ...description.extraBody,
+    ...samplingFields(options),
+  }
+  const { model, ...rest } = fields
+  const body = JSON.stringify({ model, prompt: ids ? [...ids] : prompt, ...rest })
+  const request = { messages: ids ? [] : [{ role: 'user' as const, content: prompt }], tools: [], fields }
+  const most = mostTokens(request, '') + (ids?.length ?? Math.ceil(body.length / 3))
+  const answer = await send(ctx, name, description, '/completions', body, most, signal)
+  const reply = replyIn(answer.body)
+  const read = tokensOf(reply, description.model, 'response_format' in fields || 'grammar' in fields)
+  const tokens = read && ids ? withPrompt(read, ids) : read
+  const conversations = conversationsOf(ctx)
+  const step = nextStep(ctx)
+  const usage = usageOf(reply.count, description.price, answer.cached)
+  void recordStep(ctx, {
+    ...{ kind: 'model', role, policy: null },
+    server: { model: typeof reply.completion.model === 'string' ? reply.completion.model : description.model },
+    request: { from: null, keep: 0, added: request.messages, tools: '', wire: wireOf(request) },
+    reply: { ...reply.message, wire: answer.body },
+    ...{ finish: reply.finish, cached: answer.cached, tokens: tokens && conversations.placeTokens(tokens) },
+    ...{ sampling: samplingOf(request), usage, ms: Math.round(answer.ms * 1000) / 1000, retries: answer.retries },
+  })
+  conversations.remember(step, request.messages, reply.message, tokens)
+  const cachedTokens = cachedIn(reply)
+  return {
+    text: contentText(reply.message),
+    finish: reply.finish,
+    usage,
+    tokens: generatedTokens(tokens),
+    cachedTokens,
+    step,
+  }
+}
+
+/** The ids that were sent are the prompt's: nobody has to guess them. */
+function withPrompt({ promptUnknown: _, ...tokens }: StepTokens, ids: Int32Array): StepTokens {
+  return { ...tokens, from: null, tail: ids }
+}
+
+/** `usage`, or `timings` of llama.cpp. */
+function cachedIn({ count, completion }: ChatReply): number | undefined {
+  const { timings } = completion
+  const timed = isObject(timings) ? (timings as { cache_n?: unknown }).cache_n : undefined
+  return typeof timed === 'number' ? timed : count.cached
+}
+
+function checked(options: CompleteOptions): CompleteOptions {
+  const wrong = (what: string) => new ManyworldsError('REQUEST_INVALID', `ctx.complete(): ${what}`)
+  if (typeof options !== 'object' || options === null) throw wrong("give it { model: '…', prompt: [1, 2, 3] }")
+  const { model, prompt } = options
+  if (typeof model !== 'string') throw wrong("`model` must be the name of one of the run's models")
+  if (typeof prompt === 'string') return options
+  const isIds =
+    prompt instanceof Int32Array || (Array.isArray(prompt) && prompt.every((id) => Number.isInteger(id) && id >= 0))
+  if (!isIds) throw wrong('`prompt` must be a list of token ids, whole numbers from 0, or a text')
+  return options
+}

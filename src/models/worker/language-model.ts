@@ -1,0 +1,125 @@
+import { ManyworldsError } from '../../errors.ts'
+import type { TokenCount } from '../completion.ts'
+import type {
+  CallOptions,
+  CallUsage,
+  Content,
+  FinishReason,
+  GenerateResult,
+  LanguageModel,
+  StreamPart,
+  StreamResult,
+} from '../language-model.ts'
+import { type ChatOptions, chat, describe } from './chat.ts'
+import { messagesOf } from './chat-messages.ts'
+import { type ChatReply, contentText } from './chat-reply.ts'
+import { fieldsOf, toolsOf } from './chat-request.ts'
+import { conversationsOf } from './conversations.ts'
+import { generateWithObject } from './object-model.ts'
+
+/**
+ * A model of the run as a language model of the AI SDK, for this task: pass it to `generateText`, `streamText` or an agent. It is called
+ * through the driver or with its permit, and every call is a step of the task.
+ */
+export function languageModel(ctx: object, name: string, options: ChatOptions = {}): LanguageModel {
+  if (typeof name !== 'string' || name === '')
+    throw new ManyworldsError('MODEL_UNKNOWN', "ctx.model() takes the name of one of the run's `models`")
+  const generate = async (call: CallOptions): Promise<GenerateResult> => {
+    const description = await describe(ctx, name)
+    if (description.kind === 'object') return generateWithObject(ctx, name, description, call, options)
+    const { fields, warnings } = fieldsOf(description, call)
+    const messages = messagesOf(call.prompt, (id) => conversationsOf(ctx).asked(id)?.message)
+    const request = { messages, tools: toolsOf(call), fields }
+    const { reply, sent, answer } = await chat(ctx, name, description, request, {
+      ...options,
+      signal: call.abortSignal,
+    })
+    return { ...resultOf(reply), warnings, request: { body: sent }, response: responseOf(reply, answer.body) }
+  }
+  return {
+    specificationVersion: 'v4',
+    provider: 'manyworlds',
+    modelId: name,
+    supportedUrls: { 'image/*': [/^https?:\/\//] },
+    doGenerate: generate,
+    // An answer is stored before its task gets it, so there is nothing to stream: it comes as one piece.
+    doStream: async (call) => streamOf(await generate(call)),
+  }
+}
+
+function resultOf({ message, finish, count }: ChatReply): Pick<GenerateResult, 'content' | 'finishReason' | 'usage'> {
+  const content: Content[] = []
+  if (message.reasoning !== undefined) content.push({ type: 'reasoning', text: message.reasoning })
+  const text = contentText(message)
+  if (text !== '') content.push({ type: 'text', text })
+  for (const { id, name, raw } of message.calls ?? [])
+    content.push({ type: 'tool-call', toolCallId: id, toolName: name, input: raw })
+  return { content, finishReason: finishOf(finish, content), usage: usageOf(count) }
+}
+
+function finishOf(raw: string, content: readonly Content[]): FinishReason {
+  // Some servers say `stop` where they mean calls: the loop would end without having made them.
+  if (content.some(({ type }) => type === 'tool-call') && raw !== 'length') return { unified: 'tool-calls', raw }
+  return { unified: FINISH[raw] ?? 'other', raw }
+}
+
+const FINISH: Readonly<Record<string, FinishReason['unified']>> = {
+  stop: 'stop',
+  length: 'length',
+  content_filter: 'content-filter',
+  tool_calls: 'tool-calls',
+  function_call: 'tool-calls',
+}
+
+const usageOf = ({ input, output, cached, reasoning }: TokenCount): CallUsage => ({
+  inputTokens: {
+    total: input,
+    noCache: input === undefined ? undefined : input - (cached ?? 0),
+    cacheRead: cached,
+    cacheWrite: undefined,
+  },
+  outputTokens: { total: output, text: output === undefined ? undefined : output - (reasoning ?? 0), reasoning },
+})
+
+function responseOf({ completion }: ChatReply, body: string): NonNullable<GenerateResult['response']> {
+  const { id, model } = completion
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { modelId: model }),
+    body,
+  }
+}
+
+function streamOf({ content, finishReason, usage, warnings, request, response }: GenerateResult): StreamResult {
+  const { id, timestamp, modelId } = response ?? {}
+  const parts: StreamPart[] = [
+    { type: 'stream-start', warnings },
+    {
+      type: 'response-metadata',
+      ...(id !== undefined && { id }),
+      ...(timestamp && { timestamp }),
+      ...(modelId !== undefined && { modelId }),
+    },
+    ...content.flatMap((part, place) => partsOf(part, String(place))),
+    { type: 'finish', usage, finishReason },
+  ]
+  return { stream: ReadableStream.from(parts) as ReadableStream<StreamPart>, ...(request && { request }) }
+}
+
+function partsOf(part: Content, id: string): StreamPart[] {
+  if (part.type === 'tool-call') {
+    const { toolCallId, toolName, input } = part
+    return [
+      { type: 'tool-input-start', id: toolCallId, toolName },
+      { type: 'tool-input-delta', id: toolCallId, delta: input },
+      { type: 'tool-input-end', id: toolCallId },
+      part,
+    ]
+  }
+  const { type, text } = part
+  return [
+    { type: `${type}-start`, id },
+    { type: `${type}-delta`, id, delta: text },
+    { type: `${type}-end`, id },
+  ]
+}

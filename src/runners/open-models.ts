@@ -1,0 +1,87 @@
+import type { AnyAgent } from '../agent.ts'
+import { ManyworldsError } from '../errors.ts'
+import type { Service } from '../executor/service.ts'
+import type { ReadyTask } from '../executor/source.ts'
+import type { RunModels } from '../models/driver/run-models.ts'
+import { MODELS_USED, type ModelsUsed } from '../models/models-used.ts'
+import type { ModelSettings } from '../models/settings.ts'
+import { didYouMean } from '../near-miss.ts'
+import { registry } from '../registry.ts'
+import type { RunConfig } from '../run-config.ts'
+import type { ResolvedConfig } from '../run-config-schema.ts'
+import { userServices } from './user-services.ts'
+
+/** The models of a run, and what its tasks ask of them. */
+export interface OpenedModels {
+  readonly models: RunModels
+  readonly services: ReadonlyMap<string, Service>
+}
+
+/** The code for models is loaded only where there are some. Throws if they cannot be used: a key is not there. */
+export async function openModels({ models, engineName, inLocal }: ResolvedConfig): Promise<OpenedModels | undefined> {
+  if (models === undefined) return undefined
+  const [{ RunModels }, { modelServices }] = await Promise.all([
+    import('../models/driver/run-models.ts'),
+    import('../models/driver/model-services.ts'),
+  ])
+  const opened = new RunModels(models, { onThisMachine: engineName === 'local' || inLocal })
+  return { models: opened, services: modelServices(opened) }
+}
+
+/** Agents that say which models they call are looked at before anything starts. */
+export function checkModelsUsed(tasks: readonly ReadyTask[], models: ResolvedConfig['models']): void {
+  const seen = new Set<AnyAgent>()
+  for (const { task } of tasks) {
+    const { agent } = task
+    if (seen.has(agent)) continue
+    seen.add(agent)
+    const run = registry.find(agent.ref.module, agent.ref.name)?.definition.run as
+      | { [MODELS_USED]?: ModelsUsed }
+      | undefined
+    for (const name of run?.[MODELS_USED]?.(agent.params) ?? [])
+      if (!models?.[name]) throw noModel(agent.name, name, models)
+  }
+}
+
+function noModel(agent: string, name: string, models: ResolvedConfig['models']): ManyworldsError {
+  const names = Object.keys(models ?? {})
+  const there = names.length === 0 ? 'has no models' : `has only ${names.join(', ')}`
+  return new ManyworldsError(
+    'MODEL_UNKNOWN',
+    `agent '${agent}' calls the model '${name}'${didYouMean(name, names)}, and the run ${there}; say where it is: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } }, or in models.json`,
+  )
+}
+
+/** All that tasks of a run may ask for by name, besides what every run has. */
+export function servicesOf(
+  { services }: ResolvedConfig,
+  opened: OpenedModels | undefined,
+): ReadonlyMap<string, Service> | undefined {
+  const own = userServices(services as RunConfig['services'])
+  return opened ? new Map([...(own ?? []), ...opened.services]) : own
+}
+
+/** What the run file has of a model. An allow list: headers and fields of bodies may be secret. */
+export function storedModels(models: NonNullable<ResolvedConfig['models']>): object {
+  return Object.fromEntries(
+    Object.entries(models).map(([name, given]) => [
+      name,
+      'doGenerate' in given ? { provider: given.provider, model: given.modelId } : storedSettings(given),
+    ]),
+  )
+}
+
+function storedSettings({
+  baseURL,
+  model,
+  apiKeyEnv,
+  requestsPerMinute,
+  tokensPerMinute,
+  maxConcurrent,
+  price,
+  via,
+}: ModelSettings): object {
+  const url = new URL(baseURL)
+  const where = `${url.origin}${url.pathname}`
+  return { baseURL: where, model, apiKeyEnv, requestsPerMinute, tokensPerMinute, maxConcurrent, price, via }
+}

@@ -8,6 +8,7 @@ import { gradeFrom, gradeOfEpisode, gradingTask, noGrade } from '../grade/gradin
 import { setGrade } from '../response.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { packTask } from '../task-checks.ts'
+import type { Episode } from '../trajectory/episode.ts'
 
 /** Answers that wait for their grade; beyond this no more tasks are read. */
 const MAX_PENDING = 10_000
@@ -91,7 +92,7 @@ export class Grading {
           const record = entry?.record ?? item.record ?? 0
           void this.#begin({ index, response, bytes, record, grader, deliver }, item)
         } else {
-          if (response.episode) setGrade(response, gradeOfEpisode(response))
+          if (isJudged(response.episode)) setGrade(response, gradeOfEpisode(response))
           deliver()
         }
       },
@@ -220,3 +221,7 @@ class SampleSource implements TaskSource {
     return this.#queue.drain()
   }
 }
+
+/** Whether the environment says how it went; an agent without one has nobody who does. */
+const isJudged = (episode: Episode | undefined) =>
+  episode !== undefined && (episode.reward !== null || episode.success !== null)

@@ -23,6 +23,8 @@ export interface Needs {
   readonly lock: Lock | undefined
   /** Installed besides, in versions that go with what is locked; as pip names them. */
   readonly more?: readonly string[]
+  /** False: only the packages themselves, for those that depend on more than is used of them. */
+  readonly dependencies?: boolean
 }
 
 /** Written when an environment is whole. */
@@ -76,7 +78,8 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
 }
 
 /** The arguments of each installation. */
-function whatToInstall({ lock, packages, more = [], title }: Needs, notice: (line: string) => void): string[][] {
+function whatToInstall(needs: Needs, notice: (line: string) => void): string[][] {
+  const { lock, packages, more = [], dependencies = true, title } = needs
   const build = ['--build-constraints', carriedFile('build.txt').path]
   if (lock === undefined)
     notice(
@@ -85,8 +88,9 @@ function whatToInstall({ lock, packages, more = [], title }: Needs, notice: (lin
   if (more.length > 0)
     notice(`there is no lock file for ${more.join(', ')}: as named, and what they depend on in its newest version`)
   const known = lock === undefined ? [] : ['--constraints', lock.path]
+  const alone = dependencies ? [] : ['--no-deps']
   return [
-    lock === undefined ? [...packages] : ['--require-hashes', ...build, '--requirements', lock.path],
+    [...alone, ...(lock === undefined ? packages : ['--require-hashes', ...build, '--requirements', lock.path])],
     ...(more.length === 0 ? [] : [[...known, '--', ...more]]),
   ]
 }

@@ -50,6 +50,7 @@ export interface SmolLmOptions {
   readonly slots?: number
   /** Per slot, prompt and completion together. */
   readonly contextTokens?: number
+  /** One: two that share a busy core wait for each other, and are up to ten times slower. */
   readonly threads?: number
 }
 

@@ -43,7 +43,7 @@ export async function runEpisode(options: Options, input: unknown, ctx: Context<
     return await answerOf(options, params, generation, spending, ctx)
   } catch (error) {
     // The agent's own clock has ended the episode, which is graded as far as it came.
-    if (!tooLong.signal.aborted || ctx.signal.aborted) throw unwrapped(error)
+    if (!tooLong.signal.aborted || ctx.signal.aborted) throw await meant(error, options, params)
     return cut(options, 'timeout', texts.at(-1) ?? '', ctx)
   } finally {
     clearTimeout(timer)
@@ -61,6 +61,22 @@ async function raced<Result>(work: Promise<Result>, signal: AbortSignal): Promis
   over.catch(() => {})
   work.catch(() => {})
   return Promise.race([work, over])
+}
+
+/** What the SDK throws, in our words where it is about what the model said. */
+async function meant(error: unknown, { output }: Options, { model }: LlmAgentParams): Promise<unknown> {
+  const { name, text, finishReason, message } = error as Record<string, unknown>
+  if (name !== 'AI_NoObjectGeneratedError' || output === undefined) return unwrapped(error)
+  const said = typeof text === 'string' ? text : ''
+  try {
+    if (!isSpec(output)) await outputOf(output as OutputSchema<unknown>, said, model, String(finishReason))
+  } catch (wrong) {
+    return wrong
+  }
+  return new ManyworldsError(
+    'MODEL_OUTPUT_INVALID',
+    `model '${model}': ${String(message)} It said: ${said.slice(0, 200)}`,
+  )
 }
 
 /** The SDK wraps what a model has thrown; what happened is inside. */

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type RunConfig, Runners, type TaskResponse } from '../../dist/index.js'
+import { checkTrajectory } from '../../dist/store/index.js'
+import { adder, city, deaf, streamer } from '../agents/models.ts'
+import { type ModelServer, startModelServer } from './scripted-server.ts'
+
+let server: ModelServer
+beforeAll(async () => {
+  server = await startModelServer({ seed: 2 })
+})
+afterAll(async () => {
+  await Runners.shutdown()
+  await server.close()
+})
+
+const using = (model: string): RunConfig => ({
+  ...{ models: { m: { baseURL: server.baseURL, model, price: { input: 1, output: 2 } } } },
+  ...{ workerNum: 1, store: false },
+})
+
+const kinds = ({ trajectory }: TaskResponse) => trajectory.map(({ kind }) => kind).join(' ')
+const toolSteps = ({ trajectory }: TaskResponse) => trajectory.filter((step) => step.kind === 'tool')
+
+test('an agent with tools: every call of the model and of a tool is a step', async () => {
+  const response = await Runners.runTask(adder.task('add something'), using('tools:3'))
+  expect(response).toMatchObject({ answer: 'done after 3 calls', episode: { ending: { kind: 'terminated' } } })
+  expect(kinds(response)).toBe('model tool model tool model tool model')
+  for (const [place, step] of toolSteps(response).entries()) {
+    expect(step.call).toMatchObject({ step: 2 * place, position: 0 })
+    expect(step.result).toEqual(expect.any(Number))
+  }
+  expect(checkTrajectory(await response.toTrajectory())).toEqual([])
+  expect(response.usage.costUsd).toBeGreaterThan(0)
+})
+
+test('calls that cannot be made are steps too, and the model hears of them', async () => {
+  const response = await Runners.runTask(adder.task('add'), using('bad-tools'))
+  expect(response).toMatchObject({ answer: 'done' })
+  expect(toolSteps(response).map(({ name }) => name)).toEqual(expect.arrayContaining(['add', 'no-such-tool']))
+  expect(toolSteps(response)).toHaveLength(4)
+  expect(new Set(toolSteps(response).map(({ call }) => call!.position))).toEqual(new Set([0, 1, 2, 3]))
+  expect(checkTrajectory(await response.toTrajectory())).toEqual([])
+})
+
+test('a tool that ignores its signal has failed, and is not waited for', async () => {
+  const response = await Runners.runTask(deaf.task('go'), using('tools:1'))
+  expect(toolSteps(response)).toMatchObject([{ error: { name: 'TimeoutError' } }])
+  expect(toolSteps(response)[0]!.ms).toBeLessThan(1400)
+  expect(response.success).toBe(true)
+})
+
+test('limits cut an episode short', async () => {
+  const run = (params: object) =>
+    Runners.runTask(adder.withParams({ ...adder.params, ...params }).task('add'), using('tools:9'))
+  const endings = await Promise.all([
+    run({ maxTurns: 2 }),
+    run({ maxTokens: 1 }),
+    run({ maxCostUsd: 0.000001 }),
+    run({ timeoutMs: 1 }),
+  ])
+  expect(endings.map(({ episode }) => episode?.ending)).toEqual([
+    { kind: 'truncated', by: 'maxSteps' },
+    { kind: 'truncated', by: 'budget' },
+    { kind: 'truncated', by: 'budget' },
+    { kind: 'truncated', by: 'timeout' },
+  ])
+  expect(kinds(endings[0]!)).toBe('model tool model tool')
+})
+
+test('structured output is the answer, and checked', async () => {
+  const good = await Runners.runTask(city.task('France'), using('json'))
+  expect(good).toMatchObject({ answer: { name: expect.any(String), people: expect.any(Number) } })
+  const wrong = await Runners.runTask(city.task('France'), using('json-wrong'))
+  expect(wrong.error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message: expect.stringContaining('It said: ') })
+  const broken = await Runners.runTask(city.task('France'), using('json-broken'))
+  expect(broken.error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message: expect.stringContaining('not JSON') })
+})
+
+test('a task allows only some tools', async () => {
+  await Runners.runTask(adder.task('nothing allowed', { tools: [] }), using('text'))
+  const [request] = await server.requests({ body: 'nothing allowed' })
+  expect(JSON.parse(request!.body)).not.toHaveProperty('tools')
+})
+
+test('streamText works, and its call is a step', async () => {
+  const response = await Runners.runTask(streamer.task({ model: 'm' }), using('text:5'))
+  expect(response.answer!.split(' ')).toHaveLength(5)
+  expect(kinds(response)).toBe('model')
+})
+
+test('the same conversation goes on with the same bytes', async () => {
+  const response = await Runners.runTask(adder.task('prefix'), using('tools:2'))
+  const bodies = (await server.requests({ body: '"prefix"' })).map(({ body }) => body)
+  expect(response.success && bodies.length).toBe(3)
+  const start = (body: string) => body.slice(0, body.indexOf('"tools":[') - 2)
+  expect(start(bodies[2]!).startsWith(start(bodies[1]!))).toBe(true)
+})
+
+test('a model that the run does not have is known before anything starts', async () => {
+  await expect(
+    Runners.runTask(adder.task('x'), { models: { n: { baseURL: server.baseURL, model: 'text' } } }),
+  ).rejects.toMatchObject({
+    ...{ code: 'MODEL_UNKNOWN', message: expect.stringContaining("agent 'adder' calls the model 'm'") },
+  })
+  await expect(Runners.runTask(adder.task('x'))).rejects.toMatchObject({ code: 'MODEL_UNKNOWN' })
+})

@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'SUBTASK_TOO_DEEP'
   | 'SUBTASKS_TOO_MANY'
   | 'GRADER_INVALID'
+  | 'RETRY_IF_FAILED'
   // agents and their code
   | 'AGENT_INVALID'
   | 'ENVIRONMENT_INVALID'

@@ -4,6 +4,7 @@ import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
+import type { TaskError } from './errors.ts'
 import type { Grader } from './grade/grader.ts'
 import type { ModelsConfig } from './models/settings.ts'
 import type { StepEvent } from './progress/observer.ts'
@@ -41,8 +42,13 @@ export interface RunConfig {
   readonly cls?: RuntimeEngineClass | (() => RuntimeEngine) | RuntimeEngine
   /** Milliseconds a task may run, from its start, per attempt. Default: no limit. */
   readonly timeoutMs?: number
-  /** How often a task may be tried when it fails. Default 1. */
+  /** How often a task may be tried when it fails. Default 1; 3 if its agent throws a `RetryableError`, or if there is a `retryIf`. */
   readonly maxAttempts?: number
+  /**
+   * Whether a task is tried again after an attempt that failed, timed out or crashed. Called in this process while attempts are
+   * left; not after a `RetryableError` or a `FatalError`, which say so themselves. If it throws, the run fails.
+   */
+  readonly retryIf?: (error: TaskError, about: { readonly taskId: string; readonly attempt: number }) => boolean
   /** Wait before the second attempt; doubled for each further one, with jitter. Default 200. */
   readonly backoffMs?: number
   /** The longest such wait. Default 30,000. */

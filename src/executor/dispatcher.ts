@@ -96,7 +96,8 @@ export class Dispatcher {
       notice: this.#notice,
     })
     this.#responses = new Responses({
-      retry: (entry) => this.#retry(entry),
+      retry: (entry, afterMs) => this.#retry(entry, afterMs),
+      failRun: (run, error) => this.failRun(run, error),
       childSettled: (child, response) => this.#desk.childSettled(child, response),
       cancelChildren: (entry) => this.#desk.cancelChildrenOf(entry),
       ended: (run) => this.#endings.endIfFinished(run),
@@ -373,9 +374,9 @@ export class Dispatcher {
     this.#notice(`task '${id}' and others like it wait for a worker with ${labels}, which none has yet`)
   }
 
-  #retry(entry: Entry): void {
+  #retry(entry: Entry, afterMs: number | undefined): void {
     const { backoffMs, backoffMaxMs } = entry.run.options
-    const delay = Math.min(backoffMaxMs, backoffMs * 2 ** (entry.attempts - 1)) * (0.5 + Math.random() / 2)
+    const backoff = Math.min(backoffMaxMs, backoffMs * 2 ** (entry.attempts - 1)) * (0.5 + Math.random() / 2)
     entry.children?.forget()
     entry.run.retrying.add(entry)
     entry.retryTimer = setTimeout(() => {
@@ -383,7 +384,7 @@ export class Dispatcher {
       if (entry.alone) this.#special.runAlone(entry)
       else this.#intake.enqueue(entry, true)
       this.#placing.soon()
-    }, delay)
+    }, afterMs ?? backoff)
   }
 }
 

@@ -90,7 +90,7 @@ interface PackedInput {
 }
 
 export interface EntryOptions {
-  readonly maxAttempts: number
+  readonly maxAttempts: number | undefined
   readonly neverRerun: boolean
   readonly requires: readonly string[] | undefined
   /** Packed: see TaskExtras. What the store has of it, which may be more, is not kept here. */

@@ -6,11 +6,14 @@ import { stepsText } from '../trajectory/packed-step.ts'
 import type { Step } from '../trajectory/step.ts'
 import { unpackSteps } from '../trajectory/unpack-steps.ts'
 import type { AttemptRecords, Entry, Lease } from './entry.ts'
+import { decideRetry } from './retry-decision.ts'
 import type { Run, StopReason } from './run.ts'
 import type { ReadyTask } from './source.ts'
 
 interface Hooks {
-  retry(entry: Entry): void
+  /** `afterMs`: a wait that replaces the backoff. */
+  retry(entry: Entry, afterMs: number | undefined): void
+  failRun(run: Run, error: Error): void
   childSettled(child: Entry, response: TaskResponse): void
   cancelChildren(entry: Entry): void
   ended(run: Run): void
@@ -21,17 +24,6 @@ interface Hooks {
 const NO_STEPS: readonly Step[] = Object.freeze([])
 const NO_LOGS: readonly string[] = Object.freeze([])
 const NO_USAGE = Object.freeze({})
-
-/** Errors that another attempt would only repeat. */
-const FINAL = new Set([
-  'ANSWER_NOT_SERIALISABLE',
-  'REQUIRES_UNMET',
-  'MODEL_UNKNOWN',
-  'MODEL_INVALID_REQUEST',
-  'MODEL_AUTHENTICATION',
-  'MODEL_CONTENT_FILTER',
-  'MODEL_CONTEXT_LENGTH',
-])
 
 const REACHED_DEADLINE: ErrorItem = {
   code: 'RUN_DEADLINE',
@@ -90,23 +82,19 @@ export class Responses {
   }
 
   /** Tries again if the task may, else answers. */
-  fail(
-    entry: Entry,
-    status: Exclude<TaskStatus, 'success' | 'cancelled'>,
-    error: ErrorItem,
-    runMs: number,
-    final = FINAL.has(error.code),
-  ): void {
+  fail(entry: Entry, status: Exclude<TaskStatus, 'success' | 'cancelled'>, error: ErrorItem, runMs: number): void {
     if (entry.settled) return
     if (entry.cancelling !== undefined) return this.cancelled(entry, runMs)
-    const again =
-      !final && entry.attempts < entry.options.maxAttempts && !(status === 'crashed' && entry.options.neverRerun)
+    const again = decideRetry(entry, status, error, () => taskError(error, this.#hooks.stackOf))
     // Nothing is started any more: a later session may try it again.
-    if (again && entry.run.stopping !== undefined) this.cancelled(entry, runMs)
-    else if (again) {
-      entry.run.recorder?.retried(entry, this.#response(entry, status, undefined, error, runMs, performance.now()))
-      this.#hooks.retry(entry)
-    } else this.#settle(entry, this.#response(entry, status, undefined, error, runMs, performance.now()), 0)
+    if (again && !again.problem && entry.run.stopping !== undefined) return this.cancelled(entry, runMs)
+    const response = this.#response(entry, status, undefined, error, runMs, performance.now())
+    if (!again) return this.#settle(entry, response, 0)
+    const { run } = entry
+    run.recorder?.retried(entry, response)
+    this.#hooks.retry(entry, again.afterMs)
+    // Not at once: more outcomes may have come with this one, and they count.
+    if (again.problem) queueMicrotask(() => this.#hooks.failRun(run, again.problem!))
   }
 
   cancelled(entry: Entry, runMs = 0): void {
@@ -124,7 +112,7 @@ export class Responses {
   /** It was running, as far as anybody knows, when an earlier driver died; and it must not run twice. */
   lost(entry: Entry, message: string): void {
     entry.attempts++
-    this.fail(entry, 'crashed', { code: 'WORKER_CRASHED', name: 'TaskError', message, stack: undefined }, 0, true)
+    this.fail(entry, 'crashed', { code: 'WORKER_CRASHED', name: 'TaskError', message, stack: undefined }, 0)
   }
 
   unmet(entry: Entry, engine: string): void {

@@ -1,5 +1,6 @@
 import type { BlobSource } from '../blobs.ts'
 import type { TrajectorySource } from '../response.ts'
+import type { RunConfig } from '../run-config.ts'
 import type { TaskResponse } from '../task.ts'
 import type { AbortReason } from './abort-reason.ts'
 import type { AgentState } from './agents.ts'
@@ -15,7 +16,10 @@ export interface RunOptions {
   readonly runId: string
   readonly seed: number
   readonly timeoutMs: number | undefined
-  readonly maxAttempts: number
+  /** Undefined: nobody said, see `retry-decision.ts`. */
+  readonly maxAttempts: number | undefined
+  /** The user's: whether a failed attempt is followed by another. */
+  readonly retryIf?: RunConfig['retryIf']
   readonly backoffMs: number
   readonly backoffMaxMs: number
   readonly deadlineMs: number | undefined

@@ -1,4 +1,5 @@
 import type { TaskErrorCode } from '../errors.ts'
+import { RETRY_AFTER_MAX_MS } from '../retry-errors.ts'
 import type { Truncation } from '../trajectory/episode.ts'
 import { STEP_KINDS } from '../trajectory/step.ts'
 import { USAGE_KEYS } from '../trajectory/usage.ts'
@@ -137,12 +138,16 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
 /** For what the driver keeps and passes on, and reads only later or never. */
 const anyPacked = packed(undefined, (value) => isPacked(value))
 
+const wait = leaf(0.5, (ms) => finite(ms) && (ms as number) >= 0 && (ms as number) <= RETRY_AFTER_MAX_MS)
+
 /** An error on its way, also in the place of an outcome. */
 export const errorItem: Shape = object({
   code: nameIn(ERROR_CODES),
   name: errorText,
   message: errorText,
   stack: optional(errorText),
+  retryable: optional(flag),
+  retryAfterMs: optional(wait),
   thrown: optional(anyPacked),
 })
 

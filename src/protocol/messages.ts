@@ -155,6 +155,10 @@ export interface ErrorItem {
   readonly name: string
   readonly message: string
   readonly stack: string | undefined
+  /** What the agent said by a RetryableError or a FatalError. */
+  readonly retryable?: boolean
+  /** At most RETRY_AFTER_MAX_MS. */
+  readonly retryAfterMs?: number
   /** What was thrown, if it can travel. */
   readonly thrown?: Packed
 }

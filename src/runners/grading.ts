@@ -146,6 +146,7 @@ export class Grading {
         runId: `${options.runId}.grading`,
         timeoutMs: gradeTimeoutMs,
         maxAttempts: 1,
+        retryIf: undefined,
         deadlineMs: undefined,
         signal: undefined,
         speculate: false,

@@ -73,9 +73,22 @@ export async function openRun(
     running,
   })
 
-  const { timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } = config
+  const { timeoutMs, maxAttempts, retryIf, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } =
+    config
   const options: RunOptions = {
-    ...{ runId, seed, timeoutMs, maxAttempts, backoffMs, backoffMaxMs, deadlineMs, signal, showLogs, speculate },
+    ...{
+      runId,
+      seed,
+      timeoutMs,
+      maxAttempts,
+      retryIf,
+      backoffMs,
+      backoffMaxMs,
+      deadlineMs,
+      signal,
+      showLogs,
+      speculate,
+    },
     keepSteps: carrySteps || recorded === undefined,
     recorded: recorded !== undefined,
     services: servicesOf(config, models),
@@ -173,6 +186,7 @@ function withoutSecrets({
   cls,
   progress: __,
   onStep: _________,
+  retryIf: ___________,
   services,
   grade,
   blobs: __________,

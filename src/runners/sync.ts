@@ -54,10 +54,10 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
         'SYNC_UNSUPPORTED',
         `syncRunTask cannot take \`${key}\`: ${key === 'signal' ? 'nothing could abort it while this thread is blocked; use deadlineMs' : 'a class cannot be sent to the thread that runs the tasks'}, or use await runTask`,
       )
-  if (typeof config?.progress === 'function' || config?.onStep || config?.services)
+  if (typeof config?.progress === 'function' || config?.onStep || config?.retryIf || config?.services)
     throw new ManyworldsError(
       'SYNC_UNSUPPORTED',
-      'syncRunTask cannot call `progress`, `onStep` or `services` while this thread is blocked; use await runTask',
+      'syncRunTask cannot call `progress`, `onStep`, `retryIf` or `services` while this thread is blocked; use await runTask',
     )
   thread ??= startThread()
   const { worker, port, flag } = thread

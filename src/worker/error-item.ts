@@ -1,6 +1,7 @@
 import type { TaskErrorCode } from '../errors.ts'
 import type { ErrorItem } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
+import { retryOf } from '../retry-errors.ts'
 import { wordsOf } from '../text/thrown.ts'
 
 /** Whatever was thrown, in a form that can travel. Never throws, whatever that is. */
@@ -10,7 +11,12 @@ export function errorItem(
   withheldEnv: readonly string[] = [],
   prefix = '',
 ): ErrorItem {
-  const item = { code: code === 'TASK_THREW' ? ownCode(thrown) : code, ...wordsOf(thrown), ...travelling(thrown) }
+  const item = {
+    code: code === 'TASK_THREW' ? ownCode(thrown) : code,
+    ...wordsOf(thrown),
+    ...retryOf(thrown),
+    ...travelling(thrown),
+  }
   return { ...item, message: prefix + item.message + hint(item.message, withheldEnv) }
 }
 

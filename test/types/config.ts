@@ -3,10 +3,13 @@ import {
   DistributedExecutor,
   defineAgent,
   EngineName,
+  FatalError,
   LocalRuntime,
+  RetryableError,
   type RunConfig,
   Runners,
   SharedBlob,
+  type TaskError,
 } from 'manyworlds'
 import { same } from './equal.ts'
 
@@ -28,6 +31,31 @@ Runners.streamTask(tasks, { engine_name: 'local' })
 await Runners.runTask(explain.task('x'), { workers: 4 })
 // @ts-expect-error: no such engine
 Runners.syncRunTask(tasks, { engineName: 'rai' })
+
+// ---- attempts
+
+await Runners.runTask(tasks, {
+  maxAttempts: 3,
+  retryIf: ({ code }, { attempt }) => code === 'TASK_TIMEOUT' && attempt < 2,
+})
+await Runners.runTask(tasks, {
+  retryIf: (error, about) => {
+    same<typeof error, TaskError>(true)
+    same<typeof about, { readonly taskId: string; readonly attempt: number }>(true)
+    return true
+  },
+})
+// @ts-expect-error: the run does not wait for an answer
+await Runners.runTask(tasks, { retryIf: async () => true })
+// @ts-expect-error: true or false
+await Runners.runTask(tasks, { retryIf: ({ message }) => message.match(/429/) })
+void new RetryableError('rate limited', { retryAfterMs: 2000, cause: new Error('HTTP 429') })
+void new RetryableError('rate limited')
+void new FatalError('no such user', { cause: 404 })
+// @ts-expect-error: milliseconds, as a number
+void new RetryableError('rate limited', { retryAfterMs: '2s' })
+// @ts-expect-error: there is no next attempt to wait for
+void new FatalError('no such user', { retryAfterMs: 5 })
 
 // ---- blobs
 

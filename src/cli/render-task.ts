@@ -1,9 +1,10 @@
 import type { StoredAttempt, StoredTask, UnfinishedAttempt } from '../store/stored-task.ts'
 import type { TaskResponse } from '../task.ts'
+import { episodeLines, gradeLines } from '../text/ending-lines.ts'
 import { errorLines } from '../text/error-lines.ts'
 import { type Paint, painter } from '../text/paint.ts'
 import { count, counted, duration, usageText } from '../text/quantities.ts'
-import { stepLines } from '../text/step-lines.ts'
+import { trajectoryLines } from '../text/trajectory-lines.ts'
 import { labelledLines, textLines, type ValueLayout, valueLines } from '../text/value-lines.ts'
 import { firstLine, visible } from '../text/visible.ts'
 import { cut } from '../text/width.ts'
@@ -38,15 +39,17 @@ export function renderTask(task: StoredTask, { colour, width, logs, full = false
   const steps = (underWay(task) ?? last)?.trajectory ?? []
   const blocks: readonly (readonly [string, readonly string[]])[] = [
     ['input', valueLines(task.input, layout)],
-    [counted(steps.length, 'step'), steps.flatMap((step) => stepLines(step, layout))],
+    [counted(steps.length, 'step'), trajectoryLines(steps, layout)],
     ['logs', logs ? (last?.logs ?? []).flatMap((line) => textLines(line, layout)) : []],
+    ['ending', task.response?.episode ? episodeLines(task.response.episode, task.response.answer, layout) : []],
     ['answer', last?.status === 'success' ? valueLines(last.answer, layout) : []],
+    ['grade', task.response?.grade ? gradeLines(task.response.grade, layout) : []],
     ['error', last?.error ? errorLines(last.error, layout) : []],
     ['other attempts', otherAttempts(task).flatMap((attempt) => attemptLines(attempt, layout))],
   ]
   const sections = blocks
     .filter(([, lines]) => lines.length > 0)
-    .map(([title, lines]) => [layout.paint('bold', title), ...lines.map((line) => INDENT + line)])
+    .map(([title, lines]) => [layout.paint('bold', title), ...lines.map((line) => (INDENT + line).trimEnd())])
   return [headLines(task, layout), ...sections].map((lines) => lines.join('\n')).join('\n\n')
 }
 

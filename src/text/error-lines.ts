@@ -15,7 +15,7 @@ export function errorLines({ code, name, message, stack = '' }: ShownError, layo
   const where = /^ +at /.test(frames) ? frames : ''
   return [
     paint('red', code),
-    ...textLines(`${name}: ${message}`, layout),
+    ...textLines(`${name}: ${message}`, layout).map((line) => paint('red', line)),
     ...(where === '' ? [] : textLines(where, layout).map((line) => paint('dim', line))),
   ]
 }

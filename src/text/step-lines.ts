@@ -1,4 +1,6 @@
+import type { OpenedBranch } from '../trajectory/branches.ts'
 import type { Step } from '../trajectory/step.ts'
+import { endingText } from './ending-lines.ts'
 import { inline } from './inline.ts'
 import { duration, usageText } from './quantities.ts'
 import { labelledLines, type ValueLayout } from './value-lines.ts'
@@ -7,9 +9,19 @@ import { cut } from './width.ts'
 
 const INDENT = '  '
 
-/** A step of a trajectory: when it was and what it brought on one line, and below it what was done and seen. */
-export function stepLines(step: Step, layout: ValueLayout): string[] {
-  const { index, atMs, kind, reward, usage, action, observation, opens, ...more } = step
+/**
+ * A note or an action: when it was and what it brought on one line, and below it what was done and seen. What the head of its branch
+ * says already is left out.
+ */
+export function stepLines(step: Step, layout: ValueLayout, within?: OpenedBranch): string[] {
+  const { index, atMs, kind, reward, usage, action, observation, opens, branch, agent, ...rest } = step
+  const { ends, ...others } = rest as typeof rest & { ends?: Extract<Step, { kind: 'note' }>['ends'] }
+  const more = {
+    ...(branch === within?.id ? {} : { branch }),
+    ...(agent === within?.agent ? {} : { agent }),
+    ...others,
+    ...endOf(ends),
+  }
   const facts = [
     kind === 'note' ? '' : kind,
     `+${duration(atMs)}`,
@@ -23,4 +35,11 @@ export function stepLines(step: Step, layout: ValueLayout): string[] {
     layout.paint('yellow', cut(head, layout.width)),
     ...fields.flatMap(([label, value]) => labelledLines(label, value, inside)).map((line) => INDENT + line),
   ]
+}
+
+/** A text, unless it is not what it should be. */
+function endOf(ends: Extract<Step, { kind: 'note' }>['ends']): object {
+  if (typeof ends?.ending?.kind !== 'string') return ends === undefined ? {} : { ends }
+  const { finalObservation } = ends
+  return { ends: endingText(ends), ...(finalObservation !== undefined && { 'final observation': finalObservation }) }
 }

@@ -46,7 +46,7 @@ export function textLines(text: string, { width, paint, full }: ValueLayout): st
   const shown = text.slice(0, full ? FULL_TEXT_LENGTH : TEXT_LENGTH)
   const lines = wrap(visible(shown), Math.max(2, width))
   if (shown.length === text.length) return lines
-  return [...lines, paint('dim', `… (${count(text.length)} characters${full ? '' : ', --full shows all'})`)]
+  return [...lines, paint('dim', cut(`… (${count(text.length)} characters${full ? '' : ', --full shows all'})`, width))]
 }
 
 function linesOf(value: unknown, place: Place): string[] {
@@ -100,7 +100,7 @@ function labelled(label: string, value: unknown, place: Place): string[] {
 function someOf<T>(
   items: Iterable<T>,
   size: number,
-  { full, paint, left }: Place,
+  { full, paint, left, width }: Place,
   lines: (item: T) => string[],
 ): string[] {
   const shown: string[] = []
@@ -112,7 +112,8 @@ function someOf<T>(
     for (const line of lines(item)) shown.push(line)
   }
   const rest = size - place
-  return rest === 0 ? shown : [...shown, paint('dim', `… (${count(rest)} more${full ? '' : ', --full shows all'})`)]
+  if (rest === 0) return shown
+  return [...shown, paint('dim', cut(`… (${count(rest)} more${full ? '' : ', --full shows all'})`, width))]
 }
 
 function tooDeep(value: object, { width, full }: Place): string[] {

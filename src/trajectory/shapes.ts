@@ -86,7 +86,7 @@ const step = byKind({
     ...{ ...stepFields, role: oneOf('agent', 'judge', 'user'), policy, server: object({ model: text }) },
     request: object({ from: orNull(whole), keep: whole, added: list(message), tools: text, wire: text }),
     reply: object({ ...messageFields, wire: text }),
-    ...{ finish: text, cached: flag, tokens: orNull(tokens), ms: number, retries: whole },
+    ...{ finish: text, cached: flag, tokens: orNull(tokens), redacted: maybe(flag), ms: number, retries: whole },
     sampling: object({ temperature: orNull(number), topP: orNull(number), topK: orNull(number), minP: orNull(number) }),
   }),
 })
@@ -105,6 +105,19 @@ const trajectory: Check = object({
   episode: orNull(object({ reward: orNull(number), success: orNull(flag) })),
   ...{ grade: orNull(grade), digest: orNull(text), usage, ms: number, meta: record(anything) },
 })
+
+/** Whether the fields of a step are of their types: a store may hold what no agent of this package has recorded. */
+export function isWellFormed(value: unknown): boolean {
+  try {
+    // At the first word there is nothing more to find out.
+    step(value, 'step', (words) => {
+      throw new TypeError(words)
+    })
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** What is wrong with the shape of a trajectory, place by place; none: its fields are of their types. */
 export function wrongShapes(value: unknown): string[] {

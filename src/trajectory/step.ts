@@ -90,6 +90,8 @@ export interface ModelStep extends StepBase {
   readonly finish: string
   readonly cached: boolean
   readonly tokens: StepTokens | null
+  /** Secrets were removed from it, or from a step that it continues: it has no tokens, and is not for training. */
+  readonly redacted?: boolean
   readonly sampling: Sampling
   readonly ms: number
   readonly retries: number

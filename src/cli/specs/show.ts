@@ -5,7 +5,7 @@ export const showSpec = {
   name: 'show',
   summary: 'Show a run, or one of its tasks step by step',
   about: [
-    'Of a run: its configuration, counts, failures and slowest tasks. Of a task: input, every step of its trajectory, logs, attempts, and the answer or the error.',
+    'Of a run: its configuration, counts, failures and slowest tasks. Of a task: input, every step of its trajectory, with conversations as such, logs, attempts, how it ended, its grade, and the answer or the error.',
   ],
   positionals: {
     run: runReference,

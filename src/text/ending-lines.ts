@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { TaskGrade } from '../grade/grade.ts'
+import type { Episode } from '../trajectory/episode.ts'
+import { excerptLines } from './excerpt.ts'
+import { inline } from './inline.ts'
+import { labelledLines, type ValueLayout } from './value-lines.ts'
+import { oneLine } from './visible.ts'
+import { wrap } from './wrap.ts'
+
+const FEEDBACK = { chars: 1500, lines: 30 }
+
+/** `truncated by maxSteps, reward 0.5, not solved` */
+export function endingText({ ending, reward, success }: Episode): string {
+  const how = ending.kind === 'truncated' ? `truncated by ${ending.by}` : ending.kind
+  const solved = success === null ? '' : success ? 'solved' : 'not solved'
+  return [how, rewardText(reward), solved].filter((part) => part !== '').join(', ')
+}
+
+/** How an episode came to its end. What was seen last is mostly the answer too, and is not said twice. */
+export function episodeLines(episode: Episode, answer: unknown, layout: ValueLayout): string[] {
+  const { ending, success, finalObservation } = episode
+  const colour =
+    success === true ? 'green' : success === false ? 'red' : ending.kind === 'truncated' ? 'yellow' : 'reset'
+  return [
+    ...wrap(oneLine(endingText(episode)), layout.width).map((row) => layout.paint(colour, row)),
+    ...(isDeepStrictEqual(finalObservation, answer) || finalObservation === undefined
+      ? []
+      : labelledLines('final observation', finalObservation, layout)),
+  ]
+}
+
+/** How good the answer is, and who says so. */
+export function gradeLines(
+  { reward, success, parts, feedback, grader, error }: TaskGrade,
+  layout: ValueLayout,
+): string[] {
+  const { paint, width } = layout
+  const solved = success === null ? '' : success ? 'solved' : 'not solved'
+  const figures = [rewardText(reward), solved, `by ${oneLine(grader.name)}`].filter((part) => part !== '').join(', ')
+  const colour = success === true ? 'green' : success === false ? 'red' : 'reset'
+  return [
+    ...wrap(figures, width).map((row) => paint(colour, row)),
+    ...Object.entries(parts ?? {}).flatMap(([name, { value, weight }]) =>
+      wrap(oneLine(`${name}: ${inline(value)} (weight ${inline(weight)})`), width).map((row) => paint('dim', row)),
+    ),
+    ...(feedback === undefined ? [] : excerptLines(feedback, layout, FEEDBACK)),
+    ...(error === undefined
+      ? []
+      : excerptLines(`${error.code}: ${error.message}`, layout, FEEDBACK).map((row) => paint('red', row))),
+  ]
+}
+
+const rewardText = (reward: number | null): string => (reward === null ? '' : `reward ${inline(reward)}`)

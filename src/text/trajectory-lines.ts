@@ -1,0 +1,76 @@
+import type { BranchReason, OpenedBranch } from '../trajectory/branches.ts'
+import { isWellFormed } from '../trajectory/shapes.ts'
+import type { Step } from '../trajectory/step.ts'
+import { branchOrder, type Placed } from './branch-order.ts'
+import { toolLines } from './call-lines.ts'
+import { modelBlocks } from './model-lines.ts'
+import { stepLines } from './step-lines.ts'
+import { Talk } from './talk.ts'
+import type { ValueLayout } from './value-lines.ts'
+import { oneLine } from './visible.ts'
+import { cut, displayWidth } from './width.ts'
+import { wrap } from './wrap.ts'
+
+/** What is in a branch has this at its left. */
+const BAR = '│ '
+const DEEPEST = 6
+/** Deeper branches are not indented where so few columns would be left. */
+const NARROWEST = 32
+
+const REASONS: Readonly<Record<BranchReason, string>> = {
+  parallel: 'in parallel',
+  serial: 'in series',
+  subtask: 'a sub-task',
+  compaction: 'goes on with a shorter conversation',
+  drift: 'goes on with other tokens',
+}
+
+/** The steps of a task for a reader: conversations as such, each call of a tool with its result, branches indented. */
+export function trajectoryLines(steps: readonly Step[], layout: ValueLayout): string[] {
+  const isRead = new Set(steps.filter(isWellFormed))
+  const talk = new Talk([...isRead])
+  const lines: string[] = []
+  let last: { depth: number; airy: boolean } | undefined
+  for (const placed of inOrder(steps, isRead)) {
+    const depth = Math.min(placed.depth, DEEPEST, Math.max(0, Math.floor((layout.width - NARROWEST) / BAR.length)))
+    const bars = BAR.repeat(depth)
+    const inside = { ...layout, width: layout.width - bars.length }
+    const { blocks, airy } = blocksOf(placed, isRead, talk, inside)
+    for (const [place, block] of blocks.entries()) {
+      // The head of a branch stands apart from what is around the branch.
+      const between = placed.step === undefined ? Math.max(0, depth - 1) : Math.min(depth, last?.depth ?? 0)
+      if (last && (last.airy || airy))
+        lines.push(layout.paint('dim', BAR.repeat(place === 0 ? between : depth).trimEnd()))
+      // Not spread: these may be more than a call takes arguments.
+      for (const line of block) lines.push(bars === '' ? line : layout.paint('dim', bars) + line)
+      last = { depth, airy }
+    }
+  }
+  return lines
+}
+
+/** What cannot be read as a step has no branch either: it comes last. */
+function* inOrder(steps: readonly Step[], isRead: ReadonlySet<Step>): Generator<Placed> {
+  yield* branchOrder(steps.filter((step) => isRead.has(step)))
+  for (const step of steps) if (!isRead.has(step)) yield { step, branch: undefined, depth: 0 }
+}
+
+/** What a step is to a reader, block by block; `airy`: with empty lines around it. */
+function blocksOf(
+  { step, branch }: Placed,
+  isRead: ReadonlySet<Step>,
+  talk: Talk,
+  layout: ValueLayout,
+): { readonly blocks: readonly (readonly string[])[]; readonly airy: boolean } {
+  if (step === undefined) return { blocks: [headLines(branch, layout)], airy: true }
+  if (step.kind === 'model' && isRead.has(step)) return { blocks: modelBlocks(step, talk, layout), airy: true }
+  if (step.kind === 'tool' && isRead.has(step)) return { blocks: [toolLines(step, layout)], airy: true }
+  return { blocks: [stepLines(step, layout, branch)], airy: false }
+}
+
+function headLines({ id, agent, parent: { why } }: OpenedBranch, { paint, width }: ValueLayout): string[] {
+  const name = cut(oneLine(agent), Math.max(1, width))
+  const about = `${REASONS[why]} (branch ${id})`
+  if (displayWidth(name) + 2 + about.length <= width) return [`${paint('bold', name)}  ${paint('dim', about)}`]
+  return [paint('bold', name), ...wrap(about, width).map((row) => paint('dim', row))]
+}

@@ -62,7 +62,14 @@ export function usageText(usage: Usage): string {
   const parts = [
     inputTokens === undefined ? cached : `${count(inputTokens)} tokens in${cached && ` (${cached})`}`,
     outputTokens === undefined ? '' : `${count(outputTokens)} ${inputTokens === undefined ? 'tokens out' : 'out'}`,
-    costUsd === undefined ? '' : `$${costUsd.toFixed(costUsd !== 0 && costUsd < 0.1 ? 4 : 2)}`,
+    costUsd === undefined ? '' : dollars(costUsd),
   ]
   return parts.filter((part) => part !== '').join(', ')
+}
+
+/** `$1.25`, `$0.0123`, `$0.00003`: a call of a small model costs less than a hundredth of a cent. */
+function dollars(cost: number): string {
+  if (cost === 0 || cost >= 0.1) return `$${cost.toFixed(2)}`
+  if (cost >= 0.001 || cost < 0) return `$${cost.toFixed(4)}`
+  return cost < 0.000001 ? 'less than $0.000001' : `$${cost.toFixed(6).replace(/0+$/, '')}`
 }

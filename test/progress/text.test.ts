@@ -39,6 +39,9 @@ describe('quantities', () => {
       '1,234 tokens in (1,000 cached), 56 out, $0.0123',
     ],
     [usageText({ outputTokens: 5 }), '5 tokens out'],
+    [usageText({ costUsd: 0.00003 }), '$0.00003'],
+    [usageText({ costUsd: 1e-9 }), 'less than $0.000001'],
+    [usageText({ costUsd: 0 }), '$0.00'],
     [usageText({}), ''],
   ])('%s', (text, expected) => expect(text).toBe(expected))
 })

@@ -9,6 +9,7 @@ import { isGrader } from './grade/grader.ts'
 import { modelSettings, modelsSchema, splitModels } from './models/check-settings.ts'
 import type { ModelsConfig } from './models/settings.ts'
 import { nearest } from './near-miss.ts'
+import { type Secret, whyNotSecret } from './redaction/config.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
 import type { ServiceFunction } from './services.ts'
 import { MAX_TIMER_MS } from './task-checks.ts'
@@ -113,6 +114,11 @@ const BLOB_NAME = /^(?![0-9a-f]{64}$).{1,256}$/s
 const BLOB_NAMED = 'must have 1 to 256 characters, and not be a SHA-256'
 const blob = z.custom<Uint8Array | SharedBlob>(isBlob, 'must be a Uint8Array of less than 4 GiB, or a SharedBlob')
 
+/** What is wrong with it is said in words; it is not shown. */
+const secret = z.custom<Secret>((value) => whyNotSecret(value) === undefined, {
+  error: ({ input }) => whyNotSecret(input) ?? '',
+})
+
 const keep = z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) })
 
 const schema = z.strictObject({
@@ -158,6 +164,7 @@ const schema = z.strictObject({
   services: z.optional(z.record(z.string().check(z.regex(SERVICE_NAME, NAMED)), service)),
   models: z.optional(modelsSchema),
   blobs: z.optional(z.record(z.string().check(z.regex(BLOB_NAME, BLOB_NAMED)), blob)),
+  redact: z._default(z.array(secret), []),
   showLogs: z._default(z.boolean(), false),
   recycleAfterTasks: z.optional(count(1_000_000_000)),
   recycleAboveMb: z.optional(z.number().check(z.positive())),
@@ -197,7 +204,8 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
   function say(issue: z.core.$ZodIssue): string {
     const key = issue.path.join('.')
     const value = issue.path.reduce<unknown>((inner, part) => (inner as Record<PropertyKey, unknown>)?.[part], config)
-    const given = `it is ${show(value)}`
+    const given =
+      issue.path[0] === 'redact' && issue.path.length > 1 ? `it is ${article(value)}` : `it is ${show(value)}`
     switch (issue.code) {
       case 'unrecognized_keys':
         return unknownKeys(issue.keys, key)
@@ -229,6 +237,9 @@ const kinds: Record<string, string> = {
 }
 
 const unit = (key: string) => (key.endsWith('Ms') ? ' milliseconds' : '')
+
+/** The kind of a value that may be a secret. */
+const article = (value: unknown) => (value instanceof RegExp ? 'a regular expression' : `a ${typeof value}`)
 
 function show(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`

@@ -116,6 +116,11 @@ export interface RunConfig {
   readonly blobs?: Readonly<Record<string, Uint8Array | SharedBlob>>
   /** Is told of every step of every task, once it is in the run file (or, without one, once it has arrived). */
   readonly onStep?: (event: StepEvent) => void
+  /**
+   * Secrets that must not get into the run file, prints, errors and steps: values of at least 8 characters, or regular
+   * expressions, which search every text there is. `[redacted]` stands in their place.
+   */
+  readonly redact?: readonly (string | RegExp)[]
   /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */
   readonly showLogs?: boolean
   /** Replace a worker after so many tasks. Default: never. */

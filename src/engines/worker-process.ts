@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { isMarked } from '../protocol/split-wire.ts'
+import { printableOutput } from '../redaction/unattributed.ts'
 import { FDS_VARIABLE } from '../worker/role.ts'
 import { compileCache } from './compile-cache.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
@@ -38,7 +39,7 @@ export function startWorkerProcess(
   placement: Placement,
   id: string,
   generation: number,
-  show: (text: Buffer) => void = (text) => void process.stderr.write(text),
+  show: (text: Buffer) => void = (text) => void process.stderr.write(printableOutput(text)),
 ): ProcessLink {
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],

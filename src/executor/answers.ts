@@ -60,8 +60,8 @@ export class Answers {
     return true
   }
 
-  /** Stores an answer, and calls `safe` when it is on disk. */
-  keep(lease: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void {
+  /** Stores an answer, and calls `safe` when it is on disk. One with a secret in it, or in its question, is kept in memory only. */
+  keep(lease: Lease, { service, body }: Ask, key: AnswerKey, value: Packed, safe: () => void): void {
     const waiting = [safe]
     const kept: Keeping = { value, waiting }
     this.#kept.set(textOf(key), kept)
@@ -69,9 +69,13 @@ export class Answers {
       kept.waiting = undefined
       for (const tell of waiting) tell()
     }
-    const { recorder, over } = lease.entry.run
-    if (recorder && !over) recorder.answer(lease, service, key, value, done)
-    else done()
+    const { recorder, over, options } = lease.entry.run
+    if (recorder === undefined || over) return done()
+    const { redactor } = options
+    if (!redactor || !(redactor.has(body) || redactor.has(value)))
+      return recorder.answer(lease, service, key, value, done)
+    redactor.skipped++
+    done()
   }
 }
 

@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import { BLOBS, ONCE, SUB_TASKS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
+import { rememberSecrets, withoutKnownSecrets } from '../redaction/unattributed.ts'
 import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
@@ -199,6 +200,7 @@ export class Dispatcher {
   open(options: RunOptions, source: TaskSource, sink: RunSink, recorder?: RunRecorder): Run {
     const run = new Run(options, source, sink, recorder)
     this.#intake.runs.push(run)
+    if (options.redactor) rememberSecrets(options.redactor)
     if (this.#intake.runs.length === 1) this.#fleet.keepAlive(true)
     source.open(
       () => this.wake(run),
@@ -283,7 +285,11 @@ export class Dispatcher {
         this.#loading.onLoaded(worker, message.agent)
         return this.#placing.now()
       case 'load-failed':
-        return this.#loading.onFailed(worker, message)
+        return this.#loading.onFailed(worker, {
+          ...message,
+          message: withoutKnownSecrets(message.message),
+          stack: message.stack === undefined ? undefined : withoutKnownSecrets(message.stack),
+        })
       case 'started':
         for (const id of message.leases) {
           const lease = worker.leases.get(id)
@@ -314,7 +320,7 @@ export class Dispatcher {
         return
       case 'stray':
         return this.#notice(
-          `worker ${worker.name.id}: an error that belongs to no running task: ${message.error.stack ?? message.error.message}`,
+          `worker ${worker.name.id}: an error that belongs to no running task: ${withoutKnownSecrets(message.error.stack ?? message.error.message)}`,
         )
       case 'ask':
       case 'unask':

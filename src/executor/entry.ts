@@ -110,6 +110,8 @@ export interface AttemptRecords {
   count: number
   usage: Usage | undefined
   logs: string[] | undefined
+  /** Which of its steps had secrets, once one had. */
+  redacted?: Set<number>
   /** The number of its start in the run file; 0: it has none. */
   start: number
 }

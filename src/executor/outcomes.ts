@@ -1,8 +1,8 @@
-import { type ErrorItem, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
+import { type ErrorItem, type Experience, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
 import { readExperience, readOutcome } from '../protocol/read-outcome.ts'
 import { oneLine, visible } from '../text/visible.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
-import type { Entry } from './entry.ts'
+import type { Entry, Lease } from './entry.ts'
 import { awayMs, type Leases } from './leases.ts'
 import { addRecords, stepBytes } from './records.ts'
 import type { Responses } from './responses.ts'
@@ -51,11 +51,11 @@ export class Outcomes {
     const lease = worker.leases.get(id) ?? worker.lost.get(id)
     if (!lease) return worker.stored(stepBytes(steps))
     const { entry } = lease
-    addRecords(lease, steps, logs)
+    const lines = addRecords(lease, steps, logs)
     const { run } = entry
     if (run.options.budget?.isSpent && run.stopping === undefined && !run.over) this.#hooks.overBudget(run)
-    if (logs.length === 0 || lease !== entry.lease) return
-    if (entry.run.options.showLogs) for (const line of logs) showLog(entry.id, line)
+    if (lines.length === 0 || lease !== entry.lease) return
+    if (entry.run.options.showLogs) for (const line of lines) showLog(entry.id, line)
   }
 
   /** Answers for how long it had its slot. */
@@ -76,7 +76,7 @@ export class Outcomes {
     const { entry } = lease
     // What makes no sense throws here, while the worker holds its leases: what it held is run again.
     const outcome = readOutcome(status, value)
-    entry.experience = readExperience(experience)
+    entry.experience = comparable(lease, readExperience(experience))
     this.#leases.finish(lease)
     entry.waitedMs = Math.min(runMs, waitedUs / 1000)
     // How long it waited for the driver says nothing about its worker.
@@ -86,6 +86,14 @@ export class Outcomes {
     else this.charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', outcome as ErrorItem, runMs)
     return Math.max(0, runMs - awayMs(lease, now))
   }
+}
+
+/** The digest is of what an attempt did, secrets included: with the rest of the trajectory, short ones could be guessed from it. */
+function comparable({ entry, records }: Lease, experience: Experience | undefined): Experience | undefined {
+  const { redactor } = entry.run.options
+  if (redactor === undefined || experience?.digest === undefined) return experience
+  const { digest: _, ...rest } = experience
+  return records?.redacted || redactor.value(rest) !== rest ? rest : experience
 }
 
 const showLog = (id: string, line: string) => void process.stderr.write(`[${oneLine(id)}] ${visible(line)}\n`)

@@ -1,32 +1,45 @@
+import type { Redactor } from '../redaction/redactor.ts'
+import { redactSteps } from '../redaction/steps.ts'
 import { checkStep, type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 import { MOST_STEPS } from '../trajectory/step.ts'
 import { addUsage } from '../trajectory/usage.ts'
 import type { AttemptRecords, Lease } from './entry.ts'
 
 /**
- * What an attempt recorded and printed has arrived: also of one that is late or was started a second time. Throws if it
- * cannot be read, which ends the worker that said it.
+ * What an attempt recorded and printed has arrived: also of one that is late or was started a second time. Returns what it
+ * printed, without secrets. Throws if it cannot be read, which ends the worker that said it.
  */
-export function addRecords(lease: Lease, steps: PackedStep[], logs: string[]): void {
+export function addRecords(lease: Lease, said: PackedStep[], printed: string[]): readonly string[] {
   const { entry } = lease
-  for (const step of steps) checkStep(step)
+  for (const step of said) checkStep(step)
   const records = recordsOf(lease)
-  if (records.count + steps.length > MOST_STEPS) throw new RangeError(`an attempt with more than ${MOST_STEPS} steps`)
+  if (records.count + said.length > MOST_STEPS) throw new RangeError(`an attempt with more than ${MOST_STEPS} steps`)
+  const { redactor } = entry.run.options
+  const logs = redactor ? printed.map((line) => redactor.text(line)) : printed
   if (logs.length > 0) records.logs = records.logs === undefined ? logs : append(records.logs, logs)
-  if (steps.length === 0) return
+  if (said.length === 0) return logs
+  const steps = redactor ? redactedSteps(redactor, said, records) : said
   for (const [, , , , usage] of steps) {
     if (!usage) continue
     addUsage((records.usage ??= {}), usage)
     entry.run.options.budget?.spend(usage)
   }
   const { recorder, options } = entry.run
-  const bytes = stepBytes(steps)
+  const bytes = stepBytes(said)
   if (recorder && !entry.run.over) recorder.steps(lease, steps, bytes)
   else lease.worker.stored(bytes)
   records.count += steps.length
   // A parent in a worker gets the steps of its sub-tasks with their responses.
   if (options.keepSteps || entry.parent)
     records.steps = records.steps === undefined ? steps : append(records.steps, steps)
+  return logs
+}
+
+function redactedSteps(redactor: Redactor, steps: PackedStep[], records: AttemptRecords): PackedStep[] {
+  const redacted = records.redacted ?? new Set()
+  const clean = redactSteps(redactor, steps, records.count, redacted)
+  if (redacted.size > 0) records.redacted = redacted
+  return clean
 }
 
 /** As the worker counts them. */

@@ -159,7 +159,7 @@ export class RequestDesk {
     const { lease, ask, key } = request
     if (!request.isOpen) return
     const finish = () => this.#finish(request, true, value)
-    if (key) Answers.of(lease).keep(lease, ask.service, key, value, finish)
+    if (key) Answers.of(lease).keep(lease, ask, key, value, finish)
     else finish()
   }
 

@@ -167,7 +167,9 @@ export class Responses {
     const steps = stepsOf(entry, records)
     const { around } = entry.run
     if (error === undefined) return makeResponse(base, { success: true, status: 'success', answer }, steps, around)
-    const end = { success: false, status, error: taskError(error, this.#hooks.stackOf) } as ResponseEnd
+    const { redactor } = entry.run.options
+    const told = redactor ? redactor.error(error) : error
+    const end = { success: false, status, error: taskError(told, this.#hooks.stackOf) } as ResponseEnd
     return makeResponse(base, end, steps, around)
   }
 

@@ -1,4 +1,5 @@
 import type { BlobSource } from '../blobs.ts'
+import type { Redactor } from '../redaction/redactor.ts'
 import type { TrajectorySource } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskResponse } from '../task.ts'
@@ -36,6 +37,8 @@ export interface RunOptions {
   readonly budget: Budget | undefined
   /** The bytes that its tasks can have, by name. */
   readonly blobs?: ReadonlyMap<string, BlobSource> | undefined
+  /** Takes its secrets out of what tasks record, print and fail with; undefined: it has none. */
+  readonly redactor?: Redactor | undefined
 }
 
 /** Why a run starts nothing new, and what is not done is answered `cancelled`. */

@@ -53,6 +53,7 @@ export function readRequest(
       )
     asked.add(id)
     checkFields(task, index)
+    entry.run.options.redactor?.checkName(id, 'the id of a sub-task')
     const ref = refOf(task.ref)
     if (ref === undefined) throw notShipped(entry.id, task.ref)
     const content = hash('sha256', serialize([ref, task.params, task.input]))

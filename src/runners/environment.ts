@@ -32,31 +32,36 @@ export interface LocalPlacement extends Omit<Placement, 'workers'> {
 
 let last: LocalPlacement | undefined
 
-/** The same object for the same environment, so that a call in a tight loop does not pay for it again. */
+/**
+ * The same object for the same environment, so that a call in a tight loop does not pay for it again. `withhold`: names of variables
+ * that are kept from the workers, unless `extraEnv` has them.
+ */
 export function placementOf(
   extraEnv: Readonly<Record<string, string | undefined>>,
   output: Placement['output'],
+  withhold: readonly string[] = [],
 ): LocalPlacement {
   const identity = [
     output,
     process.cwd(),
-    JSON.stringify([process.argv, process.execArgv, extraEnv]),
+    JSON.stringify([process.argv, process.execArgv, extraEnv, withhold]),
     JSON.stringify(process.env),
   ].join('\0')
-  if (last?.identity !== identity) last = makePlacement(extraEnv, output, identity)
+  if (last?.identity !== identity) last = makePlacement(extraEnv, output, withhold, identity)
   return last
 }
 
 function makePlacement(
   extraEnv: Readonly<Record<string, string | undefined>>,
   output: Placement['output'],
+  withhold: readonly string[],
   identity: string,
 ): LocalPlacement {
   const env: Record<string, string> = {}
   const withheld: string[] = []
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined || name === WORKER_VARIABLE || name === WATCH_VARIABLE) continue
-    if (isModelKey(name) && extraEnv[name] === undefined) withheld.push(name)
+    if ((isModelKey(name) || withhold.includes(name)) && extraEnv[name] === undefined) withheld.push(name)
     else env[name] = value
   }
   // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait for one for ever.

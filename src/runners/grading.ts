@@ -177,9 +177,11 @@ export class Grading {
     this.#end(number, gradeFrom(graded.grader, response))
   }
 
-  #end(number: number, grade: TaskGrade): void {
+  #end(number: number, given: TaskGrade): void {
     const graded = this.#pending.get(number)
     if (!graded) return
+    const { redactor } = this.#parts.options
+    const grade = redactor ? redactor.value(given) : given
     setGrade(graded.response, grade)
     const done = () => {
       graded.deliver()

@@ -2,6 +2,7 @@ import type { RunRecorder } from '../executor/recorder.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { TaskSource } from '../executor/source.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
+import type { Redactor } from '../redaction/redactor.ts'
 import type { TaskResponse } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import { CountedSource } from './counted-source.ts'
@@ -11,8 +12,13 @@ import { StepWatch } from './step-watch.ts'
 /** Those who watch a run, as one. Most runs have none, and pay nothing. */
 export class Observation {
   #observers: readonly RunObserver[] = []
+  readonly #redactor: Redactor | undefined
   /** The run cannot go on. */
   failed = (_error: Error) => {}
+
+  constructor(redactor: Redactor | undefined) {
+    this.#redactor = redactor
+  }
 
   begin(observe: readonly ObserveRun[], start: RunStart): void {
     this.#observers = observe.map((begin) => begin(start))
@@ -52,7 +58,10 @@ export class Observation {
     return {
       ...sink,
       response: (index, response, bytes, entry) => {
-        if (!neverRan(response)) for (const observer of this.#observers) observer.response(response)
+        if (!neverRan(response)) {
+          const shown = this.#redactor ? withoutSecrets(response, this.#redactor) : response
+          for (const observer of this.#observers) observer.response(shown)
+        }
         sink.response(index, response, bytes, entry)
       },
     }
@@ -88,6 +97,13 @@ export class Observation {
         recorder ? recorder.answer(lease, service, key, value, safe) : safe(),
     }
   }
+}
+
+/** Observers print; the program itself gets the answer as it is. */
+function withoutSecrets(response: TaskResponse, redactor: Redactor): TaskResponse {
+  const answer = redactor.value(response.answer)
+  if (answer === response.answer) return response
+  return Object.create(response, { answer: { value: answer, enumerable: true } }) as TaskResponse
 }
 
 /** What was cancelled before its turn came is simply not done. */

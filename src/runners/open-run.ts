@@ -5,9 +5,12 @@ import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
 import type { ObserveRun } from '../progress/observer.ts'
+import { redactorOf } from '../redaction/config.ts'
+import type { Redactor } from '../redaction/redactor.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
+import { withCheckedNames } from './checked-names.ts'
 import { entryScript } from './environment.ts'
 import { Grading } from './grading.ts'
 import { Observation } from './observation.ts'
@@ -22,11 +25,13 @@ import { hashesOf, userBlobs } from './user-blobs.ts'
 export async function openRun(
   dispatcher: Dispatcher,
   config: ResolvedConfig,
-  tasks: Tasks,
+  given: Tasks,
   sink: RunSink,
   carrySteps: boolean,
 ): Promise<Run> {
   const identity = identify(config)
+  const redactor = redactorOf(config.redact)
+  const tasks = redactor ? withCheckedNames(given, redactor) : given
   const { sample } = tasks
   if (config.limit !== undefined && sample === undefined)
     throw new ManyworldsError('CONFIG_INVALID', '`limit` needs all tasks together: give them to Runners')
@@ -34,7 +39,7 @@ export async function openRun(
   const { runId, place } = identity
   const path = place?.path
   const around = surroundings()
-  const observation = new Observation()
+  const observation = new Observation(redactor)
   let run: Run | undefined
   let early: Error | undefined
   const failed = (error: Error) => {
@@ -46,7 +51,7 @@ export async function openRun(
   if (tasks.all) checkModelsUsed(tasks.all, config.models)
   const models = await openModels(config)
   let grading: Grading | undefined
-  const recorded = await record(identity, config, tasks, blobs, observation, (error) => {
+  const recorded = await record(identity, config, tasks, blobs, redactor, observation, (error) => {
     grading?.abandon()
     failed(error)
   }).catch((error: unknown) => {
@@ -94,6 +99,7 @@ export async function openRun(
     services: servicesOf(config, models),
     budget: budgetOf(config, recorded),
     blobs,
+    redactor,
   }
   grading = new Grading({
     ...{ dispatcher, options, gradeTimeoutMs: config.gradeTimeoutMs, grader: config.grade },
@@ -110,7 +116,7 @@ export async function openRun(
     const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
     const why = error ? String(error) : whyStopped(ended)
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
-    const reason = error ?? problem ?? undefined
+    const reason = redactedFailure(error ?? problem ?? undefined, redactor)
     models?.models.close()
     observation.end(reason, interrupted)
     if (!around?.ended(control)) sink.end(reason, ended)
@@ -127,6 +133,15 @@ export async function openRun(
   around?.started(control)
   if (early) dispatcher.failRun(run, early)
   return run
+}
+
+/** Errors of ours may have the last words of workers in them. */
+function redactedFailure(error: Error | undefined, redactor: Redactor | undefined): Error | undefined {
+  if (redactor === undefined || !ManyworldsError.is(error)) return error
+  const { message, stack } = error
+  error.message = redactor.text(message)
+  if (stack !== undefined) error.stack = redactor.text(stack)
+  return error
 }
 
 function whyStopped({ stopping, aborted, options }: Run): string | null {
@@ -154,6 +169,7 @@ async function record(
   config: ResolvedConfig,
   { source, all, sample }: Tasks,
   blobs: ReadonlyMap<string, BlobSource> | undefined,
+  redactor: Redactor | undefined,
   observation: Observation,
   failed: RecordedRunOptions['failed'],
 ): Promise<RecordedRun | undefined> {
@@ -163,15 +179,26 @@ async function record(
   return openRecordedRun({
     ...{ runId, ...place, mode, named, durability, keep, retryFailed, seed, sequenceDependent, source, all, failed },
     onSteps: config.onStep && ((task, attempt, steps) => observation.steps(task, attempt, steps)),
-    script: scriptPath(),
-    config: JSON.stringify({
-      ...withoutSecrets(config),
-      ...(sample && { sample }),
-      ...(blobs && { blobs: await hashesOf(blobs) }),
-    }),
+    ...stored(
+      {
+        ...withoutSecrets(config),
+        ...(sample && { sample }),
+        ...(blobs && { blobs: await hashesOf(blobs) }),
+      },
+      redactor,
+    ),
+    redactor,
     notice: (line) => observation.notice(line),
     ended: (tasks) => observation.total(tasks),
   })
+}
+
+/** What is stored of the program and its configuration. */
+function stored(config: object, redactor: Redactor | undefined): Pick<RecordedRunOptions, 'script' | 'config'> {
+  const script = scriptPath()
+  const json = JSON.stringify(config)
+  if (redactor === undefined) return { script, config: json }
+  return { script: script && redactor.text(script), config: redactor.encoded(json) as string }
 }
 
 function scriptPath(): string | undefined {
@@ -189,6 +216,7 @@ function withoutSecrets({
   retryIf: ___________,
   services,
   grade,
+  redact,
   blobs: __________,
   models,
   nodes,
@@ -206,6 +234,7 @@ function withoutSecrets({
     ...(ray && { ray: cluster }),
     ...(spark && { spark: { ...where, remote: remote?.split(';', 1)[0] } }),
     env: Object.keys(env),
+    ...(redact.length > 0 && { redact: redact.length }),
     ...(services && { services: Object.keys(services) }),
     ...(grade && { grade: grade.name }),
     ...(models && { models: storedModels(models) }),

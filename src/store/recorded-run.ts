@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
 import type { Spent } from '../executor/budget.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import type { Redactor } from '../redaction/redactor.ts'
 import type { Step } from '../trajectory/step.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ending } from './messages.ts'
@@ -31,6 +32,8 @@ export interface RecordedRunOptions {
   /** All tasks, if they were given as an array. */
   readonly all: readonly ReadyTask[] | undefined
   readonly notice: (line: string) => void
+  /** Takes the secrets of the run out of what is stored; undefined: it has none. */
+  readonly redactor: Redactor | undefined
   /** Called after steps were committed. Undefined if there is no `onStep`. */
   readonly onSteps: ((task: string, attempt: number, steps: readonly Step[]) => void) | undefined
   /** Called when the source has ended, with the number of tasks. */
@@ -56,7 +59,7 @@ const { version } = createRequire(import.meta.url)('../../package.json') as { ve
 
 /** Opens or creates the run and compares the given tasks with the recorded ones. Throws before anything starts if they differ. */
 export async function openRecordedRun(options: RecordedRunOptions): Promise<RecordedRun> {
-  const { runId, path, shared, mode, durability, seed, sequenceDependent, retryFailed, notice, all } = options
+  const { runId, path, shared, mode, durability, seed, sequenceDependent, notice, all, redactor } = options
   const header = { runId, seed, sequenceDependent, manyworlds: version, script: options.script ?? null }
   const { file, opened } = await StoreFile.open({ path, shared, header, mode, durability, keep: options.keep })
   const resumed = opened.run !== undefined
@@ -69,7 +72,7 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     options.failed(error)
   })
   try {
-    history = opened.run === undefined ? undefined : new RunHistory(path, opened.run, runId, retryFailed)
+    history = opened.run === undefined ? undefined : new RunHistory(path, opened.run, runId, options)
     file.onWaiting = notice
     const recording = new Recording(commit, path, opened, history, options)
     release = () => recording.close()
@@ -94,7 +97,8 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
         await commit.flush()
         release()
         history?.close()
-        await file.end(failure ? { how: 'failed', error: String(failure) } : ending)
+        const { how, error } = failure ? { how: 'failed' as const, error: String(failure) } : ending
+        await file.end({ how, error: error && redactor ? redactor.text(error) : error })
         if (failure) throw failure
       },
     }

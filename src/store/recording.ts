@@ -32,7 +32,7 @@ import { type Encoded, encode, encodePacked, type TaskContent } from './values.t
 const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
-type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps'>
+type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps' | 'redactor'>
 
 /** Turns the events of a run into rows. */
 export class Recording implements RunRecorder {
@@ -82,7 +82,6 @@ export class Recording implements RunRecorder {
     const { task, index, id } = item
     const { input, info } = item.packed ?? packTask(task, index)
     const agent = this.#agentKey(task.agent, task.agent.ref, () => packParams(task.agent)).key
-    const encoded = whole(encodePacked(input))
     this.#commit.add([
       ROW.task,
       record,
@@ -91,10 +90,10 @@ export class Recording implements RunRecorder {
       0,
       0,
       agent,
-      encoded,
-      whole(encodePacked(info)),
+      this.#stored(input),
+      this.#stored(info),
       dependsOn(task),
-      optionsOf(task),
+      this.#text(optionsOf(task)),
       groupOf(item) ?? null,
       item.rollout?.number ?? null,
     ])
@@ -108,8 +107,8 @@ export class Recording implements RunRecorder {
     return {
       agentName: task.agent.name,
       params,
-      input: encodePacked(input),
-      info: encodePacked(info),
+      input: this.#clean(encodePacked(input)),
+      info: this.#clean(encodePacked(info)),
       dependsOn: dependsOn(task),
     }
   }
@@ -235,8 +234,8 @@ export class Recording implements RunRecorder {
     const parent = child.parent!
     const { agent } = child
     const { key, params } = this.#agentKey(agent, agent.ref, () => agent.params)
-    const input = whole(encodePacked(child.input))
-    const info = whole(encodePacked(child.options.info))
+    const input = this.#stored(child.input)
+    const info = this.#stored(child.options.info)
     const content = { agentName: agent.ref.name, params, input, info, dependsOn: null }
     const known = instead ? undefined : this.#history?.subTask(child.id, parent.record, parent.attempts + 1, content)
     if (known?.final) return known.response
@@ -288,6 +287,21 @@ export class Recording implements RunRecorder {
     return response
   }
 
+  /** What `pack` returned, as it is stored. */
+  #stored(packed: unknown): Encoded {
+    return whole(this.#clean(encodePacked(packed)))
+  }
+
+  /** Without the secrets of the run. */
+  #clean(encoded: Encoded): Encoded {
+    const { redactor } = this.#hooks
+    return redactor ? redactor.encoded(encoded) : encoded
+  }
+
+  #text(json: string | null): string | null {
+    return this.#clean(json) as string | null
+  }
+
   #overFull(): boolean {
     return this.#commit.uncommitted > MAX_UNCOMMITTED || this.#bytes > MAX_UNCOMMITTED_BYTES
   }
@@ -296,7 +310,9 @@ export class Recording implements RunRecorder {
     const { logs, timing, status } = response
     const error = response.success ? undefined : response.error
     const answer = response.success
-      ? whole(role === ROLE.final ? encodePacked(entry.answer) : encode(response.answer))
+      ? role === ROLE.final
+        ? this.#stored(entry.answer)
+        : whole(this.#clean(encode(response.answer)))
       : null
     this.#commit.add([
       ROW.attempt,
@@ -316,7 +332,7 @@ export class Recording implements RunRecorder {
       logs.length === 0 ? null : JSON.stringify(logs),
       hasKeys(response.usage) ? response.usage : null,
       records?.start ?? 0,
-      episodeColumns(response, answer),
+      episodeColumns(response, answer, (value) => this.#clean(encode(value))),
       response.digest ?? null,
     ])
   }
@@ -324,7 +340,7 @@ export class Recording implements RunRecorder {
   #agentKey(identity: AnyAgent | object, ref: AgentRef, packed: () => unknown): { key: number; params: Encoded } {
     let known = this.#agentOf.get(identity)
     if (known === undefined) {
-      const params = whole(encodePacked(packed()))
+      const params = this.#stored(packed())
       const content = `${ref.module}\0${ref.name}\0${ref.fingerprint}\0${typeof params === 'object' && params ? Buffer.from(params).toString('latin1') : params}`
       let key = this.#agents.get(content)
       if (key === undefined) {
@@ -359,10 +375,14 @@ export class Recording implements RunRecorder {
   }
 }
 
-function episodeColumns({ episode }: TaskResponse, answer: Encoded): EpisodeColumns | null {
+function episodeColumns(
+  { episode }: TaskResponse,
+  answer: Encoded,
+  stored: (value: unknown) => Encoded,
+): EpisodeColumns | null {
   if (episode === undefined) return null
   const { ending, reward, success } = episode
-  const finalObservation = encode(episode.finalObservation)
+  const finalObservation = stored(episode.finalObservation)
   return {
     ending: endingText(ending),
     reward,

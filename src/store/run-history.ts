@@ -2,6 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
 import type { Spent } from '../executor/budget.ts'
 import { pack } from '../protocol/pack.ts'
+import type { Redactor } from '../redaction/redactor.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { jsonPreview } from '../text/json.ts'
 import { BlobReader } from './blobs.ts'
@@ -70,6 +71,11 @@ export interface StoredOutcome {
   readonly fresh: boolean
 }
 
+interface Options {
+  readonly retryFailed: boolean
+  readonly redactor: Redactor | undefined
+}
+
 /** What earlier sessions of a run recorded. Tasks are looked up one by one, so memory does not grow with the run. */
 export class RunHistory {
   readonly #db: DatabaseSync
@@ -79,11 +85,13 @@ export class RunHistory {
   readonly #around: StoredSurroundings
   readonly #runId: string
   readonly #retryFailed: boolean
+  readonly #redactor: Redactor | undefined
   readonly #blobs: BlobReader
   readonly #find
   readonly #match
 
-  constructor(path: string, run: number, runId: string, retryFailed: boolean) {
+  constructor(path: string, run: number, runId: string, { retryFailed, redactor }: Options) {
+    this.#redactor = redactor
     this.#run = run
     this.#path = path
     this.#runId = runId
@@ -230,16 +238,19 @@ export class RunHistory {
 
   #same(row: TaskColumns, content: TaskContent): boolean {
     if (Buffer.compare(row.hash, contentHash(content)) === 0) return true
-    // v8 can serialize equal values to different bytes, so compare the values.
-    if (![content.input, content.info, content.params].some((part) => part instanceof Uint8Array)) return false
+    // v8 can serialize equal values to different bytes, so compare the values. So can an earlier session have had fewer secrets.
+    const isExact = ![content.input, content.info, content.params].some((part) => part instanceof Uint8Array)
+    if (isExact && this.#redactor === undefined) return false
     const { agentName, input, info, params, dependsOn } = content
     this.#blobs.refill()
-    const stored = [
-      row.agentName,
-      row.dependsOn,
-      ...[row.input, row.info, row.params].map((part) => this.#blobs.read(part)),
-    ]
+    const stored = [row.agentName, row.dependsOn, ...[row.input, row.info, row.params].map((part) => this.#read(part))]
     return isSameValue(stored, [agentName, dependsOn, ...[input, info, params].map(decode)])
+  }
+
+  /** A stored value, without what is a secret by now. */
+  #read(stored: unknown): unknown {
+    const value = this.#blobs.read(stored)
+    return this.#redactor ? this.#redactor.value(value) : value
   }
 
   #difference(row: TaskColumns, content: TaskContent): string {
@@ -251,7 +262,7 @@ export class RunHistory {
       ['Its dependsOn differs', row.dependsOn, content.dependsOn],
     ]
     for (const [what, stored, is] of parts) {
-      const was = this.#blobs.read(stored)
+      const was = this.#read(stored)
       const now = decode(is)
       if (!isSameValue(was, now)) return `${what}: it was begun with ${brief(was)}, and now has ${brief(now)}`
     }

@@ -121,7 +121,8 @@ class StepChecks {
         yield `step ${index} has a message with the result of call '${message.callId}', which no model asked for`
       for (const { id } of message.calls ?? []) this.#calls.add(id)
     }
-    if (tokens) yield* this.#tokens(index, tokens)
+    if (tokens && step.redacted) yield `step ${index} was redacted, and yet has its tokens`
+    else if (tokens) yield* this.#tokens(index, tokens)
   }
 
   *#tokens(index: number, { tokenizer, from, tail, completion, logProbs }: StepTokens): Generator<string> {

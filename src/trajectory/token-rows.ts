@@ -43,7 +43,10 @@ type TokenStep = Step & ModelStep & { readonly tokens: StepTokens }
 export function tokenRows({ steps }: { readonly steps: readonly Step[] }): TokenRows {
   const known = new Map<number, TokenStep>()
   const refused = new Map<number, string>()
-  for (const step of steps) if (hasTokens(step)) takeStep(step, known, refused)
+  for (const step of steps)
+    if (hasTokens(step)) takeStep(step, known, refused)
+    else if (step.kind === 'model' && step.redacted && step.role === 'agent')
+      refused.set(step.index, `step ${step.index} had secrets, which were removed together with its tokens`)
   const trained = new Set<number>()
   const rows: TokenRow[] = []
   let total = 0
@@ -63,7 +66,8 @@ export function tokenRows({ steps }: { readonly steps: readonly Step[] }): Token
   return { rows, refused: left.map(([step, why]) => ({ step, why })).sort((a, b) => a.step - b.step) }
 }
 
-export const hasTokens = (step: Step): step is TokenStep => step.kind === 'model' && step.tokens !== null
+export const hasTokens = (step: Step): step is TokenStep =>
+  step.kind === 'model' && step.tokens !== null && step.redacted !== true
 
 /** Those that continue a step which is not there cannot be put together. */
 function takeStep(step: TokenStep, known: Map<number, TokenStep>, refused: Map<number, string>): void {

@@ -4,6 +4,7 @@ import { type Gate, openGate, type ServerTls } from '../../network/gate.ts'
 import { type Hello, Refusal } from '../../network/handshake.ts'
 import type { HostInfo } from '../../network/host-messages.ts'
 import { BEAT_MS } from '../../network/limits.ts'
+import { withoutKnownSecrets } from '../../redaction/unattributed.ts'
 import { visible } from '../../text/visible.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { RemoteNode } from './remote-node.ts'
@@ -127,7 +128,7 @@ export class Hosts {
           this.#waitedFor.add(one)
           this.#giveBack()
         },
-        output: (text) => void process.stderr.write(visible(String(text))),
+        output: (text) => void process.stderr.write(visible(withoutKnownSecrets(String(text)))),
         emptied: (one) => this.#policy.emptied?.(one),
         gone: (one, reason) => {
           this.#all.delete(one)

@@ -6,13 +6,13 @@ export const REDACTED = '[redacted]'
 export const REDACTED_BYTE = 0x2a
 
 /**
- * The texts in which a secret is recognized: itself; as JSON writes it, also in JSON inside of JSON; in a URL; and in base64,
- * whatever stands before it there (`Bearer …`, `user:…`).
+ * The texts in which a secret is recognized: itself; as JSON writes it, also in JSON inside of JSON; as `console.log` shows
+ * it inside of an object; in a URL; and in base64, whatever stands before it there (`Bearer …`, `user:…`).
  */
 export function formsOf(secret: string): string[] {
   const escaped = jsonEscaped(secret)
-  const forms = [secret, escaped, jsonEscaped(escaped), secret.replaceAll('/', '\\/'), ...urlForms(secret)]
-  return [...forms, ...base64Forms(secret)]
+  const printed = [secret.replaceAll('\\', '\\\\'), secret.replaceAll('/', '\\/')]
+  return [secret, escaped, jsonEscaped(escaped), ...printed, ...urlForms(secret), ...base64Forms(secret)]
 }
 
 /** A text as it stands between the quotes of JSON. */

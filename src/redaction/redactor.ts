@@ -75,21 +75,21 @@ export class Redactor {
     if (!this.#mayHave(packed)) return packed
     const value = readPacked(packed)
     const clean = this.value(value)
-    return clean === value ? packed : pack(clean)
+    return Object.is(clean, value) ? packed : pack(clean)
   }
 
   encoded(encoded: Encoded): Encoded {
     if (encoded === null || !this.mayHave(encoded)) return encoded
     const value = decode(encoded)
     const clean = this.value(value)
-    return clean === value ? encoded : encode(clean)
+    return Object.is(clean, value) ? encoded : encode(clean)
   }
 
   /** Whether there is a secret in it. */
   has(packed: Packed): boolean {
     if (!this.#mayHave(packed)) return false
     const value = readPacked(packed)
-    return this.value(value) !== value
+    return !Object.is(this.value(value), value)
   }
 
   /** Throws if there is a secret in a name, which is written and printed everywhere, and by which things are found. */

@@ -1,6 +1,7 @@
 import type { TaskGrade } from '../grade/grade.ts'
 import type { Grader } from '../grade/grader.ts'
 import { gradeFrom, gradingTask } from '../grade/grading-task.ts'
+import { redactorOf } from '../redaction/config.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { FoundRun } from '../store/find-run.ts'
 import { GradeWriter, type NewGrade } from '../store/grade-writer.ts'
@@ -34,12 +35,14 @@ export async function* regradeRun(found: FoundRun, grader: Grader, config: RunCo
     batch = []
   }
   const { gradeTimeoutMs = 60_000, ...rest } = config
+  const redactor = redactorOf(config.redact ?? [])
   const gradings = streamTask(samplesOf(file, grader, asked), { ...rest, timeoutMs: gradeTimeoutMs, store: false })
   try {
     for await (const response of gradings) {
       const { id, before } = asked.get(response.id)!
       asked.delete(response.id)
-      const after = gradeFrom(grader, response)
+      const given = gradeFrom(grader, response)
+      const after = redactor ? redactor.value(given) : given
       if (after.error?.code === 'GRADING_CANCELLED') continue
       batch.push({ id, grade: after })
       if (batch.length >= BATCH) flush()

@@ -56,7 +56,15 @@ export const leaky = defineAgent({
       const error = new TypeError(`failed with ${secret}`, { cause: new Error(`because of ${secret}`) })
       throw Object.assign(error, { response: { headers: { authorization: `Bearer ${secret}` } } })
     }
-    return { answer, innocent, asked, made, below: below.answer, bytes: derived && Buffer.from(secret), [secret]: 'key' }
+    return {
+      answer,
+      innocent,
+      asked,
+      made,
+      below: below.answer,
+      bytes: derived && Buffer.from(secret),
+      [secret]: 'key',
+    }
   },
 })
 
@@ -76,4 +84,10 @@ export const blame = defineGrader({
   grade: ({ answer }) => {
     throw new Error(`cannot grade ${JSON.stringify(answer)}`)
   },
+})
+
+/** Asks for a sub-task that is named as its input is. */
+export const nosy = defineAgent({
+  name: 'leaky-nosy',
+  run: async (id: string, ctx) => (await ctx.runTask(echo.task(1, { id }))).answer,
 })

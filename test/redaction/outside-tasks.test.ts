@@ -1,0 +1,77 @@
+import { Runners } from 'manyworlds'
+import { afterAll, expect, it } from 'vitest'
+import { placementOf } from '../../src/runners/environment.ts'
+import { nosy } from '../agents/leaky.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
+import { project } from '../cli/project.ts'
+import { storeFolder } from '../store/store-folder.ts'
+import { expectWithout } from './found-in.ts'
+
+afterAll(() => Runners.shutdown())
+
+const KEY = 'sk-test-0a1b2c3d4e5f6g7h8i9j'
+
+/** A script whose workers have something to say before their first task. */
+const script = (loading: string, run = 'return key') => `
+import { defineAgent, isWorker, Runners } from 'manyworlds'
+const key = ['sk-test', '0a1b2c3d4e5f6g7h8i9j'].join('-')
+${loading}
+const work = defineAgent({ name: 'work', run: async (_: number, ctx) => { ${run} } })
+const { answer } = await Runners.runTask(work.task(1, { id: 'a' }), { redact: [key], showLogs: true })
+if (answer === key) console.log('the program has its answer')
+`
+
+it('what workers print while they load code is shown without secrets', async () => {
+  const { options } = project({ 'loud.ts': script("if (isWorker) console.log('loading with', key)") })
+  const { stdout, stderr } = await manyworlds(['run', 'loud.ts'], options)
+  expect(stderr).toContain('loading with [redacted]')
+  expect(stdout).toContain('the program has its answer')
+  expectWithout([KEY], stdout + stderr, 'the output')
+})
+
+it('code that cannot be loaded, and errors of no task, are reported without secrets', async () => {
+  const broken = "if (isWorker) throw new Error('no access with ' + key)"
+  const stray = "if (isWorker) setTimeout(() => { throw new Error('too late with ' + key) }, 300)"
+  const { options } = project({
+    'broken.ts': script(broken),
+    'stray.ts': script(stray, 'return new Promise((done) => setTimeout(done, 1500, key))'),
+  })
+  const failed = await manyworlds(['run', 'broken.ts', '--run-id', 'b'], options)
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('no access with [redacted]')
+  const shown = await manyworlds(['show', 'b'], options)
+  expect(shown.stdout).toContain('no access with [redacted]')
+  const odd = await manyworlds(['run', 'stray.ts'], options)
+  expect(odd.stderr).toContain('too late with [redacted]')
+  for (const { stdout, stderr } of [failed, shown, odd]) expectWithout([KEY], stdout + stderr, 'the output')
+})
+
+it('lines of JSON about a run have no secrets', async () => {
+  const { options } = project({ 'quiet.ts': script('') })
+  const { stdout, stderr, code } = await manyworlds(['run', 'quiet.ts', '--json'], options)
+  expect(code).toBe(0)
+  expect(stdout + stderr).toContain('"answer":"[redacted]"')
+  expectWithout([KEY], stdout + stderr, 'the output')
+})
+
+it('a sub-task with a secret in its id is refused to its parent', async () => {
+  const { store } = storeFolder()
+  const { error } = await Runners.runTask(nosy.task(KEY, { id: 'p' }), { store, redact: [KEY] })
+  expect(error!.message).toContain("the id of a sub-task has a secret of the run in it: 'p/[redacted]'")
+})
+
+it('a variable that is to be withheld is kept from workers, unless the run passes it on', () => {
+  process.env.TEST_VENDOR_SECRET = KEY
+  try {
+    const open = placementOf({}, 'drop')
+    expect(open.env.TEST_VENDOR_SECRET).toBe(KEY)
+    const withheld = placementOf({}, 'drop', ['TEST_VENDOR_SECRET'])
+    expect(withheld.env).not.toHaveProperty('TEST_VENDOR_SECRET')
+    expect(withheld.withheld).toContain('TEST_VENDOR_SECRET')
+    expect(withheld.identity).not.toBe(open.identity)
+    const passed = placementOf({ TEST_VENDOR_SECRET: 'mine' }, 'drop', ['TEST_VENDOR_SECRET'])
+    expect(passed.env.TEST_VENDOR_SECRET).toBe('mine')
+  } finally {
+    delete process.env.TEST_VENDOR_SECRET
+  }
+})

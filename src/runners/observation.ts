@@ -3,6 +3,7 @@ import type { RunSink } from '../executor/run.ts'
 import type { TaskSource } from '../executor/source.ts'
 import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import type { Redactor } from '../redaction/redactor.ts'
+import { shownResponse } from '../redaction/shown-response.ts'
 import type { TaskResponse } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import { CountedSource } from './counted-source.ts'
@@ -59,7 +60,7 @@ export class Observation {
       ...sink,
       response: (index, response, bytes, entry) => {
         if (!neverRan(response)) {
-          const shown = this.#redactor ? withoutSecrets(response, this.#redactor) : response
+          const shown = shownResponse(response, this.#redactor)
           for (const observer of this.#observers) observer.response(shown)
         }
         sink.response(index, response, bytes, entry)
@@ -97,13 +98,6 @@ export class Observation {
         recorder ? recorder.answer(lease, service, key, value, safe) : safe(),
     }
   }
-}
-
-/** Observers print; the program itself gets the answer as it is. */
-function withoutSecrets(response: TaskResponse, redactor: Redactor): TaskResponse {
-  const answer = redactor.value(response.answer)
-  if (answer === response.answer) return response
-  return Object.create(response, { answer: { value: answer, enumerable: true } }) as TaskResponse
 }
 
 /** What was cancelled before its turn came is simply not done. */

@@ -2,6 +2,8 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { bytesOf } from '../blobs.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunObserver } from '../progress/observer.ts'
+import { redactorOf } from '../redaction/config.ts'
+import { shownResponse } from '../redaction/shown-response.ts'
 import { type DefinedAgent, registry } from '../registry.ts'
 import { responseFromWire } from '../response.ts'
 import { ALL_WORKERS, type RunConfig } from '../run-config.ts'
@@ -90,7 +92,8 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
   }
   if (reply.ok) {
     const responses = reply.responses.map(responseFromWire)
-    for (const response of responses) observer?.response(response)
+    const redactor = observer && redactorOf(config?.redact ?? [])
+    for (const response of responses) observer?.response(shownResponse(response, redactor))
     observer?.end({ error: undefined, interrupted: false })
     return new Map(responses.map((response) => [response.id, response]))
   }

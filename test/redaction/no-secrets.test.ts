@@ -216,7 +216,7 @@ describe('a resumed run', () => {
   })
 })
 
-it('a task with a secret in its id is refused before anything starts; a sub-task is refused to its parent', async () => {
+it('a task with a secret in its id is refused before anything starts', async () => {
   const { store, ledger, ran } = storeFolder()
   const input = { secret: 'x', ledger, quiet: true }
   const tasks = [leaky.task(input, { id: 'a' }), leaky.task(input, { id: `b-${KEY}` })]

@@ -12,13 +12,13 @@ afterAll(() => Runners.shutdown())
 const KEY = 'sk-test-0a1b2c3d4e5f6g7h8i9j'
 
 /** A script whose workers have something to say before their first task. */
-const script = (loading: string, run = 'return key') => `
+const script = (loading: string, run = 'return key', call = 'await Runners.runTask(work.task(1, { id: "a" })') => `
 import { defineAgent, isWorker, Runners } from 'manyworlds'
 const key = ['sk-test', '0a1b2c3d4e5f6g7h8i9j'].join('-')
 ${loading}
 const work = defineAgent({ name: 'work', run: async (_: number, ctx) => { ${run} } })
-const { answer } = await Runners.runTask(work.task(1, { id: 'a' }), { redact: [key], showLogs: true })
-if (answer === key) console.log('the program has its answer')
+const responses = ${call}, { redact: [key], showLogs: true })
+if ((responses.get?.('a') ?? responses).answer === key) console.log('the program has its answer')
 `
 
 it('what workers print while they load code is shown without secrets', async () => {
@@ -46,8 +46,11 @@ it('code that cannot be loaded, and errors of no task, are reported without secr
   for (const { stdout, stderr } of [failed, shown, odd]) expectWithout([KEY], stdout + stderr, 'the output')
 })
 
-it('lines of JSON about a run have no secrets', async () => {
-  const { options } = project({ 'quiet.ts': script('') })
+it.each([
+  ['a run', undefined],
+  ['a run of syncRunTask', 'Runners.syncRunTask([work.task(1, { id: "a" })]'],
+])('lines of JSON about %s have no secrets', async (_, call) => {
+  const { options } = project({ 'quiet.ts': script('', undefined, call) })
   const { stdout, stderr, code } = await manyworlds(['run', 'quiet.ts', '--json'], options)
   expect(code).toBe(0)
   expect(stdout + stderr).toContain('"answer":"[redacted]"')

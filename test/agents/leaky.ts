@@ -1,5 +1,6 @@
 import { appendFileSync, writeSync } from 'node:fs'
 import { defineAgent, defineGrader } from 'manyworlds'
+import { defineEnvironment, stepAgent } from 'manyworlds/agents'
 import type { StepContent } from '../../src/trajectory/step.ts'
 
 /** Under this, a context takes steps of every kind from this package. */
@@ -90,4 +91,21 @@ export const blame = defineGrader({
 export const nosy = defineAgent({
   name: 'leaky-nosy',
   run: async (id: string, ctx) => (await ctx.runTask(echo.task(1, { id }))).answer,
+})
+
+const safe = defineEnvironment({
+  name: 'leaky-safe',
+  reset: ({ input }: { input: string }) => ({ state: { input }, observation: 'a door', candidates: ['knock', 'open'] }),
+  step: ({ input }, action) => ({
+    observation: action === 'open' ? input : 'a door',
+    reward: 1,
+    done: action === 'open',
+  }),
+})
+
+/** What it was given is in its last observation, and nowhere else. */
+export const burglar = stepAgent({
+  name: 'leaky-burglar',
+  environment: safe,
+  act: ({ step }) => (step === 0 ? 'knock' : 'open'),
 })

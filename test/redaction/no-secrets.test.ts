@@ -2,7 +2,7 @@ import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import type { StepContent } from '../../src/trajectory/step.ts'
-import { blame, echo, type Leak, leaky, praise } from '../agents/leaky.ts'
+import { blame, burglar, echo, type Leak, leaky, praise } from '../agents/leaky.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { query, storeFolder } from '../store/store-folder.ts'
 import { model } from '../trajectory/made.ts'
@@ -155,6 +155,22 @@ it('a model step that had a secret, and those that continue it, have no tokens a
   expect(refused.map(({ step, why }) => [step, why])).toEqual(
     [2, 3, 4].map((step) => [step, `step ${step} had secrets, which were removed together with its tokens`]),
   )
+})
+
+it('an episode that ends with a secret is stored without it, and has no digest; others have theirs', async () => {
+  const { store, file } = storeFolder()
+  const play = (input: string, more: object) => Runners.runTask(burglar.task(input, { id: 'b' }), { store, ...more })
+  const open = await play('a lamp', { runId: 'open' })
+  const watched = await play('a lamp', { runId: 'watched', redact })
+  expect(open.digest).toMatch(/^[0-9a-f]{64}$/)
+  expect(watched.digest).toBe(open.digest)
+  const secret = await play(KEY, { runId: 'secret', redact })
+  expect(secret).toMatchObject({ answer: KEY, episode: { finalObservation: KEY } })
+  expect(secret.digest).toBeUndefined()
+  expect(query(file('secret'), "SELECT digest, answer FROM responses WHERE run_id = 'secret'")).toEqual([
+    { digest: null, answer: '"[redacted]"' },
+  ])
+  await expectStoreWithout(SECRETS, file('secret'), 'secret')
 })
 
 describe('a resumed run', () => {

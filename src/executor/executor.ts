@@ -1,5 +1,6 @@
 import type { AnyAgent } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
+import { keyVariables } from '../models/secrets.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import { requireDriver } from '../runners/driver-side.ts'
@@ -61,7 +62,7 @@ export class DistributedExecutor implements AsyncDisposable {
     if (mustPark()) return
     const { configured, makeDispatcher, placementOf, PushSource } = requireDriver()
     const resolved = configured(runConfig)
-    const placement = placementOf(resolved.env, resolved.showLogs ? 'show' : 'drop')
+    const placement = placementOf(resolved.env, resolved.showLogs ? 'show' : 'drop', keyVariables(resolved.models))
     this.#parts = { config: resolved, dispatcher: makeDispatcher(resolved, placement), source: new PushSource() }
   }
 

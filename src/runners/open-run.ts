@@ -4,6 +4,7 @@ import { ManyworldsError } from '../errors.ts'
 import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
+import { modelSecrets } from '../models/secrets.ts'
 import type { ObserveRun } from '../progress/observer.ts'
 import { redactorOf } from '../redaction/config.ts'
 import type { Redactor } from '../redaction/redactor.ts'
@@ -30,7 +31,7 @@ export async function openRun(
   carrySteps: boolean,
 ): Promise<Run> {
   const identity = identify(config)
-  const redactor = redactorOf(config.redact)
+  const redactor = redactorOf(config.redact, modelSecrets(config.models))
   const tasks = redactor ? withCheckedNames(given, redactor) : given
   const { sample } = tasks
   if (config.limit !== undefined && sample === undefined)

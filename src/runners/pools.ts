@@ -2,6 +2,7 @@ import type { BundleOptions } from '../bundle/index.ts'
 import type { Placement } from '../engines/engine.ts'
 import { makeEngine } from '../engines/make-engine.ts'
 import { Dispatcher } from '../executor/dispatcher.ts'
+import { keyVariables } from '../models/secrets.ts'
 import type { WorkerSettings } from '../protocol/messages.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import { entryScript, type LocalPlacement, placementOf } from './environment.ts'
@@ -22,7 +23,7 @@ let nextClassKey = 1
 
 /** A pool for this configuration; `release` must be called when the run is over. */
 export function acquirePool(config: ResolvedConfig): { dispatcher: Dispatcher; release: () => void } {
-  const placement = placementOf(config.env, config.showLogs ? 'show' : 'drop')
+  const placement = placementOf(config.env, config.showLogs ? 'show' : 'drop', keyVariables(config.models))
   const key = keyOf(config, placement)
   const shape = shapeOf(config)
   const alike = pools.get(key) ?? []

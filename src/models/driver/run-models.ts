@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../../errors.ts'
 import { didYouMean } from '../../near-miss.ts'
 import { isLanguageModel, type LanguageModel } from '../language-model.ts'
+import { secretHeaders } from '../secrets.ts'
 import {
   DEFAULT_PERMIT_MS,
   DEFAULT_RETRIES,
@@ -67,15 +68,6 @@ export class RunModels {
     return Object.fromEntries([...this.#models].map(([name, model]) => [name, descriptionOf(model)]))
   }
 
-  /** Values that must not be stored: keys, and headers that may be keys. */
-  get secrets(): string[] {
-    return [...this.#models.values()].flatMap((model) =>
-      model.kind === 'object'
-        ? []
-        : [...(model.key === undefined ? [] : [model.key]), ...secretHeaders(model.settings)],
-    )
-  }
-
   /** How many calls wait for each, and how fast it goes; of those for which some wait. */
   get waiting(): { readonly model: string; readonly queued: number; readonly perSecond: number }[] {
     const seen = new Set<Limiter>()
@@ -133,16 +125,11 @@ function usualWay(
   { apiKeyEnv, baseURL, headers }: ModelSettings,
   { onThisMachine }: WorkersPlace,
 ): 'driver' | 'direct' {
-  if (apiKeyEnv !== undefined || secretHeaders({ headers }).length > 0) return 'driver'
+  if (apiKeyEnv !== undefined || secretHeaders({ ...(headers && { headers }) }).length > 0) return 'driver'
   return onThisMachine || !isLoopback(new URL(baseURL).hostname) ? 'direct' : 'driver'
 }
 
 const isLoopback = (host: string) => host === 'localhost' || host === '[::1]' || /^127\./.test(host)
-
-const SECRET_HEADER = /auth|key|token|secret|cookie|password|credential/i
-
-const secretHeaders = ({ headers = {} }: { readonly headers?: ModelSettings['headers'] | undefined }): string[] =>
-  Object.entries(headers).flatMap(([name, value]) => (SECRET_HEADER.test(name) ? [value] : []))
 
 /** What is sent along with a call. */
 export function headersOf({ settings: { headers = {} }, key }: ServedModel): Record<string, string> {

@@ -17,6 +17,14 @@ export class Deque<T> {
     this.#head = 0
   }
 
+  peek(): T | undefined {
+    return this.#items[this.#head]
+  }
+
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at]!
+  }
+
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
     const item = this.#items[this.#head]

@@ -1,29 +1,272 @@
-import type { CallOutcome, Permit } from '../calling.ts'
+import { ManyworldsError } from '../../errors.ts'
+import { RecentRate } from '../../progress/recent-rate.ts'
+import { AdaptiveRate, type Granted } from './adaptive-rate.ts'
+import { Budget, Pace, type Share } from './budget.ts'
+import { FairQueue } from './fair-queue.ts'
+import { Pauses } from './pauses.ts'
+import { realTime, type Time } from './time.ts'
+
+const MINUTE_MS = 60_000
+const DEFAULT_WAIT_MS = 600_000
+/** Requests at the same time if nobody has said how many: for safety only, the rate is what limits them. */
+const MOST_AT_ONCE_UNKNOWN = 256
+const MOST_AT_ONCE_KNOWN = 1000
 
 export interface LimiterSettings {
   readonly requestsPerMinute?: number
   readonly tokensPerMinute?: number
   readonly maxConcurrent?: number
+  /** The time in which the server counts. Default: a minute. */
+  readonly windowMs?: number
 }
+
 export interface PermitRequest {
+  /** The task: those who have requests waiting take turns. */
   readonly by: object
+  /** The most that the call can use; 0 if that is unknown. */
   readonly tokens: number
   readonly signal: AbortSignal
+  /** How long to wait at most. Default: 10 minutes. */
   readonly waitMs?: number
+  /** As `performance.now()`. */
   readonly notBefore?: number
+  /** A retry: ahead of what else its task waits for. */
   readonly first?: boolean
 }
+
+export interface PermitOutcome {
+  readonly kind: 'ok' | 'rate_limit' | 'failed'
+  /** What the call has used. Left out: what was reserved for it; nothing if the server refused it. */
+  readonly tokens?: number
+  readonly retryAfterMs?: number
+}
+
+export interface Permit {
+  /** The call is over. Must be called; later calls do nothing. */
+  settle(outcome: PermitOutcome): void
+}
+
 export interface LimiterState {
   readonly queued: number
   readonly inFlight: number
+  /** Lately. */
   readonly ratePerSecond: number
+  /** Requests that it lets through at most. Undefined: there is no limit that it knows. */
+  readonly limitPerSecond: number | undefined
+  /** For how many more milliseconds nothing is let through, because the server said so. */
+  readonly paused: number
 }
+
+interface Waiter {
+  readonly by: object
+  readonly first: boolean
+  readonly tokens: number
+  readonly grant: (permit: Permit) => void
+  /** Ends its timers, and it listens to its signal no more. */
+  readonly end: () => void
+}
+
+/** What a call has taken of each limit. */
+interface Taken {
+  readonly sent: Granted
+  readonly request: Share | undefined
+  readonly sentTokens: Granted | undefined
+  readonly tokens: Share | undefined
+}
+
+/**
+ * Lets requests through as fast as a server takes them, and no faster. One for each limit, in the driver, for all workers. With
+ * a known limit it paces at 97 % of it; without one it finds the rate that the server accepts (`AdaptiveRate`). It has a timer
+ * only while something waits.
+ */
 export class Limiter {
-  readonly state: LimiterState = { queued: 0, inFlight: 0, ratePerSecond: 0 }
-  constructor(_: LimiterSettings) {}
-  async acquire({ notBefore = 0 }: PermitRequest): Promise<Permit> {
-    const wait = notBefore - performance.now()
-    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
-    return { settle(_: CallOutcome) {} }
+  readonly #time: Time
+  readonly #atOnce: number
+  readonly #perSecond: number | undefined
+  readonly #requests: Budget | undefined
+  readonly #tokens: Budget | undefined
+  readonly #rate: AdaptiveRate
+  readonly #tokenRate: AdaptiveRate | undefined
+  readonly #pace = new Pace()
+  readonly #pauses = new Pauses()
+  readonly #queue = new FairQueue<Waiter>()
+  readonly #recent: RecentRate
+  /** Those that wait for their `notBefore`. */
+  #early = 0
+  #inFlight = 0
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined
+  /** What holds requests back, and since when. */
+  #heldBack: { readonly by: AdaptiveRate; readonly since: number } | undefined
+
+  constructor(settings: LimiterSettings, time: Time = realTime) {
+    checkSettings(settings)
+    const { requestsPerMinute: requests, tokensPerMinute: tokens, maxConcurrent, windowMs = MINUTE_MS } = settings
+    const windows = windowMs / MINUTE_MS
+    this.#time = time
+    this.#recent = new RecentRate(time.now())
+    this.#perSecond = requests && requests / 60
+    this.#rate = new AdaptiveRate(this.#perSecond)
+    // At least one: a fraction per window is one per several windows.
+    if (requests) this.#requests = new Budget(Math.max(1, requests * windows), Math.max(windowMs, MINUTE_MS / requests))
+    if (tokens) {
+      this.#tokens = new Budget(tokens * windows, windowMs)
+      this.#tokenRate = new AdaptiveRate(tokens / 60)
+    }
+    this.#atOnce = maxConcurrent ?? (requests ? MOST_AT_ONCE_KNOWN : MOST_AT_ONCE_UNKNOWN)
+  }
+
+  /** Whoever gets a permit must settle it, also if its signal is aborted by then. */
+  acquire({ by, tokens, signal, waitMs = DEFAULT_WAIT_MS, notBefore, first = false }: PermitRequest): Promise<Permit> {
+    return new Promise((grant, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const earlyMs = notBefore === undefined ? 0 : notBefore - this.#time.now()
+      let cancelEarly: (() => void) | undefined
+      const end = () => {
+        cancelLate()
+        cancelEarly?.()
+        signal.removeEventListener('abort', abort)
+      }
+      const waiter: Waiter = { by, first, tokens: Math.max(0, tokens) || 0, grant, end }
+      const leave = (why: unknown) => {
+        if (cancelEarly) this.#early--
+        this.#queue.remove(waiter)
+        end()
+        reject(why)
+        this.#look()
+      }
+      const abort = () => leave(signal.reason)
+      const cancelLate = this.#time.setTimeout(() => leave(tooLate(waitMs, this.state)), waitMs)
+      signal.addEventListener('abort', abort, { once: true })
+      if (earlyMs <= 0) return this.#enqueue(waiter)
+      this.#early++
+      cancelEarly = this.#time.setTimeout(() => {
+        cancelEarly = undefined
+        this.#early--
+        this.#enqueue(waiter)
+      }, earlyMs)
+    })
+  }
+
+  get state(): LimiterState {
+    const now = this.#time.now()
+    const learned = this.#rate.isLearned && this.#rate.perSecond < (this.#perSecond ?? Number.POSITIVE_INFINITY)
+    return {
+      queued: this.#queue.size + this.#early,
+      inFlight: this.#inFlight,
+      ratePerSecond: this.#recent.perSecond(now) ?? 0,
+      limitPerSecond: learned ? this.#rate.perSecond : this.#perSecond,
+      paused: Math.max(0, this.#pauses.until - now),
+    }
+  }
+
+  #enqueue(waiter: Waiter): void {
+    this.#queue.add(waiter)
+    this.#look()
+  }
+
+  /** Lets through what may go now, and looks again when the next may. */
+  #look(): void {
+    const now = this.#time.now()
+    if (this.#heldBack !== undefined) {
+      const { by, since } = this.#heldBack
+      by.heldBack(now - since, now)
+      this.#heldBack = undefined
+    }
+    for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
+      if (this.#inFlight >= this.#atOnce) break
+      const byRate = this.#requests?.dueAt(1, now) ?? this.#pace.dueAt
+      const byTokens = next.tokens > 0 ? (this.#tokens?.dueAt(next.tokens, now) ?? 0) : 0
+      const due = Math.max(byRate, byTokens, this.#pauses.until)
+      if (due > now) {
+        if (due === byRate) this.#heldBack = { by: this.#rate, since: now }
+        else if (due === byTokens) this.#heldBack = { by: this.#tokenRate!, since: now }
+        return this.#lookAt(due, now)
+      }
+      this.#grant(this.#queue.take()!, now)
+    }
+    // Nothing waits, or a call that ends looks again.
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  #lookAt(due: number, now: number): void {
+    if (this.#timer?.at === due) return
+    this.#timer?.cancel()
+    const cancel = this.#time.setTimeout(() => {
+      this.#timer = undefined
+      this.#look()
+    }, due - now)
+    this.#timer = { at: due, cancel }
+  }
+
+  #grant({ tokens, grant, end }: Waiter, now: number): void {
+    end()
+    this.#inFlight++
+    this.#recent.add()
+    if (!this.#requests) this.#pace.took(now, 1000 / this.#rate.perSecond)
+    const taken: Taken = {
+      sent: this.#rate.granted(now, 1),
+      request: this.#requests?.take(1, now, this.#rate.shareOfCeiling),
+      sentTokens: this.#tokenRate?.granted(now, tokens),
+      tokens: tokens > 0 ? this.#tokens?.take(tokens, now, this.#tokenRate!.shareOfCeiling) : undefined,
+    }
+    let settled = false
+    grant({
+      settle: (outcome) => {
+        if (settled) return
+        settled = true
+        this.#settle(outcome, taken)
+      },
+    })
+  }
+
+  #settle({ kind, tokens, retryAfterMs }: PermitOutcome, taken: Taken): void {
+    const now = this.#time.now()
+    this.#inFlight--
+    if (kind === 'ok') this.#pauses.answered()
+    const used = tokens ?? (kind === 'rate_limit' ? 0 : undefined)
+    if (used !== undefined && used >= 0) this.#used(used, taken, now)
+    if (kind === 'rate_limit') this.#refused(taken, now, retryAfterMs)
+    this.#look()
+  }
+
+  #used(used: number, taken: Taken, now: number): void {
+    if (taken.sentTokens) taken.sentTokens.amount = used
+    if (taken.tokens) this.#tokens!.settle(taken.tokens, used)
+    // It could not be reserved, because nobody knew.
+    else if (used > 0) this.#tokens?.take(used, now, this.#tokenRate!.shareOfCeiling)
+  }
+
+  #refused(taken: Taken, now: number, retryAfterMs: number | undefined): void {
+    this.#pauses.refused(taken.sent.at, now, retryAfterMs, this.#rate.perSecond)
+    if (taken.request) this.#requests!.settle(taken.request, 0)
+    taken.sent.amount = 0
+    // Servers do not say which limit it was. It is the one that requests waited for.
+    if (this.#tokenRate?.heldBackLately(now)) this.#tokenRate.refused(taken.sentTokens!, now)
+    else this.#rate.refused(taken.sent, now)
   }
 }
+
+function checkSettings(settings: LimiterSettings): void {
+  for (const [name, value] of Object.entries(settings))
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
+      throw new RangeError(`${name} must be a number above 0, not ${String(value)}`)
+}
+
+/** What those who wait too long should know. */
+export function describeWait({ queued, inFlight, ratePerSecond, limitPerSecond, paused }: LimiterState): string {
+  const limit = limitPerSecond === undefined ? '' : ` (limit ${perTime(limitPerSecond)})`
+  const pause = paused > 0 ? `; the server asked for a pause, of which ${Math.ceil(paused / 1000)} s are left` : ''
+  return `${queued} wait, ${inFlight} are under way, ${perTime(ratePerSecond)} were let through lately${limit}${pause}`
+}
+
+function perTime(perSecond: number): string {
+  const [value, unit] = perSecond > 0 && perSecond < 1 ? [perSecond * 60, 'minute'] : [perSecond, 'second']
+  return `${Number(value.toPrecision(3))} per ${unit}`
+}
+
+const tooLate = (waitMs: number, state: LimiterState) =>
+  new ManyworldsError(
+    'MODEL_PERMIT_TIMEOUT',
+    `no permit for a call within ${waitMs} ms: ${describeWait(state)}; lower concurrency or workerNum, raise the model's limit if the provider allows more, or give a larger permitTimeoutMs`,
+  )

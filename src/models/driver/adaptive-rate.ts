@@ -1,0 +1,113 @@
+import { Deque } from '../../executor/deque.ts'
+
+/** Where a rate begins whose limit is unknown, per second; until the first refusal it doubles every second. */
+const FIRST_RATE = 5
+/** As low as it may get: once a minute, or this part of a known limit. */
+const LOWEST_RATE = 1 / 60
+const LOWEST_SHARE = 0.01
+const HIGHEST_RATE = 10_000
+/** What is kept of the rate that the server has proven to accept, and of one that it has not. */
+const KEPT_SHARE = 0.98
+const KEPT_SHARE_UNPROVEN = 0.7
+/** So few requests in a second prove nothing about the rate. */
+const PROOF = 5
+const PROOF_MS = 1000
+/** Refusals that come together are one. */
+const CUT_AT_MOST_EVERY_MS = 2000
+/** After a refusal the rate grows by so much per second ... */
+const GROWTH = 0.005
+/** ... and faster the longer there is none: the limit may have been raised. This is twice as long as there usually is none. */
+const CALM_MS = 10_000
+const CALM_DOUBLES_MS = 10_000
+const FASTEST_GROWTH = Math.LN2
+
+/** A request that was let through: 1, or its tokens; 0 if it was refused. */
+export interface Granted {
+  readonly at: number
+  amount: number
+}
+
+/**
+ * How many requests, or tokens, a server takes per second, found out by trying: additive increase, multiplicative decrease, on the rate. Also
+ * with a known limit, as its upper bound: somebody else may use the same key.
+ */
+export class AdaptiveRate {
+  readonly #ceiling: number
+  readonly #lowest: number
+  readonly #granted = new Deque<Granted>()
+  #rate: number
+  #refused = false
+  #cutAt = Number.NEGATIVE_INFINITY
+  #heldBackAt = Number.NEGATIVE_INFINITY
+  #calmMs = 0
+
+  constructor(ceiling: number | undefined) {
+    this.#ceiling = ceiling ?? HIGHEST_RATE
+    this.#lowest = ceiling === undefined ? LOWEST_RATE : ceiling * LOWEST_SHARE
+    this.#rate = ceiling ?? FIRST_RATE
+    // A known limit is no guess: it is not doubled towards.
+    this.#refused = ceiling !== undefined
+  }
+
+  get perSecond(): number {
+    return this.#rate
+  }
+
+  /** Whether the rate is one that the server has set. */
+  get isLearned(): boolean {
+    return this.#refused
+  }
+
+  get shareOfCeiling(): number {
+    return this.#rate / this.#ceiling
+  }
+
+  heldBackLately(now: number): boolean {
+    return now - this.#heldBackAt < PROOF_MS
+  }
+
+  granted(now: number, amount: number): Granted {
+    while (this.#granted.length > 0 && this.#granted.peek()!.at <= now - PROOF_MS) this.#granted.shift()
+    const granted = { at: now, amount }
+    this.#granted.push(granted)
+    return granted
+  }
+
+  /** Requests were held back by this rate, and by nothing else, for so long: more may be tried. */
+  heldBack(ms: number, now: number): void {
+    this.#heldBackAt = now
+    if (this.#rate >= this.#ceiling) return
+    // A slow rate is looked at rarely, and must not leap then.
+    const seconds = Math.min(ms, PROOF_MS) / 1000
+    const growth = this.#refused
+      ? GROWTH * 2 ** (Math.max(0, this.#calmMs - CALM_MS) / CALM_DOUBLES_MS)
+      : FASTEST_GROWTH
+    this.#calmMs += ms
+    this.#rate = Math.min(this.#ceiling, this.#rate * Math.exp(Math.min(growth, FASTEST_GROWTH) * seconds))
+  }
+
+  refused({ at }: Granted, now: number): void {
+    // It was sent at the rate before.
+    if (at <= this.#cutAt || now - this.#cutAt < CUT_AT_MOST_EVERY_MS) return
+    const accepted = this.#acceptedSince(now - PROOF_MS)
+    // If less was asked for than the rate allows, what was accepted says nothing about the limit.
+    const proven = this.heldBackLately(now) && accepted.count >= PROOF
+    const rate = proven ? Math.min(this.#rate, accepted.amount) * KEPT_SHARE : this.#rate * KEPT_SHARE_UNPROVEN
+    this.#rate = Math.max(this.#lowest, rate)
+    this.#refused = true
+    this.#cutAt = now
+    this.#calmMs = 0
+  }
+
+  /** By when they were sent: refusals come at once, answers of a model may take a minute. */
+  #acceptedSince(time: number): { count: number; amount: number } {
+    let count = 0
+    let sum = 0
+    for (const { at, amount } of this.#granted)
+      if (at > time && amount > 0) {
+        count++
+        sum += amount
+      }
+    return { count, amount: sum }
+  }
+}

@@ -1,0 +1,35 @@
+/** A server may ask for hours, when a day's quota is spent. Trying again costs one call. */
+const LONGEST_MS = 300_000
+/** Of a server that does not say how long: the time of so many requests, doubled while it goes on refusing. */
+const REQUESTS_LONG = 5
+const SHORTEST_MS = 100
+const FIRST_AT_MOST_MS = 2000
+const GUESS_AT_MOST_MS = 30_000
+
+/** Times in which nothing is sent, by anybody, because the server has refused something. */
+export class Pauses {
+  #until = Number.NEGATIVE_INFINITY
+  #began = Number.NEGATIVE_INFINITY
+  #refusals = 0
+
+  get until(): number {
+    return this.#until
+  }
+
+  answered(): void {
+    this.#refusals = 0
+  }
+
+  refused(sentAt: number, now: number, retryAfterMs: number | undefined, perSecond: number): void {
+    // What was sent before the pause was refused for the same reason.
+    const isNew = sentAt >= this.#began
+    if (!isNew && retryAfterMs === undefined) return
+    if (isNew) {
+      this.#began = now
+      this.#refusals++
+    }
+    const guess = Math.min(FIRST_AT_MOST_MS, Math.max(SHORTEST_MS, (REQUESTS_LONG * 1000) / perSecond))
+    const ms = retryAfterMs ?? Math.min(GUESS_AT_MOST_MS, guess * 2 ** (this.#refusals - 1))
+    this.#until = Math.max(this.#until, now + Math.min(LONGEST_MS, Math.max(0, ms)))
+  }
+}

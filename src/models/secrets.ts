@@ -1,0 +1,28 @@
+import { isLanguageModel } from './language-model.ts'
+import type { ModelSettings, ModelsConfig } from './settings.ts'
+
+const SECRET_HEADER = /auth|key|token|secret|cookie|password|credential/i
+
+const settingsIn = (models: ModelsConfig | undefined): ModelSettings[] =>
+  Object.values(models ?? {}).filter((given): given is ModelSettings => !isLanguageModel(given))
+
+/** Variables that have keys of models: workers do not get them. */
+export const keyVariables = (models: ModelsConfig | undefined): string[] => [
+  ...new Set(settingsIn(models).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])),
+]
+
+/** Values of keys, and of headers that may be keys: they are neither recorded nor printed. */
+export const modelSecrets = (models: ModelsConfig | undefined): string[] => [
+  ...keyVariables(models).flatMap((name) => process.env[name]?.trim() || []),
+  ...settingsIn(models).flatMap(secretHeaders),
+]
+
+/** Values of headers whose names sound like it. */
+export const secretHeaders = ({ headers = {} }: Pick<ModelSettings, 'headers'>): string[] =>
+  Object.entries(headers).flatMap(([name, value]) => (SECRET_HEADER.test(name) ? [value, ...schemeless(value)] : []))
+
+/** Without `Bearer`: the key alone is the secret. */
+const schemeless = (value: string): string[] => {
+  const [, key] = /^\w+ +(\S.*)$/.exec(value) ?? []
+  return key === undefined ? [] : [key]
+}

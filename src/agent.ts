@@ -59,6 +59,11 @@ export interface Context<Params = unknown, State = unknown> {
    */
   once<Result>(name: string, question: unknown, make: () => Result | Promise<Result>): Promise<Result>
   /**
+   * Waits until the task may do something of which there is a limit: one of `limits` in the run configuration, which all tasks on
+   * all workers share. Its timeout is stopped while it waits, for ten minutes at most; `options` can change that.
+   */
+  limit(name: string, options?: AskOptions): Promise<void>
+  /**
    * Bytes that the run brings to its workers: one of `blobs` of the run configuration, by its name or its SHA-256. A worker has
    * them once, for all its tasks: do not write to them. Its time-out stands still until they are there.
    */
@@ -74,7 +79,7 @@ export interface Context<Params = unknown, State = unknown> {
   complete(options: CompleteOptions): Promise<Completed>
 }
 
-/** How a task waits for a service. */
+/** How a task waits for a service, or for a limit. */
 export interface AskOptions {
   /** Takes the request back when it is aborted. */
   readonly signal?: AbortSignal

@@ -72,6 +72,7 @@ export type ErrorCode =
   | 'MODEL_CONTEXT_LENGTH'
   | 'MODEL_OUTPUT_INVALID'
   | 'MODEL_PERMIT_TIMEOUT'
+  | 'LIMIT_UNKNOWN'
   // blobs
   | 'BLOB_UNKNOWN'
   | 'BLOB_GONE'

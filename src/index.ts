@@ -47,6 +47,7 @@ export {
   type GraderDefinition,
 } from './grade/grader.ts'
 export type { GradeSample } from './grade/sample.ts'
+export type { RateLimit } from './limits.ts'
 export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
 export type { StepEvent } from './progress/observer.ts'
 export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progress.ts'

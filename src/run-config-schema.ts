@@ -109,6 +109,13 @@ const service = z.union(
   'must be a function, or { answer, durable, atOnce } with a function as its answer',
 )
 
+const LIMIT_NAMED = 'must have 1 to 256 characters'
+const often = z.number().check(z.positive(), z.maximum(1_000_000_000))
+const limit = z.union(
+  [z.strictObject({ perSecond: often }), z.strictObject({ perMinute: often }), z.strictObject({ perHour: often })],
+  'must be one of { perSecond }, { perMinute } and { perHour }, with a number above 0',
+)
+
 // A name of 64 hexadecimal digits could be a hash.
 const BLOB_NAME = /^(?![0-9a-f]{64}$).{1,256}$/s
 const BLOB_NAMED = 'must have 1 to 256 characters, and not be a SHA-256'
@@ -163,6 +170,7 @@ const schema = z.strictObject({
   ),
   services: z.optional(z.record(z.string().check(z.regex(SERVICE_NAME, NAMED)), service)),
   models: z.optional(modelsSchema),
+  limits: z.optional(z.record(z.string().check(z.regex(/^.{1,256}$/s, LIMIT_NAMED)), limit)),
   blobs: z.optional(z.record(z.string().check(z.regex(BLOB_NAME, BLOB_NAMED)), blob)),
   redact: z._default(z.array(secret), []),
   showLogs: z._default(z.boolean(), false),

@@ -6,6 +6,7 @@ import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
 import type { TaskError } from './errors.ts'
 import type { Grader } from './grade/grader.ts'
+import type { RateLimit } from './limits.ts'
 import type { ModelsConfig } from './models/settings.ts'
 import type { StepEvent } from './progress/observer.ts'
 import type { RunProgress } from './progress/run-progress.ts'
@@ -109,6 +110,11 @@ export interface RunConfig {
   readonly models?: ModelsConfig
   /** What tasks may ask this process for, with `ctx.ask`: by name, a function, or one with options. */
   readonly services?: Readonly<Record<string, ServiceFunction | ServiceDefinition>>
+  /**
+   * How often tasks may do something, by name: `{ github: { perMinute: 80 } }`. Each waits for its turn with `ctx.limit('github')`.
+   * All runs of this process that have the same limit share it.
+   */
+  readonly limits?: Readonly<Record<string, RateLimit>>
   /**
    * Bytes that tasks get with `ctx.blob`, by name: weights, an index, a table. They are brought to each machine once. They must
    * not change; a `SharedBlob` can be replaced while tasks run.

@@ -171,6 +171,7 @@ function contextFor(
     runTask: ctx.runTask,
     ask: ctx.ask,
     askStream: ctx.askStream,
+    limit: ctx.limit,
     blob: ctx.blob,
     once: ctx.once,
     [SIDE]: (service, question) => askAside(ctx, service, question),

@@ -31,6 +31,7 @@ export interface EnvironmentContext
     | 'model'
     | 'generate'
     | 'complete'
+    | 'limit'
   > {
   /**
    * Aborted when the episode is given up: by the agent's `timeoutMs`, the task's, or a cancellation. What is still running

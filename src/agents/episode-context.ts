@@ -66,6 +66,10 @@ export class EpisodeContext implements StepContext<ToolOutcome | undefined>, Too
     return this.#ctx.complete
   }
 
+  get limit() {
+    return this.#ctx.limit
+  }
+
   get once() {
     return this.#ctx.once
   }

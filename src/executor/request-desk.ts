@@ -1,4 +1,4 @@
-import { type Ask, MAX_OPEN_REQUESTS, type Packed, type WorkerMessage } from '../protocol/messages.ts'
+import { type Ask, MAX_OPEN_REQUESTS, OWN_SERVICES, type Packed, type WorkerMessage } from '../protocol/messages.ts'
 import { Answers } from './answers.ts'
 import { Clock } from './clock.ts'
 import type { Lease, LeaseAsks } from './entry.ts'
@@ -232,7 +232,7 @@ export class RequestDesk {
   }
 
   #names({ entry }: Lease): string[] {
-    return [...(entry.run.options.services?.keys() ?? [])]
+    return [...(entry.run.options.services?.keys() ?? [])].filter((name) => !name.startsWith(OWN_SERVICES))
   }
 }
 

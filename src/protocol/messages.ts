@@ -193,6 +193,11 @@ export const MAX_OPEN_REQUESTS = 64
 /** How many parts of a stream may be sent before the task says that it took some. */
 export const STREAM_PARTS = 16
 
+/** Names of services that only this package asks. */
+export const OWN_SERVICES = 'manyworlds.'
+/** The service of `ctx.limit`. It is asked with the name of the limit, and how many milliseconds the task waits at most. */
+export const LIMITS = 'manyworlds.limits'
+export type LimitAsked = readonly [name: string, waitMs: number]
 /** The service that runs sub-tasks, the one that stores results of `ctx.once`, and the one that has blobs. */
 export const SUB_TASKS = 'manyworlds.subtasks'
 export const ONCE = 'manyworlds.once'

@@ -6,9 +6,11 @@ import type { RunModels } from '../models/driver/run-models.ts'
 import { MODELS_USED, type ModelsUsed } from '../models/models-used.ts'
 import type { ModelSettings } from '../models/settings.ts'
 import { didYouMean } from '../near-miss.ts'
+import { LIMITS } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
+import { limitsService } from './limits-service.ts'
 import { userServices } from './user-services.ts'
 
 /** The models of a run, and what its tasks ask of them. */
@@ -52,13 +54,13 @@ function noModel(agent: string, name: string, models: ResolvedConfig['models']):
   )
 }
 
-/** All that tasks of a run may ask for by name, besides what every run has. */
+/** What tasks may ask for: what the user has given, and what comes of other parts of the configuration. */
 export function servicesOf(
-  { services }: ResolvedConfig,
+  { services, limits }: ResolvedConfig,
   opened: OpenedModels | undefined,
-): ReadonlyMap<string, Service> | undefined {
+): ReadonlyMap<string, Service> {
   const own = userServices(services as RunConfig['services'])
-  return opened ? new Map([...(own ?? []), ...opened.services]) : own
+  return new Map([...(own ?? []), ...(opened?.services ?? []), [LIMITS, limitsService(limits)]])
 }
 
 /** What the run file has of a model. An allow list: headers and fields of bodies may be secret. */

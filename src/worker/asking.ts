@@ -1,13 +1,13 @@
 import type { AskOptions } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import { didYouMean } from '../near-miss.ts'
-import { ONCE, type Packed } from '../protocol/messages.ts'
+import { LIMITS, type LimitAsked, ONCE, OWN_SERVICES, type Packed } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import { type Asking, DEFAULT_LIMIT_MS } from './requests.ts'
 
 const MAX_NAME_CHARS = 256
-/** Names of services that only this package asks. */
-const OWN = 'manyworlds.'
+/** The driver knows why a task waits too long, and says so first. */
+const GRACE_MS = 5000
 const NO_LIMIT = Number.POSITIVE_INFINITY
 const OPTIONS: Readonly<Record<keyof AskOptions, true>> = { signal: true, limitMs: true, slot: true, clock: true }
 const OPTION_NAMES = Object.keys(OPTIONS)
@@ -21,8 +21,8 @@ export function checkedAsking(
   kind: Asking['kind'],
 ): Asking {
   if (!isName(service)) throw invalid(call, `the name of a service must be a text of 1 to ${MAX_NAME_CHARS} characters`)
-  if (service.startsWith(OWN))
-    throw invalid(call, `names that begin with '${OWN}' are reserved; ask one of the run's own services`)
+  if (service.startsWith(OWN_SERVICES))
+    throw invalid(call, `names that begin with '${OWN_SERVICES}' are reserved; ask one of the run's own services`)
   return askingOf(service, question, checkedOptions(call, options), kind)
 }
 
@@ -37,6 +37,15 @@ export function askingOf(
     limitMs: limitMs ?? (clock === 'stands' ? DEFAULT_LIMIT_MS : NO_LIMIT),
     ...bodyOf(question, `the question to service '${service}'`),
   }
+}
+
+/** Checks the arguments of `ctx.limit()`. */
+export function limitAskingOf(name: unknown, options: AskOptions | undefined): Asking {
+  if (!isName(name)) throw invalid('limit', `the name of a limit must be a text of 1 to ${MAX_NAME_CHARS} characters`)
+  const checked = checkedOptions('limit', options)
+  const { limitMs = checked.clock === 'runs' ? NO_LIMIT : DEFAULT_LIMIT_MS } = checked
+  const asked: LimitAsked = [name, limitMs]
+  return askingOf(LIMITS, asked, { ...checked, limitMs: limitMs + GRACE_MS }, 'one')
 }
 
 /** Checks the arguments of `ctx.once()`. The task's clock runs: the task does the work itself. */

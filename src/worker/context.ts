@@ -17,7 +17,7 @@ import { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import { noteOf, RECORD, RECORDED, STEPS, type StepSink } from '../trajectory/record.ts'
 import { MOST_STEPS, type Step, type StepContent, type StepRecord } from '../trajectory/step.ts'
-import { checkedAsking, onceAskingOf, onceResultOf } from './asking.ts'
+import { checkedAsking, limitAskingOf, onceAskingOf, onceResultOf } from './asking.ts'
 import type { Asks } from './asks.ts'
 import { SIDE, type SideAnswer } from './side-ask.ts'
 import type { TaskRunner } from './task-runner.ts'
@@ -264,6 +264,12 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
         this,
         checkedAsking('askStream', service, question, options, 'parts'),
       )) as Context['askStream']
+  }
+
+  get limit() {
+    return (async (name, options) => {
+      await this.#runner.requests.ask(this, limitAskingOf(name, options))
+    }) as Context['limit']
   }
 
   get blob() {

@@ -87,3 +87,9 @@ executor.submitTask({ input: 'x', agent: explain, id: 'a' })
 executor.submitTask(tasks)
 // @ts-expect-error: has no meaning here
 new DistributedExecutor({ sequenceDependent: true })
+
+await Runners.runTask(tasks, { limits: { github: { perMinute: 80 } } })
+// @ts-expect-error: one of them
+await Runners.runTask(tasks, { limits: { github: { perMinute: 80, perHour: 5000 } } })
+// @ts-expect-error: not by the day
+await Runners.runTask(tasks, { limits: { github: { perDay: 80 } } })

@@ -57,7 +57,7 @@ async function answer(models: RunModels, call: ServiceCall): Promise<ModelAnswer
     server.use((url) => post({ url: url + asked.path, headers, body: asked.body, timeoutMs, signal }), isDown)
   const called = await callModel({
     ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
-    permit: (wanted) => permitFor(model, call, asked.tokens, wanted),
+    permit: (wanted) => permitFor(server.limiter, call, { tokens: asked.tokens, ...wanted }),
     attempt: () => attemptOf(send),
   })
   const { answer, retries, ms } = called

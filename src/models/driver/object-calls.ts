@@ -15,7 +15,7 @@ export async function callObject(models: RunModels, call: ServiceCall): Promise<
   if (model.kind !== 'object') throw new TypeError('a malformed call of a model')
   const { answer, retries, ms } = await callModel({
     ...{ what: shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
-    permit: (wanted) => permitFor(model, call, 0, wanted),
+    permit: (wanted) => permitFor(model.limiter, call, { tokens: 0, ...wanted }),
     attempt: () => attempt(model, { ...options, abortSignal: call.signal }),
   })
   return { result: sendable(answer), ms, retries, cached: false }

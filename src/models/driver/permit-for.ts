@@ -1,20 +1,17 @@
 import type { ServiceCall } from '../../executor/service.ts'
-import type { Permit, PermitWanted } from '../calling.ts'
-import { limiterOf, type RunModel } from './run-models.ts'
+import type { Permit } from '../calling.ts'
+import type { Limiter, PermitRequest } from './limiter.ts'
 
-/** Waits for a permit; the task's clock stands if there is none at once. */
+/** Waits for a permit of a limiter on behalf of a task, whose clock stands if there is none at once. */
 export async function permitFor(
-  model: RunModel,
+  limiter: Limiter,
   call: ServiceCall,
-  tokens: number,
-  wanted: PermitWanted,
+  wanted: Omit<PermitRequest, 'by' | 'signal'>,
 ): Promise<Permit> {
   let isThere = false
-  const permit = limiterOf(model)
-    .acquire({ by: call.lease, tokens, signal: call.signal, ...wanted })
-    .finally(() => {
-      isThere = true
-    })
+  const permit = limiter.acquire({ by: call.lease, signal: call.signal, ...wanted }).finally(() => {
+    isThere = true
+  })
   // A permit that is there already comes within a few turns of the microtask queue.
   for (let turn = 0; turn < 4 && !isThere; turn++) await undefined
   if (isThere) return permit

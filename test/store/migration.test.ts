@@ -159,6 +159,7 @@ describe.each([
   ['2', 'second', ['finished', 'resumed', 'late', 'own', 'killed']],
   ['3', 'third', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
   ['4', 'fourth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
+  ['5', 'fifth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
 ] as const)('a store of version %s', (version, folder, runs) => {
   it('is listed, shown and exported, and stays as it is', async () => {
     const { store, file } = oldStore(folder)
@@ -234,6 +235,7 @@ describe('a store that is migrated', () => {
     ['a store of version 2', 'second', 'store'],
     ['a store of version 3', 'third', 'store'],
     ['a store of version 4', 'fourth', 'store'],
+    ['a store of version 5', 'fifth', 'store'],
   ])('has the same tables, indexes and views as a new one: %s', async (_what, folder, name) => {
     const { store, file } = oldStore(folder)
     const fresh = join(store, 'fresh.sqlite')

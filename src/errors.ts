@@ -73,6 +73,7 @@ export type ErrorCode =
   | 'MODEL_OUTPUT_INVALID'
   | 'MODEL_PERMIT_TIMEOUT'
   | 'LIMIT_UNKNOWN'
+  | 'CACHE_MISS'
   // blobs
   | 'BLOB_UNKNOWN'
   | 'BLOB_GONE'

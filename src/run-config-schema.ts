@@ -158,6 +158,7 @@ const schema = z.strictObject({
   runId: z.optional(runId),
   store: z.optional(z.union([z.literal(false), z.string().check(z.minLength(1))], 'must be a path, or false')),
   keep: z.optional(keep),
+  cache: z._default(z.union([z.boolean(), z.literal('replay')], "must be true, false or 'replay'"), false),
   durability: z._default(z.enum(['normal', 'full']), 'normal'),
   resume: z.optional(runId),
   retryFailed: z._default(z.boolean(), false),

@@ -90,8 +90,16 @@ export interface RunConfig {
    * MANYWORLDS_STORE says.
    */
   readonly store?: string | false
-  /** Removes older runs of the store when this one begins: those begun more than so many days ago, and all but the newest so many. */
+  /**
+   * Removes older runs of the store when this one begins: those begun more than so many days ago, and all but the newest so
+   * many. Also removes cached answers of models that were not used for so many days.
+   */
   readonly keep?: { readonly days?: number; readonly runs?: number }
+  /**
+   * Keeps answers of models in the store, for all its runs: `true` uses those that are there and stores new ones, `'replay'`
+   * calls no model, and fails with CACHE_MISS where no answer is there. Default false.
+   */
+  readonly cache?: boolean | 'replay'
   /** What a response survives once it is reported: `'normal'` the death of any process, `'full'` also a power cut. Default `'normal'`. */
   readonly durability?: 'normal' | 'full'
   /**

@@ -30,8 +30,8 @@ export interface Positional {
   readonly value: string
   readonly description: string
   readonly optional?: boolean
-  /** It may be left out if this option is given. */
-  readonly optionalWith?: string
+  /** It may be left out if one of these options is given. */
+  readonly optionalWith?: readonly string[]
   /** One or more of them: the body gets an array. */
   readonly many?: boolean
   /** Everything after `--`: the body gets an array. */

@@ -35,11 +35,11 @@ function checked({ choices, value }: Positional, word: string): string {
 }
 
 function isMissing({ optional, optionalWith, afterDashes }: Positional, value: unknown, given: Values): boolean {
-  if (optional || afterDashes || (optionalWith !== undefined && optionalWith in given)) return false
+  if (optional || afterDashes || optionalWith?.some((key) => key in given)) return false
   return value === undefined || (Array.isArray(value) && value.length === 0)
 }
 
 function missing({ value, optionalWith, choices }: Positional): UsageError {
-  const instead = optionalWith === undefined ? '' : `, or ${flagOf(optionalWith)}`
+  const instead = (optionalWith ?? []).map((key) => `, or ${flagOf(key)}`).join('')
   return new UsageError(`${value} is missing${instead}${choices === undefined ? '' : `: ${choices.join(', ')}`}`)
 }

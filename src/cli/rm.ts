@@ -1,18 +1,23 @@
-import { createInterface } from 'node:readline/promises'
 import { ManyworldsError } from '../errors.ts'
-import { type FoundRun, findRun, listRuns, runFolder } from '../store/find-run.ts'
+import { cacheSize, clearCache } from '../store/clear-cache.ts'
+import { findRun, listRuns, runFolder } from '../store/find-run.ts'
 import { overviewsOf, type RunSummary } from '../store/overview.ts'
 import { removeRuns } from '../store/remove-run.ts'
-import { counted } from '../text/quantities.ts'
+import { sharedStore } from '../store/run-path.ts'
+import { counted, bytes as size } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
 import { oneLine } from '../text/visible.ts'
+import { confirm, INTERRUPTED } from './confirm.ts'
 import type { RmArgs } from './specs/rm.ts'
 import { UsageError } from './usage-error.ts'
 
-const INTERRUPTED = 130
-
-/** Removes recorded runs, after asking. */
-export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promise<number> {
+/** Removes recorded runs, or cached answers, after asking. */
+export async function run(args: RmArgs): Promise<number> {
+  const { runs, dir, olderThan, dryRun, yes, cache } = args
+  if (cache) {
+    if (runs.length > 0) throw new UsageError('name runs, or give --cache, not both')
+    return await removeCache(args)
+  }
   if (olderThan !== undefined && runs.length > 0) throw new UsageError('name runs, or give --older-than, not both')
   const found =
     olderThan === undefined
@@ -34,7 +39,8 @@ export async function run({ runs, dir, olderThan, dryRun, yes }: RmArgs): Promis
     return failed
   }
   if (!yes) {
-    const answer = await ask(free)
+    const names = free.map(({ runId }) => runId)
+    const answer = await confirm(names, `Remove ${counted(free.length, 'run')}?`)
     if (answer !== 'yes') return answer === 'interrupted' ? INTERRUPTED : 1
   }
   removeRuns(free)
@@ -47,20 +53,20 @@ function refuseForeign(problem: Error | undefined): void {
   if (ManyworldsError.is(problem) && problem.message.includes('some other SQLite file')) throw problem
 }
 
-async function ask(runs: readonly FoundRun[]): Promise<'yes' | 'no' | 'interrupted'> {
-  if (!process.stdin.isTTY) throw new UsageError('nobody is there to be asked: give --yes to remove without asking')
-  for (const { runId } of runs) process.stderr.write(`  ${oneLine(runId)}\n`)
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const answer = await asking.question(`Remove ${counted(runs.length, 'run')}? [y/N] `)
-    return /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no'
-  } catch (error) {
-    // Ctrl-C, or the end of the input.
-    process.stderr.write('\n')
-    return (error as Error).message.includes('Ctrl+C') ? 'interrupted' : 'no'
-  } finally {
-    asking.close()
+async function removeCache({ dir, olderThan = 0, dryRun, yes }: RmArgs): Promise<number> {
+  const path = sharedStore(runFolder(dir))
+  const before = olderThan === 0 ? Number.MAX_SAFE_INTEGER : Date.now() - olderThan
+  const { replies, bytes } = cacheSize(path, before)
+  const what = `${counted(replies, 'cached answer')} (${size(bytes)})`
+  if (replies === 0) process.stderr.write('nothing to remove\n')
+  else if (dryRun) process.stdout.write(`${what}\n`)
+  else {
+    const answer = yes ? 'yes' : await confirm([], `Remove ${what} from ${path}?`)
+    if (answer !== 'yes') return answer === 'interrupted' ? INTERRUPTED : 1
+    clearCache(path, before)
+    process.stderr.write(`removed ${what}\n`)
   }
+  return 0
 }
 
 /** What cannot be read was not asked for: a person must name it. */

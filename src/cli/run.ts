@@ -237,6 +237,7 @@ function overrides(args: RunArgs): RunConfig {
     sampleSeed: args.sampleSeed,
     store: args.noStore ? (false as const) : args.store,
     durability: args.durability,
+    cache: args.replay ? ('replay' as const) : args.cache || undefined,
     showLogs: args.showLogs || undefined,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as RunConfig

@@ -13,8 +13,10 @@ export interface RunIdentity {
 }
 
 export function identify(config: ResolvedConfig): RunIdentity {
-  const { resume, retryFailed } = config
+  const { resume, retryFailed, cache } = config
   const store = config.store ?? defaultStore()
+  if (cache !== false && store === false)
+    throw invalid('`cache` keeps answers in the store, and `store` is false (or MANYWORLDS_STORE is off)')
   if (resume === undefined) {
     if (retryFailed)
       throw invalid('`retryFailed` needs `resume`: it says which tasks of an earlier session are tried again')

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import type { CachedReply } from '../models/driver/cache.ts'
 import type { TaskStatus } from '../task.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Usage } from '../trajectory/usage.ts'
@@ -10,12 +11,14 @@ export type ToThread =
   | { type: 'open'; file: number; request: OpenRequest }
   /** `session`: begin this session in the same transaction. */
   | { type: 'write'; file: number; rows: Row[]; session: Session | undefined }
+  /** Finds cached answers of models. */
+  | { type: 'lookUp'; file: number; keys: Uint8Array[] }
   | { type: 'end'; file: number; ending: Ending | undefined }
   /** The process exits. The thread sets `done` when everything is closed. */
   | { type: 'close'; done: Int32Array<SharedArrayBuffer> }
 
 export type FromThread =
-  | { type: 'done'; file: number; opened?: Opened; begun?: Begun }
+  | { type: 'done'; file: number; opened?: Opened; begun?: Begun; found?: (CachedReply | undefined)[] }
   | { type: 'failed'; file: number; code: ErrorCode; message: string }
   /** A notice for the user, for example that writing is being retried. */
   | { type: 'waiting'; file: number; message: string }
@@ -95,6 +98,7 @@ export const ROW = {
   steps: 8,
   answer: 9,
   grade: 10,
+  cached: 11,
 } as const
 
 /** Numbers in rows count within the run; the thread turns them into keys (`keys.ts`). */
@@ -110,6 +114,7 @@ export type Row =
   | StepsRow
   | AnswerRow
   | GradeRow
+  | CachedRow
 
 export type TaskRow = [
   kind: 0,
@@ -204,4 +209,15 @@ export type AnswerRow = [
   occurrence: number,
   at: number,
   value: Encoded,
+]
+/** An answer of a model, for all runs of the store. */
+export type CachedRow = [
+  kind: 11,
+  key: Uint8Array,
+  model: string,
+  at: number,
+  status: number,
+  /** JSON. */
+  headers: string,
+  body: string,
 ]

@@ -11,6 +11,7 @@ const STEPS: readonly ((db: DatabaseSync) => void)[] = [
   answersThatCount,
   gradesAndRollouts,
   runsByTime,
+  cachedReplies,
 ]
 
 /** Migrates a store to the current version. Call it inside a transaction. */
@@ -103,6 +104,14 @@ function runsByTime(db: DatabaseSync): void {
   db.exec('CREATE INDEX _run_by_time ON _run (created_at)')
 }
 
+/** Version 6: cached answers of models, which belong to no run. */
+function cachedReplies(db: DatabaseSync): void {
+  add(db, ADDITIONS[6]!)
+  db.exec(`
+CREATE UNIQUE INDEX _cache_by_key ON _cache (key);
+CREATE INDEX _cache_by_use ON _cache (used_at);`)
+}
+
 /** By version. A start is one lease of a task; `keys.ts` says how its steps are numbered. */
 export const ADDITIONS: Readonly<Record<number, Additions>> = {
   2: {
@@ -155,6 +164,16 @@ export const ADDITIONS: Readonly<Record<number, Additions>> = {
         '_grades',
         `grade INTEGER PRIMARY KEY, task INTEGER NOT NULL, attempt INTEGER NOT NULL, at INTEGER NOT NULL,
   reward REAL, success INTEGER, grader TEXT NOT NULL, record`,
+      ],
+    ],
+  },
+  6: {
+    columns: [],
+    tables: [
+      [
+        '_cache',
+        `reply INTEGER PRIMARY KEY, key BLOB NOT NULL, model TEXT NOT NULL, at INTEGER NOT NULL, used_at INTEGER NOT NULL,
+  status INTEGER NOT NULL, headers TEXT NOT NULL, size INTEGER NOT NULL, body NOT NULL`,
       ],
     ],
   },

@@ -1,3 +1,4 @@
+import { hasReplies, removeReplies } from './cached-replies.ts'
 import { halfRemoved, removePiece } from './remove-run.ts'
 import type { StoreDb } from './store-db.ts'
 
@@ -12,12 +13,18 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const MOST_AT_ONCE = 1000
 const PIECE_PAGES = 1000
 
-/** Removes runs that `keep` does not cover, the oldest first. Runs in progress stay. */
+/**
+ * Removes runs that `keep` does not cover, the oldest first, and cached answers that were not used for `keep.days`. Runs in
+ * progress stay.
+ */
 export function prune(store: StoreDb, keep: Keep): void {
   const until = performance.now() + BUDGET_MS
   const runs = [...halfRemoved(store), ...tooOld(store, keep)]
   for (const run of runs) while (removePiece(store, run) === 'more') if (performance.now() > until) return
-  if (runs.length > 0) store.giveBack(PIECE_PAGES)
+  const unused = keep.days === undefined ? 0 : Date.now() - keep.days * DAY_MS
+  const isUnused = unused > 0 && hasReplies(store, unused)
+  if (isUnused) while (removeReplies(store, unused)) if (performance.now() > until) return
+  if (runs.length > 0 || isUnused) store.giveBack(PIECE_PAGES)
 }
 
 /** The oldest first; both queries use the index of runs by time. */

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
 import type { Spent } from '../executor/budget.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import type { CacheStore } from '../models/driver/cache.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { Step } from '../trajectory/step.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -9,6 +10,7 @@ import type { Ending } from './messages.ts'
 import type { Keep } from './prune.ts'
 import { RecordedSource } from './recorded-source.ts'
 import { Recording } from './recording.ts'
+import { ReplyStore } from './reply-store.ts'
 import { RunHistory } from './run-history.ts'
 import { StoreFile } from './store-thread.ts'
 
@@ -46,6 +48,8 @@ export interface RecordedRunOptions {
 export interface RecordedRun {
   readonly source: TaskSource
   readonly recording: Recording
+  /** Cached answers of models, shared by all runs of the store. */
+  readonly cache: CacheStore
   readonly resumed: boolean
   /** What earlier sessions have spent. */
   spent(): Spent
@@ -69,8 +73,10 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
   const commit = new GroupCommit(file, (error) => {
     failure = error
     release()
+    cache.fail(error)
     options.failed(error)
   })
+  const cache = new ReplyStore(file, commit)
   try {
     history = opened.run === undefined ? undefined : new RunHistory(path, opened.run, runId, options)
     file.onWaiting = notice
@@ -90,10 +96,12 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     return {
       source,
       recording,
+      cache,
       resumed,
       spent: () => history?.spent() ?? { costUsd: 0, tokens: 0 },
       flush: () => commit.flush(),
       async close(ending) {
+        cache.close()
         await commit.flush()
         release()
         history?.close()

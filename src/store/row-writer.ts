@@ -1,6 +1,7 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { TaskStatus } from '../task.ts'
 import { BlobWriter } from './blobs.ts'
+import { writeReply } from './cached-replies.ts'
 import { keyOf, STEP_SPAN } from './keys.ts'
 import {
   type AgentRow,
@@ -77,6 +78,8 @@ export class RowWriter {
         return this.#writeAnswer(row)
       case ROW.grade:
         return this.#writeGrade(row)
+      case ROW.cached:
+        return writeReply(this.#store, row)
       default:
         row satisfies never
     }

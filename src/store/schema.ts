@@ -6,7 +6,7 @@ import { RUN_SPAN, STEP_SPAN } from './keys.ts'
  * the number of a blob. The views are for people and other tools. docs/run-file.md describes them, and they stay stable
  * when the tables change.
  */
-export const SCHEMA_VERSION = 5
+export const SCHEMA_VERSION = 6
 /** SQLite's application_id, in the header of the file: "mwrf", a manyworlds run file. */
 export const APPLICATION_ID = 0x6d777266
 
@@ -116,4 +116,6 @@ CREATE VIEW grades AS SELECT t.id, n.attempt, n.reward, n.success, n.grader, ${s
   n.grade = (SELECT max(grade) FROM _grades m WHERE m.task = n.task) AS is_latest, ${runOf('n.task')}
   FROM _grades n JOIN _tasks t USING (task);
 CREATE VIEW blobs AS SELECT blob, kind, size, length(data) AS stored, lower(hex(hash)) AS hash, is_cut, preview, ${runOf('blob')} FROM _blobs;
+CREATE VIEW cache AS SELECT lower(hex(key)) AS key, model, ${time('at')} AS at, ${time('used_at')} AS used_at, status, headers, size,
+  CASE typeof(body) WHEN 'text' THEN body END AS body FROM _cache;
 `

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ManyworldsError } from '../errors.ts'
+import type { CachedReply } from '../models/driver/cache.ts'
 import {
   type Begun,
   type Ending,
@@ -16,6 +17,7 @@ import { closeReaders } from './read-connections.ts'
 interface Answer {
   readonly opened?: Opened
   readonly begun?: Begun
+  readonly found?: (CachedReply | undefined)[]
 }
 
 interface Waiting {
@@ -55,6 +57,12 @@ export class StoreFile {
     this.#session = undefined
     const { begun } = await this.#ask({ type: 'write', file: this.number, rows, session })
     if (begun) this.onBegun(begun)
+  }
+
+  /** Finds cached answers of models, in the order of their keys. */
+  async lookUp(keys: Uint8Array[]): Promise<(CachedReply | undefined)[]> {
+    const { found } = await this.#ask({ type: 'lookUp', file: this.number, keys })
+    return found!
   }
 
   /** Ends the session. Without an ending: nothing was begun. */

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import { type Begun, type FromThread, isOurs, type Opened, type ToThread } from './messages.ts'
+import { lookUp } from './cached-replies.ts'
+import { type FromThread, isOurs, type ToThread } from './messages.ts'
 import { prune } from './prune.ts'
 import { RunWriter, refuseMissing } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
@@ -44,7 +45,9 @@ port.on('message', (message: unknown) => {
   }
 })
 
-function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opened; begun?: Begun } {
+type Answer = Omit<Extract<FromThread, { type: 'done' }>, 'type' | 'file'>
+
+function handle(message: Exclude<ToThread, { type: 'close' }>): Answer {
   const { file } = message
   switch (message.type) {
     case 'open': {
@@ -66,6 +69,8 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): { opened?: Opene
       removeOlder(file)
       return { begun }
     }
+    case 'lookUp':
+      return { found: lookUp(writerOf(file).store, message.keys) }
     case 'end': {
       const open = files.get(file)
       if (!open) return {}

@@ -42,7 +42,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'run a.ts --no-store --resume x': '--resume and --no-store exclude each other',
   'run a.ts --retry-failed': '--retry-failed is only of use with --resume',
   show: 'RUN is missing',
-  rm: 'RUN is missing, or --older-than',
+  rm: 'RUN is missing, or --older-than, or --cache',
   completion: 'SHELL is missing: bash, zsh, fish',
   'completion zhs': 'SHELL is one of bash, zsh, fish, not "zhs"; did you mean "zsh"?',
   'doctor now': 'one argument too many: "now"',

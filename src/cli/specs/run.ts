@@ -190,6 +190,18 @@ export const runSpec = {
       group: RECORD,
       excludes: ['noStore'],
     },
+    cache: {
+      type: 'flag',
+      description: 'use answers of models that the store has, and store new ones',
+      group: RECORD,
+      excludes: ['noStore'],
+    },
+    replay: {
+      type: 'flag',
+      description: 'call no model: use answers that the store has, and fail where there is none',
+      group: RECORD,
+      excludes: ['cache', 'noStore'],
+    },
     failUnder: {
       ...{ type: 'number', above: 0, max: 0.9999, value: 'RATE' },
       description: 'fail unless at least this share of tasks is solved, with 95 % confidence: 0.9',
@@ -220,6 +232,7 @@ export const runSpec = {
       about: 'go on after an interruption, and try again what failed',
       line: 'manyworlds run agents.ts --resume nightly-7 --retry-failed',
     },
+    { about: 'again, with the answers that models gave last time', line: 'manyworlds run agents.ts --replay' },
     { about: 'try it on 50 of its tasks', line: 'manyworlds run agents.ts --limit 50 --seed 1' },
     { about: 'arguments for the script stand after --', line: 'manyworlds run agents.ts --json -- --topic whales' },
   ],

@@ -1,0 +1,23 @@
+import { createInterface } from 'node:readline/promises'
+import { oneLine } from '../text/visible.ts'
+import { UsageError } from './usage-error.ts'
+
+/** The exit code after Ctrl-C. */
+export const INTERRUPTED = 130
+
+/** Asks on the terminal before something is removed. `names`: what it is about, a line each. */
+export async function confirm(names: readonly string[], question: string): Promise<'yes' | 'no' | 'interrupted'> {
+  if (!process.stdin.isTTY) throw new UsageError('nobody is there to be asked: give --yes to remove without asking')
+  for (const name of names) process.stderr.write(`  ${oneLine(name)}\n`)
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = await asking.question(`${question} [y/N] `)
+    return /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no'
+  } catch (error) {
+    // Ctrl-C, or the end of the input.
+    process.stderr.write('\n')
+    return (error as Error).message.includes('Ctrl+C') ? 'interrupted' : 'no'
+  } finally {
+    asking.close()
+  }
+}

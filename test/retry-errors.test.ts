@@ -2,7 +2,17 @@ import { RetryableError, Runners, type TaskError } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { RETRY_AFTER_MAX_MS, retryOf } from '../src/retry-errors.ts'
-import { asksForTrying, exits, hangs, type Trying, tries, waitsWrong } from './agents/retrying.ts'
+import {
+  asksForTrying,
+  exits,
+  hangs,
+  neverReady,
+  readyLate,
+  type Trying,
+  throwsLater,
+  tries,
+  waitsWrong,
+} from './agents/retrying.ts'
 import { refused } from './refused.ts'
 import { query, storeFolder } from './store/store-folder.ts'
 
@@ -87,6 +97,13 @@ describe('an agent that throws a RetryableError', () => {
     const { answer } = await Runners.runTask(asksForTrying.task({ throws: 'retryable', until: 3 }), quick)
     expect(answer).toEqual({ status: 'success', attempts: 3 })
   })
+})
+
+it('setup and timers can throw them too', async () => {
+  expect(await Runners.runTask(readyLate.task('x'), quick)).toMatchObject({ status: 'success', answer: 3, attempts: 3 })
+  const config = { ...quick, maxAttempts: 4 }
+  for (const [agent, code] of [[neverReady, 'SETUP_FAILED'] as const, [throwsLater, 'UNCAUGHT_IN_TASK'] as const])
+    expect(await Runners.runTask(agent.task('x'), config)).toMatchObject({ attempts: 1, error: { code } })
 })
 
 describe('retryIf', () => {

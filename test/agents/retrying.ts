@@ -60,3 +60,34 @@ export const waitsWrong = defineAgent({
     throw new RetryableError('rate limited', { retryAfterMs, cause: 'the reply' })
   },
 })
+
+let setups = 0
+
+/** Is ready at the third try. */
+export const readyLate = defineAgent({
+  name: 'ready-late',
+  setup: async () => {
+    if (++setups < 3) throw new RetryableError('the index is not there yet', { retryAfterMs: 1 })
+    return setups
+  },
+  run: (_: string, ctx) => ctx.state,
+})
+
+export const neverReady = defineAgent({
+  name: 'never-ready',
+  setup: () => {
+    throw new FatalError('no such index')
+  },
+  run: (input: string) => input,
+})
+
+/** Throws where nobody awaits it. */
+export const throwsLater = defineAgent({
+  name: 'throws-later',
+  run: async (_: string) => {
+    setTimeout(() => {
+      throw new FatalError('in a timer')
+    })
+    await sleep(60_000)
+  },
+})

@@ -44,6 +44,10 @@ export class OpenRequest implements ServiceCall {
     return this.lease
   }
 
+  get occurrence(): number {
+    return this.key?.occurrence ?? 0
+  }
+
   get body(): unknown {
     return this.ask.body
   }

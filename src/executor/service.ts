@@ -5,6 +5,8 @@ import type { Lease } from './entry.ts'
 export interface ServiceCall {
   readonly lease: Lease
   readonly body: unknown
+  /** How often its attempt has asked the same before; 0 unless answers are stored. */
+  readonly occurrence: number
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal
   /**

@@ -2,11 +2,13 @@ import type { AnyAgent } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { Service } from '../executor/service.ts'
 import type { ReadyTask } from '../executor/source.ts'
+import type { CacheStore } from '../models/driver/cache.ts'
 import type { RunModels } from '../models/driver/run-models.ts'
 import { MODELS_USED, type ModelsUsed } from '../models/models-used.ts'
 import type { ModelSettings } from '../models/settings.ts'
 import { didYouMean } from '../near-miss.ts'
 import { LIMITS } from '../protocol/messages.ts'
+import type { Redactor } from '../redaction/redactor.ts'
 import { registry } from '../registry.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
@@ -16,18 +18,27 @@ import { userServices } from './user-services.ts'
 /** The models of a run, and what its tasks ask of them. */
 export interface OpenedModels {
   readonly models: RunModels
-  readonly services: ReadonlyMap<string, Service>
+  services(store: CacheStore | undefined, redactor: Redactor | undefined): ReadonlyMap<string, Service>
 }
 
 /** The code for models is loaded only where there are some. Throws if they cannot be used: a key is not there. */
-export async function openModels({ models, engineName, inLocal }: ResolvedConfig): Promise<OpenedModels | undefined> {
-  if (models === undefined) return undefined
-  const [{ RunModels }, { modelServices }] = await Promise.all([
+export async function openModels(config: ResolvedConfig): Promise<OpenedModels | undefined> {
+  const { models: given, engineName, inLocal, cache } = config
+  if (given === undefined) return undefined
+  const [{ RunModels }, { modelServices }, { CachedCalls }, { ReplyCache }] = await Promise.all([
     import('../models/driver/run-models.ts'),
     import('../models/driver/model-services.ts'),
+    import('../models/driver/cached-calls.ts'),
+    import('../models/driver/cache.ts'),
   ])
-  const opened = new RunModels(models, { onThisMachine: engineName === 'local' || inLocal })
-  return { models: opened, services: modelServices(opened) }
+  const models = new RunModels(given, { onThisMachine: engineName === 'local' || inLocal, cache })
+  return {
+    models,
+    services(store, redactor) {
+      const replies = cache !== false && store ? new ReplyCache(store, cache) : undefined
+      return modelServices(models, new CachedCalls(replies, redactor))
+    },
+  }
 }
 
 /** Agents that say which models they call are looked at before anything starts. */
@@ -57,10 +68,10 @@ function noModel(agent: string, name: string, models: ResolvedConfig['models']):
 /** What tasks may ask for: what the user has given, and what comes of other parts of the configuration. */
 export function servicesOf(
   { services, limits }: ResolvedConfig,
-  opened: OpenedModels | undefined,
+  ofModels: ReadonlyMap<string, Service> | undefined,
 ): ReadonlyMap<string, Service> {
   const own = userServices(services as RunConfig['services'])
-  return new Map([...(own ?? []), ...(opened?.services ?? []), [LIMITS, limitsService(limits)]])
+  return new Map([...(own ?? []), ...(ofModels ?? []), [LIMITS, limitsService(limits)]])
 }
 
 /** What the run file has of a model. An allow list: headers and fields of bodies may be secret. */

@@ -97,7 +97,7 @@ export async function openRun(
     },
     keepSteps: carrySteps || recorded === undefined,
     recorded: recorded !== undefined,
-    services: servicesOf(config, models),
+    services: servicesOf(config, models?.services(recorded?.cache, redactor)),
     budget: budgetOf(config, recorded),
     blobs,
     redactor,

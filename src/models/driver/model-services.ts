@@ -14,18 +14,19 @@ import {
   PERMIT,
   SETTLE,
 } from '../protocol.ts'
+import type { CachedCalls } from './cached-calls.ts'
 import { callObject } from './object-calls.ts'
 import { permitFor } from './permit-for.ts'
 import { Permits } from './permits.ts'
 import { headersOf, type RunModels, shownModel, timesOf } from './run-models.ts'
 
 /** What tasks of a run ask about its models, by the names of the services. */
-export function modelServices(models: RunModels): Map<string, Service> {
+export function modelServices(models: RunModels, cached: CachedCalls): Map<string, Service> {
   const permits = new Permits(models)
   return new Map<string, Service>([
     [MODELS, service({ ask: async () => pack(models.describe()) })],
-    [MODEL, service({ durable: true, ask: async (call) => pack(await answer(models, call)) })],
-    [MODEL_OBJECT, service({ durable: true, ask: async (call) => pack(await callObject(models, call)) })],
+    [MODEL, service({ durable: true, ask: async (call) => pack(await answer(models, cached, call)) })],
+    [MODEL_OBJECT, service({ durable: true, ask: async (call) => pack(await callObject(models, cached, call)) })],
     [
       DIRECT,
       service({ durable: true, ask: () => Promise.reject(new TypeError('workers make these calls themselves')) }),
@@ -44,7 +45,7 @@ function service({ ask, durable = false, unlimited = false }: Pick<Service, 'ask
   }
 }
 
-async function answer(models: RunModels, call: ServiceCall): Promise<ModelAnswer> {
+async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall): Promise<ModelAnswer> {
   const asked = readPacked(call.body) as ModelAsked
   const model = models.get(asked.model)
   if (model.kind === 'object' || !PATHS.includes(asked.path) || typeof asked.body !== 'string')
@@ -55,13 +56,15 @@ async function answer(models: RunModels, call: ServiceCall): Promise<ModelAnswer
   const { signal } = call
   const send = () =>
     server.use((url) => post({ url: url + asked.path, headers, body: asked.body, timeoutMs, signal }), isDown)
-  const called = await callModel({
-    ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
-    permit: (wanted) => permitFor(server.limiter, call, { tokens: asked.tokens, ...wanted }),
-    attempt: () => attemptOf(send),
+  const { path, body } = asked
+  return cached.call(call, { server: settings.baseURL, model: settings.model, path, body }, async () => {
+    const { answer, retries, ms } = await callModel({
+      ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
+      permit: (wanted) => permitFor(server.limiter, call, { tokens: asked.tokens, ...wanted }),
+      attempt: () => attemptOf(send),
+    })
+    return { body: answer.body, ms, retries }
   })
-  const { answer, retries, ms } = called
-  return { body: answer.body, ms, retries, cached: false }
 }
 
 const isDown = (error: unknown) => error instanceof HttpFailure && !error.timedOut

@@ -5,20 +5,36 @@ import { type Failure, failureOf } from '../failures.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
 import type { ObjectAnswer, ObjectAsked } from '../protocol.ts'
 import { DEFAULT_PERMIT_MS, DEFAULT_RETRIES } from '../settings.ts'
+import type { CachedCalls } from './cached-calls.ts'
 import { permitFor } from './permit-for.ts'
 import { type ObjectModel, type RunModels, shownModel } from './run-models.ts'
 
 /** Calls an object of an AI SDK provider for a task. */
-export async function callObject(models: RunModels, call: ServiceCall): Promise<ObjectAnswer> {
+export async function callObject(models: RunModels, cached: CachedCalls, call: ServiceCall): Promise<ObjectAnswer> {
   const { model: name, options } = readPacked(call.body) as ObjectAsked
   const model = models.get(name)
   if (model.kind !== 'object') throw new TypeError('a malformed call of a model')
-  const { answer, retries, ms } = await callModel({
-    ...{ what: shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
-    permit: (wanted) => permitFor(model.limiter, call, { tokens: 0, ...wanted }),
-    attempt: () => attempt(model, { ...options, abortSignal: call.signal }),
+  const { provider, modelId } = model.object
+  const body = JSON.stringify(options)
+  const called = await cached.call(call, { server: provider, model: modelId, path: '', body }, async () => {
+    const { answer, retries, ms } = await callModel({
+      ...{ what: shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
+      permit: (wanted) => permitFor(model.limiter, call, { tokens: 0, ...wanted }),
+      attempt: () => attempt(model, { ...options, abortSignal: call.signal }),
+    })
+    return { body: JSON.stringify(sendable(answer)), retries, ms }
   })
-  return { result: sendable(answer), ms, retries, cached: false }
+  const { ms, retries, cached: isCached } = called
+  return { result: revived(called.body), ms, retries, cached: isCached }
+}
+
+/** Times are texts in JSON. */
+function revived(body: string): GenerateResult {
+  const result = JSON.parse(body) as GenerateResult
+  const timestamp = result.response?.timestamp as string | undefined
+  return timestamp === undefined
+    ? result
+    : { ...result, response: { ...result.response, timestamp: new Date(timestamp) } }
 }
 
 async function attempt({ object }: ObjectModel, options: CallOptions): Promise<Attempt<GenerateResult>> {
@@ -68,5 +84,5 @@ function sendable({
       ...(body !== undefined && { body }),
     },
   }
-  return structuredClone(plain)
+  return plain
 }

@@ -11,6 +11,7 @@ import {
   type ModelSettings,
   type ModelsConfig,
 } from '../settings.ts'
+import type { CacheMode } from './cache.ts'
 import { Limiter } from './limiter.ts'
 import { identityOf, limitsOf, type ModelServer, sameLimits, useServer, withoutSlash } from './model-server.ts'
 
@@ -39,12 +40,16 @@ export interface WorkersPlace {
   readonly onThisMachine: boolean
 }
 
+export interface ModelsMode extends WorkersPlace {
+  readonly cache: CacheMode
+}
+
 /** The models of one run. */
 export class RunModels {
   readonly #models = new Map<string, RunModel>()
   readonly #releases: (() => void)[] = []
 
-  constructor(config: ModelsConfig, place: WorkersPlace) {
+  constructor(config: ModelsConfig, place: ModelsMode) {
     try {
       for (const [name, given] of Object.entries(config)) this.#models.set(name, this.#open(name, given, place))
     } catch (error) {
@@ -85,13 +90,13 @@ export class RunModels {
     for (const release of this.#releases.splice(0)) release()
   }
 
-  #open(name: string, given: ModelSettings | LanguageModel, place: WorkersPlace): RunModel {
+  #open(name: string, given: ModelSettings | LanguageModel, place: ModelsMode): RunModel {
     if (isLanguageModel(given)) return { kind: 'object', name, object: given, limiter: new Limiter({}) }
-    const key = keyOf(name, given)
+    const key = place.cache === 'replay' ? undefined : keyOf(name, given)
     this.#checkLimits(name, given, key)
     const { server, release } = useServer(name, given, key)
     this.#releases.push(release)
-    return { kind: 'server', name, settings: given, key, server, via: given.via ?? usualWay(given, place) }
+    return { kind: 'server', name, settings: given, key, server, via: wayOf(given, place) }
   }
 
   /** Names that mean the same model share its limiter, so they cannot have different limits. */
@@ -119,6 +124,10 @@ function keyOf(name: string, { apiKeyEnv }: ModelSettings): string | undefined {
     `\`models.${name}\`: the variable ${apiKeyEnv} is ${key === undefined ? 'not set' : 'empty'}; set it, or name another one in \`apiKeyEnv\``,
   )
 }
+
+/** A cache is the driver's, so all calls pass there. */
+const wayOf = (given: ModelSettings, mode: ModelsMode): 'driver' | 'direct' =>
+  mode.cache === false ? (given.via ?? usualWay(given, mode)) : 'driver'
 
 /** Without a key there is nothing that workers must not have. A loopback address is another server on another machine. */
 function usualWay(

@@ -100,6 +100,26 @@ describe.skipIf(skip)('SmolLM2', () => {
     for (const turns of conversations) expect(turns[1]!.reason).toBe('length')
   })
 
+  test('a text that ends an answer counts as a token, but has no log-probability', async () => {
+    const messages = [{ role: 'user', content: 'Count from 1 to 10, separated by commas.' }]
+    const { choices, usage } = await post<Chat>('/v1/chat/completions', {
+      messages,
+      max_tokens: 24,
+      temperature: 0,
+      logprobs: true,
+      top_logprobs: 1,
+      stop: [','],
+    })
+    expect(choices[0].finish_reason).toBe('stop')
+    expect(choices[0].logprobs.content.map(({ token }) => token).join('')).toBe(choices[0].message.content)
+    expect(usage.completion_tokens).toBe(choices[0].logprobs.content.length + 1)
+  })
+
+  test('a prompt that is too long is refused, with an error type of llama.cpp', async () => {
+    const body = { prompt: Array.from({ length: 3000 }, () => 57), max_tokens: 1 }
+    await expect(post('/v1/completions', body)).rejects.toThrow(/HTTP 400: .*"exceed_context_size_error"/)
+  })
+
   test('an answer by a JSON schema has that form', async () => {
     const schema = {
       type: 'object',

@@ -160,6 +160,8 @@ export type TaskErrorCode =
   | 'MODEL_CONTEXT_LENGTH'
   | 'MODEL_OUTPUT_INVALID'
   | 'MODEL_PERMIT_TIMEOUT'
+  | 'CACHE_MISS'
+  | 'PACKAGE_MISSING'
 
 /** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
 export class TaskError extends Error {

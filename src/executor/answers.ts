@@ -22,17 +22,22 @@ type Keeping = KeptAnswer & { waiting?: (() => void)[] | undefined }
  */
 export class Answers {
   readonly #attempt: number
-  readonly #kept: Map<string, Keeping>
+  readonly #kept = new Map<string, Keeping>()
+  /** What was asked and costs, whether it was answered or not. */
+  readonly #begun = new Set<string>()
 
-  private constructor(attempt: number, kept: Map<string, Keeping>) {
+  private constructor(attempt: number, earlier: Iterable<readonly [AnswerKey, KeptAnswer | undefined]>) {
     this.#attempt = attempt
-    this.#kept = kept
+    for (const [key, kept] of earlier) {
+      if (kept) this.#kept.set(textOf(key), kept)
+      else this.#begun.add(textOf(key))
+    }
   }
 
   static of({ entry, attempt }: Lease): Answers {
     if (entry.answersKept?.isOf(attempt)) return entry.answersKept
     const earlier = entry.run.recorder?.answersOf(entry, attempt) ?? []
-    const answers = new Answers(attempt, new Map([...earlier].map(([key, kept]) => [textOf(key), kept])))
+    const answers = new Answers(attempt, earlier)
     entry.answersKept = answers
     return answers
   }
@@ -58,6 +63,15 @@ export class Answers {
     if (kept.waiting) kept.waiting.push(() => take(kept.value))
     else take(kept.value)
     return true
+  }
+
+  /** Something is asked that costs. If it was asked before, and its answer was lost with a process, it is counted as repeated. */
+  begin(lease: Lease, service: string, key: AnswerKey): void {
+    const name = textOf(key)
+    const { run } = lease.entry
+    if (this.#begun.has(name)) run.repeatedCalls++
+    else if (!run.over) run.recorder?.called(lease, service, key)
+    this.#begun.add(name)
   }
 
   /** Stores an answer, and calls `safe` when it is on disk. One with a secret in it, or in its question, is kept in memory only. */

@@ -33,8 +33,10 @@ export interface RunRecorder {
   /** A task that must never be started twice is about to be: calls `start` when that is on disk. */
   begin(entry: Entry, start: () => void): void
   subTaskEnded(child: Entry, response: TaskResponse): void
-  /** Answers that an earlier session has given to this attempt of the task. */
-  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer]>
+  /** Answers that an earlier session has given to this attempt of the task. Undefined: it asked, and died before the answer. */
+  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer | undefined]>
+  /** A service is asked something that costs. Nobody waits for this to be on disk. */
+  called(lease: Lease, service: string, key: AnswerKey): void
   /** A service has answered, and that counts: calls `safe` when it is on disk. */
   answer(lease: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void
 }

@@ -133,7 +133,9 @@ export class RequestDesk {
     if (!service.durable && ask.kind !== 'own') return false
     const answers = Answers.of(lease)
     request.key = answers.keyOf(lease, ask)
-    return answers.give(request.key, (value) => this.#finish(request, true, value))
+    if (answers.give(request.key, (value) => this.#finish(request, true, value))) return true
+    if (service.costs) answers.begin(lease, ask.service, request.key)
+    return false
   }
 
   #serve(request: OpenRequest): void {

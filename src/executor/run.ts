@@ -82,6 +82,8 @@ export class Run {
   aborted: AbortReason | undefined
   error: Error | undefined
   over = false
+  /** Calls of services that cost, made again because a process died before their answers were stored. */
+  repeatedCalls = 0
   /** Its blobs, while it is not over. */
   blobs: RunBlobs | undefined
   /** Listens to the caller's signal. */

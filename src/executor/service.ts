@@ -22,6 +22,8 @@ export interface Service {
   readonly once: boolean
   /** Its answers are stored before tasks get them. A rerun of the same attempt gets them again. */
   readonly durable: boolean
+  /** Each call costs: those that have to be repeated are counted. */
+  readonly costs?: boolean
   /** How many requests are served at the same time; tasks take turns. */
   readonly atOnce: number
   /** Its requests do not count for the limit of open requests per task; it has a limit of its own. */

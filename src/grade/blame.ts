@@ -41,6 +41,8 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   MODEL_TRANSIENT: 'infrastructure',
   MODEL_TIMEOUT: 'infrastructure',
   MODEL_PERMIT_TIMEOUT: 'infrastructure',
+  CACHE_MISS: 'infrastructure',
+  PACKAGE_MISSING: 'infrastructure',
   REQUIRES_UNMET: 'infrastructure',
   TASK_CANCELLED: 'infrastructure',
   RUN_DEADLINE: 'infrastructure',

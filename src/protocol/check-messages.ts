@@ -133,6 +133,8 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   MODEL_CONTEXT_LENGTH: true,
   MODEL_OUTPUT_INVALID: true,
   MODEL_PERMIT_TIMEOUT: true,
+  CACHE_MISS: true,
+  PACKAGE_MISSING: true,
 }
 
 /** For what the driver keeps and passes on, and reads only later or never. */

@@ -11,6 +11,7 @@ import type { Redactor } from '../redaction/redactor.ts'
 import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
+import { counted } from '../text/quantities.ts'
 import { withCheckedNames } from './checked-names.ts'
 import { entryScript } from './environment.ts'
 import { Grading } from './grading.ts'
@@ -119,6 +120,7 @@ export async function openRun(
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
     const reason = redactedFailure(error ?? problem ?? undefined, redactor)
     models?.models.close()
+    if (ended.repeatedCalls > 0) observation.notice(repeated(ended.repeatedCalls))
     observation.end(reason, interrupted)
     if (!around?.ended(control)) sink.end(reason, ended)
   }
@@ -144,6 +146,9 @@ function redactedFailure(error: Error | undefined, redactor: Redactor | undefine
   if (stack !== undefined) error.stack = redactor.text(stack)
   return error
 }
+
+const repeated = (calls: number) =>
+  `${counted(calls, 'call')} of models had no stored answer when a process died, and ${calls === 1 ? 'was' : 'were'} made again`
 
 function whyStopped({ stopping, aborted, options }: Run): string | null {
   if (stopping === 'budget') return `it reached its budget (${options.budget})`

@@ -198,7 +198,7 @@ export type GradeRow = [
   grader: string,
   record: Encoded,
 ]
-/** A durable service, or `ctx.once`, has answered an attempt of a task. */
+/** A durable service, or `ctx.once`, has answered an attempt of a task; or is about to (`begun`), if that has to be known. */
 export type AnswerRow = [
   kind: 9,
   answer: number,
@@ -209,6 +209,7 @@ export type AnswerRow = [
   occurrence: number,
   at: number,
   value: Encoded,
+  begun: 0 | 1,
 ]
 /** An answer of a model, for all runs of the store. */
 export type CachedRow = [

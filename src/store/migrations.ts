@@ -104,7 +104,7 @@ function runsByTime(db: DatabaseSync): void {
   db.exec('CREATE INDEX _run_by_time ON _run (created_at)')
 }
 
-/** Version 6: cached answers of models, which belong to no run. */
+/** Version 6: cached answers of models, which belong to no run; and which calls were under way (`_answers.begun`). */
 function cachedReplies(db: DatabaseSync): void {
   add(db, ADDITIONS[6]!)
   db.exec(`
@@ -168,7 +168,7 @@ export const ADDITIONS: Readonly<Record<number, Additions>> = {
     ],
   },
   6: {
-    columns: [],
+    columns: [['_answers', 'begun', 'INTEGER NOT NULL DEFAULT 0']],
     tables: [
       [
         '_cache',

@@ -191,7 +191,7 @@ export class Recording implements RunRecorder {
     this.#startOf(lease, ms)
   }
 
-  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer]> {
+  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer | undefined]> {
     // Those of a task that starts from the beginning may still be there until the next commit.
     if (entry.record === 0 || this.#fresh.has(entry.record)) return []
     return this.#history?.answers(entry.record, attempt) ?? []
@@ -201,8 +201,13 @@ export class Recording implements RunRecorder {
     const { hash, occurrence } = key
     const number = this.#next.answer++
     const encoded = whole(encodePacked(value))
-    this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), encoded])
+    this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), encoded, 0])
     this.#commit.whenSafe(safe)
+  }
+
+  called({ entry, attempt }: Lease, service: string, { hash, occurrence }: AnswerKey): void {
+    const number = this.#next.answer++
+    this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), null, 1])
   }
 
   /** A task was graded: calls `safe` when that is on disk. `record`: the task's number. */

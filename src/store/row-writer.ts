@@ -193,9 +193,10 @@ export class RowWriter {
       this.#execute(INSERT_STEP, ...start.steps.encode(start.start * STEP_SPAN + first + index, step))
   }
 
-  #writeAnswer([, answer, task, attempt, service, hash, occurrence, at, value]: AnswerRow): void {
+  #writeAnswer([, answer, task, attempt, service, hash, occurrence, at, value, begun]: AnswerRow): void {
     const stored = this.#blobs.put(value)
-    this.#execute(INSERT_ANSWER, this.#key(answer), this.#key(task), attempt, service, hash, occurrence, at, stored)
+    const sql = begun ? INSERT_BEGUN : INSERT_ANSWER
+    this.#execute(sql, this.#key(answer), this.#key(task), attempt, service, hash, occurrence, at, stored, begun)
   }
 
   #writeGrade([, grade, task, attempt, at, reward, success, grader, record]: GradeRow): void {
@@ -258,8 +259,10 @@ const INSERT_ATTEMPT = `INSERT INTO _attempts (seq, task, role, attempt, epoch, 
 const INSERT_START =
   'INSERT INTO _starts (start, task, attempt, epoch, number, worker, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const INSERT_STEP = `INSERT INTO _steps (${STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const INSERT_ANSWER =
-  'INSERT INTO _answers (answer, task, attempt, service, hash, occurrence, at, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
+const ANSWER_ROW =
+  'INSERT INTO _answers (answer, task, attempt, service, hash, occurrence, at, value, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, attempt, hash, occurrence)'
+const INSERT_BEGUN = `${ANSWER_ROW} DO NOTHING`
+const INSERT_ANSWER = `${ANSWER_ROW} DO UPDATE SET at = excluded.at, value = excluded.value, begun = 0`
 export const INSERT_GRADE =
   'INSERT INTO _grades (grade, task, attempt, at, reward, success, grader, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
 export const SET_GRADE = `UPDATE _attempts SET reward = ?, success = ? WHERE task = ? AND role = ${ROLE.final}`

@@ -43,7 +43,8 @@ const TASK: Columns<TaskColumns> = {
   params: isAnything,
 }
 
-const ANSWER: Columns<{ hash: Uint8Array; occurrence: number; value: unknown }> = {
+const ANSWER: Columns<{ hash: Uint8Array; occurrence: number; value: unknown; begun: number }> = {
+  begun: isWhole,
   hash: isBytes,
   occurrence: isWhole,
   value: isAnything,
@@ -140,16 +141,17 @@ export class RunHistory {
   }
 
   /** Answers of durable services that an earlier session recorded for an attempt. */
-  answers(record: number, attempt: number): [AnswerKey, KeptAnswer][] {
-    const sql = 'SELECT hash, occurrence, value FROM _answers WHERE task = ? AND attempt = ?'
+  answers(record: number, attempt: number): [AnswerKey, KeptAnswer | undefined][] {
+    const sql = 'SELECT hash, occurrence, value, begun FROM _answers WHERE task = ? AND attempt = ?'
     return this.#reading(() => {
       this.#blobs.refill()
       return this.#db
         .prepare(sql)
         .all(keyOf(this.#run, record), attempt)
         .map((row) => {
-          const { hash, occurrence, value } = checkedRow(row, ANSWER, 'an answer')
-          return [{ hash: Buffer.from(hash), occurrence }, { value: pack(this.#blobs.read(value)) }]
+          const { hash, occurrence, value, begun } = checkedRow(row, ANSWER, 'an answer')
+          const key = { hash: Buffer.from(hash), occurrence }
+          return [key, begun === 1 ? undefined : { value: pack(this.#blobs.read(value)) }]
         })
     })
   }

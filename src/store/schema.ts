@@ -111,7 +111,7 @@ UNION ALL SELECT t.id, a.attempt, o.key, ${inOldStep('->>', 'atMs')},
 CREATE VIEW logs AS SELECT t.id, a.attempt, l.key + 1 AS line, l.value AS text, a.role = ${ROLE.final} AS is_final, ${runOf('t.task')}
   FROM _attempts a JOIN _tasks t USING (task), json_each(${shown('a.logs')}) l;
 CREATE VIEW answers AS SELECT t.id, n.attempt, n.service, lower(hex(n.hash)) AS hash, n.occurrence, ${time('n.at')} AS at,
-  ${shown('n.value')} AS value, ${runOf('n.task')} FROM _answers n JOIN _tasks t USING (task);
+  ${shown('n.value')} AS value, ${runOf('n.task')} FROM _answers n JOIN _tasks t USING (task) WHERE n.begun = 0;
 CREATE VIEW grades AS SELECT t.id, n.attempt, n.reward, n.success, n.grader, ${shown('n.record')} AS grade, ${time('n.at')} AS at,
   n.grade = (SELECT max(grade) FROM _grades m WHERE m.task = n.task) AS is_latest, ${runOf('n.task')}
   FROM _grades n JOIN _tasks t USING (task);

@@ -41,6 +41,8 @@ const OWN_CODES: readonly TaskErrorCode[] = [
   'MODEL_CONTEXT_LENGTH',
   'MODEL_OUTPUT_INVALID',
   'MODEL_PERMIT_TIMEOUT',
+  'CACHE_MISS',
+  'PACKAGE_MISSING',
 ]
 
 function ownCode(thrown: unknown): TaskErrorCode {

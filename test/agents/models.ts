@@ -55,3 +55,46 @@ export const city = llmAgent({
   output: z.object({ name: z.string(), people: z.number() }),
   prompt: (country: string) => `The capital of ${country}?`,
 })
+
+/** A conversation of its own making, one question after the other. */
+export const turns = defineAgent({
+  name: 'turns',
+  run: async ({ name, turns }: { name: string; turns: number }, ctx) => {
+    const said: string[] = []
+    for (let turn = 0; turn < turns; turn++)
+      said.push((await ctx.generate({ model: 'm', prompt: `${name}, turn ${turn}` })).text)
+    return said
+  },
+})
+
+/** Takes its worker down after a while. */
+export const killer = defineAgent({
+  name: 'killer',
+  run: async (ms: number) => {
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    process.kill(process.pid, 'SIGKILL')
+  },
+})
+
+/** Puts a secret wherever it can. */
+export const leaky = defineAgent({
+  name: 'leaky',
+  run: async ({ where, secret }: { where: string; secret: string }, ctx) => {
+    const { text } = await ctx.generate({ model: 'm', prompt: where === 'message' ? `my key is ${secret}` : where })
+    switch (where) {
+      case 'tool':
+        void ctx.step({ action: 'tool', observation: { headers: { authorization: `Bearer ${secret}` } } })
+        return 'done'
+      case 'error':
+        throw new Error(`401: the key ${secret} is not valid`)
+      case 'print':
+        console.log('using', secret)
+        console.error({ secret })
+        return 'done'
+      case 'environment':
+        return process.env.MW_TEST_KEY ?? 'no variable'
+      default:
+        return text.length
+    }
+  },
+})

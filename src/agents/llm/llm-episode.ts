@@ -30,7 +30,7 @@ export async function runEpisode(options: Options, input: unknown, ctx: Context<
   try {
     const agent = new ai.ToolLoopAgent({
       ...settings,
-      model: languageModel(ctx, params.model, { spent: spending.add }),
+      model: languageModel(ctx, params.model, { recordsTools: true, spent: spending.add }),
       ...(params.instructions !== null && { instructions: params.instructions }),
       tools: recordedTools(ctx, await toolsFor(options, input, ctx), params.toolTimeoutMs),
       stopWhen: [limit, ...listOf(stopWhen)],
@@ -102,7 +102,7 @@ async function answerOf(
   if (finishReason === 'length') return cut(options, 'context', text, ctx)
   const { output } = options
   const answer = output === undefined ? lastText(steps, text) : await structured(output, params, text, generation)
-  endEpisode(ctx, { ending: { kind: 'terminated' }, reward: null, success: null })
+  endEpisode(ctx, { ending: { kind: 'terminated' }, finalObservation: answer, reward: null, success: null })
   return answer
 }
 
@@ -116,7 +116,7 @@ function cut(options: Options, by: Truncation, text: string, ctx: Context): unkn
       'MODEL_OUTPUT_INVALID',
       `agent '${options.name}' was cut short (${LIMITS[by]}) before it gave its structured output`,
     )
-  endEpisode(ctx, { ending: { kind: 'truncated', by }, reward: null, success: null })
+  endEpisode(ctx, { ending: { kind: 'truncated', by }, finalObservation: text, reward: null, success: null })
   return text
 }
 

@@ -25,20 +25,32 @@ export function modelServices(models: RunModels, cached: CachedCalls): Map<strin
   const permits = new Permits(models)
   return new Map<string, Service>([
     [MODELS, service({ ask: async () => pack(models.describe()) })],
-    [MODEL, service({ durable: true, ask: async (call) => pack(await answer(models, cached, call)) })],
-    [MODEL_OBJECT, service({ durable: true, ask: async (call) => pack(await callObject(models, cached, call)) })],
+    [MODEL, service({ durable: true, costs: true, ask: async (call) => pack(await answer(models, cached, call)) })],
+    [
+      MODEL_OBJECT,
+      service({ durable: true, costs: true, ask: async (call) => pack(await callObject(models, cached, call)) }),
+    ],
     [
       DIRECT,
-      service({ durable: true, ask: () => Promise.reject(new TypeError('workers make these calls themselves')) }),
+      service({
+        durable: true,
+        costs: true,
+        ask: () => Promise.reject(new TypeError('workers make these calls themselves')),
+      }),
     ],
     [PERMIT, service({ unlimited: true, ask: (call) => permits.give(call) })],
     [SETTLE, service({ unlimited: true, ask: async (call) => permits.settle(call) })],
   ])
 }
 
-function service({ ask, durable = false, unlimited = false }: Pick<Service, 'ask'> & Partial<Service>): Service {
+function service({
+  ask,
+  durable = false,
+  costs = false,
+  unlimited = false,
+}: Pick<Service, 'ask'> & Partial<Service>): Service {
   return {
-    ...{ once: durable, durable, unlimited, atOnce: Number.POSITIVE_INFINITY, ask },
+    ...{ once: durable, durable, costs, unlimited, atOnce: Number.POSITIVE_INFINITY, ask },
     check(body) {
       if (!(body instanceof String || isPacked(body))) throw new TypeError('a malformed question')
     },

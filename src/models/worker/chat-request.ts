@@ -43,7 +43,7 @@ export function fieldsOf(
     warnings.push({ type: 'unsupported', feature: "tools that a provider runs; define the tool's `execute`" })
   const fields: Record<string, unknown> = {
     model: description.model,
-    ...(description.tokens && { logprobs: true, return_token_ids: true }),
+    ...(description.tokens && { logprobs: true, top_logprobs: 1, return_token_ids: true }),
     ...description.extraBody,
     ...given({
       max_tokens: maxOutputTokens,

@@ -24,6 +24,8 @@ export interface ChatOptions {
   readonly signal?: AbortSignal | undefined
   /** Who calls. Default: the agent. */
   readonly role?: ModelStep['role'] | undefined
+  /** Results in requests that nobody has recorded are errors: whoever runs the tools records all that were run. */
+  readonly recordsTools?: boolean
   /** Told what each call took. */
   spent?(usage: Usage): void
 }
@@ -48,9 +50,9 @@ export async function chat(
   name: string,
   description: ModelDescription,
   request: ChatRequest,
-  { signal, role = 'agent', spent }: ChatOptions = {},
+  { signal, role = 'agent', recordsTools = false, spent }: ChatOptions = {},
 ): Promise<Chatted> {
-  recordResults(ctx, request.messages)
+  recordResults(ctx, request.messages, recordsTools)
   const sent = bodyText(request)
   const answer = await send(ctx, name, description, '/chat/completions', sent, mostTokens(request, sent), signal)
   const reply = replyIn(answer.body)
@@ -64,7 +66,7 @@ export async function chat(
  * Results of calls that nobody has recorded are in the request: of tools that the agent's own code runs, and of calls that could not
  * be made, because there is no such tool or its arguments are wrong.
  */
-function recordResults(ctx: object, messages: readonly Message[]): void {
+function recordResults(ctx: object, messages: readonly Message[], areErrors: boolean): void {
   const conversations = conversationsOf(ctx)
   for (const { role, callId, content } of messages) {
     if (role !== 'tool' || callId === undefined) continue
@@ -73,7 +75,8 @@ function recordResults(ctx: object, messages: readonly Message[]): void {
     const position = asked.message.calls!.findIndex(({ id }) => id === callId)
     const { name, raw } = asked.message.calls![position]!
     const call = { step: asked.step, position, id: callId }
-    void recordStep(ctx, { kind: 'tool', call, name, arguments: { raw }, result: content, ms: 0 })
+    const end = areErrors ? { error: content } : { result: content }
+    void recordStep(ctx, { kind: 'tool', call, name, arguments: { raw }, ...end, ms: 0 })
   }
 }
 

@@ -19,7 +19,7 @@ export async function generate<Output>(ctx: object, options: GenerateOptions<Out
   }
   const fields = {
     model: description.model,
-    ...(description.tokens && { logprobs: true, return_token_ids: true }),
+    ...(description.tokens && { logprobs: true, top_logprobs: 1, return_token_ids: true }),
     ...description.extraBody,
     ...samplingFields(options),
     ...(format && { response_format: format }),

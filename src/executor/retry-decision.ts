@@ -13,6 +13,8 @@ const FINAL: ReadonlySet<TaskErrorCode> = new Set([
   'MODEL_AUTHENTICATION',
   'MODEL_CONTENT_FILTER',
   'MODEL_CONTEXT_LENGTH',
+  'CACHE_MISS',
+  'PACKAGE_MISSING',
 ])
 
 /** How many attempts a task has if nobody set `maxAttempts`; and if its error, or a `retryIf`, is there to have it tried again. */

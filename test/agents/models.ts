@@ -98,3 +98,43 @@ export const leaky = defineAgent({
     }
   },
 })
+
+export const person = llmAgent({
+  name: 'person',
+  model: 'm',
+  output: z.object({ name: z.string(), age: z.number().int() }),
+  prompt: (text: string) => `Who is this about? ${text}`,
+  temperature: 0.8,
+  maxOutputTokens: 60,
+})
+
+const tokenize = async (url: string, content: string): Promise<number[]> => {
+  const response = await fetch(`${url}/tokenize`, {
+    method: 'POST',
+    body: JSON.stringify({ content, add_special: false, parse_special: true }),
+  })
+  return ((await response.json()) as { tokens: number[] }).tokens
+}
+
+/** Ends a turn of SmolLM2. */
+const END_OF_TURN = 2
+
+/** A conversation that carries token ids: only what is new is tokenized. */
+export const talker = defineAgent({
+  name: 'talker',
+  run: async ({ url, slot, says }: { url: string; slot: number; says: readonly string[] }, ctx) => {
+    const turns: { prompt: number; completion: number; cached: number | undefined }[] = []
+    let ids: number[] = []
+    for (const text of says) {
+      ids.push(...(await tokenize(url, `<|im_start|>user\n${text}<|im_end|>\n<|im_start|>assistant\n`)))
+      const { tokens, cachedTokens } = await ctx.complete({
+        ...{ model: 'm', prompt: ids, maxTokens: 16, temperature: 0.8, seed: slot, extraBody: { id_slot: slot } },
+      })
+      turns.push({ prompt: ids.length, completion: tokens!.ids.length, cached: cachedTokens })
+      ids = [...ids, ...tokens!.ids]
+      if (ids.at(-1) !== END_OF_TURN) ids.push(END_OF_TURN)
+      ids.push(...(await tokenize(url, '\n')))
+    }
+    return turns
+  },
+})

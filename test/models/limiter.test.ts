@@ -54,7 +54,7 @@ describe.each(SEEDS)('against a server that takes 40 requests in any second (see
   })
 
   it('a limit that is said to be higher than it is', async () => {
-    const { use, between } = await simulate({ seed, limiter: { requestsPerMinute: 3600 } })
+    const { use, between } = await simulate({ seed, limiter: { requestsPerMinute: 3600 }, calls: 8000 })
     expect(use).toBeGreaterThan(0.9)
     expect(between(10_000).refused).toBeLessThan(0.02)
   })
@@ -385,6 +385,18 @@ describe('tokens', () => {
     expect(after!.at - huge!.at).toBeGreaterThan(60_000)
     expect(after!.at).toBeLessThan(125_000)
   })
+})
+
+it('what a server says that makes no sense is ignored', async () => {
+  const { time, limiter, granted, ask } = limited({ tokensPerMinute: 1000 })
+  ask('odd', { tokens: Number.POSITIVE_INFINITY })
+  await time.run(0)
+  granted[0]!.permit.settle({ kind: 'rate_limit', tokens: Number.NaN, retryAfterMs: Number.NaN })
+  expect(limiter.state.paused).toBeGreaterThan(0)
+  ask('next', { tokens: 100 })
+  await time.run()
+  expect(granted).toHaveLength(2)
+  expect(granted[1]!.at).toBeGreaterThan(100)
 })
 
 it('settings that are no limit are refused', () => {

@@ -32,21 +32,25 @@ export interface Granted {
  * with a known limit, as its upper bound: somebody else may use the same key.
  */
 export class AdaptiveRate {
+  readonly #isKnown: boolean
   readonly #ceiling: number
   readonly #lowest: number
   readonly #granted = new Deque<Granted>()
   #rate: number
   #refused = false
   #cutAt = Number.NEGATIVE_INFINITY
+  /** When requests were last held back by this rate, and since when they were without a break. */
   #heldBackAt = Number.NEGATIVE_INFINITY
+  #heldBackSince = Number.NEGATIVE_INFINITY
   #calmMs = 0
 
   constructor(ceiling: number | undefined) {
+    this.#isKnown = ceiling !== undefined
     this.#ceiling = ceiling ?? HIGHEST_RATE
     this.#lowest = ceiling === undefined ? LOWEST_RATE : ceiling * LOWEST_SHARE
     this.#rate = ceiling ?? FIRST_RATE
     // A known limit is no guess: it is not doubled towards.
-    this.#refused = ceiling !== undefined
+    this.#refused = this.#isKnown
   }
 
   get perSecond(): number {
@@ -75,6 +79,7 @@ export class AdaptiveRate {
 
   /** Requests were held back by this rate, and by nothing else, for so long: more may be tried. */
   heldBack(ms: number, now: number): void {
+    if (now - ms - this.#heldBackAt > PROOF_MS) this.#heldBackSince = now - ms
     this.#heldBackAt = now
     if (this.#rate >= this.#ceiling) return
     // A slow rate is looked at rarely, and must not leap then.
@@ -89,14 +94,25 @@ export class AdaptiveRate {
   refused({ at }: Granted, now: number): void {
     // It was sent at the rate before.
     if (at <= this.#cutAt || now - this.#cutAt < CUT_AT_MOST_EVERY_MS) return
-    const accepted = this.#acceptedSince(now - PROOF_MS)
-    // If less was asked for than the rate allows, what was accepted says nothing about the limit.
-    const proven = this.heldBackLately(now) && accepted.count >= PROOF
-    const rate = proven ? Math.min(this.#rate, accepted.amount) * KEPT_SHARE : this.#rate * KEPT_SHARE_UNPROVEN
+    const rate = this.#isStray(now) ? this.#rate * KEPT_SHARE : this.#rateAfterRefusal(now)
     this.#rate = Math.max(this.#lowest, rate)
     this.#refused = true
     this.#cutAt = now
     this.#calmMs = 0
+  }
+
+  /** One refusal does not say that a known limit is wrong: requests may have bunched up on their way. A second one does. */
+  #isStray(now: number): boolean {
+    return this.#isKnown && now - this.#cutAt > CALM_MS
+  }
+
+  #rateAfterRefusal(now: number): number {
+    // If less was asked for than the rate allows, what was accepted says nothing about the limit.
+    const since = Math.max(now - PROOF_MS, this.#heldBackSince)
+    const accepted = this.#acceptedSince(since)
+    const proven = this.heldBackLately(now) && accepted.count >= PROOF
+    const perSecond = (accepted.amount * 1000) / (now - since)
+    return proven ? Math.min(this.#rate, perSecond) * KEPT_SHARE : this.#rate * KEPT_SHARE_UNPROVEN
   }
 
   /** By when they were sent: refusals come at once, answers of a model may take a minute. */

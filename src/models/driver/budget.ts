@@ -5,7 +5,7 @@ export const USED_SHARE = 0.97
 /** Timers fire late; by so much what they delayed may be made up for. */
 const CATCH_UP_MS = 10
 /** The part of a request's distance that may be given back too late and still be used: more would be a burst. */
-const GIVEN_BACK_SHARE = 0.35
+const GIVEN_BACK_SHARE = 0.2
 /**
  * The longest distance between two requests that only evens them out. A limit of 3 per minute could be 3 at once, a limit of 60
  * per minute may be enforced as 1 per second (OpenAI and Anthropic say so); servers that count in less than a second are unknown.
@@ -39,6 +39,7 @@ export interface Share {
   readonly at: number
   amount: number
   gapMs: number
+  readonly factor: number
   /** It is no longer in the window. */
   left: boolean
 }
@@ -55,7 +56,6 @@ export class Budget {
   /** What was taken within the window, the oldest first. */
   readonly #shares = new Deque<Share>()
   #used = 0
-  #factor = 1
 
   constructor(limit: number, windowMs: number) {
     this.#limit = limit
@@ -67,14 +67,13 @@ export class Budget {
     this.#forget(now)
     const oldest = this.#shares.peek()
     if (oldest === undefined) return Number.NEGATIVE_INFINITY
-    if (this.#used + amount > Math.max(this.#limit * this.#factor, 1)) return oldest.at + this.#windowMs
+    if (this.#used + amount > this.#limit) return oldest.at + this.#windowMs
     return this.#pace.dueAt
   }
 
-  /** `factor`: the part of the limit that may be used; less than 1 once the server has refused what the limit allows. */
+  /** `factor`: the part of the limit that is used; less than 1 once the server has refused what the limit allows. */
   take(amount: number, now: number, factor: number): Share {
-    this.#factor = factor
-    const share: Share = { at: now, amount, gapMs: this.#gapOf(amount), left: false }
+    const share: Share = { at: now, amount, gapMs: this.#gapOf(amount, factor), factor, left: false }
     this.#shares.push(share)
     this.#used += amount
     this.#pace.took(now, share.gapMs)
@@ -83,15 +82,17 @@ export class Budget {
 
   /** It took less than was reserved, or more. */
   settle(share: Share, amount: number): void {
-    const gapMs = this.#gapOf(amount)
+    const gapMs = this.#gapOf(amount, share.factor)
     this.#pace.giveBack(share.gapMs - gapMs, share.gapMs)
     if (!share.left) this.#used += amount - share.amount
     share.amount = amount
     share.gapMs = gapMs
   }
 
-  #gapOf(amount: number): number {
-    return Math.min(LONGEST_GAP_MS, (amount * this.#windowMs) / (this.#limit * this.#factor))
+  #gapOf(amount: number, factor: number): number {
+    const even = (amount * this.#windowMs) / (this.#limit * factor)
+    // A server that refuses what the limit allows gets no more bursts.
+    return factor < 1 ? even : Math.min(LONGEST_GAP_MS, even)
   }
 
   #forget(now: number): void {

@@ -126,7 +126,7 @@ export class Limiter {
         cancelEarly?.()
         signal.removeEventListener('abort', abort)
       }
-      const waiter: Waiter = { by, first, tokens: Math.max(0, tokens) || 0, grant, end }
+      const waiter: Waiter = { by, first, tokens: amountOf(tokens) ?? 0, grant, end }
       const leave = (why: unknown) => {
         if (cancelEarly) this.#early--
         this.#queue.remove(waiter)
@@ -224,9 +224,9 @@ export class Limiter {
     const now = this.#time.now()
     this.#inFlight--
     if (kind === 'ok') this.#pauses.answered()
-    const used = tokens ?? (kind === 'rate_limit' ? 0 : undefined)
-    if (used !== undefined && used >= 0) this.#used(used, taken, now)
-    if (kind === 'rate_limit') this.#refused(taken, now, retryAfterMs)
+    const used = amountOf(tokens) ?? (kind === 'rate_limit' ? 0 : undefined)
+    if (used !== undefined) this.#used(used, taken, now)
+    if (kind === 'rate_limit') this.#refused(taken, now, amountOf(retryAfterMs))
     this.#look()
   }
 
@@ -246,6 +246,10 @@ export class Limiter {
     else this.#rate.refused(taken.sent, now)
   }
 }
+
+/** What a server said may be anything. */
+const amountOf = (value: number | undefined) =>
+  value !== undefined && Number.isFinite(value) && value >= 0 ? value : undefined
 
 function checkSettings(settings: LimiterSettings): void {
   for (const [name, value] of Object.entries(settings))

@@ -2,19 +2,27 @@ import { Limiter, type LimiterSettings, type Permit } from '../../src/models/dri
 
 /** What calls must pass, in one process for all of them. */
 export interface Gate {
-  acquire(by: object, tokens: number, first: boolean): Promise<Permit>
+  /** Whether a call keeps its permit while it waits and tries again; else it gets a new one for each try. */
+  readonly perCall: boolean
+  acquire(by: object, tokens: number, first: boolean): Promise<Held>
+}
+
+export interface Held extends Permit {
+  /** A try was refused, and the call keeps its permit. */
+  refused?(retryAfterMs: number): void
 }
 
 const { signal } = new AbortController()
 
 export function ours(settings: LimiterSettings): Gate {
   const limiter = new Limiter(settings)
-  return { acquire: (by, tokens, first) => limiter.acquire({ by, tokens, first, signal }) }
+  return { perCall: false, acquire: (by, tokens, first) => limiter.acquire({ by, tokens, first, signal }) }
 }
 
 /**
- * The rule of Inspect AI's adaptive connections, ported: calls at the same time double until the first 429, then grow by 5 % for each
- * round of successes; on a 429 they are cut to 80 %, once in 15 seconds.
+ * The rule of Inspect AI's adaptive connections (`AdaptiveConcurrencyController`), ported: so many calls at the same time, each with its
+ * retries. They double with each round of successes until the first 429, then grow by 5 % a round; on a 429 they are cut to 80 %, once in
+ * 15 seconds or what `Retry-After` says, if that is longer. Calls that had to be tried again are no successes.
  */
 export function inspectRule(): Gate {
   const waiting: (() => void)[] = []
@@ -32,28 +40,38 @@ export function inspectRule(): Gate {
   const succeeded = () => {
     if (performance.now() < coolUntil || ++successes < Math.max(atOnce, 4)) return
     successes = 0
-    atOnce = Math.min(200, refusedOnce ? atOnce + Math.max(1, Math.round(atOnce * 0.05)) : atOnce * 2)
+    const more = refusedOnce ? rounded(atOnce + Math.max(1, Math.round(atOnce * 0.05)), Math.ceil) : atOnce * 2
+    atOnce = Math.min(200, more)
   }
-  const refused = () => {
+  const refused = (retryAfterMs: number) => {
     successes = 0
     refusedOnce = true
     if (performance.now() < coolUntil) return
-    atOnce = Math.max(1, Math.floor(atOnce * 0.8))
-    coolUntil = performance.now() + 15_000
-  }
-  const settle: Permit['settle'] = ({ kind }) => {
-    inFlight--
-    if (kind === 'ok') succeeded()
-    else refused()
-    next()
+    atOnce = Math.max(1, rounded(Math.floor(atOnce * 0.8), Math.floor))
+    coolUntil = performance.now() + Math.max(15_000, retryAfterMs)
   }
   return {
+    perCall: true,
     acquire: async () => {
       await new Promise<void>((go) => {
         waiting.push(go)
         next()
       })
-      return { settle }
+      let tried = false
+      return {
+        refused: (retryAfterMs) => {
+          tried = true
+          refused(retryAfterMs)
+        },
+        settle: () => {
+          inFlight--
+          if (!tried) succeeded()
+          next()
+        },
+      }
     },
   }
 }
+
+/** To a multiple of 5, from 10 on. */
+const rounded = (value: number, to: (value: number) => number) => (value < 10 ? value : to(value / 5) * 5)

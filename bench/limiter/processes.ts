@@ -1,21 +1,17 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { Permit } from '../../src/models/driver/limiter.ts'
 import type { CallerMessage, CallerSettings } from './caller.ts'
-import type { Gate } from './gates.ts'
+import type { Gate, Held } from './gates.ts'
 
 const PROCESSES = 4
 
 /** Makes calls from four processes, which ask this one for permits. */
 export async function callFromProcesses(
   gate: Gate | undefined,
-  { calls, ...settings }: Omit<CallerSettings, 'gated'>,
+  { calls, ...settings }: Omit<CallerSettings, 'permits'>,
 ): Promise<void> {
-  const each = JSON.stringify({
-    ...settings,
-    gated: gate !== undefined,
-    calls: calls / PROCESSES,
-  } satisfies CallerSettings)
+  const permits = gate === undefined ? 'none' : gate.perCall ? 'per-call' : 'per-try'
+  const each = JSON.stringify({ ...settings, permits, calls: calls / PROCESSES } satisfies CallerSettings)
   const children = Array.from({ length: PROCESSES }, () => fork(new URL('caller.ts', import.meta.url), [each]))
   try {
     const ended = children.map((child) => once(child, 'exit'))
@@ -29,7 +25,7 @@ export async function callFromProcesses(
 
 /** Resolves when the child is ready to start. */
 function serve(child: ChildProcess, gate: Gate | undefined): Promise<void> {
-  const permits = new Map<number, Permit>()
+  const permits = new Map<number, Held>()
   const callers = new Map<number, object>()
   const { promise, resolve } = Promise.withResolvers<void>()
   child.on('message', async (message: CallerMessage) => {
@@ -43,6 +39,8 @@ function serve(child: ChildProcess, gate: Gate | undefined): Promise<void> {
         permits.set(id, await gate!.acquire(by, tokens, first))
         return void child.send(id)
       }
+      case 'refused':
+        return permits.get(message.id)!.refused!(message.retryAfterMs)
       case 'settle':
         permits.get(message.id)!.settle(message.outcome)
         return void permits.delete(message.id)

@@ -59,6 +59,13 @@ describe.each(SEEDS)('against a server that takes 40 requests in any second (see
     expect(between(10_000).refused).toBeLessThan(0.02)
   })
 
+  it('a known limit that is halved: calls go on at half the rate', async () => {
+    const requests = (at: number) => (at < 100_000 ? 60 : 30)
+    const { between } = await simulate({ seed, limiter: { requestsPerMinute: 3600 }, calls: 10_000, requests })
+    expect(between(100_000, 130_000).use).toBeGreaterThan(0.85)
+    expect(between(110_000).refused).toBeLessThan(0.02)
+  })
+
   it('that takes 20 after a minute and 60 after two', async () => {
     const requests = (at: number) => (at < 60_000 ? 40 : at < 120_000 ? 20 : 60)
     const { between } = await simulate({ seed, limiter: {}, calls: 8000, requests })
@@ -329,6 +336,21 @@ describe('calls under way', () => {
     // From the 5 per second that it begins with.
     expect(limiter.state.limitPerSecond).toBeLessThan(5)
   })
+})
+
+it('one refusal hardly lowers a known limit, a second one soon after does', async () => {
+  const { time, limiter, granted, ask } = limited({ requestsPerMinute: 2400 })
+  const refuseAt = async (at: number) => {
+    for (let i = granted.length + limiter.state.queued; i < (at / 1000) * 45; i++) ask(`${i}`)
+    await time.run(at)
+    const last = granted.at(-1)!
+    for (const { permit } of granted) if (permit !== last.permit) permit.settle(OK)
+    last.permit.settle({ kind: 'rate_limit', retryAfterMs: 0 })
+    return limiter.state.limitPerSecond
+  }
+  expect(await refuseAt(2000)).toBeCloseTo(40 * 0.98)
+  // The server has accepted what it was sent, which is 97 % of the limit, and less since the first refusal.
+  expect(await refuseAt(6000)).toBeLessThan(40 * 0.97)
 })
 
 describe('tokens', () => {

@@ -7,6 +7,21 @@
  * Both carry a stable `code`. Messages say what happened, where, and what to do next.
  */
 
+/** Codes of calls of models: of the errors that these throw, and of tasks that do not catch them. */
+export type ModelErrorCode =
+  | 'PACKAGE_MISSING'
+  | 'MODEL_UNKNOWN'
+  | 'MODEL_RATE_LIMIT'
+  | 'MODEL_TRANSIENT'
+  | 'MODEL_TIMEOUT'
+  | 'MODEL_INVALID_REQUEST'
+  | 'MODEL_AUTHENTICATION'
+  | 'MODEL_CONTENT_FILTER'
+  | 'MODEL_CONTEXT_LENGTH'
+  | 'MODEL_OUTPUT_INVALID'
+  | 'MODEL_PERMIT_TIMEOUT'
+  | 'CACHE_MISS'
+
 /** Codes of errors that are thrown at the caller. */
 export type ErrorCode =
   // what was asked for
@@ -60,20 +75,8 @@ export type ErrorCode =
   | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
   | 'VALUE_NOT_SERIALISABLE'
-  // models
-  | 'PACKAGE_MISSING'
-  | 'MODEL_UNKNOWN'
-  | 'MODEL_RATE_LIMIT'
-  | 'MODEL_TRANSIENT'
-  | 'MODEL_TIMEOUT'
-  | 'MODEL_INVALID_REQUEST'
-  | 'MODEL_AUTHENTICATION'
-  | 'MODEL_CONTENT_FILTER'
-  | 'MODEL_CONTEXT_LENGTH'
-  | 'MODEL_OUTPUT_INVALID'
-  | 'MODEL_PERMIT_TIMEOUT'
+  | ModelErrorCode
   | 'LIMIT_UNKNOWN'
-  | 'CACHE_MISS'
   // blobs
   | 'BLOB_UNKNOWN'
   | 'BLOB_GONE'
@@ -149,19 +152,7 @@ export type TaskErrorCode =
   | 'WORLD_TIMEOUT'
   | 'WORLD_NOT_DETERMINISTIC'
   | 'WORLD_DISCONNECTED'
-  // calls of models
-  | 'MODEL_UNKNOWN'
-  | 'MODEL_RATE_LIMIT'
-  | 'MODEL_TRANSIENT'
-  | 'MODEL_TIMEOUT'
-  | 'MODEL_INVALID_REQUEST'
-  | 'MODEL_AUTHENTICATION'
-  | 'MODEL_CONTENT_FILTER'
-  | 'MODEL_CONTEXT_LENGTH'
-  | 'MODEL_OUTPUT_INVALID'
-  | 'MODEL_PERMIT_TIMEOUT'
-  | 'CACHE_MISS'
-  | 'PACKAGE_MISSING'
+  | ModelErrorCode
 
 /** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
 export class TaskError extends Error {

@@ -1,14 +1,16 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import type { LimiterSettings } from '../src/models/driver/limiter.ts'
 import { numberOf } from './figures.ts'
-import { type Gate, inspectRule, ours } from './limiter/gates.ts'
+import { type Gate, inspectRule } from './limiter/gates.ts'
 import { callFromProcesses } from './limiter/processes.ts'
+import { callFromRuns } from './limiter/runs.ts'
 import type { Seen } from './limiter/server.ts'
 import { describeMachine } from './machine.ts'
 
 /**
- * How much of a server's limit is used, and how many requests it refuses: 2,000 calls from four processes against a server that
- * takes 40 requests in any second. The server does the counting.
+ * How much of a server's limit is used, and how many requests it refuses: 2,000 calls against a server that takes 40 requests in any
+ * second. Ours come from four workers on two engines, the others from four processes. The server does the counting.
  *
  *   node bench/limiter.ts [--calls N] [--only part-of-a-name]
  */
@@ -22,33 +24,36 @@ const LATER_MS = 10_000
 
 interface Row {
   readonly name: string
-  /** Undefined: each process does what it likes. */
-  readonly gate: () => Gate | undefined
-  readonly backoff?: boolean
+  /** What processes have to pass; undefined: each does what it likes. */
+  readonly gate?: () => Gate | undefined
+  /** Workers have to pass the limiter of a model with these limits. */
+  readonly limits?: LimiterSettings
   readonly tokens?: boolean
 }
 
 const requestsPerMinute = PER_SECOND * 60
 const tokensPerMinute = TOKENS_PER_SECOND * 60
 const ROWS: readonly Row[] = [
-  { name: 'p-limit(32), backoff with jitter', gate: () => undefined, backoff: true },
-  { name: "Inspect's rule, backoff with jitter", gate: inspectRule, backoff: true },
-  { name: 'manyworlds, limit known', gate: () => ours({ requestsPerMinute }) },
-  { name: 'manyworlds, limit unknown', gate: () => ours({}) },
-  { name: 'manyworlds, tokens too', gate: () => ours({ requestsPerMinute, tokensPerMinute }), tokens: true },
+  { name: 'p-limit(32), backoff with jitter', gate: () => undefined },
+  { name: "Inspect's rule, backoff with jitter", gate: inspectRule },
+  { name: 'manyworlds, limit known', limits: { requestsPerMinute } },
+  { name: 'manyworlds, limit unknown', limits: {} },
+  { name: 'manyworlds, tokens too', limits: { requestsPerMinute, tokensPerMinute }, tokens: true },
 ]
 
-console.log(`${CALLS} calls from 4 processes, 32 at a time each; ${PER_SECOND} requests in any second\n`)
+console.log(`${CALLS} calls from 4 workers on 2 engines, or 4 processes; ${PER_SECOND} requests in any second\n`)
 console.log('| | seconds | use | 429 | 429 after 10 s |\n|---|---:|---:|---:|---:|')
 for (const row of ROWS) if (row.name.includes(only)) console.log(await measure(row))
 console.log(`\n${describeMachine()}`)
 
-async function measure({ name, gate, backoff = false, tokens = false }: Row): Promise<string> {
+async function measure({ name, gate, limits: ours, tokens = false }: Row): Promise<string> {
   const limits = [PER_SECOND, tokens ? TOKENS_PER_SECOND : Number.POSITIVE_INFINITY].map(String)
   const server = fork(new URL('limiter/server.ts', import.meta.url), limits)
   try {
     const [port] = (await once(server, 'message')) as [number]
-    await callFromProcesses(gate(), { url: `http://127.0.0.1:${port}/`, calls: CALLS, backoff, tokens })
+    const settings = { url: `http://127.0.0.1:${port}/`, calls: CALLS, tokens }
+    if (ours) await callFromRuns(ours, settings)
+    else await callFromProcesses(gate?.(), { ...settings, backoff: true })
     const answer = once(server, 'message')
     server.send('what have you seen?')
     const [seen] = (await answer) as [Seen[]]

@@ -1,4 +1,4 @@
-import { Limiter, type LimiterSettings, type Permit } from '../../src/models/driver/limiter.ts'
+import type { Permit } from '../../src/models/driver/limiter.ts'
 
 /** What calls must pass, in one process for all of them. */
 export interface Gate {
@@ -10,13 +10,6 @@ export interface Gate {
 export interface Held extends Permit {
   /** A try was refused, and the call keeps its permit. */
   refused?(retryAfterMs: number): void
-}
-
-const { signal } = new AbortController()
-
-export function ours(settings: LimiterSettings): Gate {
-  const limiter = new Limiter(settings)
-  return { perCall: false, acquire: (by, tokens, first) => limiter.acquire({ by, tokens, first, signal }) }
 }
 
 /**

@@ -37,7 +37,11 @@ const server = createServer(async (request, response) => {
   window.push({ at, tokens: cost })
   seen.push({ at, tokens: cost })
   used += cost
-  setTimeout(() => response.end(JSON.stringify({ usage: { total_tokens: cost } })), 50 + Math.random() * 100)
+  const reply = {
+    choices: [{ message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
+    usage: { total_tokens: cost },
+  }
+  setTimeout(() => response.end(JSON.stringify(reply)), 50 + Math.random() * 100)
 })
 server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => process.send!((server.address() as { port: number }).port))

@@ -11,11 +11,24 @@ export const keyVariables = (models: ModelsConfig | undefined): string[] => [
   ...new Set(settingsIn(models).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])),
 ]
 
-/** Values of keys, and of headers that may be keys: they are neither recorded nor printed. */
+/** Values of keys, of headers that may be keys, and passwords in addresses: they are neither recorded nor printed. */
 export const modelSecrets = (models: ModelsConfig | undefined): string[] => [
   ...keyVariables(models).flatMap((name) => process.env[name]?.trim() || []),
   ...settingsIn(models).flatMap(secretHeaders),
+  ...settingsIn(models).flatMap(passwords),
 ]
+
+const passwords = ({ baseURL, replicas = [] }: ModelSettings): string[] =>
+  [baseURL, ...replicas].flatMap((url) => new URL(url).password || []).flatMap((text) => [text, decoded(text)])
+
+/** What is no encoding is a text as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
 
 /** Values of headers whose names sound like it. */
 export const secretHeaders = ({ headers = {} }: Pick<ModelSettings, 'headers'>): string[] =>

@@ -121,6 +121,7 @@ export async function openRun(
     const reason = redactedFailure(error ?? problem ?? undefined, redactor)
     models?.models.close()
     if (ended.repeatedCalls > 0) observation.notice(repeated(ended.repeatedCalls))
+    if (redactor && redactor.skipped > 0) observation.notice(notStored(redactor.skipped))
     observation.end(reason, interrupted)
     if (!around?.ended(control)) sink.end(reason, ended)
   }
@@ -137,6 +138,9 @@ export async function openRun(
   if (early) dispatcher.failRun(run, early)
   return run
 }
+
+const notStored = (count: number) =>
+  `${count === 1 ? '1 answer of a service was' : `${count} answers of services were`} not stored because of secrets, in the answer or in its question: a resumed run asks again`
 
 /** Errors of ours may have the last words of workers in them. */
 function redactedFailure(error: Error | undefined, redactor: Redactor | undefined): Error | undefined {

@@ -109,3 +109,12 @@ export const burglar = stepAgent({
   environment: safe,
   act: ({ step }) => (step === 0 ? 'knock' : 'open'),
 })
+
+/** Tells what it knows of a variable, and says aloud what it was given. */
+export const envious = defineAgent({
+  name: 'leaky-envious',
+  run: async ({ variable, said }: { variable: string; said: readonly string[] }) => {
+    console.log(...said)
+    return process.env[variable] ?? null
+  },
+})

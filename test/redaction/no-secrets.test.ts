@@ -224,7 +224,11 @@ describe('a resumed run', () => {
         ...{ store, redact: [KEY], services: services(KEY, asked) },
         ...more,
       })
+    const printed = vi.spyOn(process.stderr, 'write').mockImplementation(() => true)
     await run({ runId: 'r' })
+    const lines = printed.mock.calls.map(([text]) => String(text)).join('')
+    printed.mockRestore()
+    expect(lines).toContain('3 answers of services were not stored because of secrets')
     expect(query(file('r'), 'SELECT value FROM answers')).toEqual([{ value: '"nothing to hide"' }])
     expect(asked).toEqual(['open', 'innocent', `with ${KEY}`])
     await run({ resume: 'r', retryFailed: true })

@@ -1,11 +1,11 @@
-import { Runners } from 'manyworlds'
+import { DistributedExecutor, Runners } from 'manyworlds'
 import { afterAll, expect, it } from 'vitest'
 import { placementOf } from '../../src/runners/environment.ts'
-import { nosy } from '../agents/leaky.ts'
+import { envious, nosy } from '../agents/leaky.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { project } from '../cli/project.ts'
 import { storeFolder } from '../store/store-folder.ts'
-import { expectWithout } from './found-in.ts'
+import { expectStoreWithout, expectWithout } from './found-in.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -76,5 +76,25 @@ it('a variable that is to be withheld is kept from workers, unless the run passe
     expect(passed.env.TEST_VENDOR_SECRET).toBe('mine')
   } finally {
     delete process.env.TEST_VENDOR_SECRET
+  }
+})
+
+it('keys of models are secrets, and workers do not get them', async () => {
+  const { store, file } = storeFolder()
+  const variable = 'TEST_VENDOR_KEY'
+  const secrets = [KEY, 'header-0123456789', 'pass word-0123456789']
+  process.env[variable] = KEY
+  try {
+    const baseURL = `http://me:${encodeURIComponent(secrets[2]!)}@127.0.0.1:9/v1`
+    const small = { baseURL, model: 'm', apiKeyEnv: variable, headers: { 'x-api-key': secrets[1]!, 'x-team': 'us' } }
+    const task = envious.task({ variable, said: [...secrets, 'us'] }, { id: 'a' })
+    const response = await Runners.runTask(task, { store, runId: 'r', models: { small } })
+    expect(response).toMatchObject({ answer: null, logs: ['[redacted] [redacted] [redacted] us'] })
+    await expectStoreWithout(secrets, file('r'), 'r')
+    await using executor = new DistributedExecutor({ store, models: { small } })
+    executor.submitTask(task)
+    expect((await executor.collectResults()).get('a')!.answer).toBeNull()
+  } finally {
+    delete process.env[variable]
   }
 })

@@ -51,3 +51,17 @@ it.each(['driver', 'direct'] as const)(
     expect(stored).toEqual({ count: 1 })
   },
 )
+
+it('an answer with a key in it is not cached: the call is made again', async () => {
+  const { store, file } = storeFolder()
+  const small = { baseURL: server.baseURL, model: 'echo', apiKeyEnv: VARIABLE }
+  const prompts = { leaks: `cached: is ${KEY} a good key?`, innocent: 'cached: what is a good key?' }
+  for (const runId of ['first', 'second']) {
+    const tasks = Object.entries(prompts).map(([id, prompt]) => asker.task({ model: 'small', prompt }, { id }))
+    const responses = await Runners.runTask(tasks, { store, runId, models: { small }, cache: true })
+    expect([...responses.values()].map(({ status }) => status)).toEqual(['success', 'success'])
+    await expectStoreWithout([KEY], file(runId), runId)
+  }
+  expect(await server.requests({ body: 'cached: is' })).toHaveLength(2)
+  expect(await server.requests({ body: 'cached: what' })).toHaveLength(1)
+})

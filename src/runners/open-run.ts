@@ -15,6 +15,7 @@ import { counted } from '../text/quantities.ts'
 import { withCheckedNames } from './checked-names.ts'
 import { entryScript } from './environment.ts'
 import { Grading } from './grading.ts'
+import { notice } from './notice.ts'
 import { Observation } from './observation.ts'
 import { checkModelsUsed, openModels, servicesOf, storedModels } from './open-models.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
@@ -254,7 +255,9 @@ function withoutSecrets({
 
 async function observers({ progress, onStep }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {
   const list = around ? [around] : []
-  if (onStep) list.push(() => ({ ...NOTHING, step: onStep }))
+  // Alone, it must not keep what a user should know from being printed.
+  const isAlone = list.length === 0 && progress === false
+  if (onStep) list.push(() => ({ ...NOTHING, ...(isAlone && { notice }), step: onStep }))
   if (progress === false) return list
   const { observeProgress } = await import('../progress/for-config.ts')
   return [...list, observeProgress(progress)]

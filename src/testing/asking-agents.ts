@@ -75,3 +75,9 @@ export const billed = define('billed', async ({ name, bills }: { name: string; b
   for (let i = 0; i < bills; i++) answers.push(await ctx.ask<string>('bill', `${name}/${i}`))
   return answers
 })
+
+/** Asks a model of the run. */
+export const asksModel = define('asks-model', async (prompt: string, ctx) => {
+  const { text } = await ctx.generate({ model: 'echo', prompt })
+  return text
+})

@@ -17,11 +17,15 @@ export interface Kit {
   readonly reference: EngineReference | undefined
   /** Whether its workers are served while their event loop is blocked. */
   readonly hasSideWire: boolean
+  /** Whether its workers can reach what listens on the loopback address of this machine. */
+  readonly sharesLoopback: boolean
 }
 
 export interface KitOptions {
   /** False: its workers have no wire for their side thread, which then waits for their event loop. Default true. */
   readonly sideWire?: boolean
+  /** False: its workers cannot reach what listens on 127.0.0.1 of the test. Default true. */
+  readonly loopback?: boolean
 }
 
 export interface Case {

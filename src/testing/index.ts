@@ -8,6 +8,7 @@ import { endCases } from './cases/end.ts'
 import { experienceCases } from './cases/experience.ts'
 import { keptAnswerCases } from './cases/kept-answers.ts'
 import { linkCases } from './cases/links.ts'
+import { modelCases } from './cases/models.ts'
 import { serviceCases } from './cases/services.ts'
 import { volumeCases } from './cases/volume.ts'
 import { testRunner } from './runner.ts'
@@ -36,11 +37,12 @@ export function testEngine(name: string, engine: EngineFactory | EngineReference
     conf: (config) => ({ workerNum: 2, concurrency: 16, warmMs: 300_000, store: false, ...config, cls: factory! }),
     reference,
     hasSideWire: options.sideWire ?? true,
+    sharesLoopback: options.loopback ?? true,
   }
   describe(`the ${name} engine keeps its promises`, () => {
     after(() => shutdown())
     const cases = [
-      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases, ...keptAnswerCases],
+      ...[...answerCases, ...controlCases, ...crashCases, ...serviceCases, ...keptAnswerCases, ...modelCases],
       ...[...blobCases, ...experienceCases, ...volumeCases, ...endCases, ...linkCases],
     ]
     for (const { name: promise, run } of cases)

@@ -69,5 +69,9 @@ async function withNamespaces(): Promise<void> {
     expect(starts()).toBeLessThanOrEqual(18 + 6)
   })
 
-  testEngine('nodes (in network namespaces)', { module: new URL('./engine.ts', import.meta.url), export: 'makeNodes' })
+  testEngine(
+    'nodes (in network namespaces)',
+    { module: new URL('./engine.ts', import.meta.url), export: 'makeNodes' },
+    { loopback: false },
+  )
 }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
 import { isBlob, type SharedBlob } from './blobs.ts'
+import { issuesText, shownValue } from './config-issues.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
@@ -8,7 +9,6 @@ import { ManyworldsError } from './errors.ts'
 import { isGrader } from './grade/grader.ts'
 import { modelSettings, modelsSchema, splitModels } from './models/check-settings.ts'
 import type { ModelsConfig } from './models/settings.ts'
-import { nearest } from './near-miss.ts'
 import { type Secret, whyNotSecret } from './redaction/config.ts'
 import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
 import type { ServiceFunction } from './services.ts'
@@ -172,6 +172,7 @@ const schema = z.strictObject({
   services: z.optional(z.record(z.string().check(z.regex(SERVICE_NAME, NAMED)), service)),
   models: z.optional(modelsSchema),
   limits: z.optional(z.record(z.string().check(z.regex(/^.{1,256}$/s, LIMIT_NAMED)), limit)),
+  modelsFile: z.optional(z.union([z.literal(false), text], 'must be a path, or false')),
   blobs: z.optional(z.record(z.string().check(z.regex(BLOB_NAME, BLOB_NAMED)), blob)),
   redact: z._default(z.array(secret), []),
   showLogs: z._default(z.boolean(), false),
@@ -183,6 +184,8 @@ const schema = z.strictObject({
 
 export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray' | 'spark' | 'models'> & {
   readonly models?: ModelsConfig
+  /** Models of the file whose variables are not set, and what to say to those who call them. */
+  readonly unusableModels?: Readonly<Record<string, string>>
   readonly workerNum: number
   readonly nodes?: NodesOptions
   readonly ray?: RayOptions
@@ -197,67 +200,22 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
   if (config !== undefined && (typeof config !== 'object' || config === null || Array.isArray(config)))
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `the run configuration must be an object such as { workerNum: 4 }, it is ${config === null ? 'null' : show(config)}`,
+      `the run configuration must be an object such as { workerNum: 4 }, it is ${config === null ? 'null' : shownValue(config)}`,
     )
   const { settings, objects } = splitModels(config?.models)
   const result = schema.safeParse(settings === undefined ? (config ?? {}) : { ...config, models: settings })
   if (!result.success)
-    throw new ManyworldsError('CONFIG_INVALID', `run configuration: ${result.error.issues.map(say).join('; ')}`)
+    throw new ManyworldsError('CONFIG_INVALID', `run configuration: ${issuesText(result.error.issues, config, keysOf)}`)
   const { workerNum, engineName } = result.data
   return {
     ...(result.data as unknown as ResolvedConfig),
     ...(settings !== undefined && { models: { ...result.data.models, ...objects } as ModelsConfig }),
     workerNum: workerNum ?? (elsewhere(engineName, result.data.inLocal) ? ALL_WORKERS : availableParallelism()),
   }
-
-  function say(issue: z.core.$ZodIssue): string {
-    const key = issue.path.join('.')
-    const value = issue.path.reduce<unknown>((inner, part) => (inner as Record<PropertyKey, unknown>)?.[part], config)
-    const given =
-      issue.path[0] === 'redact' && issue.path.length > 1 ? `it is ${article(value)}` : `it is ${show(value)}`
-    switch (issue.code) {
-      case 'unrecognized_keys':
-        return unknownKeys(issue.keys, key)
-      case 'invalid_value':
-        return `\`${key}\` must be one of ${issue.values.map((value) => `'${String(value)}'`).join(', ')}, ${given}`
-      case 'too_small':
-        if (issue.origin === 'string' && issue.minimum === 1) return `\`${key}\` must not be empty`
-        if (issue.origin === 'string') return `\`${key}\` must have at least ${issue.minimum} characters`
-        return `\`${key}\` must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}${unit(key)}, ${given}`
-      case 'too_big':
-        if (issue.origin === 'string') return `\`${key}\` must have at most ${issue.maximum} characters`
-        return `\`${key}\` must be at most ${issue.maximum}${unit(key)}, ${given}`
-      case 'invalid_type':
-        return `\`${key}\` must be ${kinds[issue.expected] ?? `a ${issue.expected}`}, ${given}`
-      default:
-        return `\`${key}\` ${issue.message}, ${given}`
-    }
-  }
 }
 
-/** What zod calls the kinds of values, in words. */
-const kinds: Record<string, string> = {
-  int: 'a whole number',
-  number: 'a finite number',
-  boolean: 'true or false',
-  record: 'an object of strings',
-  object: 'an object',
-  array: 'an array',
-}
-
-const unit = (key: string) => (key.endsWith('Ms') ? ' milliseconds' : '')
-
-/** The kind of a value that may be a secret. */
-const article = (value: unknown) => (value instanceof RegExp ? 'a regular expression' : `a ${typeof value}`)
-
-function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value}'`
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
-  return typeof value === 'function' ? 'a function' : String(value)
-}
-
-/** Keys that one part of the configuration does not know; `part` is '' for the whole of it. */
-function unknownKeys(unknown: readonly string[], part: string): string {
+/** The keys that a part of the configuration knows; `part` is '' for the whole of it. */
+function keysOf(part: string): string[] {
   const parts: Record<string, object> = {
     ...{
       '': schema.shape,
@@ -268,11 +226,5 @@ function unknownKeys(unknown: readonly string[], part: string): string {
       keep: keep.shape,
     },
   }
-  const allowed = Object.keys(parts[part] ?? (/^models\.[^.]+$/.test(part) ? modelSettings.shape : {}))
-  const said = unknown.map((key) => {
-    const near = nearest(key, allowed)
-    const path = part === '' ? key : `${part}.${key}`
-    return `unknown key '${path}'${near === undefined ? '' : `, did you mean '${near}'?`}`
-  })
-  return `${said.join('; ')}${allowed.length === 0 ? '' : `; allowed: ${allowed.join(', ')}`}`
+  return Object.keys(parts[part] ?? (/^models\.[^.]+$/.test(part) ? modelSettings.shape : {}))
 }

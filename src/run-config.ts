@@ -116,6 +116,11 @@ export interface RunConfig {
    * docs/models.md.
    */
   readonly models?: ModelsConfig
+  /**
+   * A JSON file with further models by name; `models` goes before it. Default: `models.json` in the current folder, if it is there.
+   * `false`: none.
+   */
+  readonly modelsFile?: string | false
   /** What tasks may ask this process for, with `ctx.ask`: by name, a function, or one with options. */
   readonly services?: Readonly<Record<string, ServiceFunction | ServiceDefinition>>
   /**

@@ -63,7 +63,8 @@ interface ValueOption extends OptionBase {
 
 export type Option =
   | (OptionBase & { readonly type: 'flag' })
-  | (ValueOption & { readonly type: 'text' })
+  /** `many`: it may be given several times, and the body gets an array. */
+  | (ValueOption & { readonly type: 'text'; readonly many?: boolean })
   | (ValueOption & { readonly type: 'choice'; readonly choices: readonly string[] })
   /** A whole number, 1 or more unless `min` says otherwise. */
   | (ValueOption & { readonly type: 'integer'; readonly min?: number })
@@ -80,7 +81,9 @@ type Typed<O extends Option> = O extends { type: 'choice'; choices: readonly (in
 
 type OptionValue<O extends Option> = O extends { type: 'flag' }
   ? boolean
-  : Typed<O> | (O extends { default: string } ? never : undefined)
+  : O extends { many: true }
+    ? readonly string[]
+    : Typed<O> | (O extends { default: string } ? never : undefined)
 
 type PositionalValue<P extends Positional> = P extends { many: true } | { afterDashes: true }
   ? readonly string[]
@@ -107,6 +110,9 @@ export interface Command {
 
 /** Binds a spec to its body; the compiler sees to it that they fit. */
 export const command = <S extends Spec>(spec: S, load: () => Promise<Body<ArgsOf<S>>>): Command => ({ spec, load })
+
+/** Whether it may be given several times. */
+export const isMany = (option: Option): boolean => option.type === 'text' && option.many === true
 
 /** How an option is typed: `maxAttempts` is `--max-attempts`. */
 export const flagOf = (key: string): string => `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`

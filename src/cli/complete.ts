@@ -1,4 +1,4 @@
-import { flagOf, type Option, type Positional, type Spec, type Suggest } from './command.ts'
+import { flagOf, isMany, type Option, type Positional, type Spec, type Suggest } from './command.ts'
 import { commands } from './commands.ts'
 
 interface Candidate {
@@ -58,7 +58,7 @@ async function inlineValues(option: Option | undefined, flag: string): Promise<A
 
 function unusedOptions(spec: Spec, words: readonly string[]): Candidate[] {
   const options = Object.entries(spec.options).filter(
-    ([, option]) => !words.some((word) => optionCalled(spec, word) === option),
+    ([, option]) => isMany(option) || !words.some((word) => optionCalled(spec, word) === option),
   )
   return [
     ...options.map(([key, { description }]) => ({ word: flagOf(key), about: description })),

@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { didYouMean } from '../near-miss.ts'
-import { flagOf, type Option, type Spec } from './command.ts'
+import { flagOf, isMany, type Option, type Spec } from './command.ts'
 import { positionalValues } from './positionals.ts'
 import { typedValue } from './typed-value.ts'
 import { UsageError } from './usage-error.ts'
@@ -33,7 +33,9 @@ export function parse(spec: Spec, words: readonly string[]): Parsed {
   for (const token of options) {
     const key = keys.get(token.name)
     if (key === undefined) throw unknownOption(spec, token.rawName)
-    given[key] = optionValue(spec.options[key]!, token)
+    const option = spec.options[key]!
+    const value = optionValue(option, token)
+    given[key] = isMany(option) ? [...((given[key] as unknown[] | undefined) ?? []), value] : value
   }
   checkTogether(spec, given)
   const positionals = tokens.filter((token) => token.kind === 'positional')
@@ -87,6 +89,7 @@ function defaults(spec: Spec): Values {
   return Object.fromEntries(
     Object.entries(spec.options).map(([key, option]) => {
       if (option.type === 'flag') return [key, false]
+      if (isMany(option)) return [key, []]
       return [key, option.default === undefined ? undefined : typedValue(option, option.default, flagOf(key))]
     }),
   )

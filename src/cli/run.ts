@@ -19,6 +19,7 @@ import { visible } from '../text/visible.ts'
 import { errorText, reportError } from './error-report.ts'
 import { engineOf } from './run/engine.ts'
 import { Interruption } from './run/interruption.ts'
+import { modelsOf, readTypedModels } from './run/model-options.ts'
 import { Naming } from './run/naming.ts'
 import { nodesOf } from './run/node-options.ts'
 import { takeStdout } from './run/own-stdout.ts'
@@ -34,6 +35,7 @@ const STOP_MS = 5000
 /** Runs a script in this process, with options of the command line over those that the script gives. */
 export async function run(args: RunArgs): Promise<number> {
   const words = process.argv.slice(2)
+  const models = readTypedModels(args)
   const script = resolve(args.script)
   if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`there is no script ${args.script}`)
   const naming = new Naming({ runId: args.runId, resume: runToResume(args), retryFailed: args.retryFailed })
@@ -55,7 +57,7 @@ export async function run(args: RunArgs): Promise<number> {
       const own = typed.engineName === undefined && cls !== undefined ? { cls } : {}
       const wanted = { ...script, ...own, ...typed }
       const places = { ...nodesOf(args, wanted), ...rayOf(args, wanted), ...sparkOf(args, wanted) }
-      return { ...wanted, ...places, ...naming.name(config), progress: false }
+      return { ...wanted, ...modelsOf(models, wanted), ...places, ...naming.name(config), progress: false }
     },
     observe: (start) => {
       const shown = display?.(start)
@@ -239,6 +241,7 @@ function overrides(args: RunArgs): RunConfig {
     durability: args.durability,
     cache: args.replay ? ('replay' as const) : args.cache || undefined,
     showLogs: args.showLogs || undefined,
+    modelsFile: args.models,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as RunConfig
 }

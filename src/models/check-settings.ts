@@ -36,10 +36,13 @@ export const modelSettings = z.strictObject({
   maxRetries: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(100))),
 })
 
-const NAMED = "must have 1 to 64 letters, digits, '-', '_' or '.'"
+const NAME = /^[\w.-]{1,64}$/
+export const NAMED = "must have 1 to 64 letters, digits, '-', '_' or '.'"
+
+export const isModelName = (text: string): boolean => NAME.test(text)
 
 /** `models` of a run configuration; of objects of providers only that they are such. */
-export const modelsSchema = z.record(z.string().check(z.regex(/^[\w.-]{1,64}$/, NAMED)), modelSettings)
+export const modelsSchema = z.record(z.string().check(z.regex(NAME, NAMED)), modelSettings)
 
 /** Objects of providers cannot be checked as settings are: they are taken out, and put back. */
 export function splitModels(models: unknown): { settings: unknown; objects: Record<string, LanguageModel> } {

@@ -71,4 +71,10 @@ export interface DirectDescription {
   readonly maxRetries: number
 }
 
-export type ModelDescriptions = Readonly<Record<string, ModelDescription>>
+/** One that cannot be called, and why. */
+export interface UnusableModel {
+  readonly kind: 'unusable'
+  readonly why: string
+}
+
+export type ModelDescriptions = Readonly<Record<string, ModelDescription | UnusableModel>>

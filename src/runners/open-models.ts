@@ -23,7 +23,7 @@ export interface OpenedModels {
 
 /** The code for models is loaded only where there are some. Throws if they cannot be used: a key is not there. */
 export async function openModels(config: ResolvedConfig): Promise<OpenedModels | undefined> {
-  const { models: given, engineName, inLocal, cache } = config
+  const { models: given, engineName, inLocal, cache, unusableModels } = config
   if (given === undefined) return undefined
   const [{ RunModels }, { modelServices }, { CachedCalls }, { ReplyCache }] = await Promise.all([
     import('../models/driver/run-models.ts'),
@@ -31,7 +31,7 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
     import('../models/driver/cached-calls.ts'),
     import('../models/driver/cache.ts'),
   ])
-  const models = new RunModels(given, { onThisMachine: engineName === 'local' || inLocal, cache })
+  const models = new RunModels(given, { onThisMachine: engineName === 'local' || inLocal, cache }, unusableModels)
   return {
     models,
     services(store, redactor) {
@@ -42,7 +42,10 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
 }
 
 /** Agents that say which models they call are looked at before anything starts. */
-export function checkModelsUsed(tasks: readonly ReadyTask[], models: ResolvedConfig['models']): void {
+export function checkModelsUsed(
+  tasks: readonly ReadyTask[],
+  { models, unusableModels = {} }: Pick<ResolvedConfig, 'models' | 'unusableModels'>,
+): void {
   const seen = new Set<AnyAgent>()
   for (const { task } of tasks) {
     const { agent } = task
@@ -52,7 +55,8 @@ export function checkModelsUsed(tasks: readonly ReadyTask[], models: ResolvedCon
       | { [MODELS_USED]?: ModelsUsed }
       | undefined
     for (const name of run?.[MODELS_USED]?.(agent.params) ?? [])
-      if (!models?.[name]) throw noModel(agent.name, name, models)
+      if (Object.hasOwn(unusableModels, name)) throw new ManyworldsError('CONFIG_INVALID', unusableModels[name]!)
+      else if (!models?.[name]) throw noModel(agent.name, name, models)
   }
 }
 

@@ -51,7 +51,7 @@ export async function openRun(
   }
   observation.failed = failed
   const blobs = userBlobs(config.blobs)
-  if (tasks.all) checkModelsUsed(tasks.all, config.models)
+  if (tasks.all) checkModelsUsed(tasks.all, config)
   const models = await openModels(config)
   let grading: Grading | undefined
   const recorded = await record(identity, config, tasks, blobs, redactor, observation, (error) => {
@@ -79,6 +79,7 @@ export async function openRun(
     concurrency,
     resumed: recorded?.resumed ?? false,
     running,
+    models: models?.models,
   })
 
   const { timeoutMs, maxAttempts, retryIf, backoffMs, backoffMaxMs, deadlineMs, signal, seed, showLogs, speculate } =
@@ -230,6 +231,7 @@ function withoutSecrets({
   redact,
   blobs: __________,
   models,
+  unusableModels: ____________,
   nodes,
   ray,
   spark,

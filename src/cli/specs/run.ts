@@ -1,6 +1,7 @@
 import { EngineName } from '../../run-config.ts'
 import type { ArgsOf, Spec } from '../command.ts'
 import { listRunIds } from '../run-ids.ts'
+import { modelOptions } from './model-options.ts'
 import { nodeAccess } from './node-access.ts'
 
 const PLACE = 'Where and how many'
@@ -8,6 +9,7 @@ const NODES = 'Nodes'
 const RAY = 'Ray'
 const SPARK = 'Spark'
 const ACCESS = 'To be let in by nodes or a cluster'
+const MODELS = 'Language models'
 const LIMITS = 'Limits'
 const RECORD = 'The run and its file'
 const OUTPUT = 'Output'
@@ -101,6 +103,8 @@ export const runSpec = {
       group: ACCESS,
     },
     tlsKey: { ...nodeAccess.tlsKey, group: ACCESS },
+    model: { ...modelOptions.model, group: MODELS },
+    models: { ...modelOptions.models, group: MODELS },
     timeout: {
       type: 'duration',
       value: 'DURATION',
@@ -233,6 +237,10 @@ export const runSpec = {
       line: 'manyworlds run agents.ts --resume nightly-7 --retry-failed',
     },
     { about: 'again, with the answers that models gave last time', line: 'manyworlds run agents.ts --replay' },
+    {
+      about: 'with another model in the place of small, for a comparison',
+      line: 'manyworlds run agents.ts --model small=big --run-id with-big',
+    },
     { about: 'try it on 50 of its tasks', line: 'manyworlds run agents.ts --limit 50 --seed 1' },
     { about: 'arguments for the script stand after --', line: 'manyworlds run agents.ts --json -- --topic whales' },
   ],

@@ -23,6 +23,7 @@ export interface ServedModel {
   readonly key: string | undefined
   readonly server: ModelServer
   readonly via: 'driver' | 'direct'
+  readonly use: UseSoFar
 }
 
 /** One that is an object of the user's. */
@@ -31,7 +32,18 @@ export interface ObjectModel {
   readonly name: string
   readonly object: LanguageModel
   readonly limiter: Limiter
+  readonly use: UseSoFar
 }
+
+/** How the calls of the run came out so far. */
+export interface UseSoFar {
+  calls: number
+  tokens: number
+  rateLimited: number
+  failed: number
+}
+
+const noUse = (): UseSoFar => ({ calls: 0, tokens: 0, rateLimited: 0, failed: 0 })
 
 export type RunModel = ServedModel | ObjectModel
 
@@ -47,9 +59,12 @@ export interface ModelsMode extends WorkersPlace {
 /** The models of one run. */
 export class RunModels {
   readonly #models = new Map<string, RunModel>()
+  readonly #unusable: Readonly<Record<string, string>>
   readonly #releases: (() => void)[] = []
 
-  constructor(config: ModelsConfig, place: ModelsMode) {
+  /** `unusable`: why further models cannot be called. */
+  constructor(config: ModelsConfig, place: ModelsMode, unusable: Readonly<Record<string, string>> = {}) {
+    this.#unusable = unusable
     try {
       for (const [name, given] of Object.entries(config)) this.#models.set(name, this.#open(name, given, place))
     } catch (error) {
@@ -70,7 +85,10 @@ export class RunModels {
 
   /** What workers are told. */
   describe(): ModelDescriptions {
-    return Object.fromEntries([...this.#models].map(([name, model]) => [name, descriptionOf(model)]))
+    return Object.fromEntries([
+      ...[...this.#models].map(([name, model]) => [name, descriptionOf(model)] as const),
+      ...Object.entries(this.#unusable).map(([name, why]) => [name, { kind: 'unusable', why }] as const),
+    ])
   }
 
   /** How many calls wait for each, and how fast it goes; of those for which some wait. */
@@ -86,17 +104,24 @@ export class RunModels {
     return found
   }
 
+  /** What was asked of each, of those that were called. */
+  get used(): ({ readonly model: string } & Readonly<UseSoFar>)[] {
+    return [...this.#models.values()].flatMap(({ name, use }) =>
+      use.calls + use.rateLimited + use.failed === 0 ? [] : [{ model: name, ...use }],
+    )
+  }
+
   close(): void {
     for (const release of this.#releases.splice(0)) release()
   }
 
   #open(name: string, given: ModelSettings | LanguageModel, place: ModelsMode): RunModel {
-    if (isLanguageModel(given)) return { kind: 'object', name, object: given, limiter: new Limiter({}) }
+    if (isLanguageModel(given)) return { kind: 'object', name, object: given, limiter: new Limiter({}), use: noUse() }
     const key = place.cache === 'replay' ? undefined : keyOf(name, given)
     this.#checkLimits(name, given, key)
     const { server, release } = useServer(name, given, key)
     this.#releases.push(release)
-    return { kind: 'server', name, settings: given, key, server, via: wayOf(given, place) }
+    return { kind: 'server', name, settings: given, key, server, via: wayOf(given, place), use: noUse() }
   }
 
   /** Names that mean the same model share its limiter, so they cannot have different limits. */
@@ -168,8 +193,14 @@ function descriptionOf(model: RunModel): ModelDescription {
   }
 }
 
+/** Where a model is, without what may be secret: a user, a password, a query. */
+export function publicURL(baseURL: string): string {
+  const { origin, pathname } = new URL(baseURL)
+  return withoutSlash(`${origin}${pathname}`)
+}
+
 /** For errors. */
 export const shownModel = (model: RunModel): string =>
   model.kind === 'object'
     ? `model '${model.name}' (${model.object.modelId} of ${model.object.provider})`
-    : `model '${model.name}' (${model.settings.model} at ${withoutSlash(model.settings.baseURL)})`
+    : `model '${model.name}' (${model.settings.model} at ${publicURL(model.settings.baseURL)})`

@@ -34,6 +34,7 @@ export interface ChatOptions {
 export async function describe(ctx: object, name: string): Promise<ModelDescription> {
   const models = await callsOf(ctx).describe()
   const found = Object.hasOwn(models, name) ? models[name] : undefined
+  if (found?.kind === 'unusable') throw new ManyworldsError('CONFIG_INVALID', found.why)
   if (found) return found
   const names = Object.keys(models)
   throw new ManyworldsError(

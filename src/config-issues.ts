@@ -1,0 +1,69 @@
+import type * as z from 'zod/mini'
+import { nearest } from './near-miss.ts'
+
+/**
+ * What is wrong with a configuration, in words: every wrong key, and what it may be. `given` is what was checked, as its author
+ * wrote it. `keysOf` names the keys that are allowed in a part of it.
+ */
+export const issuesText = (
+  issues: readonly z.core.$ZodIssue[],
+  given: unknown,
+  keysOf: (part: string) => readonly string[],
+): string => issues.map((issue) => issueText(issue, given, keysOf)).join('; ')
+
+function issueText(issue: z.core.$ZodIssue, root: unknown, keysOf: (part: string) => readonly string[]): string {
+  const key = issue.path.join('.')
+  const value = issue.path.reduce<unknown>((inner, part) => (inner as Record<PropertyKey, unknown>)?.[part], root)
+  const given = `it is ${issue.path.slice(0, -1).some(isSecret) ? article(value) : shownValue(value)}`
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return unknownKeys(issue.keys, key, keysOf(key))
+    case 'invalid_value':
+      return `\`${key}\` must be one of ${issue.values.map((value) => `'${String(value)}'`).join(', ')}, ${given}`
+    case 'too_small':
+      if (issue.origin === 'string' && issue.minimum === 1) return `\`${key}\` must not be empty`
+      if (issue.origin === 'string') return `\`${key}\` must have at least ${issue.minimum} characters`
+      return `\`${key}\` must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}${unit(key)}, ${given}`
+    case 'too_big':
+      if (issue.origin === 'string') return `\`${key}\` must have at most ${issue.maximum} characters`
+      return `\`${key}\` must be at most ${issue.maximum}${unit(key)}, ${given}`
+    case 'invalid_type':
+      return `\`${key}\` must be ${kinds[issue.expected] ?? `a ${issue.expected}`}, ${given}`
+    case 'invalid_key':
+      return `the name \`${key}\` ${issue.issues[0]?.message ?? issue.message}`
+    default:
+      return `\`${key}\` ${issue.message}, ${given}`
+  }
+}
+
+/** What stands in there may be a secret, and is not shown. */
+const isSecret = (part: PropertyKey) => part === 'redact' || part === 'headers'
+
+const article = (value: unknown) => (value instanceof RegExp ? 'a regular expression' : `a ${typeof value}`)
+
+/** What zod calls the kinds of values, in words. */
+const kinds: Record<string, string> = {
+  int: 'a whole number',
+  number: 'a finite number',
+  boolean: 'true or false',
+  record: 'an object of strings',
+  object: 'an object',
+  array: 'an array',
+}
+
+const unit = (key: string) => (key.endsWith('Ms') ? ' milliseconds' : '')
+
+export function shownValue(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return typeof value === 'function' ? 'a function' : String(value)
+}
+
+function unknownKeys(unknown: readonly string[], part: string, allowed: readonly string[]): string {
+  const said = unknown.map((key) => {
+    const near = nearest(key, allowed)
+    const path = part === '' ? key : `${part}.${key}`
+    return `unknown key '${path}'${near === undefined ? '' : `, did you mean '${near}'?`}`
+  })
+  return `${said.join('; ')}${allowed.length === 0 ? '' : `; allowed: ${allowed.join(', ')}`}`
+}

@@ -121,5 +121,6 @@ const besideLabel = (label: string, rows: readonly string[], paint: Paint): stri
 const workerText = ({ id, host, pid }: NonNullable<StoredAttempt['worker']>): string =>
   firstLine(`${id} on ${host}${pid === undefined ? '' : `, pid ${pid}`}`)
 
-const timeText = ({ queuedMs, runMs }: StoredAttempt['timing']): string =>
-  `queued ${duration(queuedMs)}, ran ${duration(runMs)}`
+/** Time that its clock stood is said only if there was some: most tasks ask nobody. */
+const timeText = ({ queuedMs, runMs, waitedMs }: StoredAttempt['timing']): string =>
+  `queued ${duration(queuedMs)}, ran ${duration(runMs)}${waitedMs < 1 ? '' : `, of which it waited ${duration(waitedMs)}`}`

@@ -1,9 +1,9 @@
-import type { RunProgress } from './run-progress.ts'
+import type { ModelQueue, RunProgress } from './run-progress.ts'
 
 /** What a status line shows; a part of a run's progress, which can also be said of several runs. */
 export type StatusFigures = Pick<
   RunProgress,
-  'total' | 'done' | 'running' | 'restored' | 'retries' | 'perSecond' | 'etaMs'
+  'total' | 'done' | 'running' | 'restored' | 'retries' | 'perSecond' | 'etaMs' | 'waiting'
 > & { readonly succeeded: number }
 
 /** Several runs as if they were one. What is not known of one of them is not known. */
@@ -24,5 +24,14 @@ export function combined(runs: readonly RunProgress[]): StatusFigures {
       unfinished.length === 0 || unfinished.some(({ etaMs }) => etaMs === undefined)
         ? undefined
         : Math.max(...unfinished.map(({ etaMs }) => etaMs!)),
+    waiting: longestQueues(runs.flatMap(({ waiting }) => waiting)),
   }
+}
+
+/** Runs share the queue of a model: each tells its whole length. */
+function longestQueues(queues: readonly ModelQueue[]): ModelQueue[] {
+  const longest = new Map<string, ModelQueue>()
+  for (const queue of queues)
+    if (queue.queued > (longest.get(queue.model)?.queued ?? 0)) longest.set(queue.model, queue)
+  return [...longest.values()].sort((a, b) => b.queued - a.queued)
 }

@@ -1,5 +1,6 @@
 import type { TaskResponse } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
+import type { ModelQueue, ModelUse } from './run-progress.ts'
 
 /** What is known of a run when it starts. */
 export interface RunStart {
@@ -18,6 +19,13 @@ export interface RunStart {
   readonly resumed: boolean
   /** Tasks that are with a worker now. */
   running(): number
+  /** Of a run with models: for which of them calls wait, and what was asked of them. */
+  readonly models?: RunModelFigures | undefined
+}
+
+export interface RunModelFigures {
+  readonly waiting: readonly ModelQueue[]
+  readonly used: readonly ModelUse[]
 }
 
 /** A step that a task has recorded. */

@@ -10,7 +10,8 @@ export function progressCallback(callback: (progress: RunProgress) => void): Obs
     const tally = new Tally(start)
     let news = true
     const timer = setInterval(() => {
-      if (news) callback(tally.snapshot())
+      // Nothing happens while all calls wait for a model, and that is news too.
+      if (news || start.models?.waiting.length) callback(tally.snapshot())
       news = false
     }, EVERY_MS).unref()
     return {

@@ -29,6 +29,33 @@ export interface RunProgress {
   readonly slowest: readonly SlowTask[]
   /** Sum of what all tasks reported; empty if none did. */
   readonly usage: Usage
+  /** How long tasks that are done waited, in all, while their clocks stood: for permits of models, above all. */
+  readonly waitedMs: number
+  /** Models for which calls wait now; the longest queue first. */
+  readonly waiting: readonly ModelQueue[]
+  /** The models that were called, and how often. Not of a run that is looked at later. */
+  readonly models: readonly ModelUse[]
+}
+
+/** Calls that wait for their turn with a model. */
+export interface ModelQueue {
+  readonly model: string
+  readonly queued: number
+  /** How many calls the limiter lets through. */
+  readonly perSecond: number
+}
+
+/** What a run has asked of a model, in this session. */
+export interface ModelUse {
+  readonly model: string
+  /** That were answered. */
+  readonly calls: number
+  /** Of those, in and out together, as far as the server said. */
+  readonly tokens: number
+  /** Answers of 429 and the like: the call was made again. */
+  readonly rateLimited: number
+  /** Other calls that came to nothing. */
+  readonly failed: number
 }
 
 /** Tasks that did not succeed for the same reason, and the first of them. */

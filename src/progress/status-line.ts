@@ -1,6 +1,6 @@
 import type { Paint } from '../text/paint.ts'
-import { clock, count, percent, rate } from '../text/quantities.ts'
-import { visible } from '../text/visible.ts'
+import { clock, count, counted, percent, rate } from '../text/quantities.ts'
+import { firstLine, visible } from '../text/visible.ts'
 import { cut, displayWidth } from '../text/width.ts'
 import type { StatusFigures } from './combined.ts'
 
@@ -42,21 +42,30 @@ export function statusLine(progress: StatusFigures, { width, paint, bar, label }
 
 /** In the order in which they are shown. */
 function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
-  const { done, total, succeeded, running, retries, restored, perSecond, etaMs } = progress
+  const { done, total, succeeded, running, retries, restored, perSecond, etaMs, waiting } = progress
   const failed = done - succeeded
   const fields: (Field | undefined)[] = [
     { text: total === undefined ? `${count(done)} done` : `${count(done)}/${count(total)}`, rank: 1 },
-    label === undefined ? undefined : { text: visible(label).replaceAll('\n', ' '), rank: 6, format: 'bold' },
+    label === undefined ? undefined : { text: visible(label).replaceAll('\n', ' '), rank: 7, format: 'bold' },
     total === undefined ? undefined : { text: percent(done, total), rank: 0 },
-    { text: `ok ${count(succeeded)}`, rank: 7, format: 'green' },
+    { text: `ok ${count(succeeded)}`, rank: 8, format: 'green' },
     failed === 0 ? undefined : { text: `failed ${count(failed)}`, rank: 2, format: 'red' },
-    { text: `running ${count(running)}`, rank: 5 },
-    retries === 0 ? undefined : { text: `retries ${count(retries)}`, rank: 8, format: 'yellow' },
-    restored === 0 ? undefined : { text: `restored ${count(restored)}`, rank: 9, format: 'dim' },
-    perSecond === undefined ? undefined : { text: rate(perSecond), rank: 4 },
+    { text: `running ${count(running)}`, rank: 6 },
+    waiting.length === 0 ? undefined : { text: waitingText(waiting), rank: 4, format: 'yellow' },
+    retries === 0 ? undefined : { text: `retries ${count(retries)}`, rank: 9, format: 'yellow' },
+    restored === 0 ? undefined : { text: `restored ${count(restored)}`, rank: 10, format: 'dim' },
+    perSecond === undefined ? undefined : { text: rate(perSecond), rank: 5 },
     etaMs === undefined ? undefined : { text: `ETA ${clock(etaMs)}`, rank: 3, format: 'cyan' },
   ]
   return fields.filter((field) => field !== undefined)
+}
+
+/** `waiting for small: 412 queued, 38/s`: the longest queue, and how many more there are. */
+function waitingText([first, ...others]: StatusFigures['waiting']): string {
+  const { model, queued, perSecond } = first!
+  const pace = perSecond > 0 && Number.isFinite(perSecond) ? `, ${rate(perSecond)}` : ''
+  const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'model')} more)`
+  return `waiting for ${firstLine(model)}: ${count(queued)} queued${pace}${more}`
 }
 
 /** Field by field by rank, as long as there is room; the first that has none ends it, so that a line does not flutter. */

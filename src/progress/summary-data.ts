@@ -21,7 +21,7 @@ export interface SummaryFacts {
   readonly evaluation?: EvaluationSummary | undefined
 }
 
-export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs'> {
+export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs' | 'waiting'> {
   readonly state: RunState
   readonly error: Error | string | undefined
   readonly file: string | undefined
@@ -33,7 +33,7 @@ export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs'> {
 
 /** How a run went as plain data. */
 export function summaryData(tally: Tally, facts: SummaryFacts = {}): SummaryData {
-  const { running: _running, etaMs: _etaMs, ...progress } = tally.snapshot()
+  const { running: _running, etaMs: _etaMs, waiting: _waiting, ...progress } = tally.snapshot()
   const { ending, file, elapsedMs = progress.elapsedMs } = facts
   const state = facts.state ?? (ending?.interrupted ? 'interrupted' : ending?.error ? 'failed' : 'finished')
   const ran = progress.done - progress.restored

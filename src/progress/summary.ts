@@ -3,7 +3,7 @@ import { type Paint, painter } from '../text/paint.ts'
 import { clock, count, counted, duration, precisePercent, rate, usageText } from '../text/quantities.ts'
 import { shellWord } from '../text/shell-word.ts'
 import { firstLine, visible } from '../text/visible.ts'
-import { cut, padEnd, padStart } from '../text/width.ts'
+import { cut, displayWidth, padEnd, padStart } from '../text/width.ts'
 import { wrap } from '../text/wrap.ts'
 import { evaluationLines } from './evaluation-lines.ts'
 import { type RunState, type SummaryData, type SummaryFacts, summaryData } from './summary-data.ts'
@@ -43,9 +43,11 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
     ),
     ...labelled('failures', failureLines(data, width - LABEL, paint), paint),
     ...labelled('run time', runTimeLines(data, width - LABEL), paint),
+    ...labelled('waited', waitedLines(data), paint),
     ...labelled('slowest', slowestLines(data, width - LABEL), paint),
     ...labelled('retries', data.retries === 0 ? [] : [count(data.retries)], paint),
     ...labelled('restored', data.restored === 0 ? [] : [`${count(data.restored)}, done in an earlier session`], paint),
+    ...labelled('models', modelLines(data, width - LABEL), paint),
     ...labelled('usage', usageLines(data), paint),
     ...labelled('run file', fileLines(data, options.state === undefined, paint), paint),
   ]
@@ -94,6 +96,28 @@ function runTimeLines({ runMs }: SummaryData, width: number): string[] {
   if (!runMs) return []
   const { p50, p90, p99, max } = runMs
   return wrap(`p50 ${duration(p50)}   p90 ${duration(p90)}   p99 ${duration(p99)}   max ${duration(max)}`, width)
+}
+
+/** Of less than this nobody needs to hear. */
+const WAITED_MS = 1000
+
+function waitedLines({ waitedMs, done }: SummaryData): string[] {
+  if (waitedMs < WAITED_MS) return []
+  return [`${duration(waitedMs)} in all, ${duration(waitedMs / Math.max(1, done))} a task; timeouts do not count it`]
+}
+
+/** `small  512 calls, 120,431 tokens, 3 rate-limited` */
+function modelLines({ models }: SummaryData, width: number): string[] {
+  const nameWidth = Math.max(0, ...models.map(({ model }) => displayWidth(firstLine(model))))
+  return models.map(({ model, calls, tokens, rateLimited, failed }) => {
+    const figures = [
+      counted(calls, 'call'),
+      tokens === 0 ? '' : counted(tokens, 'token'),
+      rateLimited === 0 ? '' : `${count(rateLimited)} rate-limited`,
+      failed === 0 ? '' : `${count(failed)} failed`,
+    ]
+    return cut(`${padEnd(firstLine(model), nameWidth)}  ${figures.filter((text) => text !== '').join(', ')}`, width)
+  })
 }
 
 /** Of two tasks there is no need to say which was slow. */

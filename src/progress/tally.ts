@@ -3,6 +3,7 @@ import type { EvaluationSummary } from '../grade/summarize.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Usage } from '../trajectory/usage.ts'
 import { EvaluationTally } from './evaluation-tally.ts'
+import type { RunStart } from './observer.ts'
 import { Percentiles } from './percentiles.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'
@@ -22,6 +23,7 @@ export interface FinishedTask {
   /** Asked for only if it is the first of its code: it may be a getter. */
   readonly message?: string | undefined
   readonly runMs: number
+  readonly waitedMs?: number | undefined
   readonly restored?: boolean | undefined
   readonly usage?: Usage | undefined
   /** For evaluation. */
@@ -31,12 +33,16 @@ export interface FinishedTask {
 export function finishedTask(response: TaskResponse): FinishedTask {
   const { id, status, error, timing, restored, usage } = response
   const outcome = outcomeOf(response)
-  return { id, status, code: error?.code, message: error?.message, runMs: timing.runMs, restored, usage, outcome }
+  const { runMs, waitedMs } = timing
+  return { id, status, code: error?.code, message: error?.message, runMs, waitedMs, restored, usage, outcome }
 }
+
+/** What a tally has to know of a run. */
+type TalliedRun = Pick<RunStart, 'runId' | 'sampledFrom' | 'models'> & Partial<Pick<RunStart, 'total' | 'running'>>
 
 /** Counts the tasks of one run, any number of them in the same memory. */
 export class Tally {
-  readonly #run: { readonly runId: string; readonly sampledFrom?: number | undefined; readonly running?: () => number }
+  readonly #run: TalliedRun
   readonly #clock: () => number
   readonly #startedAt: number
   readonly #counts: Record<TaskStatus, number> = { success: 0, failed: 0, timeout: 0, crashed: 0, cancelled: 0 }
@@ -50,17 +56,10 @@ export class Tally {
   #done = 0
   #restored = 0
   #retries = 0
+  #waitedMs = 0
 
   /** `clock`: milliseconds from any moment on. */
-  constructor(
-    run: {
-      readonly runId: string
-      readonly total?: number | undefined
-      readonly sampledFrom?: number | undefined
-      readonly running?: () => number
-    },
-    clock: () => number = () => performance.now(),
-  ) {
+  constructor(run: TalliedRun, clock: () => number = () => performance.now()) {
     this.#run = run
     this.#total = run.total
     this.#clock = clock
@@ -74,6 +73,7 @@ export class Tally {
     if (task.status !== 'success') this.#addFailure(task)
     if (task.usage) this.#addUsage(task.usage)
     if (task.outcome) this.#evaluation.add(task.outcome)
+    this.#waitedMs += task.waitedMs ?? 0
     if (task.restored) {
       this.#restored++
       // They come before all others; the time to read them says nothing about the others' speed.
@@ -124,6 +124,9 @@ export class Tally {
         .sort((a, b) => b.count - a.count),
       slowest: [...this.#slowest],
       usage: { ...this.#usage },
+      waitedMs: this.#waitedMs,
+      waiting: (this.#run.models?.waiting ?? []).toSorted((a, b) => b.queued - a.queued),
+      models: this.#run.models?.used ?? [],
     }
   }
 

@@ -94,6 +94,7 @@ interface OutcomeColumns {
   readonly status: TaskStatus
   readonly code: string | null
   readonly runUs: number
+  readonly waitedUs: number
   readonly usage: string | null
   readonly error: unknown
 }
@@ -103,6 +104,7 @@ const OUTCOME: Columns<OutcomeColumns> = {
   status: isStatus,
   code: orNull(isText),
   runUs: isNumber,
+  waitedUs: isNumber,
   usage: orNull(isText),
   error: isAnything,
 }
@@ -113,6 +115,7 @@ export interface BriefResponse {
   readonly status: TaskStatus
   readonly code: string | undefined
   readonly runMs: number
+  readonly waitedMs: number
   readonly usage: Usage
   /** The message of its error; read on first use. */
   readonly message: string
@@ -242,7 +245,7 @@ export class RunFile implements Disposable {
 
   /** The responses without their answers and trajectories, for summaries. */
   *outcomes(): Generator<BriefResponse> {
-    const sql = `SELECT t.id, a.status, a.error_code AS code, a.run_us AS runUs, a.usage, a.error ${FROM}
+    const sql = `SELECT t.id, a.status, a.error_code AS code, a.run_us AS runUs, a.waited_us AS waitedUs, a.usage, a.error ${FROM}
        WHERE ${OF_TASKS} ORDER BY a.seq`
     const messageOf = (error: unknown) =>
       this.#reading(() => {
@@ -251,9 +254,16 @@ export class RunFile implements Disposable {
       })
     for (const row of this.#all(sql, ...this.#tasksAfter(0)))
       yield this.#reading(() => {
-        const { id, status, code, runUs, usage, error } = checkedRow(row, OUTCOME, 'a response')
+        const { id, status, code, runUs, waitedUs, usage, error } = checkedRow(row, OUTCOME, 'a response')
         return {
-          ...{ id, status, code: code ?? undefined, runMs: runUs / 1000, usage: usageOf(usage) },
+          ...{
+            id,
+            status,
+            code: code ?? undefined,
+            runMs: runUs / 1000,
+            waitedMs: waitedUs / 1000,
+            usage: usageOf(usage),
+          },
           get message() {
             return messageOf(error)
           },

@@ -62,6 +62,24 @@ describe('plain lines', () => {
     ])
   })
 
+  it('say for which model calls wait, and at the end what was asked of it', () => {
+    const { stream, lines } = listener()
+    const waiting = [{ model: 'small', queued: 412, perSecond: 38 }]
+    const used = [
+      { model: 'small', calls: 1512, tokens: 120_431, rateLimited: 3, failed: 0 },
+      { model: 'judge-1', calls: 1, tokens: 0, rateLimited: 0, failed: 2 },
+    ]
+    const run = plainLines(stream)(runStart({ models: { waiting, used } }))
+    vi.advanceTimersByTime(10_000)
+    run.response({ ...response('a'), timing: { queuedMs: 0, runMs: 90_000, waitedMs: 84_000 } })
+    run.end(FINISHED)
+    const said = lines()
+    expect(said[1]).toBe('[brave-otter] 0:10  0/100  0%  ok 0  running 12  waiting for small: 412 queued, 38/s')
+    expect(said).toContain('waited     1:24 min in all, 1:24 min a task; timeouts do not count it')
+    expect(said).toContain('models     small    1,512 calls, 120,431 tokens, 3 rate-limited')
+    expect(said).toContain('           judge-1  1 call, 2 failed')
+  })
+
   it('know no percentage before the number of tasks is known', () => {
     const { stream, lines } = listener()
     const run = plainLines(stream)(runStart({ total: undefined, resumed: true }))
@@ -125,6 +143,22 @@ it('a callback is told about once a second, only of news, and at the end', () =>
   vi.advanceTimersByTime(3000)
   run.end(FINISHED)
   expect(told.map(({ done }) => done)).toEqual([0, 2, 2])
+})
+
+it('a callback is told again and again while calls wait for a model, although nothing happens', () => {
+  const told: RunProgress[] = []
+  let queued = 3
+  const models = {
+    get waiting() {
+      return queued === 0 ? [] : [{ model: 'small', queued, perSecond: 1 }]
+    },
+    used: [],
+  }
+  const run = progressCallback((progress) => told.push(progress))(runStart({ models }))
+  for (; queued > 0; queued--) vi.advanceTimersByTime(1000)
+  vi.advanceTimersByTime(3000)
+  run.end(FINISHED)
+  expect(told.map(({ waiting }) => waiting.map((queue) => queue.queued))).toEqual([[3], [2], [1], []])
 })
 
 describe('the choice of a display', () => {

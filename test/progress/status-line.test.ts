@@ -15,6 +15,7 @@ const FIGURES: StatusFigures = {
   retries: 3,
   perSecond: 412.3,
   etaMs: 9100,
+  waiting: [],
 }
 const line = (width: number, more: Partial<StatusFigures> = {}, bar = false) =>
   statusLine({ ...FIGURES, ...more }, { width, paint: painter(false), bar })
@@ -32,6 +33,19 @@ describe('the status line', () => {
     expect(line(10)).toBe('24%')
   })
 
+  it('says what calls wait for, and that other models have a queue too', () => {
+    const small = { model: 'small', queued: 412, perSecond: 38 }
+    expect(line(110, { retries: 0, waiting: [small] })).toBe(
+      '1,234/5,000  24%  ok 1,220  failed 14  running 128  waiting for small: 412 queued, 38/s  412/s  ETA 0:09',
+    )
+    const big = { model: 'big', queued: 3, perSecond: 0 }
+    expect(line(200, { waiting: [small, big] })).toContain('waiting for small: 412 queued, 38/s (and 1 model more)')
+    expect(line(200, { waiting: [big] })).toContain('  waiting for big: 3 queued  ')
+    expect(line(75, { waiting: [small] })).toBe(
+      '1,234/5,000  24%  failed 14  waiting for small: 412 queued, 38/s  ETA 0:09',
+    )
+  })
+
   it('says nothing that is not known', () => {
     expect(
       line(80, { total: undefined, perSecond: undefined, etaMs: undefined, retries: 0, done: 3, succeeded: 3 }),
@@ -47,6 +61,9 @@ describe('the status line', () => {
           total: fc.option(number, { nil: undefined }),
           ...{ done: number, succeeded: number, running: number, restored: number, retries: number },
           ...{ perSecond: maybe, etaMs: maybe },
+          waiting: fc.array(
+            fc.record({ model: fc.string({ unit: 'grapheme' }), queued: number, perSecond: fc.double() }),
+          ),
         }),
         fc.integer({ min: 1, max: 250 }),
         fc.boolean(),

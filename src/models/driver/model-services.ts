@@ -15,8 +15,8 @@ import {
   SETTLE,
 } from '../protocol.ts'
 import type { CachedCalls } from './cached-calls.ts'
+import { modelPermit } from './model-permit.ts'
 import { callObject } from './object-calls.ts'
-import { permitFor } from './permit-for.ts'
 import { Permits } from './permits.ts'
 import { headersOf, type RunModels, shownModel, timesOf } from './run-models.ts'
 
@@ -72,11 +72,11 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
   return cached.call(call, { server: settings.baseURL, model: settings.model, path, body }, async () => {
     const { answer, retries, ms } = await callModel({
       ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
-      permit: (wanted) => permitFor(server.limiter, call, { tokens: asked.tokens, ...wanted }),
+      permit: (wanted) => modelPermit(model, call, { tokens: asked.tokens, ...wanted }),
       attempt: () => attemptOf(send),
     })
     return { body: answer.body, ms, retries }
   })
 }
 
-const isDown = (error: unknown) => error instanceof HttpFailure && !error.timedOut
+export const isDown = (error: unknown) => error instanceof HttpFailure && !error.timedOut

@@ -6,7 +6,7 @@ import type { CallOptions, GenerateResult } from '../language-model.ts'
 import type { ObjectAnswer, ObjectAsked } from '../protocol.ts'
 import { DEFAULT_PERMIT_MS, DEFAULT_RETRIES } from '../settings.ts'
 import type { CachedCalls } from './cached-calls.ts'
-import { permitFor } from './permit-for.ts'
+import { modelPermit } from './model-permit.ts'
 import { type ObjectModel, type RunModels, shownModel } from './run-models.ts'
 
 /** Calls an object of an AI SDK provider for a task. */
@@ -19,7 +19,7 @@ export async function callObject(models: RunModels, cached: CachedCalls, call: S
   const called = await cached.call(call, { server: provider, model: modelId, path: '', body }, async () => {
     const { answer, retries, ms } = await callModel({
       ...{ what: shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
-      permit: (wanted) => permitFor(model.limiter, call, { tokens: 0, ...wanted }),
+      permit: (wanted) => modelPermit(model, call, { tokens: 0, ...wanted }),
       attempt: () => attempt(model, { ...options, abortSignal: call.signal }),
     })
     return { body: JSON.stringify(sendable(answer)), retries, ms }

@@ -5,8 +5,8 @@ import { pack } from '../../protocol/pack.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
 import type { CallOutcome } from '../calling.ts'
 import type { PermitAsked, SettleAsked } from '../protocol.ts'
-import { permitFor } from './permit-for.ts'
-import { limiterOf, type RunModels } from './run-models.ts'
+import { modelPermit } from './model-permit.ts'
+import type { RunModels } from './run-models.ts'
 
 /**
  * Permits for calls that workers make themselves. The request for one stays open while the call is made, so whatever ends the task or
@@ -24,7 +24,7 @@ export class Permits {
     const { model: name, permit: number, tokens, waitMs, delayMs, first } = readPacked(call.body) as PermitAsked
     const model = this.#models.get(name)
     const notBefore = delayMs > 0 ? performance.now() + delayMs : undefined
-    const permit = await permitFor(limiterOf(model), call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
+    const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call
     const settled = new Promise<CallOutcome | undefined>((resolve) => {
       this.#of(lease).set(number, resolve)

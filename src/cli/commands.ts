@@ -7,6 +7,7 @@ import { exportRunSpec } from './specs/export-run.ts'
 import { helpSpec } from './specs/help.ts'
 import { importRunSpec } from './specs/import-run.ts'
 import { initSpec } from './specs/init.ts'
+import { modelsSpec } from './specs/models.ts'
 import { nodeSpec } from './specs/node.ts'
 import { nodesSpec } from './specs/nodes.ts'
 import { regradeSpec } from './specs/regrade.ts'
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   command(exportSpec, () => import('./export.ts')),
   command(exportRunSpec, () => import('./export-run.ts')),
   command(importRunSpec, () => import('./import-run.ts')),
+  command(modelsSpec, () => import('./models.ts')),
   command(nodeSpec, () => import('./node.ts')),
   command(nodesSpec, () => import('./nodes.ts')),
   command(doctorSpec, () => import('./doctor.ts')),

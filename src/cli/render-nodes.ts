@@ -1,13 +1,12 @@
-import { type Paint, painter } from '../text/paint.ts'
+import { painter } from '../text/paint.ts'
 import { bytes, clock, count } from '../text/quantities.ts'
 import { firstLine } from '../text/visible.ts'
 import { displayWidth, padEnd, padStart } from '../text/width.ts'
-import { wrap } from './layout.ts'
-import type { NodeRow, UnusableNode, UsableNode } from './nodes/node-row.ts'
-import { type Column, GAP, table } from './table.ts'
+import type { NodeRow, UsableNode } from './nodes/node-row.ts'
+import { problemLines } from './problem-lines.ts'
+import { type Column, table } from './table.ts'
 
 const MIN_WIDTH = 40
-const MIN_REASON_WIDTH = 10
 const MEGABYTE = 2 ** 20
 
 const ADDRESS: Column<NodeRow> = { title: 'node', align: padEnd, rank: 0, text: ({ address }) => firstLine(address) }
@@ -66,23 +65,11 @@ export function renderNodes(
   const nodes = table(rows, anyUsable ? COLUMNS : [ADDRESS], look)
   const margin = Math.max(...[ADDRESS.title, ...rows.map(({ address }) => firstLine(address))].map(displayWidth))
   const lines = rows.flatMap((row, place) =>
-    row.state === 'unusable' ? unusable(row, margin, look) : [nodes.lines[place]!],
+    row.state === 'unusable' ? problemLines(row.address, row.problem, margin, look) : [nodes.lines[place]!],
   )
   const drivers = rows.flatMap((row) =>
     row.state === 'unusable' ? [] : row.drivers.map((driver) => ({ ...driver, address: row.address })),
   )
   const below = drivers.length === 0 ? undefined : table(drivers, DRIVER_COLUMNS, look)
   return `${[nodes.head, ...lines, ...(below ? ['', below.head, ...below.lines] : [])].join('\n')}\n`
-}
-
-/** Its reason has the rest of the line, and more lines where it needs them: what to do about it comes last. */
-function unusable(
-  { address, problem }: UnusableNode,
-  margin: number,
-  { room, paint }: { readonly room: number; readonly paint: Paint },
-): string[] {
-  const start = [padEnd(firstLine(address), margin), ' '.repeat(margin)]
-  return wrap(firstLine(problem), Math.max(MIN_REASON_WIDTH, room - margin - GAP.length)).map(
-    (line, place) => start[Math.min(place, 1)] + GAP + paint('red', line),
-  )
 }

@@ -1,0 +1,139 @@
+import { ManyworldsError } from '../../errors.ts'
+import { duration } from '../../text/quantities.ts'
+import { attemptOf, callModel } from '../calling.ts'
+import { isObject } from '../completion.ts'
+import { type HttpReply, post } from '../http.ts'
+import { type ChatReply, contentText, replyIn, tokensOf } from '../worker/chat-reply.ts'
+import { bodyText, type ChatRequest, mostTokens } from '../worker/chat-request.ts'
+import { isDown } from './model-services.ts'
+import { headersOf, limiterOf, type ServedModel, shownModel } from './run-models.ts'
+
+/** What a model did when it was tried. Of abilities: null where the server did not say yes or no. */
+export interface TriedModel {
+  /** Of the first, short call. */
+  readonly latencyMs: number
+  readonly tokenIds: boolean | null
+  readonly logProbs: boolean | null
+  readonly toolCalls: boolean | null
+  readonly structuredOutput: boolean | null
+  /** Whether it says how many tokens a call took. */
+  readonly usage: boolean
+}
+
+/** Room for an answer of a word; and for one with a tool call, or after some thought. */
+const SHORT = 16
+const LONGER = 256
+const LATE_RETRIES = 1
+
+interface Question {
+  readonly prompt: string
+  readonly tools?: readonly object[]
+  readonly fields?: Readonly<Record<string, unknown>>
+  readonly tokens: number
+}
+
+const GREETING: Question = { prompt: 'Reply with the word ok.', tokens: SHORT }
+const SUM = 'What is 17 + 25?'
+const PAIR = {
+  ...{ type: 'object', additionalProperties: false, required: ['a', 'b'] },
+  properties: { a: { type: 'integer' }, b: { type: 'integer' } },
+}
+const ADD = { type: 'function', function: { name: 'add', description: 'Adds two numbers.', parameters: PAIR } }
+const RESULT = {
+  ...{ type: 'object', additionalProperties: false, required: ['sum'] },
+  properties: { sum: { type: 'integer' } },
+}
+
+/**
+ * Calls a model as a run would: through its limiter, with its key and headers. First with a short question, whose failure is thrown;
+ * then, all at once, with one for each thing that not all servers can do.
+ */
+export async function tryModel(model: ServedModel, timeoutMs: number): Promise<TriedModel> {
+  const timeout = new AbortController()
+  const late = new ManyworldsError(
+    'MODEL_TIMEOUT',
+    `${shownModel(model)}: no answer within ${duration(timeoutMs)}; allow more with --timeout`,
+  )
+  const timer = setTimeout(() => timeout.abort(late), timeoutMs)
+  try {
+    const { ask, ms, reply } = await greet(model, timeoutMs, timeout.signal)
+    const tried = (question: Question, did: (reply: ChatReply) => boolean) => ask(question).then(did, refused)
+    const [tokens, toolCalls, structuredOutput] = await Promise.all([
+      ask({ ...GREETING, fields: { logprobs: true, return_token_ids: true } }).catch(refused),
+      tried({ prompt: `${SUM} Use the tool.`, tools: [ADD], tokens: LONGER }, callsAdd),
+      tried({ prompt: `${SUM} Answer in JSON: {"sum": …}`, fields: schemaField(), tokens: LONGER }, hasSum),
+    ])
+    const known = tokens !== null && typeof tokens === 'object'
+    return {
+      latencyMs: Math.round(ms * 10) / 10,
+      tokenIds: known ? tokensOf(tokens, model.settings.model, false) !== null : tokens,
+      logProbs: known ? hasLogProbs(tokens) : tokens,
+      ...{ toolCalls, structuredOutput },
+      usage: reply.count.input !== undefined && reply.count.output !== undefined,
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The first call. Newer models of some servers refuse `max_tokens`, and want it by another name. */
+async function greet(model: ServedModel, timeoutMs: number, signal: AbortSignal) {
+  const by = (limit: string) => async (question: Question) =>
+    replyIn((await send(model, question, limit, timeoutMs, signal)).answer.body)
+  try {
+    const { answer, ms } = await send(model, GREETING, 'max_tokens', timeoutMs, signal)
+    return { ask: by('max_tokens'), ms, reply: replyIn(answer.body) }
+  } catch (error) {
+    if (!(isRefusal(error) && error.message.includes('max_tokens'))) throw error
+    const { answer, ms } = await send(model, GREETING, 'max_completion_tokens', timeoutMs, signal)
+    return { ask: by('max_completion_tokens'), ms, reply: replyIn(answer.body) }
+  }
+}
+
+function send(model: ServedModel, question: Question, limit: string, timeoutMs: number, signal: AbortSignal) {
+  const { settings, server } = model
+  const { prompt, tools = [], fields, tokens } = question
+  const request: ChatRequest = {
+    messages: [{ role: 'user', content: prompt }],
+    tools,
+    fields: { model: settings.model, ...settings.extraBody, ...fields, [limit]: tokens },
+  }
+  const body = bodyText(request)
+  const call = { headers: headersOf(model), body, timeoutMs: settings.timeoutMs ?? timeoutMs, signal }
+  return callModel<HttpReply>({
+    ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs: timeoutMs, maxRetries: LATE_RETRIES },
+    permit: (wanted) => limiterOf(model).acquire({ by: model, tokens: mostTokens(request, body), signal, ...wanted }),
+    attempt: () => attemptOf(() => server.use((url) => post({ url: `${url}/chat/completions`, ...call }), isDown)),
+  })
+}
+
+const isRefusal = (error: unknown): error is ManyworldsError =>
+  ManyworldsError.is(error) && error.code === 'MODEL_INVALID_REQUEST'
+
+/** A server that refuses a question cannot do what it asks for. One that fails in passing has said nothing. */
+const refused = (error: unknown): false | null => (isRefusal(error) ? false : null)
+
+const schemaField = () => ({
+  response_format: { type: 'json_schema', json_schema: { name: 'response', strict: true, schema: RESULT } },
+})
+
+const hasLogProbs = ({ choice }: ChatReply): boolean => {
+  const content = choice.logprobs?.content
+  return Array.isArray(content) && content.length > 0 && content.every((one) => typeof one?.logprob === 'number')
+}
+
+const callsAdd = ({ message }: ChatReply): boolean =>
+  message.calls?.some(({ name, raw }) => name === 'add' && isObject(parsed(raw))) ?? false
+
+function hasSum({ message }: ChatReply): boolean {
+  const value = parsed(contentText(message))
+  return isObject(value) && 'sum' in value && Number.isInteger(value.sum)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

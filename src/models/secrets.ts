@@ -1,3 +1,4 @@
+import { LEAST_SECRET_CHARS } from '../redaction/forms.ts'
 import { isLanguageModel } from './language-model.ts'
 import type { ModelSettings, ModelsConfig } from './settings.ts'
 
@@ -7,9 +8,19 @@ const settingsIn = (models: ModelsConfig | undefined): ModelSettings[] =>
   Object.values(models ?? {}).filter((given): given is ModelSettings => !isLanguageModel(given))
 
 /** Variables that have keys of models: workers do not get them. */
-export const keyVariables = (models: ModelsConfig | undefined): string[] => [
-  ...new Set(settingsIn(models).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])),
-]
+export const keyVariables = (models: ModelsConfig | undefined): string[] => {
+  const settings = settingsIn(models)
+  const named = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])
+  return [...new Set([...named, ...variablesOf(settings.flatMap(secretHeaders))])]
+}
+
+/** Where secret headers come from, in a script or by `${NAME}` in a file: the variables that have such a value. */
+const variablesOf = (secrets: readonly string[]): string[] =>
+  secrets.length === 0
+    ? []
+    : Object.entries(process.env).flatMap(([name, value = '']) =>
+        value.length >= LEAST_SECRET_CHARS && secrets.includes(value.trim()) ? [name] : [],
+      )
 
 /** Values of keys, of headers that may be keys, and passwords in addresses: they are neither recorded nor printed. */
 export const modelSecrets = (models: ModelsConfig | undefined): string[] => [

@@ -1,6 +1,7 @@
 import type { TaskGrade } from '../grade/grade.ts'
 import type { Grader } from '../grade/grader.ts'
 import { gradeFrom, gradingTask } from '../grade/grading-task.ts'
+import { allModels } from '../models/driver/models-file.ts'
 import { modelSecrets } from '../models/secrets.ts'
 import { redactorOf } from '../redaction/config.ts'
 import type { RunConfig } from '../run-config.ts'
@@ -36,7 +37,7 @@ export async function* regradeRun(found: FoundRun, grader: Grader, config: RunCo
     batch = []
   }
   const { gradeTimeoutMs = 60_000, ...rest } = config
-  const redactor = redactorOf(config.redact ?? [], modelSecrets(config.models))
+  const redactor = redactorOf(config.redact ?? [], modelSecrets(allModels(config)))
   const gradings = streamTask(samplesOf(file, grader, asked), { ...rest, timeoutMs: gradeTimeoutMs, store: false })
   try {
     for await (const response of gradings) {

@@ -1,6 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { bytesOf } from '../blobs.ts'
 import { ManyworldsError } from '../errors.ts'
+import { allModels } from '../models/driver/models-file.ts'
 import { modelSecrets } from '../models/secrets.ts'
 import type { RunObserver } from '../progress/observer.ts'
 import { redactorOf } from '../redaction/config.ts'
@@ -93,7 +94,7 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
   }
   if (reply.ok) {
     const responses = reply.responses.map(responseFromWire)
-    const redactor = observer && redactorOf(config?.redact ?? [], modelSecrets(config?.models))
+    const redactor = observer && redactorOf(config?.redact ?? [], modelSecrets(allModels(config)))
     for (const response of responses) observer?.response(shownResponse(response, redactor))
     observer?.end({ error: undefined, interrupted: false })
     return new Map(responses.map((response) => [response.id, response]))

@@ -207,6 +207,24 @@ describe('manyworlds run', () => {
     expect(json.stderr).toContain('--model: `small.baseURL` must be a string, it is undefined [CONFIG_INVALID]')
   })
 
+  it.each(['await Runners.runTask', 'Runners.syncRunTask'])('shows no key of models.json: %s', async (call) => {
+    const { options } = folder(
+      { keyed: { ...words(1), apiKeyEnv: 'TEST_MODEL_KEY' } },
+      {
+        'leak.ts': `
+import { defineAgent, Runners } from 'manyworlds'
+const leak = defineAgent({ name: 'leak', run: () => [process.env.TEST_MODEL_KEY ?? 'withheld', '${KEY.slice(0, 9)}' + '${KEY.slice(9)}'] })
+const responses = ${call}([leak.task(undefined, { id: 'a' })], { workerNum: 1 })
+console.log(responses.get('a').answer.length)`,
+      },
+    )
+    const env = { ...options.env, TEST_MODEL_KEY: KEY }
+    const ended = await manyworlds(['run', 'leak.ts', '--json', '--no-store'], { ...options, env })
+    expect(ended.code, ended.stderr).toBe(0)
+    expect(ended.stdout).toContain('"answer":["withheld","[redacted]"]')
+    expect(ended.stdout + ended.stderr).not.toContain(KEY)
+  })
+
   it('says for which model calls wait, how long tasks waited, and what the models were asked', async () => {
     const { options } = folder({ small: { ...words(2), requestsPerMinute: 300 } }, { 'ask.ts': SCRIPT })
     const ended = await manyworlds(['run', 'ask.ts', '--json', '--run-id', 'paced', '--', '{}', '20'], options)

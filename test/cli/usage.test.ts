@@ -49,6 +49,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'run a.ts --model small=http://gpu1:8000/v1':
     '--model small=http://gpu1:8000/v1: which model of that server? Write small=URL#MODEL',
   'run a.ts --model small={"model":1': `--model small={…} is not JSON: line 1, column 11: expected ',' or '}', found the end`,
+  'run a.ts --model small={"headers":{"Authorization":"x"}}': `--model small=… has a secret in it, which everybody on this machine could see: put it into a variable, and write \${NAME} in its place, or \`apiKeyEnv\``,
   'run a.ts --model a=b --model a=c': '--model says twice what "a" is',
   'models --model': '--model needs a value: --model NAME=…',
   'models --timeout 5': '--timeout: "5" is not a duration such as 30s, 2m, 500ms or 1h30m; 5 of what? "5s" or "5ms"?',

@@ -68,6 +68,37 @@ describe('a models.json in the current folder', () => {
     ])
   })
 
+  it('keeps variables with secrets of headers from workers', async () => {
+    const path = userProject({
+      'package.json': '{"type":"module"}',
+      'look.ts': `
+import { defineAgent, Runners } from 'manyworlds'
+const look = defineAgent({ name: 'look', run: (name: string) => process.env[name] ?? 'withheld' })
+for (const name of ['PLANTED', 'HARMLESS'])
+  console.log(JSON.stringify((await Runners.runTask(look.task(name), { workerNum: 1, store: false })).answer))`,
+      'models.json': JSON.stringify({
+        small: words(2, { headers: { 'X-Api-Key': `\${PLANTED}`, 'X-Team': `\${HARMLESS}` } }),
+      }),
+    })
+    const env = { PLANTED: 'a-planted-secret', HARMLESS: 'whales-and-dolphins' }
+    const ended = await runScript(path('look.ts'), { cwd: path(''), env })
+    expect(printed(ended), ended.stderr).toEqual(['withheld', 'whales-and-dolphins'])
+  })
+
+  it('asks for a key before anything starts, if an agent says which models it calls', async () => {
+    const path = userProject({
+      'package.json': '{"type":"module"}',
+      'solve.ts': `
+import { Runners } from 'manyworlds'
+import { llmAgent } from 'manyworlds/agents'
+const solver = llmAgent({ name: 'solver', model: 'keyed', instructions: 'Answer.' })
+await Runners.runTask(solver.task('2 + 2'), { workerNum: 1, store: false })`,
+      'models.json': JSON.stringify({ keyed: words(1, { apiKeyEnv: 'NO_SUCH_KEY' }) }),
+    })
+    const ended = await runScript(path('solve.ts'), { cwd: path('') })
+    expectOneError(ended, 'CONFIG_INVALID', "models.json: model 'keyed' needs the variable NO_SUCH_KEY")
+  })
+
   it('is the file of somebody else if nothing in it has a base URL', async () => {
     for (const other of ['{"small":"a.gguf","big":{"file":"b.gguf"}}', '[1, 2]', '// not even JSON', ''])
       expect(printed(await ask(other, ['small'], { models: { small: words(2) } }))).toEqual([['small', 2]])

@@ -1,7 +1,8 @@
 import { ManyworldsError } from '../../errors.ts'
 import { isModelName, NAMED } from '../../models/check-settings.ts'
-import { checkGivenModels } from '../../models/driver/given-models.ts'
+import { checkGivenModels, isRecord } from '../../models/driver/given-models.ts'
 import { problemIn, readModelsFile } from '../../models/driver/models-file.ts'
+import { secretHeaders } from '../../models/secrets.ts'
 import type { ModelSettings, ModelsConfig } from '../../models/settings.ts'
 import { didYouMean } from '../../near-miss.ts'
 import { UsageError } from '../usage-error.ts'
@@ -31,11 +32,25 @@ export function typedModels(words: readonly string[]): TypedModels {
       others.set(name, value)
       continue
     }
+    refuseSecrets(name, given)
     const checked = checkGivenModels({ [name]: given }, '--model')
     for (const [key, found] of Object.entries(checked.models)) settings.set(key, found)
     for (const [key, why] of Object.entries(checked.unusable)) unusable.set(key, why)
   }
   return { settings, unusable, others }
+}
+
+/** Everybody on this machine can see what is typed, and the command that resumes a run repeats it. */
+function refuseSecrets(name: string, given: unknown): void {
+  if (!isRecord(given)) return
+  const { baseURL, headers } = given
+  const typed = isRecord(headers) ? Object.entries(headers).filter(([, value]) => !String(value).includes('${')) : []
+  const written = Object.fromEntries(typed.map(([key, value]) => [key, String(value)]))
+  const password = typeof baseURL === 'string' && URL.canParse(baseURL) ? new URL(baseURL).password : ''
+  if (secretHeaders({ headers: written }).length === 0 && (password === '' || password.includes('$'))) return
+  throw new UsageError(
+    `--model ${name}=… has a secret in it, which everybody on this machine could see: put it into a variable, and write \${NAME} in its place, or \`apiKeyEnv\``,
+  )
 }
 
 /** Undefined: it is the name of another model. */

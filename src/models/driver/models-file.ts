@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { jsonProblem } from '../../data/json-problem.ts'
+import type { RunConfig } from '../../run-config.ts'
+import type { ModelsConfig } from '../settings.ts'
 import { checkGivenModels, EXAMPLE, type GivenModels, invalid, isRecord } from './given-models.ts'
 
 /** Read from the current folder by every run, if it is there. */
@@ -31,6 +33,12 @@ export function readModelsFile(named?: string | false, needKeys = true): GivenMo
   if (isNamed) throw invalid(file, `it has no model with a \`baseURL\`, such as ${EXAMPLE}`)
   return undefined
 }
+
+/** The models of a run configuration with those of its file. */
+export const allModels = ({ models, modelsFile }: Pick<RunConfig, 'models' | 'modelsFile'> = {}): ModelsConfig => ({
+  ...readModelsFile(modelsFile)?.models,
+  ...models,
+})
 
 function textOf(path: string, file: string): string {
   try {

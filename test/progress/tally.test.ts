@@ -179,3 +179,16 @@ it('several runs are shown as one; what is not known of one is not known', () =>
   expect(combined(runs)).toMatchObject({ total: 30, done: 2, succeeded: 2, perSecond: undefined, etaMs: undefined })
   expect(combined([runs[0]!, { ...runs[1]!, total: undefined }]).total).toBeUndefined()
 })
+
+it('runs that share the queue of a model do not make it longer', () => {
+  const run = (...queues: (readonly [string, number])[]) =>
+    new Tally({
+      runId: 'r',
+      models: { waiting: queues.map(([model, queued]) => ({ model, queued, perSecond: 2 })), used: [] },
+    }).snapshot()
+  const { waiting } = combined([run(['small', 7], ['big', 9]), run(['small', 8])])
+  expect(waiting.map(({ model, queued }) => [model, queued])).toEqual([
+    ['big', 9],
+    ['small', 8],
+  ])
+})

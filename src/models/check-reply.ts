@@ -1,6 +1,7 @@
-import { type Completion, completionIn, isObject } from './completion.ts'
+import { type Completion, listOf } from './completion.ts'
 import { errorIn, type Failure, failureOf } from './failures.ts'
 import { HttpFailure, type HttpReply } from './http.ts'
+import { completionIn } from './read-completion.ts'
 
 export type CheckedReply =
   | { readonly failure: Failure; readonly completion?: never }
@@ -15,8 +16,9 @@ export function checkReply(reply: HttpReply): CheckedReply {
     return { failure: { kind: 'transient', message: `no answer, or half of one: ${start(body)}` } }
   const { choices, error } = completion
   if (error !== undefined && error !== null) return { failure: failureInside(reply, error) }
-  if (!Array.isArray(choices) || !isObject(choices[0]))
-    return { failure: { kind: 'transient', message: `a reply without choices: ${start(body)}` } }
+  const [first] = listOf(choices)
+  if (first?.error !== undefined && first.error !== null) return { failure: failureInside(reply, first.error) }
+  if (first === undefined) return { failure: { kind: 'transient', message: `a reply without choices: ${start(body)}` } }
   return { completion }
 }
 

@@ -1,5 +1,7 @@
 import type { Message } from '../../trajectory/step.ts'
-import type { AssistantPart, FilePart, PromptMessage, ToolOutput, ToolResultPart } from '../language-model.ts'
+import type { AssistantPart, PromptMessage, ToolOutput, ToolResultPart } from '../language-model.ts'
+import { contentText, thoughtsIn } from './chat-reply.ts'
+import { contentPart } from './content-part.ts'
 
 /** A reply that the model gave earlier, by the id of one of its calls. */
 export type EarlierReply = (callId: string) => Message | undefined
@@ -40,11 +42,12 @@ function assistantMessage(parts: readonly AssistantPart[], earlier: EarlierReply
     else if (part.type === 'reasoning') reasoning += part.text
     else if (part.type === 'tool-call') {
       const { toolCallId: id, toolName: name, input } = part
-      calls.push({ id, name, raw: typeof input === 'string' ? input : JSON.stringify(input ?? {}) })
+      const known = earlier(id)?.calls?.find((call) => call.id === id && call.name === name)
+      calls.push(known ?? { id, name, raw: argumentsText(input) })
     }
   }
   const said = calls.length === 0 ? undefined : earlier(calls[0]!.id)
-  if (said && isSame(said, text, calls)) return said
+  if (said && isSame(said, text, reasoning, calls)) return said
   return {
     role: 'assistant',
     content: calls.length > 0 ? text || null : text,
@@ -53,11 +56,27 @@ function assistantMessage(parts: readonly AssistantPart[], earlier: EarlierReply
   }
 }
 
-/** Whether this is what the model said, but for how the SDK writes arguments. */
-const isSame = (said: Message, text: string, calls: readonly { id: string; name: string }[]): boolean =>
-  (said.content ?? '') === text &&
+/** Whether this is the whole of what the model said. Whoever takes a call or the reasoning out of a conversation wants it out. */
+const isSame = (said: Message, text: string, reasoning: string, calls: readonly { id: string }[]): boolean =>
+  contentText(said) === text &&
+  thoughtsIn(said) === reasoning &&
   said.calls?.length === calls.length &&
-  said.calls.every(({ id, name }, place) => id === calls[place]!.id && name === calls[place]!.name)
+  said.calls.every((call, place) => call === calls[place])
+
+/** Arguments that no model here has written: a text that is JSON is taken for them, as providers of the SDK do. */
+function argumentsText(input: unknown): string {
+  if (typeof input !== 'string') return input === undefined ? '{}' : jsonText(input)
+  try {
+    JSON.parse(input)
+    return input
+  } catch {
+    return JSON.stringify(input)
+  }
+}
+
+/** JSON in which big integers are texts. */
+const jsonText = (value: unknown): string =>
+  JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner))
 
 function outputText(output: ToolOutput): string {
   switch (output.type) {
@@ -67,39 +86,9 @@ function outputText(output: ToolOutput): string {
     case 'execution-denied':
       return output.reason ?? 'Tool call execution denied.'
     default:
-      return JSON.stringify(output.value)
+      return jsonText(output.value)
   }
 }
-
-function contentPart(part: { type: 'text'; text: string } | FilePart): object {
-  if (part.type === 'text') return { type: 'text', text: part.text }
-  const { data, mediaType, filename } = part
-  const kind = mediaType.split('/', 1)[0]
-  if (data.type === 'text') return { type: 'text', text: data.text }
-  if (data.type === 'reference') return { type: 'file', file: { file_id: Object.values(data.reference)[0] } }
-  if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(data, mediaType) } }
-  if (kind === 'video') return { type: 'video_url', video_url: { url: urlOf(data, mediaType) } }
-  if (data.type === 'url') throw unsupported(`a file of the type ${mediaType} by its URL`)
-  if (kind === 'text') return { type: 'text', text: Buffer.from(base64(data.data), 'base64').toString('utf8') }
-  if (mediaType === 'application/pdf')
-    return { type: 'file', file: { filename: filename ?? 'document.pdf', file_data: urlOf(data, mediaType) } }
-  const format = AUDIO[mediaType]
-  if (format === undefined) throw unsupported(`a file of the type ${mediaType}`)
-  return { type: 'input_audio', input_audio: { data: base64(data.data), format } }
-}
-
-const AUDIO: Readonly<Record<string, string>> = { 'audio/wav': 'wav', 'audio/mp3': 'mp3', 'audio/mpeg': 'mp3' }
-
-const unsupported = (what: string) => new TypeError(`chat completions cannot send ${what}; give it in another way`)
-
-type Sent = Extract<FilePart['data'], { type: 'data' | 'url' }>
-
-const urlOf = (data: Sent, mediaType: string) =>
-  data.type === 'url'
-    ? String(data.url)
-    : `data:${mediaType === 'image/*' ? 'image/png' : mediaType};base64,${base64(data.data)}`
-
-const base64 = (data: Uint8Array | string) => (typeof data === 'string' ? data : Buffer.from(data).toString('base64'))
 
 /** A message as it goes over the wire. */
 export function wireMessage({ role, content, reasoning, calls, callId }: Message): object {

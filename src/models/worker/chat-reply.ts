@@ -1,16 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Message, StepTokens } from '../../trajectory/step.ts'
 import type { Usage } from '../../trajectory/usage.ts'
-import {
-  type Choice,
-  type Completion,
-  completionIn,
-  isObject,
-  listOf,
-  type TokenCount,
-  textOf,
-  tokenCount,
-} from '../completion.ts'
+import { type Choice, type Completion, isObject, listOf, type TokenCount, textOf, tokenCount } from '../completion.ts'
+import { completionIn } from '../read-completion.ts'
 import type { ModelPrice } from '../settings.ts'
 
 /** What a model said, read from the text of its reply. */
@@ -46,10 +38,9 @@ function messageOf(message: NonNullable<Choice['message']>, body: string): Messa
     name: textOf(called?.name),
     raw: rawArguments(called?.arguments),
   }))
-  const text = content ?? (typeof refusal === 'string' ? refusal : null)
   return {
     role: 'assistant',
-    content: typeof text === 'string' || Array.isArray(text) ? text : calls.length > 0 ? null : '',
+    content: withRefusal(content, textOf(refusal)) ?? (calls.length > 0 ? null : ''),
     ...(thought !== '' && { reasoning: thought }),
     ...(calls.length > 0 && { calls }),
   }
@@ -58,12 +49,32 @@ function messageOf(message: NonNullable<Choice['message']>, body: string): Messa
 /** Some servers send an object in place of a text. */
 const rawArguments = (given: unknown) => (typeof given === 'string' ? given : JSON.stringify(given ?? {}))
 
+/** A model that refuses says why in a field of its own, in place of an answer or after it. */
+function withRefusal(content: unknown, refusal: string): string | readonly unknown[] | undefined {
+  if (Array.isArray(content)) return refusal === '' ? content : [...content, { type: 'text', text: refusal }]
+  return typeof content === 'string' || refusal !== '' ? textOf(content) + refusal : undefined
+}
+
 export const contentText = ({ content }: Message): string => {
   if (typeof content === 'string') return content
-  return Array.isArray(content)
-    ? content.map((part) => (isObject(part) && 'text' in part ? textOf(part.text) : '')).join('')
-    : ''
+  return partsOf(content).map(textIn).join('')
 }
+
+/** What a model thought: in a field of its own, or as parts of its answer (Mistral). */
+export const thoughtsIn = ({ content, reasoning = '' }: Message): string =>
+  reasoning +
+  partsOf(content)
+    .map(({ type, thinking }) => (type === 'thinking' ? partsOf(thinking).map(textIn).join('') : ''))
+    .join('')
+
+interface ReplyPart {
+  readonly type?: unknown
+  readonly text?: unknown
+  readonly thinking?: unknown
+}
+
+const partsOf = (content: unknown): ReplyPart[] => listOf(content as readonly ReplyPart[])
+const textIn = ({ type, text }: ReplyPart) => (type === 'text' ? textOf(text) : '')
 
 /** Tokens and what they cost; a reply from the cache costs nothing. */
 export function usageOf(

@@ -38,6 +38,11 @@ export function fieldsOf(
 ): { fields: Record<string, unknown>; warnings: Warning[] } {
   const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty } = options
   const { stopSequences, seed, responseFormat, reasoning, providerOptions } = options
+  // These four have names of their own in the SDK; all else is for the server as it stands.
+  const { reasoningEffort, textVerbosity, user, strictJsonSchema, ...own } = {
+    ...pick(providerOptions?.openaiCompatible),
+    ...providerOptions?.manyworlds,
+  } as Record<string, unknown>
   const warnings: Warning[] = []
   if (options.tools?.some(({ type }) => type === 'provider'))
     warnings.push({ type: 'unsupported', feature: "tools that a provider runs; define the tool's `execute`" })
@@ -54,13 +59,20 @@ export function fieldsOf(
       frequency_penalty: frequencyPenalty,
       stop: stopSequences && stopSequences.length > 0 ? stopSequences : undefined,
       seed,
-      reasoning_effort: reasoning === 'provider-default' ? undefined : reasoning,
-      response_format: formatOf(responseFormat),
+      reasoning_effort: reasoningEffort ?? (reasoning === 'provider-default' ? undefined : reasoning),
+      verbosity: textVerbosity,
+      user,
+      response_format: formatOf(responseFormat, strictJsonSchema),
       tool_choice: choiceOf(options),
     }),
-    ...providerOptions?.manyworlds,
+    ...own,
   }
   return { fields, warnings }
+}
+
+const pick = (options: Record<string, unknown> = {}) => {
+  const { reasoningEffort, textVerbosity, user, strictJsonSchema } = options
+  return given({ reasoningEffort, textVerbosity, user, strictJsonSchema })
 }
 
 export const toolsOf = ({ tools = [] }: CallOptions): object[] =>
@@ -70,15 +82,16 @@ export const toolsOf = ({ tools = [] }: CallOptions): object[] =>
     return [{ type: 'function', function: { name, ...given({ description }), parameters, ...given({ strict }) } }]
   })
 
-function formatOf(format: CallOptions['responseFormat']): object | undefined {
+function formatOf(format: CallOptions['responseFormat'], strict: unknown = true): object | undefined {
   if (format?.type !== 'json') return undefined
   const { schema, name = 'response', description } = format
   if (schema === undefined) return { type: 'json_object' }
-  return { type: 'json_schema', json_schema: { schema, strict: true, name, ...given({ description }) } }
+  return { type: 'json_schema', json_schema: { schema, strict, name, ...given({ description }) } }
 }
 
 function choiceOf({ tools, toolChoice }: CallOptions): unknown {
-  if (toolChoice === undefined || tools === undefined || tools.length === 0) return undefined
+  // Servers refuse a choice of none at all.
+  if (toolChoice === undefined || !tools?.some(({ type }) => type === 'function')) return undefined
   return toolChoice.type === 'tool' ? { type: 'function', function: { name: toolChoice.toolName } } : toolChoice.type
 }
 

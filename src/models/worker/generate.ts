@@ -3,7 +3,7 @@ import { nextStep } from '../../trajectory/record.ts'
 import type { StepTokens } from '../../trajectory/step.ts'
 import type { Generated, GeneratedTokens, GenerateOptions } from '../generate.ts'
 import { asMessages, chat, describe } from './chat.ts'
-import { contentText, usageOf } from './chat-reply.ts'
+import { contentText, thoughtsIn, usageOf } from './chat-reply.ts'
 import { languageModel } from './language-model.ts'
 import { jsonSchemaOf, outputOf } from './output.ts'
 
@@ -35,7 +35,7 @@ export async function generate<Output>(ctx: object, options: GenerateOptions<Out
   return {
     text,
     output: (schema ? await outputOf(schema, text, name, reply.finish) : undefined) as Output,
-    reasoning: reply.message.reasoning,
+    reasoning: thoughtsIn(reply.message) || undefined,
     finish: reply.finish,
     usage: usageOf(reply.count, description.price, answer.cached),
     tokens: generatedTokens(tokens),

@@ -1,5 +1,5 @@
 import { ManyworldsError } from '../../errors.ts'
-import type { TokenCount } from '../completion.ts'
+import { type TokenCount, textOf } from '../completion.ts'
 import type {
   CallOptions,
   CallUsage,
@@ -12,7 +12,7 @@ import type {
 } from '../language-model.ts'
 import { type ChatOptions, chat, describe } from './chat.ts'
 import { messagesOf } from './chat-messages.ts'
-import { type ChatReply, contentText } from './chat-reply.ts'
+import { type ChatReply, contentText, thoughtsIn } from './chat-reply.ts'
 import { fieldsOf, toolsOf } from './chat-request.ts'
 import { conversationsOf } from './conversations.ts'
 import { generateWithObject } from './object-model.ts'
@@ -47,21 +47,33 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
   }
 }
 
-function resultOf({ message, finish, count }: ChatReply): Pick<GenerateResult, 'content' | 'finishReason' | 'usage'> {
+/** What a reply means to the AI SDK. */
+export function resultOf({
+  message,
+  choice,
+  count,
+}: ChatReply): Pick<GenerateResult, 'content' | 'finishReason' | 'usage'> {
   const content: Content[] = []
-  if (message.reasoning !== undefined) content.push({ type: 'reasoning', text: message.reasoning })
+  const thoughts = thoughtsIn(message)
+  if (thoughts !== '') content.push({ type: 'reasoning', text: thoughts })
   const text = contentText(message)
   if (text !== '') content.push({ type: 'text', text })
   for (const { id, name, raw } of message.calls ?? [])
     content.push({ type: 'tool-call', toolCallId: id, toolName: name, input: raw })
-  return { content, finishReason: finishOf(finish, content), usage: usageOf(count) }
+  return { content, finishReason: finishOf(choice, content), usage: usageOf(count) }
 }
 
-function finishOf(raw: string, content: readonly Content[]): FinishReason {
-  // Some servers say `stop` where they mean calls: the loop would end without having made them.
-  if (content.some(({ type }) => type === 'tool-call') && raw !== 'length') return { unified: 'tool-calls', raw }
-  return { unified: FINISH[raw] ?? 'other', raw }
+function finishOf({ finish_reason, message }: ChatReply['choice'], content: readonly Content[]): FinishReason {
+  const raw = typeof finish_reason === 'string' ? finish_reason : undefined
+  const isRefused = textOf(message?.refusal) !== ''
+  const unified = raw === 'stop' && isRefused ? 'content-filter' : (FINISH[raw ?? ''] ?? 'other')
+  // Some servers say `stop`, or nothing, where they mean calls: the loop would end without having made them.
+  const isCalling = content.some(({ type }) => type === 'tool-call')
+  return { unified: isCalling && !CUT.includes(unified) ? 'tool-calls' : unified, raw }
 }
+
+/** Calls that come with these may be half of what the model wanted. */
+const CUT: readonly FinishReason['unified'][] = ['length', 'content-filter']
 
 const FINISH: Readonly<Record<string, FinishReason['unified']>> = {
   stop: 'stop',
@@ -74,11 +86,15 @@ const FINISH: Readonly<Record<string, FinishReason['unified']>> = {
 const usageOf = ({ input, output, cached, reasoning }: TokenCount): CallUsage => ({
   inputTokens: {
     total: input,
-    noCache: input === undefined ? undefined : input - (cached ?? 0),
+    noCache: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),
     cacheRead: cached,
     cacheWrite: undefined,
   },
-  outputTokens: { total: output, text: output === undefined ? undefined : output - (reasoning ?? 0), reasoning },
+  outputTokens: {
+    total: output,
+    text: output === undefined ? undefined : Math.max(0, output - (reasoning ?? 0)),
+    reasoning,
+  },
 })
 
 function responseOf({ completion }: ChatReply, body: string): NonNullable<GenerateResult['response']> {

@@ -1,4 +1,5 @@
 /** Reading run files, and what can be made of trajectories: `manyworlds/runs`. */
+export { wireRequest } from '../models/wire-request.ts'
 export { checkTrajectory } from '../trajectory/check.ts'
 export { messagesOf, type ToolCall, toolCalls } from '../trajectory/conversation.ts'
 export { digestOf } from '../trajectory/digest.ts'

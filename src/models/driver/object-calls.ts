@@ -1,12 +1,14 @@
 import type { ServiceCall } from '../../executor/service.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
 import { type Attempt, callModel } from '../calling.ts'
-import { type Failure, failureOf } from '../failures.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
 import type { ObjectAnswer, ObjectAsked } from '../protocol.ts'
-import { DEFAULT_PERMIT_MS, DEFAULT_RETRIES } from '../settings.ts'
+import { withUrlObjects } from '../sent-urls.ts'
+import { DEFAULT_PERMIT_MS, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS } from '../settings.ts'
 import type { CachedCalls } from './cached-calls.ts'
 import { modelPermit } from './model-permit.ts'
+import { failureIn } from './object-failures.ts'
+import { resultIn } from './object-results.ts'
 import { type ObjectModel, type RunModels, shownModel } from './run-models.ts'
 
 /** Calls an object of an AI SDK provider for a task. */
@@ -20,13 +22,17 @@ export async function callObject(models: RunModels, cached: CachedCalls, call: S
     const { answer, retries, ms } = await callModel({
       ...{ what: shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
       permit: (wanted) => modelPermit(model, call, { tokens: 0, ...wanted }),
-      attempt: () => attempt(model, { ...options, abortSignal: call.signal }),
+      attempt: () => attempt(model, withUrlObjects(options), call.signal),
     })
-    return { body: JSON.stringify(sendable(answer)), retries, ms }
+    return { body: JSON.stringify(answer, bytesAsText), retries, ms }
   })
   const { ms, retries, cached: isCached } = called
   return { result: revived(called.body), ms, retries, cached: isCached }
 }
+
+/** Files in results may be bytes or base64. */
+const bytesAsText = (_: string, value: unknown) =>
+  value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
 
 /** Times are texts in JSON. */
 function revived(body: string): GenerateResult {
@@ -37,52 +43,36 @@ function revived(body: string): GenerateResult {
     : { ...result, response: { ...result.response, timestamp: new Date(timestamp) } }
 }
 
-async function attempt({ object }: ObjectModel, options: CallOptions): Promise<Attempt<GenerateResult>> {
+async function attempt(
+  { object }: ObjectModel,
+  options: Omit<CallOptions, 'abortSignal'>,
+  taken: AbortSignal,
+): Promise<Attempt<GenerateResult>> {
+  const abortSignal = AbortSignal.any([taken, AbortSignal.timeout(DEFAULT_TIMEOUT_MS)])
   try {
-    const answer = await object.doGenerate(options)
+    const answer = resultIn(await raced(() => object.doGenerate({ ...options, abortSignal }), abortSignal))
     const { inputTokens, outputTokens } = answer.usage
     return { answer, tokens: (inputTokens.total ?? 0) + (outputTokens.total ?? 0) }
   } catch (error) {
-    if (options.abortSignal?.aborted) throw error
+    if (taken.aborted) throw error
     return { failure: failureIn(error) }
   }
 }
 
-/** What providers throw: an `APICallError`, with the status and body of the reply, if there was one. */
-function failureIn(error: unknown): Failure {
-  const { statusCode, responseHeaders, responseBody, isRetryable, message } = (error ?? {}) as Record<string, unknown>
-  const words = typeof message === 'string' ? message : String(error)
-  if (typeof statusCode === 'number') {
-    const headers = (responseHeaders ?? {}) as Record<string, string>
-    const failure = failureOf({
-      status: statusCode,
-      headers,
-      body: typeof responseBody === 'string' ? responseBody : words,
-    })
-    return failure
+/** An object that does not heed the signal is not waited for. */
+async function raced<Result>(call: () => PromiseLike<Result>, signal: AbortSignal): Promise<Result> {
+  let stop: (() => void) | undefined
+  const over = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  const work = (async () => call())()
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    signal.removeEventListener('abort', stop!)
+    over.catch(() => {})
+    work.catch(() => {})
   }
-  return { kind: isRetryable === true ? 'transient' : 'invalid_request', message: words.slice(0, 500) }
-}
-
-/** What tells a task something; headers may have secrets, and need not be plain. */
-function sendable({
-  content,
-  finishReason,
-  usage,
-  providerMetadata,
-  response,
-  warnings,
-}: GenerateResult): GenerateResult {
-  const { id, timestamp, modelId, body } = response ?? {}
-  const plain: GenerateResult = {
-    ...{ content, finishReason, usage, warnings },
-    ...(providerMetadata && { providerMetadata }),
-    response: {
-      ...(id !== undefined && { id }),
-      ...(timestamp && { timestamp }),
-      ...(modelId !== undefined && { modelId }),
-      ...(body !== undefined && { body }),
-    },
-  }
-  return plain
 }

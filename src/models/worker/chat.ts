@@ -67,7 +67,7 @@ export async function chat(
  * Results of calls that nobody has recorded are in the request: of tools that the agent's own code runs, and of calls that could not
  * be made, because there is no such tool or its arguments are wrong.
  */
-function recordResults(ctx: object, messages: readonly Message[], areErrors: boolean): void {
+export function recordResults(ctx: object, messages: readonly Message[], areErrors: boolean): void {
   const conversations = conversationsOf(ctx)
   for (const { role, callId, content } of messages) {
     if (role !== 'tool' || callId === undefined) continue
@@ -96,13 +96,16 @@ interface Recorded {
   readonly description: ModelDescription
   readonly role: ModelStep['role']
   readonly request: ChatRequest
+  /** Default: the request without messages and tools. */
+  readonly wire?: string
   readonly reply: ChatReply
   readonly answer: Omit<ModelAnswer, 'body'> & { readonly body: string }
   readonly tokens: StepTokens | null
 }
 
 /** The index of the step. */
-export function record(ctx: object, { description, role, request, reply, answer, tokens }: Recorded): number {
+export function record(ctx: object, recorded: Recorded): number {
+  const { description, role, request, wire, reply, answer, tokens } = recorded
   const conversations = conversationsOf(ctx)
   const { message, finish, count, completion } = reply
   const step = nextStep(ctx)
@@ -114,7 +117,7 @@ export function record(ctx: object, { description, role, request, reply, answer,
     request: {
       ...conversations.place(request.messages),
       tools: request.tools.length === 0 ? '' : JSON.stringify(request.tools),
-      wire: wireOf(request),
+      wire: wire ?? wireOf(request),
     },
     reply: { ...message, wire: answer.body },
     finish,

@@ -3,9 +3,10 @@ import { nextStep, recordStep } from '../../trajectory/record.ts'
 import type { StepTokens } from '../../trajectory/step.ts'
 import { isObject } from '../completion.ts'
 import type { Completed, CompleteOptions } from '../generate.ts'
+import { PROMPT } from '../wire-request.ts'
 import { describe, send } from './chat.ts'
 import { type ChatReply, contentText, replyIn, tokensOf, usageOf } from './chat-reply.ts'
-import { mostTokens, samplingOf, wireOf } from './chat-request.ts'
+import { mostTokens, samplingOf } from './chat-request.ts'
 import { conversationsOf } from './conversations.ts'
 import { generatedTokens, samplingFields } from './generate.ts'
 
@@ -36,13 +37,15 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   const reply = replyIn(answer.body)
   const read = tokensOf(reply, description.model, 'response_format' in fields || 'grammar' in fields)
   const tokens = read && ids ? withPrompt(read, ids) : read
+  // Ids that were sent are those of the step's tokens, if it has any.
+  const wireOfPrompt = () => JSON.stringify({ model, [PROMPT]: ids && !tokens ? [...ids] : null, ...rest })
   const conversations = conversationsOf(ctx)
   const step = nextStep(ctx)
   const usage = usageOf(reply.count, description.price, answer.cached)
   void recordStep(ctx, {
     ...{ kind: 'model', role, policy: null },
     server: { model: typeof reply.completion.model === 'string' ? reply.completion.model : description.model },
-    request: { from: null, keep: 0, added: request.messages, tools: '', wire: wireOf(request) },
+    request: { from: null, keep: 0, added: request.messages, tools: '', wire: wireOfPrompt() },
     reply: { ...reply.message, wire: answer.body },
     ...{ finish: reply.finish, cached: answer.cached, tokens: tokens && conversations.placeTokens(tokens) },
     ...{ sampling: samplingOf(request), usage, ms: Math.round(answer.ms * 1000) / 1000, retries: answer.retries },

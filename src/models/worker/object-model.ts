@@ -1,10 +1,12 @@
 import type { Message } from '../../trajectory/step.ts'
 import type { CallOptions, Content, GenerateResult } from '../language-model.ts'
+import { withUrlsAsTexts } from '../sent-urls.ts'
 import type { ModelDescription } from '../settings.ts'
-import { type ChatOptions, callsOf, record } from './chat.ts'
+import { OBJECT_CALL } from '../wire-request.ts'
+import { type ChatOptions, callsOf, record, recordResults } from './chat.ts'
 import { messagesOf } from './chat-messages.ts'
 import { usageOf } from './chat-reply.ts'
-import { toolsOf } from './chat-request.ts'
+import { fieldsOf, toolsOf } from './chat-request.ts'
 import { conversationsOf } from './conversations.ts'
 
 /** Calls a model that is an object in the driver. What is recorded is what it was given: what it sends itself, only it knows. */
@@ -13,18 +15,20 @@ export async function generateWithObject(
   name: string,
   description: ModelDescription,
   { abortSignal, ...call }: CallOptions,
-  { role = 'agent', spent }: ChatOptions,
+  { role = 'agent', recordsTools = false, spent }: ChatOptions,
 ): Promise<GenerateResult> {
-  const { prompt, tools: _, headers: __, ...fields } = call
+  const { prompt, tools: _, headers: __, ...options } = call
   const messages = messagesOf(prompt, (id) => conversationsOf(ctx).asked(id)?.message)
-  const request = { messages, tools: toolsOf(call), fields: { model: description.model, ...fields } }
-  const answer = await callsOf(ctx).callObject({ model: name, options: call }, abortSignal)
+  recordResults(ctx, messages, recordsTools)
+  const request = { messages, tools: toolsOf(call), fields: fieldsOf(description, call).fields }
+  const answer = await callsOf(ctx).callObject({ model: name, options: withUrlsAsTexts(call) }, abortSignal)
   const { content, finishReason, usage, response } = answer.result
   const wire = response?.body === undefined ? content : response.body
   const { inputTokens, outputTokens } = usage
   record(ctx, {
     ...{ name, description, role, request, tokens: null },
-    answer: { ...answer, body: typeof wire === 'string' ? wire : JSON.stringify(wire) },
+    wire: JSON.stringify({ model: description.model, [OBJECT_CALL]: options }),
+    answer: { ...answer, body: typeof wire === 'string' ? wire : (JSON.stringify(wire) ?? '') },
     reply: {
       message: replyOf(content),
       finish: finishReason.raw ?? finishReason.unified,

@@ -16,6 +16,9 @@ import { WatchdogReader } from '../src/engines/watchdog-reader.ts'
 import { crashError, judge } from '../src/executor/suspects.ts'
 import type { WorkerHandle } from '../src/executor/worker-handle.ts'
 import { DRIVER_UNREACHABLE } from '../src/host/slot-order.ts'
+import { checkReply } from '../src/models/check-reply.ts'
+import { failureOf } from '../src/models/failures.ts'
+import { completionIn } from '../src/models/read-completion.ts'
 import { nearest } from '../src/near-miss.ts'
 import { parseAddress } from '../src/network/address.ts'
 import { parseHostMessage } from '../src/network/host-messages.ts'
@@ -101,6 +104,7 @@ const PIECES: readonly string[] = [
     '%',
     '%2',
   ],
+  ...['context ', 'maximum ', 'input ', 'content', '<', '<a', 'data: ', 'data: {}\n', '\n\n'],
   ...['use_tool[', 'use_tool[a] with b[', 'b[', 'b[c] and ', '```json\n{', '{"tool":'],
 ]
 const BEGINS: readonly string[] = [
@@ -179,6 +183,18 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
   'a question': (text) => normalizeQuestion(text),
   'a step': (text) => quiet(() => checkStep([0, text])),
   'an action of a model': (text) => parseAction(text),
+  'an error of a model server': (text) => {
+    for (const status of [400, 403, 429, 500]) {
+      failureOf({ status, headers: { 'retry-after': text, location: text }, body: text })
+      failureOf({ status, headers: {}, body: JSON.stringify({ error: { message: text, code: text, type: text } }) })
+    }
+    checkReply({ status: 200, headers: {}, body: text })
+  },
+  'a reply of a model': (text) => {
+    completionIn(text)
+    completionIn(`data: ${text}`)
+    completionIn(JSON.stringify({ choices: [{ message: { content: text } }] }))
+  },
   'an answer': (text) => quiet(() => readPacked(new String(text))),
 }
 

@@ -42,43 +42,84 @@ const MOST_SEARCHED = 4000
 const MOST_RETRY_AFTER_MS = 3_600_000
 
 const TOO_LONG =
-  /context.{0,20}(length|window|size)|maximum.{0,20}(tokens|length)|too many (input )?tokens|(prompt|input|request).{0,20}(is )?too (long|large)|string_above_max_length/i
+  /context.{0,20}(length|window|size|limit)|maximum.{0,20}(tokens|length)|too many (input )?tokens|(prompt|input|request).{0,20}(is )?too (long|large)|tokens \+ `?max_new_tokens|string_above_max_length/i
+/** One call wants more tokens than the server allows in a minute: it will never pass. */
+const NEVER_PASSES = /request too large/i
+/** llama.cpp says it with status 500. */
+const GREW_TOO_LONG = /context size has been exceeded/i
 const FILTERED = /content.?(filter|policy|management)|responsible.?ai|safety.?(filter|system)/i
-const NO_QUOTA = /insufficient.?quota|billing|credit balance|payment required/i
+/** Not what texts about rate limits say as well: they often name a page about billing. */
+const NO_QUOTA = /insufficient.?(quota|balance|credits|funds)|credit balance|billing.?hard.?limit|payment required/i
 
 /** What a reply that is no answer means. */
 export function failureOf({ status, headers, body }: HttpReply, now = Date.now()): Failure {
   const said = errorIn(body)
-  const message = said.message || `status ${status}`
-  const retryAfterMs = retryAfter(headers, now)
+  const message = isRedirect(status) ? redirected(headers) : said.message || `status ${status}`
+  const retryAfterMs = retryAfter(headers, now) ?? said.retryAfterMs
   return { kind: kindOf(status, said), message, status, ...(retryAfterMs !== undefined && { retryAfterMs }) }
 }
 
+const isRedirect = (status: number) => status >= 300 && status < 400
+
+const redirected = ({ location }: HttpReply['headers']) =>
+  `a redirect${location ? ` to ${shortened(location)}` : ''}, which is not followed: correct \`baseURL\``
+
 function kindOf(status: number, { code, type, message }: SaidError): FailureKind {
   const words = `${code} ${type} ${message}`
-  if (status === 429) return NO_QUOTA.test(words) ? 'authentication' : 'rate_limit'
+  if (status === 429) {
+    if (NO_QUOTA.test(words)) return 'authentication'
+    return NEVER_PASSES.test(message) ? 'context_length' : 'rate_limit'
+  }
   if (status === 401 || status === 402 || status === 403)
     return FILTERED.test(`${code} ${type}`) ? 'content_filter' : 'authentication'
   if (status === 413) return 'context_length'
-  if (status === 408 || status === 409 || status === 425 || status >= 500) return 'transient'
+  if (status >= 500 && GREW_TOO_LONG.test(message)) return 'context_length'
+  // 498: Groq has no room for now.
+  if (PASSING_STATUSES.includes(status) || status >= 500) return 'transient'
   if (TOO_LONG.test(words)) return 'context_length'
   return FILTERED.test(words) ? 'content_filter' : 'invalid_request'
 }
+
+const PASSING_STATUSES: readonly number[] = [408, 409, 425, 498]
 
 export interface SaidError {
   readonly code: string
   readonly type: string
   readonly message: string
+  readonly retryAfterMs?: number
 }
 
 /** The error in a body, as most servers write it: `{ error: { message, type, code } }`. Else the beginning of its text. */
 export function errorIn(body: string): SaidError {
   const parsed = parsedObject(body)
-  const inner = parsed?.error ?? parsed
+  // Gemini sends a list with one error.
+  const first = Array.isArray(parsed) ? asObject(parsed[0]) : parsed
+  const inner = first?.error ?? first
   if (typeof inner === 'string') return { code: '', type: '', message: shortened(inner) }
-  const { code, type, message, detail } = (inner ?? {}) as Record<string, unknown>
+  const { code, type, message, detail, details, metadata } = asObject(inner) ?? {}
   const text = typeof message === 'string' ? message : detail === undefined ? undefined : JSON.stringify(detail)
-  return { code: wordOf(code), type: wordOf(type), message: shortened(text ?? withoutTags(body)) }
+  // OpenRouter: what the server behind it said.
+  const { raw } = asObject(metadata) ?? {}
+  const behind = typeof raw === 'string' && raw !== '' ? `: ${raw.slice(0, MOST_SEARCHED)}` : ''
+  const retryAfterMs = delayIn(details)
+  return {
+    ...{ code: wordOf(code), type: wordOf(type) },
+    message: shortened(text === undefined ? withoutTags(body) : text + behind),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
+}
+
+const asObject = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+
+const MOST_DETAILS = 20
+
+/** Gemini: `details: [{ retryDelay: '28s' }]`. */
+function delayIn(details: unknown): number | undefined {
+  const delays = Array.isArray(details) ? details.slice(0, MOST_DETAILS).map((one) => asObject(one)?.retryDelay) : []
+  const delay = delays.find((one) => typeof one === 'string')
+  const [, seconds] = /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(String(delay)) ?? []
+  return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000, MOST_RETRY_AFTER_MS)
 }
 
 export function parsedObject(text: string): Record<string, unknown> | undefined {

@@ -1,5 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
+import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib'
 
 export interface HttpCall {
   readonly url: string
@@ -107,17 +108,31 @@ function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<
       })
       response.once('end', () => {
         if (!response.complete) return
-        const reply = { status: response.statusCode!, headers: wanted(response.headers), body: text(parts) }
-        end(() => resolve(reply))
+        const { statusCode, headers } = response
+        try {
+          const body = text(parts, headers['content-encoding'])
+          end(() => resolve({ status: statusCode!, headers: wanted(headers), body }))
+        } catch (error) {
+          fail(new HttpFailure(`the reply cannot be unpacked: ${(error as Error).message}`, false, error))
+        }
       })
     })
     request.end(bytes)
   })
 }
 
-const text = (parts: readonly Buffer[]) => (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString('utf8')
+/** We ask for none of them; some proxies compress regardless, and `headers` of a model may ask. */
+const UNPACKERS: Readonly<Record<string, (bytes: Buffer, options: ZlibOptions) => Buffer>> = {
+  ...{ gzip: gunzipSync, 'x-gzip': gunzipSync, deflate: inflateSync, br: brotliDecompressSync },
+}
 
-const WANTED = ['content-type', 'retry-after', 'retry-after-ms', 'x-request-id'] as const
+function text(parts: readonly Buffer[], encoding = 'identity'): string {
+  const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  const unpack = UNPACKERS[encoding.toLowerCase()]
+  return (unpack ? unpack(bytes, { maxOutputLength: MOST_BYTES }) : bytes).toString('utf8')
+}
+
+const WANTED = ['content-type', 'location', 'retry-after', 'retry-after-ms', 'x-request-id'] as const
 
 function wanted(headers: http.IncomingHttpHeaders): HttpReply['headers'] {
   const found: Record<string, string> = {}

@@ -72,7 +72,13 @@ const DEFAULT_TOOL_MS = 60_000
  * const solver = llmAgent({ name: 'solver', model: 'small', instructions: 'Answer with one number.', grade: numeric() })
  * await Runners.runTask(solver.task('What is 6 x 7?', { groundTruth: 42 }), { models: { small: { baseURL, model } } })
  */
-export function llmAgent<Input = string, Answer = string, const Name extends string = string>(
+export function llmAgent<Input = string, const Name extends string = string>(
+  options: LlmAgentOptions<Input, string, Name> & { readonly output?: undefined },
+): Agent<Input, string, LlmAgentParams, Name>
+export function llmAgent<Input = string, Answer = unknown, const Name extends string = string>(
+  options: LlmAgentOptions<Input, Answer, Name> & { readonly output: object },
+): Agent<Input, Answer, LlmAgentParams, Name>
+export function llmAgent<Input, Answer, Name extends string>(
   options: LlmAgentOptions<Input, Answer, Name>,
 ): Agent<Input, Answer, LlmAgentParams, Name> {
   check(options)

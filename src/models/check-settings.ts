@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { isLanguageModel, type LanguageModel } from './language-model.ts'
+import { type GivenModel, isLanguageModel } from './language-model.ts'
 
 const isAddress = (text: string) => {
   try {
@@ -45,13 +45,13 @@ export const isModelName = (text: string): boolean => NAME.test(text)
 export const modelsSchema = z.record(z.string().check(z.regex(NAME, NAMED)), modelSettings)
 
 /** Objects of providers cannot be checked as settings are: they are taken out, and put back. */
-export function splitModels(models: unknown): { settings: unknown; objects: Record<string, LanguageModel> } {
+export function splitModels(models: unknown): { settings: unknown; objects: Record<string, GivenModel> } {
   if (typeof models !== 'object' || models === null || Array.isArray(models)) return { settings: models, objects: {} }
   const entries = Object.entries(models)
   const isObject = ([, given]: [string, unknown]) =>
     typeof given === 'object' && given !== null && isLanguageModel(given)
   return {
     settings: Object.fromEntries(entries.filter((entry) => !isObject(entry))),
-    objects: Object.fromEntries(entries.filter(isObject)) as Record<string, LanguageModel>,
+    objects: Object.fromEntries(entries.filter(isObject)) as Record<string, GivenModel>,
   }
 }

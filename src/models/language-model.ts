@@ -11,7 +11,16 @@ export interface LanguageModel {
   doStream(options: CallOptions): PromiseLike<StreamResult>
 }
 
-export const isLanguageModel = (given: object): given is LanguageModel =>
+/** A model of the user's, whatever package it comes from: it is asked as the specification says, and its results are checked. */
+export interface GivenModel {
+  readonly specificationVersion: 'v4'
+  readonly provider: string
+  readonly modelId: string
+  doGenerate(options: never): PromiseLike<object>
+  doStream(options: never): PromiseLike<object>
+}
+
+export const isLanguageModel = (given: object): given is GivenModel =>
   'doGenerate' in given && typeof given.doGenerate === 'function'
 
 export interface CallOptions {

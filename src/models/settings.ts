@@ -1,4 +1,4 @@
-import type { LanguageModel } from './language-model.ts'
+import type { GivenModel } from './language-model.ts'
 
 /** A model behind a server that speaks OpenAI's chat completions: nearly all do, from vLLM to hosted ones. */
 export interface ModelSettings {
@@ -44,7 +44,7 @@ export interface ModelPrice {
 }
 
 /** Models by name: settings, or an object of an AI SDK provider, which stays in the driver. */
-export type ModelsConfig = Readonly<Record<string, ModelSettings | LanguageModel>>
+export type ModelsConfig = Readonly<Record<string, ModelSettings | GivenModel>>
 
 export const DEFAULT_TIMEOUT_MS = 300_000
 export const DEFAULT_PERMIT_MS = 600_000

@@ -50,7 +50,7 @@ async function attempt(
 ): Promise<Attempt<GenerateResult>> {
   const abortSignal = AbortSignal.any([taken, AbortSignal.timeout(DEFAULT_TIMEOUT_MS)])
   try {
-    const answer = resultIn(await raced(() => object.doGenerate({ ...options, abortSignal }), abortSignal))
+    const answer = resultIn(await raced(() => object.doGenerate({ ...options, abortSignal } as never), abortSignal))
     const { inputTokens, outputTokens } = answer.usage
     return { answer, tokens: (inputTokens.total ?? 0) + (outputTokens.total ?? 0) }
   } catch (error) {

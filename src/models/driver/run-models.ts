@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
 import { didYouMean } from '../../near-miss.ts'
-import { isLanguageModel, type LanguageModel } from '../language-model.ts'
+import { type GivenModel, isLanguageModel } from '../language-model.ts'
 import { secretHeaders } from '../secrets.ts'
 import {
   DEFAULT_PERMIT_MS,
@@ -30,7 +30,7 @@ export interface ServedModel {
 export interface ObjectModel {
   readonly kind: 'object'
   readonly name: string
-  readonly object: LanguageModel
+  readonly object: GivenModel
   readonly limiter: Limiter
   readonly use: UseSoFar
 }
@@ -115,7 +115,7 @@ export class RunModels {
     for (const release of this.#releases.splice(0)) release()
   }
 
-  #open(name: string, given: ModelSettings | LanguageModel, place: ModelsMode): RunModel {
+  #open(name: string, given: ModelSettings | GivenModel, place: ModelsMode): RunModel {
     if (isLanguageModel(given)) return { kind: 'object', name, object: given, limiter: new Limiter({}), use: noUse() }
     const key = place.cache === 'replay' ? undefined : keyOf(name, given)
     this.#checkLimits(name, given, key)

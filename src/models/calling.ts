@@ -37,7 +37,13 @@ export interface Calling<Answer> {
 
 export type Attempt<Answer> =
   | { readonly failure: Failure; readonly answer?: never }
-  | { readonly failure?: never; readonly answer: Answer; readonly tokens: number | undefined }
+  | {
+      readonly failure?: never
+      readonly answer: Answer
+      readonly tokens: number | undefined
+      /** How often this one try was made anew, on another connection. */
+      readonly again?: number
+    }
 
 export interface Called<Answer> {
   readonly answer: Answer
@@ -66,9 +72,12 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
     const permit = await calling.permit({ ...wanted, waitMs: Math.max(1, permitMs - waitedMs) })
     const began = performance.now()
     waitedMs += began - asked
-    const { failure, answer } = await tryOnce(calling, permit)
-    if (failure === undefined)
-      return { answer: answer!, retries: limited + failed, waitedMs, ms: performance.now() - began }
+    const tried = await tryOnce(calling, permit)
+    const { failure } = tried
+    if (failure === undefined) {
+      const { answer, again = 0 } = tried
+      return { answer, retries: limited + failed + again, waitedMs, ms: performance.now() - began }
+    }
     const tries = limited + failed + 1
     if (!isPassing(failure)) throw callError(calling, failure, tries)
     if (failure.kind === 'rate_limit') {
@@ -112,7 +121,8 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
   const { completion, failure } = checkReply(reply)
   if (failure) return { failure }
   const total = completion.usage?.total_tokens
-  return { answer: reply, tokens: typeof total === 'number' ? total : undefined }
+  const { again = 0 } = reply
+  return { answer: reply, tokens: typeof total === 'number' ? total : undefined, again }
 }
 
 function callError(

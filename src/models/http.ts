@@ -16,6 +16,8 @@ export interface HttpReply {
   /** Those that matter here, in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: string
+  /** It is the reply to the second try: the connection of the first was closed. Left out: to the first. */
+  readonly again?: number
 }
 
 /** The call came to nothing before there was a whole reply. */
@@ -43,9 +45,10 @@ const MOST_STALE = 1
 export async function post(call: HttpCall): Promise<HttpReply> {
   for (let stale = 0; ; stale++) {
     try {
-      return await postOnce(call)
+      const reply = await postOnce(call)
+      return stale > 0 ? { ...reply, again: stale } : reply
     } catch (error) {
-      // The server closed an idle connection at the moment in which it was used: nothing was read of the request.
+      // The server closed an idle connection, most likely at the moment in which it was used.
       if (!(error instanceof StaleConnection)) throw error
       if (stale >= MOST_STALE) throw new HttpFailure(error.message, false, error.cause)
     }
@@ -66,6 +69,7 @@ function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<
       headers: { 'content-type': 'application/json', ...headers, 'content-length': bytes.length },
     })
     let over = false
+    let answered = false
     const end = (settle: () => void) => {
       if (over) return
       over = true
@@ -85,12 +89,13 @@ function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<
     signal?.addEventListener('abort', onAbort, { once: true })
     request.once('error', (error: NodeJS.ErrnoException) =>
       fail(
-        request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+        request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
           ? new StaleConnection(error.message, { cause: error })
           : new HttpFailure(`${error.code ?? error.name}: ${error.message}`, false, error),
       ),
     )
     request.once('response', (response) => {
+      answered = true
       const parts: Buffer[] = []
       let size = 0
       response.on('data', (part: Buffer) => {

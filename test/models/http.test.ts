@@ -226,8 +226,23 @@ describe('connections', () => {
       else socket.write(whole(`reply ${nth}`))
     })
     expect((await call(url)).body).toBe('reply 0')
-    expect((await call(url)).body).toBe('reply 2')
+    expect(await call(url)).toMatchObject({ body: 'reply 2', again: 1 })
     expect([requests.length, connections()]).toEqual([3, 2])
+  })
+
+  test('one that breaks inside a reply is a failure, also if it was used before', async () => {
+    const { url, requests } = await serving((socket, _, nth) => {
+      if (nth === 0) {
+        socket.write(whole('ok'))
+        return
+      }
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhalf', () =>
+        setTimeout(() => socket.resetAndDestroy(), 50),
+      )
+    })
+    await call(url)
+    expect((await failure(call(url))).message).toMatch(/cut short|ECONNRESET/)
+    expect(requests.length).toBe(2)
   })
 
   test('a server that always does that is a failure, after one more try', async () => {

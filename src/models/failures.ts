@@ -38,6 +38,8 @@ export const CODES: Readonly<Record<FailureKind, ErrorCode>> = {
 const MOST_CHARS = 500
 /** Where in an error page its cause stands is anybody's guess; no more than this is searched. */
 const MOST_SEARCHED = 4000
+/** Nobody writes so much about an error. */
+const MOST_PARSED = 1024 * 1024
 /** A server that wants us to wait for longer has most likely said something else. */
 const MOST_RETRY_AFTER_MS = 3_600_000
 
@@ -91,7 +93,7 @@ export interface SaidError {
 
 /** The error in a body, as most servers write it: `{ error: { message, type, code } }`. Else the beginning of its text. */
 export function errorIn(body: string): SaidError {
-  const parsed = parsedObject(body)
+  const parsed = body.length > MOST_PARSED ? undefined : parsedObject(body)
   // Gemini sends a list with one error.
   const first = Array.isArray(parsed) ? asObject(parsed[0]) : parsed
   const inner = first?.error ?? first

@@ -5,7 +5,7 @@
 import { tool } from 'ai'
 import { Runners } from 'manyworlds'
 import { llmAgent, numeric } from 'manyworlds/agents'
-import { fromCsv } from 'manyworlds/data'
+import { type CsvRow, fromCsv } from 'manyworlds/data'
 import * as z from 'zod'
 
 const solver = llmAgent({
@@ -28,14 +28,10 @@ const solver = llmAgent({
   grade: numeric(),
 })
 
-interface Row {
-  readonly id: string
-  readonly question: string
-  readonly answer: string
-}
+type Row = CsvRow<'id' | 'question' | 'answer'>
 
 const file = new URL('compare-models/questions.csv', import.meta.url)
-const tasks = fromCsv(file.href, ({ id, question, answer }: Row) =>
+const tasks = fromCsv(file, ({ id, question, answer }: Row) =>
   solver.task(question, { id, groundTruth: Number(answer) }),
 )
 

@@ -1,14 +1,17 @@
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { testEngine } from 'manyworlds/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { worldNeeds } from '../dist/agents/worlds/environment-needs.js'
 import { needsOf as needsOfRay, RAY_VERSION } from '../dist/engines/ray/environment.js'
 import { needsOf as needsOfSpark, SPARK_VERSION } from '../dist/engines/spark/environment.js'
 import { findJava } from '../dist/engines/spark/java.js'
 import { ensureEnvironment } from '../dist/python/environment.js'
+import { startModelServer } from './models/scripted-server.ts'
 
 const folder = new URL('../examples/', import.meta.url)
 const EXAMPLE_TIMEOUT_MS = 60_000
@@ -25,8 +28,12 @@ const clusters: Record<string, () => Promise<unknown>> = {
   },
 }
 
+/** What examples with a model call it, and what the scripted server does in its place. */
+const models: Record<string, Readonly<Record<string, string>>> = { 'compare-models.ts': { solver: 'tools:1' } }
+
 /** A line that only a run that went well prints. */
 const keyLines: Record<string, RegExp> = {
+  'compare-models.ts': /^\d+ of 80 answers are right$/m,
   'custom-engine.ts': /^labelled: success, priority 1\d, in worker nice-\d+$/m,
   'data-sets.ts': /^250 rows, 200 questions, none of them in two parts$/m,
   'evaluate.ts': /^careful is better by \d+\.\d points \(95 % interval \d+\.\d to \d+\.\d\)$/m,
@@ -63,7 +70,7 @@ describe('every example runs', () => {
         skip()
       }
       expect(keyLines, `say in this test what ${file} prints`).toHaveProperty([file])
-      const { stdout, stderr } = await run(file)
+      const { stdout, stderr } = await run(file, file in models ? await folderWithModel(models[file]!) : undefined)
       expect(stdout).toMatch(keyLines[file]!)
       expect(stderr.replaceAll(notices[file] ?? /$^/g, '')).toBe('')
     })
@@ -95,13 +102,27 @@ async function whyNoCluster(file: string): Promise<string | undefined> {
 
 const timeoutOf = (file: string) => (file in clusters ? CLUSTER_TIMEOUT_MS : EXAMPLE_TIMEOUT_MS)
 
+/** Where a user would write down which models there are. */
+async function folderWithModel(scenarios: Readonly<Record<string, string>>): Promise<string> {
+  const server = await startModelServer()
+  const folder = mkdtempSync(join(tmpdir(), 'mw-example-'))
+  onTestFinished(async () => {
+    await server.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const settings = Object.entries(scenarios).map(([name, model]) => [name, { baseURL: server.baseURL, model }])
+  writeFileSync(join(folder, 'models.json'), JSON.stringify(Object.fromEntries(settings)))
+  return folder
+}
+
 /** As a user would start it: nothing of the test runner's in its environment. Rejects if its exit code is not 0. */
-function run(file: string): Promise<{ stdout: string; stderr: string }> {
+function run(file: string, cwd?: string): Promise<{ stdout: string; stderr: string }> {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name)),
   )
   return promisify(execFile)(process.execPath, [fileURLToPath(new URL(file, folder))], {
     env,
+    cwd,
     timeout: timeoutOf(file) - 5000,
   })
 }

@@ -1,26 +1,11 @@
 import { ManyworldsError } from '../errors.ts'
 import { checkReply, failureWithout } from './check-reply.ts'
+import type { Permit, PermitOutcome, PermitRequest } from './driver/limiter.ts'
 import { CODES, type Failure, isPassing } from './failures.ts'
 import type { HttpReply } from './http.ts'
 
-/** How a call that had a permit came out; whoever gave the permit learns from it. */
-export interface CallOutcome {
-  readonly kind: 'ok' | 'rate_limit' | 'failed'
-  readonly tokens?: number
-  readonly retryAfterMs?: number
-}
-
-export interface Permit {
-  settle(outcome: CallOutcome): void
-}
-
-export interface PermitWanted {
-  /** It may wait for so long. */
-  readonly waitMs: number
-  /** In the time of `performance.now()`; a call that is tried again. */
-  readonly notBefore?: number
-  readonly first?: boolean
-}
+/** How long it may wait, and what else is known of a call that is tried again. */
+export type PermitWanted = Pick<PermitRequest, 'notBefore' | 'first'> & { readonly waitMs: number }
 
 /** What a call is made of, in the driver or in a worker. */
 export interface Calling<Answer> {
@@ -93,7 +78,7 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
 
 /** The permit is settled, whatever happens. */
 async function tryOnce<Answer>({ attempt }: Calling<Answer>, permit: Permit): Promise<Attempt<Answer>> {
-  let outcome: CallOutcome = { kind: 'failed' }
+  let outcome: PermitOutcome = { kind: 'failed' }
   try {
     const tried = await attempt()
     const { failure } = tried

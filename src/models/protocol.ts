@@ -1,4 +1,4 @@
-import type { CallOutcome } from './calling.ts'
+import type { PermitOutcome } from './driver/limiter.ts'
 import type { CallOptions, GenerateResult } from './language-model.ts'
 
 /** What models of the run there are: answered with `ModelDescriptions`. */
@@ -60,5 +60,5 @@ export interface PermitAsked {
 
 export interface SettleAsked {
   readonly permit: number
-  readonly outcome: CallOutcome
+  readonly outcome: PermitOutcome
 }

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import type { BlobSource } from '../blobs.ts'
 import { ManyworldsError } from '../errors.ts'
 import { Budget } from '../executor/budget.ts'
@@ -13,14 +12,14 @@ import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { counted } from '../text/quantities.ts'
 import { withCheckedNames } from './checked-names.ts'
-import { entryScript } from './environment.ts'
 import { Grading } from './grading.ts'
 import { notice } from './notice.ts'
 import { Observation } from './observation.ts'
-import { checkModelsUsed, openModels, servicesOf, storedModels } from './open-models.ts'
+import { checkModelsUsed, openModels, servicesOf } from './open-models.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
 import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
+import { stored, withoutSecrets } from './stored-config.ts'
 import { type RunControl, surroundings } from './surroundings.ts'
 import { hashesOf, userBlobs } from './user-blobs.ts'
 
@@ -203,56 +202,6 @@ async function record(
     notice: (line) => observation.notice(line),
     ended: (tasks) => observation.total(tasks),
   })
-}
-
-/** What is stored of the program and its configuration. */
-function stored(config: object, redactor: Redactor | undefined): Pick<RecordedRunOptions, 'script' | 'config'> {
-  const script = scriptPath()
-  const json = JSON.stringify(config)
-  if (redactor === undefined) return { script, config: json }
-  return { script: script && redactor.text(script), config: redactor.encoded(json) as string }
-}
-
-function scriptPath(): string | undefined {
-  const url = entryScript()
-  return url === undefined ? undefined : fileURLToPath(url)
-}
-
-/** Variables by name only: their values are keys more often than not. */
-function withoutSecrets({
-  env,
-  signal: _,
-  cls,
-  progress: __,
-  onStep: _________,
-  retryIf: ___________,
-  services,
-  grade,
-  redact,
-  blobs: __________,
-  models,
-  unusableModels: ____________,
-  nodes,
-  ray,
-  spark,
-  ...config
-}: ResolvedConfig): object {
-  const { addresses, listen } = nodes ?? {}
-  const { token: ___, runtimeEnv: ____, ...cluster } = ray ?? {}
-  // Spark's own settings may have passwords in them, and its address a token.
-  const { remote, conf: _____, env: ______, tls: _______, remoteTls: ________, ...where } = spark ?? {}
-  return {
-    ...config,
-    ...(nodes && { nodes: { addresses, listen } }),
-    ...(ray && { ray: cluster }),
-    ...(spark && { spark: { ...where, remote: remote?.split(';', 1)[0] } }),
-    env: Object.keys(env),
-    ...(redact.length > 0 && { redact: redact.length }),
-    ...(services && { services: Object.keys(services) }),
-    ...(grade && { grade: grade.name }),
-    ...(models && { models: storedModels(models) }),
-    ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
-  }
 }
 
 async function observers({ progress, onStep }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {

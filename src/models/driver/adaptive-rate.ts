@@ -44,11 +44,11 @@ export class AdaptiveRate {
   #heldBackSince = Number.NEGATIVE_INFINITY
   #calmMs = 0
 
-  constructor(ceiling: number | undefined) {
+  constructor(ceiling: number | undefined, first = FIRST_RATE) {
     this.#isKnown = ceiling !== undefined
     this.#ceiling = ceiling ?? HIGHEST_RATE
     this.#lowest = ceiling === undefined ? LOWEST_RATE : ceiling * LOWEST_SHARE
-    this.#rate = ceiling ?? FIRST_RATE
+    this.#rate = ceiling ?? first
     // A known limit is no guess: it is not doubled towards.
     this.#refused = this.#isKnown
   }

@@ -18,6 +18,8 @@ export interface LimiterSettings {
   readonly maxConcurrent?: number
   /** The time in which the server counts. Default: a minute. */
   readonly windowMs?: number
+  /** Where it begins if nobody has said how many requests are allowed. Default 5. */
+  readonly firstPerSecond?: number
 }
 
 export interface PermitRequest {
@@ -105,7 +107,7 @@ export class Limiter {
     this.#time = time
     this.#recent = new RecentRate(time.now())
     this.#perSecond = requests && requests / 60
-    this.#rate = new AdaptiveRate(this.#perSecond)
+    this.#rate = new AdaptiveRate(this.#perSecond, settings.firstPerSecond)
     // At least one: a fraction per window is one per several windows.
     if (requests) this.#requests = new Budget(Math.max(1, requests * windows), Math.max(windowMs, MINUTE_MS / requests))
     if (tokens) {

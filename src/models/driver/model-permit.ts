@@ -1,6 +1,5 @@
 import type { ServiceCall } from '../../executor/service.ts'
-import type { CallOutcome, Permit } from '../calling.ts'
-import type { PermitRequest } from './limiter.ts'
+import type { Permit, PermitOutcome, PermitRequest } from './limiter.ts'
 import { permitFor } from './permit-for.ts'
 import { limiterOf, type RunModel, type UseSoFar } from './run-models.ts'
 
@@ -22,7 +21,7 @@ export async function modelPermit(
   }
 }
 
-function count(use: UseSoFar, { kind, tokens = 0 }: CallOutcome): void {
+function count(use: UseSoFar, { kind, tokens = 0 }: PermitOutcome): void {
   if (kind === 'rate_limit') use.rateLimited++
   else if (kind === 'failed') use.failed++
   else {

@@ -4,6 +4,8 @@ import { Limiter, type LimiterSettings } from './limiter.ts'
 
 /** After a failed connection, the other replicas are used for so long. */
 const AVOID_MS = 10_000
+/** A server that asks for no key is most likely one's own: what it can do is limited by its speed, not by a quota. */
+const FIRST_WITHOUT_KEY = 20
 
 /**
  * A server with one model, for one key: what all names share that mean it, in all runs of this process. A limit that held per run
@@ -14,9 +16,9 @@ export class ModelServer {
   readonly limits: LimiterSettings
   readonly #replicas: { readonly url: string; inFlight: number; avoidUntil: number }[]
 
-  constructor({ baseURL, replicas = [] }: ModelSettings, limits: LimiterSettings) {
+  constructor({ baseURL, replicas = [] }: ModelSettings, key: string | undefined, limits: LimiterSettings) {
     this.limits = limits
-    this.limiter = new Limiter(limits)
+    this.limiter = new Limiter(key === undefined ? { ...limits, firstPerSecond: FIRST_WITHOUT_KEY } : limits)
     this.#replicas = [baseURL, ...replicas].map((url) => ({ url: withoutSlash(url), inFlight: 0, avoidUntil: 0 }))
   }
 
@@ -72,7 +74,7 @@ export function useServer(
       )
     known = undefined
   }
-  known ??= { server: new ModelServer(settings, limits), users: 0 }
+  known ??= { server: new ModelServer(settings, key, limits), users: 0 }
   known.users++
   servers.delete(identity)
   servers.set(identity, known)

@@ -1,6 +1,5 @@
 import type { ServiceCall } from '../../executor/service.ts'
-import type { Permit } from '../calling.ts'
-import type { Limiter, PermitRequest } from './limiter.ts'
+import type { Limiter, Permit, PermitRequest } from './limiter.ts'
 
 /** Waits for a permit of a limiter on behalf of a task, whose clock stands if there is none at once. */
 export async function permitFor(

@@ -3,8 +3,8 @@ import type { ServiceCall } from '../../executor/service.ts'
 import type { Packed } from '../../protocol/messages.ts'
 import { pack } from '../../protocol/pack.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
-import type { CallOutcome } from '../calling.ts'
 import type { PermitAsked, SettleAsked } from '../protocol.ts'
+import type { PermitOutcome } from './limiter.ts'
 import { modelPermit } from './model-permit.ts'
 import type { RunModels } from './run-models.ts'
 
@@ -14,7 +14,7 @@ import type { RunModels } from './run-models.ts'
  */
 export class Permits {
   readonly #models: RunModels
-  readonly #open = new WeakMap<Lease, Map<number, (outcome: CallOutcome) => void>>()
+  readonly #open = new WeakMap<Lease, Map<number, (outcome: PermitOutcome) => void>>()
 
   constructor(models: RunModels) {
     this.#models = models
@@ -26,7 +26,7 @@ export class Permits {
     const notBefore = delayMs > 0 ? performance.now() + delayMs : undefined
     const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call
-    const settled = new Promise<CallOutcome | undefined>((resolve) => {
+    const settled = new Promise<PermitOutcome | undefined>((resolve) => {
       this.#of(lease).set(number, resolve)
       if (signal.aborted) resolve(undefined)
       signal.addEventListener('abort', () => resolve(undefined), { once: true })
@@ -48,7 +48,7 @@ export class Permits {
     return pack(true)
   }
 
-  #of(lease: Lease): Map<number, (outcome: CallOutcome) => void> {
+  #of(lease: Lease): Map<number, (outcome: PermitOutcome) => void> {
     let open = this.#open.get(lease)
     if (open === undefined) this.#open.set(lease, (open = new Map()))
     return open

@@ -2,7 +2,8 @@ import { lastPackedSize, pack } from '../../protocol/pack.ts'
 import { askingOf } from '../../worker/asking.ts'
 import type { TaskContext } from '../../worker/context.ts'
 import type { Asking, Requests } from '../../worker/requests.ts'
-import { attemptOf, callModel, type Permit, type PermitWanted } from '../calling.ts'
+import { attemptOf, callModel, type PermitWanted } from '../calling.ts'
+import type { Permit } from '../driver/limiter.ts'
 import { type HttpReply, post } from '../http.ts'
 import {
   DIRECT,

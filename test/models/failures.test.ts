@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { callModel, type Permit, type PermitWanted } from '../../dist/models/calling.js'
+import { callModel, type PermitWanted } from '../../dist/models/calling.js'
 import { checkReply } from '../../dist/models/check-reply.js'
+import type { Permit } from '../../dist/models/driver/limiter.js'
 import { type Failure, type FailureKind, failureOf } from '../../dist/models/failures.js'
 import { completionIn } from '../../dist/models/read-completion.js'
 

@@ -57,16 +57,24 @@ const hasLog = (path: string) => (statSync(`${path}-wal`, { throwIfNoEntry: fals
  */
 export function addCompatViews(db: DatabaseSync): void {
   const newer = Object.entries(ADDITIONS).filter(([version]) => Number(version) > schemaVersion(db))
-  const added = newer.flatMap(([, { columns }]) => columns)
-  for (const table of new Set(added.map(([table]) => table))) {
-    const columns = added
-      .filter(([of]) => of === table)
-      .map(([, column, type]) => `${/DEFAULT (\S+)/.exec(type)?.[1] ?? 'NULL'} AS ${column}`)
-    db.exec(`CREATE TEMP VIEW ${table} AS SELECT *, ${columns.join(', ')} FROM main.${table}`)
+  const columns = newer.flatMap(([, additions]) => additions.columns)
+  const missing = new Map(newer.flatMap(([, { tables }]) => tables))
+  for (const table of new Set(columns.map(([table]) => table))) {
+    // Of a table that is missing, all columns are.
+    if (missing.has(table)) continue
+    const added = columnsOf(table).map(
+      ([, column, type]) => `${/DEFAULT (\S+)/.exec(type)?.[1] ?? 'NULL'} AS ${column}`,
+    )
+    db.exec(`CREATE TEMP VIEW ${table} AS SELECT *, ${added.join(', ')} FROM main.${table}`)
   }
-  for (const [table, definition] of newer.flatMap(([, { tables }]) => tables)) {
-    const columns = definition.split(',').map((column) => `NULL AS ${column.trim().split(' ')[0]}`)
-    db.exec(`CREATE TEMP VIEW ${table} AS SELECT ${columns.join(', ')} WHERE 0`)
+  for (const [table, definition] of missing) {
+    const own = definition.split(',').map((column) => column.trim().split(' ')[0])
+    const all = [...own, ...columnsOf(table).map(([, column]) => column)].map((column) => `NULL AS ${column}`)
+    db.exec(`CREATE TEMP VIEW ${table} AS SELECT ${all.join(', ')} WHERE 0`)
+  }
+
+  function columnsOf(table: string) {
+    return columns.filter(([of]) => of === table)
   }
 }
 

@@ -1,0 +1,75 @@
+import { ManyworldsError } from '../errors.ts'
+import { importanceOf, type SampleLogProbs } from './importance.ts'
+
+/** Log-probabilities of candidates. A logit of -Infinity excludes its candidate. */
+export function logSoftmax(logits: ArrayLike<number>): Float64Array {
+  let max = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < logits.length; i++) max = Math.max(max, logits[i]!)
+  let sum = 0
+  for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i]! - max)
+  const logSum = max + Math.log(sum)
+  return Float64Array.from(logits, (logit) => logit - logSum)
+}
+
+/** The derivative of the log-probability of candidate `index`, by each logit. */
+export function logProbByLogit(logProbs: ArrayLike<number>, index: number): Float64Array {
+  return Float64Array.from(logProbs, (logProb, i) => (i === index ? 1 : 0) - Math.exp(logProb))
+}
+
+/** A figure of a distribution over candidates, and its derivative by each of their logits. */
+export interface OverCandidates {
+  readonly value: number
+  readonly byLogit: Float64Array
+}
+
+/** Of a distribution, in nats: `-Σ p log p`. */
+export function entropy(logProbs: ArrayLike<number>): OverCandidates {
+  const value = 0 - expectation(logProbs, (i) => logProbs[i]!)
+  return { value, byLogit: Float64Array.from(logProbs, (logP) => -weighted(logP, logP + value)) }
+}
+
+/** KL(p ‖ reference) = `Σ p (log p - log reference)`, exact. Infinite if p allows what the reference excludes. */
+export function exactKl(logProbs: ArrayLike<number>, reference: ArrayLike<number>): OverCandidates {
+  checkSameLength(logProbs, reference)
+  const value = expectation(logProbs, (i) => logProbs[i]! - reference[i]!)
+  return { value, byLogit: Float64Array.from(logProbs, (logP, i) => weighted(logP, logP - reference[i]! - value)) }
+}
+
+function expectation(logProbs: ArrayLike<number>, of: (i: number) => number): number {
+  let sum = 0
+  for (let i = 0; i < logProbs.length; i++) sum += weighted(logProbs[i]!, of(i))
+  return sum
+}
+
+/** `figure` times the probability. A candidate that is excluded adds nothing, though its own figure is infinite. */
+function weighted(logProb: number, figure: number): number {
+  const probability = Math.exp(logProb)
+  return probability === 0 ? 0 : probability * figure
+}
+
+function checkSameLength(logProbs: ArrayLike<number>, reference: ArrayLike<number>): void {
+  if (logProbs.length !== reference.length)
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `the policy has ${logProbs.length} candidates and the reference ${reference.length}: give both the same, in the same order`,
+    )
+}
+
+export interface SampledKl {
+  readonly value: number
+  readonly byLogProb: number
+}
+
+/**
+ * KL(p ‖ reference) from one sample, where the other candidates are not known: k3 = e^-d - 1 + d with d = log p - log reference, times
+ * p / behaviour. With that factor, differentiated too, both the value and the derivative are right in expectation for samples of `behaviour`; k3 alone would
+ * be right for samples of p only, and its derivative is that of another divergence, KL(reference ‖ p), even there.
+ */
+export function sampledKl(
+  sample: SampleLogProbs & { readonly reference: number },
+  maxWeight = Number.POSITIVE_INFINITY,
+): SampledKl {
+  const { importance } = importanceOf(sample, maxWeight)
+  const d = sample.logProb - sample.reference
+  return { value: importance * (Math.expm1(-d) + d), byLogProb: importance * d }
+}

@@ -1,0 +1,83 @@
+import { ManyworldsError } from '../errors.ts'
+import { checkBetween } from './check-numbers.ts'
+
+export const LOSS_NAMES = ['clip', 'is', 'cispo', 'reinforce'] as const
+export type LossName = (typeof LOSS_NAMES)[number]
+
+/** How samples become a loss. Formulas: docs/training.md. */
+export interface LossSettings {
+  readonly name: LossName
+  /** `clip` and `cispo`: the ratio counts as at least 1 - clipLow. Default .2 for `clip`, 1 (no bound) for `cispo`. */
+  readonly clipLow?: number
+  /** `clip` and `cispo`: the ratio counts as at most 1 + clipHigh. Default .2 for `clip`, 4 for `cispo`. */
+  readonly clipHigh?: number
+  /** `clip`: with a negative advantage, the ratio counts as at most this. Above 1, such as 3. Left out: no bound. */
+  readonly dualClip?: number
+  /** The most that proximal / behaviour may weigh. At least 1. Default 2. */
+  readonly maxWeight?: number
+  /** Coefficient of the entropy, which is subtracted from the loss. Default 0. */
+  readonly entropy?: number
+  /** Coefficient of the KL divergence from the reference policy. Default 0. */
+  readonly kl?: number
+  /** Coefficient of the value loss. Default 0. */
+  readonly value?: number
+}
+
+/** Settings that were checked, with every default filled in. */
+export interface LossRule {
+  readonly name: LossName
+  /** Bounds of the ratio. */
+  readonly minRatio: number
+  readonly maxRatio: number
+  readonly dualClip: number
+  readonly maxWeight: number
+  readonly entropy: number
+  readonly kl: number
+  readonly value: number
+}
+
+const MAX_WEIGHT = 2
+const DEFAULT_CLIP: Readonly<Record<LossName, { readonly low: number; readonly high: number } | undefined>> = {
+  clip: { low: 0.2, high: 0.2 },
+  // One-sided, as its authors use it: small ratios are harmless, as they weigh little.
+  cispo: { low: 1, high: 4 },
+  is: undefined,
+  reinforce: undefined,
+}
+
+/** Checks settings once, before anything is trained. */
+export function lossRule(settings: LossSettings): LossRule {
+  const { name, dualClip, maxWeight = MAX_WEIGHT, entropy = 0, kl = 0, value = 0 } = settings
+  if (!LOSS_NAMES.includes(name))
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `there is no loss ${JSON.stringify(name)}; there are ${LOSS_NAMES.join(', ')}`,
+    )
+  const clip = DEFAULT_CLIP[name]
+  if (!clip) refuse(settings, ['clipLow', 'clipHigh'])
+  if (name !== 'clip') refuse(settings, ['dualClip'])
+  const { clipLow = clip?.low ?? 1, clipHigh = clip?.high ?? Number.POSITIVE_INFINITY } = settings
+  checkBetween('clipLow', clipLow, 0, 1)
+  checkBetween('clipHigh', clipHigh, 0, Number.POSITIVE_INFINITY)
+  if (dualClip !== undefined && !(dualClip > 1))
+    throw new ManyworldsError('CONFIG_INVALID', `\`dualClip\` must be a number above 1, such as 3; it is ${dualClip}`)
+  checkBetween('maxWeight', maxWeight, 1, Number.POSITIVE_INFINITY)
+  for (const [key, coefficient] of Object.entries({ entropy, kl, value }))
+    checkBetween(key, coefficient, 0, Number.MAX_VALUE)
+  return {
+    name,
+    minRatio: 1 - clipLow,
+    maxRatio: 1 + clipHigh,
+    dualClip: dualClip ?? Number.POSITIVE_INFINITY,
+    maxWeight,
+    entropy,
+    kl,
+    value,
+  }
+}
+
+function refuse(settings: LossSettings, keys: readonly (keyof LossSettings)[]): void {
+  const key = keys.find((key) => settings[key] !== undefined)
+  if (key)
+    throw new ManyworldsError('CONFIG_INVALID', `\`${key}\` has no effect on the loss '${settings.name}': leave it out`)
+}

@@ -1,0 +1,78 @@
+import type { SampleLogProbs } from './importance.ts'
+import type { SampleLoss } from './losses.ts'
+
+/**
+ * Sums over the samples of an update. One tally goes through all of its micro-batches, in their order: the figures then do not depend on where it was cut,
+ * to the last bit.
+ */
+export interface LossTally {
+  samples: number
+  loss: number
+  ratio: number
+  largestRatio: number
+  clipped: number
+  capped: number
+  largestStaleness: number
+  importance: number
+  squaredImportance: number
+  kl: number
+}
+
+export const newTally = (): LossTally => ({
+  samples: 0,
+  loss: 0,
+  ratio: 0,
+  largestRatio: 0,
+  clipped: 0,
+  capped: 0,
+  largestStaleness: 0,
+  importance: 0,
+  squaredImportance: 0,
+  kl: 0,
+})
+
+export function addSample(
+  tally: LossTally,
+  { logProb, behaviour }: SampleLogProbs,
+  { loss, ratio, staleness, isClipped, isCapped }: SampleLoss,
+  weight: number,
+): void {
+  // Not the capped one: what the cap hides is what one wants to see.
+  const moved = logProb - behaviour
+  const importance = Math.exp(moved)
+  tally.samples++
+  tally.loss += weight * loss
+  tally.ratio += ratio
+  tally.largestRatio = Math.max(tally.largestRatio, ratio)
+  tally.clipped += isClipped ? 1 : 0
+  tally.capped += isCapped ? 1 : 0
+  tally.largestStaleness = Math.max(tally.largestStaleness, staleness)
+  tally.importance += importance
+  tally.squaredImportance += importance * importance
+  tally.kl += Math.expm1(moved) - moved
+}
+
+/**
+ * Figures of the policy loss. Each sample counts once, whatever its weight; only `loss` is weighted. Without samples there are no
+ * means, and they are left out.
+ */
+export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string, number>> {
+  const { samples, loss } = tally
+  if (samples === 0) return { samples, loss }
+  return {
+    samples,
+    loss,
+    // p / proximal.
+    ratio: tally.ratio / samples,
+    largestRatio: tally.largestRatio,
+    // Samples at a bound of the ratio.
+    clipFraction: tally.clipped / samples,
+    // Samples whose proximal / behaviour was above `maxWeight`, and the largest before the cap.
+    cappedShare: tally.capped / samples,
+    largestStaleness: tally.largestStaleness,
+    // Kish: as many samples of the policy itself would tell as much about it.
+    effectiveSampleSize: tally.importance ** 2 / tally.squaredImportance,
+    // KL(behaviour ‖ p), by k3 with samples of `behaviour`.
+    klFromBehaviour: tally.kl / samples,
+  }
+}

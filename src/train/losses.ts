@@ -1,0 +1,99 @@
+import { checkNumbers } from './check-numbers.ts'
+import { type Importance, importanceOf, type SampleLogProbs } from './importance.ts'
+import type { LossRule } from './loss-settings.ts'
+import { addSample, type LossTally, newTally } from './loss-tally.ts'
+
+export interface Sample extends SampleLogProbs {
+  readonly advantage: number
+}
+
+export interface SampleLoss extends Importance {
+  readonly loss: number
+  /** The derivative of the loss by `logProb`. */
+  readonly byLogProb: number
+  /** A bound of the ratio took effect. */
+  readonly isClipped: boolean
+}
+
+/**
+ * The policy loss of one action or token, and its derivative, so that a core needs the derivative of the log-probability only.
+ * The weight of the row is not in it.
+ */
+export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
+  const { logProb, advantage } = sample
+  const parts = importanceOf(sample, rule.maxWeight)
+  const { ratio, weight, importance } = parts
+  switch (rule.name) {
+    case 'reinforce': {
+      const byLogProb = -weight * advantage
+      return { ...parts, loss: byLogProb * logProb, byLogProb, isClipped: false }
+    }
+    case 'is': {
+      const loss = -importance * advantage
+      return { ...parts, loss, byLogProb: loss, isClipped: false }
+    }
+    case 'cispo': {
+      // The clipped ratio is a constant weight: unlike with `clip`, every sample keeps a gradient.
+      const clipped = Math.min(Math.max(ratio, rule.minRatio), rule.maxRatio)
+      const byLogProb = -weight * clipped * advantage
+      return { ...parts, loss: byLogProb * logProb, byLogProb, isClipped: clipped !== ratio }
+    }
+    case 'clip': {
+      const bound = boundOf(ratio, advantage, rule)
+      if (bound !== undefined) return { ...parts, loss: -weight * bound * advantage, byLogProb: 0, isClipped: true }
+      const loss = -importance * advantage
+      return { ...parts, loss, byLogProb: loss, isClipped: false }
+    }
+  }
+}
+
+/**
+ * The bound that stands in for the ratio, if one does: where the step was already large enough in the direction that the advantage asks for, and,
+ * by the dual clip, where an unlikely action that went wrong would outweigh all others.
+ */
+function boundOf(ratio: number, advantage: number, { minRatio, maxRatio, dualClip }: LossRule): number | undefined {
+  if (advantage === 0) return undefined
+  if (advantage > 0) return ratio > maxRatio ? maxRatio : undefined
+  if (ratio < minRatio) return minRatio
+  return ratio > dualClip ? dualClip : undefined
+}
+
+/** Actions or tokens, one number for each in every array. */
+export interface Samples {
+  readonly logProbs: ArrayLike<number>
+  readonly behaviour: ArrayLike<number>
+  readonly proximal?: ArrayLike<number> | undefined
+  readonly advantages: ArrayLike<number>
+  /** Of each sample in the loss. Where it is 0, such as on tokens that were not sampled, the other numbers are not looked at. */
+  readonly weights: ArrayLike<number>
+}
+
+export interface PolicyLoss {
+  /** The sum of weight times loss. */
+  readonly loss: number
+  /** Its derivative by each log-probability. */
+  readonly byLogProb: Float64Array
+}
+
+/** The policy loss of many samples, in their order. What it notices is added to `tally`; `lossMetrics` makes figures of that. */
+export function policyLoss(samples: Samples, rule: LossRule, tally: LossTally = newTally()): PolicyLoss {
+  const { logProbs, behaviour, proximal, advantages, weights } = samples
+  checkNumbers('weights', weights, logProbs.length)
+  const byLogProb = new Float64Array(logProbs.length)
+  let loss = 0
+  for (let i = 0; i < logProbs.length; i++) {
+    const weight = weights[i]!
+    if (weight === 0) continue
+    const sample = {
+      logProb: logProbs[i]!,
+      behaviour: behaviour[i]!,
+      proximal: proximal?.[i],
+      advantage: advantages[i]!,
+    }
+    const result = sampleLoss(sample, rule)
+    loss += weight * result.loss
+    byLogProb[i] = weight * result.byLogProb
+    addSample(tally, sample, result, weight)
+  }
+  return { loss, byLogProb }
+}

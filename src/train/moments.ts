@@ -1,0 +1,9 @@
+/** Mean, and sum of squared distances from it. In two passes: the difference of large sums would lose the small spread. */
+export function moments(values: ArrayLike<number>): { readonly mean: number; readonly squares: number } {
+  let sum = 0
+  for (let i = 0; i < values.length; i++) sum += values[i]!
+  const mean = sum / values.length
+  let squares = 0
+  for (let i = 0; i < values.length; i++) squares += (values[i]! - mean) ** 2
+  return { mean, squares }
+}

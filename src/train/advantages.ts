@@ -1,4 +1,4 @@
-import { checkBetween, checkNumbers, checkRewards } from './check-numbers.ts'
+import { checkBetween, checkFinite, checkNumbers, checkRewards } from './check-numbers.ts'
 import { moments } from './moments.ts'
 
 /** Of the scale of the rewards: sums of weighted parts, such as .7 + .2 + .1, miss each other by less. */
@@ -75,7 +75,7 @@ function isFlat(rewards: ArrayLike<number>): boolean {
  */
 export function minusBaseline(returns: ArrayLike<number>, baseline: number | ArrayLike<number>): Float64Array {
   checkNumbers('returns', returns)
-  if (typeof baseline === 'number') checkNumbers('baseline', [baseline])
+  if (typeof baseline === 'number') checkFinite('baseline', baseline)
   else checkNumbers('baseline', baseline, returns.length)
   return Float64Array.from(returns, (value, i) => value - (typeof baseline === 'number' ? baseline : baseline[i]!))
 }
@@ -93,8 +93,8 @@ export interface RunningMean {
 }
 
 /**
- * The running mean after a batch. Subtract the one from before the batch: then no return is in its own baseline. With `decay` below 1, each return
- * makes those before it count so much less.
+ * The running mean after a batch. Subtract the one from before the batch: then no return is in its own baseline. With `decay` below 1,
+ * each return makes those before it count so much less.
  */
 export function nextRunningMean(
   { mean, weight }: RunningMean = { mean: 0, weight: 0 },

@@ -1,4 +1,4 @@
-import { ManyworldsError } from '../errors.ts'
+import { checkLength } from './check-numbers.ts'
 import { importanceOf, type SampleLogProbs } from './importance.ts'
 
 /** Log-probabilities of candidates. A logit of -Infinity excludes its candidate. */
@@ -30,7 +30,7 @@ export function entropy(logProbs: ArrayLike<number>): OverCandidates {
 
 /** KL(p ‖ reference) = `Σ p (log p - log reference)`, exact. Infinite if p allows what the reference excludes. */
 export function exactKl(logProbs: ArrayLike<number>, reference: ArrayLike<number>): OverCandidates {
-  checkSameLength(logProbs, reference)
+  checkLength('log-probabilities of the reference', reference, logProbs.length)
   const value = expectation(logProbs, (i) => logProbs[i]! - reference[i]!)
   return { value, byLogit: Float64Array.from(logProbs, (logP, i) => weighted(logP, logP - reference[i]! - value)) }
 }
@@ -47,14 +47,6 @@ function weighted(logProb: number, figure: number): number {
   return probability === 0 ? 0 : probability * figure
 }
 
-function checkSameLength(logProbs: ArrayLike<number>, reference: ArrayLike<number>): void {
-  if (logProbs.length !== reference.length)
-    throw new ManyworldsError(
-      'CONFIG_INVALID',
-      `the policy has ${logProbs.length} candidates and the reference ${reference.length}: give both the same, in the same order`,
-    )
-}
-
 export interface SampledKl {
   readonly value: number
   readonly byLogProb: number
@@ -62,8 +54,8 @@ export interface SampledKl {
 
 /**
  * KL(p ‖ reference) from one sample, where the other candidates are not known: k3 = e^-d - 1 + d with d = log p - log reference, times
- * p / behaviour. With that factor, differentiated too, both the value and the derivative are right in expectation for samples of `behaviour`; k3 alone would
- * be right for samples of p only, and its derivative is that of another divergence, KL(reference ‖ p), even there.
+ * p / behaviour. With that factor, differentiated too, the value and the derivative are right in expectation for samples of `behaviour`.
+ * Alone, k3 is right for samples of p only, and even there its derivative is that of another divergence, KL(reference ‖ p).
  */
 export function sampledKl(
   sample: SampleLogProbs & { readonly reference: number },

@@ -14,9 +14,9 @@ export interface Importance {
   /** proximal / behaviour: how stale the sample was when the update began. */
   readonly staleness: number
   /** `staleness`, at most `maxWeight`. A constant in every derivative. */
-  readonly weight: number
+  readonly correction: number
   readonly isCapped: boolean
-  /** `weight` times `ratio`: p / behaviour if the weight is not capped. */
+  /** `correction` times `ratio`: p / behaviour, unless the correction is capped. */
   readonly importance: number
 }
 
@@ -27,8 +27,8 @@ export function importanceOf(
   const ratio = Math.exp(logProb - proximal)
   const staleness = Math.exp(proximal - behaviour)
   const isCapped = staleness > maxWeight
-  const weight = isCapped ? maxWeight : staleness
+  const correction = isCapped ? maxWeight : staleness
   // With a proximal policy far from both others, the product of the two would be 0 · Infinity.
-  const importance = isCapped ? weight * ratio : Math.exp(logProb - behaviour)
-  return { ratio, staleness, weight, isCapped, importance }
+  const importance = isCapped ? correction * ratio : Math.exp(logProb - behaviour)
+  return { ratio, staleness, correction, isCapped, importance }
 }

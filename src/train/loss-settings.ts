@@ -1,5 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
-import { checkBetween } from './check-numbers.ts'
+import { checkBetween, checkFinite } from './check-numbers.ts'
 
 export const LOSS_NAMES = ['clip', 'is', 'cispo', 'reinforce'] as const
 export type LossName = (typeof LOSS_NAMES)[number]
@@ -62,8 +62,10 @@ export function lossRule(settings: LossSettings): LossRule {
   if (dualClip !== undefined && !(dualClip > 1))
     throw new ManyworldsError('CONFIG_INVALID', `\`dualClip\` must be a number above 1, such as 3; it is ${dualClip}`)
   checkBetween('maxWeight', maxWeight, 1, Number.POSITIVE_INFINITY)
-  for (const [key, coefficient] of Object.entries({ entropy, kl, value }))
-    checkBetween(key, coefficient, 0, Number.MAX_VALUE)
+  for (const [key, coefficient] of Object.entries({ entropy, kl, value })) {
+    checkFinite(key, coefficient)
+    checkBetween(key, coefficient, 0, Number.POSITIVE_INFINITY)
+  }
   return {
     name,
     minRatio: 1 - clipLow,

@@ -2,8 +2,8 @@ import type { SampleLogProbs } from './importance.ts'
 import type { SampleLoss } from './losses.ts'
 
 /**
- * Sums over the samples of an update. One tally goes through all of its micro-batches, in their order: the figures then do not depend on where it was cut,
- * to the last bit.
+ * Sums over the samples of an update. One tally goes through all of its micro-batches, in their order: then the figures are the same, to
+ * the last bit, wherever it was cut.
  */
 export interface LossTally {
   samples: number
@@ -71,7 +71,7 @@ export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string,
     cappedShare: tally.capped / samples,
     largestStaleness: tally.largestStaleness,
     // Kish: as many samples of the policy itself would tell as much about it.
-    effectiveSampleSize: tally.importance ** 2 / tally.squaredImportance,
+    effectiveSampleSize: tally.squaredImportance > 0 ? tally.importance ** 2 / tally.squaredImportance : 0,
     // KL(behaviour ‖ p), by k3 with samples of `behaviour`.
     klFromBehaviour: tally.kl / samples,
   }

@@ -1,4 +1,4 @@
-import { checkNumbers } from './check-numbers.ts'
+import { checkLength, checkNumbers } from './check-numbers.ts'
 import { type Importance, importanceOf, type SampleLogProbs } from './importance.ts'
 import type { LossRule } from './loss-settings.ts'
 import { addSample, type LossTally, newTally } from './loss-tally.ts'
@@ -22,10 +22,10 @@ export interface SampleLoss extends Importance {
 export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
   const { logProb, advantage } = sample
   const parts = importanceOf(sample, rule.maxWeight)
-  const { ratio, weight, importance } = parts
+  const { ratio, correction, importance } = parts
   switch (rule.name) {
     case 'reinforce': {
-      const byLogProb = -weight * advantage
+      const byLogProb = -correction * advantage
       return { ...parts, loss: byLogProb * logProb, byLogProb, isClipped: false }
     }
     case 'is': {
@@ -35,12 +35,12 @@ export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
     case 'cispo': {
       // The clipped ratio is a constant weight: unlike with `clip`, every sample keeps a gradient.
       const clipped = Math.min(Math.max(ratio, rule.minRatio), rule.maxRatio)
-      const byLogProb = -weight * clipped * advantage
+      const byLogProb = -correction * clipped * advantage
       return { ...parts, loss: byLogProb * logProb, byLogProb, isClipped: clipped !== ratio }
     }
     case 'clip': {
       const bound = boundOf(ratio, advantage, rule)
-      if (bound !== undefined) return { ...parts, loss: -weight * bound * advantage, byLogProb: 0, isClipped: true }
+      if (bound !== undefined) return { ...parts, loss: -correction * bound * advantage, byLogProb: 0, isClipped: true }
       const loss = -importance * advantage
       return { ...parts, loss, byLogProb: loss, isClipped: false }
     }
@@ -48,8 +48,8 @@ export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
 }
 
 /**
- * The bound that stands in for the ratio, if one does: where the step was already large enough in the direction that the advantage asks for, and,
- * by the dual clip, where an unlikely action that went wrong would outweigh all others.
+ * The bound that stands in for the ratio, if one does: where the policy has already moved far enough in the direction that the advantage
+ * asks for and, by the dual clip, where a bad action that became much more probable would outweigh all others.
  */
 function boundOf(ratio: number, advantage: number, { minRatio, maxRatio, dualClip }: LossRule): number | undefined {
   if (advantage === 0) return undefined
@@ -79,6 +79,9 @@ export interface PolicyLoss {
 export function policyLoss(samples: Samples, rule: LossRule, tally: LossTally = newTally()): PolicyLoss {
   const { logProbs, behaviour, proximal, advantages, weights } = samples
   checkNumbers('weights', weights, logProbs.length)
+  checkLength('behaviour', behaviour, logProbs.length)
+  if (proximal) checkLength('proximal', proximal, logProbs.length)
+  checkLength('advantages', advantages, logProbs.length)
   const byLogProb = new Float64Array(logProbs.length)
   let loss = 0
   for (let i = 0; i < logProbs.length; i++) {

@@ -1,4 +1,4 @@
-import { checkBetween, checkNumbers, checkRewards } from './check-numbers.ts'
+import { checkBetween, checkFinite, checkNumbers, checkRewards } from './check-numbers.ts'
 
 /**
  * The discounted return of each step: `G[t] = r[t] + discount · G[t+1]`. `last` is the value of what the episode would have gone on with:
@@ -7,7 +7,7 @@ import { checkBetween, checkNumbers, checkRewards } from './check-numbers.ts'
 export function returns(rewards: ArrayLike<number>, discount: number, last = 0): Float64Array {
   checkRewards('rewards', rewards)
   checkBetween('discount', discount, 0, 1)
-  checkNumbers('last', [last])
+  checkFinite('last', last)
   const result = new Float64Array(rewards.length)
   let next = last
   for (let t = rewards.length - 1; t >= 0; t--) result[t] = next = rewards[t]! + discount * next
@@ -38,7 +38,7 @@ export function gae(rewards: ArrayLike<number>, values: ArrayLike<number>, setti
   checkRewards('rewards', rewards)
   checkNumbers('values', values, length)
   if (mask) checkNumbers('mask', mask, length)
-  checkNumbers('last', [last])
+  checkFinite('last', last)
   checkBetween('discount', discount, 0, 1)
   checkBetween('lambda', lambda, 0, 1)
   const advantages = new Float64Array(length)

@@ -9,7 +9,7 @@ export interface ValueLoss {
 }
 
 /**
- * Half the squared error. With `clip`, the value may not get better by moving further than `clip` from `old`, what it was when the episode was
+ * Half the squared error. With `clip`, the value gains nothing by moving further than `clip` from `old`, what it was when the episode was
  * collected: the larger of both errors counts.
  */
 export function valueLoss(

@@ -8,12 +8,16 @@ export function logSoftmax(logits: ArrayLike<number>): Float64Array {
   let sum = 0
   for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i]! - max)
   const logSum = max + Math.log(sum)
-  return Float64Array.from(logits, (logit) => logit - logSum)
+  const logProbs = new Float64Array(logits.length)
+  for (let i = 0; i < logits.length; i++) logProbs[i] = logits[i]! - logSum
+  return logProbs
 }
 
 /** The derivative of the log-probability of candidate `index`, by each logit. */
 export function logProbByLogit(logProbs: ArrayLike<number>, index: number): Float64Array {
-  return Float64Array.from(logProbs, (logProb, i) => (i === index ? 1 : 0) - Math.exp(logProb))
+  const byLogit = new Float64Array(logProbs.length)
+  for (let i = 0; i < logProbs.length; i++) byLogit[i] = (i === index ? 1 : 0) - Math.exp(logProbs[i]!)
+  return byLogit
 }
 
 /** A figure of a distribution over candidates, and its derivative by each of their logits. */
@@ -24,21 +28,21 @@ export interface OverCandidates {
 
 /** Of a distribution, in nats: `-Σ p log p`. */
 export function entropy(logProbs: ArrayLike<number>): OverCandidates {
-  const value = 0 - expectation(logProbs, (i) => logProbs[i]!)
-  return { value, byLogit: Float64Array.from(logProbs, (logP) => -weighted(logP, logP + value)) }
+  let value = 0
+  for (let i = 0; i < logProbs.length; i++) value -= weighted(logProbs[i]!, logProbs[i]!)
+  const byLogit = new Float64Array(logProbs.length)
+  for (let i = 0; i < logProbs.length; i++) byLogit[i] = -weighted(logProbs[i]!, logProbs[i]! + value)
+  return { value, byLogit }
 }
 
 /** KL(p ‖ reference) = `Σ p (log p - log reference)`, exact. Infinite if p allows what the reference excludes. */
 export function exactKl(logProbs: ArrayLike<number>, reference: ArrayLike<number>): OverCandidates {
   checkLength('log-probabilities of the reference', reference, logProbs.length)
-  const value = expectation(logProbs, (i) => logProbs[i]! - reference[i]!)
-  return { value, byLogit: Float64Array.from(logProbs, (logP, i) => weighted(logP, logP - reference[i]! - value)) }
-}
-
-function expectation(logProbs: ArrayLike<number>, of: (i: number) => number): number {
-  let sum = 0
-  for (let i = 0; i < logProbs.length; i++) sum += weighted(logProbs[i]!, of(i))
-  return sum
+  let value = 0
+  for (let i = 0; i < logProbs.length; i++) value += weighted(logProbs[i]!, logProbs[i]! - reference[i]!)
+  const byLogit = new Float64Array(logProbs.length)
+  for (let i = 0; i < logProbs.length; i++) byLogit[i] = weighted(logProbs[i]!, logProbs[i]! - reference[i]! - value)
+  return { value, byLogit }
 }
 
 /** `figure` times the probability. A candidate that is excluded adds nothing, though its own figure is infinite. */

@@ -21,30 +21,35 @@ export interface SampleLoss extends Importance {
  */
 export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
   const { logProb, advantage } = sample
-  const parts = importanceOf(sample, rule.maxWeight)
-  const { ratio, correction, importance } = parts
+  const { ratio, staleness, correction, isCapped, importance } = importanceOf(sample, rule.maxWeight)
+  let loss: number
+  let byLogProb: number
+  let isClipped = false
   switch (rule.name) {
-    case 'reinforce': {
-      const byLogProb = -correction * advantage
-      return { ...parts, loss: byLogProb * logProb, byLogProb, isClipped: false }
-    }
-    case 'is': {
-      const loss = -importance * advantage
-      return { ...parts, loss, byLogProb: loss, isClipped: false }
-    }
+    case 'reinforce':
+      byLogProb = -correction * advantage
+      loss = byLogProb * logProb
+      break
+    case 'is':
+      byLogProb = loss = -importance * advantage
+      break
     case 'cispo': {
       // The clipped ratio is a constant weight: unlike with `clip`, every sample keeps a gradient.
       const clipped = Math.min(Math.max(ratio, rule.minRatio), rule.maxRatio)
-      const byLogProb = -correction * clipped * advantage
-      return { ...parts, loss: byLogProb * logProb, byLogProb, isClipped: clipped !== ratio }
+      isClipped = clipped !== ratio
+      byLogProb = -correction * clipped * advantage
+      loss = byLogProb * logProb
+      break
     }
     case 'clip': {
       const bound = boundOf(ratio, advantage, rule)
-      if (bound !== undefined) return { ...parts, loss: -correction * bound * advantage, byLogProb: 0, isClipped: true }
-      const loss = -importance * advantage
-      return { ...parts, loss, byLogProb: loss, isClipped: false }
+      isClipped = bound !== undefined
+      loss = -advantage * (bound === undefined ? importance : correction * bound)
+      byLogProb = isClipped ? 0 : loss
     }
   }
+  // One literal instead of a spread, which takes microseconds: this runs for every token.
+  return { loss, byLogProb, isClipped, ratio, staleness, correction, isCapped, importance }
 }
 
 /**

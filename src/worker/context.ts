@@ -134,8 +134,9 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
     )
   }
 
-  get runId(): string {
-    return this.#profile.runId
+  /** What it has in common with other tasks of its run; no other run has the same number. */
+  get profile(): number {
+    return this.#item[1]
   }
 
   get idempotencyKey(): string {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunConfig, Runners, type TaskResponse } from '../../dist/index.js'
 import { checkTrajectory } from '../../dist/store/index.js'
-import { adder, city, deaf, streamer } from '../agents/models.ts'
+import { adder, asker, city, deaf, streamer } from '../agents/models.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 let server: ModelServer
@@ -94,6 +94,13 @@ test('the same conversation goes on with the same bytes', async () => {
   expect(response.success && bodies.length).toBe(3)
   const start = (body: string) => body.slice(0, body.indexOf('"tools":[') - 2)
   expect(start(bodies[2]!).startsWith(start(bodies[1]!))).toBe(true)
+})
+
+test('a later run of the same id may have other models', async () => {
+  const ask = (model: string) =>
+    Runners.runTask(asker.task({ model: 'm', prompt: 'who are you?' }), { ...using(model), runId: 'the-same' })
+  expect((await ask('echo')).answer!.text).toBe('who are you?')
+  expect((await ask('text:3')).answer!.text.split(' ')).toHaveLength(3)
 })
 
 test('a model that the run does not have is known before anything starts', async () => {

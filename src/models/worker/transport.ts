@@ -35,14 +35,14 @@ export interface ModelSource {
   readonly [MODEL_CALLS]: ModelCalls
 }
 
-/** Runs whose models are remembered: workers serve several. */
-const MOST_RUNS = 16
+/** Profiles whose models are remembered: a run has one for each of its agents. A run of the same id may have other models later. */
+const MOST_PROFILES = 64
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** How the tasks of this worker reach models: through the driver, or directly with its permit. */
 export class ModelTransport {
   readonly #requests: Requests
-  readonly #described = new Map<string, Promise<ModelDescriptions>>()
+  readonly #described = new Map<number, Promise<ModelDescriptions>>()
   /** Of each server, how many calls this worker has under way. */
   readonly #inFlight = new Map<string, number>()
   #permits = 0
@@ -61,14 +61,14 @@ export class ModelTransport {
   }
 
   #describe(task: TaskContext): Promise<ModelDescriptions> {
-    const { runId } = task
-    let described = this.#described.get(runId)
+    const { profile } = task
+    let described = this.#described.get(profile)
     if (described === undefined) {
       described = this.#requests.ask(task, asking(MODELS, null, undefined)) as Promise<ModelDescriptions>
-      this.#described.set(runId, described)
+      this.#described.set(profile, described)
       // The task that asked has ended, perhaps; the next one asks again.
-      described.catch(() => this.#described.delete(runId))
-      if (this.#described.size > MOST_RUNS) this.#described.delete(this.#described.keys().next().value!)
+      described.catch(() => this.#described.delete(profile))
+      if (this.#described.size > MOST_PROFILES) this.#described.delete(this.#described.keys().next().value!)
     }
     return described
   }

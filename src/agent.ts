@@ -109,6 +109,11 @@ export interface TaskInfo {
 export interface SetupContext {
   /** Aborted when the driver closes the connection. A worker that is killed or replaced gets no notice. */
   readonly signal: AbortSignal
+  /**
+   * Bytes that the run brings to its workers, by their SHA-256, which belongs into the params of the agent: a setup serves
+   * tasks of many runs, in which a name could stand for different things.
+   */
+  blob(sha256: string): Promise<Uint8Array>
 }
 
 export interface AgentDefinition<Input, Answer, Params, State, Name extends string> {

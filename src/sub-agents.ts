@@ -66,7 +66,7 @@ export function subAgentRunner(agents: readonly AnyAgent[], why: 'parallel' | 's
         `sub-agent '${agent.name}' of ${agent.ref.module} is not loaded here`,
       )
     const params = ctx.params.subParams[index]
-    const state = found.definition.setup && (await setUpOnce(agent, params, found.definition.setup))
+    const state = found.definition.setup && (await setUpOnce(agent, params, found.definition.setup, ctx))
     const number = outer.number + places[index]!
     outer.open({ number, agent: agent.name, from: outer.number, step: null, why })
     const branch: BranchPlace = {
@@ -94,21 +94,36 @@ function branchesIn(agents: readonly AnyAgent[]): { readonly places: readonly nu
 
 type Setup = NonNullable<NonNullable<ReturnType<typeof registry.find>>['definition']['setup']>
 
-const states = new Map<string, Promise<unknown>>()
+/** A setup that was begun, and for which task: it has that one's blobs. */
+interface Begun {
+  readonly by: Context
+  readonly state: Promise<unknown>
+}
+
+const states = new Map<string, Begun>()
 const keysOfParams = new WeakMap<object, string>()
 const leaving = new AbortController()
 
-async function setUpOnce(agent: AnyAgent, params: unknown, setup: Setup): Promise<unknown> {
+async function setUpOnce(agent: AnyAgent, params: unknown, setup: Setup, ctx: Context): Promise<unknown> {
   const key = `${agent.ref.module}\0${agent.ref.name}\0${keyOf(params)}`
-  let state = states.get(key)
-  if (!state) {
-    if (states.size === 0) process.once('exit', () => leaving.abort())
-    state = (async () => setup(params, { signal: leaving.signal }))()
-    states.set(key, state)
-    // A passing fault is not remembered.
-    state.catch(() => states.delete(key))
+  for (;;) {
+    const begun = states.get(key) ?? beginSetup(key, params, setup, ctx)
+    try {
+      return await begun.state
+    } catch (error) {
+      // The task for which it was begun was given up, perhaps in the middle of it.
+      if (begun.by === ctx || !begun.by.signal.aborted) throw error
+    }
   }
-  return state
+}
+
+function beginSetup(key: string, params: unknown, setup: Setup, by: Context): Begun {
+  if (states.size === 0) process.once('exit', () => leaving.abort())
+  const begun: Begun = { by, state: (async () => setup(params, { signal: leaving.signal, blob: by.blob }))() }
+  states.set(key, begun)
+  // A passing fault is not remembered.
+  begun.state.catch(() => states.delete(key))
+  return begun
 }
 
 /** By content, whatever it is; computed once for the params of a group, which come with all of its tasks. */

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { BlobService } from '../dist/executor/blob-service.js'
 import { Blobs } from '../dist/executor/blobs.js'
 import { type BlobContent, DistributedExecutor, LocalRuntime, Runners, SharedBlob } from '../dist/index.js'
-import { beginner, failing, holder, leaver, reader, weigher } from './agents/blobs.ts'
+import { beginner, failing, holder, leaver, reader, setUpReader, weigher } from './agents/blobs.ts'
 import { runScript } from './run-script.ts'
 import { itMounts, ownDisk } from './store/own-disk.ts'
 
@@ -167,6 +167,28 @@ test('a task that is cancelled while it waits for a blob gives up at once; anoth
   expect((await other).answer).toBe(hash('sha256', weights))
   Watched.delayMs = 0
 }, 60_000)
+
+test('a setup reads a blob; if the task that it was begun for is cancelled meanwhile, it goes on for the next', async () => {
+  Watched.delayMs = 2000
+  const weights = randomBytes(MB)
+  const abort = new AbortController()
+  const agent = setUpReader.withParams({ blob: hash('sha256', weights) })
+  const config = { cls: Watched, workerNum: 1, store: false, blobs: { weights } } as const
+  const cancelled = Runners.runTask(agent.task(null), { ...config, signal: abort.signal })
+  await sleep(1200)
+  abort.abort()
+  expect((await cancelled).status).toBe('cancelled')
+  const next = await Runners.runTask(agent.task(null), config)
+  expect(next.answer).toBe(hash('sha256', weights))
+  Watched.delayMs = 0
+}, 60_000)
+
+test('a setup takes hashes only, and says so', async () => {
+  const blobs = { weights: randomBytes(10) }
+  const agent = setUpReader.withParams({ blob: 'weights' })
+  const { error } = await Runners.runTask(agent.task(null), { store: false, blobs })
+  expect(error).toMatchObject({ code: 'SETUP_FAILED', message: expect.stringContaining('takes the SHA-256 of a blob') })
+})
 
 test('a worker keeps what its tasks use, and not much more', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f']

@@ -2,7 +2,7 @@ import { type Agent, defineMadeAgent } from '../agent.ts'
 import type { GradeFunction, Grader } from '../grade/grader.ts'
 import type { Environment, EnvironmentContext, Maybe, Plain } from './environment.ts'
 import { type EpisodePlan, EpisodeRun } from './episode-run.ts'
-import type { Choice, OpenPolicy, Policy, PolicyMode, PolicyRef, Question } from './policy.ts'
+import type { Choice, OpenPolicy, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
 import { checkedParams, checkOptions } from './step-agent-checks.ts'
 
 /** What travels to the workers with a step agent. Change it with `agent.withParams({ ...agent.params, maxSteps: 50 })`. */
@@ -95,7 +95,7 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
       params,
       ...(module !== undefined && { module }),
       ...(grade && { grade: grade as Grader | GradeFunction<Input, Awaited<Observation>> }),
-      setup: async (given, { signal }) => {
+      setup: async (given, host) => {
         const limits = checkedParams(given, name)
         await setup?.()
         return {
@@ -104,7 +104,7 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
           ...limits,
           ...(act
             ? planOfAct(name, act as Act<unknown, unknown>)
-            : await planOfPolicy(policy as Policy, given.policy, signal)),
+            : await planOfPolicy(policy as Policy, given.policy, host)),
         }
       },
       run: (input, ctx) => new EpisodeRun(ctx.state, input, ctx).run() as Promise<Observation>,
@@ -129,13 +129,13 @@ const isChoice = (answer: unknown): answer is Choice =>
   'action' in answer &&
   Object.keys(answer).every((key) => CHOICE_KEYS.includes(key))
 
-async function planOfPolicy(policy: Policy, ref: PolicyRef | null, signal: AbortSignal): Promise<Chooser> {
+async function planOfPolicy(policy: Policy, ref: PolicyRef | null, host: PolicyHost): Promise<Chooser> {
   if (ref?.policy !== policy.name)
     throw new Error(`params name the policy '${ref?.policy}', and the agent has '${policy.name}'`)
-  const open = await policy.open(ref, { signal, blob: noBlobs })
+  const open = await policy.open(ref, host)
   if (open?.act === undefined)
     throw new Error(`policy '${policy.name}' has no \`act\` when it is open: a step agent cannot act with it`)
-  disposeWith(open, signal)
+  disposeWith(open, host.signal)
   return {
     chooser: `policy '${policy.name}'`,
     choose: (question) => open.act!(question),
@@ -150,8 +150,4 @@ function disposeWith(open: OpenPolicy, signal: AbortSignal): void {
   const dispose = async () => open[Symbol.asyncDispose]?.()
   // The worker leaves: nobody is there to be told.
   signal.addEventListener('abort', () => void dispose().catch(() => {}), { once: true })
-}
-
-const noBlobs = async (): Promise<never> => {
-  throw new Error('policies cannot have blobs in this version')
 }

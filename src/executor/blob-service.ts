@@ -56,6 +56,8 @@ export class BlobService implements Service {
 
   async #open(lease: Lease, name: string, signal: AbortSignal): Promise<Packed> {
     const { blobs } = lease.entry.run
+    // Their hashes may still be computed.
+    if (SHA256.test(name) && !this.#blobs.find(name)) await blobs?.ready()
     const named = blobs?.current(name)
     const content = named ? (await named).content : this.#blobs.find(name)
     if (content === undefined) throw SHA256.test(name) ? gone(name) : unknown(name, blobs?.names ?? [])

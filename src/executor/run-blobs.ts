@@ -31,6 +31,11 @@ export class RunBlobs {
     return this.#closed ? undefined : this.#current.get(name)
   }
 
+  /** Resolves when the hashes of all that it has now are known. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#current.values())
+  }
+
   /** The run is over. */
   close(): void {
     this.#closed = true

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { hash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Agent } from '../agent.ts'
@@ -181,44 +180,4 @@ export const spoilsGrade = defineGrader({
     await sleep(60_000)
     return 0
   },
-})
-
-/** The arrays that tasks of this worker were given for a blob. */
-const given = new Map<string, Set<Uint8Array>>()
-
-/** Reads a blob, and says what it got, and how many copies of that its worker has made so far. */
-export const usesBlob = define('uses-blob', async ({ name, ms = 0 }: { name: string; ms?: number }, ctx) => {
-  try {
-    const bytes = await ctx.blob(name)
-    const sha256 = hash('sha256', bytes)
-    const copies = given.get(sha256) ?? new Set()
-    given.set(sha256, copies.add(bytes))
-    await sleep(ms)
-    return { sha256, bytes: bytes.byteLength, copies: copies.size, pid: process.pid }
-  } catch (error) {
-    const { code, message } = error as { code?: string; message: string }
-    return { code, message }
-  }
-})
-
-/** Reads a blob, has the driver replace it, and reads it again. */
-export const seesReplaced = define('sees-replaced', async (name: string, ctx) => {
-  const before = hash('sha256', await ctx.blob(name))
-  await ctx.ask('replace')
-  return { before, after: hash('sha256', await ctx.blob(name)) }
-})
-
-/** Says that it begins to load a blob, and loads it. */
-export const loadsLarge = define('loads-large', async (name: string, ctx) => {
-  await ctx.ask('begin')
-  const bytes = await ctx.blob(name)
-  return { bytes: bytes.byteLength, last: bytes.at(-1), pid: process.pid }
-})
-
-/** Kills its worker while that loads a blob. */
-export const diesLoading = define('dies-loading', async ({ name, ms }: { name: string; ms: number }, ctx) => {
-  ctx.blob(name).catch(() => {})
-  await sleep(ms)
-  process.kill(process.pid, 'SIGKILL')
-  await sleep(60_000)
 })

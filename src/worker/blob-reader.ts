@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { showBlob } from '../blobs.ts'
 import { ManyworldsError } from '../errors.ts'
-import { BLOBS, type BlobAsked, type BlobOpened } from '../protocol/messages.ts'
-import { askingOf } from './asking.ts'
-import type { TaskContext } from './context.ts'
-import type { Asking, Requests } from './requests.ts'
+import type { BlobOpened } from '../protocol/messages.ts'
+import type { Asker } from './asker.ts'
+import { blobAsking } from './blob-asking.ts'
+import type { Requests } from './requests.ts'
 
 /** Read at a time, and hashed before the event loop gets its turn. */
 const PIECE_BYTES = 1024 * 1024
@@ -37,7 +37,7 @@ export class BlobReader {
   }
 
   /** Of a task that has ended, nobody waits for what this comes to. */
-  async read(task: TaskContext): Promise<Uint8Array> {
+  async read(task: Asker): Promise<Uint8Array> {
     const bytes = await this.#fromFile(task)
     if (bytes !== undefined) return bytes
     if (task.settled) throw task.whyOver
@@ -45,7 +45,7 @@ export class BlobReader {
   }
 
   /** Undefined: there is no such file, and there will be none. */
-  async #fromFile(task: TaskContext): Promise<Uint8Array | undefined> {
+  async #fromFile(task: Asker): Promise<Uint8Array | undefined> {
     if (this.#folder === undefined) return undefined
     const path = join(this.#folder, this.#blob.sha256)
     const file = (await openIfThere(path)) ?? (await this.#awaitFile(task, path))
@@ -61,11 +61,11 @@ export class BlobReader {
   }
 
   /** It may be on its way. Other hosts may take longer for it than this one: it is taken as soon as it is here. */
-  async #awaitFile(task: TaskContext, path: string): Promise<FileHandle | undefined> {
+  async #awaitFile(task: Asker, path: string): Promise<FileHandle | undefined> {
     const found = new AbortController()
     let answered = false
     const answer = this.#requests
-      .ask(task, this.#asking(['wait', this.#blob.sha256], 'one', found.signal))
+      .ask(task, blobAsking(task, ['wait', this.#blob.sha256], 'one', found.signal))
       .finally(() => {
         answered = true
       })
@@ -98,12 +98,12 @@ export class BlobReader {
     return bytes
   }
 
-  async #fromLink(task: TaskContext): Promise<Uint8Array> {
+  async #fromLink(task: Asker): Promise<Uint8Array> {
     const { sha256, bytes: size } = this.#blob
     const turn = ++this.#turn
     this.#bytes ??= newBytes(size)
     this.#hash ??= createHash('sha256')
-    const parts = this.#requests.stream(task, this.#asking(['read', sha256, this.#filled], 'parts'))
+    const parts = this.#requests.stream(task, blobAsking(task, ['read', sha256, this.#filled], 'parts'))
     for await (const part of parts as AsyncIterable<Uint8Array>) {
       if (turn !== this.#turn) return this.#bytes
       if (this.#filled + part.byteLength > size) break
@@ -128,10 +128,6 @@ export class BlobReader {
       `${showBlob(sha256, bytes)} ${what}. Look at the disk and the memory of this machine; and were its bytes changed after they were given to the run?`,
       { cause },
     )
-  }
-
-  #asking(asked: BlobAsked, kind: Asking['kind'], signal?: AbortSignal): Asking {
-    return askingOf(BLOBS, asked, signal && { signal }, kind)
   }
 }
 

@@ -1,8 +1,8 @@
 import { ManyworldsError } from '../errors.ts'
-import { BLOBS, type BlobAsked, type BlobOpened } from '../protocol/messages.ts'
-import { askingOf } from './asking.ts'
+import type { BlobOpened } from '../protocol/messages.ts'
+import type { Asker } from './asker.ts'
+import { blobAsking } from './blob-asking.ts'
 import { BlobReader } from './blob-reader.ts'
-import type { TaskContext } from './context.ts'
 import type { Requests } from './requests.ts'
 
 /** Blobs that no running task uses are kept up to this size, those that were used last; one at least. */
@@ -11,17 +11,17 @@ const IDLE_BYTES = 256 * 1024 * 1024
 /** One that is here. */
 interface Kept {
   readonly bytes: Uint8Array
-  readonly users: Set<TaskContext>
+  readonly users: Set<Asker>
 }
 
 /** One that is being read. */
 interface Load {
   readonly reader: BlobReader
   readonly done: PromiseWithResolvers<Uint8Array>
-  readonly waiting: Set<TaskContext>
+  readonly waiting: Set<Asker>
   /** Called when the task on whose behalf it is read has ended. */
   carrierLeft: () => void
-  carrier: TaskContext | undefined
+  carrier: Asker | undefined
 }
 
 /** The blobs in this worker. Each is read once, however many tasks want it, and kept for as long as one of them runs. */
@@ -39,7 +39,7 @@ export class WorkerBlobs {
   }
 
   /** For one task a name stands for the same bytes from the first time on that it asks. */
-  get(task: TaskContext, name: string): Promise<Uint8Array> {
+  get(task: Asker, name: string): Promise<Uint8Array> {
     checkName(name)
     task.blobs ??= new Map()
     let bytes = task.blobs.get(name)
@@ -53,7 +53,7 @@ export class WorkerBlobs {
   }
 
   /** The task has ended: what it used is kept only as far as there is room, and others go on with what it was reading. */
-  leave(task: TaskContext): void {
+  leave(task: Asker): void {
     for (const load of this.#loads.values()) {
       load.waiting.delete(task)
       if (load.carrier === task) load.carrierLeft()
@@ -62,18 +62,18 @@ export class WorkerBlobs {
     this.#trim()
   }
 
-  async #get(task: TaskContext, name: string): Promise<Uint8Array> {
-    const asked: BlobAsked = ['open', name]
-    const blob = (await this.#requests.ask(task, askingOf(BLOBS, asked, undefined, 'one'))) as BlobOpened
+  async #get(task: Asker, name: string): Promise<Uint8Array> {
+    const blob = (await this.#requests.ask(task, blobAsking(task, ['open', name], 'one'))) as BlobOpened
     const kept = this.#kept.get(blob.sha256)
     if (kept) return this.#use(task, blob.sha256, kept)
     if (task.settled) throw task.whyOver
     const load = this.#loads.get(blob.sha256) ?? this.#start(blob)
     load.waiting.add(task)
-    return this.#requests.stand(task, orAborted(task.signal, load.done.promise))
+    const bytes = orAborted(task.signal, load.done.promise)
+    return task.running ? this.#requests.stand(task.running, bytes) : bytes
   }
 
-  #use(task: TaskContext, sha256: string, kept: Kept): Uint8Array {
+  #use(task: Asker, sha256: string, kept: Kept): Uint8Array {
     if (!task.settled) kept.users.add(task)
     this.#kept.delete(sha256)
     this.#kept.set(sha256, kept)

@@ -17,6 +17,7 @@ import { ListMemory } from '../trajectory/list-memory.ts'
 import { type PackedStep, packStep } from '../trajectory/packed-step.ts'
 import { noteOf, RECORD, RECORDED, STEPS, type StepSink } from '../trajectory/record.ts'
 import { MOST_STEPS, type Step, type StepContent, type StepRecord } from '../trajectory/step.ts'
+import type { Asker } from './asker.ts'
 import { checkedAsking, limitAskingOf, onceAskingOf, onceResultOf } from './asking.ts'
 import type { Asks } from './asks.ts'
 import { SIDE, type SideAnswer } from './side-ask.ts'
@@ -47,7 +48,7 @@ const isReason = (value: unknown) => typeof value === 'object' && value !== null
  * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
  * rare is made when it is asked for, because this is allocated for every task.
  */
-export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource, ModelSource {
+export class TaskContext implements Context, Asker, StepSink, EpisodeSink, BranchSource, ModelSource {
   readonly lease: number
   readonly attempt: number
   readonly params: unknown
@@ -99,6 +100,10 @@ export class TaskContext implements Context, StepSink, EpisodeSink, BranchSource
 
   get #agentName(): string {
     return this.#runner.agents.get(this.#profile.agent).definition?.name ?? ''
+  }
+
+  get running(): this {
+    return this
   }
 
   get #id(): string {

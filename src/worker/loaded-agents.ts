@@ -1,6 +1,7 @@
-import type { RunnableDefinition } from '../agent.ts'
+import type { RunnableDefinition, SetupContext } from '../agent.ts'
 import type { TaskItem } from '../protocol/messages.ts'
 import { outsideTasks } from './script-guard.ts'
+import type { SetupBlobs } from './setup-blobs.ts'
 
 /** An agent in this worker. Tasks wait in `waiting` while its code loads or its `setup` runs. */
 export interface LoadedAgent {
@@ -8,7 +9,8 @@ export interface LoadedAgent {
   params: unknown
   state: unknown
   setUp: boolean
-  settingUp: boolean
+  /** While its `setup` runs: the blobs that it asks for. */
+  setup: SetupBlobs | undefined
   readonly waiting: TaskItem[]
 }
 
@@ -17,6 +19,8 @@ interface Hooks {
   ready(items: readonly TaskItem[]): void
   /** The agent's `setup` has failed; these waited for it. */
   failed(items: readonly TaskItem[], definition: RunnableDefinition, error: unknown): void
+  /** A `setup` begins, for which these wait. */
+  blobsFor(waiting: readonly TaskItem[]): SetupBlobs
 }
 
 /** The agents of this worker, and the tasks that wait for their code or their `setup`. */
@@ -43,7 +47,7 @@ export class LoadedAgents {
         params: undefined,
         state: undefined,
         setUp: false,
-        settingUp: false,
+        setup: undefined,
         waiting: [],
       }
       this.#byKey.set(key, agent)
@@ -59,35 +63,44 @@ export class LoadedAgents {
   /** A task comes before its agent's code is loaded, or before its `setup` has run. */
   wait(agent: LoadedAgent, item: TaskItem): void {
     agent.waiting.push(item)
-    if (agent.definition !== undefined && !agent.settingUp) void this.#setUp(agent, agent.definition)
+    if (agent.setup) agent.setup.changed()
+    else if (agent.definition !== undefined) void this.#setUp(agent, agent.definition)
   }
 
   /** Takes all tasks that wait. */
   takeWaiting(): TaskItem[] {
-    return [...this.#byKey.values()].flatMap(({ waiting }) => waiting.splice(0))
+    return [...this.#byKey.values()].flatMap(({ waiting, setup }) => {
+      const items = waiting.splice(0)
+      setup?.changed()
+      return items
+    })
   }
 
   /** True: it waited, and does not any more. */
   remove(lease: number): boolean {
-    for (const { waiting } of this.#byKey.values()) {
+    for (const { waiting, setup } of this.#byKey.values()) {
       const at = waiting.findIndex((item) => item[0] === lease)
       if (at < 0) continue
       waiting.splice(at, 1)
+      setup?.changed()
       return true
     }
     return false
   }
 
   async #setUp(agent: LoadedAgent, definition: RunnableDefinition): Promise<void> {
-    agent.settingUp = true
+    const setup = this.#hooks.blobsFor(agent.waiting)
+    agent.setup = setup
+    const ctx: SetupContext = { signal: this.#leaving, blob: (sha256) => setup.get(sha256) }
     try {
-      agent.state = await outsideTasks.run('setup', () => definition.setup!(agent.params, { signal: this.#leaving }))
+      agent.state = await outsideTasks.run('setup', () => definition.setup!(agent.params, ctx))
       agent.setUp = true
     } catch (error) {
       // Not remembered: the next task tries again, so that a passing fault does not turn this worker into a black hole.
       this.#hooks.failed(agent.waiting.splice(0), definition, error)
     }
-    agent.settingUp = false
+    setup.end()
+    agent.setup = undefined
     this.ready(agent)
   }
 }

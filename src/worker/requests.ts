@@ -9,6 +9,7 @@ import {
   type WorkerMessage,
 } from '../protocol/messages.ts'
 import { unpack } from '../protocol/pack.ts'
+import type { Asker } from './asker.ts'
 import { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
 import { StreamParts } from './stream-parts.ts'
@@ -44,7 +45,7 @@ interface Waiter {
 
 export interface OpenAsk {
   readonly number: number
-  readonly task: TaskContext
+  readonly task: Asker
   readonly asking: Asking
   readonly waiter: Waiter
   sent: boolean
@@ -54,7 +55,7 @@ export interface OpenAsk {
   readonly onAbort: () => void
 }
 
-/** The open requests of this worker's tasks. */
+/** The open requests of this worker's tasks, and of the setups that they wait for. */
 export class Requests {
   readonly #channel: Channel<WorkerMessage, DriverMessage>
   readonly #waiting: Waiting
@@ -70,12 +71,12 @@ export class Requests {
   }
 
   /** Asks for one answer. */
-  ask(task: TaskContext, asking: Asking): Promise<unknown> {
+  ask(task: Asker, asking: Asking): Promise<unknown> {
     return new Promise((done, failed) => this.#begin(task, asking, { done, failed }))
   }
 
   /** Asks for an answer in parts. */
-  stream(task: TaskContext, asking: Asking): AsyncIterableIterator<unknown> {
+  stream(task: Asker, asking: Asking): AsyncIterableIterator<unknown> {
     let number = 0
     const parts = new StreamParts(STREAM_PARTS / 2, {
       taken: (count) => {
@@ -138,9 +139,10 @@ export class Requests {
   /** The service waits for something, or has it. */
   onClock(request: number, stands: boolean): void {
     const ask = this.#open.get(request)
-    if (!ask || ask.stands === stands) return
+    const task = ask?.task.running
+    if (!ask || !task || ask.stands === stands) return
     ask.stands = stands
-    const { task, asking } = ask
+    const { asking } = ask
     if (stands) this.#waiting.stopClock(task, task.asks!, asking.standMs ?? asking.limitMs)
     else this.#waiting.startClock(task, task.asks!)
   }
@@ -149,7 +151,7 @@ export class Requests {
    * The task is over, and so are its requests. `reason`: the task was timed out or cancelled, and the requests fail with that
    * reason. Without one it has ended by itself, and nobody waits for them.
    */
-  end(task: TaskContext, reason: Error | undefined): void {
+  end(task: Asker, reason: Error | undefined): void {
     const { asks } = task
     if (asks === undefined) return
     asks.waiting.drain()
@@ -158,10 +160,10 @@ export class Requests {
       if (reason) ask.waiter.failed(reason)
     }
     asks.open.clear()
-    this.#waiting.leave(task, reason)
+    if (task.running) this.#waiting.leave(task.running, reason)
   }
 
-  #begin(task: TaskContext, asking: Asking, waiter: Waiter): number {
+  #begin(task: Asker, asking: Asking, waiter: Waiter): number {
     const { signal, limitMs } = asking
     if (task.settled) {
       waiter.failed(task.whyOver)
@@ -182,7 +184,7 @@ export class Requests {
     if (limitMs <= MAX_TIMER_MS) ask.timer = setTimeout(() => this.#fail(ask, tooLate(asking)), limitMs)
     if (asking.unlimited || asks.sent < MAX_OPEN_REQUESTS) this.#send(ask)
     else asks.waiting.push(ask)
-    this.#waiting.begin(task, asks, asking)
+    if (task.running) this.#waiting.begin(task.running, asks, asking)
     return number
   }
 
@@ -221,12 +223,13 @@ export class Requests {
     this.#forget(ask)
     asks.open.delete(ask)
     if (ask.sent && !asking.unlimited) asks.sent--
-    if (ask.stands) this.#waiting.startClock(task, asks)
+    if (ask.stands && task.running) this.#waiting.startClock(task.running, asks)
     while (asks.sent < MAX_OPEN_REQUESTS && asks.waiting.length > 0) {
       const next = asks.waiting.shift()!
       if (this.#open.has(next.number)) this.#send(next)
     }
-    this.#waiting.end(task, asks, asking, goOn, (reason) => ask.waiter.failed(reason))
+    if (task.running) this.#waiting.end(task.running, asks, asking, goOn, (reason) => ask.waiter.failed(reason))
+    else goOn()
   }
 
   #forget({ number, timer, asking, onAbort }: OpenAsk): void {

@@ -23,6 +23,7 @@ import { LongTasks } from './long-tasks.ts'
 import { Outbox } from './outbox.ts'
 import { Recycling } from './recycling.ts'
 import { Requests } from './requests.ts'
+import { SetupBlobs } from './setup-blobs.ts'
 import type { SideThread } from './side.ts'
 import { Slots } from './slots.ts'
 import { SubTasks } from './subtasks.ts'
@@ -120,6 +121,7 @@ export class TaskRunner {
         const value = this.endings.error('SETUP_FAILED', error, `setup of agent '${name}' failed: `)
         for (const item of items) this.#outcome([item[0], OUTCOME.failed, value, 0], 0)
       },
+      blobsFor: (waiting) => new SetupBlobs(this.blobs, this.requests, waiting),
     })
   }
 

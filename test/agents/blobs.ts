@@ -62,3 +62,11 @@ export const weigher = defineAgent({
     return process.memoryUsage().arrayBuffers / 1e6
   },
 })
+
+/** Has read a blob in its setup, under what its params say. */
+export const setUpReader = defineAgent({
+  name: 'set-up-reader',
+  params: { blob: '' },
+  setup: async ({ blob }, host) => hash('sha256', await host.blob(blob)),
+  run: async (_: null, ctx) => ctx.state,
+})

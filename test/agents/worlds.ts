@@ -237,6 +237,15 @@ export const asker = stepAgent({
   environment: echo,
   act: async ({ task }, ctx) => ctx.ask<string>('oracle', task.input),
 })
+/** What it says is what it has learned. */
+const wellRead: Policy<unknown, string> = {
+  name: 'well-read',
+  async open({ at }: PolicyRef, host): Promise<OpenPolicy<unknown, string>> {
+    const words = Buffer.from(await host.blob((at as { blob: string }).blob)).toString()
+    return { act: () => ({ action: words, logProb: 0 }) }
+  },
+}
+export const wellReadAgent = stepAgent({ name: 'well-read-agent', environment: echo, policy: wellRead })
 export const lost = stepAgent({ name: 'lost', environment: echo, policy: randomPolicy() })
 
 // ---- chances

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -314,6 +315,19 @@ describe('an environment that', () => {
 })
 
 describe('a policy', () => {
+  it('gets what it has learned as a blob', async () => {
+    const { params } = worlds.wellReadAgent
+    const versions = ['one', 'two'].map((words) => Buffer.from(words))
+    const tasks = versions.map((bytes, version) => {
+      const blob = hash('sha256', bytes)
+      const policy = { ...params.policy!, version, digest: blob, at: { blob } }
+      return worlds.wellReadAgent.withParams({ ...params, policy }).task(1)
+    })
+    const [one, two] = versions
+    const responses = await Runners.runTask(tasks, { blobs: { one: one!, two: two! } })
+    expect([...responses.values()].map(({ answer }) => answer)).toEqual(['one', 'two'])
+  })
+
   const dishes = [{ dish: 'soup' }, { dish: 'fish' }]
   const order = (choose: unknown) => Runners.runTask(worlds.guest.task({ dishes, choose }))
 

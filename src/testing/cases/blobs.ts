@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { SharedBlob } from '../../blobs.ts'
 import { runTask } from '../../runners/runners.ts'
-import { diesLoading, loadsLarge, obedient, seesReplaced, usesBlob, whoAmI } from '../agents.ts'
+import { obedient, whoAmI } from '../agents.ts'
+import { diesLoading, loadsLarge, seesReplaced, setsUpBlob, usesBlob } from '../blob-agents.ts'
 import type { Case } from '../case.ts'
 
 const MB = 1_000_000
@@ -68,6 +69,21 @@ export const blobCases: Case[] = [
       assert.deepEqual(responses.get('early')!.answer, { before, after: before })
       assert.equal((responses.get('late')!.answer as Used).sha256, hash('sha256', second))
       assert.equal(await weights.sha256, hash('sha256', second))
+    },
+  },
+  {
+    name: 'the setup of an agent gets a blob by its hash, also if the task that it was begun for is cancelled',
+    async run(kit) {
+      const weights = newBytes(16 * MB)
+      const sha256 = hash('sha256', weights)
+      const agent = setsUpBlob.withParams({ sha256 })
+      const conf = kit.conf({ blobs: { weights } })
+      const abort = new AbortController()
+      const first = runTask(agent.task(0), { ...conf, signal: abort.signal })
+      const others = runTask([agent.task(1), agent.task(1), agent.task(1)], conf)
+      setTimeout(() => abort.abort(), 20)
+      assert.match((await first).status, /^(cancelled|success)$/)
+      for (const { answer } of (await others).values()) assert.equal(answer, sha256)
     },
   },
   {

@@ -1,0 +1,14 @@
+/**
+ * Numbers below `count` in random order, each once. Fisher and Yates' shuffle, of which only the moves are kept: taking k numbers costs k draws,
+ * however many there are.
+ */
+export function* drawDistinct(count: number, random: () => number): Generator<number, undefined> {
+  const moved = new Map<number, number>()
+  for (let last = count - 1; last >= 0; last--) {
+    const place = Math.floor(random() * (last + 1))
+    const drawn = moved.get(place) ?? place
+    moved.set(place, moved.get(last) ?? last)
+    moved.delete(last)
+    yield drawn
+  }
+}

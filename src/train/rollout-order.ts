@@ -1,0 +1,26 @@
+import type { Trajectory } from '../trajectory/trajectory.ts'
+
+/** What says where a rollout stands among others. */
+export type RolloutPlace = Pick<Trajectory, 'task' | 'visit' | 'rollout' | 'id'> & {
+  readonly group: { readonly id: string } | null
+}
+
+/**
+ * The order of rollouts in every batch and sum: by group, task, visit and rollout. It has nothing to do with who was finished first, and not with
+ * the language of the machine.
+ *
+ * @example
+ * for await (const trajectory of executor.distributeTasks(tasks, { rollouts: 8 })) trajectories.push(trajectory)
+ * trajectories.sort(compareRollouts)
+ */
+export function compareRollouts(a: RolloutPlace, b: RolloutPlace): number {
+  return (
+    compareTexts(a.group?.id ?? a.task, b.group?.id ?? b.task) ||
+    compareTexts(a.task, b.task) ||
+    a.visit - b.visit ||
+    a.rollout - b.rollout ||
+    compareTexts(a.id, b.id)
+  )
+}
+
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,23 @@
+import { taskOfRollout } from '../grade/outcome.ts'
+import type { RunFile } from '../store/run-file.ts'
+import type { Trajectory } from '../trajectory/trajectory.ts'
+import { compareRollouts, type RolloutPlace } from './rollout-order.ts'
+
+/**
+ * The trajectories of a run in the order of `compareRollouts`, so one group after the other, read one at a time. Only ids are read before: where each
+ * response is in the file says when it was committed, and that depends on who was fast.
+ */
+export async function* trajectoriesInOrder(run: RunFile): AsyncGenerator<Trajectory> {
+  const places: (RolloutPlace & { readonly seq: number })[] = []
+  for (const { seq, response } of run.seen()) {
+    const { id, groupId, rollout = 1 } = response
+    const group = groupId === undefined ? null : { id: groupId }
+    places.push({ seq, id, group, task: taskOfRollout(id, rollout), visit: 0, rollout })
+  }
+  places.sort(compareRollouts)
+  for (const { seq } of places)
+    for (const { response } of run.seen(seq - 1)) {
+      yield await response.toTrajectory()
+      break
+    }
+}

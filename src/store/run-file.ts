@@ -15,7 +15,7 @@ import { ROLLOUTS, rolloutOf } from './rollout-rows.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
 import { RunRows } from './run-rows.ts'
 import { ROLE } from './schema.ts'
-import type { DatabaseSync } from './sqlite.ts'
+import { type DatabaseSync, prepared } from './sqlite.ts'
 import { StepTail } from './step-tail.ts'
 import { storeError } from './store-errors.ts'
 import { decodeError } from './stored-error.ts'
@@ -47,6 +47,9 @@ type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string;
 
 /** The responses of the run's tasks, without those of sub-tasks. */
 const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = ? AND a.seq > ? AND a.seq < ?`
+
+/** The first of them. */
+const AT = `SELECT a.seq, t.id, g.name AS agentName, ${ATTEMPT_COLUMNS} ${FROM} WHERE ${OF_TASKS} ORDER BY a.seq LIMIT 1`
 
 interface TaskColumns {
   readonly task: number
@@ -215,6 +218,16 @@ export class RunFile implements Disposable {
         this.#blobs.refill()
         return { seq: numberOf(row.seq), response: this.#response(row.id, row.agentName, row) }
       })
+  }
+
+  /** The response at a place that `seen` gave; undefined if there is none. */
+  seenAt(seq: number): TaskResponse | undefined {
+    return this.#reading(() => {
+      const row = prepared(this.#db, AT).get(...this.#tasksAfter(seq - 1)) as ResponseRow | undefined
+      if (row === undefined || numberOf(row.seq) !== seq) return undefined
+      this.#blobs.refill()
+      return this.#response(row.id, row.agentName, row)
+    })
   }
 
   /** The responses of the run's tasks with what they were asked: input, metadata and the expected solution. */
@@ -422,10 +435,15 @@ export class RunFile implements Disposable {
 
   *#all(sql: string, ...values: (string | number)[]): Generator<unknown> {
     const rows = this.#reading(() => this.#db.prepare(sql).iterate(...values))
-    for (;;) {
-      const { done, value } = this.#reading(() => rows.next())
-      if (done) return
-      yield value
+    try {
+      for (;;) {
+        const { done, value } = this.#reading(() => rows.next())
+        if (done) return
+        yield value
+      }
+    } finally {
+      // Whoever left early left a statement open, and each of those makes the next one slower.
+      if (this.#db.isOpen) rows.return?.()
     }
   }
 

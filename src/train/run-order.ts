@@ -15,9 +15,8 @@ export async function* trajectoriesInOrder(run: RunFile): AsyncGenerator<Traject
     places.push({ seq, id, group, task: taskOfRollout(id, rollout), visit: 0, rollout })
   }
   places.sort(compareRollouts)
-  for (const { seq } of places)
-    for (const { response } of run.seen(seq - 1)) {
-      yield await response.toTrajectory()
-      break
-    }
+  for (const { seq } of places) {
+    const response = run.seenAt(seq)
+    if (response) yield await response.toTrajectory()
+  }
 }

@@ -13,6 +13,19 @@ import { query, storeFolder } from './store-folder.ts'
 afterAll(() => Runners.shutdown())
 
 describe('the run file', () => {
+  it('gives any response by its number', async () => {
+    const { store } = storeFolder()
+    const tasks = Array.from({ length: 50 }, (_, at) => echo.task(at))
+    await Runners.runTask(tasks, { store, runId: 'r' })
+    using run = RunFile.open('r', { store })
+    const all = [...run.seen()]
+    expect(all).toHaveLength(50)
+    for (const { seq, response } of all)
+      expect(run.seenAt(seq)).toMatchObject({ id: response.id, answer: response.answer })
+    expect(run.seenAt(run.lastSeq() + 1)).toBeUndefined()
+    expect(run.seenAt(0)).toBeUndefined()
+  })
+
   it('has the configuration, tasks, attempts, responses, trajectories, logs and timings, for any SQLite tool', async () => {
     const { store, file } = storeFolder()
     const tasks = [

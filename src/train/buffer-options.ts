@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import type { Split } from '../trajectory/trajectory.ts'
+import { grpo } from './advantages.ts'
 import { checkFailedPolicy, type FailedPolicy } from './failed-rollouts.ts'
 import type { AdvantageRule } from './open-group.ts'
 
@@ -28,12 +29,7 @@ export type CheckedOptions = Required<Omit<ExperienceBufferOptions, 'groupSize'>
   readonly groupSize: number | undefined
 }
 
-const MINUS_MEAN: AdvantageRule = (groups) => ({
-  advantages: groups.map((rewards) => {
-    const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
-    return rewards.map((reward) => reward - mean)
-  }),
-})
+const MINUS_MEAN: AdvantageRule = (groups) => grpo(groups, { std: false })
 
 const DEFAULTS = {
   capacity: 100_000,

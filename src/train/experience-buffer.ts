@@ -4,6 +4,7 @@ import type { RunFile } from '../store/run-file.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 import { type CheckedOptions, checkCount, checkedOptions, type ExperienceBufferOptions } from './buffer-options.ts'
 import type { Added, BufferStats } from './buffer-stats.ts'
+import { checkBetween } from './check-numbers.ts'
 import { ClosedGroups } from './closed-groups.ts'
 import type { ReturnsOf } from './decisions.ts'
 import { drawDistinct } from './draw-distinct.ts'
@@ -161,8 +162,7 @@ export class ExperienceBuffer {
    * sampled. `'grade'`: the reward of the trajectory comes at its end, so a longer way to the same reward does not pay. `'steps'`: rewards are those of the steps.
    */
   computeReturns(discount = 0.99, of: ReturnsOf = 'grade'): void {
-    if (!(discount >= 0 && discount <= 1))
-      throw new ManyworldsError('CONFIG_INVALID', `\`discount\` must be a number from 0 to 1, it is ${discount}`)
+    checkBetween('discount', discount, 0, 1)
     if (of !== 'grade' && of !== 'steps')
       throw new ManyworldsError('CONFIG_INVALID', `returns are those of 'grade' or of 'steps', not of '${of}'`)
     this.#returns = { discount, of }

@@ -1,6 +1,7 @@
 import type { Trajectory } from '../trajectory/trajectory.ts'
 import { decisionRewards, decisionsOf, type ReturnsOf } from './decisions.ts'
 import type { HeldGroup } from './held-group.ts'
+import { returns } from './returns.ts'
 
 /** A rollout as it is trained. */
 export interface Experience {
@@ -33,8 +34,8 @@ export function experienceOf(group: HeldGroup, rule: ReturnsRule | undefined): E
   const members = group.trajectories().map((trajectory, place): Experience => {
     const reward = rewards[place]!
     const failed = group.failed[place]!
-    const returns = rule && { returns: returnsOf(trajectory, reward, failed, rule) }
-    return { trajectory, reward, failed, advantage: advantages[place]!, ...returns }
+    const more = rule && { returns: returnsOf(trajectory, reward, failed, rule) }
+    return { trajectory, reward, failed, advantage: advantages[place]!, ...more }
   })
   return { id, run, members }
 }
@@ -48,7 +49,5 @@ function returnsOf(
   const decisions = decisionsOf(trajectory)
   // What a failed rollout was given on its way counts; what it is charged comes at its end.
   const given = of === 'grade' ? { of, reward } : { of, extra: failed ? reward : 0 }
-  const returns = decisionRewards(trajectory, decisions, given)
-  for (let at = returns.length - 2; at >= 0; at--) returns[at]! += discount * returns[at + 1]!
-  return returns
+  return returns(decisionRewards(trajectory, decisions, given), discount)
 }

@@ -99,6 +99,11 @@ export type ErrorCode =
   | 'DATA_INVALID'
   | 'DATA_UNREADABLE'
   | 'EXPORT_FAILED'
+  // training
+  | 'ROW_INVALID'
+  | 'POLICY_INVALID'
+  | 'LEARNER_INVALID'
+  | 'LEARNER_FAILED'
   // bundles
   | 'BUNDLE_FAILED'
   | 'BUNDLE_NATIVE_MODULE'

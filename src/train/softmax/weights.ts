@@ -1,0 +1,68 @@
+import { ManyworldsError } from '../../errors.ts'
+import { ByteReader, ByteWriter } from '../bytes.ts'
+import { HASHING } from './hash.ts'
+import type { SoftmaxSettings } from './settings.ts'
+
+/** "MWSW", as bytes. */
+const MAGIC = 0x5753574d
+const FORMAT = 1
+
+/** All weights of a policy: of its features, then of its value head. */
+export const countWeights = ({ bits, hasValue }: SoftmaxSettings): number => 2 ** bits * (hasValue ? 2 : 1)
+
+/**
+ * The bytes of a version: little endian, a header with all that decides which weight is whose, then the weights as float64, without
+ * those that are 0 if that is shorter.
+ */
+export function packWeights(settings: SoftmaxSettings, weights: Float64Array): Uint8Array<ArrayBuffer> {
+  const out = new ByteWriter()
+  writeHeader(out, MAGIC, settings)
+  out.vector(weights)
+  return out.finish()
+}
+
+/** `name`: of the policy, for messages. Throws `POLICY_INVALID` where the bytes are not weights of such a policy. */
+export function unpackWeights(bytes: Uint8Array, settings: SoftmaxSettings, name: string): Float64Array<ArrayBuffer> {
+  return readPacked(bytes, `weights of policy '${name}'`, (reader) => {
+    readHeader(reader, MAGIC, settings, name)
+    return reader.vector(countWeights(settings))
+  })
+}
+
+export function writeHeader(out: ByteWriter, magic: number, settings: SoftmaxSettings): void {
+  for (const value of [magic, FORMAT, HASHING, settings.bits, settings.hasValue ? 1 : 0]) out.u32(value)
+  out.f64(settings.temperature)
+  out.text(settings.features)
+}
+
+/** What is stored with weights, and must be what the policy has. */
+export function readHeader(reader: ByteReader, magic: number, settings: SoftmaxSettings, name: string): void {
+  if (reader.u32() !== magic) throw new RangeError('they begin with other bytes')
+  const said: Record<string, unknown> = { format: reader.u32(), hashing: reader.u32(), bits: reader.u32() }
+  Object.assign(said, { value: reader.u32() === 1, temperature: reader.f64(), features: reader.text() })
+  const { bits, hasValue: value, temperature, features } = settings
+  const own: Record<string, unknown> = { format: FORMAT, hashing: HASHING, bits, value, temperature, features }
+  for (const [key, is] of Object.entries(own))
+    if (said[key] !== is)
+      throw new ManyworldsError(
+        'POLICY_INVALID',
+        `the weights were made with ${key} ${String(said[key])}, and policy '${name}' has ${String(is)}; open them with the policy that was trained`,
+      )
+}
+
+/** Reads bytes to their end. `what`: for the message if they are not what they should be. */
+export function readPacked<T>(bytes: Uint8Array, what: string, read: (reader: ByteReader) => T): T {
+  try {
+    const reader = new ByteReader(bytes)
+    const result = read(reader)
+    reader.end()
+    return result
+  } catch (error) {
+    if (ManyworldsError.is(error)) throw error
+    throw new ManyworldsError(
+      'POLICY_INVALID',
+      `these ${bytes.length} bytes are not ${what}, or are damaged: ${(error as Error).message}`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,165 @@
+import { hash } from 'node:crypto'
+import type { PolicyRef } from '../agents/policy.ts'
+import { ManyworldsError } from '../errors.ts'
+import { randomFrom } from '../random.ts'
+import { wordsOf } from '../text/thrown.ts'
+import { type Algorithm, checkedAlgorithm } from './algorithm.ts'
+import { ByteReader, ByteWriter } from './bytes.ts'
+import type { Batch, GradientCore, Learner, LearnerStart, Metrics, Published } from './learner.ts'
+import { mergeMetrics, wrongMetric } from './metrics.ts'
+import { checkRows, type Row } from './row.ts'
+
+/** "MWGL", as bytes. */
+const MAGIC = 0x4c47574d
+
+/**
+ * Makes a learner of a core. The same seed and the same batches give the same versions, bit for bit, whatever `microBatch` is.
+ *
+ * @example
+ * const learner = gradientLearner(softmaxCore(policy), { loss: { name: 'clip' }, lr: 0.05 })
+ */
+export function gradientLearner(core: GradientCore, algorithm: Algorithm): Learner {
+  return new GradientLearner(core, checkedAlgorithm(algorithm))
+}
+
+class GradientLearner implements Learner {
+  readonly #core: GradientCore
+  readonly #algorithm: Required<Algorithm>
+  #seed: number | string | undefined
+  #version = 0
+
+  constructor(core: GradientCore, algorithm: Required<Algorithm>) {
+    this.#core = core
+    this.#algorithm = algorithm
+  }
+
+  async start({ seed, state }: LearnerStart): Promise<Published> {
+    this.#seed = seed
+    if (state !== undefined) await this.load(state)
+    return this.publish()
+  }
+
+  async update({ rows }: Batch): Promise<Metrics> {
+    this.#started()
+    checkRows(rows)
+    if (rows.length === 0) return { samples: 0 }
+    const before = this.#core.state()
+    try {
+      const metrics = await this.#learn(rows)
+      const wrong = wrongMetric(metrics)
+      if (wrong) throw new ManyworldsError('LEARNER_FAILED', wrong)
+      this.#version++
+      return metrics
+    } catch (error) {
+      this.#core.load(before)
+      const where = `update ${this.#version + 1} of policy '${this.#core.policy}' failed, and version ${this.#version} stays`
+      if (ManyworldsError.is(error))
+        throw new ManyworldsError(error.code, `${where}: ${error.message}`, { cause: error })
+      throw new ManyworldsError('LEARNER_FAILED', `${where}: ${wordsOf(error).message}`, { cause: error })
+    }
+  }
+
+  async publish(): Promise<Published> {
+    this.#started()
+    const bytes = this.#core.weights()
+    const digest = hash('sha256', bytes)
+    return { ref: { policy: this.#core.policy, version: this.#version, digest, at: { blob: digest } }, bytes }
+  }
+
+  /** Versions are bytes that the driver has: there is nothing to free. */
+  async retire(_ref: PolicyRef): Promise<void> {}
+
+  async save(): Promise<Uint8Array> {
+    this.#started()
+    const out = new ByteWriter()
+    out.u32(MAGIC)
+    out.f64(this.#version)
+    out.text(JSON.stringify(this.#seed))
+    out.bytes(this.#core.state())
+    return out.finish()
+  }
+
+  async load(state: Uint8Array): Promise<void> {
+    const { version, seed, core } = readState(state)
+    this.#core.load(core)
+    this.#version = version
+    this.#seed = seed
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#core[Symbol.asyncDispose]?.()
+  }
+
+  #started(): void {
+    if (this.#seed === undefined)
+      throw new ManyworldsError('LEARNER_INVALID', 'call `start({ seed })` of a learner before anything else')
+  }
+
+  async #learn(given: readonly Row[]): Promise<Metrics> {
+    const { loss, lr, clipNorm, epochs, miniBatches, microBatch } = this.#algorithm
+    const rows = this.#algorithm.proximal === 'learner' ? await this.#withProximal(given) : given
+    const steps: Metrics[] = []
+    for (let epoch = 0; epoch < epochs; epoch++)
+      for (const part of this.#parts(rows, Math.min(miniBatches, rows.length), epoch)) {
+        let metrics: Metrics = {}
+        for (let at = 0; at < part.length; at += microBatch)
+          metrics = await this.#core.forwardBackward(part.slice(at, at + microBatch), loss)
+        steps.push({ ...metrics, ...(await this.#core.optimStep({ lr, ...(clipNorm < Infinity && { clipNorm }) })) })
+      }
+    return mergeMetrics(steps)
+  }
+
+  /** The rows of each step. Their weights make up for it that a step has only a part of them. */
+  #parts(rows: readonly Row[], count: number, epoch: number): readonly (readonly Row[])[] {
+    if (count === 1) return [rows]
+    const [stream, visit, rollout] = ['mini-batches', this.#version, epoch + 1]
+    const random = randomFrom({ seed: this.#seed!, purpose: 'learner', stream, task: '', visit, rollout })
+    const shuffled = [...rows]
+    for (let i = shuffled.length - 1; i > 0; i--) {
+      const j = Math.floor(random() * (i + 1))
+      ;[shuffled[i], shuffled[j]] = [shuffled[j]!, shuffled[i]!]
+    }
+    const from = (part: number) => Math.floor((part * rows.length) / count)
+    return Array.from({ length: count }, (_, part) =>
+      shuffled.slice(from(part), from(part + 1)).map((row) => weighted(row, count)),
+    )
+  }
+
+  async #withProximal(rows: readonly Row[]): Promise<readonly Row[]> {
+    const { microBatch } = this.#algorithm
+    const result: Row[] = []
+    for (let at = 0; at < rows.length; at += microBatch) {
+      const part = rows.slice(at, at + microBatch)
+      const { logProbs } = await this.#core.forward(part, 'current')
+      for (const [i, row] of part.entries()) {
+        const found = logProbs[i]!
+        if (row.proximal !== undefined) result.push(row)
+        else result.push(row.kind === 'action' ? { ...row, proximal: found[0]! } : { ...row, proximal: found })
+      }
+    }
+    return result
+  }
+}
+
+const weighted = (row: Row, factor: number): Row =>
+  row.kind === 'action'
+    ? { ...row, weight: row.weight * factor }
+    : { ...row, weight: row.weight.map((weight) => weight * factor) }
+
+function readState(state: Uint8Array): { version: number; seed: number | string; core: Uint8Array } {
+  try {
+    const reader = new ByteReader(state)
+    if (reader.u32() !== MAGIC) throw new RangeError('they begin with other bytes')
+    const version = reader.f64()
+    const seed = JSON.parse(reader.text()) as number | string
+    const core = reader.bytes()
+    reader.end()
+    return { version, seed, core }
+  } catch (error) {
+    throw new ManyworldsError(
+      'LEARNER_INVALID',
+      `these ${state.length} bytes are not the state of a learner, or are damaged: ${(error as Error).message}`,
+      { cause: error },
+    )
+  }
+}

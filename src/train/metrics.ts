@@ -1,0 +1,23 @@
+import type { Metrics } from './learner.ts'
+
+/** What is wrong with metrics; undefined: nothing. */
+export function wrongMetric(metrics: unknown): string | undefined {
+  if (typeof metrics !== 'object' || metrics === null) return `metrics must be numbers by name; they are ${metrics}`
+  for (const [name, value] of Object.entries(metrics))
+    if (typeof value !== 'number' || !Number.isFinite(value))
+      return `\`${name}\` of its metrics is ${String(value)}, which is no finite number; look for a division by zero, or a learning rate that is too high`
+  return undefined
+}
+
+/** Of several steps: their mean; what is the largest of something stays the largest; samples are added. */
+export function mergeMetrics(steps: readonly Metrics[]): Metrics {
+  if (steps.length === 1) return steps[0]!
+  const merged: Record<string, number> = {}
+  for (const name of new Set(steps.flatMap((step) => Object.keys(step)))) {
+    const values = steps.flatMap((step) => step[name] ?? [])
+    const sum = values.reduce((total, value) => total + value, 0)
+    if (name.startsWith('largest')) merged[name] = Math.max(...values)
+    else merged[name] = name === 'samples' ? sum : sum / values.length
+  }
+  return merged
+}

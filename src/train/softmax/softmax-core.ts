@@ -1,0 +1,175 @@
+import { ManyworldsError } from '../../errors.ts'
+import { ByteWriter } from '../bytes.ts'
+import { entropy, exactKl } from '../divergence.ts'
+import { exp } from '../exact-math.ts'
+import type { GradientCore, Metrics } from '../learner.ts'
+import { type LossRule, type LossSettings, lossRule } from '../loss-settings.ts'
+import { addSample, lossMetrics, newTally } from '../loss-tally.ts'
+import { sampleLoss } from '../losses.ts'
+import type { ActionRow, Row } from '../row.ts'
+import { valueLoss } from '../value-loss.ts'
+import { Adam } from './adam.ts'
+import { Scorer } from './scorer.ts'
+import type { SoftmaxOptions, SoftmaxSettings } from './settings.ts'
+import type { SoftmaxPolicy } from './softmax-policy.ts'
+import { countWeights, packWeights, readHeader, readPacked, unpackWeights, writeHeader } from './weights.ts'
+
+/** "MWSS", as bytes. */
+const MAGIC = 0x5353574d
+
+/**
+ * The gradient of a softmax policy, in closed form. Rows are taken one by one, in their order, and added to one gradient and one tally: where a
+ * batch is cut into micro-batches changes no bit. The reference of the KL divergence is what the weights were at the beginning.
+ *
+ * @param from The version to begin with; left out: the one that has learned nothing.
+ */
+export function softmaxCore<Observation, Action>(
+  policy: SoftmaxPolicy<Observation, Action>,
+  { from }: { readonly from?: Uint8Array } = {},
+): GradientCore {
+  const { name, settings } = policy
+  const weights = from ? unpackWeights(from, settings, name) : new Float64Array(countWeights(settings))
+  return new SoftmaxCore(name, policy.options as SoftmaxOptions, settings, weights)
+}
+
+const newSums = () => ({ tally: newTally(), entropy: 0, kl: 0, value: 0, values: 0, loss: 0 })
+
+class SoftmaxCore implements GradientCore {
+  readonly policy: string
+  readonly #settings: SoftmaxSettings
+  readonly #scorer: Scorer
+  readonly #gradient: Float64Array
+  #weights: Float64Array
+  #reference: Float64Array
+  #adam: Adam
+  /** Over the rows since the last step. */
+  #sums = newSums()
+
+  constructor(policy: string, options: SoftmaxOptions, settings: SoftmaxSettings, weights: Float64Array) {
+    this.policy = policy
+    this.#settings = settings
+    this.#scorer = new Scorer(options, settings.bits)
+    this.#gradient = new Float64Array(weights.length)
+    this.#weights = weights
+    this.#reference = weights.slice()
+    this.#adam = new Adam(weights.length)
+  }
+
+  async forward(rows: readonly Row[], of: 'current' | 'reference') {
+    const weights = of === 'current' ? this.#weights : this.#reference
+    const values = new Float64Array(this.#settings.hasValue ? rows.length : 0)
+    const logProbs = rows.map((row, at) => {
+      const { observation, candidates, index } = actionRow(row, at)
+      this.#scorer.read(observation, candidates)
+      if (this.#settings.hasValue) values[at] = this.#value(weights, observation).value
+      return Float64Array.of(this.#scorer.logProbs(weights)[index]!)
+    })
+    return this.#settings.hasValue ? { logProbs, values } : { logProbs }
+  }
+
+  async forwardBackward(rows: readonly Row[], loss: LossSettings): Promise<Metrics> {
+    const rule = lossRule(loss)
+    for (const [at, row] of rows.entries()) this.#add(actionRow(row, at), rule)
+    const { tally, entropy, kl, value, values, loss: total } = this.#sums
+    const { samples } = tally
+    if (samples === 0) return { samples, loss: 0 }
+    return {
+      ...lossMetrics(tally),
+      loss: total,
+      policyLoss: tally.loss,
+      entropy: entropy / samples,
+      ...(rule.kl > 0 && { kl: kl / samples }),
+      ...(values > 0 && { valueLoss: value / values }),
+    }
+  }
+
+  async optimStep(options: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics> {
+    this.#sums = newSums()
+    return this.#adam.step(this.#weights, this.#gradient, options)
+  }
+
+  weights(): Uint8Array<ArrayBuffer> {
+    return packWeights(this.#settings, this.#weights)
+  }
+
+  state(): Uint8Array<ArrayBuffer> {
+    const out = new ByteWriter()
+    writeHeader(out, MAGIC, this.#settings)
+    out.vector(this.#weights)
+    out.vector(this.#reference)
+    this.#adam.write(out)
+    return out.finish()
+  }
+
+  load(state: Uint8Array): void {
+    const count = this.#weights.length
+    readPacked(state, `the state of a learner of policy '${this.policy}'`, (reader) => {
+      readHeader(reader, MAGIC, this.#settings, this.policy)
+      const [weights, reference] = [reader.vector(count), reader.vector(count)]
+      const adam = Adam.read(reader, count)
+      reader.end()
+      // Only now that all of it was read: what is damaged changes nothing.
+      this.#weights = weights
+      this.#reference = reference
+      this.#adam = adam
+    })
+    this.#gradient.fill(0)
+    this.#sums = newSums()
+  }
+
+  /** Adds the gradient of a row: of its loss by the scores, then by the weights of the features. */
+  #add(row: ActionRow, rule: LossRule): void {
+    if (row.weight === 0) return
+    const { observation, candidates, index, behaviour, proximal, advantage, weight } = row
+    const { features, ends } = this.#scorer
+    const sums = this.#sums
+    this.#scorer.read(observation, candidates)
+    const logProbs = this.#scorer.logProbs(this.#weights)
+    const sample = { logProb: logProbs[index]!, behaviour, proximal, advantage }
+    const result = sampleLoss(sample, rule)
+    addSample(sums.tally, sample, result, weight)
+    const spread = entropy(logProbs)
+    const drift = rule.kl > 0 ? exactKl(logProbs, this.#scorer.logProbs(this.#reference)) : undefined
+    sums.entropy += spread.value
+    sums.kl += drift?.value ?? 0
+    sums.loss += weight * (result.loss - rule.entropy * spread.value + rule.kl * (drift?.value ?? 0))
+    const factor = weight / this.#settings.temperature
+    for (let i = 0; i < ends.length; i++) {
+      const byScore =
+        result.byLogProb * ((i === index ? 1 : 0) - exp(logProbs[i]!)) -
+        rule.entropy * spread.byLogit[i]! +
+        (drift ? rule.kl * drift.byLogit[i]! : 0)
+      features.addTo(this.#gradient, factor * byScore, i === 0 ? 0 : ends[i - 1]!, ends[i]!)
+    }
+    if (this.#settings.hasValue && rule.value > 0) this.#addValue(row, rule.value)
+  }
+
+  #addValue({ observation, return: target, weight }: ActionRow, coefficient: number): void {
+    if (target === undefined)
+      throw new ManyworldsError(
+        'ROW_INVALID',
+        'rows need a `return` to train the value head; or set `value` of the loss to 0',
+      )
+    const { begin, value } = this.#value(this.#weights, observation)
+    const { loss, byValue } = valueLoss(value, target)
+    this.#sums.value += loss
+    this.#sums.values++
+    this.#sums.loss += weight * coefficient * loss
+    const gradient = this.#gradient.subarray(2 ** this.#settings.bits)
+    this.#scorer.features.addTo(gradient, weight * coefficient * byValue, begin, this.#scorer.features.length)
+  }
+
+  #value(weights: Float64Array, observation: unknown): { begin: number; value: number } {
+    const { features } = this.#scorer
+    const begin = this.#scorer.readValue(observation)
+    return { begin, value: features.dot(weights.subarray(2 ** this.#settings.bits), begin, features.length) }
+  }
+}
+
+function actionRow(row: Row, at: number): ActionRow {
+  if (row.kind === 'action') return row
+  throw new ManyworldsError(
+    'ROW_INVALID',
+    `row ${at} has tokens; a softmax policy learns from actions among candidates`,
+  )
+}

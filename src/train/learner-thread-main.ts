@@ -1,0 +1,84 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { ManyworldsError } from '../errors.ts'
+import { wordsOf } from '../text/thrown.ts'
+import type { Learner } from './learner.ts'
+import {
+  type FromLearner,
+  LEARNER_METHODS,
+  type LearnerCall,
+  type LearnerThreadData,
+  type SentError,
+} from './learner-messages.ts'
+import { wrongMetric } from './metrics.ts'
+
+/** The thread of a learner: imports it, then answers calls one after the other. */
+const port = parentPort!
+const { module, name, options } = workerData as LearnerThreadData
+
+function say(message: FromLearner): void {
+  port.postMessage(message, [...buffersOf(message)])
+}
+
+/** Bytes that are nobody else's are handed over rather than copied. */
+function* buffersOf(message: FromLearner): Iterable<ArrayBuffer> {
+  if (message.type !== 'result') return
+  const { value } = message
+  const bytes = value instanceof Uint8Array ? value : (value as { bytes?: unknown } | undefined)?.bytes
+  // A Buffer may be a piece of a pool that others use too.
+  if (
+    bytes instanceof Uint8Array &&
+    bytes.buffer instanceof ArrayBuffer &&
+    bytes.byteLength === bytes.buffer.byteLength
+  )
+    yield bytes.buffer
+}
+
+const sent = (error: unknown): SentError => ({
+  ...wordsOf(error),
+  code: ManyworldsError.is(error) ? error.code : undefined,
+})
+
+async function make(): Promise<Learner> {
+  const exported = ((await import(module)) as Record<string, unknown>)[name]
+  if (typeof exported !== 'function')
+    throw new ManyworldsError('LEARNER_INVALID', `${module} does not export a function '${name}' that makes a learner`)
+  const learner = (await exported(options)) as Learner
+  const missing = LEARNER_METHODS.find((method) => typeof learner?.[method] !== 'function')
+  if (missing !== undefined)
+    throw new ManyworldsError(
+      'LEARNER_INVALID',
+      `'${name}' of ${module} made something without \`${missing}\`, which is no learner`,
+    )
+  return learner
+}
+
+/** An update that came to no finite numbers: nobody knows what is in the weights now. */
+let spoiled: string | undefined
+
+async function call(learner: Learner, { method, args }: LearnerCall): Promise<unknown> {
+  if (method === 'load' || method === 'start') spoiled = undefined
+  else if (spoiled !== undefined && method !== 'retire')
+    throw new ManyworldsError('LEARNER_FAILED', `${spoiled}; \`load\` the state of the last good version first`)
+  const value: unknown = await (learner[method] as (...args: unknown[]) => unknown)(...args)
+  const wrong = method === 'update' ? wrongMetric(value) : undefined
+  if (wrong === undefined) return value
+  spoiled = `the last update failed: ${wrong}`
+  throw new ManyworldsError('LEARNER_FAILED', spoiled)
+}
+
+try {
+  const learner = await make()
+  let last: Promise<unknown> = Promise.resolve()
+  port.on('message', (message: LearnerCall) => {
+    last = last.then(async () => {
+      try {
+        say({ type: 'result', id: message.id, value: await call(learner, message) })
+      } catch (error) {
+        say({ type: 'error', id: message.id, error: sent(error) })
+      }
+    })
+  })
+  say({ type: 'ready' })
+} catch (error) {
+  say({ type: 'unusable', error: sent(error) })
+}

@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as z from 'zod'
+import type { Choice, PolicyMode } from '../agents/policy.ts'
+import { ManyworldsError } from '../errors.ts'
+import { wordsOf } from '../text/thrown.ts'
+import { type SoftmaxPolicy, softmaxPolicy } from './softmax/softmax-policy.ts'
+
+const DESCRIPTION = 'policy.json'
+
+const shape = z.strictObject({
+  kind: z.literal('manyworlds.policy'),
+  format: z.literal(1),
+  core: z.literal('softmax'),
+  name: z.string().min(1),
+  version: z.int().min(0),
+  settings: z.strictObject({
+    bits: z.int(),
+    temperature: z.number(),
+    features: z.string(),
+    hasValue: z.boolean(),
+  }),
+  weights: z.strictObject({ file: z.string().regex(/^[0-9a-f]{64}\.weights$/), sha256: z.string(), bytes: z.int() }),
+})
+
+/** A version of a policy, in a user's own program. */
+export interface ServedPolicy<Observation = unknown, Action = unknown> {
+  readonly name: string
+  readonly version: number
+  /** Chooses at once. Default mode `'greedy'`; with `'sample'`, `random` is `Math.random` unless it is given. */
+  act(question: {
+    readonly observation: Observation
+    readonly candidates: readonly Action[]
+    readonly mode?: PolicyMode
+    readonly random?: () => number
+  }): Choice<Action>
+}
+
+/**
+ * Writes a version of a policy to a folder: its weights, and a description in JSON, which comes last and replaces an earlier one
+ * in one step. Whoever reads the folder meanwhile has the version before or this one.
+ */
+export async function savePolicy<Observation, Action>(
+  folder: string,
+  policy: SoftmaxPolicy<Observation, Action>,
+  { version, bytes }: { readonly version: number; readonly bytes: Uint8Array },
+): Promise<void> {
+  // Bytes that are not weights of this policy are refused here, where the right ones can still be found.
+  policy.openBytes(bytes)
+  const sha256 = hash('sha256', bytes)
+  const file = `${sha256}.weights`
+  const { name, settings } = policy
+  const weights = { file, sha256, bytes: bytes.length }
+  const description: z.infer<typeof shape> = {
+    ...{ kind: 'manyworlds.policy', format: 1, core: 'softmax', name, version, settings, weights },
+  }
+  await mkdir(folder, { recursive: true })
+  const before = await describe(folder).catch(() => undefined)
+  await writeWhole(join(folder, file), bytes)
+  await writeWhole(join(folder, DESCRIPTION), `${JSON.stringify(description, null, 2)}\n`)
+  if (before !== undefined && before.weights.file !== file) await rm(join(folder, before.weights.file), { force: true })
+}
+
+/**
+ * Opens what `savePolicy` wrote, without workers or a store. A policy with features of its own is given with its code.
+ *
+ * @example
+ * const policy = await loadPolicy('best')
+ * const { action } = policy.act({ observation: 'a red light', candidates: ['go', 'stop'] })
+ */
+export async function loadPolicy<Observation = unknown, Action = unknown>(
+  folder: string,
+  { policy }: { readonly policy?: SoftmaxPolicy<Observation, Action> } = {},
+): Promise<ServedPolicy<Observation, Action>> {
+  const { name, version, settings, weights } = await describe(folder)
+  const { bits, temperature, features, hasValue: value } = settings
+  if (policy === undefined && features === 'own')
+    throw new ManyworldsError(
+      'POLICY_INVALID',
+      `policy '${name}' in ${folder} has features of its own, whose code is not in the folder: loadPolicy(folder, { policy })`,
+    )
+  const code = policy ?? softmaxPolicy<Observation, Action>({ name, bits, temperature, value })
+  const bytes = await readWeights(folder, weights)
+  const { act } = code.openBytes(bytes)
+  return {
+    name,
+    version,
+    act: ({ observation, candidates, mode = 'greedy', random = Math.random }) =>
+      act({ observation, candidates, mode, random }),
+  }
+}
+
+async function describe(folder: string): Promise<z.infer<typeof shape>> {
+  const path = join(folder, DESCRIPTION)
+  try {
+    return shape.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : wordsOf(error).message
+    throw new ManyworldsError('POLICY_INVALID', `${path} does not describe a policy: ${why}`, { cause: error })
+  }
+}
+
+async function readWeights(folder: string, { file, sha256 }: { file: string; sha256: string }): Promise<Uint8Array> {
+  const path = join(folder, file)
+  let bytes: Uint8Array
+  try {
+    bytes = await readFile(path)
+  } catch (error) {
+    throw new ManyworldsError('POLICY_INVALID', `cannot read the weights of the policy: ${wordsOf(error).message}`, {
+      cause: error,
+    })
+  }
+  if (hash('sha256', bytes) !== sha256)
+    throw new ManyworldsError('POLICY_INVALID', `${path} is damaged: its bytes do not have the hash of its name`)
+  return bytes
+}
+
+/** The file is there whole or not at all, also after a power failure. */
+async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
+  const unfinished = `${path}.${process.pid}.tmp`
+  try {
+    await using file = await open(unfinished, 'w')
+    await file.writeFile(content)
+    await file.sync()
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw new ManyworldsError('EXPORT_FAILED', `cannot write ${path}: ${wordsOf(error).message}`, { cause: error })
+  }
+  await rename(unfinished, path)
+}

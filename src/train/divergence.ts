@@ -1,4 +1,5 @@
 import { checkLength } from './check-numbers.ts'
+import { exp, expm1, log } from './exact-math.ts'
 import { importanceOf, type SampleLogProbs } from './importance.ts'
 
 /** Log-probabilities of candidates. A logit of -Infinity excludes its candidate. */
@@ -6,8 +7,8 @@ export function logSoftmax(logits: ArrayLike<number>): Float64Array {
   let max = Number.NEGATIVE_INFINITY
   for (let i = 0; i < logits.length; i++) max = Math.max(max, logits[i]!)
   let sum = 0
-  for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i]! - max)
-  const logSum = max + Math.log(sum)
+  for (let i = 0; i < logits.length; i++) sum += exp(logits[i]! - max)
+  const logSum = max + log(sum)
   const logProbs = new Float64Array(logits.length)
   for (let i = 0; i < logits.length; i++) logProbs[i] = logits[i]! - logSum
   return logProbs
@@ -16,7 +17,7 @@ export function logSoftmax(logits: ArrayLike<number>): Float64Array {
 /** The derivative of the log-probability of candidate `index`, by each logit. */
 export function logProbByLogit(logProbs: ArrayLike<number>, index: number): Float64Array {
   const byLogit = new Float64Array(logProbs.length)
-  for (let i = 0; i < logProbs.length; i++) byLogit[i] = (i === index ? 1 : 0) - Math.exp(logProbs[i]!)
+  for (let i = 0; i < logProbs.length; i++) byLogit[i] = (i === index ? 1 : 0) - exp(logProbs[i]!)
   return byLogit
 }
 
@@ -47,7 +48,7 @@ export function exactKl(logProbs: ArrayLike<number>, reference: ArrayLike<number
 
 /** `figure` times the probability. A candidate that is excluded adds nothing, though its own figure is infinite. */
 function weighted(logProb: number, figure: number): number {
-  const probability = Math.exp(logProb)
+  const probability = exp(logProb)
   return probability === 0 ? 0 : probability * figure
 }
 
@@ -67,5 +68,5 @@ export function sampledKl(
 ): SampledKl {
   const { importance } = importanceOf(sample, maxWeight)
   const d = sample.logProb - sample.reference
-  return { value: importance * (Math.expm1(-d) + d), byLogProb: importance * d }
+  return { value: importance * (expm1(-d) + d), byLogProb: importance * d }
 }

@@ -1,6 +1,6 @@
 /**
- * exp and log of + − × ÷ alone, after fdlibm (error below one unit in the last place). `Math.exp` and `Math.log` may differ
- * between versions of Node and between machines, and a curve that is promised to be the same, number for number, cannot
+ * exp, expm1 and log of + − × ÷ alone, exp and log after fdlibm (error below one unit in the last place). Those of `Math` may
+ * differ between versions of Node and between machines, as `**` may, and a curve that is promised to be the same, number for number, cannot
  * depend on them.
  */
 
@@ -32,6 +32,15 @@ export function exp(x: number): number {
   if (k > 1023) return y * 2 * POWERS[2097]!
   if (k < -1074) return (y / 4) * POWERS[1076 + k]!
   return y * POWERS[1074 + k]!
+}
+
+/** exp(x) − 1. Right to 14 digits. */
+export function expm1(x: number): number {
+  if (x > 0.03 || x < -0.03 || Number.isNaN(x)) return exp(x) - 1
+  // The series: where x is small, the difference would have lost its digits.
+  let sum = 0
+  for (let n = 9; n > 0; n--) sum = ((1 + sum) * x) / n
+  return sum
 }
 
 const TWO_64 = 2 ** 64

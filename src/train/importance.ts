@@ -1,3 +1,5 @@
+import { exp } from './exact-math.ts'
+
 /** An action or a token, with its log-probability under three policies. */
 export interface SampleLogProbs {
   /** Of the policy that is being trained, now. */
@@ -24,11 +26,11 @@ export function importanceOf(
   { logProb, behaviour, proximal = behaviour }: SampleLogProbs,
   maxWeight: number,
 ): Importance {
-  const ratio = Math.exp(logProb - proximal)
-  const staleness = Math.exp(proximal - behaviour)
+  const ratio = exp(logProb - proximal)
+  const staleness = exp(proximal - behaviour)
   const isCapped = staleness > maxWeight
   const correction = isCapped ? maxWeight : staleness
   // With a proximal policy far from both others, the product of the two would be 0 · Infinity.
-  const importance = isCapped ? correction * ratio : Math.exp(logProb - behaviour)
+  const importance = isCapped ? correction * ratio : exp(logProb - behaviour)
   return { ratio, staleness, correction, isCapped, importance }
 }

@@ -1,3 +1,4 @@
+import { exp, expm1 } from './exact-math.ts'
 import type { SampleLogProbs } from './importance.ts'
 import type { SampleLoss } from './losses.ts'
 
@@ -39,7 +40,7 @@ export function addSample(
 ): void {
   // Not the capped one: what the cap hides is what one wants to see.
   const moved = logProb - behaviour
-  const importance = Math.exp(moved)
+  const importance = exp(moved)
   tally.samples++
   tally.loss += weight * loss
   tally.ratio += ratio
@@ -49,7 +50,7 @@ export function addSample(
   tally.largestStaleness = Math.max(tally.largestStaleness, staleness)
   tally.importance += importance
   tally.squaredImportance += importance * importance
-  tally.kl += Math.expm1(moved) - moved
+  tally.kl += expm1(moved) - moved
 }
 
 /**
@@ -71,7 +72,8 @@ export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string,
     cappedShare: tally.capped / samples,
     largestStaleness: tally.largestStaleness,
     // Kish: as many samples of the policy itself would tell as much about it.
-    effectiveSampleSize: tally.squaredImportance > 0 ? tally.importance ** 2 / tally.squaredImportance : 0,
+    effectiveSampleSize:
+      tally.squaredImportance > 0 ? (tally.importance * tally.importance) / tally.squaredImportance : 0,
     // KL(behaviour ‖ p), by k3 with samples of `behaviour`.
     klFromBehaviour: tally.kl / samples,
   }

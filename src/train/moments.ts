@@ -4,6 +4,9 @@ export function moments(values: ArrayLike<number>): { readonly mean: number; rea
   for (let i = 0; i < values.length; i++) sum += values[i]!
   const mean = sum / values.length
   let squares = 0
-  for (let i = 0; i < values.length; i++) squares += (values[i]! - mean) ** 2
+  for (let i = 0; i < values.length; i++) {
+    const distance = values[i]! - mean
+    squares += distance * distance
+  }
   return { mean, squares }
 }

@@ -21,9 +21,10 @@ export function valueLoss(
   if (clipping) {
     const { old, clip } = clipping
     const clippedError = Math.min(Math.max(value, old - clip), old + clip) - target
-    if (clippedError ** 2 > error ** 2) return { loss: clippedError ** 2 / 2, byValue: 0, isClipped: true }
+    if (Math.abs(clippedError) > Math.abs(error))
+      return { loss: (clippedError * clippedError) / 2, byValue: 0, isClipped: true }
   }
-  return { loss: error ** 2 / 2, byValue: error, isClipped: false }
+  return { loss: (error * error) / 2, byValue: error, isClipped: false }
 }
 
 /**

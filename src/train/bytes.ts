@@ -131,7 +131,8 @@ export class ByteReader {
   ): T {
     this.#at = Math.ceil(this.#at / 8) * 8
     const at = this.#skip(count * kind.BYTES_PER_ELEMENT)
-    const bytes = this.#bytes.slice(at, this.#at)
+    // A copy, so that it is aligned; not `slice`, which of a Buffer is no copy.
+    const bytes = new Uint8Array(this.#bytes.subarray(at, this.#at))
     return new kind((SWAPPED ? swapped(bytes, kind.BYTES_PER_ELEMENT) : bytes).buffer as ArrayBuffer)
   }
 

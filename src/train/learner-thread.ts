@@ -18,6 +18,8 @@ export interface LearnerThreadOptions {
   readonly callMs?: number
   /** How long the module may take to load. Default one minute. */
   readonly loadMs?: number
+  /** How much memory its JavaScript may take; above that, only the thread ends. Default: as Node has it. */
+  readonly memoryMb?: number
 }
 
 const CALL_MS = 600_000
@@ -40,7 +42,7 @@ export interface LearnerThread extends Learner {
  */
 export async function runLearnerInThread(
   { module, export: name, options }: LearnerReference,
-  { callMs = CALL_MS, loadMs = LOAD_MS }: LearnerThreadOptions = {},
+  { callMs = CALL_MS, loadMs = LOAD_MS, memoryMb }: LearnerThreadOptions = {},
 ): Promise<LearnerThread> {
   const url = String(module)
   if (!URL.canParse(url))
@@ -48,7 +50,7 @@ export async function runLearnerInThread(
       'LEARNER_INVALID',
       `the \`module\` of a learner must be a URL, such as new URL('./learner.ts', import.meta.url); it is '${url}'`,
     )
-  const thread = new Thread({ module: url, name, options }, callMs)
+  const thread = new Thread({ module: url, name, options }, callMs, memoryMb)
   await thread.ready(loadMs)
   return thread
 }
@@ -69,13 +71,14 @@ class Thread implements LearnerThread {
   /** Why it can do nothing any more. */
   #ended: ManyworldsError | undefined
 
-  constructor(data: LearnerThreadData, callMs: number) {
+  constructor(data: LearnerThreadData, callMs: number, memoryMb: number | undefined) {
     this.#callMs = callMs
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
     try {
       this.#worker = new Worker(new URL(`./learner-thread-main${extension}`, import.meta.url), {
         workerData: data,
         name: 'manyworlds learner',
+        ...(memoryMb !== undefined && { resourceLimits: { maxOldGenerationSizeMb: memoryMb } }),
       })
     } catch (error) {
       throw new ManyworldsError(

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import * as z from 'zod'
+import * as z from 'zod/mini'
 import type { Choice, PolicyMode } from '../agents/policy.ts'
 import { ManyworldsError } from '../errors.ts'
 import { wordsOf } from '../text/thrown.ts'
@@ -13,15 +13,19 @@ const shape = z.strictObject({
   kind: z.literal('manyworlds.policy'),
   format: z.literal(1),
   core: z.literal('softmax'),
-  name: z.string().min(1),
-  version: z.int().min(0),
+  name: z.string().check(z.minLength(1)),
+  version: z.int().check(z.minimum(0)),
   settings: z.strictObject({
     bits: z.int(),
     temperature: z.number(),
     features: z.string(),
     hasValue: z.boolean(),
   }),
-  weights: z.strictObject({ file: z.string().regex(/^[0-9a-f]{64}\.weights$/), sha256: z.string(), bytes: z.int() }),
+  weights: z.strictObject({
+    file: z.string().check(z.regex(/^[0-9a-f]{64}\.weights$/)),
+    sha256: z.string(),
+    bytes: z.int(),
+  }),
 })
 
 /** A version of a policy, in a user's own program. */
@@ -55,7 +59,7 @@ export async function savePolicy<Observation, Action>(
   const description: z.infer<typeof shape> = {
     ...{ kind: 'manyworlds.policy', format: 1, core: 'softmax', name, version, settings, weights },
   }
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error))
   const before = await describe(folder).catch(() => undefined)
   await writeWhole(join(folder, file), bytes)
   await writeWhole(join(folder, DESCRIPTION), `${JSON.stringify(description, null, 2)}\n`)
@@ -96,7 +100,7 @@ async function describe(folder: string): Promise<z.infer<typeof shape>> {
   try {
     return shape.parse(JSON.parse(await readFile(path, 'utf8')))
   } catch (error) {
-    const why = error instanceof z.ZodError ? z.prettifyError(error) : wordsOf(error).message
+    const why = error instanceof z.core.$ZodError ? z.prettifyError(error) : wordsOf(error).message
     throw new ManyworldsError('POLICY_INVALID', `${path} does not describe a policy: ${why}`, { cause: error })
   }
 }
@@ -125,7 +129,11 @@ async function writeWhole(path: string, content: string | Uint8Array): Promise<v
     await file.sync()
   } catch (error) {
     await rm(unfinished, { force: true })
-    throw new ManyworldsError('EXPORT_FAILED', `cannot write ${path}: ${wordsOf(error).message}`, { cause: error })
+    refuse(path, error)
   }
-  await rename(unfinished, path)
+  await rename(unfinished, path).catch((error) => refuse(path, error))
+}
+
+function refuse(path: string, error: unknown): never {
+  throw new ManyworldsError('EXPORT_FAILED', `cannot write ${path}: ${wordsOf(error).message}`, { cause: error })
 }

@@ -19,22 +19,28 @@ const MAGIC = 0x5353574d
 
 /**
  * The gradient of a softmax policy, in closed form. Rows are taken one by one, in their order, and added to one gradient and one tally: where a
- * batch is cut into micro-batches changes no bit. The reference of the KL divergence is what the weights were at the beginning.
- *
- * @param from The version to begin with; left out: the one that has learned nothing.
+ * batch is cut into micro-batches changes no bit.
  */
 export function softmaxCore<Observation, Action>(
   policy: SoftmaxPolicy<Observation, Action>,
-  { from }: { readonly from?: Uint8Array } = {},
-): GradientCore {
+  { from, reference = from }: SoftmaxCoreOptions = {},
+): SoftmaxCore {
   const { name, settings } = policy
-  const weights = from ? unpackWeights(from, settings, name) : new Float64Array(countWeights(settings))
-  return new SoftmaxCore(name, policy.options as SoftmaxOptions, settings, weights)
+  const weightsOf = (bytes: Uint8Array | undefined) =>
+    bytes ? unpackWeights(bytes, settings, name) : new Float64Array(countWeights(settings))
+  return new SoftmaxCore(name, policy.options as SoftmaxOptions, settings, weightsOf(from), weightsOf(reference))
+}
+
+export interface SoftmaxCoreOptions {
+  /** The version to begin with; left out: the one that has learned nothing. */
+  readonly from?: Uint8Array
+  /** The version that the KL divergence is from; left out: the one to begin with. */
+  readonly reference?: Uint8Array
 }
 
 const newSums = () => ({ tally: newTally(), entropy: 0, kl: 0, value: 0, values: 0, loss: 0 })
 
-class SoftmaxCore implements GradientCore {
+export class SoftmaxCore implements GradientCore {
   readonly policy: string
   readonly #settings: SoftmaxSettings
   readonly #scorer: Scorer
@@ -45,13 +51,19 @@ class SoftmaxCore implements GradientCore {
   /** Over the rows since the last step. */
   #sums = newSums()
 
-  constructor(policy: string, options: SoftmaxOptions, settings: SoftmaxSettings, weights: Float64Array) {
+  constructor(
+    policy: string,
+    options: SoftmaxOptions,
+    settings: SoftmaxSettings,
+    weights: Float64Array,
+    reference: Float64Array,
+  ) {
     this.policy = policy
     this.#settings = settings
     this.#scorer = new Scorer(options, settings.bits)
     this.#gradient = new Float64Array(weights.length)
     this.#weights = weights
-    this.#reference = weights.slice()
+    this.#reference = reference
     this.#adam = new Adam(weights.length)
   }
 
@@ -86,6 +98,11 @@ class SoftmaxCore implements GradientCore {
   async optimStep(options: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics> {
     this.#sums = newSums()
     return this.#adam.step(this.#weights, this.#gradient, options)
+  }
+
+  /** What was added since the last step, by weight. */
+  gradient(): Float64Array {
+    return this.#gradient.slice()
   }
 
   weights(): Uint8Array<ArrayBuffer> {

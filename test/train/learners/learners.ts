@@ -1,0 +1,44 @@
+// Learners for threads: modules that are imported there by their URL.
+import { gradientLearner } from '../../../dist/train/gradient-learner.js'
+import type { Learner } from '../../../dist/train/learner.js'
+import { softmaxCore } from '../../../dist/train/softmax/softmax-core.js'
+import { softmaxPolicy } from '../../../dist/train/softmax/softmax-policy.js'
+
+export const kitPolicy = softmaxPolicy({ bits: 10 })
+
+export const learns = (): Learner => gradientLearner(softmaxCore(kitPolicy), { loss: { name: 'clip' }, lr: 0.2 })
+
+/** What goes wrong in an update, and only there. */
+const faults: Record<string, () => unknown> = {
+  throws: () => {
+    throw new RangeError('the batch is not to my taste')
+  },
+  'returns NaN': () => ({ loss: Number.NaN }),
+  'returns nothing': () => undefined,
+  exits: () => process.exit(3),
+  'runs forever': () => {
+    for (;;);
+  },
+  'never answers': () => new Promise(() => {}),
+  'takes too much memory': () => {
+    const held: unknown[] = []
+    for (;;) held.push(new Array(1e6).fill({}))
+  },
+}
+
+export function faulty(fault: string): Learner {
+  const good = learns()
+  return {
+    start: (options) => good.start(options),
+    update: async () => faults[fault]!() as never,
+    publish: () => good.publish(),
+    retire: (ref) => good.retire(ref),
+    save: () => good.save(),
+    load: (state) => good.load(state),
+  }
+}
+
+export const notALearner = () => ({ start: () => {} })
+export function refuses() {
+  throw new Error('no learner today')
+}

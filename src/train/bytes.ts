@@ -96,7 +96,8 @@ export class ByteReader {
   }
 
   text(): string {
-    return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes())
+    // A copy: blobs may be in memory that threads share, which TextDecoder does not take.
+    return new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(this.bytes()))
   }
 
   bytes(): Uint8Array {

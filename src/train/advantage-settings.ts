@@ -1,0 +1,40 @@
+import { ManyworldsError } from '../errors.ts'
+import type { GrpoSettings } from './advantages.ts'
+
+/** How good each action of an episode was, compared with what could be expected. */
+export type AdvantageSettings =
+  /** The reward of the episode, compared with those of its group: each of its actions has the same advantage. */
+  | ({ readonly name: 'grpo' } & GrpoSettings)
+  | { readonly name: 'rloo' }
+  /** The discounted return from each action on, less a baseline: that of the batch, that of all batches so far, or none. */
+  | { readonly name: 'reinforce'; readonly discount?: number; readonly baseline?: 'batch' | 'running' | 'none' }
+  /** For policies with a value head. */
+  | { readonly name: 'gae'; readonly discount?: number; readonly lambda?: number }
+
+/** What a rollout counts that has no reward: nothing (it is left out), or so much. */
+export type FailedRollouts = 'drop' | 'zero' | { readonly penalize: number }
+
+/** What the loss is divided by: the actions of the batch, or its episodes and in each of them its actions. */
+export type Normalizer = 'actions' | 'episodes'
+
+const NAMES = ['grpo', 'rloo', 'reinforce', 'gae']
+
+export function checkAdvantages(settings: AdvantageSettings): void {
+  const refuse = (what: string) => {
+    throw new ManyworldsError('CONFIG_INVALID', `\`advantages\` of the trainer: ${what}`)
+  }
+  if (typeof settings !== 'object' || settings === null || !NAMES.includes(settings.name))
+    refuse(`give { name } with one of ${NAMES.join(', ')}`)
+  const { discount, lambda, baseline } = settings as { discount?: number; lambda?: number; baseline?: string }
+  for (const [key, value] of Object.entries({ discount, lambda }))
+    if (value !== undefined && !(value >= 0 && value <= 1)) refuse(`\`${key}\` must be between 0 and 1, it is ${value}`)
+  if (baseline !== undefined && !['batch', 'running', 'none'].includes(baseline))
+    refuse(`\`baseline\` must be 'batch', 'running' or 'none', it is '${baseline}'`)
+}
+
+export function checkFailed(failed: FailedRollouts): void {
+  if (failed === 'drop' || failed === 'zero') return
+  const amount = (failed as { penalize?: unknown } | undefined)?.penalize
+  if (typeof amount === 'number' && Number.isFinite(amount)) return
+  throw new ManyworldsError('CONFIG_INVALID', "`failed` must be 'drop', 'zero' or { penalize: a finite number }")
+}

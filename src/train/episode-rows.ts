@@ -1,0 +1,130 @@
+import { ManyworldsError } from '../errors.ts'
+import type { AdvantageSettings, Normalizer } from './advantage-settings.ts'
+import { grpo, minusBaseline, type RunningMean, rloo } from './advantages.ts'
+import type { Episode } from './episodes.ts'
+import { gae, returns } from './returns.ts'
+import type { ActionRow } from './row.ts'
+
+export interface EpisodeRows {
+  readonly rows: readonly ActionRow[]
+  /** Groups without variance, and groups of one, for algorithms that compare within groups: nothing can be learned from them. */
+  readonly flat: number
+  readonly single: number
+  /** Of what the rows were made. */
+  readonly episodes: number
+  /** The mean of the returns, for a running baseline. */
+  readonly returns: readonly number[]
+}
+
+/** Each action that is learned from as a row. The weights of all rows add up to 1, so micro-batches cannot change them. */
+export function rowsOf(
+  groups: readonly (readonly Episode[])[],
+  settings: AdvantageSettings,
+  normalizer: Normalizer,
+  running: RunningMean,
+): EpisodeRows {
+  const compared = settings.name === 'grpo' || settings.name === 'rloo' ? compare(groups, settings) : undefined
+  const skipped = new Set(compared && [...compared.flat, ...compared.single])
+  const used = groups.flatMap((members, group) =>
+    skipped.has(group) ? [] : members.map((episode, i) => ({ episode, advantage: compared?.advantages[group]?.[i] })),
+  )
+  const all = used.map(({ episode }) => episode)
+  const gained = settings.name === 'reinforce' ? all.map((one) => returns(rewardsOf(one), settings.discount ?? 1)) : []
+  const baseline = settings.name === 'reinforce' ? baselineOf(settings, gained, running) : 0
+  const actions = all.reduce((sum, episode) => sum + episode.actions.length, 0)
+  const rows = used.flatMap(({ episode, advantage }, i) => {
+    const { advantages, targets } =
+      advantage === undefined ? ofSteps(episode, settings, gained[i], baseline) : alike(episode, advantage)
+    const weight = normalizer === 'actions' ? 1 / actions : 1 / (all.length * episode.actions.length)
+    return episode.actions.map((step, t) => rowOf(step, advantages[t]!, targets?.[t], weight, episode))
+  })
+  return {
+    rows,
+    flat: compared?.flat.length ?? 0,
+    single: compared?.single.length ?? 0,
+    episodes: all.length,
+    returns: gained.map((values) => values[0]!),
+  }
+}
+
+function compare(groups: readonly (readonly Episode[])[], settings: AdvantageSettings & { name: 'grpo' | 'rloo' }) {
+  const rewards = groups.map((members) => members.map(({ reward }) => reward))
+  return settings.name === 'rloo' ? rloo(rewards) : grpo(rewards, settings)
+}
+
+interface Advantages {
+  readonly advantages: ArrayLike<number>
+  /** What a value head is trained towards. */
+  readonly targets?: ArrayLike<number>
+}
+
+const alike = ({ actions }: Episode, advantage: number): Advantages => ({
+  advantages: new Float64Array(actions.length).fill(advantage),
+})
+
+function ofSteps(
+  episode: Episode,
+  settings: AdvantageSettings,
+  gained: Float64Array | undefined,
+  baseline: number,
+): Advantages {
+  if (gained) return { advantages: minusBaseline(gained, baseline), targets: gained }
+  const { discount = 1, lambda = 1 } = settings as { discount?: number; lambda?: number }
+  const values = episode.actions.map((step) => step.value ?? missingValue(episode, step.index))
+  // Cut short, the episode would have gone on from about where it was.
+  const last = episode.isCut ? { last: values.at(-1)! } : {}
+  const { advantages, returns: targets } = gae(rewardsOf(episode), values, { discount, lambda, ...last })
+  return { advantages, targets }
+}
+
+/** Of each step; what the whole episode was given beyond them is for its last action. */
+function rewardsOf({ actions, reward }: Episode): Float64Array {
+  const rewards = Float64Array.from(actions, (step) => step.reward)
+  let sum = 0
+  for (const one of rewards) sum += one
+  rewards[rewards.length - 1]! += reward - sum
+  return rewards
+}
+
+function baselineOf(
+  { baseline = 'batch' }: AdvantageSettings & { name: 'reinforce' },
+  gained: readonly Float64Array[],
+  running: RunningMean,
+): number {
+  if (baseline === 'none') return 0
+  if (baseline === 'running') return running.mean
+  let [sum, count] = [0, 0]
+  for (const values of gained)
+    for (const value of values) {
+      sum += value
+      count++
+    }
+  return count === 0 ? 0 : sum / count
+}
+
+function rowOf(
+  step: Episode['actions'][number],
+  advantage: number,
+  target: number | undefined,
+  weight: number,
+  { task, rollout }: Episode,
+): ActionRow {
+  const { observation, candidates, action, choice, logProb, policy } = step
+  if (candidates === undefined || choice === undefined || logProb === null || policy === null)
+    throw new ManyworldsError(
+      'ROW_INVALID',
+      `step ${step.index} of task '${task}', rollout ${rollout}, cannot be learned from: it does not say ${candidates === undefined || choice === undefined ? 'which candidates there were' : 'how likely its policy chose it'}; let a policy of manyworlds/train act`,
+    )
+  return {
+    ...{ kind: 'action', observation, candidates, action, index: choice, behaviour: logProb, advantage, weight },
+    ...(target !== undefined && { return: target }),
+    version: policy.version,
+  }
+}
+
+function missingValue({ task, rollout }: Episode, step: number): never {
+  throw new ManyworldsError(
+    'ROW_INVALID',
+    `step ${step} of task '${task}', rollout ${rollout}, has no value: advantages by 'gae' need a policy with a value head`,
+  )
+}

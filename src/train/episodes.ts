@@ -1,0 +1,61 @@
+import type { ActionStep, Step } from '../trajectory/step.ts'
+import type { TrajectoryParts } from '../trajectory/trajectory.ts'
+import type { FailedRollouts } from './advantage-settings.ts'
+
+/** What a learner needs of a trajectory. */
+export interface Episode {
+  readonly task: string
+  readonly rollout: number
+  readonly group: string
+  /** Of the whole: its grade, or what its environment said. */
+  readonly reward: number
+  readonly actions: readonly (Step & ActionStep)[]
+  /** It was cut short: what would have followed is worth something. */
+  readonly isCut: boolean
+}
+
+export interface Episodes {
+  /** By group, groups by their names, and in each by rollout: sums must not depend on who was first. */
+  readonly groups: readonly (readonly Episode[])[]
+  /** Rollouts without a reward that were left out. */
+  readonly dropped: number
+  /** Episodes without an action that a policy chose. */
+  readonly empty: number
+}
+
+/** Sorts trajectories into groups, and says what those count that have no reward. */
+export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: FailedRollouts): Episodes {
+  const groups = new Map<string, Episode[]>()
+  let [dropped, empty] = [0, 0]
+  for (const trajectory of trajectories) {
+    const reward = rewardOf(trajectory) ?? failedReward(failed)
+    const actions = trajectory.steps.filter((step) => step.kind === 'action' && (step.branch ?? 0) === 0)
+    if (reward === null) dropped++
+    else if (actions.length === 0) empty++
+    else {
+      const { task, rollout, group } = trajectory
+      const name = group?.id ?? task
+      const isCut = trajectory.ending.kind === 'truncated'
+      const episode = { task, rollout, group: name, reward, actions: actions as (Step & ActionStep)[], isCut }
+      const members = groups.get(name)
+      if (members) members.push(episode)
+      else groups.set(name, [episode])
+    }
+  }
+  const sorted = [...groups.values()].map((members) => members.toSorted(byPlace))
+  return { groups: sorted.toSorted(([a], [b]) => byName(a!.group, b!.group)), dropped, empty }
+}
+
+/** Null: nobody can tell, or it failed. */
+function rewardOf({ grade, episode, ending }: TrajectoryParts): number | null {
+  if (ending.kind === 'failed' || ending.kind === 'cancelled') return null
+  return grade ? grade.reward : (episode?.reward ?? null)
+}
+
+const failedReward = (failed: FailedRollouts): number | null =>
+  failed === 'drop' ? null : failed === 'zero' ? 0 : failed.penalize
+
+const byPlace = (a: Episode, b: Episode) => byName(a.task, b.task) || a.rollout - b.rollout
+
+/** By code units, which are the same everywhere. */
+const byName = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,165 @@
+import { ManyworldsError } from '../errors.ts'
+import type { TrajectoryParts } from '../trajectory/trajectory.ts'
+import {
+  type AdvantageSettings,
+  checkAdvantages,
+  checkFailed,
+  type FailedRollouts,
+  type Normalizer,
+} from './advantage-settings.ts'
+import { nextRunningMean, type RunningMean } from './advantages.ts'
+import { type AlarmSettings, Alarms } from './alarms.ts'
+import { ByteReader, ByteWriter } from './bytes.ts'
+import { rowsOf } from './episode-rows.ts'
+import { type Episode, episodesOf } from './episodes.ts'
+import type { Learner, Metrics, Published } from './learner.ts'
+
+export interface TrainerOptions {
+  readonly learner: Learner
+  /** How good each action was. Default: `{ name: 'grpo' }`. */
+  readonly advantages?: AdvantageSettings
+  /** What rollouts count that have no reward. Default: they are left out. */
+  readonly failed?: FailedRollouts
+  /** What the loss is divided by. Default: the actions of the batch. */
+  readonly normalizer?: Normalizer
+  /** When a training that goes wrong is reported. */
+  readonly alarms?: AlarmSettings
+}
+
+/** What came of one batch. */
+export interface TrainReport {
+  /** Of the policy after it. The same as before if nothing could be learned. */
+  readonly version: number
+  readonly episodes: number
+  /** Those that were learned from. */
+  readonly trained: number
+  readonly reward: number | null
+  readonly successRate: number | null
+  /** Actions per episode. */
+  readonly length: number | null
+  /** Groups whose episodes all had the same reward, and groups of one: nothing can be learned from them. */
+  readonly skippedGroups: number
+  /** Rollouts without a reward that were left out. */
+  readonly dropped: number
+  /** Loss, entropy, KL, clip fraction, gradient norm, …: what the learner says. */
+  readonly metrics: Metrics
+  /** What looks wrong, in words. */
+  readonly alarms: readonly string[]
+}
+
+/** "MWRT", as bytes. */
+const MAGIC = 0x5452574d
+
+/**
+ * Makes an agent better from what it did: takes trajectories, says how good each of their actions was, and has a learner change the policy.
+ * A batch of any size is learned from, and the result does not depend on the order in which its trajectories came.
+ *
+ * @example
+ * const trainer = new RLTrainer({ learner, advantages: { name: 'grpo' } })
+ * await trainer.start({ seed: 1 })
+ * const { version, metrics } = await trainer.trainStep(trajectories)
+ */
+export class RLTrainer {
+  readonly #learner: Learner
+  readonly #advantages: AdvantageSettings
+  readonly #failed: FailedRollouts
+  readonly #normalizer: Normalizer
+  readonly #alarms: Alarms
+  #running: RunningMean = { mean: 0, weight: 0 }
+  #version: number | undefined
+
+  constructor({
+    learner,
+    advantages = { name: 'grpo' },
+    failed = 'drop',
+    normalizer = 'actions',
+    alarms,
+  }: TrainerOptions) {
+    checkAdvantages(advantages)
+    checkFailed(failed)
+    if (normalizer !== 'actions' && normalizer !== 'episodes')
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `\`normalizer\` must be 'actions' or 'episodes', it is '${String(normalizer)}'`,
+      )
+    this.#learner = learner
+    this.#advantages = advantages
+    this.#failed = failed
+    this.#normalizer = normalizer
+    this.#alarms = new Alarms(alarms)
+  }
+
+  /** Begins, or goes on from what `save` gave. */
+  async start({ seed, state }: { readonly seed: number | string; readonly state?: Uint8Array }): Promise<Published> {
+    const before = state && readState(state)
+    const first = await this.#learner.start({ seed, ...(before && { state: before.learner }) })
+    if (before) {
+      this.#running = before.running
+      this.#alarms.load(before.alarms)
+    }
+    this.#version = first.ref.version
+    return first
+  }
+
+  /** Learns from trajectories. Those without a reward, and groups that teach nothing, are left out and counted. */
+  async trainStep(trajectories: Iterable<TrajectoryParts>): Promise<TrainReport> {
+    if (this.#version === undefined)
+      throw new ManyworldsError('LEARNER_INVALID', 'call `start({ seed })` of a trainer before trainStep()')
+    const all = [...trajectories]
+    const { groups, dropped } = episodesOf(all, this.#failed)
+    const made = rowsOf(groups, this.#advantages, this.#normalizer, this.#running)
+    const metrics = await this.#learner.update({ rows: made.rows })
+    if (made.rows.length > 0) this.#version = (await this.#learner.publish()).ref.version
+    this.#running = nextRunningMean(this.#running, made.returns)
+    const episodes = groups.flat()
+    const report = {
+      ...{ version: this.#version, episodes: all.length, trained: made.episodes, dropped, metrics },
+      ...{ skippedGroups: made.flat + made.single, ...figures(episodes, all) },
+    }
+    return { ...report, alarms: this.#alarms.look({ ...report, trajectories: all }) }
+  }
+
+  publish(): Promise<Published> {
+    return this.#learner.publish()
+  }
+
+  /** All that the next step depends on. From there, the same trajectories give the same numbers. */
+  async save(): Promise<Uint8Array> {
+    const out = new ByteWriter()
+    out.u32(MAGIC)
+    out.f64(this.#running.mean)
+    out.f64(this.#running.weight)
+    out.text(JSON.stringify(this.#alarms.save()))
+    out.bytes(await this.#learner.save())
+    return out.finish()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#learner[Symbol.asyncDispose]?.()
+  }
+}
+
+function figures(episodes: readonly Episode[], all: readonly TrajectoryParts[]) {
+  const mean = (values: readonly number[]) =>
+    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
+  const judged = all.flatMap(({ grade, episode }) => (grade ? (grade.success ?? []) : (episode?.success ?? [])))
+  return {
+    reward: mean(episodes.map(({ reward }) => reward)),
+    successRate: mean(judged.map((success) => (success ? 1 : 0))),
+    length: mean(episodes.map(({ actions }) => actions.length)),
+  }
+}
+
+function readState(state: Uint8Array) {
+  try {
+    const reader = new ByteReader(state)
+    if (reader.u32() !== MAGIC) throw new RangeError('it does not begin as one')
+    const running = { mean: reader.f64(), weight: reader.f64() }
+    const alarms: unknown = JSON.parse(reader.text())
+    return { running, alarms, learner: reader.bytes() }
+  } catch (cause) {
+    throw new ManyworldsError('LEARNER_INVALID', `this is not the state of a trainer: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../dist/random.js'
+import { gradientLearner } from '../../dist/train/gradient-learner.js'
+import { RLTrainer, type TrainerOptions } from '../../dist/train/rl-trainer.js'
+import { softmaxCore } from '../../dist/train/softmax/softmax-core.js'
+import { softmaxPolicy } from '../../dist/train/softmax/softmax-policy.js'
+import { Trajectory, type TrajectoryParts } from '../../dist/trajectory/trajectory.js'
+
+/** A bandit: of two levers, the second pays. Episodes of two pulls, groups of four. */
+
+const policy = softmaxPolicy<string, string>({ bits: 8 })
+const LEVERS = ['left', 'right']
+
+const newTrainer = (options: Partial<TrainerOptions> = {}) =>
+  new RLTrainer({
+    learner: gradientLearner(softmaxCore(policy), { loss: { name: 'reinforce' }, lr: 0.1 }),
+    ...options,
+  })
+
+async function episode(trainer: RLTrainer, task: string, rollout: number, round: number): Promise<Trajectory> {
+  const { ref, bytes } = await trainer.publish()
+  const acting = policy.openBytes(bytes)
+  const random = randomFrom({ seed: 1, purpose: 'test', stream: '', task, visit: round, rollout })
+  const choices = [0, 1].map(() => acting.act({ observation: task, candidates: LEVERS, mode: 'sample', random }))
+  const reward = choices.reduce((sum, { action }) => sum + (action === 'right' ? 0.5 : 0), 0)
+  return trajectoryOf({
+    ...{ task, rollout, grade: { reward, success: reward === 1, grader: { name: 'test' } } },
+    steps: choices.map(({ action, index, logProb, value }, place) => ({
+      ...{ index: place, atMs: place, kind: 'action', observation: task, candidates: LEVERS, action, choice: index! },
+      ...{ logProb, mode: 'sample', reward: 0, policy: { name: 'softmax', version: ref.version } },
+      ...(value !== undefined && { value }),
+    })),
+  })
+}
+
+const trajectoryOf = (parts: Partial<TrajectoryParts> & Pick<TrajectoryParts, 'task' | 'rollout'>): Trajectory =>
+  new Trajectory({
+    ...{ id: `${parts.task}@${parts.rollout}`, run: null, agent: 'puller', split: null, visit: 0, attempt: 1, seed: 1 },
+    ...{ group: { id: parts.task, size: 4 }, branches: [{ id: 0, agent: 'puller', parent: null }], steps: [] },
+    ...{ ending: { kind: 'terminated' }, episode: null, grade: null, digest: null, usage: {}, ms: 1, meta: {} },
+    ...parts,
+  })
+
+const batch = (trainer: RLTrainer, round: number, tasks = ['a', 'b', 'c', 'd']) =>
+  Promise.all(tasks.flatMap((task) => [1, 2, 3, 4].map((rollout) => episode(trainer, task, rollout, round))))
+
+describe.each([
+  { name: 'grpo' },
+  { name: 'rloo' },
+  { name: 'reinforce', baseline: 'batch' },
+  { name: 'reinforce', baseline: 'running', discount: 0.9 },
+] as const)('with $name $baseline', (advantages) => {
+  test('an agent learns', async () => {
+    const trainer = newTrainer({ advantages })
+    await trainer.start({ seed: 1 })
+    const rewards: number[] = []
+    for (let round = 0; round < 60; round++)
+      rewards.push((await trainer.trainStep(await batch(trainer, round))).reward!)
+    expect(rewards[0]).toBeLessThan(0.75)
+    expect(rewards.at(-1)).toBeGreaterThan(0.9)
+  })
+
+  test('the same numbers come out, whatever the order, and after a checkpoint', async () => {
+    const [straight, shuffled] = [newTrainer({ advantages }), newTrainer({ advantages })]
+    await Promise.all([straight.start({ seed: 1 }), shuffled.start({ seed: 1 })])
+    let resumed = newTrainer({ advantages })
+    await resumed.start({ seed: 1 })
+    for (let round = 0; round < 5; round++) {
+      const given = await batch(straight, round)
+      const report = await straight.trainStep(given)
+      expect(await shuffled.trainStep(given.toReversed())).toEqual(report)
+      expect(await resumed.trainStep(given)).toEqual(report)
+      const state = await resumed.save()
+      resumed = newTrainer({ advantages })
+      await resumed.start({ seed: 1, state })
+    }
+  })
+})
+
+describe('a batch', () => {
+  test('of any size is learned from', async () => {
+    const trainer = newTrainer()
+    await trainer.start({ seed: 1 })
+    const { trained, version } = await trainer.trainStep(
+      [0.2, 0.8].map((reward, i) => ({ ...acted('a', i + 1), grade: graded(reward) })),
+    )
+    expect([trained, version]).toEqual([2, 1])
+  })
+
+  test('without variance teaches nothing, and makes no version', async () => {
+    const trainer = newTrainer()
+    await trainer.start({ seed: 1 })
+    const same = [1, 2, 3].map((rollout) => ({ ...acted('a', rollout), grade: graded(1) }))
+    expect(await trainer.trainStep([...same, { ...acted('b', 1), grade: graded(0) }])).toMatchObject({
+      ...{ version: 0, trained: 0, skippedGroups: 2, episodes: 4 },
+    })
+  })
+
+  test('says what rollouts count that have no reward', async () => {
+    const failed = { ...acted('a', 3), ending: failure, grade: null }
+    const given = [...[0, 1].map((reward) => ({ ...acted('a', reward + 1), grade: graded(reward) })), failed]
+    const rewardWith = async (policy: TrainerOptions['failed']) => {
+      const trainer = newTrainer(policy === undefined ? {} : { failed: policy })
+      await trainer.start({ seed: 1 })
+      const { reward, dropped, trained } = await trainer.trainStep(given)
+      return [reward, dropped, trained]
+    }
+    expect(await rewardWith(undefined)).toEqual([0.5, 1, 2])
+    expect(await rewardWith('zero')).toEqual([1 / 3, 0, 3])
+    expect(await rewardWith({ penalize: -1 })).toEqual([0, 0, 3])
+  })
+
+  test('of actions that nobody can learn from is refused, and says which', async () => {
+    const trainer = newTrainer()
+    await trainer.start({ seed: 1 })
+    const unlikely = acted('a', 2, null)
+    await expect(
+      trainer.trainStep([
+        { ...acted('a', 1), grade: graded(0) },
+        { ...unlikely, grade: graded(1) },
+      ]),
+    ).rejects.toMatchObject({ code: 'ROW_INVALID', message: expect.stringContaining("task 'a', rollout 2") })
+  })
+})
+
+test('episodes that become much longer raise an alarm', async () => {
+  const trainer = newTrainer({ alarms: { length: 3 } })
+  await trainer.start({ seed: 1 })
+  const of = (actions: number) =>
+    [0, 1].map((reward) => ({ ...acted('a', reward + 1, -0.7, actions), grade: graded(reward) }))
+  expect((await trainer.trainStep(of(2))).alarms).toEqual([])
+  expect((await trainer.trainStep(of(8))).alarms).toEqual(['episodes have 8.0 actions, and had 2.0 at first'])
+})
+
+test('wrong settings are refused', () => {
+  expect(() => newTrainer({ advantages: { name: 'ppo' } as never })).toThrow(/one of grpo, rloo, reinforce, gae/)
+  expect(() => newTrainer({ failed: 'ignore' as never })).toThrow(/'drop', 'zero' or/)
+  expect(() => newTrainer({ advantages: { name: 'gae', lambda: 2 } })).toThrow(/between 0 and 1/)
+})
+
+const failure = { kind: 'failed', error: { code: 'TASK_THREW', name: 'Error', message: 'no' } } as const
+const graded = (reward: number) => ({ reward, success: reward === 1, grader: { name: 'test' } })
+
+function acted(task: string, rollout: number, logProb: number | null = -0.7, actions = 1): Trajectory {
+  return trajectoryOf({
+    ...{ task, rollout },
+    steps: Array.from({ length: actions }, (_, index) => ({
+      ...{
+        index,
+        atMs: index,
+        kind: 'action',
+        observation: task,
+        candidates: LEVERS,
+        action: LEVERS[rollout % 2],
+        choice: rollout % 2,
+      },
+      ...{ logProb, mode: 'sample', reward: 0, policy: { name: 'softmax', version: 0 } },
+    })),
+  })
+}

@@ -57,7 +57,8 @@ const keyLines: Record<string, RegExp> = {
 
 /** What an example may say on stderr: nothing, but that something takes time. */
 const notices: Record<string, RegExp> = {
-  'laptop-to-ray.ts': /^manyworlds: .*(Python|uv|have no place on the Ray cluster yet).*\n/gm,
+  'laptop-to-ray.ts':
+    /^manyworlds: .*(Python|uv|have no place on the Ray cluster yet|Ray did not come up in time).*\n/gm,
   'spark-parquet.ts': /^manyworlds: .*(Python|uv|starting Spark|has not started a worker yet).*\n/gm,
 }
 

@@ -11,9 +11,6 @@ export type AdvantageSettings =
   /** For policies with a value head. */
   | { readonly name: 'gae'; readonly discount?: number; readonly lambda?: number }
 
-/** What a rollout counts that has no reward: nothing (it is left out), or so much. */
-export type FailedRollouts = 'drop' | 'zero' | { readonly penalize: number }
-
 /** What the loss is divided by: the actions of the batch, or its episodes and in each of them its actions. */
 export type Normalizer = 'actions' | 'episodes'
 
@@ -30,11 +27,4 @@ export function checkAdvantages(settings: AdvantageSettings): void {
     if (value !== undefined && !(value >= 0 && value <= 1)) refuse(`\`${key}\` must be between 0 and 1, it is ${value}`)
   if (baseline !== undefined && !['batch', 'running', 'none'].includes(baseline))
     refuse(`\`baseline\` must be 'batch', 'running' or 'none', it is '${baseline}'`)
-}
-
-export function checkFailed(failed: FailedRollouts): void {
-  if (failed === 'drop' || failed === 'zero') return
-  const amount = (failed as { penalize?: unknown } | undefined)?.penalize
-  if (typeof amount === 'number' && Number.isFinite(amount)) return
-  throw new ManyworldsError('CONFIG_INVALID', "`failed` must be 'drop', 'zero' or { penalize: a finite number }")
 }

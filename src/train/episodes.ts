@@ -1,6 +1,7 @@
 import type { ActionStep, Step } from '../trajectory/step.ts'
 import type { TrajectoryParts } from '../trajectory/trajectory.ts'
-import type { FailedRollouts } from './advantage-settings.ts'
+import { type FailedPolicy, judge } from './failed-rollouts.ts'
+import { compareRollouts } from './rollout-order.ts'
 
 /** What a learner needs of a trajectory. */
 export interface Episode {
@@ -24,11 +25,11 @@ export interface Episodes {
 }
 
 /** Sorts trajectories into groups, and says what those count that have no reward. */
-export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: FailedRollouts): Episodes {
+export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: FailedPolicy): Episodes {
   const groups = new Map<string, Episode[]>()
   let [dropped, empty] = [0, 0]
-  for (const trajectory of trajectories) {
-    const reward = rewardOf(trajectory) ?? failedReward(failed)
+  for (const trajectory of [...trajectories].sort(compareRollouts)) {
+    const { reward } = judge(trajectory, failed)
     const actions = trajectory.steps.filter((step) => step.kind === 'action' && (step.branch ?? 0) === 0)
     if (reward === null) dropped++
     else if (actions.length === 0) empty++
@@ -42,20 +43,5 @@ export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: Fail
       else groups.set(name, [episode])
     }
   }
-  const sorted = [...groups.values()].map((members) => members.toSorted(byPlace))
-  return { groups: sorted.toSorted(([a], [b]) => byName(a!.group, b!.group)), dropped, empty }
+  return { groups: [...groups.values()], dropped, empty }
 }
-
-/** Null: nobody can tell, or it failed. */
-function rewardOf({ grade, episode, ending }: TrajectoryParts): number | null {
-  if (ending.kind === 'failed' || ending.kind === 'cancelled') return null
-  return grade ? grade.reward : (episode?.reward ?? null)
-}
-
-const failedReward = (failed: FailedRollouts): number | null =>
-  failed === 'drop' ? null : failed === 'zero' ? 0 : failed.penalize
-
-const byPlace = (a: Episode, b: Episode) => byName(a.task, b.task) || a.rollout - b.rollout
-
-/** By code units, which are the same everywhere. */
-const byName = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

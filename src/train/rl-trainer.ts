@@ -1,17 +1,12 @@
 import { ManyworldsError } from '../errors.ts'
 import type { TrajectoryParts } from '../trajectory/trajectory.ts'
-import {
-  type AdvantageSettings,
-  checkAdvantages,
-  checkFailed,
-  type FailedRollouts,
-  type Normalizer,
-} from './advantage-settings.ts'
+import { type AdvantageSettings, checkAdvantages, type Normalizer } from './advantage-settings.ts'
 import { nextRunningMean, type RunningMean } from './advantages.ts'
 import { type AlarmSettings, Alarms } from './alarms.ts'
 import { ByteReader, ByteWriter } from './bytes.ts'
 import { rowsOf } from './episode-rows.ts'
 import { type Episode, episodesOf } from './episodes.ts'
+import { checkFailedPolicy, type FailedPolicy } from './failed-rollouts.ts'
 import type { Learner, Metrics, Published } from './learner.ts'
 
 export interface TrainerOptions {
@@ -19,7 +14,7 @@ export interface TrainerOptions {
   /** How good each action was. Default: `{ name: 'grpo' }`. */
   readonly advantages?: AdvantageSettings
   /** What rollouts count that have no reward. Default: they are left out. */
-  readonly failed?: FailedRollouts
+  readonly failed?: FailedPolicy
   /** What the loss is divided by. Default: the actions of the batch. */
   readonly normalizer?: Normalizer
   /** When a training that goes wrong is reported. */
@@ -62,7 +57,7 @@ const MAGIC = 0x5452574d
 export class RLTrainer {
   readonly #learner: Learner
   readonly #advantages: AdvantageSettings
-  readonly #failed: FailedRollouts
+  readonly #failed: FailedPolicy
   readonly #normalizer: Normalizer
   readonly #alarms: Alarms
   #running: RunningMean = { mean: 0, weight: 0 }
@@ -76,7 +71,7 @@ export class RLTrainer {
     alarms,
   }: TrainerOptions) {
     checkAdvantages(advantages)
-    checkFailed(failed)
+    checkFailedPolicy(failed)
     if (normalizer !== 'actions' && normalizer !== 'episodes')
       throw new ManyworldsError(
         'CONFIG_INVALID',

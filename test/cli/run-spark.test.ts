@@ -52,7 +52,9 @@ describe('manyworlds run on a Spark cluster', () => {
     const { options } = withToken()
     const env = { ...options.env, SPARK_REMOTE: spark.remote }
     const words = ['run', 'plain.ts', '--engine', 'spark', '--advertise-host', '127.0.0.1', '-w', '1', '-q']
-    expect(await manyworlds(words, { ...options, env })).toMatchObject({ code: 0, stderr: '' })
+    const { code, stderr } = await manyworlds(words, { ...options, env })
+    // On a busy machine it may say that Spark takes its time.
+    expect([code, stderr.replace(/^manyworlds: Spark has not started a worker yet: .*\n/m, '')]).toEqual([0, ''])
     // Asked for by nobody, it is not used.
     expect((await manyworlds(['run', 'plain.ts'], { ...options, env })).stderr).toContain('8 tasks on local')
   }, 120_000)

@@ -41,19 +41,23 @@ describe.skipIf(missing)('a real model', () => {
     for (const { answer } of responses.values())
       if (answer) expect(answer).toEqual({ name: expect.any(String), age: expect.any(Number) })
     using file = RunFile.open('people', { store })
-    let seen = 0
+    let [seen, whole] = [0, 0]
     for await (const trajectory of file.trajectories()) {
       expect(checkTrajectory(trajectory)).toEqual([])
       const step = trajectory.steps[0]!
       if (step.kind !== 'model') throw new Error('no model step')
       const { tokens } = step
-      expect(tokens!.completion.length).toBe(step.usage!.outputTokens)
-      expect(tokens!.logProbs!.length).toBe(tokens!.completion.length)
-      expect(tokens!.logProbs!.every((logProb) => logProb <= 0)).toBe(true)
+      const { completion, logProbs } = tokens!
+      // The server leaves out tokens that are half a character. Then the others cannot be learned from, and it shows.
+      const isWhole = completion.length === step.usage!.outputTokens
+      expect(logProbs?.length).toBe(isWhole ? completion.length : undefined)
+      expect(logProbs?.every((logProb) => logProb <= 0) ?? true).toBe(true)
+      if (isWhole) whole++
       expect(tokens).toMatchObject({ constrained: true, promptUnknown: true })
       seen++
     }
     expect(seen).toBe(20)
+    expect(whole).toBeGreaterThan(10)
   })
 
   test('each prompt of a conversation begins with the one before and its completion, and the server has it', {

@@ -158,13 +158,14 @@ describe('whoever leaves', () => {
     let before = 0
     for await (const _ of new ParallelTaskExecutor(base).distributeTasks(endless())) {
       if (++taken === 5) {
-        await new Promise((resolve) => setTimeout(resolve, 1500))
-        before = read
-        await new Promise((resolve) => setTimeout(resolve, 500))
+        // What was on its way may still come; then it stands.
+        do {
+          before = read
+          await new Promise((resolve) => setTimeout(resolve, 1000))
+        } while (read > before && read < 3000)
         break
       }
     }
-    expect(read).toBe(before)
     expect(read).toBeLessThan(3000)
   })
 })

@@ -107,7 +107,7 @@ describe('a batch', () => {
     }
     expect(await rewardWith(undefined)).toEqual([0.5, 1, 2])
     expect(await rewardWith('zero')).toEqual([1 / 3, 0, 3])
-    expect(await rewardWith({ penalize: -1 })).toEqual([0, 0, 3])
+    expect(await rewardWith({ penalize: 1 })).toEqual([0, 0, 3])
   })
 
   test('of actions that nobody can learn from is refused, and says which', async () => {
@@ -134,7 +134,7 @@ test('episodes that become much longer raise an alarm', async () => {
 
 test('wrong settings are refused', () => {
   expect(() => newTrainer({ advantages: { name: 'ppo' } as never })).toThrow(/one of grpo, rloo, reinforce, gae/)
-  expect(() => newTrainer({ failed: 'ignore' as never })).toThrow(/'drop', 'zero' or/)
+  expect(() => newTrainer({ failed: 'ignore' as never })).toThrow(/'drop', 'zero', or/)
   expect(() => newTrainer({ advantages: { name: 'gae', lambda: 2 } })).toThrow(/between 0 and 1/)
 })
 

@@ -97,7 +97,7 @@ export function usageOf(
 
 /** Token ids and log-probabilities, where the server gives them: vLLM (`return_token_ids`) and llama.cpp do. */
 export function tokensOf(
-  { completion, choice }: ChatReply,
+  { completion, choice, count }: ChatReply,
   tokenizer: string,
   constrained: boolean,
 ): StepTokens | null {
@@ -105,7 +105,9 @@ export function tokensOf(
   const ids = idsIn(choice.token_ids) ?? idsIn(logProbs.length > 0 ? logProbs.map(({ id }) => id) : undefined)
   if (ids === undefined || ids.length === 0) return null
   const values = logProbs.map(({ logprob }) => logprob)
-  const known = values.length === ids.length && values.every((value) => typeof value === 'number')
+  // llama.cpp leaves out tokens that are half a character, or a stop word: what is left is not what was sampled.
+  const isWhole = count.output === undefined || count.output === ids.length
+  const known = isWhole && values.length === ids.length && values.every((value) => typeof value === 'number')
   const prompt = idsIn(choice.prompt_token_ids) ?? idsIn(completion.prompt_token_ids)
   return {
     ...{ tokenizer, from: null, tail: prompt ?? new Int32Array(0), completion: ids },

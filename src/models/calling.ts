@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
+import { duration } from '../text/quantities.ts'
 import { checkReply, failureWithout } from './check-reply.ts'
 import type { Permit, PermitOutcome, PermitRequest } from './driver/limiter.ts'
 import { CODES, type Failure, isPassing } from './failures.ts'
@@ -42,6 +43,8 @@ export interface Called<Answer> {
 
 const BACKOFF_MS = 500
 const MOST_BACKOFF_MS = 30_000
+/** A server may ask for hours, when a day's quota is spent. Trying again costs one call. */
+export const LONGEST_PAUSE_MS = 300_000
 /** A server that always says that it is called too often ends a call by `permitMs`; this is for one that we never wait for. */
 const MOST_LIMITED = 1000
 
@@ -51,10 +54,15 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
   let waitedMs = 0
   let limited = 0
   let failed = 0
+  let last: Failure | undefined
   let wanted: Omit<PermitWanted, 'waitMs'> = {}
   for (;;) {
     const asked = performance.now()
-    const permit = await calling.permit({ ...wanted, waitMs: Math.max(1, permitMs - waitedMs) })
+    const waitMs = Math.max(1, Math.round(permitMs - waitedMs))
+    const permit = await calling.permit({ ...wanted, waitMs }).catch((error: unknown) => {
+      // That there was no second try says less than why the first one failed.
+      throw last && isTooLate(error) ? callError(calling, last, limited + failed, true) : error
+    })
     const began = performance.now()
     waitedMs += began - asked
     const tried = await tryOnce(calling, permit)
@@ -63,18 +71,22 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
       const { answer, again = 0 } = tried
       return { answer, retries: limited + failed + again, waitedMs, ms: performance.now() - began }
     }
+    last = failure
     const tries = limited + failed + 1
     if (!isPassing(failure)) throw callError(calling, failure, tries)
     if (failure.kind === 'rate_limit') {
-      if (++limited > MOST_LIMITED || waitedMs >= permitMs) throw callError(calling, failure, tries)
+      if (++limited > MOST_LIMITED || waitedMs >= permitMs) throw callError(calling, failure, tries, true)
       wanted = { first: true }
     } else {
       if (++failed > maxRetries) throw callError(calling, failure, tries)
       const backoff = Math.min(MOST_BACKOFF_MS, BACKOFF_MS * 2 ** (failed - 1)) * (0.5 + Math.random() / 2)
-      wanted = { first: true, notBefore: performance.now() + Math.max(backoff, failure.retryAfterMs ?? 0) }
+      const asked = Math.min(failure.retryAfterMs ?? 0, LONGEST_PAUSE_MS)
+      wanted = { first: true, notBefore: performance.now() + Math.max(backoff, asked) }
     }
   }
 }
+
+const isTooLate = (error: unknown) => ManyworldsError.is(error) && error.code === 'MODEL_PERMIT_TIMEOUT'
 
 /** The permit is settled, whatever happens. */
 async function tryOnce<Answer>({ attempt }: Calling<Answer>, permit: Permit): Promise<Attempt<Answer>> {
@@ -110,15 +122,18 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
   return { answer: reply, tokens: typeof total === 'number' ? total : undefined, again }
 }
 
+/** `late`: there was no time for another try. */
 function callError(
   { what, apiKeyEnv, permitMs }: Pick<Calling<unknown>, 'what' | 'apiKeyEnv' | 'permitMs'>,
-  failure: Failure,
+  { kind, message, status, retryAfterMs = 0 }: Failure,
   tries: number,
+  late = false,
 ): ManyworldsError {
-  const { kind, message, status } = failure
   const often = tries > 1 ? ` (tried ${tries} times)` : ''
   const said = status === undefined ? message : `the server answered ${status}: ${message}`
-  return new ManyworldsError(CODES[kind], `${what}: ${said}${often}${hint()}`)
+  const pause = retryAfterMs >= 1000 ? `; it asked for a pause of ${duration(retryAfterMs)}` : ''
+  const why = late ? `${pause}; there was no other try within ${duration(permitMs)} (\`permitTimeoutMs\`)` : hint()
+  return new ManyworldsError(CODES[kind], `${what}: ${said}${often}${why}`)
 
   function hint(): string {
     switch (kind) {
@@ -126,12 +141,10 @@ function callError(
         return apiKeyEnv === undefined
           ? '; it was called without a key: name the variable that has it in `apiKeyEnv`'
           : `; see the key in ${apiKeyEnv}`
-      case 'rate_limit':
-        return `; it let nothing through for ${permitMs} ms (\`permitTimeoutMs\`)`
       case 'timeout':
         return '; allow more with `timeoutMs` of the model'
       default:
-        return ''
+        return pause
     }
   }
 }

@@ -138,3 +138,12 @@ export const talker = defineAgent({
     return turns
   },
 })
+
+/** Ends before its call has begun. */
+export const hasty = defineAgent({
+  name: 'hasty',
+  run: async (prompt: string, ctx) => {
+    ctx.generate({ model: 'm', prompt }).catch(() => {})
+    return 'gone'
+  },
+})

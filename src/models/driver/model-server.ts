@@ -1,9 +1,8 @@
 import { ManyworldsError } from '../../errors.ts'
+import { Replicas } from '../replicas.ts'
 import type { ModelSettings } from '../settings.ts'
 import { Limiter, type LimiterSettings } from './limiter.ts'
 
-/** After a failed connection, the other replicas are used for so long. */
-const AVOID_MS = 10_000
 /** A server that asks for no key is most likely one's own: what it can do is limited by its speed, not by a quota. */
 const FIRST_WITHOUT_KEY = 20
 
@@ -14,35 +13,12 @@ const FIRST_WITHOUT_KEY = 20
 export class ModelServer {
   readonly limiter: Limiter
   readonly limits: LimiterSettings
-  readonly #replicas: { readonly url: string; inFlight: number; avoidUntil: number }[]
+  readonly replicas: Replicas
 
   constructor({ baseURL, replicas = [] }: ModelSettings, key: string | undefined, limits: LimiterSettings) {
     this.limits = limits
     this.limiter = new Limiter(key === undefined ? { ...limits, firstPerSecond: FIRST_WITHOUT_KEY } : limits)
-    this.#replicas = [baseURL, ...replicas].map((url) => ({ url: withoutSlash(url), inFlight: 0, avoidUntil: 0 }))
-  }
-
-  /** Uses the replica with the fewest calls under way; those that did not answer lately come last. */
-  async use<Result>(call: (url: string) => Promise<Result>, isDown: (error: unknown) => boolean): Promise<Result> {
-    const now = performance.now()
-    const replica = this.#replicas.reduce((best, one) => {
-      const [isAvoided, bestIsAvoided] = [one.avoidUntil > now, best.avoidUntil > now]
-      if (isAvoided !== bestIsAvoided) return isAvoided ? best : one
-      return one.inFlight < best.inFlight ? one : best
-    })
-    replica.inFlight++
-    try {
-      return await call(replica.url)
-    } catch (error) {
-      if (isDown(error)) replica.avoidUntil = now + AVOID_MS
-      throw error
-    } finally {
-      replica.inFlight--
-    }
-  }
-
-  get urls(): string[] {
-    return this.#replicas.map(({ url }) => url)
+    this.replicas = new Replicas([baseURL, ...replicas].map(withoutSlash))
   }
 }
 

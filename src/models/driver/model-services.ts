@@ -2,7 +2,7 @@ import type { Service, ServiceCall } from '../../executor/service.ts'
 import { pack } from '../../protocol/pack.ts'
 import { isPacked, readPacked } from '../../protocol/read-packed.ts'
 import { attemptOf, callModel } from '../calling.ts'
-import { HttpFailure, post } from '../http.ts'
+import { post } from '../http.ts'
 import {
   DIRECT,
   MODEL,
@@ -67,7 +67,7 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
   const headers = headersOf(model)
   const { signal } = call
   const send = () =>
-    server.use((url) => post({ url: url + asked.path, headers, body: asked.body, timeoutMs, signal }), isDown)
+    server.replicas.use((url) => post({ url: url + asked.path, headers, body: asked.body, timeoutMs, signal }))
   const { path, body } = asked
   return cached.call(call, { server: settings.baseURL, model: settings.model, path, body }, async () => {
     const { answer, retries, ms } = await callModel({
@@ -78,5 +78,3 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
     return { body: answer.body, ms, retries }
   })
 }
-
-export const isDown = (error: unknown) => error instanceof HttpFailure && !error.timedOut

@@ -1,5 +1,5 @@
-/** A server may ask for hours, when a day's quota is spent. Trying again costs one call. */
-const LONGEST_MS = 300_000
+import { LONGEST_PAUSE_MS } from '../calling.ts'
+
 /** Of a server that does not say how long: the time of so many requests, doubled while it goes on refusing. */
 const REQUESTS_LONG = 5
 const SHORTEST_MS = 100
@@ -30,6 +30,6 @@ export class Pauses {
     }
     const guess = Math.min(FIRST_AT_MOST_MS, Math.max(SHORTEST_MS, (REQUESTS_LONG * 1000) / perSecond))
     const ms = retryAfterMs ?? Math.min(GUESS_AT_MOST_MS, guess * 2 ** (this.#refusals - 1))
-    this.#until = Math.max(this.#until, now + Math.min(LONGEST_MS, Math.max(0, ms)))
+    this.#until = Math.max(this.#until, now + Math.min(LONGEST_PAUSE_MS, Math.max(0, ms)))
   }
 }

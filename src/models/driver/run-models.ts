@@ -185,7 +185,7 @@ function descriptionOf(model: RunModel): ModelDescription {
     }
   const { settings, via, server } = model
   const { timeoutMs, permitMs, maxRetries } = timesOf(settings)
-  const direct = { urls: server.urls, headers: headersOf(model), timeoutMs, maxRetries }
+  const direct = { urls: server.replicas.urls, headers: headersOf(model), timeoutMs, maxRetries }
   return {
     ...{ kind: 'server', model: settings.model, via, price: settings.price, extraBody: settings.extraBody },
     ...{ tokens: settings.tokens ?? false, permitMs },

@@ -5,7 +5,6 @@ import { isObject } from '../completion.ts'
 import { type HttpReply, post } from '../http.ts'
 import { type ChatReply, contentText, replyIn, tokensOf } from '../worker/chat-reply.ts'
 import { bodyText, type ChatRequest, mostTokens } from '../worker/chat-request.ts'
-import { isDown } from './model-services.ts'
 import { headersOf, limiterOf, type ServedModel, shownModel } from './run-models.ts'
 
 /** What a model did when it was tried. Of abilities: null where the server did not say yes or no. */
@@ -103,7 +102,7 @@ function send(model: ServedModel, question: Question, limit: string, timeoutMs: 
   return callModel<HttpReply>({
     ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs: timeoutMs, maxRetries: LATE_RETRIES },
     permit: (wanted) => limiterOf(model).acquire({ by: model, tokens: mostTokens(request, body), signal, ...wanted }),
-    attempt: () => attemptOf(() => server.use((url) => post({ url: `${url}/chat/completions`, ...call }), isDown)),
+    attempt: () => attemptOf(() => server.replicas.use((url) => post({ url: `${url}/chat/completions`, ...call }))),
   })
 }
 

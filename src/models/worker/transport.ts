@@ -4,7 +4,7 @@ import type { TaskContext } from '../../worker/context.ts'
 import type { Asking, Requests } from '../../worker/requests.ts'
 import { attemptOf, callModel, type PermitWanted } from '../calling.ts'
 import type { Permit } from '../driver/limiter.ts'
-import { type HttpReply, post } from '../http.ts'
+import { post } from '../http.ts'
 import {
   DIRECT,
   MODEL,
@@ -19,6 +19,7 @@ import {
   SETTLE,
   type SettleAsked,
 } from '../protocol.ts'
+import { Replicas } from '../replicas.ts'
 import type { DirectDescription, ModelDescription, ModelDescriptions } from '../settings.ts'
 
 /** Under this a context reaches models. A context inside another passes on that of the task. */
@@ -37,14 +38,15 @@ export interface ModelSource {
 
 /** Profiles whose models are remembered: a run has one for each of its agents. A run of the same id may have other models later. */
 const MOST_PROFILES = 64
+const MOST_SERVERS = 64
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** How the tasks of this worker reach models: through the driver, or directly with its permit. */
 export class ModelTransport {
   readonly #requests: Requests
-  readonly #described = new Map<number, Promise<ModelDescriptions>>()
-  /** Of each server, how many calls this worker has under way. */
-  readonly #inFlight = new Map<string, number>()
+  readonly #described = new Map<number, ModelDescriptions>()
+  /** By their URLs. */
+  readonly #replicas = new Map<string, Replicas>()
   #permits = 0
 
   constructor(requests: Requests) {
@@ -60,16 +62,14 @@ export class ModelTransport {
     }
   }
 
-  #describe(task: TaskContext): Promise<ModelDescriptions> {
+  /** Tasks that begin together each ask: a task may end before it is answered, and nobody else could wait for that. */
+  async #describe(task: TaskContext): Promise<ModelDescriptions> {
     const { profile } = task
-    let described = this.#described.get(profile)
-    if (described === undefined) {
-      described = this.#requests.ask(task, asking(MODELS, null, undefined)) as Promise<ModelDescriptions>
-      this.#described.set(profile, described)
-      // The task that asked has ended, perhaps; the next one asks again.
-      described.catch(() => this.#described.delete(profile))
-      if (this.#described.size > MOST_PROFILES) this.#described.delete(this.#described.keys().next().value!)
-    }
+    const known = this.#described.get(profile)
+    if (known !== undefined) return known
+    const described = (await this.#requests.ask(task, asking(MODELS, null, undefined))) as ModelDescriptions
+    this.#described.set(profile, described)
+    if (this.#described.size > MOST_PROFILES) this.#described.delete(this.#described.keys().next().value!)
     return described
   }
 
@@ -96,26 +96,24 @@ export class ModelTransport {
     { model, path, body, tokens }: ModelAsked,
     signal: AbortSignal,
   ): Promise<ModelAnswer> {
+    const replicas = this.#replicasOf(urls)
     const { answer, retries, ms } = await callModel({
       ...{ what: `model '${model}' (called by the worker at ${urls.join(', ')})`, apiKeyEnv: undefined },
       ...{ permitMs, maxRetries },
       permit: (wanted) => this.#permit(task, model, tokens, wanted, signal),
       attempt: () =>
-        attemptOf(() => this.#use(urls, (url) => post({ url: url + path, headers, body, timeoutMs, signal }))),
+        attemptOf(() => replicas.use((url) => post({ url: url + path, headers, body, timeoutMs, signal }))),
     })
     return { body: answer.body, ms, retries, cached: false }
   }
 
-  /** Calls the replica to which this worker has the fewest calls under way. */
-  async #use(urls: readonly string[], call: (url: string) => Promise<HttpReply>): Promise<HttpReply> {
-    const busy = (url: string) => this.#inFlight.get(url) ?? 0
-    const url = urls.reduce((best, one) => (busy(one) < busy(best) ? one : best))
-    this.#inFlight.set(url, busy(url) + 1)
-    try {
-      return await call(url)
-    } finally {
-      this.#inFlight.set(url, busy(url) - 1)
-    }
+  /** What this worker knows of the servers of a model. */
+  #replicasOf(urls: readonly string[]): Replicas {
+    const name = urls.join('\n')
+    let replicas = this.#replicas.get(name)
+    if (replicas === undefined) this.#replicas.set(name, (replicas = new Replicas(urls)))
+    if (this.#replicas.size > MOST_SERVERS) this.#replicas.delete(this.#replicas.keys().next().value!)
+    return replicas
   }
 
   async #permit(

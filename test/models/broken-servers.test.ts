@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { type ModelSettings, Runners } from '../../dist/index.js'
+import { asker, hasty } from '../agents/models.ts'
+
+/** Servers that are down, or want nobody to call for an hour; and tasks that are in a hurry. */
+
+const WORDS = JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }] })
+/** Nobody listens there. */
+const NOBODY = 'http://127.0.0.1:9/v1'
+
+const open: Server[] = []
+afterEach(() => {
+  for (const server of open.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+afterAll(() => Runners.shutdown())
+
+async function serving(answer: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((request, response) => request.resume().once('end', () => answer(response)))
+  open.push(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+}
+
+const answering = () => serving((response) => response.end(WORDS))
+
+const refusing = (status: number, headers: Record<string, string> = {}) =>
+  serving((response) => response.writeHead(status, headers).end('{"error":{"message":"come back tomorrow"}}'))
+
+const run = (tasks: Parameters<typeof Runners.runTask>[0], settings: Omit<ModelSettings, 'model'>) =>
+  Runners.runTask(tasks, {
+    ...{ workerNum: 1, store: false, maxAttempts: 1 },
+    models: { m: { model: 'm', requestsPerMinute: 100_000, ...settings } },
+  })
+
+const questions = (count: number) => Array.from({ length: count }, (_, n) => asker.task({ model: 'm', prompt: `${n}` }))
+
+describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
+  test('a replica that is down costs a retry, not the calls that would go there', { timeout: 60_000 }, async () => {
+    for (const baseURL of [NOBODY, await refusing(502)]) {
+      const responses = await run(questions(40), { baseURL, replicas: [await answering()], via, maxRetries: 1 })
+      expect([...responses.values()].flatMap(({ error }) => error?.message ?? [])).toEqual([])
+    }
+  })
+
+  test('who has waited in vain after a refusal learns what the server said', { timeout: 60_000 }, async () => {
+    const after = { 'retry-after': '3600' }
+    for (const [status, code] of [
+      [429, 'MODEL_RATE_LIMIT'],
+      [503, 'MODEL_TRANSIENT'],
+    ] as const) {
+      const baseURL = await refusing(status, after)
+      const [response] = [...(await run(questions(1), { baseURL, via, permitTimeoutMs: 500 })).values()]
+      expect(response!.error).toMatchObject({ code })
+      expect(response!.error!.message).toMatch(
+        new RegExp(
+          `${status}: come back tomorrow; it asked for a pause of 1:00:00 h; .*500 ms \\(.permitTimeoutMs.\\)$`,
+        ),
+      )
+    }
+  })
+
+  test('a task that ends before its first call has begun does not hold up the next', { timeout: 60_000 }, async () => {
+    const first = [hasty.task('never'), asker.task({ model: 'm' }, { timeoutMs: 20_000 })]
+    const responses = await run(first, { baseURL: await answering(), via })
+    expect([...responses.values()].map(({ answer, error }) => error?.message ?? answer)).toEqual([
+      'gone',
+      expect.objectContaining({ text: 'hi' }),
+    ])
+  })
+})

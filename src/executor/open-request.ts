@@ -1,5 +1,5 @@
 import { type Ask, STREAM_PARTS } from '../protocol/messages.ts'
-import type { AnswerKey } from './answers.ts'
+import { type AnswerKey, Answers } from './answers.ts'
 import type { Lease } from './entry.ts'
 import type { Service, ServiceCall } from './service.ts'
 import type { Turns } from './turns.ts'
@@ -16,6 +16,7 @@ export class OpenRequest implements ServiceCall {
   readonly turns: Turns<Lease, OpenRequest>
   #ending: AbortController | undefined
   #ended = false
+  #begun = false
   /** Under which its answer is stored, if it is. */
   key: AnswerKey | undefined
   served = false
@@ -67,6 +68,12 @@ export class OpenRequest implements ServiceCall {
 
   waiting(isWaiting: boolean): void {
     this.#onWaiting(this, isWaiting)
+  }
+
+  begins(): void {
+    if (this.#begun || !this.isOpen || this.key === undefined || !this.service.costs) return
+    this.#begun = true
+    Answers.of(this.lease).begin(this.lease, this.ask.service, this.key)
   }
 
   end(): void {

@@ -133,9 +133,7 @@ export class RequestDesk {
     if (!service.durable && ask.kind !== 'own') return false
     const answers = Answers.of(lease)
     request.key = answers.keyOf(lease, ask)
-    if (answers.give(request.key, (value) => this.#finish(request, true, value))) return true
-    if (service.costs) answers.begin(lease, ask.service, request.key)
-    return false
+    return answers.give(request.key, (value) => this.#finish(request, true, value))
   }
 
   #serve(request: OpenRequest): void {

@@ -14,6 +14,8 @@ export interface ServiceCall {
    * given no more tasks if many of its tasks wait like this.
    */
   waiting(isWaiting: boolean): void
+  /** What costs is done from now on. If its answer is lost with a process, it will be repeated, and counted. */
+  begins(): void
 }
 
 /** Something that tasks can ask the driver for, by its name. */
@@ -22,7 +24,7 @@ export interface Service {
   readonly once: boolean
   /** Its answers are stored before tasks get them. A rerun of the same attempt gets them again. */
   readonly durable: boolean
-  /** Each call costs: those that have to be repeated are counted. */
+  /** Each call costs, once it `begins`: those that have to be repeated are counted. */
   readonly costs?: boolean
   /** How many requests are served at the same time; tasks take turns. */
   readonly atOnce: number

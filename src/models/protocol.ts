@@ -51,6 +51,8 @@ export interface PermitAsked {
   readonly model: string
   /** Made up by the worker; unique for its task. */
   readonly permit: number
+  /** The request for the call that it is for. */
+  readonly call: number
   readonly tokens: number
   readonly waitMs: number
   /** Milliseconds from now. */

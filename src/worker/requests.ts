@@ -90,13 +90,17 @@ export class Requests {
   }
 
   /** The stored result; if there is none, calls `make`, has its result stored and returns that. */
-  once(task: TaskContext, asking: Asking, make: () => Promise<{ body: Packed; size: number }>): Promise<unknown> {
+  once(
+    task: TaskContext,
+    asking: Asking,
+    make: (request: number) => Promise<{ body: Packed; size: number }>,
+  ): Promise<unknown> {
     return new Promise((done, failed) => {
       const number = this.#begin(task, asking, {
         done,
         failed,
         yours: () =>
-          void make().then(
+          void make(number).then(
             ({ body: value, size }) => {
               if (this.#open.has(number))
                 this.#channel.post({ type: 'hand-in', request: number, lease: task.lease, value }, size, task.lease)

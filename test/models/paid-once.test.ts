@@ -10,6 +10,7 @@ import { killer, turns } from '../agents/models.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 const DRIVER = fileURLToPath(new URL('drivers/paying.ts', import.meta.url))
+const CRASHING = fileURLToPath(new URL('drivers/crashing.ts', import.meta.url))
 const CALLS = 64 * 4
 
 let server: ModelServer
@@ -28,8 +29,8 @@ interface Driver {
   stderr(): string
 }
 
-function start(store: string, via: string): Driver {
-  const child = spawn(process.execPath, [DRIVER, server.baseURL, store, via], { stdio: ['ignore', 'pipe', 'pipe'] })
+function start(store: string, via: string, driver = DRIVER): Driver {
+  const child = spawn(process.execPath, [driver, server.baseURL, store, via], { stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -98,3 +99,18 @@ test('tasks whose worker dies get the answers that they had', { timeout: 60_000 
   for (const response of others) expect(response).toMatchObject({ success: true, attempts: 1 })
   for (const name of names) expect(await server.requests({ body: `${name}, turn 0` })).toHaveLength(1)
 })
+
+test.each(['driver', 'direct'])(
+  'calls that waited for their turn when a worker died are not said to be made again, via %s',
+  { timeout: 60_000 },
+  async (via) => {
+    const driver = start(storeForTest(), via, CRASHING)
+    expect([await driver.exited, driver.stderr().match(/error/i)]).toEqual([0, null])
+    const responses = JSON.parse(driver.stdout()) as { success: boolean }[]
+    expect(responses.filter(({ success }) => success)).toHaveLength(24)
+    // Two were under way each time: the worker dies until it is known whose fault it is.
+    const repeated = Number(/(\d+) calls? of models had no stored answer/.exec(driver.stderr())?.[1])
+    expect(repeated).toBeGreaterThan(0)
+    expect(repeated).toBeLessThanOrEqual(6)
+  },
+)

@@ -21,11 +21,20 @@ export class Permits {
   }
 
   async *give(call: ServiceCall): AsyncGenerator<Packed> {
-    const { model: name, permit: number, tokens, waitMs, delayMs, first } = readPacked(call.body) as PermitAsked
+    const {
+      model: name,
+      permit: number,
+      call: made,
+      tokens,
+      waitMs,
+      delayMs,
+      first,
+    } = readPacked(call.body) as PermitAsked
     const model = this.#models.get(name)
     const notBefore = delayMs > 0 ? performance.now() + delayMs : undefined
     const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call
+    lease.asks?.open.get(made)?.begins()
     const settled = new Promise<PermitOutcome | undefined>((resolve) => {
       this.#of(lease).set(number, resolve)
       if (signal.aborted) resolve(undefined)

@@ -83,14 +83,15 @@ export class ModelTransport {
       return (await this.#requests.ask(task, { ...asking(MODEL, asked, signal), standMs: permitMs })) as ModelAnswer
     const either = signal ? AbortSignal.any([task.signal, signal]) : task.signal
     const own: Asking = { ...asking(DIRECT, asked, signal), kind: 'own' }
-    return (await this.#requests.once(task, own, async () => {
-      const body = pack(await this.#callDirectly(task, direct, permitMs, asked, either))
+    return (await this.#requests.once(task, own, async (call) => {
+      const body = pack(await this.#callDirectly(task, call, direct, permitMs, asked, either))
       return { body, size: lastPackedSize(body) }
     })) as ModelAnswer
   }
 
   async #callDirectly(
     task: TaskContext,
+    call: number,
     { urls, headers, timeoutMs, maxRetries }: DirectDescription,
     permitMs: number,
     { model, path, body, tokens }: ModelAsked,
@@ -100,7 +101,7 @@ export class ModelTransport {
     const { answer, retries, ms } = await callModel({
       ...{ what: `model '${model}' (called by the worker at ${urls.join(', ')})`, apiKeyEnv: undefined },
       ...{ permitMs, maxRetries },
-      permit: (wanted) => this.#permit(task, model, tokens, wanted, signal),
+      permit: (wanted) => this.#permit(task, call, model, tokens, wanted, signal),
       attempt: () =>
         attemptOf(() => replicas.use((url) => post({ url: url + path, headers, body, timeoutMs, signal }))),
     })
@@ -118,6 +119,7 @@ export class ModelTransport {
 
   async #permit(
     task: TaskContext,
+    call: number,
     model: string,
     tokens: number,
     { waitMs, notBefore, first = false }: PermitWanted,
@@ -125,7 +127,7 @@ export class ModelTransport {
   ): Promise<Permit> {
     const permit = ++this.#permits
     const delayMs = notBefore === undefined ? 0 : Math.max(0, notBefore - performance.now())
-    const asked: PermitAsked = { model, permit, tokens, waitMs, delayMs, first }
+    const asked: PermitAsked = { model, permit, call, tokens, waitMs, delayMs, first }
     // It stays open until the driver has heard how the call went: whatever ends the task gives the permit back.
     const parts = this.#requests.stream(task, {
       ...{ ...asking(PERMIT, asked, signal), kind: 'parts', unlimited: true, standMs: waitMs },

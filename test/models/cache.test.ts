@@ -64,6 +64,16 @@ test('many tasks that ask the same make one call', { timeout: 60_000 }, async ()
   expect((await asked()) - before).toBe(1)
 })
 
+test('who waits for the call of another task has a clock that stands', { timeout: 60_000 }, async () => {
+  // The first of those that ask the same waits for its turn behind two others.
+  const tasks = ['one', 'two', ...Array.from({ length: 6 }, () => 'the same')].map((prompt, place) =>
+    asker.task({ model: 'm', prompt }, place < 2 ? {} : { timeoutMs: 2500 }),
+  )
+  const models = { m: { baseURL: server.baseURL, model: 'text+latency:1500', maxConcurrent: 1 } }
+  const responses = await Runners.runTask(tasks, using('', { models }))
+  expect([...responses.values()].flatMap(({ error }) => error?.message ?? [])).toEqual([])
+})
+
 test('a replay of something new fails, and says what to do', async () => {
   const response = await Runners.runTask(
     asker.task({ model: 'm', prompt: 'never asked' }),

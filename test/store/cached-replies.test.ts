@@ -275,7 +275,7 @@ it('two drivers that store the same answers at once: no error, and one of them c
 
 it('a run and its replay get the same answers, through the real store', async () => {
   const { file } = storeFolder()
-  const { signal } = new AbortController()
+  const asker = { signal: new AbortController().signal, waiting: () => {} }
   const identity = (number: number) => ({
     ...{ server: 'http://localhost/v1', model: 'small', path: '/chat/completions', seed: 7, rollout: 1, occurrence: 0 },
     body: JSON.stringify({ messages: [{ role: 'user', content: `question ${number % 50}` }] }),
@@ -285,7 +285,7 @@ it('a run and its replay get the same answers, through the real store', async ()
   const answers = async (runId: string, mode: true | 'replay') => {
     const run = await openCache(file(''), runId)
     const cache = new ReplyCache(run.cache, mode)
-    const got = await Promise.all(Array.from({ length: 200 }, (_, n) => cache.get(identity(n), make, signal)))
+    const got = await Promise.all(Array.from({ length: 200 }, (_, n) => cache.get(identity(n), make, asker)))
     await run.close(FINISHED)
     return got.map(({ reply }) => (JSON.parse(reply.body) as { n: number }).n)
   }

@@ -1,3 +1,4 @@
+import type { ServiceCall } from '../../executor/service.ts'
 import { type CacheIdentity, cacheKey } from './cache-key.ts'
 import { cacheMiss } from './cache-miss.ts'
 import { withNewId } from './completion-id.ts'
@@ -46,7 +47,11 @@ export class ReplyCache {
   }
 
   /** A reply that was made now is stored before anybody gets it. Only successes are stored: status 2xx, with a body. */
-  async get(identity: CacheIdentity, make: () => Promise<MadeReply>, signal: AbortSignal): Promise<CacheAnswer> {
+  async get(
+    identity: CacheIdentity,
+    make: () => Promise<MadeReply>,
+    { signal, waiting }: Pick<ServiceCall, 'signal' | 'waiting'>,
+  ): Promise<CacheAnswer> {
     signal.throwIfAborted()
     if (this.#mode === false) return { reply: plain(await make()), cached: false }
     const key = cacheKey(identity)
@@ -54,8 +59,22 @@ export class ReplyCache {
     for (;;) {
       const flight = this.#flights.get(name)
       if (flight === undefined) return await this.#fly(name, () => this.#find(key, identity, make, signal))
-      const reply = await unlessAborted(flight, signal)
+      const reply = await this.#join(flight, signal, waiting)
       if (reply !== undefined) return again(reply)
+    }
+  }
+
+  /** The flight may wait for its turn. Whoever waits for the flight waits for that too. */
+  async #join(
+    flight: Promise<CachedReply | undefined>,
+    signal: AbortSignal,
+    waiting: ServiceCall['waiting'],
+  ): Promise<CachedReply | undefined> {
+    waiting(true)
+    try {
+      return await unlessAborted(flight, signal)
+    } finally {
+      waiting(false)
     }
   }
 

@@ -29,11 +29,12 @@ export class CachedCalls {
   }
 
   async call(
-    { lease, signal, occurrence }: ServiceCall,
+    call: ServiceCall,
     asked: Pick<CacheIdentity, 'server' | 'model' | 'path' | 'body'>,
     make: () => Promise<MadeCall>,
   ): Promise<Called> {
     if (this.#cache === undefined) return { ...(await make()), cached: false }
+    const { lease, occurrence } = call
     const { run, options } = lease.entry
     let made: MadeCall | undefined
     const identity = { ...asked, seed: run.options.seed, rollout: options.rollout ?? 1, occurrence }
@@ -44,7 +45,7 @@ export class CachedCalls {
         const storable = !this.#isSecret(asked.body) && !this.#isSecret(made.body)
         return { status: 200, body: made.body, headers: {}, storable }
       },
-      signal,
+      { signal: call.signal, waiting: (isWaiting) => call.waiting(isWaiting) },
     )
     return { body: reply.body, ms: made?.ms ?? 0, retries: made?.retries ?? 0, cached }
   }

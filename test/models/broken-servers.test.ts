@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { type ModelSettings, Runners } from '../../dist/index.js'
+import { Runners, type TaskLike } from '../../dist/index.js'
+import type { ModelSettings } from '../../src/models/settings.ts'
 import { asker, hasty } from '../agents/models.ts'
 
 /** Servers that are down, or want nobody to call for an hour; and tasks that are in a hurry. */
@@ -32,7 +33,7 @@ const answering = () => serving((response) => response.end(WORDS))
 const refusing = (status: number, headers: Record<string, string> = {}) =>
   serving((response) => response.writeHead(status, headers).end('{"error":{"message":"come back tomorrow"}}'))
 
-const run = (tasks: Parameters<typeof Runners.runTask>[0], settings: Omit<ModelSettings, 'model'>) =>
+const run = (tasks: readonly TaskLike[], settings: Omit<ModelSettings, 'model'>) =>
   Runners.runTask(tasks, {
     ...{ workerNum: 1, store: false, maxAttempts: 1 },
     models: { m: { model: 'm', requestsPerMinute: 100_000, ...settings } },

@@ -119,7 +119,9 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
   if (failure) return { failure }
   const total = completion.usage?.total_tokens
   const { again = 0 } = reply
-  return { answer: reply, tokens: typeof total === 'number' ? total : undefined, again }
+  // What a server says may be anything.
+  const known = typeof total === 'number' && total >= 0 && Number.isFinite(total)
+  return { answer: reply, tokens: known ? total : undefined, again }
 }
 
 /** `late`: there was no time for another try. */

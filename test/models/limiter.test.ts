@@ -421,6 +421,20 @@ it('what a server says that makes no sense is ignored', async () => {
   expect(granted[1]!.at).toBeGreaterThan(100)
 })
 
+it('a call that is said to take more tokens than there can be does not stop the others', async () => {
+  const { time, granted, ask, names } = limited({ tokensPerMinute: 1000 })
+  for (const name of ['one', 'two']) ask(name, { tokens: 600 })
+  await time.run(62_000)
+  // It waited for tokens, and is refused: from now on each token has its distance.
+  granted[1]!.permit.settle({ kind: 'rate_limit', retryAfterMs: 0 })
+  ask('huge', { tokens: 1e308 })
+  await time.run(200_000)
+  granted[2]!.permit.settle({ kind: 'failed' })
+  for (let n = 0; n < 3; n++) ask('later', { tokens: 10, by: {} })
+  await time.run(400_000)
+  expect(names()).toEqual(['one', 'two', 'huge', 'later', 'later', 'later'])
+})
+
 it('settings that are no limit are refused', () => {
   for (const wrong of [{ requestsPerMinute: 0 }, { tokensPerMinute: -1 }, { maxConcurrent: Number.NaN }])
     expect(() => new Limiter(wrong)).toThrow(RangeError)

@@ -72,7 +72,8 @@ export class Budget {
   }
 
   /** `factor`: the part of the limit that is used; less than 1 once the server has refused what the limit allows. */
-  take(amount: number, now: number, factor: number): Share {
+  take(wanted: number, now: number, factor: number): Share {
+    const amount = this.#atMost(wanted)
     const share: Share = { at: now, amount, gapMs: this.#gapOf(amount, factor), factor, left: false }
     this.#shares.push(share)
     this.#used += amount
@@ -81,12 +82,18 @@ export class Budget {
   }
 
   /** It took less than was reserved, or more. */
-  settle(share: Share, amount: number): void {
+  settle(share: Share, used: number): void {
+    const amount = this.#atMost(used)
     const gapMs = this.#gapOf(amount, share.factor)
     this.#pace.giveBack(share.gapMs - gapMs, share.gapMs)
     if (!share.left) this.#used += amount - share.amount
     share.amount = amount
     share.gapMs = gapMs
+  }
+
+  /** All that there is: what one request takes beyond that, or is said to take, must not stop the others for longer. */
+  #atMost(amount: number): number {
+    return Math.min(amount, this.#limit)
   }
 
   #gapOf(amount: number, factor: number): number {

@@ -1,12 +1,24 @@
 import type { Lease } from '../../executor/entry.ts'
 import type { ServiceCall } from '../../executor/service.ts'
-import type { Packed } from '../../protocol/messages.ts'
+import { MAX_OPEN_REQUESTS, type Packed } from '../../protocol/messages.ts'
 import { pack } from '../../protocol/pack.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
-import type { PermitAsked, SettleAsked } from '../protocol.ts'
 import type { PermitOutcome } from './limiter.ts'
 import { modelPermit } from './model-permit.ts'
-import type { RunModels } from './run-models.ts'
+import { readPermit, readSettled } from './read-asked.ts'
+import { permitMsOf, type RunModels } from './run-models.ts'
+
+/** Each is for a request of its own, of which a task has so many; those that it has just settled may still be open. */
+const MOST_ASKED = 4 * MAX_OPEN_REQUESTS
+
+type Settling = Map<number, (outcome: PermitOutcome) => void>
+
+interface TaskPermits {
+  /** How many it waits for, or has. */
+  asked: number
+  /** By the number of the permit. */
+  readonly settle: Settling
+}
 
 /**
  * Permits for calls that workers make themselves. The request for one stays open while the call is made, so whatever ends the task or
@@ -14,29 +26,33 @@ import type { RunModels } from './run-models.ts'
  */
 export class Permits {
   readonly #models: RunModels
-  readonly #open = new WeakMap<Lease, Map<number, (outcome: PermitOutcome) => void>>()
+  readonly #open = new WeakMap<Lease, TaskPermits>()
 
   constructor(models: RunModels) {
     this.#models = models
   }
 
   async *give(call: ServiceCall): AsyncGenerator<Packed> {
-    const {
-      model: name,
-      permit: number,
-      call: made,
-      tokens,
-      waitMs,
-      delayMs,
-      first,
-    } = readPacked(call.body) as PermitAsked
-    const model = this.#models.get(name)
+    const permits = this.#of(call.lease)
+    if (permits.asked >= MOST_ASKED) throw new RangeError(`more than ${MOST_ASKED} permits for one task`)
+    permits.asked++
+    try {
+      yield* this.#give(call, permits.settle)
+    } finally {
+      permits.asked--
+    }
+  }
+
+  async *#give(call: ServiceCall, settle: Settling): AsyncGenerator<Packed> {
+    const asked = readPermit(readPacked(call.body), (name) => permitMsOf(this.#models.get(name)))
+    const { permit: number, call: made, tokens, waitMs, delayMs, first } = asked
+    const model = this.#models.get(asked.model)
     const notBefore = delayMs > 0 ? performance.now() + delayMs : undefined
     const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call
     lease.asks?.open.get(made)?.begins()
     const settled = new Promise<PermitOutcome | undefined>((resolve) => {
-      this.#of(lease).set(number, resolve)
+      settle.set(number, resolve)
       if (signal.aborted) resolve(undefined)
       signal.addEventListener('abort', () => resolve(undefined), { once: true })
     })
@@ -47,19 +63,19 @@ export class Permits {
     } finally {
       // Nothing, if it is settled.
       permit.settle({ kind: 'failed' })
-      this.#of(lease).delete(number)
+      settle.delete(number)
     }
   }
 
   settle({ lease, body }: ServiceCall): Packed {
-    const { permit, outcome } = readPacked(body) as SettleAsked
-    this.#of(lease).get(permit)?.(outcome)
+    const { permit, outcome } = readSettled(readPacked(body))
+    this.#of(lease).settle.get(permit)?.(outcome)
     return pack(true)
   }
 
-  #of(lease: Lease): Map<number, (outcome: PermitOutcome) => void> {
+  #of(lease: Lease): TaskPermits {
     let open = this.#open.get(lease)
-    if (open === undefined) this.#open.set(lease, (open = new Map()))
+    if (open === undefined) this.#open.set(lease, (open = { asked: 0, settle: new Map() }))
     return open
   }
 }

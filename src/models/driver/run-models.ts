@@ -177,6 +177,9 @@ export const timesOf = (settings: ModelSettings) => ({
   maxRetries: settings.maxRetries ?? DEFAULT_RETRIES,
 })
 
+export const permitMsOf = (model: RunModel): number =>
+  model.kind === 'object' ? DEFAULT_PERMIT_MS : timesOf(model.settings).permitMs
+
 function descriptionOf(model: RunModel): ModelDescription {
   if (model.kind === 'object')
     return {

@@ -1,0 +1,35 @@
+import { isObject } from '../../protocol/shapes.ts'
+import type { PermitAsked, SettleAsked } from '../protocol.ts'
+import type { PermitOutcome } from './limiter.ts'
+
+/** What workers ask for, with nothing in it trusted: a worker may be on another machine, and need not be the program that we sent there. */
+
+const malformed = (what: string) => new TypeError(`a malformed ${what}`)
+
+/** `mostMs`: nobody may wait for longer. */
+export function readPermit(asked: unknown, mostMs: (model: string) => number): PermitAsked {
+  if (!isObject(asked)) throw malformed('request for a permit')
+  const { model, permit, call, tokens, waitMs, delayMs, first } = asked as Record<string, unknown>
+  if (typeof model !== 'string' || !isNumber(permit) || !isNumber(waitMs) || !isNumber(delayMs))
+    throw malformed('request for a permit')
+  const most = mostMs(model)
+  return {
+    ...{ model, permit, call: isNumber(call) ? call : 0, tokens: isNumber(tokens) ? tokens : 0, first: first === true },
+    ...{ waitMs: Math.min(waitMs, most), delayMs: Math.min(delayMs, most) },
+  }
+}
+
+export function readSettled(asked: unknown): SettleAsked {
+  const { permit, outcome } = (isObject(asked) ? asked : {}) as Record<string, unknown>
+  if (!isNumber(permit) || !isObject(outcome)) throw malformed('outcome of a call')
+  const { kind, tokens, retryAfterMs } = outcome as Record<string, unknown>
+  if (!isKind(kind)) throw malformed('outcome of a call')
+  return {
+    permit,
+    outcome: { kind, ...(isNumber(tokens) && { tokens }), ...(isNumber(retryAfterMs) && { retryAfterMs }) },
+  }
+}
+
+const KINDS: readonly unknown[] = ['ok', 'rate_limit', 'failed'] satisfies PermitOutcome['kind'][]
+const isKind = (value: unknown): value is PermitOutcome['kind'] => KINDS.includes(value)
+const isNumber = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value < Infinity

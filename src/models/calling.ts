@@ -140,6 +140,7 @@ function callError(
   function hint(): string {
     switch (kind) {
       case 'authentication':
+        if (status === undefined) return '; correct `baseURL`, or have its certificate trusted with NODE_EXTRA_CA_CERTS'
         return apiKeyEnv === undefined
           ? '; it was called without a key: name the variable that has it in `apiKeyEnv`'
           : `; see the key in ${apiKeyEnv}`

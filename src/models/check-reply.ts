@@ -33,7 +33,16 @@ function failureInside(reply: HttpReply, error: unknown): Failure {
 /** What happened when there was no reply. */
 export function failureWithout(error: unknown): Failure | undefined {
   if (!(error instanceof HttpFailure)) return undefined
-  return { kind: error.timedOut ? 'timeout' : 'transient', message: error.message }
+  const { message, timedOut, cause } = error
+  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException
+  if (CERTIFICATE.test(code)) return { kind: 'authentication', message }
+  if (code === 'EPROTO' && NO_TLS.test(message))
+    return { kind: 'authentication', message: 'the server does not speak TLS' }
+  return { kind: timedOut ? 'timeout' : 'transient', message }
 }
+
+/** What Node says of certificates that it does not trust. They will not be better the next time. */
+const CERTIFICATE = /^ERR_TLS_CERT|_CERT$|^CERT_|_CERT_|^UNABLE_TO_VERIFY/
+const NO_TLS = /wrong version number/
 
 const start = (body: string) => (body.trim() === '' ? 'it is empty' : errorIn(body.slice(0, 200)).message)

@@ -1,10 +1,15 @@
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { Runners, type TaskLike } from '../../dist/index.js'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { asker, hasty } from '../agents/models.ts'
+import { makeAuthority } from '../nodes/certificates.ts'
 
 /** Servers that are down, or want nobody to call for an hour; and tasks that are in a hurry. */
 
@@ -64,6 +69,30 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
         ),
       )
     }
+  })
+
+  test('a server whose certificate is not trusted is called once, and the error says what to do', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mw-model-tls-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const { cert, key } = await (await makeAuthority(folder, 'stranger')).sign('127.0.0.1')
+    let connections = 0
+    const server = createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) })
+    server.on('connection', () => connections++)
+    open.push(server)
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const baseURL = `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    const plain = (await answering()).replace('http:', 'https:')
+    for (const [url, words] of [
+      [baseURL, /_CERT|UNABLE_TO_VERIFY/],
+      [plain, /does not speak TLS/],
+    ] as const) {
+      const [response] = [...(await run(questions(1), { baseURL: url, via })).values()]
+      expect(response!.error).toMatchObject({ code: 'MODEL_AUTHENTICATION', message: expect.stringMatching(words) })
+      expect(response!.error!.message).toMatch(
+        /correct `baseURL`, or have its certificate trusted .* NODE_EXTRA_CA_CERTS$/,
+      )
+    }
+    expect(connections).toBe(1)
   })
 
   test('a task that ends before its first call has begun does not hold up the next', { timeout: 60_000 }, async () => {

@@ -1,13 +1,15 @@
+import { hash } from 'node:crypto'
 import type { Message, ModelStep, StepTokens } from '../../trajectory/step.ts'
 
 /** Conversations of one agent that may alternate: its own, a judge's, a few side questions. */
 const MOST = 16
 const MOST_REPLIES = 256
+const LONG_CHARS = 128
 
 interface Known {
   readonly step: number
-  /** Those of the request and the reply, each as a text. */
-  readonly texts: readonly string[]
+  /** Of the messages of the request and the reply. */
+  readonly marks: readonly string[]
   /** Those of the prompt and the completion. */
   readonly ids: Int32Array | undefined
 }
@@ -23,11 +25,11 @@ export class Conversations {
 
   /** The earlier step with the longest common beginning, and what this request adds to it. */
   place(messages: readonly Message[]): Pick<ModelStep['request'], 'from' | 'keep' | 'added'> {
-    const texts = messages.map((message) => JSON.stringify(message))
+    const marks = messages.map(markOf)
     let best: Known | undefined
     let keep = 0
     for (const known of this.#known) {
-      const shared = sharedStart(known.texts, texts)
+      const shared = sharedStart(known.marks, marks)
       // Of two alike, the later one: what follows is nearer to it.
       if (shared > 0 && shared >= keep) [best, keep] = [known, shared]
     }
@@ -45,9 +47,9 @@ export class Conversations {
 
   /** `tokens`: with the whole prompt. */
   remember(step: number, messages: readonly Message[], reply: Message, tokens: StepTokens | null): void {
-    const texts = [...messages, reply].map((message) => JSON.stringify(message))
+    const marks = [...messages, reply].map(markOf)
     const ids = tokens && !tokens.promptUnknown ? joined(tokens.tail, tokens.completion) : undefined
-    this.#known.push({ step, texts, ids })
+    this.#known.push({ step, marks, ids })
     if (this.#known.length > MOST) this.#known.shift()
     for (const { id } of reply.calls ?? []) this.#replies.set(id, { step, message: reply })
     while (this.#replies.size > MOST_REPLIES) this.#replies.delete(this.#replies.keys().next().value!)
@@ -78,6 +80,12 @@ export function conversationsOf(ctx: object): Conversations {
   let found = all.get(ctx)
   if (found === undefined) all.set(ctx, (found = new Conversations()))
   return found
+}
+
+/** Equal for equal messages. Long ones are not kept: conversations of a megabyte, in each of many tasks, would fill the memory. */
+function markOf(message: Message): string {
+  const text = JSON.stringify(message)
+  return text.length > LONG_CHARS ? hash('sha256', text, 'base64') : text
 }
 
 function sharedStart(a: readonly string[], b: readonly string[]): number {

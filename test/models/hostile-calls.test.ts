@@ -24,7 +24,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const limits = { requestsPerMinute: 600_000, tokensPerMinute: 1_000_000, maxConcurrent: 4 }
-  const settings = { baseURL, model: 'm', permitTimeoutMs: 2000, ...limits }
+  const settings = { baseURL, model: 'm', permitTimeoutMs: 2000, timeoutMs: 1000, ...limits }
   models = new RunModels({ m: settings }, { onThisMachine: true, cache: false })
 })
 afterAll(() => {
@@ -108,4 +108,26 @@ test('what it asks fails with an error, and others are served as before', { time
   expect(tokens).toBeGreaterThanOrEqual(0)
   expect(Number.isSafeInteger(tokens)).toBe(true)
   await expect.poll(() => limiterOf(models.get('m')).state).toMatchObject({ queued: 0, inFlight: 0 })
+})
+
+test('permits that a worker keeps are given to others', { timeout: 60_000 }, async () => {
+  const limiter = limiterOf(models.get('m'))
+  const services = modelServices(models, new CachedCalls(undefined, undefined))
+  let held = 0
+  const receive = (message: DriverMessage, worker: ScriptedWorker) => {
+    if (message.type !== 'run') return
+    for (const item of message.tasks) {
+      for (let permit = 1; permit <= 4; permit++)
+        asks(worker, item[0], permit, PERMIT, { ...GOOD[PERMIT], permit, waitMs: 2000 })
+      const end = Date.now() + 15_000
+      const look = () => {
+        held = Math.max(held, limiter.state.inFlight)
+        if ((held < 4 || limiter.state.inFlight > 0) && Date.now() < end) return void setTimeout(look, 50)
+        worker.answer(item, limiter.state.inFlight)
+      }
+      look()
+    }
+  }
+  const responses = await runScripted(['keeps'], receive, { services })
+  expect([held, responses.get('keeps')!.answer]).toEqual([4, 0])
 })

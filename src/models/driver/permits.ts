@@ -3,13 +3,18 @@ import type { ServiceCall } from '../../executor/service.ts'
 import { MAX_OPEN_REQUESTS, type Packed } from '../../protocol/messages.ts'
 import { pack } from '../../protocol/pack.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
+import { MAX_TIMER_MS } from '../../task-checks.ts'
 import type { PermitOutcome } from './limiter.ts'
 import { modelPermit } from './model-permit.ts'
 import { readPermit, readSettled } from './read-asked.ts'
-import { permitMsOf, type RunModels } from './run-models.ts'
+import { callMsOf, permitMsOf, type RunModel, type RunModels } from './run-models.ts'
 
 /** Each is for a request of its own, of which a task has so many; those that it has just settled may still be open. */
 const MOST_ASKED = 4 * MAX_OPEN_REQUESTS
+
+/** A worker that stands still, or is none of ours, may keep a permit for as long as a call can take; a call is sent twice at most. */
+const holdMsOf = (model: RunModel) => Math.min(2 * callMsOf(model) + LATE_MS, MAX_TIMER_MS)
+const LATE_MS = 5000
 
 type Settling = Map<number, (outcome: PermitOutcome) => void>
 
@@ -51,16 +56,19 @@ export class Permits {
     const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call
     lease.asks?.open.get(made)?.begins()
+    let lost: NodeJS.Timeout | undefined
     const settled = new Promise<PermitOutcome | undefined>((resolve) => {
       settle.set(number, resolve)
       if (signal.aborted) resolve(undefined)
       signal.addEventListener('abort', () => resolve(undefined), { once: true })
+      lost = setTimeout(() => resolve(undefined), holdMsOf(model)).unref()
     })
     try {
       yield pack(true)
       const outcome = await settled
       permit.settle(outcome ?? { kind: 'failed' })
     } finally {
+      clearTimeout(lost)
       // Nothing, if it is settled.
       permit.settle({ kind: 'failed' })
       settle.delete(number)

@@ -180,6 +180,10 @@ export const timesOf = (settings: ModelSettings) => ({
 export const permitMsOf = (model: RunModel): number =>
   model.kind === 'object' ? DEFAULT_PERMIT_MS : timesOf(model.settings).permitMs
 
+/** The longest that one try may take. */
+export const callMsOf = (model: RunModel): number =>
+  model.kind === 'object' ? DEFAULT_TIMEOUT_MS : timesOf(model.settings).timeoutMs
+
 function descriptionOf(model: RunModel): ModelDescription {
   if (model.kind === 'object')
     return {

@@ -41,15 +41,14 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
   }
 }
 
-/** Agents that say which models they call are looked at before anything starts. */
-export function checkModelsUsed(
-  tasks: readonly ReadyTask[],
-  { models, unusableModels = {} }: Pick<ResolvedConfig, 'models' | 'unusableModels'>,
-): void {
-  const seen = new Set<AnyAgent>()
-  for (const { task } of tasks) {
-    const { agent } = task
-    if (seen.has(agent)) continue
+/** Agents that say which models they call are looked at before their first task starts. */
+export function modelsCheck({
+  models,
+  unusableModels = {},
+}: Pick<ResolvedConfig, 'models' | 'unusableModels'>): (item: ReadyTask) => void {
+  const seen = new WeakSet<AnyAgent>()
+  return ({ task: { agent } }) => {
+    if (seen.has(agent)) return
     seen.add(agent)
     const run = registry.find(agent.ref.module, agent.ref.name)?.definition.run as
       | { [MODELS_USED]?: ModelsUsed }
@@ -65,7 +64,7 @@ function noModel(agent: string, name: string, models: ResolvedConfig['models']):
   const there = names.length === 0 ? 'has no models' : `has only ${names.join(', ')}`
   return new ManyworldsError(
     'MODEL_UNKNOWN',
-    `agent '${agent}' calls the model '${name}'${didYouMean(name, names)}, and the run ${there}; say where it is: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } }, or in models.json`,
+    `agent '${agent}' calls the model '${name}'${didYouMean(name, names)}, and the run ${there}; say where it is: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } }, in models.json, or with --model ${name}=…`,
   )
 }
 

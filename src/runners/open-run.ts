@@ -11,11 +11,11 @@ import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { counted } from '../text/quantities.ts'
-import { withCheckedNames } from './checked-names.ts'
+import { checkedTasks } from './checked-tasks.ts'
 import { Grading } from './grading.ts'
 import { notice } from './notice.ts'
 import { Observation } from './observation.ts'
-import { checkModelsUsed, openModels, servicesOf } from './open-models.ts'
+import { openModels, servicesOf } from './open-models.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
 import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
@@ -33,7 +33,7 @@ export async function openRun(
 ): Promise<Run> {
   const identity = identify(config)
   const redactor = redactorOf(config.redact, modelSecrets(config.models))
-  const tasks = redactor ? withCheckedNames(given, redactor) : given
+  const tasks = checkedTasks(given, config, redactor)
   const { sample } = tasks
   if (config.limit !== undefined && sample === undefined)
     throw new ManyworldsError('CONFIG_INVALID', '`limit` needs all tasks together: give them to Runners')
@@ -50,7 +50,6 @@ export async function openRun(
   }
   observation.failed = failed
   const blobs = userBlobs(config.blobs)
-  if (tasks.all) checkModelsUsed(tasks.all, config)
   const models = await openModels(config)
   let grading: Grading | undefined
   const recorded = await record(identity, config, tasks, blobs, redactor, observation, (error) => {

@@ -111,3 +111,12 @@ test('a model that the run does not have is known before anything starts', async
   })
   await expect(Runners.runTask(adder.task('x'))).rejects.toMatchObject({ code: 'MODEL_UNKNOWN' })
 })
+
+test('a model that the run does not have ends a stream of tasks too, before its first task', async () => {
+  const tasks = async function* () {
+    for (let n = 0; n < 3; n++) yield adder.task(`add ${n}`)
+  }
+  const { models } = using('text')
+  const run = Runners.runTask(tasks(), { store: false, models: { n: models!.m! } })
+  await expect(run).rejects.toMatchObject({ code: 'MODEL_UNKNOWN', message: expect.stringContaining('--model m=') })
+})

@@ -2,10 +2,10 @@ import type { Context } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import { registry } from '../registry.ts'
 import type { Grade } from './grade.ts'
-import type { Grader } from './grader.ts'
+import type { GradeContext, Grader } from './grader.ts'
 import type { GradeSample } from './sample.ts'
 
-type GradeContext = Pick<Context, 'signal' | 'log' | 'ask'>
+type CallerContext = Omit<GradeContext, 'params'>
 
 /**
  * Grades one answer in this process, without a run: for tests of graders, and for graders that are made of others.
@@ -16,7 +16,7 @@ type GradeContext = Pick<Context, 'signal' | 'log' | 'ask'>
 export async function gradeHere(
   grader: Grader,
   sample: Pick<GradeSample, 'answer' | 'groundTruth'> & Partial<GradeSample>,
-  ctx: GradeContext = NO_RUN,
+  ctx: CallerContext = NO_RUN,
 ): Promise<Grade> {
   const { module, name } = grader.ref
   const found = registry.find(module, name)
@@ -32,14 +32,22 @@ export async function gradeHere(
     params: grader.params,
     log: (...words: Parameters<Context['log']>) => ctx.log(...words),
     ask: (...words: Parameters<Context['ask']>) => ctx.ask(...words),
+    generate: (...words: Parameters<Context['generate']>) => ctx.generate(...words),
+    model: (name: string) => ctx.model(name),
   }
   return (await found.definition.run({ task, ...sample }, context as unknown as Context)) as Grade
 }
 
-const NO_RUN: GradeContext = {
+const NO_RUN: CallerContext = {
   signal: new AbortController().signal,
   log() {},
   ask(service) {
     throw new ManyworldsError('SERVICE_UNKNOWN', `there is no service '${service}': gradeHere grades without a run`)
   },
+  generate: ({ model }) => noModel(model),
+  model: (name) => noModel(name),
+}
+
+function noModel(name: string): never {
+  throw new ManyworldsError('MODEL_UNKNOWN', `there is no model '${name}': gradeHere grades without a run`)
 }

@@ -12,8 +12,14 @@ export type GradeLike = Grade | number | boolean
 /** Grades what a task came to. It runs in a worker, after the outcome was stored. */
 export type GradeFunction<Input = unknown, Answer = unknown, Options = unknown> = (
   sample: GradeSample<Input, Answer>,
-  ctx: Pick<Context<Options>, 'signal' | 'log' | 'params' | 'ask'>,
+  ctx: GradeContext<Options>,
 ) => GradeLike | Promise<GradeLike>
+
+/** What a grader may use: its options, services, and models of the run, so that a model can be the judge. */
+export type GradeContext<Options = unknown> = Pick<
+  Context<Options>,
+  'signal' | 'log' | 'params' | 'ask' | 'generate' | 'model'
+>
 
 /**
  * A grader, by reference: workers import its module and find it by name, as they do with agents. It is plain data, and goes

@@ -173,6 +173,8 @@ export class Grading {
 
   #graded(number: number, response: TaskResponse): void {
     const graded = this.#pending.get(number)
+    // What a judge costs counts, but a run that has spent its budget still grades the answers it has.
+    this.#parts.options.budget?.spend(response.usage)
     if (!graded) return
     this.#end(number, gradeFrom(graded.grader, response))
   }

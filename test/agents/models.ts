@@ -1,7 +1,7 @@
 import { streamText, tool } from 'ai'
 import * as z from 'zod'
 import { llmAgent } from '../../dist/agents/index.js'
-import { defineAgent } from '../../dist/index.js'
+import { defineAgent, defineGrader } from '../../dist/index.js'
 
 /** Asks a model one question. */
 export const asker = defineAgent({
@@ -145,5 +145,18 @@ export const hasty = defineAgent({
   run: async (prompt: string, ctx) => {
     ctx.generate({ model: 'm', prompt }).catch(() => {})
     return 'gone'
+  },
+})
+
+/** Has a model say whether the answer is good. */
+export const judged = defineGrader({
+  name: 'judged',
+  grade: async ({ answer }, ctx) => {
+    const { output } = await ctx.generate({
+      model: 'judge',
+      prompt: `Good? ${JSON.stringify(answer)}`,
+      schema: z.object({ good: z.boolean() }),
+    })
+    return { reward: output.good ? 1 : 0, success: output.good, feedback: `judged ${output.good}` }
   },
 })

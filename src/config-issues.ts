@@ -14,7 +14,7 @@ export const issuesText = (
 function issueText(issue: z.core.$ZodIssue, root: unknown, keysOf: (part: string) => readonly string[]): string {
   const key = issue.path.join('.')
   const value = issue.path.reduce<unknown>((inner, part) => (inner as Record<PropertyKey, unknown>)?.[part], root)
-  const given = `it is ${issue.path.slice(0, -1).some(isSecret) ? article(value) : shownValue(value)}`
+  const given = `it is ${isSecretAt(issue.path) ? article(value) : shownValue(value)}`
   switch (issue.code) {
     case 'unrecognized_keys':
       return unknownKeys(issue.keys, key, keysOf(key))
@@ -37,7 +37,9 @@ function issueText(issue: z.core.$ZodIssue, root: unknown, keysOf: (part: string
 }
 
 /** What stands in there may be a secret, and is not shown. */
-const isSecret = (part: PropertyKey) => part === 'redact' || part === 'headers'
+const isSecretAt = (path: readonly PropertyKey[]) =>
+  // A key of its own stands in there by mistake.
+  path.at(-1) === 'apiKeyEnv' || path.slice(0, -1).some((part) => part === 'redact' || part === 'headers')
 
 const article = (value: unknown) => (value instanceof RegExp ? 'a regular expression' : `a ${typeof value}`)
 

@@ -146,8 +146,16 @@ function callError(
           : `; see the key in ${apiKeyEnv}`
       case 'timeout':
         return '; allow more with `timeoutMs` of the model'
+      case 'invalid_request':
+        return status === 404 || status === 405 ? notFound(message) : ''
       default:
         return pause
     }
   }
 }
+
+/** No such model, or nothing at all at that address. */
+const notFound = (message: string) =>
+  /model/i.test(message)
+    ? '; most servers list their models at `baseURL` + /models'
+    : '; see whether `baseURL` is right: with most servers it ends with /v1'

@@ -9,7 +9,10 @@ const isAddress = (text: string) => {
   }
 }
 
-const address = z.string().check(z.refine(isAddress, "must be a URL such as 'https://api.example.com/v1'"))
+const address = z.string().check(
+  z.refine(isAddress, "must be a URL such as 'https://api.example.com/v1'"),
+  z.refine((text) => !/\/completions\/?$/.test(text), 'must end before `/chat/completions`, which is added to it'),
+)
 const text = z.string().check(z.minLength(1))
 const perMinute = z.number().check(z.positive(), z.maximum(1_000_000_000))
 const milliseconds = z.number().check(z.positive(), z.maximum(86_400_000))

@@ -43,6 +43,8 @@ export interface ModelQueue {
   readonly queued: number
   /** How many calls the limiter lets through. */
   readonly perSecond: number
+  /** Calls that failed, if none was answered yet: the server is not there, perhaps. */
+  readonly failed?: number
 }
 
 /** What a run has asked of a model, in this session. */

@@ -60,12 +60,15 @@ function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
   return fields.filter((field) => field !== undefined)
 }
 
-/** `waiting for small: 412 queued, 38/s`: the longest queue, and how many more there are. */
+/**
+ * `waiting for small: 412 queued, 38/s`: the longest queue, and how many more there are. Of a server that has answered nothing yet,
+ * not the pace but the failures.
+ */
 function waitingText([first, ...others]: StatusFigures['waiting']): string {
-  const { model, queued, perSecond } = first!
+  const { model, queued, perSecond, failed = 0 } = first!
   const pace = perSecond > 0 && Number.isFinite(perSecond) ? `, ${rate(perSecond)}` : ''
   const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'model')} more)`
-  return `waiting for ${firstLine(model)}: ${count(queued)} queued${pace}${more}`
+  return `waiting for ${firstLine(model)}: ${count(queued)} queued${failed > 0 ? `, no answer yet, ${count(failed)} failed` : pace}${more}`
 }
 
 /** Field by field by rank, as long as there is room; the first that has none ends it, so that a line does not flutter. */

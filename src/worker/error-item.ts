@@ -17,7 +17,9 @@ export function errorItem(
     ...retryOf(thrown),
     ...travelling(thrown),
   }
-  return { ...item, message: prefix + item.message + hint(item.message, withheldEnv) }
+  // Our own errors name the variable that has a model's key. The driver reads it there: workers need no such variable.
+  const advice = item.code.startsWith('MODEL_') ? '' : hint(item.message, withheldEnv)
+  return { ...item, message: prefix + item.message + advice }
 }
 
 /** Codes of errors that agents of this package fail with themselves. */

@@ -125,7 +125,10 @@ const OK = '"baseURL": "http://127.0.0.1:1/v1", "model": "m"'
 
 /** A file, and what is said about it. */
 const MISTAKES: Readonly<Record<string, string>> = {
-  [`{"small": {${OK}},}`]: 'is not JSON: line 1, column 62: expected a key in double quotes, found "}"',
+  [`{"small": {${OK}},}`]:
+    'is not JSON: line 1, column 62: expected a key in double quotes, found "}"; remove the comma before it',
+  [`{\n  // mine\n  "small": {${OK}}}`]:
+    'is not JSON: line 2, column 3: expected a key in double quotes or \'}\', found "/"; JSON has no comments',
   [`{\n  "small": {${OK}}\n  "big": {}\n}`]: "is not JSON: line 3, column 3: expected ',' or '}', found \"\\\"\"",
   [`{"small": {${OK}`]: "is not JSON: line 1, column 60: expected ',' or '}', found the end",
   [`{"small": {${OK}, "temperature": 1}}`]: "unknown key 'small.temperature'; allowed: baseURL, model, apiKeyEnv,",

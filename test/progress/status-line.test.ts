@@ -41,6 +41,9 @@ describe('the status line', () => {
     const big = { model: 'big', queued: 3, perSecond: 0 }
     expect(line(200, { waiting: [small, big] })).toContain('waiting for small: 412 queued, 38/s (and 1 model more)')
     expect(line(200, { waiting: [big] })).toContain('  waiting for big: 3 queued  ')
+    expect(line(200, { waiting: [{ ...small, failed: 7 }] })).toContain(
+      'waiting for small: 412 queued, no answer yet, 7 failed',
+    )
     expect(line(75, { waiting: [small] })).toBe(
       '1,234/5,000  24%  failed 14  waiting for small: 412 queued, 38/s  ETA 0:09',
     )

@@ -58,8 +58,15 @@ function parsed(text: string, file: string, isNamed: boolean): unknown {
     return JSON.parse(text)
   } catch (cause) {
     if (!isNamed && !BASE_URL.test(text)) return undefined
-    throw invalid(file, `is not JSON: ${problemIn(text) ?? (cause as Error).message}`, cause)
+    const problem = problemIn(text) ?? (cause as Error).message
+    throw invalid(file, `is not JSON: ${problem}${adviceOn(problem)}`, cause)
   }
+}
+
+/** What editors let pass in their own files. */
+function adviceOn(problem: string): string {
+  if (problem.endsWith('found "/"')) return '; JSON has no comments'
+  return /key in double quotes, found "}"$/.test(problem) ? '; remove the comma before it' : ''
 }
 
 /** Where it stops being JSON, and why. */

@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
 import { didYouMean } from '../../near-miss.ts'
+import type { ModelQueue } from '../../progress/run-progress.ts'
 import { type GivenModel, isLanguageModel } from '../language-model.ts'
 import { secretHeaders } from '../secrets.ts'
 import {
@@ -92,13 +93,16 @@ export class RunModels {
   }
 
   /** How many calls wait for each, and how fast it goes; of those for which some wait. */
-  get waiting(): { readonly model: string; readonly queued: number; readonly perSecond: number }[] {
+  get waiting(): ModelQueue[] {
     const seen = new Set<Limiter>()
-    const found: { model: string; queued: number; perSecond: number }[] = []
+    const found: ModelQueue[] = []
     for (const model of this.#models.values()) {
       const limiter = limiterOf(model)
       const { queued, ratePerSecond } = limiter.state
-      if (queued > 0 && !seen.has(limiter)) found.push({ model: model.name, queued, perSecond: ratePerSecond })
+      const { calls, failed } = model.use
+      const failing = calls === 0 && failed > 0 ? { failed } : {}
+      if (queued > 0 && !seen.has(limiter))
+        found.push({ model: model.name, queued, perSecond: ratePerSecond, ...failing })
       seen.add(limiter)
     }
     return found
@@ -132,7 +136,7 @@ export class RunModels {
       if (sameLimits(limitsOf(settings), limitsOf(other.settings))) continue
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `\`models.${name}\` and \`models.${other.name}\` mean the same model at the same server with the same key, and have different limits; give both the same`,
+        `\`models.${name}\` and \`models.${other.name}\` mean the same model at the same server with the same key, and have different limits; give both the same, also if one of them is in models.json`,
       )
     }
   }

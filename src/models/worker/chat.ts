@@ -34,12 +34,13 @@ export interface ChatOptions {
 export async function describe(ctx: object, name: string): Promise<ModelDescription> {
   const models = await callsOf(ctx).describe()
   const found = Object.hasOwn(models, name) ? models[name] : undefined
-  if (found?.kind === 'unusable') throw new ManyworldsError('CONFIG_INVALID', found.why)
+  if (found?.kind === 'unusable') throw new ManyworldsError('MODEL_UNKNOWN', found.why)
   if (found) return found
   const names = Object.keys(models)
+  const there = names.length === 0 ? 'the run has no models' : `the run has ${names.join(', ')}`
   throw new ManyworldsError(
     'MODEL_UNKNOWN',
-    `there is no model '${name}'${didYouMean(name, names)}; the run has ${names.join(', ') || 'none'}. Add it to \`models\` in the run configuration, or to models.json`,
+    `there is no model '${name}'${didYouMean(name, names)}; ${there}. Say where it is: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } } in the run configuration, in models.json, or with --model ${name}=…`,
   )
 }
 

@@ -1,3 +1,4 @@
+import { ManyworldsError } from '../../errors.ts'
 import { lastPackedSize, pack } from '../../protocol/pack.ts'
 import { askingOf } from '../../worker/asking.ts'
 import type { TaskContext } from '../../worker/context.ts'
@@ -67,7 +68,8 @@ export class ModelTransport {
     const { profile } = task
     const known = this.#described.get(profile)
     if (known !== undefined) return known
-    const described = (await this.#requests.ask(task, asking(MODELS, null, undefined))) as ModelDescriptions
+    const asked = this.#requests.ask(task, asking(MODELS, null, undefined)) as Promise<ModelDescriptions>
+    const described = await asked.catch(noModels)
     this.#described.set(profile, described)
     if (this.#described.size > MOST_PROFILES) this.#described.delete(this.#described.keys().next().value!)
     return described
@@ -146,3 +148,9 @@ export class ModelTransport {
 
 const asking = (service: string, question: unknown, signal: AbortSignal | undefined): Asking =>
   askingOf(service, question, { clock: 'runs', limitMs: NO_LIMIT, ...(signal && { signal }) }, 'one')
+
+/** A run without models has nobody who answers for them. */
+function noModels(error: unknown): ModelDescriptions {
+  if (ManyworldsError.is(error) && error.code === 'SERVICE_UNKNOWN') return {}
+  throw error
+}

@@ -1,0 +1,67 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { type RunConfig, Runners, type RunProgress } from '../../dist/index.js'
+import type { ModelSettings } from '../../dist/models/settings.js'
+import { asker } from '../agents/models.ts'
+import { type ModelServer, startModelServer } from './scripted-server.ts'
+
+/** What people get wrong on their first day, and what they are told. */
+
+let server: ModelServer
+beforeAll(async () => {
+  server = await startModelServer()
+})
+afterEach(() => void vi.unstubAllEnvs())
+afterAll(async () => {
+  await Runners.shutdown()
+  await server.close()
+})
+
+const KEY = 'sk-1234567890abcdefghij'
+const run = (models: RunConfig['models']) =>
+  Runners.runTask(asker.task({ model: 'small' }), { store: false, workerNum: 1, ...(models && { models }) })
+const small = (settings: Partial<ModelSettings> = {}) =>
+  run({ small: { baseURL: server.baseURL, model: 'text', ...settings } })
+
+test('a base URL without its version: the error says what is missing', async () => {
+  const { error } = await small({ baseURL: server.url })
+  expect(error).toMatchObject({ code: 'MODEL_INVALID_REQUEST', message: expect.stringContaining('ends with /v1') })
+})
+
+test('a base URL with the path of the call in it is refused; a slash at its end does not matter', async () => {
+  await expect(small({ baseURL: `${server.baseURL}/chat/completions` })).rejects.toMatchObject({
+    ...{ code: 'CONFIG_INVALID', message: expect.stringContaining('must end before `/chat/completions`') },
+  })
+  expect((await small({ baseURL: `${server.baseURL}/` })).success).toBe(true)
+})
+
+test('a key where the name of its variable belongs is refused, and not printed', async () => {
+  const error = await small({ apiKeyEnv: KEY }).catch((caught: Error) => caught)
+  expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining('not the key itself') })
+  expect(String(error)).not.toContain(KEY)
+})
+
+test('a run without models says so, not that a service is missing', async () => {
+  const { error } = await run(undefined)
+  expect(error).toMatchObject({ code: 'MODEL_UNKNOWN', message: expect.stringContaining('the run has no models') })
+  expect(error!.message).not.toContain('service')
+})
+
+test('a wrong key: see the variable, and do not pass it to workers', async () => {
+  vi.stubEnv('FIRST_DAY_KEY', KEY)
+  const { error } = await small({ model: '401', apiKeyEnv: 'FIRST_DAY_KEY' })
+  expect(error).toMatchObject({ code: 'MODEL_AUTHENTICATION', message: expect.stringMatching(/key in FIRST_DAY_KEY$/) })
+})
+
+test('while a server is not there, progress says that nothing was answered', async () => {
+  const seen: RunProgress['waiting'][number][] = []
+  const response = await Runners.runTask(asker.task({ model: 'small' }), {
+    ...{
+      store: false,
+      workerNum: 1,
+      models: { small: { baseURL: 'http://127.0.0.1:9/v1', model: 'm', maxRetries: 3 } },
+    },
+    progress: ({ waiting }) => void seen.push(...waiting),
+  })
+  expect(response.error).toMatchObject({ code: 'MODEL_TRANSIENT' })
+  expect(seen).toContainEqual(expect.objectContaining({ model: 'small', failed: expect.any(Number) }))
+})

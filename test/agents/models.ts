@@ -160,3 +160,12 @@ export const judged = defineGrader({
     return { reward: output.good ? 1 : 0, success: output.good, feedback: `judged ${output.good}` }
   },
 })
+
+/** Its tool returns what cannot be written as JSON. */
+export const counting = llmAgent({
+  name: 'counting',
+  model: 'm',
+  tools: { count: tool({ inputSchema: z.object({}), execute: () => 12n }) },
+})
+
+export const promptless = llmAgent({ name: 'promptless', model: 'm', prompt: (() => 4) as unknown as () => string })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunConfig, Runners, type TaskResponse } from '../../dist/index.js'
 import { checkTrajectory } from '../../dist/store/index.js'
-import { adder, asker, city, deaf, streamer } from '../agents/models.ts'
+import { adder, asker, city, counting, deaf, promptless, streamer } from '../agents/models.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 let server: ModelServer
@@ -119,4 +119,17 @@ test('a model that the run does not have ends a stream of tasks too, before its 
   const { models } = using('text')
   const run = Runners.runTask(tasks(), { store: false, models: { n: models!.m! } })
   await expect(run).rejects.toMatchObject({ code: 'MODEL_UNKNOWN', message: expect.stringContaining('--model m=') })
+})
+
+test('a result that cannot be written as JSON is the failure of its tool; the model hears which one', async () => {
+  const response = await Runners.runTask(counting.task('count'), using('tools:1'))
+  expect(response).toMatchObject({ success: true })
+  expect(toolSteps(response)).toMatchObject([{ error: { message: expect.stringContaining("tool 'count' returned") } }])
+})
+
+test('a prompt function that returns no text is named', async () => {
+  const { error } = await Runners.runTask(promptless.task('x'), using('text'))
+  expect(error!.message).toBe(
+    "`prompt` of agent 'promptless' must return a text, or a list of messages; it returned number",
+  )
 })

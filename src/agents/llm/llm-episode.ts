@@ -155,6 +155,11 @@ function promptOf({ prompt, name }: Options, input: unknown): object {
   const made = prompt ? prompt(input) : questionIn(input)
   if (typeof made === 'string') return { prompt: made }
   if (Array.isArray(made)) return { messages: made }
+  if (prompt)
+    throw new ManyworldsError(
+      'TASK_INVALID',
+      `\`prompt\` of agent '${name}' must return a text, or a list of messages; it returned ${made === null ? 'null' : made instanceof Promise ? 'a promise' : typeof made}`,
+    )
   throw new ManyworldsError(
     'TASK_INVALID',
     `agent '${name}' cannot make a prompt of its input: give it a text, an object with \`instruction\`, \`question\` or \`prompt\`, or give the agent \`prompt: (input) => …\``,

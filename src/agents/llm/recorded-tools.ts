@@ -28,9 +28,11 @@ export function recordedTools(ctx: object, tools: LlmTools, timeoutMs: number): 
       const { execute } = tool
       if (typeof execute !== 'function') return [name, tool]
       const run = (input: unknown, options: CallOptions) =>
-        runRecorded(ctx, name, input, options, timeoutMs, (signal) =>
-          execute.call(tool, input, { ...options, abortSignal: signal }),
-        )
+        runRecorded(ctx, name, input, options, timeoutMs, async (signal) => {
+          const result = await settled(await execute.call(tool, input, { ...options, abortSignal: signal }))
+          if (!('toModelOutput' in tool)) checkJson(name, result)
+          return result
+        })
       return [name, { ...tool, execute: run }]
     }),
   )
@@ -42,18 +44,28 @@ async function runRecorded(
   input: unknown,
   { toolCallId, abortSignal }: CallOptions,
   timeoutMs: number,
-  execute: (signal: AbortSignal) => unknown,
+  execute: (signal: AbortSignal) => Promise<unknown>,
 ): Promise<unknown> {
   const began = performance.now()
   const record = (end: Pick<ToolStep, 'result' | 'error'>) =>
     recordCall(ctx, name, input, toolCallId, Math.round((performance.now() - began) * 1000) / 1000, end)
   try {
-    const result = await raced(name, timeoutMs, abortSignal, async (signal) => settled(await execute(signal)))
+    const result = await raced(name, timeoutMs, abortSignal, execute)
     record({ result: asSendable(result) })
     return result
   } catch (error) {
     if (!abortSignal?.aborted) record({ error: wordsOf(error) })
     throw error
+  }
+}
+
+/** The model gets results as JSON. One that cannot be written so is the tool's failure, not that of the task. */
+function checkJson(name: string, result: unknown): void {
+  try {
+    JSON.stringify(result)
+  } catch (cause) {
+    const why = (cause as Error).message.split('\n', 1)[0]
+    throw new TypeError(`tool '${name}' returned what cannot be written as JSON (${why}); return plain data`, { cause })
   }
 }
 

@@ -1,17 +1,21 @@
 import { plainError } from '../response.ts'
 import type { RunFile } from '../store/run-file.ts'
 import type { ResponseRow, StepRow, TaskRow } from '../store/run-rows.ts'
-import type { What } from './formats.ts'
+import type { ExperienceFormat, What } from './formats.ts'
 
 /**
  * What a column holds. `json` is any value, as JSON; the others may be null. `text` was written by people or programs, and may
  * be anything.
  */
-export type ColumnType = 'text' | 'json' | 'integer' | 'real' | 'boolean' | 'time'
+export type ScalarType = 'text' | 'json' | 'integer' | 'real' | 'boolean' | 'time'
+/** Lists, for Parquet and JSONL only. Integers of lists have 32 bits. */
+export type ListType = 'integers' | 'reals' | 'booleans'
+export type ColumnType = ScalarType | ListType
 
 export interface Column<Row> {
   readonly name: string
-  readonly type: ColumnType
+  /** `struct`: an object with these fields, for Parquet and JSONL only. */
+  readonly type: ColumnType | { readonly struct: Readonly<Record<string, 'text' | 'integer'>> }
   /** `undefined` and `null` are both nothing; a `time` is in milliseconds since 1970. */
   readonly value: (row: Row, runId: string) => unknown
 }
@@ -91,10 +95,12 @@ export const TASK_COLUMNS: readonly Column<TaskRow>[] = [
 
 /** A table of a run: its columns, and its rows as they are read. */
 export interface Table<Row> {
-  readonly what: What
+  readonly what: What | ExperienceFormat
   readonly runId: string
   readonly columns: readonly Column<Row>[]
-  rows(): Iterable<Row>
+  rows(): Iterable<Row> | AsyncIterable<Row>
+  /** The pieces of a line of JSONL, where it is not the row as it is. */
+  line?(row: Row): Iterable<string>
   /** What a row is called in a message. */
   nameOf(row: Row): string
 }

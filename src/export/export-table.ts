@@ -50,7 +50,7 @@ export async function exportText(
   let rows = 0
   try {
     if (format === 'csv') await output.write(csvHeader(table))
-    for (const row of table.rows()) {
+    for await (const row of table.rows()) {
       signal?.throwIfAborted()
       rows++
       if (format === 'csv') await output.write(naming(table, row, () => csvLine(table, row)))

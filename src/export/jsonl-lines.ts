@@ -5,7 +5,8 @@ import { jsonText } from './json-text.ts'
 
 /** The pieces of a line of JSON: a row as `RunFile` gives it. */
 export function* jsonlLine(table: Table<never>, row: object): Generator<string> {
-  if (table.what === 'responses') yield* responseLine(row as ResponseRow)
+  if (table.line) yield* table.line(row as never)
+  else if (table.what === 'responses') yield* responseLine(row as ResponseRow)
   else yield `${jsonText(withoutNothing(row))}\n`
 }
 

@@ -5,6 +5,7 @@ import { doctorSpec } from './specs/doctor.ts'
 import { exportSpec } from './specs/export.ts'
 import { exportRunSpec } from './specs/export-run.ts'
 import { helpSpec } from './specs/help.ts'
+import { importSpec } from './specs/import.ts'
 import { importRunSpec } from './specs/import-run.ts'
 import { initSpec } from './specs/init.ts'
 import { modelsSpec } from './specs/models.ts'
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   command(regradeSpec, () => import('./regrade.ts')),
   command(rmSpec, () => import('./rm.ts')),
   command(exportSpec, () => import('./export.ts')),
+  command(importSpec, () => import('./import.ts')),
   command(exportRunSpec, () => import('./export-run.ts')),
   command(importRunSpec, () => import('./import-run.ts')),
   command(modelsSpec, () => import('./models.ts')),

@@ -1,28 +1,29 @@
-import { FORMATS, WHAT } from '../../export/formats.ts'
+import { EXPERIENCE_FORMATS, FORMATS, SPLITS, WHAT } from '../../export/formats.ts'
 import type { ArgsOf, Spec } from '../command.ts'
 import { runReference, runsFolder } from './run-reference.ts'
 
 export const exportSpec = {
   name: 'export',
-  summary: 'Write the responses, steps or tasks of a run as CSV, JSONL or Parquet',
+  summary: 'Write a run as CSV, JSONL or Parquet, or in the formats of systems that train',
   about: [
     'Of a run that goes on, what is there at this moment is written. Values are whole, also those that "manyworlds show" and the views of the run file cut. A file is there only once it is complete.',
     'The columns of CSV and Parquet have the names of the views: docs/data.md lists them. "manyworlds export-run" copies a run as a run file.',
+    'atif, verl, trl, sft and prime-rl are for training: docs/exports.md has their fields. Tokens are those of the sampler, and are never made anew from text. What is left out is counted on stderr, with the reason.',
   ],
   positionals: { run: runReference },
   options: {
     dir: runsFolder,
     format: {
       type: 'choice',
-      choices: FORMATS,
+      choices: [...FORMATS, ...EXPERIENCE_FORMATS],
       value: 'FORMAT',
-      description: 'csv, jsonl or parquet; default: what FILE ends with',
+      description: 'csv, jsonl, parquet; for training: atif, verl, trl, sft, prime-rl; default: what FILE ends with',
     },
     out: {
       type: 'text',
       short: 'o',
       value: 'FILE',
-      description: 'the file to write, for Parquet needed; default: stdout',
+      description: 'the file to write, or for atif a folder; for Parquet needed; default: stdout',
       suggest: 'files',
     },
     what: {
@@ -33,11 +34,34 @@ export const exportSpec = {
       description: 'a row for each response, each step or each task',
     },
     subtasks: { type: 'flag', description: 'those of sub-tasks too' },
+    split: {
+      type: 'choice',
+      choices: SPLITS,
+      value: 'SPLIT',
+      group: 'For training',
+      description: 'train, validation, test or all; default: train, or all if no task has a split',
+    },
+    onlySuccess: { type: 'flag', group: 'For training', description: 'only what was solved' },
+    minReward: {
+      type: 'number',
+      value: 'REWARD',
+      group: 'For training',
+      description: 'only what has at least this reward',
+    },
     force: { type: 'flag', description: 'replace FILE if it is there' },
   },
   examples: [
     { about: 'the newest run, for a spreadsheet', line: 'manyworlds export last --out answers.csv' },
     { about: 'every response with its trajectory', line: 'manyworlds export nightly-7 --format jsonl | jq .answer' },
+    {
+      about: 'tokens with masks and rewards, for verl',
+      line: 'manyworlds export last --format verl --out train.parquet',
+    },
+    {
+      about: 'solved conversations, for fine-tuning',
+      line: 'manyworlds export last --format sft --only-success --out sft.jsonl',
+    },
+    { about: 'a file for each trajectory', line: 'manyworlds export last --format atif --out trajectories/' },
     { about: 'every step, for pandas or DuckDB', line: 'manyworlds export last --what steps --out steps.parquet' },
   ],
   exitCodes: {

@@ -1,0 +1,94 @@
+import type { RunFile } from '../../store/run-file.ts'
+import { safeJson } from '../../text/json.ts'
+import type { Trajectory } from '../../trajectory/trajectory.ts'
+import { type AtifTrajectory, toAtif } from '../atif/to-atif.ts'
+import type { Column, Table } from '../columns.ts'
+import type { ExperienceFormat } from '../formats.ts'
+import { conversationsOf } from './conversations.ts'
+import { type LeftOut, REASONS, type Reason } from './left-out.ts'
+import type { Selector } from './selection.ts'
+import { TOKEN_COLUMNS } from './token-columns.ts'
+import { type TokenSample, tokenSamples } from './token-samples.ts'
+
+/** A row of an export, and the trajectory that it is made of. */
+export interface Made<Row> {
+  readonly row: Row
+  readonly trajectory: Trajectory
+}
+
+/** What a run has for a learner, as a table. What is left out is counted in `leftOut`. */
+export function experienceTable(
+  run: RunFile,
+  format: ExperienceFormat,
+  select: Selector,
+  leftOut: LeftOut,
+): Table<never> {
+  const rowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => made(run, select, leftOut, make)
+  const base = { what: format, runId: run.runId, nameOf }
+  const lines = <Row extends object>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => ({
+    columns: [],
+    rows: () => rowsBy(make),
+    line: ({ row }: Made<Row>) => jsonLine(row),
+  })
+  const table =
+    format === 'atif'
+      ? { ...base, ...lines(documents) }
+      : format === 'sft'
+        ? { ...base, ...lines(conversationsOf) }
+        : { ...base, ...tokenTable(run, format, rowsBy) }
+  return table as unknown as Table<never>
+}
+
+type RowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => AsyncIterable<Made<Row>>
+
+function tokenTable(run: RunFile, format: 'verl' | 'trl' | 'prime-rl', rowsBy: RowsBy) {
+  const own: readonly Column<TokenSample>[] = TOKEN_COLUMNS[format]
+  const columns = own.map(
+    ({ name, type, value }): Column<Made<TokenSample>> => ({ name, type, value: ({ row }, id) => value(row, id) }),
+  )
+  return {
+    columns,
+    rows: () => {
+      const means = format === 'prime-rl' ? groupMeans(run) : undefined
+      return rowsBy((trajectory) => tokenSamples(trajectory, (group) => means?.get(group)))
+    },
+    line: ({ row }: Made<TokenSample>) =>
+      jsonLine(Object.fromEntries(own.map(({ name, value }) => [name, value(row, run.runId) ?? null]))),
+  }
+}
+
+const documents = (trajectory: Trajectory): readonly AtifTrajectory[] | Reason =>
+  trajectory.steps.length === 0 ? REASONS.noSteps : [toAtif(trajectory)]
+
+async function* made<Row>(
+  run: RunFile,
+  select: Selector,
+  leftOut: LeftOut,
+  make: (trajectory: Trajectory) => readonly Row[] | Reason,
+): AsyncGenerator<Made<Row>> {
+  for await (const trajectory of run.trajectories()) {
+    const rows = select(trajectory) ?? make(trajectory)
+    if ('one' in rows) leftOut.add(rows)
+    else for (const row of rows) yield { row, trajectory }
+  }
+}
+
+/** The mean reward of each group in which two or more have one. */
+function groupMeans(run: RunFile): Map<string, number> {
+  const groups = new Map<string, number[]>()
+  for (const { response, reward } of run.rows().responses()) {
+    const { groupId } = response
+    if (groupId === undefined || reward === null) continue
+    const rewards = groups.get(groupId)
+    if (rewards) rewards.push(reward)
+    else groups.set(groupId, [reward])
+  }
+  const several = [...groups].filter(([, rewards]) => rewards.length > 1)
+  return new Map(several.map(([id, rewards]) => [id, rewards.reduce((a, b) => a + b, 0) / rewards.length]))
+}
+
+const nameOf = ({ trajectory }: Made<unknown>) => `the trajectory of task '${trajectory.id}'`
+
+function* jsonLine(value: object): Generator<string> {
+  yield `${safeJson(JSON.stringify(value))}\n`
+}

@@ -1,0 +1,48 @@
+import { count } from '../../text/quantities.ts'
+
+/** Why a trajectory is not exported: what one of them does, and what several do. */
+export interface Reason {
+  readonly one: string
+  readonly many: string
+}
+
+const has = (what: string): Reason => ({ one: `has ${what}`, many: `have ${what}` })
+const was = (what: string): Reason => ({ one: `was ${what}`, many: `were ${what}` })
+const both = (what: string): Reason => ({ one: what, many: what })
+
+export const REASONS = {
+  otherSplit: has('another split'),
+  notSolved: was('not solved (--only-success)'),
+  lowReward: has('a lower reward, or none (--min-reward)'),
+  noSteps: has('no steps'),
+  unfinished: both('failed, or did not finish'),
+  noModel: has('no calls of a model'),
+  redacted: both('had secrets, which were removed with their tokens'),
+  noTokens: has('no token ids'),
+  noPrompt: has('no token ids of a prompt'),
+  noLogProbs: has('no log-probabilities'),
+  noTemperature: was('sampled at a temperature that no call says'),
+  noRow: has('tokens that cannot be put together'),
+  unreadableTools: has('tools that are not JSON'),
+} as const satisfies Readonly<Record<string, Reason>>
+
+/** Counts what an export leaves out, so that nothing is left out in silence. */
+export class LeftOut {
+  readonly #counts = new Map<Reason, number>()
+
+  add(reason: Reason): void {
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1)
+  }
+
+  get total(): number {
+    return [...this.#counts.values()].reduce((sum, some) => sum + some, 0)
+  }
+
+  /** `12 trajectories left out: 10 have no token ids; 2 failed, or did not finish`; undefined: none was. */
+  get text(): string | undefined {
+    if (this.total === 0) return undefined
+    const sorted = [...this.#counts].sort(([, a], [, b]) => b - a)
+    const reasons = sorted.map(([{ one, many }, some]) => `${count(some)} ${some === 1 ? one : many}`)
+    return `${count(this.total)} ${this.total === 1 ? 'trajectory' : 'trajectories'} left out: ${reasons.join('; ')}`
+  }
+}

@@ -1,0 +1,68 @@
+import { messagesOf } from '../../trajectory/conversation.ts'
+import type { ModelStep, Step } from '../../trajectory/step.ts'
+import { type TokenRow, tokenRows } from '../../trajectory/token-rows.ts'
+import type { Trajectory } from '../../trajectory/trajectory.ts'
+import { REASONS, type Reason } from './left-out.ts'
+import { rewardOf } from './selection.ts'
+
+/** A row of tokens, divided where the agent's model began to write. */
+export interface TokenSample {
+  readonly trajectory: Trajectory
+  /** Its place among the rows of the trajectory. */
+  readonly place: number
+  readonly row: TokenRow
+  /** How many of its ids come before the first that is trained. */
+  readonly promptLength: number
+  /** Messages of its conversation, without those of the system. */
+  readonly turns: number
+  readonly reward: number | null
+  /** What of `reward` is above the mean of its group; null: there is no group to compare with. */
+  readonly advantage: number | null
+}
+
+type Rows = readonly TokenSample[] | Reason
+
+/**
+ * The samples of a trajectory: tokens exactly as the sampler had them. If a part of it cannot be trained, the whole is left
+ * out: what is left would tell another story under the same reward.
+ */
+export function tokenSamples(trajectory: Trajectory, meanOf: (group: string) => number | undefined): Rows {
+  const reason = whyNot(trajectory)
+  if (reason) return reason
+  const { rows, refused } = tokenRows(trajectory)
+  if (rows.length === 0 || refused.length > 0) return REASONS.noRow
+  const reward = rewardOf(trajectory)
+  const mean = trajectory.group === null ? undefined : meanOf(trajectory.group.id)
+  const advantage = reward === null || mean === undefined ? null : reward - mean
+  return rows.map((row, place) => {
+    const promptLength = row.mask.indexOf(1)
+    return { trajectory, place, row, promptLength, turns: turnsOf(trajectory.steps, row), reward, advantage }
+  })
+}
+
+/** Asked in the order in which the answer is useful: a redacted step has no tokens either. */
+export function whyNot({ steps, ending }: Trajectory): Reason | undefined {
+  const calls = steps.filter((step): step is Step & ModelStep => step.kind === 'model' && step.role === 'agent')
+  if (ending.kind === 'failed' || ending.kind === 'cancelled') return REASONS.unfinished
+  if (calls.length === 0) return REASONS.noModel
+  if (calls.some(({ redacted }) => redacted)) return REASONS.redacted
+  if (calls.some(({ tokens }) => tokens === null)) return REASONS.noTokens
+  if (calls.some(({ tokens }) => tokens!.promptUnknown)) return REASONS.noPrompt
+  if (calls.some(({ tokens }) => tokens!.logProbs === null)) return REASONS.noLogProbs
+  if (calls.some(({ sampling }) => sampling.temperature === null)) return REASONS.noTemperature
+  return undefined
+}
+
+function turnsOf(steps: readonly Step[], { spans }: TokenRow): number {
+  const last = steps[spans.at(-1)!.step] as Step & ModelStep
+  return messagesOf(steps, last).filter(({ role }) => role !== 'system').length
+}
+
+/** For each token the temperature of the completion that it leads to, or that it belongs to. */
+export function temperatures({ ids, spans }: TokenRow): number[] {
+  const trained = spans.filter(({ isTrained }) => isTrained)
+  const values: number[] = []
+  for (const { end, temperature } of trained) while (values.length < end) values.push(temperature)
+  while (values.length < ids.length) values.push(trained.at(-1)!.temperature)
+  return values
+}

@@ -10,8 +10,9 @@ export type PermitWanted = Pick<PermitRequest, 'notBefore' | 'first'> & { readon
 
 /** What a call is made of, in the driver or in a worker. */
 export interface Calling<Answer> {
-  /** For errors, such as "model 'small' (qwen3 at http://…)". */
+  /** For errors: "model 'small'", and at their end, where it is: "qwen3 at http://…". */
   readonly what: string
+  readonly where: string
   /** Of what a wrong key would be in: for the hint. */
   readonly apiKeyEnv: string | undefined
   readonly permitMs: number
@@ -126,7 +127,7 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
 
 /** `late`: there was no time for another try. */
 function callError(
-  { what, apiKeyEnv, permitMs }: Pick<Calling<unknown>, 'what' | 'apiKeyEnv' | 'permitMs'>,
+  { what, where, apiKeyEnv, permitMs }: Pick<Calling<unknown>, 'what' | 'where' | 'apiKeyEnv' | 'permitMs'>,
   { kind, message, status, retryAfterMs = 0 }: Failure,
   tries: number,
   late = false,
@@ -135,7 +136,7 @@ function callError(
   const said = status === undefined ? message : `the server answered ${status}: ${message}`
   const pause = retryAfterMs >= 1000 ? `; it asked for a pause of ${duration(retryAfterMs)}` : ''
   const why = late ? `${pause}; there was no other try within ${duration(permitMs)} (\`permitTimeoutMs\`)` : hint()
-  return new ManyworldsError(CODES[kind], `${what}: ${said}${often}${why}`)
+  return new ManyworldsError(CODES[kind], `${what}: ${said}${often}${why} (${where})`)
 
   function hint(): string {
     switch (kind) {

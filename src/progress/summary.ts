@@ -114,7 +114,7 @@ function modelLines({ models }: SummaryData, width: number): string[] {
       counted(calls, 'call'),
       tokens === 0 ? '' : counted(tokens, 'token'),
       rateLimited === 0 ? '' : `${count(rateLimited)} rate-limited`,
-      failed === 0 ? '' : `${count(failed)} failed`,
+      failed === 0 ? '' : `${count(failed)} failed ${failed === 1 ? 'try' : 'tries'}`,
     ]
     return cut(`${padEnd(firstLine(model), nameWidth)}  ${figures.filter((text) => text !== '').join(', ')}`, width)
   })

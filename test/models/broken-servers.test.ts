@@ -65,7 +65,7 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
       expect(response!.error).toMatchObject({ code })
       expect(response!.error!.message).toMatch(
         new RegExp(
-          `${status}: come back tomorrow; it asked for a pause of 1:00:00 h; .*500 ms \\(.permitTimeoutMs.\\)$`,
+          `${status}: come back tomorrow; it asked for a pause of 1:00:00 h; .*500 ms \\(.permitTimeoutMs.\\) \\(.*\\)$`,
         ),
       )
     }
@@ -89,7 +89,7 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
       const [response] = [...(await run(questions(1), { baseURL: url, via })).values()]
       expect(response!.error).toMatchObject({ code: 'MODEL_AUTHENTICATION', message: expect.stringMatching(words) })
       expect(response!.error!.message).toMatch(
-        /correct `baseURL`, or have its certificate trusted .* NODE_EXTRA_CA_CERTS$/,
+        /correct `baseURL`, or have its certificate trusted .* NODE_EXTRA_CA_CERTS \(.*\)$/,
       )
     }
     expect(connections).toBe(1)

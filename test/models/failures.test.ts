@@ -426,7 +426,7 @@ describe('one place tries again', () => {
     const settled: unknown[] = []
     let at = 0
     const result = callModel({
-      ...{ what: "model 'm'", apiKeyEnv: 'KEY', permitMs, maxRetries },
+      ...{ what: "model 'm'", where: 'm at http://server', apiKeyEnv: 'KEY', permitMs, maxRetries },
       permit: async (asked): Promise<Permit> => {
         wanted.push(asked)
         if (takesMs > 0) await new Promise((done) => setTimeout(done, takesMs))

@@ -49,7 +49,10 @@ test('a run without models says so, not that a service is missing', async () => 
 test('a wrong key: see the variable, and do not pass it to workers', async () => {
   vi.stubEnv('FIRST_DAY_KEY', KEY)
   const { error } = await small({ model: '401', apiKeyEnv: 'FIRST_DAY_KEY' })
-  expect(error).toMatchObject({ code: 'MODEL_AUTHENTICATION', message: expect.stringMatching(/key in FIRST_DAY_KEY$/) })
+  expect(error).toMatchObject({
+    code: 'MODEL_AUTHENTICATION',
+    message: expect.stringMatching(/key in FIRST_DAY_KEY \(.*\)$/),
+  })
 })
 
 test('while a server is not there, progress says that nothing was answered', async () => {

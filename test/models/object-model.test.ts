@@ -48,7 +48,7 @@ test('429 is tried again, and the call is one step', () => {
 
 test('what cannot get better is not tried again', () => {
   expect(of('400')).toMatchObject({ tries: 1, code: 'MODEL_CONTEXT_LENGTH' })
-  expect(of('400').message).toContain("model 'own' (own-1 of own): the server answered 400: This model's maximum")
+  expect(of('400').message).toContain("model 'own': the server answered 400: This model's maximum")
   expect(of('words')).toMatchObject({ tries: 1, code: 'MODEL_INVALID_REQUEST' })
   expect(of('words').message).toContain('just words')
 })

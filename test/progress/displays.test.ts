@@ -77,7 +77,7 @@ describe('plain lines', () => {
     expect(said[1]).toBe('[brave-otter] 0:10  0/100  0%  ok 0  running 12  waiting for small: 412 queued, 38/s')
     expect(said).toContain('waited     1:24 min in all, 1:24 min a task; timeouts do not count it')
     expect(said).toContain('models     small    1,512 calls, 120,431 tokens, 3 rate-limited')
-    expect(said).toContain('           judge-1  1 call, 2 failed')
+    expect(said).toContain('           judge-1  1 call, 2 failed tries')
   })
 
   it('know no percentage before the number of tasks is known', () => {

@@ -71,7 +71,7 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
   const { path, body } = asked
   return cached.call(call, { server: settings.baseURL, model: settings.model, path, body }, async () => {
     const { answer, retries, ms } = await callModel({
-      ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
+      ...{ ...shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
       permit: (wanted) => modelPermit(model, call, { tokens: asked.tokens, ...wanted }),
       attempt: () => attemptOf(send),
     })

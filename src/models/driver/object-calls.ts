@@ -20,7 +20,7 @@ export async function callObject(models: RunModels, cached: CachedCalls, call: S
   const body = JSON.stringify(options)
   const called = await cached.call(call, { server: provider, model: modelId, path: '', body }, async () => {
     const { answer, retries, ms } = await callModel({
-      ...{ what: shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
+      ...{ ...shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
       permit: (wanted) => modelPermit(model, call, { tokens: 0, ...wanted }),
       attempt: () => attempt(model, withUrlObjects(options), call.signal),
     })

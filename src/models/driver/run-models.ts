@@ -210,8 +210,11 @@ export function publicURL(baseURL: string): string {
   return withoutSlash(`${origin}${pathname}`)
 }
 
-/** For errors. */
-export const shownModel = (model: RunModel): string =>
-  model.kind === 'object'
-    ? `model '${model.name}' (${model.object.modelId} of ${model.object.provider})`
-    : `model '${model.name}' (${model.settings.model} at ${publicURL(model.settings.baseURL)})`
+/** For errors: which model, and where it is. */
+export const shownModel = (model: RunModel): { readonly what: string; readonly where: string } => ({
+  what: `model '${model.name}'`,
+  where:
+    model.kind === 'object'
+      ? `${model.object.modelId} of ${model.object.provider}`
+      : `${model.settings.model} at ${publicURL(model.settings.baseURL)}`,
+})

@@ -51,7 +51,7 @@ export async function tryModel(model: ServedModel, timeoutMs: number): Promise<T
   const timeout = new AbortController()
   const late = new ManyworldsError(
     'MODEL_TIMEOUT',
-    `${shownModel(model)}: no answer within ${duration(timeoutMs)}; allow more with --timeout`,
+    `${shownModel(model).what}: no answer within ${duration(timeoutMs)}; allow more with --timeout`,
   )
   const timer = setTimeout(() => timeout.abort(late), timeoutMs)
   try {
@@ -100,7 +100,7 @@ function send(model: ServedModel, question: Question, limit: string, timeoutMs: 
   const body = bodyText(request)
   const call = { headers: headersOf(model), body, timeoutMs: settings.timeoutMs ?? timeoutMs, signal }
   return callModel<HttpReply>({
-    ...{ what: shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs: timeoutMs, maxRetries: LATE_RETRIES },
+    ...{ ...shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs: timeoutMs, maxRetries: LATE_RETRIES },
     permit: (wanted) => limiterOf(model).acquire({ by: model, tokens: mostTokens(request, body), signal, ...wanted }),
     attempt: () => attemptOf(() => server.replicas.use((url) => post({ url: `${url}/chat/completions`, ...call }))),
   })

@@ -101,7 +101,7 @@ export class ModelTransport {
   ): Promise<ModelAnswer> {
     const replicas = this.#replicasOf(urls)
     const { answer, retries, ms } = await callModel({
-      ...{ what: `model '${model}' (called by the worker at ${urls.join(', ')})`, apiKeyEnv: undefined },
+      ...{ what: `model '${model}'`, where: `called by the worker at ${urls.join(', ')}`, apiKeyEnv: undefined },
       ...{ permitMs, maxRetries },
       permit: (wanted) => this.#permit(task, call, model, tokens, wanted, signal),
       attempt: () =>

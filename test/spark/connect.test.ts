@@ -293,7 +293,8 @@ describe('a network that fails', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(3)
   })
 
-  test('slow readers are not sent everything, and do not hold up others', SLOW, async () => {
+  // A Spark in one process may lose a large result by itself (TaskResultLost), and tries nothing again there.
+  test('slow readers are not sent everything, and do not hold up others', { ...SLOW, retry: 2 }, async () => {
     const { session, proxy } = await openBehindProxy()
     const large = sql('SELECT id, repeat(cast(id AS STRING), 200) AS text FROM range(0, 100000, 1, 3)')
     const before = proxy.bytes

@@ -90,7 +90,8 @@ class RunCopy {
     const number = newRunNumber(this.#target, this.#shared)
     this.#range = [keyOf(run.run, 0), keyOf(run.run + 1, 0)]
     this.#base = keyOf(number, 0)
-    this.#insert('_run', { ...run, run: number })
+    // A copy belongs to no training: that stays where it is.
+    this.#insert('_run', { ...run, run: number, training: null })
     // Number the starts in their original order.
     for (const { start } of this.#rows(STARTS, ...this.#range)) this.#movedStart(start, '`start` of _starts')
     for (const { table, keys, values } of TABLES)

@@ -13,8 +13,11 @@ export interface FoundRun {
   readonly runId: string
   /** Its number in the store. Undefined: the only run of its file. */
   readonly run: number | undefined
+  /** The id of the training that it belongs to. */
+  readonly training?: string
 }
 
+/** With the time at which it was last written. */
 interface DatedRun extends FoundRun {
   readonly time: number
 }
@@ -25,7 +28,7 @@ export function runFolder(store?: string): string {
 }
 
 /** Lists the runs of a folder, those in its store and those in files of their own, the newest last. */
-export function listRuns(folder: string): FoundRun[] {
+export function listRuns(folder: string): DatedRun[] {
   let names: string[]
   try {
     names = readdirSync(folder)
@@ -44,8 +47,11 @@ export function listRuns(folder: string): FoundRun[] {
         : [{ path, runId: runIdOfPath(path), run: undefined, time: changedAt(path) }],
     )
     .sort((a, b) => a.time - b.time || (a.run ?? 0) - (b.run ?? 0) || (a.runId < b.runId ? -1 : 1))
-    .map(({ path, runId, run }) => ({ path, runId, run }))
 }
+
+/** Those that a person or a program has started. A training has hundreds, which are found by its id. */
+export const ownRuns = <Run extends FoundRun>(runs: readonly Run[]): Run[] =>
+  runs.filter(({ training }) => training === undefined)
 
 /** Finds a run by its id, a prefix of its id, `last`, the path of its file, or FOLDER/ID. */
 export function findRun(name: string, folder: string): FoundRun {
@@ -57,10 +63,13 @@ export function findRun(name: string, folder: string): FoundRun {
     return findRun(basename(name), place)
   }
   const runs = listRuns(folder)
+  const own = ownRuns(runs)
   if (runs.length === 0) throw notFound(`there are no runs in ${folder} yet`)
-  if (name === 'last') return runs.at(-1)!
+  if (name === 'last') return (own.length > 0 ? own : runs).at(-1)!
   const exact = runs.find(({ runId }) => runId === name)
-  const alike = exact ? [exact] : runs.filter(({ runId }) => runId.startsWith(name))
+  if (exact) return exact
+  const begin = (some: readonly FoundRun[]) => some.filter(({ runId }) => runId.startsWith(name))
+  const alike = begin(own).length > 0 ? begin(own) : begin(runs)
   if (alike.length === 1) return alike[0]!
   if (alike.length > 1) throw notFound(`several runs begin with '${name}': ${names(alike)}; write more of the id`)
   throw notFound(`there is no run '${name}' in ${folder}; the latest are ${names(runs)}. \`manyworlds runs\` lists all`)
@@ -81,8 +90,8 @@ function runsIn(path: string): DatedRun[] {
   try {
     const rows = db
       .prepare(
-        `SELECT r.run, r.run_id AS runId, coalesce(s.ended_at, s.seen_at, r.created_at) AS time
-         FROM _run r LEFT JOIN _sessions s ON s.epoch = r.run * ${RUN_SPAN} + r.epoch
+        `SELECT r.run, r.run_id AS runId, coalesce(s.ended_at, s.seen_at, r.created_at) AS time,
+         (SELECT id FROM _trainings t WHERE t.training = r.training) AS training FROM _run r LEFT JOIN _sessions s ON s.epoch = r.run * ${RUN_SPAN} + r.epoch
          WHERE coalesce(r.run_id, '') NOT LIKE ? ORDER BY time`,
       )
       .all(`${REMOVED}%`)
@@ -90,7 +99,8 @@ function runsIn(path: string): DatedRun[] {
       const { run } = checkedRow<{ run: number }>(row, { run: isWhole }, 'a run')
       // A damaged id or time is reported when that run is opened. It must not hide the other runs.
       const runId = isText(row.runId) ? String(row.runId) : `(run number ${run}, without a name)`
-      return { path, run, runId, time: isTime(row.time) ? Number(row.time) : 0 }
+      const training = isText(row.training) ? { training: String(row.training) } : {}
+      return { path, run, runId, time: isTime(row.time) ? Number(row.time) : 0, ...training }
     })
   } catch (error) {
     throw storeError(error, path, 'read')

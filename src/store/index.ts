@@ -1,4 +1,4 @@
-/** Reading run files, and what can be made of trajectories: `manyworlds/runs`. */
+/** Reading runs and trainings, and what can be made of trajectories: `manyworlds/runs`. */
 export { wireRequest } from '../models/wire-request.ts'
 export { checkTrajectory } from '../trajectory/check.ts'
 export { messagesOf, type ToolCall, toolCalls } from '../trajectory/conversation.ts'
@@ -11,3 +11,6 @@ export { RunFile, type SeenResponse } from './run-file.ts'
 export type { ResponseRow, RowsOptions, RunRows, StepRow, TaskRow } from './run-rows.ts'
 export type { SeenStep, StepTail } from './step-tail.ts'
 export type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'
+export { listTrainings, StoredTraining } from './trainings/stored-training.ts'
+export type { TrainingOverview } from './trainings/training-overview.ts'
+export type { EvalRow, Member, PlanRow, UpdateRow, VersionRow } from './trainings/training-rows.ts'

@@ -12,6 +12,7 @@ const STEPS: readonly ((db: DatabaseSync) => void)[] = [
   gradesAndRollouts,
   runsByTime,
   cachedReplies,
+  trainings,
 ]
 
 /** Migrates a store to the current version. Call it inside a transaction. */
@@ -112,6 +113,18 @@ CREATE UNIQUE INDEX _cache_by_key ON _cache (key);
 CREATE INDEX _cache_by_use ON _cache (used_at);`)
 }
 
+/** Version 7: trainings (`trainings/`), and which runs belong to one; attempts whose steps were removed to save space. */
+function trainings(db: DatabaseSync): void {
+  add(db, ADDITIONS[7]!)
+  db.exec(`
+CREATE UNIQUE INDEX _trainings_by_id ON _trainings (id);
+CREATE UNIQUE INDEX _plans_by_number ON _plans (training, number);
+CREATE UNIQUE INDEX _updates_by_number ON _updates (training, number);
+CREATE UNIQUE INDEX _versions_by_version ON _versions (training, version);
+CREATE UNIQUE INDEX _evals_by_version ON _evals (training, version, split);
+CREATE INDEX _run_by_training ON _run (training) WHERE training IS NOT NULL;`)
+}
+
 /** By version. A start is one lease of a task; `keys.ts` says how its steps are numbered. */
 export const ADDITIONS: Readonly<Record<number, Additions>> = {
   2: {
@@ -174,6 +187,43 @@ export const ADDITIONS: Readonly<Record<number, Additions>> = {
         '_cache',
         `reply INTEGER PRIMARY KEY, key BLOB NOT NULL, model TEXT NOT NULL, at INTEGER NOT NULL, used_at INTEGER NOT NULL,
   status INTEGER NOT NULL, headers TEXT NOT NULL, size INTEGER NOT NULL, body NOT NULL`,
+      ],
+    ],
+  },
+  7: {
+    columns: [
+      ['_run', 'training', 'INTEGER'],
+      // How many steps the attempt had. NULL: they are all there.
+      ['_attempts', 'removed_steps', 'INTEGER'],
+    ],
+    tables: [
+      [
+        '_trainings',
+        `training INTEGER PRIMARY KEY, id TEXT NOT NULL, created_at INTEGER NOT NULL, manyworlds TEXT NOT NULL, script TEXT,
+  agent TEXT NOT NULL, policy TEXT NOT NULL, seed INTEGER NOT NULL, config TEXT NOT NULL, owner TEXT, pid INTEGER NOT NULL,
+  host TEXT NOT NULL, started_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, ended_at INTEGER, ending TEXT, error TEXT,
+  sessions INTEGER NOT NULL, sampler TEXT, best INTEGER`,
+      ],
+      [
+        '_plans',
+        `training INTEGER NOT NULL, number INTEGER NOT NULL, epoch INTEGER NOT NULL, version INTEGER NOT NULL, run TEXT NOT NULL,
+  seed INTEGER NOT NULL, tasks TEXT NOT NULL, at INTEGER NOT NULL`,
+      ],
+      [
+        '_updates',
+        `training INTEGER NOT NULL, number INTEGER NOT NULL, epoch INTEGER NOT NULL, version_in INTEGER NOT NULL,
+  version_out INTEGER, members TEXT NOT NULL, batch_sha TEXT NOT NULL, state_sha TEXT NOT NULL, report TEXT NOT NULL,
+  collect_ms REAL NOT NULL, train_ms REAL NOT NULL, curve_sha TEXT NOT NULL, at INTEGER NOT NULL`,
+      ],
+      [
+        '_versions',
+        `training INTEGER NOT NULL, version INTEGER NOT NULL, update_number INTEGER, sha256 TEXT NOT NULL, policy TEXT NOT NULL,
+  bytes INTEGER NOT NULL, kept INTEGER NOT NULL, at INTEGER NOT NULL`,
+      ],
+      [
+        '_evals',
+        `training INTEGER NOT NULL, version INTEGER NOT NULL, split TEXT NOT NULL, run TEXT NOT NULL, tasks INTEGER NOT NULL,
+  rollouts INTEGER NOT NULL, summary TEXT NOT NULL, at INTEGER NOT NULL`,
       ],
     ],
   },

@@ -15,7 +15,7 @@ const PIECE_PAGES = 1000
 
 /**
  * Removes runs that `keep` does not cover, the oldest first, and cached answers that were not used for `keep.days`. Runs in
- * progress stay.
+ * progress stay, and so do those of trainings, which could not be resumed without them.
  */
 export function prune(store: StoreDb, keep: Keep): void {
   const until = performance.now() + BUDGET_MS
@@ -32,13 +32,14 @@ function tooOld(store: StoreDb, { days, runs }: Keep): number[] {
   let before = days === undefined ? 0 : Date.now() - days * DAY_MS
   let row = 0
   if (runs !== undefined) {
-    const newest = 'SELECT created_at AS at, rowid FROM _run ORDER BY created_at DESC, rowid DESC LIMIT 1 OFFSET ?'
+    const newest =
+      'SELECT created_at AS at, rowid FROM _run WHERE training IS NULL ORDER BY created_at DESC, rowid DESC LIMIT 1 OFFSET ?'
     const first = store.statement(newest).get(runs) as { at: number; rowid: number } | undefined
     if (first && first.at >= before) {
       before = first.at
       row = first.rowid
     }
   }
-  const older = `SELECT run FROM _run WHERE created_at <= ? AND (created_at < ? OR rowid <= ?) ORDER BY created_at, rowid LIMIT ?`
+  const older = `SELECT run FROM _run WHERE training IS NULL AND created_at <= ? AND (created_at < ? OR rowid <= ?) ORDER BY created_at, rowid LIMIT ?`
   return (store.statement(older).all(before, before, row, MOST_AT_ONCE) as { run: number }[]).map(({ run }) => run)
 }

@@ -10,7 +10,7 @@ import { storeError } from './store-errors.ts'
 const PIECE_ROWS = 5000
 const PIECE_BYTES = 16 * 1024 * 1024
 /** Pages that one transaction returns to the file system. */
-const PIECE_PAGES = 2000
+export const PIECE_PAGES = 2000
 /** The pause between two pieces. SQLite has no queue for writers: those that wait poll every few milliseconds. */
 const PAUSE_MS = 10
 
@@ -132,7 +132,8 @@ function isBeingWritten(store: StoreDb, run: number): boolean {
   return last !== undefined && last.endedAt === null && store.isAlive(last.owner)
 }
 
-function pause(): void {
+/** Lets other drivers write. */
+export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
 }
 

@@ -3,6 +3,7 @@ import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import type { BlobReader } from './blobs.ts'
 import type { RunInStore } from './read-connections.ts'
+import { RemovedSteps } from './removed-steps.ts'
 import { ROLE } from './schema.ts'
 import { decodeError } from './stored-error.ts'
 import { episodeOf, gradeOf, isEnding } from './stored-experience.ts'
@@ -26,7 +27,7 @@ import { StoredSteps } from './stored-steps.ts'
 export const ATTEMPT_COLUMNS = `
   a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.waited_us AS waitedUs, a.answer, a.error,
   a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid,
-  a.episode_reward AS reward, a.episode_success AS success, a.ending, a.final_observation AS finalObservation, a.digest, t.group_id AS groupId, t.rollout,
+  a.episode_reward AS reward, a.episode_success AS success, a.ending, a.final_observation AS finalObservation, a.digest, a.removed_steps AS removedSteps, t.group_id AS groupId, t.rollout,
   CASE a.role WHEN ${ROLE.final} THEN (SELECT n.record FROM _grades n WHERE n.task = a.task ORDER BY n.grade DESC LIMIT 1) END AS grade`
 
 export const ATTEMPT_JOIN = `LEFT JOIN _workers w ON w.worker = a.worker`
@@ -54,6 +55,7 @@ export interface AttemptColumns {
   readonly ending: string | null
   readonly finalObservation: unknown
   readonly digest: string | null
+  readonly removedSteps: number | null
   readonly groupId: string | null
   readonly rollout: number | null
   readonly grade: unknown
@@ -82,6 +84,7 @@ const ATTEMPT: Columns<AttemptColumns> = {
   ending: orNull(isEnding),
   finalObservation: isAnything,
   digest: orNull(isText),
+  removedSteps: orNull(isWhole),
   groupId: orNull(isText),
   rollout: orNull(isWhole),
   grade: isAnything,
@@ -122,7 +125,8 @@ export function responseOf(
   return makeResponse(base, end, stepsOf(row, from), around)
 }
 
-function stepsOf({ start, trajectory }: AttemptColumns, from: RunInStore): StepSource | readonly Step[] {
+function stepsOf({ start, trajectory, removedSteps }: AttemptColumns, from: RunInStore): StepSource | readonly Step[] {
+  if (removedSteps !== null) return new RemovedSteps(removedSteps, from.path)
   if (start !== null) return new StoredSteps(from, { start })
   return trajectory === null ? [] : new StoredSteps(from, { value: trajectory })
 }
@@ -142,6 +146,7 @@ function experienceOf(row: AttemptColumns, blobs: BlobReader): Partial<TaskRespo
     ...(row.rollout !== null && { rollout: row.rollout }),
     ...(row.ending !== null && { episode: episodeOf(row, blobs) }),
     ...(row.digest !== null && { digest: row.digest }),
+    ...(row.removedSteps !== null && { removedSteps: row.removedSteps }),
     ...(grade && { grade }),
   }
 }

@@ -130,6 +130,11 @@ export interface SeenResponse {
   readonly response: TaskResponse
 }
 
+interface TrajectoriesOptions {
+  readonly failed?: boolean
+  readonly removed?: (response: TaskResponse) => void
+}
+
 /** A response with the input of its task. */
 export interface AnsweredTask {
   readonly response: TaskResponse
@@ -296,6 +301,12 @@ export class RunFile implements Disposable {
       })
   }
 
+  /** How many responses have lost their steps to save space. */
+  thinned(): number {
+    const sql = `SELECT count(*) AS n FROM _attempts WHERE seq >= ? AND seq < ? AND role = ${ROLE.final} AND removed_steps IS NOT NULL`
+    return this.#row<{ n: number }>(sql, { n: isWhole }, ...this.#range())!.n
+  }
+
   /** The place of the latest attempt in the order of commits. */
   lastSeq(): number {
     const sql = 'SELECT coalesce(max(seq), 0) AS seq FROM _attempts WHERE seq >= ? AND seq < ?'
@@ -308,12 +319,13 @@ export class RunFile implements Disposable {
 
   /**
    * The trajectories of the run's tasks, with their sub-tasks as branches, in the order in which their responses were committed; `failed`:
-   * only those of tasks that did not succeed. Read a few at a time: the run may be going on, and of any size.
+   * only those of tasks that did not succeed. Read a few at a time: the run may be going on, and of any size. A trajectory whose steps were removed
+   * to save space throws `STORE_GONE`, unless `removed` is there, which is called for it instead.
    *
    * @example
    * for await (const trajectory of run.trajectories()) console.log(JSON.stringify(trajectory))
    */
-  async *trajectories({ failed = false }: { readonly failed?: boolean } = {}): AsyncGenerator<Trajectory> {
+  async *trajectories({ failed = false, removed }: TrajectoriesOptions = {}): AsyncGenerator<Trajectory> {
     for (let after = 0; ; ) {
       const batch: TaskResponse[] = []
       for (const { seq, response } of this.seen(after, { failed })) {
@@ -322,7 +334,9 @@ export class RunFile implements Disposable {
         if (batch.length === TRAJECTORY_BATCH) break
       }
       if (batch.length === 0) return
-      for (const response of batch) yield await response.toTrajectory()
+      for (const response of batch)
+        if (removed && response.removedSteps !== undefined) removed(response)
+        else yield await response.toTrajectory()
     }
   }
 
@@ -457,13 +471,13 @@ export class RunFile implements Disposable {
 }
 
 function storedAttempt(response: TaskResponse, row: AttemptColumns): StoredAttempt {
-  const { status, trajectory, logs, timing, worker, attempts } = response
+  const { status, logs, timing, worker, attempts, removedSteps } = response
   return {
     attempt: attempts,
     role: ROLES[row.role]!,
     status,
     ...(response.success ? { answer: response.answer } : { error: plainError(response.error) }),
-    trajectory,
+    ...(removedSteps === undefined ? { trajectory: response.trajectory } : { trajectory: [], removedSteps }),
     logs,
     timing,
     ...(worker ? { worker } : {}),

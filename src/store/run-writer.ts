@@ -8,6 +8,7 @@ import { RowWriter } from './row-writer.ts'
 import type { StoreDb } from './store-db.ts'
 import { corrupt, locked } from './store-errors.ts'
 import { type Columns, checkedRow, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
+import { trainingOfNewRun } from './trainings/training-ids.ts'
 
 /** Writes one run, for the driver that owns it. */
 export class RunWriter {
@@ -154,11 +155,12 @@ const LOWEST_FREE = `SELECT min(n) AS free FROM (SELECT 1 AS n WHERE NOT EXISTS 
 function create(store: Statements, header: RunHeader, shared: boolean): number {
   const { runId, seed, sequenceDependent, manyworlds, script } = header
   const run = newRunNumber(store, shared)
+  const training = trainingOfNewRun(store, runId)
   store
     .statement(
-      `INSERT INTO _run (run, run_id, created_at, manyworlds, script, seed, sequence_dependent, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, 0)`,
+      `INSERT INTO _run (run, run_id, created_at, manyworlds, script, seed, sequence_dependent, epoch, training) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`,
     )
-    .run(run, runId, Date.now(), manyworlds, script, seed, Number(sequenceDependent))
+    .run(run, runId, Date.now(), manyworlds, script, seed, Number(sequenceDependent), training)
   return run
 }
 

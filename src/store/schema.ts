@@ -6,7 +6,7 @@ import { RUN_SPAN, STEP_SPAN } from './keys.ts'
  * the number of a blob. The views are for people and other tools. docs/run-file.md describes them, and they stay stable
  * when the tables change.
  */
-export const SCHEMA_VERSION = 6
+export const SCHEMA_VERSION = 7
 /** SQLite's application_id, in the header of the file: "mwrf", a manyworlds run file. */
 export const APPLICATION_ID = 0x6d777266
 
@@ -53,6 +53,7 @@ const STEPS_OF = (start: string) =>
 
 /** The steps of an attempt as a JSON list; if SQL cannot show one of them, only their number. */
 const TRAJECTORY = `CASE WHEN a.start IS NULL THEN ${shown('a.trajectory')}
+  WHEN a.removed_steps IS NOT NULL THEN json_quote(a.removed_steps || ' steps, which were removed to save space')
   ELSE (SELECT CASE WHEN min(${IS_WHOLE}) THEN json_group_array(json(${STEP})) ELSE json_quote(count(*) || ' steps: see the view steps') END
   ${STEPS_OF('a.start')}) END`
 
@@ -71,7 +72,9 @@ const ATTEMPT = `
   a.queued_us / 1000.0 AS queued_ms, a.run_us / 1000.0 AS run_ms, ${time('a.ended_at')} AS ended_at, a.usage,
   ${TRAJECTORY} AS trajectory, ${shown('a.logs')} AS logs, ${IS_CUT} AS is_cut, a.seq % ${RUN_SPAN} AS seq, a.epoch,
   a.reward, a.success, a.tokens_in, a.tokens_out, a.cost, a.digest, a.version, a.waited_us / 1000.0 AS waited_ms,
-  a.ending, a.episode_reward, a.episode_success, ${FINAL_OBSERVATION} AS final_observation, ${runOf('a.seq')}`
+  a.ending, a.episode_reward, a.episode_success, ${FINAL_OBSERVATION} AS final_observation, a.removed_steps, ${runOf('a.seq')}`
+
+const trainingOf = (key: string) => `(SELECT id FROM _trainings t WHERE t.training = ${key}) AS training`
 
 /** In version 1, a large trajectory is shown as one row whose record is a JSON string. */
 const inOldStep = (operator: string, field: string) =>
@@ -83,7 +86,7 @@ const JOINED = `_attempts a JOIN _tasks t USING (task) JOIN _agents g USING (age
 
 export const VIEWS = `
 CREATE VIEW run AS SELECT run_id, ${time('created_at')} AS created_at, manyworlds, script, seed,
-  sequence_dependent, total, success, failed, timeout, crashed, cancelled, epoch AS sessions FROM _run;
+  sequence_dependent, total, success, failed, timeout, crashed, cancelled, epoch AS sessions, ${trainingOf('_run.training')} FROM _run;
 CREATE VIEW sessions AS SELECT epoch % ${RUN_SPAN} AS epoch, ${time('started_at')} AS started_at, ${time('ended_at')} AS ended_at,
   ending, error, ${time('seen_at')} AS seen_at, pid, host, node, config, ${runOf('s.epoch')} FROM _sessions s;
 CREATE VIEW agents AS SELECT agent, epoch, name, module, fingerprint, ${shown('params')} AS params, ${runOf('agent')} FROM _agents;
@@ -118,4 +121,17 @@ CREATE VIEW grades AS SELECT t.id, n.attempt, n.reward, n.success, n.grader, ${s
 CREATE VIEW blobs AS SELECT blob, kind, size, length(data) AS stored, lower(hex(hash)) AS hash, is_cut, preview, ${runOf('blob')} FROM _blobs;
 CREATE VIEW cache AS SELECT lower(hex(key)) AS key, model, ${time('at')} AS at, ${time('used_at')} AS used_at, status, headers, size,
   CASE typeof(body) WHEN 'text' THEN body END AS body FROM _cache;
+CREATE VIEW trainings AS SELECT t.id, ${time('t.created_at')} AS created_at, t.manyworlds, t.script, t.agent, t.policy, t.seed, t.config,
+  ${time('t.started_at')} AS started_at, ${time('t.seen_at')} AS seen_at, ${time('t.ended_at')} AS ended_at, t.ending, t.error, t.pid, t.host,
+  t.sessions, (SELECT count(*) FROM _updates u WHERE u.training = t.training) AS updates, t.best FROM _trainings t;
+CREATE VIEW plans AS SELECT ${trainingOf('p.training')}, p.number, p.epoch, p.version, p.run AS run_id, p.seed, p.tasks,
+  EXISTS (SELECT 1 FROM _updates u WHERE u.training = p.training AND u.number = p.number) AS is_done, ${time('p.at')} AS at FROM _plans p;
+CREATE VIEW updates AS SELECT ${trainingOf('u.training')}, u.number, u.epoch, u.version_in, u.version_out,
+  u.report ->> '$.episodes' AS episodes, u.report ->> '$.reward' AS reward, u.report ->> '$.successRate' AS success_rate,
+  u.report -> '$.metrics' AS metrics, u.report, u.members, u.batch_sha, u.state_sha, u.curve_sha, u.collect_ms, u.train_ms,
+  ${time('u.at')} AS at FROM _updates u;
+CREATE VIEW versions AS SELECT ${trainingOf('v.training')}, v.version, v.update_number, v.policy, v.sha256, v.bytes,
+  v.kept AS is_kept, ${time('v.at')} AS at FROM _versions v;
+CREATE VIEW evaluations AS SELECT ${trainingOf('e.training')}, e.version, e.split, e.run AS run_id, e.tasks, e.rollouts,
+  e.summary, ${time('e.at')} AS at FROM _evals e;
 `

@@ -41,7 +41,9 @@ export interface StoredAttempt {
   readonly status: TaskStatus
   readonly answer?: unknown
   readonly error?: PlainError
+  /** Empty if its steps were removed to save space: `removedSteps` is how many there were. */
   readonly trajectory: readonly Step[]
+  readonly removedSteps?: number
   readonly logs: readonly string[]
   readonly timing: TaskResponse['timing']
   readonly worker?: WorkerName

@@ -42,12 +42,15 @@ const commandsIn = (store: string) => {
   }
 }
 
-// Cached answers belong to no run.
-it('every table of the store but `_cache` is copied and removed with its run', () => {
+// Cached answers belong to no run, and trainings have runs.
+it('every table of the store but those of the cache and of trainings is copied and removed with its run', () => {
   using db = new DatabaseSync(':memory:')
   migrate(db, 0)
   const tables = db
-    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('_run', '_cache')`)
+    .prepare(
+      `SELECT name FROM sqlite_schema WHERE type = 'table'
+       AND name NOT IN ('_run', '_cache', '_trainings', '_plans', '_updates', '_versions', '_evals')`,
+    )
     .all()
   const names = tables.map(({ name }) => String(name)).toSorted()
   expect([...COPIED.map(({ table }) => table), '_steps'].toSorted()).toEqual(names)

@@ -39,7 +39,10 @@ describe('a store of many runs', () => {
     )
     expect([...again.values()].map(({ restored }) => restored)).toEqual([true, true])
     expect(again.get('steps')!.trajectory).toHaveLength(3)
-    const views = query(file(''), `SELECT name FROM sqlite_schema WHERE type = 'view' AND name <> 'cache'`)
+    const ofTrainings = ['trainings', 'plans', 'updates', 'versions', 'evaluations']
+    const views = query(file(''), `SELECT name FROM sqlite_schema WHERE type = 'view' AND name <> 'cache'`).filter(
+      ({ name }) => !ofTrainings.includes(String(name)),
+    )
     for (const { name } of views) {
       const rows = query(file(''), `SELECT run_id, count(*) AS n FROM ${name} GROUP BY run_id`)
       expect(rows.length === 0 ? 'no rows' : rows.map(({ run_id }) => run_id), String(name)).toEqual(

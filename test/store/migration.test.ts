@@ -160,6 +160,7 @@ describe.each([
   ['3', 'third', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
   ['4', 'fourth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
   ['5', 'fifth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
+  ['6', 'sixth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
 ] as const)('a store of version %s', (version, folder, runs) => {
   it('is listed, shown and exported, and stays as it is', async () => {
     const { store, file } = oldStore(folder)
@@ -236,6 +237,7 @@ describe('a store that is migrated', () => {
     ['a store of version 3', 'third', 'store'],
     ['a store of version 4', 'fourth', 'store'],
     ['a store of version 5', 'fifth', 'store'],
+    ['a store of version 6', 'sixth', 'store'],
   ])('has the same tables, indexes and views as a new one: %s', async (_what, folder, name) => {
     const { store, file } = oldStore(folder)
     const fresh = join(store, 'fresh.sqlite')

@@ -1,0 +1,29 @@
+import { ManyworldsError } from '../errors.ts'
+import type { StepSource } from '../response.ts'
+import type { Step } from '../trajectory/step.ts'
+
+/** Stands for the steps of an attempt that were removed to save space: to read them is an error, and not an empty list. */
+export class RemovedSteps implements StepSource {
+  readonly #count: number
+  readonly #path: string
+
+  constructor(count: number, path: string) {
+    this.#count = count
+    this.#path = path
+  }
+
+  read(): readonly Step[] {
+    throw this.#gone()
+  }
+
+  stream(): AsyncIterable<Step> {
+    throw this.#gone()
+  }
+
+  #gone(): ManyworldsError {
+    return new ManyworldsError(
+      'STORE_GONE',
+      `the ${this.#count} steps of this response were removed from ${this.#path} to save space, as its training was told to. What it came to is there; \`removedSteps\` tells such responses from others`,
+    )
+  }
+}

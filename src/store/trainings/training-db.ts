@@ -1,0 +1,261 @@
+import { statSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ManyworldsError } from '../../errors.ts'
+import { lastSession } from '../run-writer.ts'
+import { StoreDb } from '../store-db.ts'
+import { corrupt, locked, storeError } from '../store-errors.ts'
+import { claimTraining, findTraining, refuseTraining, type TrainingMode, trainingNotFound } from './claim-training.ts'
+import { tasksToThin, thinPiece } from './thin-run.ts'
+import { TrainingFiles } from './training-files.ts'
+import { readHistory, type TrainingHistory } from './training-history.ts'
+import { checkTrainingId, trainingFolder } from './training-ids.ts'
+import type { Ending, EvalRow, NewTraining, PlanRow, UpdateRow, VersionRow } from './training-rows.ts'
+
+export interface OpenTraining {
+  /** The file of the store. */
+  readonly path: string
+  readonly shared: boolean
+  readonly id: string
+  readonly mode: TrainingMode
+  readonly durability: 'normal' | 'full'
+  /** Used only if the training is new. */
+  readonly begin: NewTraining
+}
+
+/** The most of an error that is stored. */
+const ERROR_CHARS = 4096
+
+/**
+ * Writes one training. Synchronous, in the thread of its caller: a few small transactions per update. A training is owned by one
+ * living process at a time, and each transaction checks that this is still the one. `Report` and `Summary` are JSON of the caller's.
+ */
+export class TrainingDb<Report extends object = object, Summary = unknown> {
+  readonly id: string
+  readonly isNew: boolean
+  /** As it was given in the first session. */
+  readonly config: unknown
+  readonly history: TrainingHistory<Report, Summary>
+  readonly #store: StoreDb
+  readonly #training: number
+  readonly #full: boolean
+  readonly #files: TrainingFiles
+  /** The state of the last committed update. */
+  #state: string | undefined
+  /** Hashes of files that were written, and are not yet named by a row. */
+  readonly #uncommitted = new Set<string>()
+  #isOpen = true
+
+  private constructor(store: StoreDb, { id, mode, durability, begin }: OpenTraining) {
+    this.id = id
+    this.#store = store
+    this.#full = durability === 'full'
+    // Refused here, an old store is not even migrated.
+    this.isNew = refuseTraining(store, id, mode) === undefined
+    // What cannot be read is not claimed either.
+    const { training, config, sampler, best, ...rows } = store.transact(this.#full, () => {
+      claimTraining(store, id, mode, begin)
+      const own = findTraining(store, id)!
+      return { ...own, ...readHistory(store, own.training) }
+    })
+    this.#training = training
+    this.config = JSON.parse(config)
+    const { plans, updates, versions, evals } = rows
+    const history = { plans, updates, versions, evals, sampler: JSON.parse(sampler ?? 'null') as unknown, best }
+    this.history = history as TrainingHistory<Report, Summary>
+    this.#state = this.history.updates.at(-1)?.stateSha
+    this.#files = new TrainingFiles(trainingFolder(store.path, id), id)
+    this.#files.removeAllBut(this.#needed())
+  }
+
+  /** Throws RUN_EXISTS, RUN_NOT_FOUND or RUN_LOCKED. */
+  static open<Report extends object = object, Summary = unknown>(options: OpenTraining): TrainingDb<Report, Summary> {
+    const { path, shared, id, mode } = options
+    checkTrainingId(id)
+    if (!shared)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `a training has many runs, and ${path} is a file for one; give a folder: \`store\` (MANYWORLDS_STORE)`,
+      )
+    if (mode === 'resume') refuseMissing(path, id)
+    let store: StoreDb | undefined
+    try {
+      store = StoreDb.open(path, shared)
+      return new TrainingDb(store, options)
+    } catch (error) {
+      store?.close(false)
+      throw storeError(error, path, 'open')
+    }
+  }
+
+  /** Commits what an update will be. Its run can then begin. */
+  plan({ number, epoch, version, run, seed, tasks }: PlanRow): void {
+    this.#write(() =>
+      this.#insert('_plans', { number, epoch, version, run, seed, tasks: JSON.stringify(tasks), at: Date.now() }),
+    )
+  }
+
+  /** Commits a version that no update has made: the first. Its file was written by `writeFile`. */
+  version(row: VersionRow): void {
+    this.#write(() => this.#insertVersion(row))
+    this.#uncommitted.delete(row.sha256)
+  }
+
+  /** Commits an update, and the version that it made. Their files were written by `writeFile`. */
+  update(o: { readonly update: UpdateRow<Report>; readonly version?: VersionRow; readonly sampler: unknown }): void {
+    const { update, version, sampler } = o
+    this.#write(() => {
+      this.#insert('_updates', updateColumns(update))
+      if (version) this.#insertVersion(version)
+      this.#statement('UPDATE _trainings SET sampler = ? WHERE training = ?').run(jsonOf(sampler), this.#training)
+    })
+    for (const sha256 of [update.stateSha, version?.sha256]) if (sha256) this.#uncommitted.delete(sha256)
+    const before = this.#state
+    this.#state = update.stateSha
+    if (before !== undefined) this.#removeUnneeded([before])
+  }
+
+  /** Commits an evaluation; one of the same version and split is replaced. `best`: the best version so far. */
+  evaluation({ version, split, run, tasks, rollouts, summary }: EvalRow<Summary>, best: number | null): void {
+    this.#write(() => {
+      this.#statement('DELETE FROM _evals WHERE training = ? AND version = ? AND split = ?').run(
+        this.#training,
+        version,
+        split,
+      )
+      this.#insert('_evals', { version, split, run, tasks, rollouts, summary: jsonOf(summary), at: Date.now() })
+      this.#statement('UPDATE _trainings SET best = ? WHERE training = ?').run(best, this.#training)
+    })
+  }
+
+  /** Writes weights or a state to disk. A row that names it must follow: files without one are removed at the next opening. */
+  async writeFile(bytes: Uint8Array): Promise<string> {
+    const sha256 = await this.#files.write(bytes)
+    this.#uncommitted.add(sha256)
+    return sha256
+  }
+
+  readFile(sha256: string): Promise<Uint8Array> {
+    return this.#files.read(sha256)
+  }
+
+  /** Removes the weights of versions. That they were there stays known. */
+  drop(versions: readonly number[]): void {
+    const dropped: string[] = []
+    this.#write(() => {
+      for (const version of versions) {
+        const row = this.#statement(
+          'UPDATE _versions SET kept = 0 WHERE training = ? AND version = ? AND kept = 1 RETURNING sha256',
+        ).get(this.#training, version) as { sha256: string } | undefined
+        if (row) dropped.push(row.sha256)
+      }
+    })
+    this.#removeUnneeded(dropped)
+  }
+
+  /**
+   * Removes the steps of all but one in `oneIn` trajectories of a run of the training that has ended; what they came to stays. For runs that
+   * nothing more is learned from. Returns how many tasks that were.
+   */
+  async thin(run: string, oneIn: number): Promise<number> {
+    if (!Number.isSafeInteger(oneIn) || oneIn < 1)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `one trajectory in how many keeps its steps? ${oneIn} is no such number`,
+      )
+    const row = this.#statement('SELECT run FROM _run WHERE run_id = ? AND training = ?').get(run, this.#training)
+    if (!row || oneIn === 1) return 0
+    const number = row.run as number
+    const last = lastSession(this.#store, number)
+    if (last?.endedAt === null && this.#store.isAlive(last.owner))
+      throw locked(this.#store.path, { runId: run, ...last })
+    const tasks = tasksToThin(this.#store, number, oneIn)
+    for (let done = 0; done < tasks.length; await nextTurn())
+      this.#write(() => {
+        done += thinPiece(this.#store, tasks.slice(done))
+      })
+    return tasks.length
+  }
+
+  /** Says how the session ended, and gives the training up. */
+  close(how: Exclude<Ending, 'removing'>, error?: string): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    try {
+      this.#write(() =>
+        this.#statement('UPDATE _trainings SET ended_at = ?, ending = ?, error = ? WHERE training = ?').run(
+          ...[Date.now(), how, error?.slice(0, ERROR_CHARS) ?? null, this.#training],
+        ),
+      )
+    } finally {
+      this.#store.close(false)
+    }
+  }
+
+  /** One transaction, if this process still owns the training. */
+  #write(work: () => void): void {
+    try {
+      this.#store.transact(this.#full, () => {
+        const own = this.#statement('UPDATE _trainings SET seen_at = ? WHERE training = ? AND owner = ?')
+        if (own.run(Date.now(), this.#training, this.#store.owner).changes === 0) throw this.#takenOver()
+        work()
+      })
+    } catch (error) {
+      throw storeError(error, this.#store.path, 'write')
+    }
+  }
+
+  #takenOver(): ManyworldsError {
+    return new ManyworldsError(
+      'RUN_LOCKED',
+      `another process has taken over, or removed, training '${this.id}' in ${this.#store.path}; this one writes nothing more`,
+    )
+  }
+
+  #insert(table: string, columns: Readonly<Record<string, string | number | null>>): void {
+    const names = ['training', ...Object.keys(columns)]
+    this.#statement(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`).run(
+      this.#training,
+      ...Object.values(columns),
+    )
+  }
+
+  #insertVersion({ version, update, sha256, policy, bytes, kept }: VersionRow): void {
+    const columns = { version, update_number: update, sha256, policy, bytes, kept: Number(kept), at: Date.now() }
+    this.#insert('_versions', columns)
+  }
+
+  #removeUnneeded(sha256s: readonly string[]): void {
+    const needed = this.#needed()
+    this.#files.remove(sha256s.filter((sha256) => !needed.has(sha256)))
+  }
+
+  /** Files that rows name, or that are about to be named. */
+  #needed(): Set<string> {
+    const kept = this.#statement('SELECT sha256 FROM _versions WHERE training = ? AND kept = 1').all(this.#training)
+    const weights = kept.map(({ sha256 }) => String(sha256))
+    return new Set([...weights, ...this.#uncommitted, ...(this.#state === undefined ? [] : [this.#state])])
+  }
+
+  #statement(sql: string) {
+    return this.#store.statement(sql)
+  }
+}
+
+function updateColumns({ members, report, ...update }: UpdateRow) {
+  const { number, epoch, versionIn, versionOut, batchSha, stateSha, collectMs, trainMs, curveSha } = update
+  return {
+    ...{ number, epoch, version_in: versionIn, version_out: versionOut, members: JSON.stringify(members) },
+    ...{ batch_sha: batchSha, state_sha: stateSha, report: jsonOf(report), collect_ms: collectMs, train_ms: trainMs },
+    ...{ curve_sha: curveSha, at: Date.now() },
+  }
+}
+
+/** JSON has no undefined. */
+const jsonOf = (value: unknown): string => JSON.stringify(value) ?? 'null'
+
+/** Call it before the store is opened, which would create it. */
+function refuseMissing(path: string, id: string): void {
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (!file) throw trainingNotFound(path, id)
+  if (file.size === 0) throw corrupt(path, 'it is empty')
+}

@@ -1,3 +1,4 @@
+import type { Policy } from './agents/policy.ts'
 import { refuseBundled } from './call-site.ts'
 import { moduleOf, register } from './definition.ts'
 import { ManyworldsError } from './errors.ts'
@@ -7,6 +8,9 @@ import type { LanguageModel } from './models/language-model.ts'
 import { checkNode } from './oldest-node.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
 import type { StepRecord } from './trajectory/step.ts'
+
+// By a name: a process may hold two copies of this package.
+export const POLICY: unique symbol = Symbol.for('manyworlds.policy') as never
 
 /** What an agent's `run` is given besides its input. */
 export interface Context<Params = unknown, State = unknown> {
@@ -132,6 +136,8 @@ export interface AgentDefinition<Input, Answer, Params, State, Name extends stri
   readonly grade?: Grader | GradeFunction<NoInfer<Input>, Awaited<NoInfer<Answer>>, unknown>
   /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
   readonly module?: string | URL
+  /** Of agents that are made of a policy: so that a training finds it. */
+  readonly [POLICY]?: Policy
 }
 
 export declare const TYPES: unique symbol

@@ -68,7 +68,7 @@ export type ResponseEnd =
   | { readonly success: true; readonly status: 'success'; readonly answer: unknown }
   | { readonly success: false; readonly status: Exclude<TaskStatus, 'success'>; readonly error: TaskError }
 
-type Rare = 'groupId' | 'rollout' | 'episode' | 'grade' | 'digest'
+type Rare = 'groupId' | 'rollout' | 'episode' | 'grade' | 'digest' | 'removedSteps'
 type Made = 'success' | 'status' | 'answer' | 'error' | 'trajectory' | 'steps' | 'toTrajectory'
 type ResponseBase = Omit<TaskResponse, Made | Rare> & {
   readonly [Field in Rare]?: TaskResponse[Field] | undefined
@@ -93,6 +93,7 @@ abstract class BaseResponse {
   declare readonly episode: TaskResponse['episode']
   declare readonly grade: TaskGrade
   declare readonly digest: string
+  declare readonly removedSteps: number
   readonly #around: TrajectorySource | undefined
 
   constructor(base: ResponseBase, end: ResponseEnd, around: TrajectorySource | undefined) {
@@ -115,6 +116,7 @@ abstract class BaseResponse {
     if (base.episode !== undefined) this.episode = base.episode
     if (base.grade !== undefined) this.grade = base.grade
     if (base.digest !== undefined) this.digest = base.digest
+    if (base.removedSteps !== undefined) this.removedSteps = base.removedSteps
   }
 
   abstract steps(): AsyncIterable<Step>
@@ -180,8 +182,11 @@ export function makeResponse(
   return response as unknown as TaskResponse
 }
 
-/** A response as a plain object with its steps, also where they have to be read. */
-export const withTrajectory = (response: TaskResponse): object => ({ ...response, trajectory: response.trajectory })
+/** A response as a plain object with its steps, also where they have to be read; without them if they were removed. */
+export const withTrajectory = (response: TaskResponse): object => ({
+  ...response,
+  ...(response.removedSteps === undefined && { trajectory: response.trajectory }),
+})
 
 /** A response as plain data: how a parent in a worker gets those of its sub-tasks. */
 export function responseToWire(response: TaskResponse): unknown {
@@ -194,5 +199,6 @@ export function responseFromWire(wire: unknown): TaskResponse {
   const end: ResponseEnd = success
     ? { success, status, answer: response.answer }
     : { success, status, error: errorFromPlain(response.error) }
-  return makeResponse(response, end, response.trajectory)
+  // One whose steps were removed has none.
+  return makeResponse(response, end, response.trajectory ?? [])
 }

@@ -90,6 +90,8 @@ interface ResponseBase {
    * from it each time, and are no part of `JSON.stringify(response)`; keep them in a variable if you need them twice.
    */
   readonly trajectory: readonly Step[]
+  /** How many steps it had, if they were removed from the store to save space. Reading them then throws `STORE_GONE`. */
+  readonly removedSteps?: number
   /** The steps one by one, without blocking the event loop for long. */
   steps(): AsyncIterable<Step>
   /**

@@ -20,7 +20,16 @@ export {
 export type { LlmTool, LlmTools } from './llm/recorded-tools.ts'
 export { type LlmAgentOptions, type LlmAgentParams, llmAgent, type OutputSpec } from './llm-agent.ts'
 export { formatAction, type ParsedAction, parseAction } from './parse-action.ts'
-export type { Choice, OpenPolicy, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
+export type {
+  Choice,
+  OpenPolicy,
+  Policy,
+  PolicyHost,
+  PolicyLearning,
+  PolicyMode,
+  PolicyRef,
+  Question,
+} from './policy.ts'
 export { fixedPolicy, randomPolicy } from './simple-policies.ts'
 export { type Act, type StepAgentOptions, type StepAgentParams, stepAgent } from './step-agent.ts'
 export { toPrompt } from './to-prompt.ts'

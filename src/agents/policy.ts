@@ -1,3 +1,6 @@
+import type { AdvantageSettings } from '../train/advantage-settings.ts'
+import type { Algorithm } from '../train/algorithm.ts'
+import type { GradientCore } from '../train/learner.ts'
 import type { EnvironmentTask, Maybe } from './environment.ts'
 
 /** Which version of a policy acts, and where what it has learned is. Plain data: it travels with the params of an agent. */
@@ -16,6 +19,20 @@ export interface Policy<Observation = unknown, Action = unknown> {
   readonly name: string
   /** Throws what the tasks of this worker then fail with, as `SETUP_FAILED`. */
   open(ref: PolicyRef, host: PolicyHost): Maybe<OpenPolicy<Observation, Action>>
+  /** How a training makes it better; left out: it stays as it is, or only a learner of one's own can. */
+  readonly learning?: PolicyLearning
+}
+
+/** What a training needs to know of a policy. See `manyworlds/train`. */
+export interface PolicyLearning {
+  /** What has its weights and knows their gradient: a new one, that has learned nothing. Called in the thread that learns. */
+  core(): Maybe<GradientCore>
+  /** A learning rate with which it usually learns. */
+  readonly lr: number
+  /** How good its actions were, unless a training says so. Default: compared within groups, by GRPO. */
+  readonly advantages?: AdvantageSettings
+  /** What goes with these advantages: used where a training names neither them nor something else in its place. */
+  readonly algorithm?: Omit<Partial<Algorithm>, 'lr'>
 }
 
 /** What a policy has of the worker that opens it. */

@@ -1,4 +1,4 @@
-import { type Agent, defineMadeAgent } from '../agent.ts'
+import { type Agent, defineMadeAgent, POLICY } from '../agent.ts'
 import type { GradeFunction, Grader } from '../grade/grader.ts'
 import type { Environment, EnvironmentContext, Maybe, Plain } from './environment.ts'
 import { type EpisodePlan, EpisodeRun } from './episode-run.ts'
@@ -93,6 +93,7 @@ export function stepAgent<Input, Observation, Action extends Plain, State, const
     {
       name,
       params,
+      ...(policy && { [POLICY]: policy as Policy }),
       ...(module !== undefined && { module }),
       ...(grade && { grade: grade as Grader | GradeFunction<Input, Awaited<Observation>> }),
       setup: async (given, host) => {

@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import type { GrpoSettings } from './advantages.ts'
+import { checkKeys } from './check-keys.ts'
 
 /** How good each action of an episode was, compared with what could be expected. */
 export type AdvantageSettings =
@@ -7,14 +8,29 @@ export type AdvantageSettings =
   | ({ readonly name: 'grpo' } & GrpoSettings)
   | { readonly name: 'rloo' }
   /** The discounted return from each action on, less a baseline: that of the batch, that of all batches so far, or none. */
-  | { readonly name: 'reinforce'; readonly discount?: number; readonly baseline?: 'batch' | 'running' | 'none' }
-  /** For policies with a value head. */
-  | { readonly name: 'gae'; readonly discount?: number; readonly lambda?: number }
+  | ({
+      readonly name: 'reinforce'
+      readonly discount?: number
+      readonly baseline?: 'batch' | 'running' | 'none'
+    } & Normalize)
+  /** For policies with a value head: what came of an action, compared with what its value was. With the default `lambda` of 1 it is the return less the value. */
+  | ({ readonly name: 'gae'; readonly discount?: number; readonly lambda?: number } & Normalize)
+
+interface Normalize {
+  /** Advantages less the mean of the batch, over their standard deviation. Default false. */
+  readonly normalize?: boolean
+}
 
 /** What the loss is divided by: the actions of the batch, or its episodes and in each of them its actions. */
 export type Normalizer = 'actions' | 'episodes'
 
 const NAMES = ['grpo', 'rloo', 'reinforce', 'gae']
+const KEYS = {
+  grpo: ['name', 'std', 'eps'],
+  rloo: ['name'],
+  reinforce: ['name', 'discount', 'baseline', 'normalize'],
+  gae: ['name', 'discount', 'lambda', 'normalize'],
+} as const
 
 export function checkAdvantages(settings: AdvantageSettings): void {
   const refuse = (what: string) => {
@@ -22,9 +38,17 @@ export function checkAdvantages(settings: AdvantageSettings): void {
   }
   if (typeof settings !== 'object' || settings === null || !NAMES.includes(settings.name))
     refuse(`give { name } with one of ${NAMES.join(', ')}`)
-  const { discount, lambda, baseline } = settings as { discount?: number; lambda?: number; baseline?: string }
+  checkKeys(settings, KEYS[settings.name], `\`advantages\` of '${settings.name}'`)
+  const { discount, lambda, baseline, normalize } = settings as {
+    discount?: number
+    lambda?: number
+    baseline?: string
+    normalize?: boolean
+  }
   for (const [key, value] of Object.entries({ discount, lambda }))
     if (value !== undefined && !(value >= 0 && value <= 1)) refuse(`\`${key}\` must be between 0 and 1, it is ${value}`)
   if (baseline !== undefined && !['batch', 'running', 'none'].includes(baseline))
     refuse(`\`baseline\` must be 'batch', 'running' or 'none', it is '${baseline}'`)
+  if (normalize !== undefined && typeof normalize !== 'boolean')
+    refuse(`\`normalize\` must be true or false, it is ${String(normalize)}`)
 }

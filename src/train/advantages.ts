@@ -4,6 +4,7 @@ import { moments } from './moments.ts'
 /** Of the scale of the rewards: sums of weighted parts, such as .7 + .2 + .1, miss each other by less. */
 const ROUNDING = 1e-12
 const DEFAULT_EPS = 1e-6
+const NORMALIZE_EPS = 1e-8
 
 export interface GroupAdvantages {
   /** One array for each group, one number for each of its rewards. */
@@ -83,6 +84,15 @@ export function minusBaseline(returns: ArrayLike<number>, baseline: number | Arr
 /** The mean of the batch itself as the baseline. It scales the expected gradient by (n - 1) / n. A batch of one gives 0. */
 export function minusBatchMean(returns: ArrayLike<number>): Float64Array {
   return returns.length === 0 ? new Float64Array(0) : minusBaseline(returns, moments(returns).mean)
+}
+
+/** Less their mean, over their standard deviation (with n). Numbers that are all the same give 0. */
+export function normalized(advantages: ArrayLike<number>): Float64Array {
+  checkNumbers('advantages', advantages)
+  if (advantages.length === 0 || isFlat(advantages)) return new Float64Array(advantages.length)
+  const { mean, squares } = moments(advantages)
+  const divisor = Math.sqrt(squares / advantages.length) + NORMALIZE_EPS
+  return Float64Array.from(advantages, (value) => (value - mean) / divisor)
 }
 
 /** A mean over all batches so far. Plain data, so that a checkpoint can hold it. */

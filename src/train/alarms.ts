@@ -1,4 +1,5 @@
 import type { TrajectoryParts } from '../trajectory/trajectory.ts'
+import { checkKeys } from './check-keys.ts'
 import type { Metrics } from './learner.ts'
 
 /** When something is reported. Each compares with the first batches of the training. */
@@ -30,7 +31,9 @@ export class Alarms {
   readonly #settings: Required<AlarmSettings>
   #first: FirstFigures = { entropy: null, length: null }
 
-  constructor({ entropy = 0.01, length = 5, parseFailures = 0.2 }: AlarmSettings = {}) {
+  constructor(settings: AlarmSettings = {}) {
+    checkKeys(settings, ['entropy', 'length', 'parseFailures'], '`alarms`')
+    const { entropy = 0.01, length = 5, parseFailures = 0.2 } = settings
     this.#settings = { entropy, length, parseFailures }
   }
 

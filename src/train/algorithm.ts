@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
+import { checkKeys } from './check-keys.ts'
 import { type LossSettings, lossRule } from './loss-settings.ts'
 
 /** How a batch of rows changes weights. */
@@ -20,8 +21,11 @@ export interface Algorithm {
 
 const MICRO_BATCH_ROWS = 4096
 
+export const ALGORITHM_KEYS = ['loss', 'lr', 'clipNorm', 'epochs', 'miniBatches', 'microBatch', 'proximal']
+
 /** Checks it once, before anything is learned. */
 export function checkedAlgorithm(algorithm: Algorithm): Required<Algorithm> {
+  checkKeys(algorithm, ALGORITHM_KEYS, '`algorithm`')
   const { loss, lr, clipNorm = Infinity, epochs = 1, miniBatches = 1, proximal = 'behaviour' } = algorithm
   const { microBatch = MICRO_BATCH_ROWS } = algorithm
   const refuse = (key: string, must: string, value: unknown) => {

@@ -1,8 +1,9 @@
 /**
  * What became of a trajectory that was added: `held`; or it was not kept, because it `failed` (and the policy for such is to drop them); was `lost` to
- * something that the agent did not do; is `ungraded`; is `held-out`, of a split that is not for training; or is a `duplicate`, or came after its group was closed.
+ * something that the agent did not do; is `ungraded`; is `held-out`, of a split that is not for training; or is a `duplicate`, or came after its group was closed;
+ * or its steps were `removed` from the store to save space.
  */
-export type Added = 'held' | 'failed' | 'lost' | 'ungraded' | 'held-out' | 'duplicate'
+export type Added = 'held' | 'failed' | 'lost' | 'ungraded' | 'held-out' | 'duplicate' | 'removed'
 
 /** What a buffer holds, and what came of everything that was added so far. */
 export interface BufferStats {

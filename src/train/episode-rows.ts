@@ -1,9 +1,10 @@
 import { ManyworldsError } from '../errors.ts'
 import type { AdvantageSettings, Normalizer } from './advantage-settings.ts'
-import { grpo, minusBaseline, type RunningMean, rloo } from './advantages.ts'
+import { grpo, minusBaseline, normalized, type RunningMean, rloo } from './advantages.ts'
 import type { Episode } from './episodes.ts'
 import { gae, returns } from './returns.ts'
 import type { ActionRow } from './row.ts'
+import { explainedVariance } from './value-loss.ts'
 
 export interface EpisodeRows {
   readonly rows: readonly ActionRow[]
@@ -14,14 +15,23 @@ export interface EpisodeRows {
   readonly episodes: number
   /** The mean of the returns, for a running baseline. */
   readonly returns: readonly number[]
+  /** With 'gae': how much of what came the values foretold; undefined: it cannot be said. */
+  readonly explainedVariance: number | undefined
 }
 
-/** Each action that is learned from as a row. The weights of all rows add up to 1, so micro-batches cannot change them. */
+/** What a policy expects after the last action of episodes that were cut short. */
+export type LastValues = ReadonlyMap<Episode, number>
+
+/**
+ * Each action that is learned from as a row. Weights are shares of the whole batch, with the groups that teach nothing: they add up to 1 if there are none.
+ * Otherwise one group with variance among many without would make as large a step as a whole batch.
+ */
 export function rowsOf(
   groups: readonly (readonly Episode[])[],
   settings: AdvantageSettings,
   normalizer: Normalizer,
   running: RunningMean,
+  lasts: LastValues = new Map(),
 ): EpisodeRows {
   const compared = settings.name === 'grpo' || settings.name === 'rloo' ? compare(groups, settings) : undefined
   const skipped = new Set(compared && [...compared.flat, ...compared.single])
@@ -31,20 +41,36 @@ export function rowsOf(
   const all = used.map(({ episode }) => episode)
   const gained = settings.name === 'reinforce' ? all.map((one) => returns(rewardsOf(one), settings.discount ?? 1)) : []
   const baseline = settings.name === 'reinforce' ? baselineOf(settings, gained, running) : 0
-  const actions = all.reduce((sum, episode) => sum + episode.actions.length, 0)
-  const rows = used.flatMap(({ episode, advantage }, i) => {
+  const batch = groups.flat()
+  const actions = batch.reduce((sum, episode) => sum + episode.actions.length, 0)
+  const made = used.flatMap(({ episode, advantage }, i) => {
     const { advantages, targets } =
-      advantage === undefined ? ofSteps(episode, settings, gained[i], baseline) : alike(episode, advantage)
-    const weight = normalizer === 'actions' ? 1 / actions : 1 / (all.length * episode.actions.length)
+      advantage === undefined ? ofSteps(episode, settings, gained[i], baseline, lasts) : alike(episode, advantage)
+    const weight = normalizer === 'actions' ? 1 / actions : 1 / (batch.length * episode.actions.length)
     return episode.actions.map((step, t) => rowOf(step, advantages[t]!, targets?.[t], weight, episode))
   })
+  const rows = 'normalize' in settings && settings.normalize ? normalizedRows(made) : made
   return {
     rows,
     flat: compared?.flat.length ?? 0,
     single: compared?.single.length ?? 0,
     episodes: all.length,
     returns: gained.map((values) => values[0]!),
+    explainedVariance: settings.name === 'gae' ? foretold(all, rows) : undefined,
   }
+}
+
+function normalizedRows(rows: readonly ActionRow[]): readonly ActionRow[] {
+  const advantages = normalized(rows.map(({ advantage }) => advantage))
+  return rows.map((row, i) => ({ ...row, advantage: advantages[i]! }))
+}
+
+function foretold(episodes: readonly Episode[], rows: readonly ActionRow[]): number | undefined {
+  const values = episodes.flatMap(({ actions }) => actions.map((step) => step.value!))
+  return explainedVariance(
+    values,
+    rows.map((row) => row.return!),
+  )
 }
 
 function compare(groups: readonly (readonly Episode[])[], settings: AdvantageSettings & { name: 'grpo' | 'rloo' }) {
@@ -67,13 +93,14 @@ function ofSteps(
   settings: AdvantageSettings,
   gained: Float64Array | undefined,
   baseline: number,
+  lasts: LastValues,
 ): Advantages {
   if (gained) return { advantages: minusBaseline(gained, baseline), targets: gained }
   const { discount = 1, lambda = 1 } = settings as { discount?: number; lambda?: number }
   const values = episode.actions.map((step) => step.value ?? missingValue(episode, step.index))
-  // Cut short, the episode would have gone on from about where it was.
-  const last = episode.isCut ? { last: values.at(-1)! } : {}
-  const { advantages, returns: targets } = gae(rewardsOf(episode), values, { discount, lambda, ...last })
+  // Cut short, the episode would have gone on from where it was; else nothing follows.
+  const last = episode.isCut ? lasts.get(episode)! : 0
+  const { advantages, returns: targets } = gae(rewardsOf(episode), values, { discount, lambda, last })
   return { advantages, targets }
 }
 
@@ -114,6 +141,11 @@ function rowOf(
     throw new ManyworldsError(
       'ROW_INVALID',
       `step ${step.index} of task '${task}', rollout ${rollout}, cannot be learned from: it does not say ${candidates === undefined || choice === undefined ? 'which candidates there were' : 'how likely its policy chose it'}; let a policy of manyworlds/train act`,
+    )
+  if (step.mode === 'greedy')
+    throw new ManyworldsError(
+      'ROW_INVALID',
+      `step ${step.index} of task '${task}', rollout ${rollout}, cannot be learned from: it was chosen in mode 'greedy', which tries nothing else; collect in mode 'sample'`,
     )
   return {
     ...{ kind: 'action', observation, candidates, action, index: choice, behaviour: logProb, advantage, weight },

@@ -13,6 +13,8 @@ export interface Episode {
   readonly actions: readonly (Step & ActionStep)[]
   /** It was cut short: what would have followed is worth something. */
   readonly isCut: boolean
+  /** What was seen after the last action. */
+  readonly finalObservation: unknown
 }
 
 export interface Episodes {
@@ -37,7 +39,11 @@ export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: Fail
       const { task, rollout, group } = trajectory
       const name = group?.id ?? task
       const isCut = trajectory.ending.kind === 'truncated'
-      const episode = { task, rollout, group: name, reward, actions: actions as (Step & ActionStep)[], isCut }
+      const { finalObservation } = trajectory
+      const episode: Episode = {
+        ...{ task, rollout, group: name, reward, isCut, finalObservation },
+        actions: actions as (Step & ActionStep)[],
+      }
       const members = groups.get(name)
       if (members) members.push(episode)
       else groups.set(name, [episode])

@@ -1,5 +1,5 @@
 /**
- * exp, expm1 and log of + − × ÷ alone, exp and log after fdlibm (error below one unit in the last place). Those of `Math` may
+ * exp, expm1, log and tanh of + − × ÷ alone, exp and log after fdlibm (error below one unit in the last place). Those of `Math` may
  * differ between versions of Node and between machines, as `**` may, and a curve that is promised to be the same, number for number, cannot
  * depend on them.
  */
@@ -75,4 +75,11 @@ export function log(x: number): number {
   const even = z * (0.6666666666666735 + w * (0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)))
   const half = 0.5 * f * f
   return k * LN2_HIGH - (half - (s * (half + (odd + even)) + k * LN2_LOW) - f)
+}
+
+/** The hyperbolic tangent. Right to 14 digits. */
+export function tanh(x: number): number {
+  const t = expm1(x < 0 ? 2 * x : -2 * x)
+  const size = -t / (t + 2)
+  return x < 0 ? -size : size
 }

@@ -35,7 +35,15 @@ export class ExperienceBuffer {
   /** By key, in the order in which they were opened. */
   readonly #open = new Map<string, OpenGroup>()
   readonly #closed: ClosedGroups
-  readonly #added: Record<Added, number> = { held: 0, failed: 0, lost: 0, ungraded: 0, 'held-out': 0, duplicate: 0 }
+  readonly #added: Record<Added, number> = {
+    held: 0,
+    failed: 0,
+    lost: 0,
+    ungraded: 0,
+    'held-out': 0,
+    duplicate: 0,
+    removed: 0,
+  }
   readonly #splits: ReadonlySet<string | null>
   #size = 0
   #opened = 0
@@ -99,13 +107,14 @@ export class ExperienceBuffer {
 
   /**
    * Adds the trajectories of a run, one group after the other. Groups of a run that has ended are closed, also if rollouts are missing. If the run goes
-   * on, only groups that reach `groupSize` are; add it again later for what is new. Returns how many were held.
+   * on, only groups that reach `groupSize` are; add it again later for what is new. Rollouts whose steps were removed to save space are left out, and counted
+   * in `stats().added.removed`. Returns how many were held.
    */
   async addRun(run: RunFile): Promise<number> {
     const isRunning = run.overview().status === 'running'
     let held = 0
     let last: string | undefined
-    for await (const trajectory of trajectoriesInOrder(run)) {
+    for await (const trajectory of trajectoriesInOrder(run, () => this.#added.removed++)) {
       const key = groupKey(trajectory)
       if (last !== key && last !== undefined && !isRunning) this.#closeKey(last)
       last = key

@@ -39,6 +39,16 @@ class GradientLearner implements Learner {
     return this.publish()
   }
 
+  async values(observations: readonly unknown[]): Promise<Float64Array> {
+    this.#started()
+    if (this.#core.values === undefined)
+      throw new ManyworldsError(
+        'LEARNER_INVALID',
+        `policy '${this.#core.policy}' has no value head, which advantages by 'gae' need; give it \`value: true\``,
+      )
+    return this.#core.values(observations)
+  }
+
   async update({ rows }: Batch): Promise<Metrics> {
     this.#started()
     checkRows(rows)

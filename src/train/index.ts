@@ -27,19 +27,32 @@ export type {
   Metrics,
   Published,
 } from './learner.ts'
-export {
-  type LearnerReference,
-  type LearnerThread,
-  type LearnerThreadOptions,
-  runLearnerInThread,
-} from './learner-thread.ts'
+export type { LearnerLimits, LearnerReference, RunningLearner } from './learner-calls.ts'
+export { type LearnerProcess, runLearnerInProcess } from './learner-process.ts'
+export { runLearnerInThread } from './learner-thread.ts'
 export type { LossSettings } from './loss-settings.ts'
+export { type NeuralCoreOptions, neuralCore } from './neural/neural-core.ts'
+export {
+  type NeuralPolicy,
+  type NeuralQuestion,
+  neuralPolicy,
+  type OpenNeuralPolicy,
+} from './neural/neural-policy.ts'
+export type { NeuralInputs, NeuralOptions } from './neural/settings.ts'
 export { type ExecutorConfig, ParallelTaskExecutor } from './parallel-task-executor.ts'
-export { loadPolicy, type ServedPolicy, savePolicy } from './policy-folder.ts'
+export type { EpochReport, TestReport } from './pipeline/epoch-report.ts'
+export type { ObserveTraining, TrainingObserver, TrainingStart } from './pipeline/observer.ts'
+export type { EvaluateOptions, PipelineOptions, TrainingAlgorithm, TrainingTasks } from './pipeline/options.ts'
+export { DistributedTrainingPipeline } from './pipeline/pipeline.ts'
+export { loadPolicy, type ServedPolicy, savePolicy, type TrainedPolicy } from './policy-folder.ts'
 export { type Gae, type GaeSettings, gae, returns } from './returns.ts'
-export { RLTrainer, type TrainerOptions, type TrainReport } from './rl-trainer.ts'
+export { RLTrainer, type Staleness, type TrainerOptions, type TrainReport } from './rl-trainer.ts'
 export { compareRollouts, type RolloutPlace } from './rollout-order.ts'
 export type { ActionRow, Row, TokenRow } from './row.ts'
+export { type OpenSinks, openSinks } from './sinks/open-sinks.ts'
+export type { TrainingAbout, TrainingSink } from './sinks/sink.ts'
+export { type SinkSetting, sinkOf } from './sinks/sink-of.ts'
+export { tensorboard } from './sinks/tensorboard.ts'
 export type { Feature, SoftmaxOptions } from './softmax/settings.ts'
 export { type SoftmaxCoreOptions, softmaxCore } from './softmax/softmax-core.ts'
 export {
@@ -48,3 +61,6 @@ export {
   type SoftmaxQuestion,
   softmaxPolicy,
 } from './softmax/softmax-policy.ts'
+export type { SweepGrid } from './sweep/grid.ts'
+export type { PointSummary, SweepResult, SweepSummary } from './sweep/summary.ts'
+export type { Sweep } from './sweep/sweep.ts'

@@ -1,14 +1,14 @@
 import type { ErrorCode } from '../errors.ts'
-import type { Learner } from './learner.ts'
 
 /** What crosses between the driver and the thread of a learner. */
-export type LearnerMethod = 'start' | 'update' | 'publish' | 'retire' | 'save' | 'load'
+export type LearnerMethod = 'start' | 'update' | 'publish' | 'retire' | 'save' | 'load' | 'values'
 
 /** Where the thread finds the learner: like agents, it travels by module and name. */
 export interface LearnerThreadData {
   readonly module: string
   readonly name: string
   readonly options: unknown
+  readonly memoryMb: number | undefined
 }
 
 export interface LearnerCall {
@@ -22,6 +22,8 @@ export type FromLearner =
   | { readonly type: 'unusable'; readonly error: SentError }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
   | { readonly type: 'error'; readonly id: number; readonly error: SentError }
+  /** Said by the process of a learner whose thread is gone. */
+  | { readonly type: 'ended'; readonly how: string }
 
 export interface SentError {
   readonly code: ErrorCode | undefined
@@ -30,7 +32,8 @@ export interface SentError {
   readonly stack: string | undefined
 }
 
-export const LEARNER_METHODS: readonly (LearnerMethod & keyof Learner)[] = [
+/** Those that every learner has. */
+export const LEARNER_METHODS: readonly Exclude<LearnerMethod, 'values'>[] = [
   'start',
   'update',
   'publish',

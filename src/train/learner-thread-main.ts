@@ -59,6 +59,8 @@ async function call(learner: Learner, { method, args }: LearnerCall): Promise<un
   if (method === 'load' || method === 'start') spoiled = undefined
   else if (spoiled !== undefined && method !== 'retire')
     throw new ManyworldsError('LEARNER_FAILED', `${spoiled}; \`load\` the state of the last good version first`)
+  if (typeof learner[method] !== 'function')
+    throw new ManyworldsError('LEARNER_INVALID', `the learner has no \`${method}\`, which advantages by 'gae' need`)
   const value: unknown = await (learner[method] as (...args: unknown[]) => unknown)(...args)
   const wrong = method === 'update' ? wrongMetric(value) : undefined
   if (wrong === undefined) return value

@@ -15,6 +15,8 @@ export interface GradientCore {
     rows: readonly Row[],
     of: 'current' | 'reference',
   ): Promise<{ logProbs: Float64Array[]; values?: Float64Array }>
+  /** What the value head expects of the rest of an episode, by observation; left out: there is none. */
+  values?(observations: readonly unknown[]): Promise<Float64Array>
   /** Adds the gradient of these rows to what was added since the last step. Resolves to metrics of all of them. */
   forwardBackward(rows: readonly Row[], loss: LossSettings): Promise<Metrics>
   /** Moves the weights along the gradient, and begins the next one. A gradient that is not finite moves nothing, and throws. */
@@ -62,6 +64,8 @@ export interface LearnerStart {
  */
 export interface Learner {
   start(options: LearnerStart): Promise<Published>
+  /** What the policy expects of episodes that were cut short, from their last observations on; only advantages by 'gae' ask. */
+  values?(observations: readonly unknown[]): Promise<Float64Array>
   /** Makes the next version. An empty batch changes nothing, and makes none. */
   update(batch: Batch): Promise<Metrics>
   /** The version as it is now. A version never changes: the same number always has the same bytes. */

@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
+import { checkKeys } from './check-keys.ts'
 import { checkBetween, checkFinite } from './check-numbers.ts'
 
 export const LOSS_NAMES = ['clip', 'is', 'cispo', 'reinforce'] as const
@@ -37,6 +38,7 @@ export interface LossRule {
 }
 
 const MAX_WEIGHT = 2
+const KEYS = ['name', 'clipLow', 'clipHigh', 'dualClip', 'maxWeight', 'entropy', 'kl', 'value']
 const DEFAULT_CLIP: Readonly<Record<LossName, { readonly low: number; readonly high: number } | undefined>> = {
   clip: { low: 0.2, high: 0.2 },
   // One-sided, as its authors use it: small ratios are harmless, as they weigh little.
@@ -53,6 +55,7 @@ export function lossRule(settings: LossSettings): LossRule {
       'CONFIG_INVALID',
       `there is no loss ${JSON.stringify(name)}; there are ${LOSS_NAMES.join(', ')}`,
     )
+  checkKeys(settings, KEYS, '`loss`')
   const clip = DEFAULT_CLIP[name]
   if (!clip) refuse(settings, ['clipLow', 'clipHigh'])
   if (name !== 'clip') refuse(settings, ['dualClip'])

@@ -13,7 +13,7 @@ export interface LossTally {
   largestRatio: number
   clipped: number
   capped: number
-  largestStaleness: number
+  largestWeight: number
   importance: number
   squaredImportance: number
   kl: number
@@ -26,7 +26,7 @@ export const newTally = (): LossTally => ({
   largestRatio: 0,
   clipped: 0,
   capped: 0,
-  largestStaleness: 0,
+  largestWeight: 0,
   importance: 0,
   squaredImportance: 0,
   kl: 0,
@@ -47,7 +47,7 @@ export function addSample(
   tally.largestRatio = Math.max(tally.largestRatio, ratio)
   tally.clipped += isClipped ? 1 : 0
   tally.capped += isCapped ? 1 : 0
-  tally.largestStaleness = Math.max(tally.largestStaleness, staleness)
+  tally.largestWeight = Math.max(tally.largestWeight, staleness)
   tally.importance += importance
   tally.squaredImportance += importance * importance
   tally.kl += expm1(moved) - moved
@@ -70,7 +70,7 @@ export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string,
     clipFraction: tally.clipped / samples,
     // Samples whose proximal / behaviour was above `maxWeight`, and the largest before the cap.
     cappedShare: tally.capped / samples,
-    largestStaleness: tally.largestStaleness,
+    largestWeight: tally.largestWeight,
     // Kish: as many samples of the policy itself would tell as much about it.
     effectiveSampleSize:
       tally.squaredImportance > 0 ? (tally.importance * tally.importance) / tally.squaredImportance : 0,

@@ -2,7 +2,7 @@ import type { AnyAgent } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import { streamTask } from '../runners/runners.ts'
-import type { TaskLike } from '../task.ts'
+import type { TaskLike, TaskResponse } from '../task.ts'
 import { type RolloutTask, TaskNotes } from './task-notes.ts'
 import { TrajectoryStream } from './trajectory-stream.ts'
 
@@ -46,17 +46,23 @@ export class ParallelTaskExecutor {
    * ended. `config` is that of the executor where it says nothing else.
    */
   distributeTasks(tasks: Tasks, config: ExecutorConfig = {}): TrajectoryStream {
-    const { agent, ...run } = { ...this.#config, ...config }
-    const notes = new TaskNotes(run.rollouts, Array.isArray(tasks) && run.limit === undefined ? tasks : undefined)
-    const retry = run.maxAttempts === undefined && run.retryIf === undefined ? { retryIf: once } : {}
-    const ready = readyTasks(tasks, (task, index) => {
-      if (typeof task !== 'object' || task === null) return task
-      notes.add(task, index)
-      return withAgent(task, agent, index)
-    })
-    const responses = streamTask(ready as Iterable<TaskLike>, { ...run, ...retry })
-    return new TrajectoryStream(responses, (trajectory) => notes.complete(trajectory))
+    return distribute(tasks, { ...this.#config, ...config }, streamTask)
   }
+}
+
+type Stream = (tasks: Iterable<TaskLike>, config: RunConfig) => AsyncIterableIterator<TaskResponse, undefined>
+
+/** `stream`: what runs the tasks. A training has runs that are part of it. */
+export function distribute(tasks: Tasks, { agent, ...run }: ExecutorConfig, stream: Stream): TrajectoryStream {
+  const notes = new TaskNotes(run.rollouts, Array.isArray(tasks) && run.limit === undefined ? tasks : undefined)
+  const retry = run.maxAttempts === undefined && run.retryIf === undefined ? { retryIf: once } : {}
+  const ready = readyTasks(tasks, (task, index) => {
+    if (typeof task !== 'object' || task === null) return task
+    notes.add(task, index)
+    return withAgent(task, agent, index)
+  })
+  const responses = stream(ready as Iterable<TaskLike>, { ...run, ...retry })
+  return new TrajectoryStream(responses, (trajectory) => notes.complete(trajectory))
 }
 
 const once = (_: unknown, { attempt }: { readonly attempt: number }): boolean => attempt < ATTEMPTS

@@ -5,28 +5,51 @@ import * as z from 'zod/mini'
 import type { Choice, PolicyMode } from '../agents/policy.ts'
 import { ManyworldsError } from '../errors.ts'
 import { wordsOf } from '../text/thrown.ts'
+import { type NeuralPolicy, neuralPolicy } from './neural/neural-policy.ts'
 import { type SoftmaxPolicy, softmaxPolicy } from './softmax/softmax-policy.ts'
 
 const DESCRIPTION = 'policy.json'
 
-const shape = z.strictObject({
+const common = {
   kind: z.literal('manyworlds.policy'),
   format: z.literal(1),
-  core: z.literal('softmax'),
   name: z.string().check(z.minLength(1)),
   version: z.int().check(z.minimum(0)),
-  settings: z.strictObject({
-    bits: z.int(),
-    temperature: z.number(),
-    features: z.string(),
-    hasValue: z.boolean(),
-  }),
   weights: z.strictObject({
     file: z.string().check(z.regex(/^[0-9a-f]{64}\.weights$/)),
     sha256: z.string(),
     bytes: z.int(),
   }),
-})
+}
+
+const shape = z.discriminatedUnion('core', [
+  z.strictObject({
+    ...common,
+    core: z.literal('softmax'),
+    settings: z.strictObject({
+      bits: z.int(),
+      temperature: z.number(),
+      features: z.string(),
+      hasValue: z.boolean(),
+    }),
+  }),
+  z.strictObject({
+    ...common,
+    core: z.literal('neural'),
+    settings: z.strictObject({
+      inputs: z.strictObject({ kind: z.enum(['numbers', 'oneHot', 'own']), size: z.int() }),
+      actions: z.nullable(z.array(z.unknown())),
+      candidate: z.int(),
+      hidden: z.array(z.int()),
+      hasValue: z.boolean(),
+    }),
+  }),
+])
+
+/** A policy whose versions are bytes. */
+export type TrainedPolicy<Observation = unknown, Action = unknown> =
+  | SoftmaxPolicy<Observation, Action>
+  | NeuralPolicy<Observation, Action>
 
 /** A version of a policy, in a user's own program. */
 export interface ServedPolicy<Observation = unknown, Action = unknown> {
@@ -35,7 +58,8 @@ export interface ServedPolicy<Observation = unknown, Action = unknown> {
   /** Chooses at once. Default mode `'greedy'`; with `'sample'`, `random` is `Math.random` unless it is given. */
   act(question: {
     readonly observation: Observation
-    readonly candidates: readonly Action[]
+    /** Left out: all `actions` of a neural policy that lists them. */
+    readonly candidates?: readonly Action[]
     readonly mode?: PolicyMode
     readonly random?: () => number
   }): Choice<Action>
@@ -47,18 +71,16 @@ export interface ServedPolicy<Observation = unknown, Action = unknown> {
  */
 export async function savePolicy<Observation, Action>(
   folder: string,
-  policy: SoftmaxPolicy<Observation, Action>,
+  policy: TrainedPolicy<Observation, Action>,
   { version, bytes }: { readonly version: number; readonly bytes: Uint8Array },
 ): Promise<void> {
   // Bytes that are not weights of this policy are refused here, where the right ones can still be found.
   policy.openBytes(bytes)
   const sha256 = hash('sha256', bytes)
   const file = `${sha256}.weights`
-  const { name, settings } = policy
+  const { core, name, settings } = policy
   const weights = { file, sha256, bytes: bytes.length }
-  const description: z.infer<typeof shape> = {
-    ...{ kind: 'manyworlds.policy', format: 1, core: 'softmax', name, version, settings, weights },
-  }
+  const description = { kind: 'manyworlds.policy', format: 1, core, name, version, settings, weights }
   await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error))
   const before = await describe(folder).catch(() => undefined)
   await writeWhole(join(folder, file), bytes)
@@ -67,7 +89,7 @@ export async function savePolicy<Observation, Action>(
 }
 
 /**
- * Opens what `savePolicy` wrote, without workers or a store. A policy with features of its own is given with its code.
+ * Opens what `savePolicy` wrote, without workers or a store. A policy with functions of its own is given with its code.
  *
  * @example
  * const policy = await loadPolicy('best')
@@ -75,24 +97,51 @@ export async function savePolicy<Observation, Action>(
  */
 export async function loadPolicy<Observation = unknown, Action = unknown>(
   folder: string,
-  { policy }: { readonly policy?: SoftmaxPolicy<Observation, Action> } = {},
+  { policy }: { readonly policy?: TrainedPolicy<Observation, Action> } = {},
 ): Promise<ServedPolicy<Observation, Action>> {
-  const { name, version, settings, weights } = await describe(folder)
-  const { bits, temperature, features, hasValue: value } = settings
-  if (policy === undefined && features === 'own')
+  const description = await describe(folder)
+  const { core, name, version } = description
+  if (policy !== undefined && policy.core !== core)
     throw new ManyworldsError(
       'POLICY_INVALID',
-      `policy '${name}' in ${folder} has features of its own, whose code is not in the folder: loadPolicy(folder, { policy })`,
+      `policy '${name}' in ${folder} is ${core}, and the one given is ${policy.core}`,
     )
-  const code = policy ?? softmaxPolicy<Observation, Action>({ name, bits, temperature, value })
-  const bytes = await readWeights(folder, weights)
+  const code = policy ?? policyOf<Observation, Action>(description, folder)
+  const bytes = await readWeights(folder, description.weights)
   const { act } = code.openBytes(bytes)
+  const all = code.core === 'neural' ? code.options.actions : undefined
   return {
     name,
     version,
-    act: ({ observation, candidates, mode = 'greedy', random = Math.random }) =>
+    act: ({ observation, candidates = all, mode = 'greedy', random = Math.random }) =>
       act({ observation, candidates, mode, random }),
   }
+}
+
+/** The policy as it was, if nothing of it is code. */
+function policyOf<Observation, Action>(
+  description: z.infer<typeof shape>,
+  folder: string,
+): TrainedPolicy<Observation, Action> {
+  const { core, name } = description
+  const needsCode = (what: string) => {
+    throw new ManyworldsError(
+      'POLICY_INVALID',
+      `policy '${name}' in ${folder} has ${what} of its own, whose code is not in the folder: loadPolicy(folder, { policy })`,
+    )
+  }
+  if (core === 'softmax') {
+    const { bits, temperature, features, hasValue: value } = description.settings
+    if (features === 'own') needsCode('features')
+    return softmaxPolicy({ name, bits, temperature, value })
+  }
+  const { inputs, actions, hidden, hasValue: value } = description.settings
+  if (inputs.kind === 'own') needsCode('inputs')
+  if (actions === null) needsCode('candidates')
+  return neuralPolicy({
+    ...{ name, hidden, value, actions: actions as Action[] },
+    inputs: inputs.kind === 'oneHot' ? { oneHot: inputs.size } : inputs.size,
+  })
 }
 
 async function describe(folder: string): Promise<z.infer<typeof shape>> {

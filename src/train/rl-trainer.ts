@@ -4,10 +4,11 @@ import { type AdvantageSettings, checkAdvantages, type Normalizer } from './adva
 import { nextRunningMean, type RunningMean } from './advantages.ts'
 import { type AlarmSettings, Alarms } from './alarms.ts'
 import { ByteReader, ByteWriter } from './bytes.ts'
-import { rowsOf } from './episode-rows.ts'
+import { type LastValues, rowsOf } from './episode-rows.ts'
 import { type Episode, episodesOf } from './episodes.ts'
 import { checkFailedPolicy, type FailedPolicy } from './failed-rollouts.ts'
 import type { Learner, Metrics, Published } from './learner.ts'
+import type { Row } from './row.ts'
 
 export interface TrainerOptions {
   readonly learner: Learner
@@ -30,16 +31,26 @@ export interface TrainReport {
   readonly trained: number
   readonly reward: number | null
   readonly successRate: number | null
+  /** Episodes of which `reward` and `length`, and of which `successRate`, are the means. */
+  readonly rewarded: number
+  readonly judged: number
   /** Actions per episode. */
   readonly length: number | null
   /** Groups whose episodes all had the same reward, and groups of one: nothing can be learned from them. */
   readonly skippedGroups: number
   /** Rollouts without a reward that were left out. */
   readonly dropped: number
+  /** How many versions older than the learner the policy was that acted, over the actions that were learned from. Null: there were none. */
+  readonly staleness: Staleness | null
   /** Loss, entropy, KL, clip fraction, gradient norm, …: what the learner says. */
   readonly metrics: Metrics
   /** What looks wrong, in words. */
   readonly alarms: readonly string[]
+}
+
+export interface Staleness {
+  readonly mean: number
+  readonly max: number
 }
 
 /** "MWRT", as bytes. */
@@ -102,16 +113,39 @@ export class RLTrainer {
       throw new ManyworldsError('LEARNER_INVALID', 'call `start({ seed })` of a trainer before trainStep()')
     const all = [...trajectories]
     const { groups, dropped } = episodesOf(all, this.#failed)
-    const made = rowsOf(groups, this.#advantages, this.#normalizer, this.#running)
-    const metrics = await this.#learner.update({ rows: made.rows })
+    const lasts = this.#advantages.name === 'gae' ? await this.#lastValues(groups.flat()) : undefined
+    const made = rowsOf(groups, this.#advantages, this.#normalizer, this.#running, lasts)
+    const staleness = stalenessOf(made.rows, this.#version)
+    const learned = await this.#learner.update({ rows: made.rows })
+    const { explainedVariance } = made
+    const metrics = { ...learned, ...(explainedVariance !== undefined && { explainedVariance }) }
     if (made.rows.length > 0) this.#version = (await this.#learner.publish()).ref.version
     this.#running = nextRunningMean(this.#running, made.returns)
     const episodes = groups.flat()
     const report = {
       ...{ version: this.#version, episodes: all.length, trained: made.episodes, dropped, metrics },
-      ...{ skippedGroups: made.flat + made.single, ...figures(episodes, all) },
+      ...{ skippedGroups: made.flat + made.single, staleness, ...figures(episodes, all) },
     }
     return { ...report, alarms: this.#alarms.look({ ...report, trajectories: all }) }
+  }
+
+  /** The learner says them before it changes: on-policy, it is the version that acted. */
+  async #lastValues(episodes: readonly Episode[]): Promise<LastValues> {
+    const cut = episodes.filter(({ isCut }) => isCut)
+    if (cut.length === 0) return new Map()
+    if (this.#learner.values === undefined)
+      throw new ManyworldsError(
+        'LEARNER_INVALID',
+        "advantages by 'gae' need a learner with `values`: episodes that were cut short count with the value of their last observation",
+      )
+    const unseen = cut.find(({ finalObservation }) => finalObservation === undefined)
+    if (unseen)
+      throw new ManyworldsError(
+        'ROW_INVALID',
+        `task '${unseen.task}', rollout ${unseen.rollout}, was cut short, and does not say what was seen last: advantages by 'gae' need it`,
+      )
+    const values = await this.#learner.values(cut.map(({ finalObservation }) => finalObservation))
+    return new Map(cut.map((episode, i) => [episode, values[i]!]))
   }
 
   publish(): Promise<Published> {
@@ -134,6 +168,16 @@ export class RLTrainer {
   }
 }
 
+function stalenessOf(rows: readonly Row[], version: number): Staleness | null {
+  if (rows.length === 0) return null
+  let [sum, max] = [0, 0]
+  for (const row of rows) {
+    sum += version - row.version
+    max = Math.max(max, version - row.version)
+  }
+  return { mean: sum / rows.length, max }
+}
+
 function figures(episodes: readonly Episode[], all: readonly TrajectoryParts[]) {
   const mean = (values: readonly number[]) =>
     values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
@@ -142,6 +186,8 @@ function figures(episodes: readonly Episode[], all: readonly TrajectoryParts[]) 
     reward: mean(episodes.map(({ reward }) => reward)),
     successRate: mean(judged.map((success) => (success ? 1 : 0))),
     length: mean(episodes.map(({ actions }) => actions.length)),
+    rewarded: episodes.length,
+    judged: judged.length,
   }
 }
 

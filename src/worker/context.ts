@@ -28,7 +28,7 @@ const MAX_LOG_LINES = 1000
 const MAX_LOG_CHARS = 256 * 1024
 const TOO_MANY_STEPS = `ctx.step(): an attempt may record ${MOST_STEPS} steps at most; record several of them in one step, under \`data\``
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
-/** What a training will set: it comes to a task several times, and must not repeat what it draws for other purposes. */
+/** Runs differ by their seeds: a training gives each of its collections one of its own (`train/pipeline/seeds.ts`). */
 const PURPOSE = 'run'
 const VISIT = 0
 

@@ -1,5 +1,6 @@
 import { testLearner } from '../../dist/testing/learner.js'
 import { gradientLearner } from '../../dist/train/gradient-learner.js'
+import { runLearnerInProcess } from '../../dist/train/learner-process.js'
 import { runLearnerInThread } from '../../dist/train/learner-thread.js'
 import { softmaxCore } from '../../dist/train/softmax/softmax-core.js'
 import { softmaxPolicy } from '../../dist/train/softmax/softmax-policy.js'
@@ -9,6 +10,11 @@ testLearner('of softmax', { learner: learns, open: (bytes) => kitPolicy.openByte
 
 testLearner('of softmax in a thread', {
   learner: () => runLearnerInThread({ module: new URL('./learners/learners.ts', import.meta.url), export: 'learns' }),
+  open: (bytes) => kitPolicy.openBytes(bytes),
+})
+
+testLearner('of softmax in a process', {
+  learner: () => runLearnerInProcess({ module: new URL('./learners/learners.ts', import.meta.url), export: 'learns' }),
   open: (bytes) => kitPolicy.openBytes(bytes),
 })
 

@@ -32,7 +32,7 @@ describe('figures of the policy loss', () => {
       'largestRatio',
       'clipFraction',
       'cappedShare',
-      'largestStaleness',
+      'largestWeight',
       'effectiveSampleSize',
       'klFromBehaviour',
     ])

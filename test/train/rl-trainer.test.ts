@@ -123,6 +123,59 @@ describe('a batch', () => {
   })
 })
 
+describe('a batch that an older version has collected', () => {
+  const offPolicy = (maxWeight?: number) => {
+    const loss = { name: 'clip', ...(maxWeight && { maxWeight }) } as const
+    return newTrainer({ learner: gradientLearner(softmaxCore(policy), { loss, lr: 0.3, proximal: 'learner' }) })
+  }
+
+  test('is reported as what it is: its age in versions, what it is still worth, and how much was capped', async () => {
+    const trainer = offPolicy()
+    await trainer.start({ seed: 1 })
+    const old = await batch(trainer, 0)
+    for (let round = 1; round <= 6; round++) {
+      const { staleness, metrics } = await trainer.trainStep(await batch(trainer, round))
+      expect(staleness).toEqual({ mean: 0, max: 0 })
+      expect(metrics).toMatchObject({ ratio: 1, cappedShare: 0, largestWeight: 1 })
+      expect(metrics.effectiveSampleSize).toBeCloseTo(metrics.samples!, 9)
+    }
+    const fresh = await batch(trainer, 7, ['e', 'f'])
+    const { staleness, metrics } = await trainer.trainStep([...old, ...fresh])
+    expect(staleness!.max).toBe(6)
+    expect(staleness!.mean).toBeGreaterThan(0)
+    expect(staleness!.mean).toBeLessThan(6)
+    // The ratio that is clipped is to the learner as it was when the update began; how old samples are is in their weight.
+    expect(metrics.ratio).toBeCloseTo(1, 12)
+    expect(metrics.effectiveSampleSize).toBeLessThan(0.95 * metrics.samples!)
+    expect(metrics.largestWeight).toBeGreaterThan(1)
+  })
+
+  test('weighs at most `maxWeight` times as much', async () => {
+    const after = async (maxWeight?: number) => {
+      const trainer = offPolicy(maxWeight)
+      await trainer.start({ seed: 1 })
+      const old = await batch(trainer, 0)
+      for (let round = 1; round <= 6; round++) await trainer.trainStep(await batch(trainer, round))
+      return (await trainer.trainStep(old)).metrics
+    }
+    const [two, capped] = [await after(), await after(1.01)]
+    expect(capped.cappedShare).toBeGreaterThan(0.1)
+    expect(two.cappedShare).toBeLessThan(capped.cappedShare!)
+    // What the cap hides is shown.
+    expect(two.largestWeight).toBe(capped.largestWeight)
+  })
+
+  test('changes nothing if no version lies between: the numbers are those of a learner that takes it as its own', async () => {
+    const own = newTrainer({ learner: gradientLearner(softmaxCore(policy), { loss: { name: 'clip' }, lr: 0.3 }) })
+    const trainer = offPolicy()
+    await Promise.all([own.start({ seed: 1 }), trainer.start({ seed: 1 })])
+    for (let round = 0; round < 5; round++) {
+      const given = await batch(own, round)
+      expect(await trainer.trainStep(given)).toEqual(await own.trainStep(given))
+    }
+  })
+})
+
 test('episodes that become much longer raise an alarm', async () => {
   const trainer = newTrainer({ alarms: { length: 3 } })
   await trainer.start({ seed: 1 })

@@ -1,18 +1,14 @@
-import { ManyworldsError } from '../../errors.ts'
+import { ActionLoss, actionRow } from '../action-loss.ts'
+import { Adam } from '../adam.ts'
 import { ByteWriter } from '../bytes.ts'
-import { entropy, exactKl } from '../divergence.ts'
-import { exp } from '../exact-math.ts'
 import type { GradientCore, Metrics } from '../learner.ts'
 import { type LossRule, type LossSettings, lossRule } from '../loss-settings.ts'
-import { addSample, lossMetrics, newTally } from '../loss-tally.ts'
-import { sampleLoss } from '../losses.ts'
+import { readPacked } from '../read-packed.ts'
 import type { ActionRow, Row } from '../row.ts'
-import { valueLoss } from '../value-loss.ts'
-import { Adam } from './adam.ts'
 import { Scorer } from './scorer.ts'
 import type { SoftmaxOptions, SoftmaxSettings } from './settings.ts'
 import type { SoftmaxPolicy } from './softmax-policy.ts'
-import { countWeights, packWeights, readHeader, readPacked, unpackWeights, writeHeader } from './weights.ts'
+import { countWeights, packWeights, readHeader, unpackWeights, writeHeader } from './weights.ts'
 
 /** "MWSS", as bytes. */
 const MAGIC = 0x5353574d
@@ -38,10 +34,9 @@ export interface SoftmaxCoreOptions {
   readonly reference?: Uint8Array
 }
 
-const newSums = () => ({ tally: newTally(), entropy: 0, kl: 0, value: 0, values: 0, loss: 0 })
-
 export class SoftmaxCore implements GradientCore {
   readonly policy: string
+  values?: (observations: readonly unknown[]) => Promise<Float64Array>
   readonly #settings: SoftmaxSettings
   readonly #scorer: Scorer
   readonly #gradient: Float64Array
@@ -49,7 +44,7 @@ export class SoftmaxCore implements GradientCore {
   #reference: Float64Array
   #adam: Adam
   /** Over the rows since the last step. */
-  #sums = newSums()
+  #loss = new ActionLoss()
 
   constructor(
     policy: string,
@@ -65,13 +60,19 @@ export class SoftmaxCore implements GradientCore {
     this.#weights = weights
     this.#reference = reference
     this.#adam = new Adam(weights.length)
+    if (settings.hasValue)
+      this.values = async (observations) =>
+        Float64Array.from(observations, (observation) => {
+          this.#scorer.features.length = 0
+          return this.#value(this.#weights, observation).value
+        })
   }
 
   async forward(rows: readonly Row[], of: 'current' | 'reference') {
     const weights = of === 'current' ? this.#weights : this.#reference
     const values = new Float64Array(this.#settings.hasValue ? rows.length : 0)
     const logProbs = rows.map((row, at) => {
-      const { observation, candidates, index } = actionRow(row, at)
+      const { observation, candidates, index } = actionRow(row, at, 'softmax')
       this.#scorer.read(observation, candidates)
       if (this.#settings.hasValue) values[at] = this.#value(weights, observation).value
       return Float64Array.of(this.#scorer.logProbs(weights)[index]!)
@@ -81,22 +82,12 @@ export class SoftmaxCore implements GradientCore {
 
   async forwardBackward(rows: readonly Row[], loss: LossSettings): Promise<Metrics> {
     const rule = lossRule(loss)
-    for (const [at, row] of rows.entries()) this.#add(actionRow(row, at), rule)
-    const { tally, entropy, kl, value, values, loss: total } = this.#sums
-    const { samples } = tally
-    if (samples === 0) return { samples, loss: 0 }
-    return {
-      ...lossMetrics(tally),
-      loss: total,
-      policyLoss: tally.loss,
-      entropy: entropy / samples,
-      ...(rule.kl > 0 && { kl: kl / samples }),
-      ...(values > 0 && { valueLoss: value / values }),
-    }
+    for (const [at, row] of rows.entries()) this.#add(actionRow(row, at, 'softmax'), rule)
+    return this.#loss.metrics(rule)
   }
 
   async optimStep(options: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics> {
-    this.#sums = newSums()
+    this.#loss = new ActionLoss()
     return this.#adam.step(this.#weights, this.#gradient, options)
   }
 
@@ -131,49 +122,25 @@ export class SoftmaxCore implements GradientCore {
       this.#adam = adam
     })
     this.#gradient.fill(0)
-    this.#sums = newSums()
+    this.#loss = new ActionLoss()
   }
 
   /** Adds the gradient of a row: of its loss by the scores, then by the weights of the features. */
   #add(row: ActionRow, rule: LossRule): void {
     if (row.weight === 0) return
-    const { observation, candidates, index, behaviour, proximal, advantage, weight } = row
     const { features, ends } = this.#scorer
-    const sums = this.#sums
-    this.#scorer.read(observation, candidates)
+    this.#scorer.read(row.observation, row.candidates)
     const logProbs = this.#scorer.logProbs(this.#weights)
-    const sample = { logProb: logProbs[index]!, behaviour, proximal, advantage }
-    const result = sampleLoss(sample, rule)
-    addSample(sums.tally, sample, result, weight)
-    const spread = entropy(logProbs)
-    const drift = rule.kl > 0 ? exactKl(logProbs, this.#scorer.logProbs(this.#reference)) : undefined
-    sums.entropy += spread.value
-    sums.kl += drift?.value ?? 0
-    sums.loss += weight * (result.loss - rule.entropy * spread.value + rule.kl * (drift?.value ?? 0))
-    const factor = weight / this.#settings.temperature
+    const reference = rule.kl > 0 ? this.#scorer.logProbs(this.#reference) : undefined
+    const byLogit = this.#loss.byLogits(row, rule, logProbs, reference)
     for (let i = 0; i < ends.length; i++) {
-      const byScore =
-        result.byLogProb * ((i === index ? 1 : 0) - exp(logProbs[i]!)) -
-        rule.entropy * spread.byLogit[i]! +
-        (drift ? rule.kl * drift.byLogit[i]! : 0)
-      features.addTo(this.#gradient, factor * byScore, i === 0 ? 0 : ends[i - 1]!, ends[i]!)
+      const byScore = byLogit[i]! / this.#settings.temperature
+      features.addTo(this.#gradient, byScore, i === 0 ? 0 : ends[i - 1]!, ends[i]!)
     }
-    if (this.#settings.hasValue && rule.value > 0) this.#addValue(row, rule.value)
-  }
-
-  #addValue({ observation, return: target, weight }: ActionRow, coefficient: number): void {
-    if (target === undefined)
-      throw new ManyworldsError(
-        'ROW_INVALID',
-        'rows need a `return` to train the value head; or set `value` of the loss to 0',
-      )
-    const { begin, value } = this.#value(this.#weights, observation)
-    const { loss, byValue } = valueLoss(value, target)
-    this.#sums.value += loss
-    this.#sums.values++
-    this.#sums.loss += weight * coefficient * loss
+    if (!this.#settings.hasValue || rule.value === 0) return
+    const { begin, value } = this.#value(this.#weights, row.observation)
     const gradient = this.#gradient.subarray(2 ** this.#settings.bits)
-    this.#scorer.features.addTo(gradient, weight * coefficient * byValue, begin, this.#scorer.features.length)
+    features.addTo(gradient, this.#loss.byValue(row, rule, value), begin, features.length)
   }
 
   #value(weights: Float64Array, observation: unknown): { begin: number; value: number } {
@@ -181,12 +148,4 @@ export class SoftmaxCore implements GradientCore {
     const begin = this.#scorer.readValue(observation)
     return { begin, value: features.dot(weights.subarray(2 ** this.#settings.bits), begin, features.length) }
   }
-}
-
-function actionRow(row: Row, at: number): ActionRow {
-  if (row.kind === 'action') return row
-  throw new ManyworldsError(
-    'ROW_INVALID',
-    `row ${at} has tokens; a softmax policy learns from actions among candidates`,
-  )
 }

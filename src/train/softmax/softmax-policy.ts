@@ -1,6 +1,5 @@
-import type { Choice, OpenPolicy, Policy, PolicyRef, Question } from '../../agents/policy.ts'
-import { ManyworldsError, TaskError } from '../../errors.ts'
-import { exp } from '../exact-math.ts'
+import type { Choice, OpenPolicy, Policy, PolicyLearning, Question } from '../../agents/policy.ts'
+import { blobOf, checkCandidates, choose } from '../choose.ts'
 import { DEFAULT_FEATURES } from './default-features.ts'
 import { Scorer } from './scorer.ts'
 import { checkSoftmax, type SoftmaxOptions, type SoftmaxSettings } from './settings.ts'
@@ -19,8 +18,10 @@ export interface OpenSoftmaxPolicy<Observation = unknown, Action = unknown> exte
 
 /** A policy that chooses among candidates by linear scores of hashed features. */
 export interface SoftmaxPolicy<Observation = unknown, Action = unknown> extends Policy<Observation, Action> {
+  readonly core: 'softmax'
   readonly options: SoftmaxOptions<Observation, Action>
   readonly settings: SoftmaxSettings
+  readonly learning: PolicyLearning
   /** Opens a version by its bytes; null: the one that has learned nothing, and chooses by chance. */
   openBytes(bytes: Uint8Array | null): OpenSoftmaxPolicy<Observation, Action>
 }
@@ -51,26 +52,26 @@ export function softmaxPolicy<Observation = unknown, Action = unknown>(
       settings,
       bytes === null ? new Float64Array(countWeights(settings)) : unpackWeights(bytes, settings, name),
     )
-  return {
+  const policy: SoftmaxPolicy<Observation, Action> = {
+    core: 'softmax',
     name,
     options,
     settings,
     openBytes,
+    learning: {
+      core: async () => (await import('./softmax-core.ts')).softmaxCore(policy),
+      lr: LEARNING_RATE,
+    },
     async open(ref, host) {
-      const sha256 = blobOf(ref)
+      const sha256 = blobOf(ref, 'softmax')
       return openBytes(sha256 === null ? null : await host.blob(sha256))
     },
   }
+  return policy
 }
 
-function blobOf({ policy, version, at }: PolicyRef): string | null {
-  if (at === null) return null
-  if ('blob' in at) return at.blob
-  throw new ManyworldsError(
-    'POLICY_INVALID',
-    `version ${version} of policy '${policy}' is a model that is served; a softmax policy has its weights in a blob`,
-  )
-}
+/** Of Adam, for weights that begin with 0 and scores that should soon differ by several units. */
+const LEARNING_RATE = 0.05
 
 function openSoftmax<Observation, Action>(
   name: string,
@@ -82,39 +83,12 @@ function openSoftmax<Observation, Action>(
   const valueWeights = weights.subarray(2 ** settings.bits)
   return {
     act({ observation, candidates, mode, random }) {
-      if (candidates === undefined || candidates.length === 0)
-        throw new TaskError(
-          'ACTION_INVALID',
-          `policy '${name}' chooses among candidates, and the environment lists none; have reset and step return \`candidates\``,
-        )
+      checkCandidates(candidates, name)
       scorer.read(observation, candidates)
-      const logProbs = scorer.logProbs(weights)
-      const index = mode === 'greedy' ? best(logProbs) : draw(logProbs, random())
-      const choice = { action: candidates[index]!, index, logProb: mode === 'greedy' ? 0 : logProbs[index]! }
+      const choice = choose(candidates, scorer.logProbs(weights), mode, random)
       if (!settings.hasValue) return choice
       const begin = scorer.readValue(observation)
       return { ...choice, value: scorer.features.dot(valueWeights, begin, scorer.features.length) }
     },
   }
-}
-
-/** The first of the best. */
-function best(logProbs: Float64Array): number {
-  let found = 0
-  for (let i = 1; i < logProbs.length; i++) if (logProbs[i]! > logProbs[found]!) found = i
-  return found
-}
-
-function draw(logProbs: Float64Array, at: number): number {
-  let sum = 0
-  let last = 0
-  for (let i = 0; i < logProbs.length; i++) {
-    const probability = exp(logProbs[i]!)
-    if (probability === 0) continue
-    sum += probability
-    last = i
-    if (at < sum) return i
-  }
-  // By rounding the sum may be a little less than 1.
-  return last
 }

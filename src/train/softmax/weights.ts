@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
 import { ByteReader, ByteWriter } from '../bytes.ts'
+import { readPacked } from '../read-packed.ts'
 import { HASHING } from './hash.ts'
 import type { SoftmaxSettings } from './settings.ts'
 
@@ -29,6 +30,14 @@ export function unpackWeights(bytes: Uint8Array, settings: SoftmaxSettings, name
   })
 }
 
+/** What is said at the beginning of weights; undefined: they are of another kind of policy. Throws RangeError if they end too early. */
+export function settingsOf(bytes: Uint8Array): SoftmaxSettings | undefined {
+  const reader = new ByteReader(bytes)
+  if (reader.u32() !== MAGIC) return undefined
+  const [, , bits, value] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()]
+  return { bits, hasValue: value === 1, temperature: reader.f64(), features: reader.text() }
+}
+
 export function writeHeader(out: ByteWriter, magic: number, settings: SoftmaxSettings): void {
   for (const value of [magic, FORMAT, HASHING, settings.bits, settings.hasValue ? 1 : 0]) out.u32(value)
   out.f64(settings.temperature)
@@ -48,21 +57,4 @@ export function readHeader(reader: ByteReader, magic: number, settings: SoftmaxS
         'POLICY_INVALID',
         `the weights were made with ${key} ${String(said[key])}, and policy '${name}' has ${String(is)}; open them with the policy that was trained`,
       )
-}
-
-/** Reads bytes to their end. `what`: for the message if they are not what they should be. */
-export function readPacked<T>(bytes: Uint8Array, what: string, read: (reader: ByteReader) => T): T {
-  try {
-    const reader = new ByteReader(bytes)
-    const result = read(reader)
-    reader.end()
-    return result
-  } catch (error) {
-    if (ManyworldsError.is(error)) throw error
-    throw new ManyworldsError(
-      'POLICY_INVALID',
-      `these ${bytes.length} bytes are not ${what}, or are damaged: ${(error as Error).message}`,
-      { cause: error },
-    )
-  }
 }

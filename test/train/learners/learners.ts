@@ -1,8 +1,11 @@
 // Learners for threads: modules that are imported there by their URL.
+import type { Algorithm } from '../../../dist/train/algorithm.js'
 import { gradientLearner } from '../../../dist/train/gradient-learner.js'
 import type { Learner } from '../../../dist/train/learner.js'
+import { neuralPolicy } from '../../../dist/train/neural/neural-policy.js'
 import { softmaxCore } from '../../../dist/train/softmax/softmax-core.js'
 import { softmaxPolicy } from '../../../dist/train/softmax/softmax-policy.js'
+import { gatePolicy } from '../../agents/gate.ts'
 
 export const kitPolicy = softmaxPolicy({ bits: 10 })
 
@@ -42,3 +45,20 @@ export const notALearner = () => ({ start: () => {} })
 export function refuses() {
   throw new Error('no learner today')
 }
+
+const ROOMS = ['two arms', 'red', 'amber', 'green']
+/** Sees which of the kit's observations it is. */
+export const neuralKit = neuralPolicy<unknown, unknown>({
+  inputs: {
+    size: 4,
+    of: (seen) => ROOMS.map((room) => (room === seen || room === (seen as { light?: string }).light ? 1 : 0)),
+  },
+  actions: ['left', 'right', 'stop', 'wait', 'go'],
+  hidden: [16],
+})
+
+export const neuralLearns = async (algorithm: Partial<Algorithm> = {}): Promise<Learner> =>
+  gradientLearner(await neuralKit.learning.core(), { loss: { name: 'clip' }, lr: 0.05, ...algorithm })
+
+export const gateLearns = (): Learner =>
+  gradientLearner(softmaxCore(gatePolicy), { loss: { name: 'reinforce', value: 1 }, lr: 0.1 })

@@ -1,7 +1,7 @@
-import { ManyworldsError } from '../../errors.ts'
-import type { ByteReader, ByteWriter } from '../bytes.ts'
-import { clipScale, gradientNorm } from '../gradient-norm.ts'
-import type { Metrics } from '../learner.ts'
+import { ManyworldsError } from '../errors.ts'
+import type { ByteReader, ByteWriter } from './bytes.ts'
+import { clipScale, gradientNorm } from './gradient-norm.ts'
+import type { Metrics } from './learner.ts'
 
 const BETA_1 = 0.9
 const BETA_2 = 0.999

@@ -1,0 +1,85 @@
+import type { Choice, OpenPolicy, Policy, PolicyLearning, Question } from '../../agents/policy.ts'
+import { blobOf, checkCandidates, choose } from '../choose.ts'
+import type { GradientCore } from '../learner.ts'
+import { Network } from './network.ts'
+import type { NeuralCoreOptions } from './neural-core.ts'
+import { type NeuralOptions, type NeuralSettings, neuralSettings } from './settings.ts'
+import { unpackWeights } from './weights.ts'
+
+/** What `act` of a neural policy needs of a question. */
+export type NeuralQuestion<Observation, Action> = Pick<
+  Question<Observation, Action>,
+  'observation' | 'candidates' | 'mode' | 'random'
+>
+
+/** A version of a neural policy. It answers at once. */
+export interface OpenNeuralPolicy<Observation = unknown, Action = unknown> extends OpenPolicy<Observation, Action> {
+  act(question: NeuralQuestion<Observation, Action>): Choice<Action>
+}
+
+/** A policy that chooses among candidates by a neural network. */
+export interface NeuralPolicy<Observation = unknown, Action = unknown> extends Policy<Observation, Action> {
+  readonly core: 'neural'
+  readonly options: NeuralOptions<Observation, Action>
+  readonly settings: NeuralSettings
+  /** Opens a version by its bytes; null: the one that has learned nothing, and chooses by chance. */
+  openBytes(bytes: Uint8Array | null): OpenNeuralPolicy<Observation, Action>
+  /** PPO if it has a value head, else GRPO; needs the package `@jax-js/jax`. */
+  readonly learning: Omit<PolicyLearning, 'core'> & { core(options?: NeuralCoreOptions): Promise<GradientCore> }
+}
+
+/** CartPole is learned with these, whatever the seed: see bench/learn/tune.ts. */
+const LR = 3e-3
+const WITH_VALUE: Pick<PolicyLearning, 'advantages' | 'algorithm'> = {
+  advantages: { name: 'gae', discount: 0.99, lambda: 0.95, normalize: true },
+  algorithm: { loss: { name: 'clip', value: 0.5 }, epochs: 10, miniBatches: 8 },
+}
+
+/**
+ * A policy that chooses by a neural network and, unless `value` is false, has another that foretells the return. It acts in plain TypeScript:
+ * with the same weights, log-probabilities and values are the same on every machine, bit for bit. Until it is trained it chooses by chance. To learn it
+ * needs the package `@jax-js/jax`.
+ *
+ * @example
+ * const policy = neuralPolicy<number[], number>({ name: 'balance', inputs: 4, actions: [0, 1] })
+ * const agent = stepAgent({ name: 'balancer', environment: cartPole, policy, maxSteps: 500 })
+ */
+export function neuralPolicy<Observation = unknown, Action = unknown>(
+  options: NeuralOptions<Observation, Action>,
+): NeuralPolicy<Observation, Action> {
+  const settings = neuralSettings(options as NeuralOptions)
+  const { name = 'neural' } = options
+  const openBytes = (bytes: Uint8Array | null) => openNeural<Observation, Action>(name, options, settings, bytes)
+  const policy: NeuralPolicy<Observation, Action> = {
+    ...{ core: 'neural', name, options, settings, openBytes },
+    async open(ref, host) {
+      const sha256 = blobOf(ref, 'neural')
+      return openBytes(sha256 === null ? null : await host.blob(sha256))
+    },
+    learning: {
+      core: async (given) => (await import('./neural-core.ts')).neuralCore(policy, given),
+      lr: LR,
+      ...(settings.hasValue && WITH_VALUE),
+    },
+  }
+  return policy
+}
+
+function openNeural<Observation, Action>(
+  name: string,
+  options: NeuralOptions<Observation, Action>,
+  settings: NeuralSettings,
+  bytes: Uint8Array | null,
+): OpenNeuralPolicy<Observation, Action> {
+  const network = new Network(name, options as NeuralOptions, settings)
+  const weights = bytes === null ? network.firstWeights() : unpackWeights(bytes, settings, name)
+  return {
+    act({ observation, candidates, mode, random }) {
+      checkCandidates(candidates, name)
+      network.read(observation, candidates)
+      const choice = choose(candidates, network.logProbs(weights), mode, random)
+      const value = network.valueOf(weights)
+      return value === undefined ? choice : { ...choice, value }
+    },
+  }
+}

@@ -192,6 +192,9 @@ export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray' | 'sp
   readonly spark?: SparkOptions
 }
 
+/** Keys of a run configuration. */
+export const RUN_KEYS: readonly string[] = Object.keys(schema.shape)
+
 /** Whether it is other machines that decide how many workers there can be. */
 const elsewhere = (engine: EngineName, inLocal: boolean) => engine === 'nodes' || (engine !== 'local' && !inLocal)
 

@@ -3,9 +3,8 @@ import type { RunConfig } from '../run-config.ts'
 import { type ResolvedConfig, resolveConfig } from '../run-config-schema.ts'
 import { surroundings } from './surroundings.ts'
 
-/** The configuration of a run, checked; with what the program around the script and the file of models have to say about it. */
-export function configured(config: RunConfig | undefined): ResolvedConfig {
-  const around = surroundings()
+/** The configuration of a run, checked; with what the program around it and the file of models have to say about it. */
+export function configured(config: RunConfig | undefined, around = surroundings()): ResolvedConfig {
   return withModelsFile(resolveConfig(around ? around.configure(config ?? {}) : config))
 }
 

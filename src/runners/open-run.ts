@@ -20,7 +20,7 @@ import { identify, type RunIdentity } from './run-identity.ts'
 import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
 import { stored, withoutSecrets } from './stored-config.ts'
-import { type RunControl, surroundings } from './surroundings.ts'
+import { type RunControl, type Surroundings, surroundings } from './surroundings.ts'
 import { hashesOf, userBlobs } from './user-blobs.ts'
 
 /** Opens a run on an executor: with its file, unless there is to be none, and with those who watch it. */
@@ -30,6 +30,7 @@ export async function openRun(
   given: Tasks,
   sink: RunSink,
   carrySteps: boolean,
+  around: Surroundings | undefined = surroundings(),
 ): Promise<Run> {
   const identity = identify(config)
   const redactor = redactorOf(config.redact, modelSecrets(config.models))
@@ -40,7 +41,6 @@ export async function openRun(
   await refuseOtherSample(identity, config)
   const { runId, place } = identity
   const path = place?.path
-  const around = surroundings()
   const observation = new Observation(redactor)
   let run: Run | undefined
   let early: Error | undefined

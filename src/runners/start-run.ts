@@ -6,20 +6,22 @@ import { openRun } from './open-run.ts'
 import { acquirePool } from './pools.ts'
 import { sampledTasks } from './sampled-tasks.ts'
 import { sourceOf, type TasksInput } from './source-of.ts'
+import { surroundings } from './surroundings.ts'
 
 export interface StartedRun {
   readonly run: Run
   readonly dispatcher: Dispatcher
 }
 
-/** Checks everything that can be checked, and only then starts. */
+/** Checks everything that can be checked, and only then starts. `around`: what the run is part of. */
 export async function startRun(
   tasks: TasksInput,
   config: RunConfig | undefined,
   sink: RunSink,
   carrySteps = false,
+  around = surroundings(),
 ): Promise<StartedRun> {
-  const resolved = configured(config)
+  const resolved = configured(config, around)
   const source = resolved.limit === undefined ? sourceOf(tasks, resolved) : await sampledTasks(tasks, resolved)
   const { dispatcher, release } = acquirePool(resolved)
   try {
@@ -35,6 +37,7 @@ export async function startRun(
         },
       },
       carrySteps,
+      around,
     )
     return { run, dispatcher }
   } catch (error) {

@@ -1,0 +1,107 @@
+import type { Metrics } from '../learner.ts'
+import type { Staleness } from '../rl-trainer.ts'
+import type { EvaluationFigures, Figure, UpdateReport, UpdateRow } from './training-record.ts'
+
+/** What an epoch came to. */
+export interface EpochReport {
+  /** The training. */
+  readonly id: string
+  /** From 1. */
+  readonly epoch: number
+  /** Updates so far. */
+  readonly updates: number
+  /** Of the policy after it. */
+  readonly version: number
+  /** Episodes of this epoch. */
+  readonly trajectories: number
+  /** Of these; null: nothing was judged. */
+  readonly successRate: number | null
+  readonly reward: number | null
+  /** Actions per episode. */
+  readonly length: number | null
+  /** Tokens of models per episode. */
+  readonly avgTokens: number
+  /** Of the last update that learned something; null: there was none. */
+  readonly loss: number | null
+  /** What the learner said, as means over the updates of the epoch. */
+  readonly metrics: Metrics
+  readonly skippedGroups: number
+  readonly dropped: number
+  /** Of the actions that were learned from: how many versions older than the learner the policy was that chose them. */
+  readonly staleness: Staleness | null
+  readonly alarms: readonly string[]
+  readonly collectMs: number
+  readonly trainMs: number
+  /** Of the version after it, if it was evaluated. */
+  readonly validation: (EvaluationFigures & { readonly version: number }) | null
+  /** The best version so far: by validation or, without it, the last. */
+  readonly best: number
+  /** On the last epoch: the best version on the test tasks, beside the first one. */
+  readonly test: TestReport | null
+  /** SHA-256 of the curve up to here. */
+  readonly digest: string
+}
+
+export interface TestReport extends EvaluationFigures {
+  readonly version: number
+  /** The version that a training begins with, on the same tasks with the same seeds. */
+  readonly before: EvaluationFigures
+  /** Of the two, task by task; null: nothing was judged. */
+  readonly difference: Figure | null
+}
+
+type Of<T> = (report: UpdateReport) => T
+
+/** Sums up the updates of an epoch. */
+export function figuresOf(updates: readonly UpdateRow[]) {
+  const reports = updates.map(({ report }) => report)
+  const sum = (of: (one: (typeof reports)[number]) => number) => reports.reduce((total, one) => total + of(one), 0)
+  const trajectories = sum(({ episodes }) => episodes)
+  const mean = (of: Of<number | null>, weightOf: Of<number>) => {
+    const known = reports.filter((one) => of(one) !== null)
+    const weight = known.reduce((total, one) => total + weightOf(one), 0)
+    return weight === 0 ? null : known.reduce((total, one) => total + of(one)! * weightOf(one), 0) / weight
+  }
+  const rewarded: Of<number> = (one) => one.rewarded
+  const learned = reports.filter(({ metrics }) => 'loss' in metrics)
+  return {
+    trajectories,
+    successRate: mean(
+      ({ successRate }) => successRate,
+      ({ judged }) => judged,
+    ),
+    reward: mean(({ reward }) => reward, rewarded),
+    length: mean(({ length }) => length, rewarded),
+    avgTokens:
+      mean(
+        ({ tokens }) => tokens,
+        ({ episodes }) => episodes,
+      ) ?? 0,
+    loss: learned.at(-1)?.metrics.loss ?? null,
+    metrics: meanMetrics(learned.map(({ metrics }) => metrics)),
+    skippedGroups: sum(({ skippedGroups }) => skippedGroups),
+    dropped: sum(({ dropped }) => dropped),
+    staleness: stalenessOf(reports.flatMap(({ staleness }) => staleness ?? [])),
+    alarms: [...new Set(reports.flatMap(({ alarms }) => alarms))],
+    collectMs: updates.reduce((total, { collectMs }) => total + collectMs, 0),
+    trainMs: updates.reduce((total, { trainMs }) => total + trainMs, 0),
+  }
+}
+
+function stalenessOf(all: readonly Staleness[]): Staleness | null {
+  if (all.length === 0) return null
+  return {
+    mean: all.reduce((total, { mean }) => total + mean, 0) / all.length,
+    max: Math.max(...all.map(({ max }) => max)),
+  }
+}
+
+function meanMetrics(all: readonly Metrics[]): Metrics {
+  const names = new Set(all.flatMap((metrics) => Object.keys(metrics)))
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const values = all.flatMap((metrics) => metrics[name] ?? [])
+      return [name, values.reduce((total, value) => total + value, 0) / values.length]
+    }),
+  )
+}

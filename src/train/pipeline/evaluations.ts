@@ -1,0 +1,91 @@
+import type { Outcome } from '../../grade/outcome.ts'
+import type { TestReport } from './epoch-report.ts'
+import { bestOf, compareFigures, evaluationFigures } from './evaluation.ts'
+import type { TrainingObserver } from './observer.ts'
+import { runSeed } from './seeds.ts'
+import type { Settings } from './settings.ts'
+import type { TaskSets } from './task-sets.ts'
+import type { EvalRow, TrainingRecord } from './training-record.ts'
+import type { TrainingRuns } from './training-runs.ts'
+import type { Versions } from './versions.ts'
+
+interface Parts {
+  readonly settings: Settings
+  readonly sets: TaskSets
+  readonly record: TrainingRecord
+  readonly runs: TrainingRuns
+  readonly versions: Versions
+  readonly observer: TrainingObserver
+}
+
+/** How good the versions of a training are. All of them have the same tasks with the same seeds, so that they can be compared task by task. */
+export class Evaluations {
+  readonly #parts: Parts
+  readonly #rows: EvalRow[]
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#rows = [...parts.record.history.evals]
+  }
+
+  /** False: nobody asked for it, or there are no tasks for it. */
+  get canValidate(): boolean {
+    return this.#parts.settings.evaluate !== undefined && this.#parts.sets.validation.length > 0
+  }
+
+  get canTest(): boolean {
+    return this.#parts.settings.evaluate !== undefined && this.#parts.sets.test.length > 0
+  }
+
+  /** The best version by validation, the first of equals; undefined: none was evaluated. */
+  get best(): EvalRow | undefined {
+    return bestOf(this.#rows)
+  }
+
+  /** All that are stored. */
+  get rows(): readonly EvalRow[] {
+    return this.#rows
+  }
+
+  /** Versions that were evaluated. */
+  get versions(): ReadonlySet<number> {
+    return new Set(this.#rows.map(({ version }) => version))
+  }
+
+  find(version: number, split: EvalRow['split']): EvalRow | undefined {
+    return this.#rows.find((row) => row.version === version && row.split === split)
+  }
+
+  /** Runs the validation tasks, unless that was done. */
+  async validate(version: number): Promise<EvalRow> {
+    return this.find(version, 'validation') ?? (await this.#evaluate(version, 'validation')).row
+  }
+
+  /** Runs the test tasks: with the best version, and with the first one. Where that was done, what is stored is read again. */
+  async test(best: number): Promise<TestReport> {
+    const before = await this.#evaluate(0, 'test')
+    const after = best === 0 ? before : await this.#evaluate(best, 'test')
+    const difference = compareFigures(before.outcomes, after.outcomes)
+    return { ...after.row.summary, version: best, before: before.row.summary, difference }
+  }
+
+  async #evaluate(version: number, split: EvalRow['split']): Promise<{ row: EvalRow; outcomes: readonly Outcome[] }> {
+    const { settings, sets, record, runs, versions, observer } = this.#parts
+    const { mode, rollouts: validationRollouts, testRollouts } = settings.evaluate!
+    const rollouts = split === 'test' ? testRollouts : validationRollouts
+    const tasks = sets[split]
+    const run = `${record.id}.v${String(version).padStart(5, '0')}.${split}`
+    observer.run(`${split} of version ${version}`, tasks.length * rollouts, run)
+    const outcomes = await runs.judge({
+      ...{ runId: run, rollouts, tasks, split, mode, by: await versions.get(version) },
+      seed: runSeed(settings.seed, 'evaluate', split),
+    })
+    const known = this.find(version, split)
+    if (known) return { row: known, outcomes }
+    const row: EvalRow = { version, split, run, tasks: tasks.length, rollouts, summary: evaluationFigures(outcomes) }
+    this.#rows.push(row)
+    record.evaluation(row, this.best?.version ?? null)
+    observer.evaluation(row)
+    return { row, outcomes }
+  }
+}

@@ -1,0 +1,30 @@
+import type { Evaluations } from './evaluations.ts'
+import type { TrainingGoal } from './observer.ts'
+import type { Settings } from './settings.ts'
+import type { TaskSets } from './task-sets.ts'
+import type { EpochWishes, Updates } from './updates.ts'
+
+interface Parts {
+  readonly settings: Settings
+  readonly sets: TaskSets
+  readonly updates: Updates
+  readonly evaluations: Evaluations
+}
+
+/** What is still to be done, from this epoch on. */
+export function trainingGoal(
+  { settings, sets, updates, evaluations }: Parts,
+  epoch: number,
+  { tasksPerEpoch, epochs }: EpochWishes,
+): TrainingGoal {
+  const { every = 1, rollouts = 0, testRollouts = 0 } = settings.evaluate ?? {}
+  const tasks = (epochs - epoch + 1) * tasksPerEpoch - updates.tasksOf(epoch)
+  const untrained = updates.rows.length === 0 ? 1 : 0
+  // The last epoch always has one.
+  const validations = untrained + Math.ceil(epochs / every) - Math.floor((epoch - 1) / every)
+  const left =
+    tasks * settings.rollouts +
+    (evaluations.canValidate ? validations * sets.validation.length * rollouts : 0) +
+    (evaluations.canTest ? 2 * sets.test.length * testRollouts : 0)
+  return { epoch, epochs, left }
+}

@@ -1,0 +1,58 @@
+import { bestOf, isBetter } from './evaluation.ts'
+import type { Settings } from './settings.ts'
+import type { TaskSets } from './task-sets.ts'
+import type { EvalRow, UpdateRow } from './training-record.ts'
+import type { EpochWishes } from './updates.ts'
+
+/** What a training has come to, by its rows. */
+export interface Progress {
+  readonly settings: Pick<Settings, 'evaluate' | 'patience'>
+  readonly sets: Pick<TaskSets, 'validation' | 'test'>
+  readonly updates: readonly UpdateRow[]
+  readonly evaluations: readonly EvalRow[]
+}
+
+/** The epoch that is to be run, or to be finished; undefined: all is done, or it has not become better for too long. */
+export function nextEpoch(progress: Progress, { tasksPerEpoch, epochs }: EpochWishes): number | undefined {
+  const { settings, sets, updates, evaluations } = progress
+  const last = updates.at(-1)?.epoch ?? 0
+  const version = currentVersion(updates)
+  const isMissing = (of: number, wanted: EvalRow['split']) =>
+    !evaluations.some((row) => row.version === of && row.split === wanted)
+  if (last > 0) {
+    if (tasksOf(updates, last) < tasksPerEpoch) return last
+    if (isValidated(progress, last, epochs) && isMissing(version, 'validation')) return last
+  }
+  if (last < epochs && !isHopeless(progress)) return last + 1
+  const best = bestOf(evaluations)?.version ?? version
+  // Killed after the last epoch, before its test.
+  const canTest = settings.evaluate !== undefined && sets.test.length > 0
+  return last > 0 && canTest && isMissing(best, 'test') ? last : undefined
+}
+
+/** How many tasks of an epoch were learned from. */
+export const tasksOf = (updates: readonly UpdateRow[], epoch: number): number =>
+  updates
+    .filter((row) => row.epoch === epoch)
+    .reduce((sum, { members }) => sum + new Set(members.map(([task]) => task)).size, 0)
+
+/** Whether validation follows an epoch. The last version is always looked at: it may be the best. */
+export const isValidated = ({ settings, sets }: Progress, epoch: number, epochs: number): boolean =>
+  settings.evaluate !== undefined &&
+  sets.validation.length > 0 &&
+  (epoch >= epochs || epoch % settings.evaluate.every === 0)
+
+/** It has not become better for so long that it is to end. */
+export function isHopeless({ settings, evaluations }: Progress): boolean {
+  const best = bestOf(evaluations)
+  if (settings.patience === undefined || best === undefined) return false
+  const validated = evaluations.filter(({ split }) => split === 'validation')
+  // Equal to the best is no better.
+  const first = Math.min(
+    ...validated.filter(({ summary }) => !isBetter(best.summary, summary)).map(({ version }) => version),
+  )
+  return validated.filter(({ version }) => version > first).length >= settings.patience
+}
+
+export const currentVersion = (updates: readonly UpdateRow[]): number =>
+  updates.findLast(({ versionOut }) => versionOut !== null)?.versionOut ?? 0

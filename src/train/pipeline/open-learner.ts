@@ -1,0 +1,76 @@
+import { POLICY } from '../../agent.ts'
+import type { Policy } from '../../agents/policy.ts'
+import { registry } from '../../registry.ts'
+import { entryScript } from '../../runners/environment.ts'
+import { checkAdvantages } from '../advantage-settings.ts'
+import { ALGORITHM_KEYS, type Algorithm, checkedAlgorithm } from '../algorithm.ts'
+import { checkKeys } from '../check-keys.ts'
+import { checkFailedPolicy } from '../failed-rollouts.ts'
+import type { Learner } from '../learner.ts'
+import type { LearnerReference } from '../learner-calls.ts'
+import { LEARNER_METHODS } from '../learner-messages.ts'
+import { runLearnerInThread } from '../learner-thread.ts'
+import type { AgentLearnerOptions } from './learner-of-agent.ts'
+import { invalid, type Settings } from './settings.ts'
+
+type Learning = Pick<Settings, 'agent' | 'learner' | 'algorithm' | 'overlap'>
+
+/** The policy that is trained; what is wrong with it is said before anything starts. */
+export function policyOf({ agent, learner }: Learning): Policy {
+  const { module, name } = agent.ref
+  const policy = registry.find(module, name)?.definition[POLICY]
+  if (policy === undefined)
+    throw invalid(`agent '${name}' has no policy: give stepAgent() a \`policy\` that learns, such as softmaxPolicy()`)
+  if (learner === undefined && policy.learning === undefined)
+    throw invalid(
+      `policy '${policy.name}' of agent '${name}' cannot learn: use softmaxPolicy() or neuralPolicy(), or give the training a \`learner\``,
+    )
+  return policy
+}
+
+/** The algorithm with its defaults. A learner of one's own has its own. */
+export function algorithmOf(
+  { algorithm, learner, overlap }: Learning,
+  policy: Policy,
+): Required<Algorithm> | undefined {
+  checkKeys(algorithm, ['advantages', 'normalizer', 'failed', ...ALGORITHM_KEYS], '`algorithm` of a training')
+  const { advantages, normalizer: _, failed, ...own } = algorithm
+  if (advantages !== undefined) checkAdvantages(advantages)
+  if (failed !== undefined) checkFailedPolicy(failed)
+  if (learner === undefined)
+    return checkedAlgorithm({
+      ...{ loss: { name: 'clip' }, lr: policy.learning!.lr },
+      // A value head is trained with the advantages that need it.
+      ...(advantages === undefined && policy.learning!.algorithm),
+      // The policy that acted may be older than the learner: what an update changes is measured from the learner.
+      ...(overlap && { proximal: 'learner' }),
+      ...own,
+    })
+  const [unused] = Object.keys(own)
+  if (unused !== undefined)
+    throw invalid(`\`algorithm.${unused}\` is for the learner that the training makes; give it to your own`)
+  return undefined
+}
+
+/** Makes the learner: another one each time that it is called, unless the user has made it. */
+export function openLearner(learning: Learning, algorithm: Required<Algorithm> | undefined): Promise<Learner> {
+  const { agent, learner } = learning
+  if (learner === undefined) {
+    const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+    const options: AgentLearnerOptions = { agent: agent.ref, entryScript: entryScript(), algorithm: algorithm! }
+    const module = new URL(`./learner-of-agent${extension}`, import.meta.url)
+    return runLearnerInThread({ module, export: 'learnerOfAgent', options })
+  }
+  return isReference(learner) ? runLearnerInThread(learner) : Promise.resolve(checked(learner))
+}
+
+const isReference = (learner: Learner | LearnerReference): learner is LearnerReference =>
+  'module' in learner && 'export' in learner
+
+function checked(learner: Learner): Learner {
+  const missing = LEARNER_METHODS.find((method) => typeof learner[method] !== 'function')
+  if (missing === undefined) return learner
+  throw invalid(
+    `\`learner\` has no method \`${missing}\`: give a Learner, or { module, export } of a function that makes one`,
+  )
+}

@@ -1,0 +1,176 @@
+import type { Policy } from '../../agents/policy.ts'
+import { ALL_WORKERS, type RunConfig } from '../../run-config.ts'
+import { resolveConfig } from '../../run-config-schema.ts'
+import { identify } from '../../runners/run-identity.ts'
+import { type RunControl, type Surroundings, surroundings } from '../../runners/surroundings.ts'
+import { defaultStore } from '../../store/run-path.ts'
+import { wordsOf } from '../../text/thrown.ts'
+import type { AdvantageSettings } from '../advantage-settings.ts'
+import { Alarms } from '../alarms.ts'
+import type { Algorithm } from '../algorithm.ts'
+import { type OpenSinks, openSinks } from '../sinks/open-sinks.ts'
+import { sinkOf } from '../sinks/sink-of.ts'
+import { Evaluations } from './evaluations.ts'
+import { LearningTrainer } from './learning-trainer.ts'
+import { logged, tellUpdate } from './logged.ts'
+import type { TrainingObserver } from './observer.ts'
+import { algorithmOf, policyOf } from './open-learner.ts'
+import { openRecord } from './open-record.ts'
+import { observeTraining } from './progress.ts'
+import { Sampler, type SamplerState } from './sampler.ts'
+import { invalid, type Settings, settingsOf, withTyped } from './settings.ts'
+import { isOtherCode, refuseOtherSettings, storedSettings } from './stored-settings.ts'
+import { type TaskSets, taskSets } from './task-sets.ts'
+import type { TrainingRecord } from './training-record.ts'
+import { TrainingRuns } from './training-runs.ts'
+import { Updates } from './updates.ts'
+import { Versions } from './versions.ts'
+
+/** Options that were checked, with what belongs to them. */
+export interface CheckedOptions {
+  readonly settings: Settings
+  readonly policy: Policy
+  /** Undefined: the learner is the user's, and has its own. */
+  readonly algorithm: Required<Algorithm> | undefined
+  /** Read once, when they are first needed: they may come from a stream. */
+  readonly sets: () => Promise<TaskSets>
+}
+
+/** What a value head says is needed for each action. */
+function refuseWithoutValue({ name }: AdvantageSettings, policy: Policy): void {
+  const { settings } = policy as { readonly settings?: { readonly hasValue?: boolean } }
+  if (name === 'gae' && settings?.hasValue === false)
+    throw invalid(
+      `advantages by 'gae' need a policy with a value head, and '${policy.name}' has none: give it \`value: true\``,
+    )
+}
+
+/** Everything that can be known to be wrong before anything starts. */
+export function checkedOptions(options: unknown): CheckedOptions {
+  const given = settingsOf(options)
+  const policy = policyOf(given)
+  const advantages = given.algorithm.advantages ?? policy.learning?.advantages ?? { name: 'grpo' }
+  const settings = { ...given, algorithm: { ...given.algorithm, advantages } }
+  const algorithm = algorithmOf(given, policy)
+  refuseWithoutValue(advantages, policy)
+  new Alarms(settings.alarms)
+  resolveConfig(settings.run)
+  let sets: Promise<TaskSets> | undefined
+  return { settings, policy, algorithm, sets: () => (sets ??= taskSets(settings)) }
+}
+
+/** A training that this process has opened before, as it was configured then. */
+export interface OpenedTraining {
+  readonly id: string
+  readonly config: RunConfig
+}
+
+/** A training with a name that is given to it, new or not, as part of a sweep. */
+export interface SweptTraining extends OpenedTraining {
+  readonly sweep: string
+}
+
+export interface TrainingParts {
+  readonly config: RunConfig
+  readonly settings: Settings
+  readonly sets: TaskSets
+  readonly record: TrainingRecord
+  readonly runs: TrainingRuns
+  readonly trainer: LearningTrainer
+  readonly versions: Versions
+  readonly updates: Updates
+  readonly evaluations: Evaluations
+  readonly observer: TrainingObserver
+  readonly sinks: OpenSinks
+  readonly control: RunControl
+  readonly around: Surroundings | undefined
+}
+
+/** Opens a training: new, or after an interruption. */
+export async function openParts(
+  checked: CheckedOptions,
+  named: OpenedTraining | SweptTraining | undefined,
+): Promise<TrainingParts> {
+  const { settings: given, policy, algorithm } = checked
+  const around = surroundings()
+  const config = named ? namedConfig(named) : around ? around.configure(given.run) : given.run
+  const settings = withTyped(given, config)
+  const resolved = resolveConfig(config)
+  const identity = identify(resolved)
+  const sets = await checked.sets()
+  const stored = storedSettings(settings, algorithm, policy.name, sets)
+  const record = await openRecord(identity, resolved, settings, policy, stored)
+  let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks'> | undefined
+  try {
+    refuseOtherSettings(record.id, record.config, stored)
+    const { history } = record
+    const file = identity.place?.path
+    const watch = observeTraining(settings, around)
+    const shown = watch({
+      ...{ id: record.id, file, agent: settings.agent.name, engineName: resolved.engineName },
+      ...{
+        workerNum: resolved.workerNum === ALL_WORKERS ? undefined : resolved.workerNum,
+        concurrency: resolved.concurrency,
+      },
+      tasks: { train: sets.train.length, validation: sets.validation.length, test: sets.test.length },
+      ...{ updates: history.updates, evaluations: history.evals },
+      ...(named && 'sweep' in named && { sweep: named.sweep }),
+    })
+    const typedSinks = (around?.training?.log ?? []).map(sinkOf)
+    const about = { trainingId: record.id, config: stored }
+    const sinks = openSinks([...settings.sinks, ...typedSinks], about, (line) => shown.notice(line))
+    const observer = logged(shown, sinks, history.updates.length)
+    if (isOtherCode(record.config, stored))
+      observer.notice(`the code of agent '${settings.agent.name}' has changed since the training was begun`)
+    const { runId: _, resume: __, progress: ___, ...runConfig } = config
+    const runs = new TrainingRuns(settings.agent, { ...runConfig, store: file ?? false }, (runId) => ({
+      response: ({ restored }) => observer.episode(runId, restored === true),
+      notice: (line) => observer.notice(line),
+    }))
+    const trainer = new LearningTrainer(settings, algorithm, ({ message }) =>
+      observer.notice(`${message}; it is started again with its last state`),
+    )
+    opened = { trainer, observer, sinks }
+    const last = history.updates.at(-1)
+    // It may have been killed before it could be told.
+    if (last) tellUpdate(sinks, last)
+    const first = await trainer.start(last && (await record.readFile(last.stateSha)))
+    const versions = new Versions(record, first)
+    if (history.versions.length === 0) {
+      const row = await versions.write(first, null)
+      record.version(row)
+      versions.stored(row, first)
+    }
+    const ids = sets.train.map(({ id }) => id)
+    const state = (history.sampler ?? undefined) as SamplerState | undefined
+    const sampler = new Sampler(ids, settings.seed, settings.curriculum?.floor, state)
+    const control = {
+      ...{ runId: record.id, file, running: () => runs.running() },
+      stop: (graceMs: number) => runs.stop(graceMs),
+    }
+    const shared = { config, settings, algorithm, sets, record, runs, trainer, versions, sampler, observer }
+    const updates = new Updates(shared)
+    const evaluations = new Evaluations(shared)
+    // It may have been killed before that.
+    if (last) await updates.thin(last.number)
+    around?.started(control)
+    return { ...shared, updates, evaluations, sinks, control, around }
+  } catch (error) {
+    await opened?.trainer.close()
+    await opened?.sinks.close()
+    try {
+      record.close('failed', wordsOf(error).message)
+    } catch {
+      // On a full disk: what went wrong first matters more.
+    }
+    opened?.observer.end({ error: error as Error, interrupted: false })
+    throw error
+  }
+}
+
+function namedConfig(named: OpenedTraining | SweptTraining): RunConfig {
+  const { id: runId, config } = named
+  if (!('sweep' in named)) return { ...config, runId, resume: runId }
+  const isStored = (config.store ?? defaultStore()) !== false
+  return { ...config, runId, ...(isStored && { resume: 'auto' }) }
+}

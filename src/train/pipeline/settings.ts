@@ -1,0 +1,164 @@
+import * as z from 'zod/mini'
+import { isAgent } from '../../agent.ts'
+import { issuesText, shownValue } from '../../config-issues.ts'
+import { ManyworldsError } from '../../errors.ts'
+import { nearest } from '../../near-miss.ts'
+import type { RunConfig } from '../../run-config.ts'
+import { RUN_KEYS } from '../../run-config-schema.ts'
+import type { TrainingSink } from '../sinks/sink.ts'
+import { sinkOf } from '../sinks/sink-of.ts'
+import type { ObserveTraining } from './observer.ts'
+import type { EvaluateOptions, PipelineOptions, TrainingAlgorithm } from './options.ts'
+
+/** Options of a training with their defaults, and those of its runs. */
+export interface Settings
+  extends Required<
+      Pick<PipelineOptions, 'agent' | 'tasks' | 'rollouts' | 'tasksPerUpdate' | 'tasksPerEpoch' | 'epochs' | 'seed'>
+    >,
+    Pick<PipelineOptions, 'split' | 'learner' | 'patience' | 'control' | 'alarms'> {
+  readonly algorithm: TrainingAlgorithm
+  /** Undefined: versions are not evaluated. */
+  readonly evaluate: Required<EvaluateOptions> | undefined
+  /** The share of draws by chance alone; undefined: all of them. */
+  readonly curriculum: { readonly floor: number } | undefined
+  /** Undefined: the learner waits for collections, and collections for the learner. */
+  readonly overlap: { readonly maxStaleness: number } | undefined
+  readonly keepTrajectories: number
+  readonly sinks: readonly TrainingSink[]
+  readonly progress: boolean | ObserveTraining
+  readonly run: RunConfig
+}
+
+const count = (max = 1_000_000) => z.number().check(z.int(), z.minimum(1), z.maximum(max))
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
+const isFunction = (value: unknown) => typeof value === 'function'
+const object = z.custom<object>(isObject, 'must be an object')
+
+/** Each batch that is collected ahead is a run of its own, and what it learned from grows old. */
+const MOST_STALE = 64
+
+const own = z.strictObject({
+  agent: z.custom((value) => isAgent(value), 'must be an agent, such as stepAgent() makes'),
+  tasks: z.custom(isObject, 'must be a list of tasks, or { train, validation, test }'),
+  split: z.optional(object),
+  algorithm: z.optional(object),
+  learner: z.optional(object),
+  rollouts: z._default(count(100_000), 8),
+  tasksPerUpdate: z._default(count(), 16),
+  tasksPerEpoch: z.optional(count(1_000_000_000)),
+  epochs: z._default(count(), 10),
+  seed: z._default(z.number().check(z.int()), 0),
+  evaluate: z.optional(
+    z.union(
+      [
+        z.literal(false),
+        z.strictObject({
+          every: z.optional(count()),
+          rollouts: z.optional(count(100_000)),
+          testRollouts: z.optional(count(100_000)),
+          mode: z.optional(z.enum(['sample', 'greedy'])),
+        }),
+      ],
+      "must be false, or an object of every, rollouts, testRollouts and mode ('sample' or 'greedy')",
+    ),
+  ),
+  patience: z.optional(count()),
+  curriculum: z.optional(
+    z.union(
+      [z.boolean(), z.strictObject({ floor: z.optional(z.number().check(z.positive(), z.maximum(1))) })],
+      'must be true, false or { floor } with a number above 0 and up to 1',
+    ),
+  ),
+  overlap: z.optional(
+    z.union(
+      [
+        z.boolean(),
+        z.strictObject({ maxStaleness: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(MOST_STALE))) }),
+      ],
+      `must be true, false or { maxStaleness } with a whole number from 0 to ${MOST_STALE}`,
+    ),
+  ),
+  control: z.optional(z.enum(['off', 'shuffled'])),
+  keepTrajectories: z._default(count(), 1),
+  alarms: z.optional(object),
+  log: z.optional(z.unknown()),
+  progress: z._default(
+    z.union([z.boolean(), z.custom<ObserveTraining>(isFunction)], 'must be true, false or a function that is told'),
+    false,
+  ),
+})
+
+const OWN_KEYS = Object.keys(own.shape)
+const REFUSED: Readonly<Record<string, string>> = {
+  sequenceDependent: 'episodes of a training do not depend on each other',
+  limit: 'draw a sample of the tasks before: `sample` of manyworlds/data',
+  sampleSeed: 'the order of tasks depends on `seed`',
+  retryFailed: 'a rollout that fails is tried once more by itself',
+  deadlineMs: 'end it with `epochs`, or with a `signal`',
+  maxCostUsd: 'end it with `epochs`, or with a `signal`',
+  maxTokens: 'end it with `epochs`, or with a `signal`',
+}
+/** The share of draws that a curriculum leaves to chance. */
+const FLOOR = 0.2
+const UPDATES_PER_EPOCH = 8
+
+/** One error that names every wrong key, before anything starts. What belongs to runs is checked by them. */
+export function settingsOf(options: unknown): Settings {
+  if (typeof options !== 'object' || options === null)
+    throw invalid(`give one object: { agent, tasks }; it is ${shownValue(options)}`)
+  const mine: Record<string, unknown> = {}
+  const run: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(options)) {
+    if (value === undefined) continue
+    refuse(key)
+    if (OWN_KEYS.includes(key)) mine[key] = value
+    else if (RUN_KEYS.includes(key)) run[key] = value
+    else throw invalid(unknownKey(key))
+  }
+  const result = own.safeParse(mine)
+  if (!result.success) throw invalid(issuesText(result.error.issues, mine, () => OWN_KEYS))
+  const {
+    evaluate,
+    curriculum,
+    overlap,
+    tasksPerUpdate,
+    tasksPerEpoch,
+    algorithm = {},
+    log = [],
+    ...rest
+  } = result.data
+  return {
+    ...(rest as unknown as Settings),
+    ...{ tasksPerUpdate, tasksPerEpoch: tasksPerEpoch ?? UPDATES_PER_EPOCH * tasksPerUpdate },
+    algorithm: algorithm as TrainingAlgorithm,
+    evaluate:
+      evaluate === false ? undefined : { every: 1, rollouts: 1, testRollouts: 4, mode: 'sample', ...given(evaluate) },
+    curriculum: curriculum ? { floor: FLOOR, ...(curriculum === true ? {} : given(curriculum)) } : undefined,
+    sinks: (Array.isArray(log) ? log : [log]).map(sinkOf),
+    overlap: overlap ? { maxStaleness: 1, ...(overlap === true ? {} : given(overlap)) } : undefined,
+    run: run as RunConfig,
+  }
+}
+
+/** What the program around the script says of its runs: `seed` and `rollouts` are those of the training. */
+export function withTyped(settings: Settings, { seed, rollouts, ...run }: RunConfig): Settings {
+  for (const [key, value] of Object.entries(run)) if (value !== undefined) refuse(key)
+  return { ...settings, ...(seed !== undefined && { seed }), ...(rollouts !== undefined && { rollouts }), run }
+}
+
+function refuse(key: string): void {
+  if (Object.hasOwn(REFUSED, key)) throw invalid(`\`${key}\` is not for trainings: ${REFUSED[key]}`)
+}
+
+/** Without what is undefined, which would go before a default. */
+const given = <T extends object>(options: T | undefined) =>
+  Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]: Exclude<T[Key], undefined>
+  }
+
+function unknownKey(key: string): string {
+  const meant = nearest(key, [...OWN_KEYS, ...RUN_KEYS])
+  return `unknown key '${key}'${meant === undefined ? '' : `, did you mean '${meant}'?`}; allowed: ${OWN_KEYS.join(', ')}, and the keys of a run`
+}
+
+export const invalid = (what: string) => new ManyworldsError('CONFIG_INVALID', `training: ${what}`)

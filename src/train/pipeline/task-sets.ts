@@ -1,0 +1,107 @@
+import { hash } from 'node:crypto'
+import { questionOf } from '../../data/question.ts'
+import { type SplitName, type SplitShares, splitOf } from '../../data/split.ts'
+import type { RolloutTask } from '../task-notes.ts'
+import type { TrainingTasks } from './options.ts'
+import { invalid, type Settings } from './settings.ts'
+
+/** A task with its id. */
+export type NamedTask = RolloutTask & { readonly id: string }
+
+export interface TaskSets {
+  readonly train: readonly NamedTask[]
+  readonly validation: readonly NamedTask[]
+  readonly test: readonly NamedTask[]
+  /** Of what is in them: a training goes on with the tasks that it was begun with. */
+  readonly digest: string
+}
+
+const SHARES: SplitShares = { train: 0.8, validation: 0.1, test: 0.1 }
+const PARTS: readonly SplitName[] = ['train', 'validation', 'test']
+
+/** Reads the tasks of a training, and divides them if that was not done. */
+export async function taskSets(settings: Settings): Promise<TaskSets> {
+  const { tasks } = settings
+  const divided = isDivided(tasks)
+  if (divided && settings.split !== undefined) throw invalid('`split` divides one list of tasks, and they are divided')
+  const sets = divided ? await readParts(tasks, settings) : await divide(tasks, settings)
+  if (sets.train.length === 0) throw invalid('there are no tasks to train on')
+  refuseLonely(settings, sets.train)
+  const all = PARTS.flatMap((part) => sets[part].map((task) => [part, task.id, questionOf(task)]))
+  return { ...sets, digest: hash('sha256', JSON.stringify(all)) }
+}
+
+/** Alone, a rollout cannot be compared with others. */
+function refuseLonely({ rollouts, algorithm, learner }: Settings, train: readonly NamedTask[]): void {
+  const name = algorithm.advantages?.name
+  if (rollouts > 1 || learner !== undefined || (name !== 'grpo' && name !== 'rloo')) return
+  if (train.some(({ groupId }) => groupId !== undefined)) return
+  throw invalid(
+    `'${name}' compares the rollouts of a task with each other: let \`rollouts\` be at least 2, or take other \`advantages\`, such as { name: 'reinforce' }`,
+  )
+}
+
+type Parts = Record<SplitName, NamedTask[]>
+
+const isDivided = (tasks: TrainingTasks): tasks is Extract<TrainingTasks, { train: unknown }> => 'train' in tasks
+
+async function divide(
+  tasks: Exclude<TrainingTasks, { train: unknown }>,
+  { agent, split = SHARES }: Pick<Settings, 'agent' | 'split'>,
+): Promise<Parts> {
+  const parts: Parts = { train: [], validation: [], test: [] }
+  const named = await readTasks(tasks, agent, '')
+  for (const task of named) parts[splitOf(questionOf(task), split)].push(task)
+  return parts
+}
+
+async function readParts(
+  tasks: Extract<TrainingTasks, { train: unknown }>,
+  { agent }: Pick<Settings, 'agent'>,
+): Promise<Parts> {
+  const unknown = Object.keys(tasks).find((key) => !(PARTS as readonly string[]).includes(key))
+  if (unknown !== undefined) throw invalid(`\`tasks\` has a part '${unknown}'; allowed: ${PARTS.join(', ')}`)
+  const parts: Parts = { train: [], validation: [], test: [] }
+  const seen = new Map<string, SplitName>()
+  for (const part of PARTS) {
+    parts[part] = await readTasks(tasks[part] ?? [], agent, part)
+    for (const task of parts[part]) {
+      const question = questionOf(task)
+      const other = seen.get(question)
+      if (other !== undefined && other !== part)
+        throw invalid(
+          `task '${task.id}' of \`tasks.${part}\` asks the same as one of \`tasks.${other}\`: what is trained on cannot be tested on`,
+        )
+      seen.set(question, part)
+    }
+  }
+  return parts
+}
+
+async function readTasks(
+  tasks: Exclude<TrainingTasks, { train: unknown }>,
+  agent: Settings['agent'],
+  part: string,
+): Promise<NamedTask[]> {
+  const where = part === '' ? '`tasks`' : `\`tasks.${part}\``
+  if (!(Symbol.iterator in tasks || Symbol.asyncIterator in tasks))
+    throw invalid(
+      `${where} must be a list of tasks${part === '' ? `, or { train, validation, test }; it is an object with the keys ${Object.keys(tasks).join(', ') || '(none)'}` : ''}`,
+    )
+  const named: NamedTask[] = []
+  const ids = new Set<string>()
+  for await (const task of tasks) {
+    const place = named.length
+    const id = task?.id ?? `t${place + 1}`
+    if (typeof task !== 'object' || task === null || !('input' in task))
+      throw invalid(`task ${place + 1} of ${where} must be an object with an \`input\`, such as agent.task(input)`)
+    const { name, module } = task.agent?.ref ?? agent.ref
+    if (name !== agent.ref.name || module !== agent.ref.module)
+      throw invalid(`task '${id}' of ${where} is for agent '${name}', and the training is of '${agent.name}'`)
+    if (task.dependsOn !== undefined) throw invalid(`task '${id}' of ${where} has \`dependsOn\`; it must stand alone`)
+    if (ids.has(id)) throw invalid(`two tasks of ${where} have the id '${id}'`)
+    ids.add(id)
+    named.push({ ...task, agent, id })
+  }
+  return named
+}

@@ -1,0 +1,151 @@
+import type { AnyAgent } from '../../agent.ts'
+import type { PolicyMode } from '../../agents/policy.ts'
+import type { StepAgentParams } from '../../agents/step-agent.ts'
+import { ManyworldsError } from '../../errors.ts'
+import type { Outcome } from '../../grade/outcome.ts'
+import type { RunObserver } from '../../progress/observer.ts'
+import type { RunConfig } from '../../run-config.ts'
+import { loadDriver } from '../../runners/driver-side.ts'
+import { ResponseStream } from '../../runners/response-stream.ts'
+import type { TasksInput } from '../../runners/source-of.ts'
+import type { RunControl, Surroundings } from '../../runners/surroundings.ts'
+import type { TaskLike, TaskResponse } from '../../task.ts'
+import type { Trajectory } from '../../trajectory/trajectory.ts'
+import type { Published } from '../learner.ts'
+import { distribute } from '../parallel-task-executor.ts'
+import { compareRollouts } from '../rollout-order.ts'
+import type { GroupWatch } from './collection-ahead.ts'
+import { outcomeOfEpisode } from './evaluation.ts'
+import type { NamedTask } from './task-sets.ts'
+
+/** What one run of a training does. */
+export interface TrainingRun {
+  readonly runId: string
+  readonly seed: number
+  readonly rollouts: number
+  readonly tasks: readonly NamedTask[]
+  readonly split: 'train' | 'validation' | 'test'
+  /** The version that acts. */
+  readonly by: Published
+  readonly mode: PolicyMode
+  /** Rollouts that failed in an earlier session are tried again. */
+  readonly retryFailed?: boolean
+  /** Is told which groups workers have taken. */
+  readonly watch?: GroupWatch
+}
+
+/** The training was stopped, by a signal or by the program around it, before a run was done. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+}
+
+/** The runs of a training. Each goes on where an earlier session has left it. */
+export class TrainingRuns {
+  readonly #agent: AnyAgent
+  readonly #config: RunConfig
+  readonly #observer: (runId: string) => Partial<RunObserver>
+  readonly #going = new Set<RunControl>()
+  #stopped = false
+
+  constructor(agent: AnyAgent, config: RunConfig, observer: (runId: string) => Partial<RunObserver>) {
+    this.#agent = agent
+    this.#config = config
+    this.#observer = observer
+  }
+
+  /** Tasks that are with a worker now. */
+  running(): number {
+    let sum = 0
+    for (const run of this.#going) sum += run.running()
+    return sum
+  }
+
+  /** Starts nothing more. What is running may finish for `graceMs`, and is cancelled then. */
+  stop(graceMs: number): void {
+    this.#stopped = true
+    for (const run of this.#going) run.stop(graceMs)
+  }
+
+  get stopped(): boolean {
+    return this.#stopped || this.#config.signal?.aborted === true
+  }
+
+  /** The trajectories of a run, in the order in which sums are made. */
+  async collect(run: TrainingRun): Promise<Trajectory[]> {
+    const trajectories: Trajectory[] = []
+    const tasks = this.#tasksOf(run)
+    const source = run.watch ? watched(tasks, run.watch) : tasks
+    const stream = distribute(source, this.#configOf(run), (tasks, config) => this.#stream(tasks, config))
+    for await (const trajectory of stream) trajectories.push(trajectory)
+    this.#expectAll(run, trajectories.length)
+    return trajectories.sort(compareRollouts)
+  }
+
+  /** What came of the rollouts of a run, in the order in which sums are made: a mean must not depend on who was first. */
+  async judge(run: TrainingRun): Promise<Outcome[]> {
+    const seen: { readonly id: string; readonly outcome: Outcome }[] = []
+    for await (const response of this.#stream(this.#tasksOf(run), this.#configOf(run)))
+      seen.push({ id: response.id, outcome: outcomeOfEpisode(response) })
+    this.#expectAll(run, seen.length)
+    return seen.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ outcome }) => outcome)
+  }
+
+  #expectAll({ runId, tasks, rollouts }: TrainingRun, count: number): void {
+    if (this.stopped) throw new Stopped()
+    if (count !== tasks.length * rollouts)
+      throw new ManyworldsError(
+        'TRAINING_FAILED',
+        `run '${runId}' ended after ${count} of ${tasks.length * rollouts} episodes`,
+      )
+  }
+
+  #tasksOf({ tasks, split, by, mode }: TrainingRun): TaskLike[] {
+    const params = { ...(this.#agent.params as StepAgentParams), policy: by.ref, mode }
+    const agent = this.#agent.withParams(params)
+    return tasks.map((task) => ({ ...task, agent, metadata: { ...task.metadata, split } }))
+  }
+
+  #configOf({ runId, seed, rollouts, by, retryFailed }: TrainingRun): RunConfig {
+    const { blobs } = this.#config
+    return {
+      ...this.#config,
+      ...{ runId, seed, rollouts },
+      ...(this.#config.store !== false && { resume: 'auto' }),
+      ...(retryFailed && { retryFailed }),
+      ...(by.bytes && { blobs: { ...blobs, 'manyworlds policy': by.bytes } }),
+    }
+  }
+
+  #stream(tasks: TasksInput, config: RunConfig): ResponseStream<TaskResponse> {
+    return new ResponseStream(async (sink) => {
+      const { startRun } = await loadDriver()
+      return startRun(tasks, config, sink, true, this.#around)
+    })
+  }
+
+  /** What the runs see around them instead of the program: they are the training's own. */
+  readonly #around: Surroundings = {
+    configure: (config) => config,
+    observe: ({ runId }) => ({ ...IGNORED, ...this.#observer(runId) }),
+    started: (run) => {
+      this.#going.add(run)
+      if (this.#stopped) run.stop(0)
+    },
+    ended: (run) => {
+      this.#going.delete(run)
+      return false
+    },
+  }
+}
+
+/** Tasks are read one at a time, when a worker has room. */
+function* watched(tasks: readonly TaskLike[], watch: GroupWatch): Generator<TaskLike> {
+  for (const task of tasks) {
+    watch.started()
+    yield task
+  }
+  watch.room()
+}
+
+const ignore = () => {}
+const IGNORED: RunObserver = { response: ignore, retry: ignore, total: ignore, notice: ignore, end: ignore }

@@ -1,0 +1,204 @@
+import { ManyworldsError } from '../../errors.ts'
+import type { RunConfig } from '../../run-config.ts'
+import { wordsOf } from '../../text/thrown.ts'
+import { CollectionAhead } from './collection-ahead.ts'
+import { type EpochReport, figuresOf, type TestReport } from './epoch-report.ts'
+import { trainingGoal } from './goal.ts'
+import { isHopeless, isValidated, nextEpoch, type Progress } from './next-epoch.ts'
+import {
+  type CheckedOptions,
+  type OpenedTraining,
+  openParts,
+  type SweptTraining,
+  type TrainingParts,
+} from './open-training.ts'
+import { resultOf, type TrainingResult } from './result.ts'
+import type { PlanRow } from './training-record.ts'
+import { Stopped } from './training-runs.ts'
+import type { Collected, EpochWishes } from './updates.ts'
+
+export { checkedOptions } from './open-training.ts'
+
+/** One session of a training: from its opening, new or after an interruption, until it is closed. */
+export class Training {
+  readonly #parts: TrainingParts
+  readonly #ahead: CollectionAhead<PlanRow, Collected>
+  /** How far is planned for now. */
+  #wishes: EpochWishes = { tasksPerEpoch: 0, epochs: 0 }
+  #closed = false
+  #busy = false
+  /** The epoch that is under way. */
+  #now: Promise<unknown> = Promise.resolve()
+
+  private constructor(parts: TrainingParts) {
+    this.#parts = parts
+    const { settings, updates } = parts
+    this.#ahead = new CollectionAhead({
+      ...{ maxStaleness: settings.overlap?.maxStaleness ?? 0, groups: settings.tasksPerUpdate },
+      ...{ updates: updates.rows.length, plan: (number) => updates.plan(number, this.#wishes) },
+      groupsOf: ({ tasks }) => tasks.length,
+      collect: (plan, watch) => updates.collect(plan, watch),
+    })
+    process.once('exit', this.#leave)
+  }
+
+  /** `named`: one that this process has closed before, or one of a sweep. */
+  static async open(checked: CheckedOptions, named: OpenedTraining | SweptTraining | undefined): Promise<Training> {
+    return new Training(await openParts(checked, named))
+  }
+
+  get id(): string {
+    return this.#parts.record.id
+  }
+
+  /** True: it has ended, also by itself. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** What it has come to so far. */
+  get result(): TrainingResult {
+    return resultOf(this.#progress)
+  }
+
+  get config(): RunConfig {
+    return this.#parts.config
+  }
+
+  /** The next epoch, or what is missing of the last one; undefined: all of them are done, or the training has ended early. */
+  async epoch(wishes: EpochWishes): Promise<EpochReport | undefined> {
+    if (this.#busy)
+      throw new ManyworldsError('CONFIG_INVALID', `training '${this.id}' is at work: one epoch comes after the other`)
+    this.#busy = true
+    try {
+      return await (this.#now = this.#epoch(wishes))
+    } catch (error) {
+      if (error instanceof Stopped) throw await this.#stopped(error)
+      await this.#end('failed', error as Error)
+      throw this.#explained(error)
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  /** The report of the last epoch, of an earlier session; undefined: there was none. Nothing is run again for it. */
+  async last(): Promise<EpochReport | undefined> {
+    const { updates, evaluations, versions, observer } = this.#parts
+    const epoch = updates.rows.at(-1)?.epoch
+    if (epoch === undefined) return undefined
+    const { version } = versions.current.ref
+    const validation = evaluations.find(version, 'validation')
+    const best = evaluations.best?.version ?? version
+    const test = evaluations.canTest && evaluations.find(best, 'test') ? await evaluations.test(best) : null
+    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test)
+    observer.epoch(report)
+    return report
+  }
+
+  /** Ends the session. The training can be opened again. */
+  async close(how: 'finished' | 'interrupted' = 'finished'): Promise<void> {
+    if (this.#busy) {
+      this.#parts.runs.stop(0)
+      await this.#now.catch(() => {})
+    }
+    if (!this.#closed) await this.#end(how, undefined)
+  }
+
+  async #epoch({ tasksPerEpoch, epochs }: EpochWishes): Promise<EpochReport | undefined> {
+    const { updates, evaluations, versions, observer } = this.#parts
+    const epoch = nextEpoch(this.#progress, { tasksPerEpoch, epochs })
+    if (epoch === undefined) return undefined
+    observer.goal(trainingGoal(this.#parts, epoch, { tasksPerEpoch, epochs }))
+    if (epoch === 1 && updates.rows.length === 0 && evaluations.canValidate) await evaluations.validate(0)
+    // Who asks for one epoch after the other may want the next one otherwise: nothing is collected for it yet.
+    this.#wishes = { tasksPerEpoch, epochs: Number.isFinite(epochs) ? epochs : epoch }
+    while (updates.tasksOf(epoch) < tasksPerEpoch) {
+      await updates.learn(await this.#collected())
+      this.#ahead.consumed()
+      this.#dropVersions()
+    }
+    const { version } = versions.current.ref
+    const validation = isValidated(this.#progress, epoch, epochs) ? await evaluations.validate(version) : undefined
+    this.#dropVersions()
+    const best = evaluations.best?.version ?? version
+    const isLast = epoch >= epochs || isHopeless(this.#progress)
+    const test = isLast && evaluations.canTest ? await evaluations.test(best) : null
+    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test)
+    observer.epoch(report)
+    return report
+  }
+
+  /** What the next update learns from. */
+  async #collected(): Promise<Collected> {
+    if (this.#parts.runs.stopped) throw new Stopped()
+    return (await this.#ahead.next())!
+  }
+
+  /** Keeps the weights of versions that were evaluated, or that act. */
+  #dropVersions(): void {
+    const { updates, evaluations, versions } = this.#parts
+    versions.keepOnly(new Set([...evaluations.versions, ...updates.acting]))
+  }
+
+  get #progress(): Progress {
+    const { settings, sets, updates, evaluations } = this.#parts
+    return { settings, sets, updates: updates.rows, evaluations: evaluations.rows }
+  }
+
+  #report(
+    epoch: number,
+    best: number,
+    validation: EpochReport['validation'] | undefined,
+    test: TestReport | null,
+  ): EpochReport {
+    const { updates, versions } = this.#parts
+    return {
+      ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version },
+      ...figuresOf(updates.rows.filter((row) => row.epoch === epoch)),
+      ...{ validation: validation ?? null, best, test, digest: updates.curve },
+    }
+  }
+
+  /** What a caller is told whose signal has ended it. If the program around the script ends, the script is not to go on. */
+  async #stopped(cause: Stopped): Promise<ManyworldsError> {
+    if (await this.#end('interrupted', undefined)) await new Promise<never>(() => {})
+    const { updates, control } = this.#parts
+    const hint = control.file === undefined ? '' : `; go on with \`resume: '${this.id}'\``
+    return new ManyworldsError(
+      'TRAINING_STOPPED',
+      `training '${this.id}' was stopped after ${updates.rows.length} updates${hint}`,
+      { cause },
+    )
+  }
+
+  /** The process ends, and nobody has closed the training. */
+  readonly #leave = () => this.#parts.record.close(this.#busy ? 'interrupted' : 'finished')
+
+  /** True: the program around the script ends now. */
+  async #end(how: 'finished' | 'interrupted' | 'failed', error: Error | undefined): Promise<boolean> {
+    const { trainer, record, runs, observer, sinks, around, control } = this.#parts
+    this.#closed = true
+    process.off('exit', this.#leave)
+    // What is collected ahead is not waited for. Whoever has stopped the runs before has said how long they may take.
+    if (!runs.stopped) runs.stop(0)
+    await this.#ahead.close()
+    await trainer.close()
+    await sinks.close()
+    try {
+      record.close(how, error && wordsOf(error).message)
+    } catch (problem) {
+      // On a full disk: why the training ended matters more than that this cannot be written down.
+      if (error === undefined) throw problem
+    }
+    observer.end({ error, interrupted: how === 'interrupted' })
+    return around?.ended(control) ?? false
+  }
+
+  #explained(error: unknown): unknown {
+    const { updates, versions, control } = this.#parts
+    if (!ManyworldsError.is(error)) return error
+    const place = `training '${this.id}' stopped at update ${updates.rows.length}, and version ${versions.current.ref.version} stays`
+    const hint = control.file === undefined ? '' : `; when it is mended, go on with \`resume: '${this.id}'\``
+    return new ManyworldsError(error.code, `${place}: ${error.message}${hint}`, { cause: error })
+  }
+}

@@ -1,0 +1,278 @@
+import { ManyworldsError } from '../../errors.ts'
+import type { Trajectory } from '../../trajectory/trajectory.ts'
+import type { Algorithm } from '../algorithm.ts'
+import { rewardOf } from '../failed-rollouts.ts'
+import type { TrainReport } from '../rl-trainer.ts'
+import type { GroupWatch } from './collection-ahead.ts'
+import { batchOf, NO_CURVE, nextCurve } from './curve.ts'
+import type { LearningTrainer } from './learning-trainer.ts'
+import { tasksOf } from './next-epoch.ts'
+import type { TrainingObserver } from './observer.ts'
+import type { Sampler } from './sampler.ts'
+import { runSeed } from './seeds.ts'
+import type { Settings } from './settings.ts'
+import { shuffledRewards } from './shuffled-rewards.ts'
+import type { NamedTask, TaskSets } from './task-sets.ts'
+import type { PlanRow, TrainingRecord, UpdateRow } from './training-record.ts'
+import type { TrainingRuns } from './training-runs.ts'
+import type { Versions } from './versions.ts'
+
+interface Parts {
+  readonly settings: Settings
+  /** Undefined: the learner is the user's. */
+  readonly algorithm: Required<Algorithm> | undefined
+  readonly sets: TaskSets
+  readonly record: TrainingRecord
+  readonly runs: TrainingRuns
+  readonly trainer: LearningTrainer
+  readonly versions: Versions
+  readonly sampler: Sampler
+  readonly observer: TrainingObserver
+}
+
+export interface EpochWishes {
+  readonly tasksPerEpoch: number
+  /** The last epoch that there shall be. With it comes the test. */
+  readonly epochs: number
+}
+
+/** A collection that is done. */
+export interface Collected {
+  readonly plan: PlanRow
+  /** In the order in which sums are made. */
+  readonly trajectories: readonly Trajectory[]
+  readonly collectMs: number
+}
+
+/** So many updates in a row that taught nothing are worth a word. */
+const MANY_WITHOUT_VARIANCE = 5
+/** A share of failed episodes that is worth a word, and how much is said of the first. */
+const MANY_LOST = 0.1
+const REASON_CHARS = 200
+/** Rounding aside, they are the same. */
+const SAME_RATIO = 1e-6
+
+/**
+ * The updates of a training: plan, collect, learn, store. A plan is stored before its episodes run, and an update with its version and the
+ * sampler in one transaction, after its files. So a training that is killed goes on from what is stored, and comes to the same numbers.
+ */
+export class Updates {
+  readonly #parts: Parts
+  readonly #tasks: ReadonlyMap<string, NamedTask>
+  readonly #rows: UpdateRow[]
+  /** Plans that have no update, in their order. */
+  readonly #planned: Map<number, PlanRow>
+  /** Those of them that an earlier session has made. */
+  readonly #earlier: ReadonlySet<number>
+
+  constructor(parts: Parts) {
+    const { updates, plans } = parts.record.history
+    this.#parts = parts
+    this.#tasks = new Map(parts.sets.train.map((task) => [task.id, task]))
+    this.#rows = [...updates]
+    this.#planned = new Map(plans.map((plan) => [plan.number, plan]))
+    this.#earlier = new Set(this.#planned.keys())
+  }
+
+  /** All that are stored, in their order. */
+  get rows(): readonly UpdateRow[] {
+    return this.#rows
+  }
+
+  /** SHA-256 of the curve up to here. */
+  get curve(): string {
+    return this.#rows.at(-1)?.curveSha ?? NO_CURVE
+  }
+
+  /** How many tasks of an epoch were learned from. */
+  tasksOf(epoch: number): number {
+    return tasksOf(this.#rows, epoch)
+  }
+
+  /** The versions that plans without an update act with. */
+  get acting(): readonly number[] {
+    return [...this.#planned.values()].map(({ version }) => version)
+  }
+
+  /**
+   * The plan of an update: that of an earlier session, or a new one, by the version that is current now. Undefined: it would belong to an epoch that nobody
+   * has asked for.
+   */
+  plan(number: number, wishes: EpochWishes): PlanRow | undefined {
+    const { record, settings, sampler, versions } = this.#parts
+    const known = this.#earlier.has(number) ? this.#planned.get(number) : undefined
+    const { epoch, left } = known ? { epoch: known.epoch, left: 0 } : this.#following(wishes.tasksPerEpoch)
+    if (epoch > wishes.epochs) return undefined
+    if (known) {
+      sampler.skip(number, known.tasks)
+      return known
+    }
+    const plan: PlanRow = {
+      ...{ number, epoch, version: versions.current.ref.version },
+      run: this.#runOf(number),
+      seed: runSeed(settings.seed, 'collect', number),
+      tasks: sampler.draw(number, Math.min(left, settings.tasksPerUpdate)),
+    }
+    record.plan(plan)
+    this.#planned.set(number, plan)
+    return plan
+  }
+
+  /** The epoch that the next new plan belongs to, and how many of its tasks are not planned yet. */
+  #following(tasksPerEpoch: number): { readonly epoch: number; readonly left: number } {
+    const open = [...this.#planned.values()]
+    const last = (open.at(-1) ?? this.#rows.at(-1))?.epoch ?? 0
+    const planned = open.reduce(
+      (sum, { epoch, tasks }) => sum + (epoch === last ? tasks.length : 0),
+      this.tasksOf(last),
+    )
+    return last > 0 && planned < tasksPerEpoch
+      ? { epoch: last, left: tasksPerEpoch - planned }
+      : { epoch: last + 1, left: tasksPerEpoch }
+  }
+
+  async collect(plan: PlanRow, watch: GroupWatch): Promise<Collected> {
+    const { settings, runs, versions, observer } = this.#parts
+    const { rollouts } = settings
+    const tasks = plan.tasks.map((id) => this.#tasks.get(id)!)
+    const { run: runId, seed, number } = plan
+    const run = { runId, seed, rollouts, tasks, split: 'train', mode: 'sample' } as const
+    const by = await versions.get(plan.version)
+    const begun = performance.now()
+    observer.run(`update ${number}`, tasks.length * rollouts, runId)
+    let trajectories = await runs.collect({ ...run, by, watch })
+    // Whatever kept all of them from running may have been mended since.
+    if (this.#earlier.has(number) && trajectories.every(isFailed))
+      trajectories = await runs.collect({ ...run, by, retryFailed: true })
+    const failure = trajectories.every(isFailed) ? trajectories[0]?.ending : undefined
+    if (failure?.kind === 'failed')
+      throw new ManyworldsError(
+        'TRAINING_FAILED',
+        `all ${trajectories.length} episodes of update ${number} failed, the first with ${failure.error.code}: ${failure.error.message}`,
+      )
+    return { plan, trajectories, collectMs: performance.now() - begun }
+  }
+
+  /** Learns from a collection, and stores what came of it. */
+  async learn({ plan, trajectories, collectMs }: Collected): Promise<UpdateRow> {
+    const { settings, record, trainer, versions, sampler, observer } = this.#parts
+    const { number, epoch } = plan
+    const { control, seed } = settings
+    const begun = performance.now()
+    const batch = control === 'shuffled' ? shuffledRewards(trajectories, seed, number) : trajectories
+    const { report, published, state } =
+      control === 'off' ? await this.#withoutLearning(trajectories) : await trainer.learn(batch)
+    const isNew = published.ref.version !== versions.current.ref.version
+    const version = isNew ? await versions.write(published, number) : undefined
+    const stateSha = await record.writeFile(state)
+    const { members, batchSha } = batchOf(trajectories)
+    const weights = published.ref.digest
+    const point = { number, batchSha, version: published.ref.version, weights, report }
+    const alarms = [
+      ...report.alarms,
+      ...this.#withoutVariance(report),
+      ...this.#otherProbabilities(report),
+      ...manyLost(trajectories),
+    ]
+    const update: UpdateRow = {
+      ...{ number, epoch, members, batchSha, stateSha, collectMs },
+      versionIn: plan.version,
+      versionOut: version?.version ?? null,
+      report: { ...report, alarms, tokens: tokensOf(trajectories) },
+      trainMs: performance.now() - begun,
+      curveSha: nextCurve(this.curve, point),
+    }
+    this.#count(trajectories)
+    record.update({ update, ...(version && { version }), sampler: sampler.state() })
+    this.#planned.delete(number)
+    this.#rows.push(update)
+    if (version) versions.stored(version, published)
+    observer.update(update)
+    await this.thin(number)
+    return update
+  }
+
+  /** Removes the steps of trajectories that are not to be kept, of an update that is stored. */
+  async thin(number: number): Promise<void> {
+    const { record, settings } = this.#parts
+    await record.thin(this.#runOf(number), settings.keepTrajectories)
+  }
+
+  #runOf(number: number): string {
+    return `${this.#parts.record.id}.u${String(number).padStart(5, '0')}`
+  }
+
+  /** What a batch came to of which nothing is learned. */
+  async #withoutLearning(batch: readonly Trajectory[]) {
+    const { trainer, versions } = this.#parts
+    const rewards = batch.map(rewardOf).filter((reward) => reward !== null)
+    const report: TrainReport = {
+      ...{ version: versions.current.ref.version, episodes: batch.length, trained: 0, skippedGroups: 0, metrics: {} },
+      ...{ reward: mean(rewards), successRate: mean(batch.flatMap(solved)), alarms: [] },
+      length: mean(batch.map(({ steps }) => steps.length)),
+      ...{ rewarded: rewards.length, judged: batch.flatMap(solved).length },
+      dropped: batch.length - rewards.length,
+      staleness: null,
+    }
+    return { report, published: versions.current, state: await trainer.save() }
+  }
+
+  #withoutVariance({ trained }: TrainReport): string[] {
+    if (trained > 0 || this.#parts.settings.control === 'off') return []
+    const earlier = this.#rows.slice(-MANY_WITHOUT_VARIANCE + 1)
+    return earlier.length === MANY_WITHOUT_VARIANCE - 1 && earlier.every(({ report }) => report.trained === 0)
+      ? [
+          `in the last ${MANY_WITHOUT_VARIANCE} updates no group had rewards that differ: there is nothing to learn from`,
+        ]
+      : []
+  }
+
+  /** In turns, the first step is measured from the very policy that acted: the ratio is 1. */
+  #otherProbabilities({ metrics, staleness }: TrainReport): string[] {
+    const { algorithm } = this.#parts
+    const { ratio, largestRatio } = metrics as { ratio?: number; largestRatio?: number }
+    const isFirstStep = algorithm?.epochs === 1 && algorithm.miniBatches === 1 && (staleness?.max ?? 0) === 0
+    if (!isFirstStep || ratio === undefined || Math.abs(ratio - 1) < SAME_RATIO) return []
+    return [
+      `the learner finds other probabilities than the workers did (the ratio is ${ratio.toPrecision(3)} on average, ${largestRatio?.toPrecision(3)} at most, and should be 1): what a policy computes must depend on the observation and the candidate alone`,
+    ]
+  }
+
+  #count(trajectories: readonly Trajectory[]): void {
+    const byTask = Map.groupBy(trajectories, ({ task }) => task)
+    for (const [task, rollouts] of byTask) {
+      const judged = rollouts.flatMap(solved)
+      this.#parts.sampler.saw(
+        task,
+        judged.length,
+        judged.reduce((sum, one) => sum + one, 0),
+      )
+    }
+  }
+}
+
+/** Says why, if many episodes of a batch are left out. */
+function manyLost(trajectories: readonly Trajectory[]): string[] {
+  const failures = trajectories.flatMap(({ ending }) => (ending.kind === 'failed' ? [ending.error] : []))
+  const [first] = failures
+  if (first === undefined || failures.length < MANY_LOST * trajectories.length) return []
+  return [
+    `${failures.length} of ${trajectories.length} episodes of an update failed, the first with ${first.code}: ${first.message.slice(0, REASON_CHARS)}`,
+  ]
+}
+
+const isFailed = ({ ending }: Trajectory) => ending.kind === 'failed'
+
+/** 1 or 0; nothing if nobody says. Without a word on success, what a curriculum goes by is a reward above 0. */
+function solved(trajectory: Trajectory): number[] {
+  const { grade, episode } = trajectory
+  const success = grade ? grade.success : (episode?.success ?? null)
+  if (success !== null) return [success ? 1 : 0]
+  return []
+}
+
+const tokensOf = (trajectories: readonly Trajectory[]): number =>
+  mean(trajectories.map(({ usage }) => (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0))) ?? 0
+
+const mean = (values: readonly number[]): number | null =>
+  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

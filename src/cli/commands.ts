@@ -18,11 +18,15 @@ import { runsSpec } from './specs/runs.ts'
 import { setupSpec } from './specs/setup.ts'
 import { showSpec } from './specs/show.ts'
 import { tailSpec } from './specs/tail.ts'
+import { trainSpec } from './specs/train.ts'
+import { trainingsSpec } from './specs/trainings.ts'
 
 /** All commands, in the order in which help lists them. */
 export const commands: readonly Command[] = [
   command(runSpec, () => import('./run.ts')),
+  command(trainSpec, () => import('./train.ts')),
   command(runsSpec, () => import('./runs.ts')),
+  command(trainingsSpec, () => import('./trainings.ts')),
   command(showSpec, () => import('./show.ts')),
   command(tailSpec, () => import('./tail.ts')),
   command(compareSpec, () => import('./compare.ts')),

@@ -15,6 +15,7 @@ const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
   'TASK_NOT_FOUND',
   'RUN_EXISTS',
   'RESUME_MISMATCH',
+  'TRAINING_CHANGED',
 ])
 
 /** Says on stderr what went wrong; returns the exit code. A stack is shown only for what nobody expected. */

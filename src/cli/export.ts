@@ -1,33 +1,87 @@
 import { existsSync } from 'node:fs'
-import { tableOf } from '../export/columns.ts'
+import { type Table, tableOf } from '../export/columns.ts'
 import { exportToFolder } from '../export/experience/atif-folder.ts'
 import { experienceTable } from '../export/experience/experience-table.ts'
-import { LeftOut } from '../export/experience/left-out.ts'
-import { selectorOf } from '../export/experience/selection.ts'
+import { LeftOut, REASONS } from '../export/experience/left-out.ts'
+import { type Selection, selectorOf } from '../export/experience/selection.ts'
 import { exportText, exportToFile } from '../export/export-table.ts'
 import { EXPERIENCE_FORMATS, type ExperienceFormat, FORMATS, type Format } from '../export/formats.ts'
+import { joinedTable } from '../export/joined-table.ts'
 import { streamOutput } from '../export/text-output.ts'
+import { runFolder } from '../store/find-run.ts'
 import { RunFile } from '../store/run-file.ts'
+import { type FoundTraining, findRunOrTraining } from '../store/trainings/find-training.ts'
+import { StoredTraining } from '../store/trainings/stored-training.ts'
 import { count } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
 import { visible } from '../text/visible.ts'
+import { exportPolicy } from './export-policy.ts'
 import type { ExportArgs } from './specs/export.ts'
 import { stopSignal } from './stop-signal.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Writes what a run has: as a table, or as what other systems train from. */
+/** Writes what a run or a training has: as a table, as what other systems train from, or the policy that was trained. */
 export async function run(args: ExportArgs): Promise<number> {
+  const kind = args.policy === undefined ? kindOf(args) : undefined
+  const found = findRunOrTraining(args.run, runFolder(args.dir))
+  if (kind === undefined) {
+    if (!found.training) throw new UsageError(`--policy is for trainings, and ${found.run.runId} is a run`)
+    return await exportPolicy(found.training, args.policy!, args)
+  }
+  if (found.training) return await exportFrom(ofTraining(found.training, args), kind, args)
+  using file = RunFile.at(found.run)
+  return await exportFrom({ name: `run ${file.runId}`, table: (make) => make(file, args) }, kind, args)
+}
+
+/** What is written, and as which kind of file. */
+interface Kind {
+  readonly format: Format | ExperienceFormat
+  readonly as: Format | 'folder'
+}
+
+function kindOf(args: ExportArgs): Kind {
   const { out, force } = args
   const format = formatOf(args)
   const as = isExperience(format) ? fileFormat(format, out) : format
-  checkOptions(args, format)
   if (out !== undefined && as !== 'folder' && existsSync(out) && !force)
     throw new UsageError(`${out} is there already; --force replaces it`)
-  using file = RunFile.open(args.run, args.dir === undefined ? {} : { store: args.dir })
+  return { format, as }
+}
+
+/** Where rows come from. */
+interface Source {
+  readonly name: string
+  /** The split chooses runs, and not rows. */
+  readonly isTraining?: boolean
+  table(make: (run: RunFile, selection: Selection) => Table<never>): Table<never>
+}
+
+/** The runs of a training that the split names: those that collected episodes to learn from, or those that evaluated. */
+function ofTraining(found: FoundTraining, { split = 'train', onlySuccess, minReward }: ExportArgs): Source {
+  using training = StoredTraining.at(found)
+  const runs = training.runsOf(split)
+  const { id, path } = training
+  if (runs.length === 0)
+    throw new UsageError(`training ${id} has no runs${split === 'all' ? '' : ` for --split ${split}`}`)
+  const selection: Selection = { split: 'all', onlySuccess, minReward }
+  const name = `${count(runs.length)} ${runs.length === 1 ? 'run' : 'runs'} of training ${id}`
+  return {
+    name,
+    isTraining: true,
+    table: (make) => joinedTable({ path, name: id, runs }, (run) => make(run, selection)),
+  }
+}
+
+async function exportFrom(source: Source, { format, as }: Kind, args: ExportArgs): Promise<number> {
+  const { out, force } = args
+  checkOptions(args, format, source.isTraining === true)
   const leftOut = new LeftOut()
-  const table = isExperience(format)
-    ? experienceTable(file, format, selectorOf(file, args), leftOut)
-    : tableOf(file, args.what, args.subtasks)
+  const table = source.table((run, selection) => {
+    if (isExperience(format)) return experienceTable(run, format, selectorOf(run, selection), leftOut)
+    return args.what === 'steps'
+      ? withoutRemoved(run, tableOf(run, args.what, args.subtasks), leftOut)
+      : tableOf(run, args.what, args.subtasks)
+  })
   if (out === undefined) {
     if (as === 'parquet' || as === 'folder') throw new UsageError('a Parquet file is not text: give --out FILE')
     await exportText(table, as, streamOutput(process.stdout))
@@ -41,7 +95,7 @@ export async function run(args: ExportArgs): Promise<number> {
       as === 'folder' ? await exportToFolder(table, out, options) : await exportToFile(table, as, out, options)
     const [one, many] = isExperience(format) ? NOUNS[format] : [args.what.slice(0, -1), args.what]
     const noun = rows === 1 ? one : many
-    report(`${count(rows)} ${noun} of run ${file.runId}: ${out}`, leftOut)
+    report(`${count(rows)} ${noun} of ${source.name}: ${out}`, leftOut)
     return 0
   } catch (error) {
     const code = stop.code()
@@ -49,6 +103,15 @@ export async function run(args: ExportArgs): Promise<number> {
     say(`interrupted; ${out} was not written`)
     return code
   }
+}
+
+/** Steps that are not there are said to be missing. Rows of responses have a column for that. */
+function withoutRemoved(run: RunFile, table: Table<never>, leftOut: LeftOut): Table<never> {
+  const rows = () => {
+    for (let left = run.thinned(); left > 0; left--) leftOut.add(REASONS.removedSteps)
+    return table.rows()
+  }
+  return { ...table, rows }
 }
 
 const NOUNS: Readonly<Record<ExperienceFormat, readonly [one: string, many: string]>> = {
@@ -78,11 +141,19 @@ function fileFormat(format: ExperienceFormat, out: string | undefined): 'jsonl' 
 }
 
 /** Options that would change nothing are refused. */
-function checkOptions({ what, subtasks, split, onlySuccess, minReward }: ExportArgs, format: string): void {
+function checkOptions(
+  { what, subtasks, split, onlySuccess, minReward }: ExportArgs,
+  format: string,
+  isTraining: boolean,
+): void {
   const forTraining = (EXPERIENCE_FORMATS as readonly string[]).includes(format)
   const given = forTraining
     ? { '--what': what !== 'responses', '--subtasks': subtasks }
-    : { '--split': split !== undefined, '--only-success': onlySuccess, '--min-reward': minReward !== undefined }
+    : {
+        '--split': split !== undefined && !isTraining,
+        '--only-success': onlySuccess,
+        '--min-reward': minReward !== undefined,
+      }
   for (const [name, isGiven] of Object.entries(given))
     if (isGiven)
       throw new UsageError(

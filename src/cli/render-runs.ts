@@ -39,7 +39,7 @@ const MIN_SCRIPT_WIDTH = 8
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-const STATUS_COLOURS: Readonly<Record<RunRow['status'], Parameters<Paint>[0]>> = {
+export const STATUS_COLOURS: Readonly<Record<RunRow['status'], Parameters<Paint>[0]>> = {
   running: 'cyan',
   finished: 'green',
   interrupted: 'yellow',
@@ -105,7 +105,7 @@ function succeeded({ counts }: RunRow): string {
   return counts && done(counts) > 0 ? precisePercent(counts.success, done(counts)) : ''
 }
 
-function ago(at: number | undefined, now: number): string {
+export function ago(at: number | undefined, now: number): string {
   if (at === undefined) return ''
   const ms = now - at
   if (ms < MINUTE_MS) return 'just now'

@@ -36,10 +36,13 @@ const STATUS_COLOURS: Readonly<Record<StoredTask['status'], Parameters<Paint>[0]
 export function renderTask(task: StoredTask, { colour, width, logs, full = false }: TaskLayout): string {
   const layout: ValueLayout = { width: Math.max(MIN_WIDTH, width) - INDENT.length, paint: painter(colour), full }
   const last = lastAttempt(task)
-  const steps = (underWay(task) ?? last)?.trajectory ?? []
+  const removed = underWay(task) ? undefined : last?.removedSteps
+  const steps = removed === undefined ? ((underWay(task) ?? last)?.trajectory ?? []) : []
   const blocks: readonly (readonly [string, readonly string[]])[] = [
     ['input', valueLines(task.input, layout)],
-    [counted(steps.length, 'step'), trajectoryLines(steps, layout)],
+    removed === undefined
+      ? [counted(steps.length, 'step'), trajectoryLines(steps, layout)]
+      : [counted(removed, 'step'), ['removed to save space, as the training of this run was told to']],
     ['logs', logs ? (last?.logs ?? []).flatMap((line) => textLines(line, layout)) : []],
     ['ending', task.response?.episode ? episodeLines(task.response.episode, task.response.answer, layout) : []],
     ['answer', last?.status === 'success' ? valueLines(last.answer, layout) : []],
@@ -96,12 +99,13 @@ function headLines(task: StoredTask, layout: ValueLayout): string[] {
 
 /** An attempt that does not count, in short. */
 function attemptLines(attempt: StoredAttempt, layout: ValueLayout): string[] {
-  const { status, error, trajectory, logs, timing, worker } = attempt
+  const { status, error, trajectory, removedSteps, logs, timing, worker } = attempt
   const inside = { ...layout, width: layout.width - 2 * INDENT.length }
   const facts = [
     timeText(timing),
     worker ? workerText(worker) : '',
     trajectory.length > 0 ? counted(trajectory.length, 'step') : '',
+    removedSteps === undefined ? '' : `${counted(removedSteps, 'step')}, which were removed`,
     logs.length > 0 ? `printed ${counted(logs.length, 'line')}` : '',
   ]
   const [answer = '', ...more] = status === 'success' ? valueLines(attempt.answer, inside) : []

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
-import { listRuns, runFolder } from '../store/find-run.ts'
+import { listRuns, ownRuns, runFolder } from '../store/find-run.ts'
 import { overviewsOf, type RunSummary } from '../store/overview.ts'
 import { sharedStore } from '../store/run-path.ts'
 import { jsonLine } from '../text/json.ts'
 import { wantsColour } from '../text/paint.ts'
-import { bytes } from '../text/quantities.ts'
+import { bytes, count } from '../text/quantities.ts'
 import { visible } from '../text/visible.ts'
 import { type RunRow, renderRuns } from './render-runs.ts'
 import type { RunsArgs } from './specs/runs.ts'
@@ -12,10 +12,10 @@ import type { RunsArgs } from './specs/runs.ts'
 const WIDTH_OF_A_PIPE = 120
 
 /** Lists recorded runs. */
-export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
-  const runs = listRuns(runFolder(dir))
-    .reverse()
-    .slice(0, limit ?? Number.POSITIVE_INFINITY)
+export async function run({ dir, json, limit, all }: RunsArgs): Promise<number> {
+  const found = listRuns(runFolder(dir)).reverse()
+  const listed = all ? found : ownRuns(found)
+  const runs = listed.slice(0, limit ?? Number.POSITIVE_INFINITY)
   const rows = Array.from(overviewsOf(runs), rowOf)
   if (json) for (const row of rows) process.stdout.write(`${jsonLine(row)}\n`)
   else if (rows.length === 0) process.stderr.write(`no runs in ${visible(runFolder(dir))}\n`)
@@ -23,7 +23,15 @@ export async function run({ dir, json, limit }: RunsArgs): Promise<number> {
     process.stdout.write(`${renderRuns(rows, layout())}\n`)
     sayStoreSize(sharedStore(runFolder(dir)))
   }
+  if (!json) sayLeftOut(found.length - listed.length)
   return rows.some(({ status }) => status === 'unreadable') ? 1 : 0
+}
+
+/** A training has hundreds of runs, which would hide all others. */
+function sayLeftOut(runs: number): void {
+  if (runs === 0) return
+  const what = runs === 1 ? 'a run of a training is' : `${count(runs)} runs of trainings are`
+  process.stderr.write(`${what} left out: --all lists all, "manyworlds trainings" the trainings\n`)
 }
 
 /** A file that cannot be read is listed too: it is the one that somebody looks for. */

@@ -5,16 +5,20 @@ import { nearest } from '../near-miss.ts'
 import { summaryText } from '../progress/summary.ts'
 import { Tally } from '../progress/tally.ts'
 import { withTrajectory } from '../response.ts'
+import { runFolder } from '../store/find-run.ts'
 import { RunFile } from '../store/run-file.ts'
 import type { RunOverview } from '../store/stored-task.ts'
+import { findRunOrTraining } from '../store/trainings/find-training.ts'
 import type { TaskResponse } from '../task.ts'
 import { inline } from '../text/inline.ts'
 import { jsonLine } from '../text/json.ts'
+import { runArgument } from '../text/own-command.ts'
 import { type Paint, painter, wantsColour } from '../text/paint.ts'
 import { count, counted, duration } from '../text/quantities.ts'
 import { firstLine } from '../text/visible.ts'
 import { cut, displayWidth, padEnd } from '../text/width.ts'
 import { renderTask } from './render-task.ts'
+import { showTraining } from './show-training.ts'
 import type { ShowArgs } from './specs/show.ts'
 
 const WIDTH_OF_A_PIPE = 120
@@ -23,12 +27,17 @@ const TASKS = 20
 const MAX_COMPARED_IDS = 20_000
 const MAX_COMPARED_CHARS = 200
 
-/** Shows a run, or one of its tasks. */
+/** Shows a run, one of its tasks, or a training. */
 export async function run(args: ShowArgs): Promise<number> {
-  using file = RunFile.open(args.run, args.dir === undefined ? {} : { store: args.dir })
+  const found = findRunOrTraining(args.run, runFolder(args.dir))
+  if (found.training) {
+    showTraining(found.training, args)
+    return 0
+  }
+  using file = RunFile.at(found.run)
   if (args.task !== undefined) print(taskText(file, args.task, args))
   else if (args.json) for (const response of responses(file, args)) print(jsonLine(withTrajectory(response)))
-  else for (const text of runTexts(file, args)) print(text)
+  else for (const text of runTexts(file, args, found.run.training)) print(text)
   return 0
 }
 
@@ -43,12 +52,15 @@ function taskText(file: RunFile, id: string, { json, logs, full }: ShowArgs): st
     : renderTask(task, { colour: wantsColour(process.stdout), width: width(), logs, full })
 }
 
-function* runTexts(file: RunFile, args: ShowArgs): Generator<string> {
+function* runTexts(file: RunFile, args: ShowArgs, training: string | undefined): Generator<string> {
   const paint = painter(wantsColour(process.stdout))
   const overview = file.overview()
   const evaluation = evaluationOf(file, args.by)
   yield summary(file, overview, evaluation)
-  yield* sessionLines(overview, paint)
+  yield* sessionLines(overview, training, paint)
+  const thinned = file.thinned()
+  if (thinned > 0)
+    yield `${paint('dim', 'steps'.padEnd(11))}those of ${counted(thinned, 'task')} were removed to save space`
   yield* groupLines(evaluation, args.by, paint)
   yield ''
   let shown = 0
@@ -113,8 +125,14 @@ function summary(file: RunFile, overview: RunOverview, evaluation: EvaluationSum
   return summaryText(tally, { ...head, colour: wantsColour(process.stdout), width: width() })
 }
 
-function* sessionLines({ sessions, script, engineName }: RunOverview, paint: Paint): Generator<string> {
+function* sessionLines(
+  { sessions, script, engineName, file }: RunOverview,
+  training: string | undefined,
+  paint: Paint,
+): Generator<string> {
   const label = (text: string) => paint('dim', text.padEnd(11))
+  if (training !== undefined)
+    yield `${label('training')}${firstLine(training)}  ${paint('dim', `manyworlds show ${firstLine(runArgument(training, file))}`)}`
   if (script !== undefined) yield `${label('script')}${firstLine(script.replace(/^file:\/\//, ''))}`
   if (engineName !== undefined) yield `${label('engine')}${firstLine(engineName)}`
   if (sessions > 1) yield `${label('sessions')}${sessions}`

@@ -57,6 +57,7 @@ export const RESPONSE_COLUMNS: readonly Column<ResponseRow>[] = [
   column('episode_reward', 'real', ({ response }) => response.episode?.reward),
   column('episode_success', 'boolean', ({ response }) => response.episode?.success),
   column('final_observation', 'json', ({ response }) => response.episode?.finalObservation),
+  column('removed_steps', 'integer', ({ response }) => response.removedSteps),
   column('run_id', 'text', (_, runId) => runId),
 ]
 
@@ -103,6 +104,8 @@ export interface Table<Row> {
   line?(row: Row): Iterable<string>
   /** What a row is called in a message. */
   nameOf(row: Row): string
+  /** The run that a row comes from, where there are several. */
+  runOf?(row: Row): string
 }
 
 /** `subTasks`: those of sub-tasks too. */

@@ -21,5 +21,5 @@ export function chooseDisplay({ progress, json, quiet, stream }: Wishes): Observ
 }
 
 /** In other threads the streams are not the terminal itself. */
-const canBeRedrawn = (stream: NodeJS.WritableStream): stream is NodeJS.WriteStream =>
+export const canBeRedrawn = (stream: NodeJS.WritableStream): stream is NodeJS.WriteStream =>
   isMainThread && (stream as NodeJS.WriteStream).isTTY === true && process.env.TERM !== 'dumb'

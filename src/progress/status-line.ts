@@ -1,19 +1,8 @@
 import type { Paint } from '../text/paint.ts'
 import { clock, count, counted, percent, rate } from '../text/quantities.ts'
 import { firstLine, visible } from '../text/visible.ts'
-import { cut, displayWidth } from '../text/width.ts'
 import type { StatusFigures } from './combined.ts'
-
-const GAP = '  '
-const BAR_MIN = 10
-const BAR_MAX = 24
-
-interface Field {
-  readonly text: string
-  /** Where there is no room for all, the lowest go last. */
-  readonly rank: number
-  readonly format?: Parameters<Paint>[0]
-}
+import { type Field, fieldLine } from './field-line.ts'
 
 interface Layout {
   readonly width: number
@@ -26,18 +15,12 @@ interface Layout {
 
 /** One line on how far a run, or several, have come, never wider than asked: what has no room is left out, a whole field at a time. */
 export function statusLine(progress: StatusFigures, { width, paint, bar, label }: Layout): string {
-  const fields = fieldsOf(progress, label)
-  const chosen = choose(fields, width)
-  if (chosen.length === 0) return cut(fields[0]!.text, width)
-  const used = lineWidth(chosen)
-  const texts = chosen.map(({ text, format }) => (format === undefined ? text : paint(format, text)))
-  const room = Math.min(BAR_MAX, width - used - GAP.length - 2)
-  if (bar && progress.total !== undefined && chosen.length === fields.length && room >= BAR_MIN) {
-    const filled = Math.floor(room * Math.min(1, progress.done / Math.max(1, progress.total)))
-    // Plain ASCII: other bars are two columns a piece on some terminals.
-    texts.unshift(`[${paint('green', '#'.repeat(filled))}${paint('dim', '.'.repeat(room - filled))}]`)
-  }
-  return texts.join(GAP)
+  const { done, total } = progress
+  return fieldLine(fieldsOf(progress, label), {
+    width,
+    paint,
+    bar: bar && total !== undefined ? { done, total } : undefined,
+  })
 }
 
 /** In the order in which they are shown. */
@@ -70,16 +53,3 @@ function waitingText([first, ...others]: StatusFigures['waiting']): string {
   const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'model')} more)`
   return `waiting for ${firstLine(model)}: ${count(queued)} queued${failed > 0 ? `, no answer yet, ${count(failed)} failed` : pace}${more}`
 }
-
-/** Field by field by rank, as long as there is room; the first that has none ends it, so that a line does not flutter. */
-function choose(fields: readonly Field[], width: number): Field[] {
-  const kept = new Set<Field>()
-  for (const field of fields.toSorted((a, b) => a.rank - b.rank)) {
-    if (lineWidth([...kept, field]) > width) break
-    kept.add(field)
-  }
-  return fields.filter((field) => kept.has(field))
-}
-
-const lineWidth = (fields: readonly Field[]): number =>
-  fields.reduce((sum, { text }) => sum + displayWidth(text) + GAP.length, -GAP.length)

@@ -17,7 +17,7 @@ export async function askCluster(
   await refuseUnreachable(address)
   const python = await make(needsFor({ ray: RAY_VERSION }))
   const access = tokenFile === undefined ? {} : { tokenFile }
-  const env = { ...SAME_MINOR_PYTHON, ...bridgeEnvironment(access) }
+  const env = { ...SAME_MINOR_PYTHON, ...bridgeEnvironment(python, access) }
   let { code, words } = await connect(python, address, env)
   if (wantsToken(words) && !namesToken(access))
     ({ code, words } = await connect(python, address, { ...env, RAY_AUTH_MODE: 'token' }))

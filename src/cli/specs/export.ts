@@ -1,16 +1,17 @@
 import { EXPERIENCE_FORMATS, FORMATS, SPLITS, WHAT } from '../../export/formats.ts'
 import type { ArgsOf, Spec } from '../command.ts'
-import { runReference, runsFolder } from './run-reference.ts'
+import { runOrTraining, runsFolder } from './run-reference.ts'
 
 export const exportSpec = {
   name: 'export',
-  summary: 'Write a run as CSV, JSONL or Parquet, or in the formats of systems that train',
+  summary: 'Write a run as tables or for systems that train, or a trained policy',
   about: [
     'Of a run that goes on, what is there at this moment is written. Values are whole, also those that "manyworlds show" and the views of the run file cut. A file is there only once it is complete.',
     'The columns of CSV and Parquet have the names of the views: docs/data.md lists them. "manyworlds export-run" copies a run as a run file.',
+    'Of a training, the runs that collected its episodes are written as one; --split chooses those that evaluated. --policy writes a version of the policy to a folder, which loadPolicy() of manyworlds/train opens.',
     'atif, verl, trl, sft and prime-rl are for training: docs/exports.md has their fields. Tokens are those of the sampler, and are never made anew from text. What is left out is counted on stderr, with the reason.',
   ],
-  positionals: { run: runReference },
+  positionals: { run: runOrTraining },
   options: {
     dir: runsFolder,
     format: {
@@ -39,7 +40,7 @@ export const exportSpec = {
       choices: SPLITS,
       value: 'SPLIT',
       group: 'For training',
-      description: 'train, validation, test or all; default: train, or all if no task has a split',
+      description: 'train, validation, test or all; default: train, or all if no task of a run has a split',
     },
     onlySuccess: { type: 'flag', group: 'For training', description: 'only what was solved' },
     minReward: {
@@ -48,7 +49,23 @@ export const exportSpec = {
       group: 'For training',
       description: 'only what has at least this reward',
     },
-    force: { type: 'flag', description: 'replace FILE if it is there' },
+    policy: {
+      type: 'text',
+      value: 'FOLDER',
+      group: 'The policy of a training',
+      description: 'write the policy to this folder',
+      suggest: 'files',
+      excludes: ['format', 'out', 'subtasks', 'split', 'onlySuccess', 'minReward'],
+    },
+    version: {
+      type: 'integer',
+      min: 0,
+      value: 'N',
+      group: 'The policy of a training',
+      description: 'this version; default: the best by validation or, without it, the last',
+      needs: 'policy',
+    },
+    force: { type: 'flag', description: 'replace FILE, or the policy of FOLDER, if it is there' },
   },
   examples: [
     { about: 'the newest run, for a spreadsheet', line: 'manyworlds export last --out answers.csv' },
@@ -62,6 +79,7 @@ export const exportSpec = {
       line: 'manyworlds export last --format sft --only-success --out sft.jsonl',
     },
     { about: 'a file for each trajectory', line: 'manyworlds export last --format atif --out trajectories/' },
+    { about: 'the best policy of a training', line: 'manyworlds export desk-training --policy best/' },
     { about: 'every step, for pandas or DuckDB', line: 'manyworlds export last --what steps --out steps.parquet' },
   ],
   exitCodes: {

@@ -1,14 +1,15 @@
 import type { ArgsOf, Spec } from '../command.ts'
-import { runReference, runsFolder } from './run-reference.ts'
+import { runOrTraining, runsFolder } from './run-reference.ts'
 
 export const rmSpec = {
   name: 'rm',
-  summary: 'Remove recorded runs, or cached answers of models',
+  summary: 'Remove recorded runs and trainings, or cached answers of models',
   about: [
     'Asks before it removes anything, unless --yes is given. A run that is going on is not removed.',
+    'A training is removed with its runs and its weights. A run of a training is not removed alone: the training could not be resumed. --older-than does not remove trainings.',
     'Cached answers of models ("manyworlds run --cache") belong to the store, and not to a run: they stay when runs are removed, until --cache removes them.',
   ],
-  positionals: { runs: { ...runReference, many: true, optionalWith: ['olderThan', 'cache'] } },
+  positionals: { runs: { ...runOrTraining, many: true, optionalWith: ['olderThan', 'cache'] } },
   options: {
     dir: runsFolder,
     olderThan: {
@@ -22,6 +23,7 @@ export const rmSpec = {
   },
   examples: [
     { about: 'one run', line: 'manyworlds rm nightly-7' },
+    { about: 'a training with its runs and weights', line: 'manyworlds rm desk-training' },
     { about: 'what a clean-up would remove', line: 'manyworlds rm --older-than 30d --dry-run' },
     { about: 'the clean-up itself, from a cron job', line: 'manyworlds rm --older-than 30d --yes' },
     { about: 'cached answers that no run has used for 30 days', line: 'manyworlds rm --cache --older-than 30d' },

@@ -1,5 +1,5 @@
 import type { Option, Positional } from '../command.ts'
-import { listRunIds } from '../run-ids.ts'
+import { listRunIds, listTrainingIds } from '../run-ids.ts'
 
 /** How a run is named, on every command that takes one. */
 export const runReference = {
@@ -7,6 +7,14 @@ export const runReference = {
   description:
     'a run: its id, the beginning of an id if no other run begins like that, "last" for the newest, or the path of a run file',
   suggest: async () => ['last', ...(await listRunIds())],
+} satisfies Positional
+
+/** On commands that take a training as well. */
+export const runOrTraining = {
+  value: 'RUN',
+  description:
+    'a run or a training: its id, the beginning of an id if no other begins like that, "last" for the newest, or the path of a run file',
+  suggest: async () => ['last', ...(await listRunIds()), ...(await listTrainingIds())],
 } satisfies Positional
 
 /** Where runs are looked for. */

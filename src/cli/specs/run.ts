@@ -1,14 +1,9 @@
-import { EngineName } from '../../run-config.ts'
 import type { ArgsOf, Spec } from '../command.ts'
 import { listRunIds } from '../run-ids.ts'
 import { modelOptions } from './model-options.ts'
-import { nodeAccess } from './node-access.ts'
+import { placeOptions } from './place-options.ts'
+import { scriptOptions } from './script-options.ts'
 
-const PLACE = 'Where and how many'
-const NODES = 'Nodes'
-const RAY = 'Ray'
-const SPARK = 'Spark'
-const ACCESS = 'To be let in by nodes or a cluster'
 const MODELS = 'Language models'
 const LIMITS = 'Limits'
 const RECORD = 'The run and its file'
@@ -31,87 +26,11 @@ export const runSpec = {
     },
   },
   options: {
-    engine: {
-      type: 'choice',
-      choices: Object.values(EngineName),
-      value: 'NAME',
-      description: 'where the workers are: on this machine, on nodes, on a Ray cluster, or on a Spark cluster',
-      group: PLACE,
-    },
-    workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
-    concurrency: { type: 'integer', short: 'c', value: 'N', description: 'tasks at once in each worker', group: PLACE },
-    inLocal: {
-      type: 'flag',
-      description: 'with --engine ray or spark: start one on this machine, for this run',
-      group: PLACE,
-    },
-    nodes: {
-      type: 'text',
-      value: 'A,B',
-      description:
-        'the addresses of nodes: worker1:5000, wss://worker2:5000; with --engine nodes, default: those that MANYWORLDS_NODES names',
-      group: NODES,
-    },
-    listen: {
-      type: 'text',
-      value: 'HOST:PORT',
-      description: 'let nodes join here while the run goes on, with "manyworlds node --connect"',
-      group: NODES,
-    },
-    rayAddress: {
-      type: 'text',
-      value: 'ADDRESS',
-      description: 'the Ray cluster: head:6379, ray://head:10001, or auto; asks for --engine ray',
-      group: RAY,
-      excludes: ['inLocal', 'nodes', 'listen'],
-    },
-    sparkRemote: {
-      type: 'text',
-      value: 'REMOTE',
-      description:
-        'the Connect server of the Spark cluster: sc://host:15002; asks for --engine spark; default with that: what SPARK_REMOTE says',
-      group: SPARK,
-      excludes: ['inLocal', 'nodes', 'listen', 'rayAddress'],
-    },
-    sparkMaster: {
-      type: 'text',
-      value: 'MASTER',
-      description:
-        'with --in-local: what the Spark that is started here runs on: local[4], spark://host:7077; asks for --engine spark',
-      group: SPARK,
-      needs: 'inLocal',
-      excludes: ['nodes', 'listen'],
-    },
-    advertiseHost: {
-      type: 'text',
-      value: 'HOST',
-      description:
-        'with --engine spark: the name or address under which executors reach this machine; default: the one that it calls the cluster from',
-      group: SPARK,
-      excludes: ['nodes', 'listen', 'rayAddress'],
-    },
-    tokenFile: {
-      ...nodeAccess.tokenFile,
-      description:
-        'the token of the nodes, or of the cluster; default: the file that MANYWORLDS_TOKEN_FILE or RAY_AUTH_TOKEN_PATH names',
-      group: ACCESS,
-    },
-    tlsCa: { ...nodeAccess.tlsCa, group: ACCESS },
-    tlsCert: {
-      ...nodeAccess.tlsCert,
-      description: 'our own certificate, PEM: for --listen, and for nodes and Connect servers that ask for one',
-      group: ACCESS,
-    },
-    tlsKey: { ...nodeAccess.tlsKey, group: ACCESS },
+    ...placeOptions,
     model: { ...modelOptions.model, group: MODELS },
     models: { ...modelOptions.models, group: MODELS },
-    timeout: {
-      type: 'duration',
-      value: 'DURATION',
-      description: 'how long a task may run, per attempt: 30s, 2m, 500ms',
-      group: LIMITS,
-    },
-    maxAttempts: { type: 'integer', value: 'N', description: 'how often a task is tried', group: LIMITS },
+    timeout: { ...scriptOptions.timeout, group: LIMITS },
+    maxAttempts: { ...scriptOptions.maxAttempts, group: LIMITS },
     deadline: {
       type: 'duration',
       value: 'DURATION',
@@ -126,13 +45,7 @@ export const runSpec = {
       group: LIMITS,
     },
     maxTokens: { type: 'integer', value: 'N', description: 'the same for tokens, in and out together', group: LIMITS },
-    grace: {
-      type: 'duration',
-      value: 'DURATION',
-      default: '10s',
-      description: 'how long running tasks may still take after Ctrl-C',
-      group: LIMITS,
-    },
+    grace: { ...scriptOptions.grace, group: LIMITS },
     rollouts: {
       type: 'integer',
       value: 'N',
@@ -186,35 +99,18 @@ export const runSpec = {
       excludes: ['noStore'],
     },
     noStore: { type: 'flag', description: 'write no run file', group: RECORD },
-    durability: {
-      type: 'choice',
-      choices: ['normal', 'full'],
-      value: 'HOW',
-      description: 'normal: what is reported survives a crash of every process; full: and a loss of power',
-      group: RECORD,
-      excludes: ['noStore'],
-    },
-    cache: {
-      type: 'flag',
-      description: 'use answers of models that the store has, and store new ones',
-      group: RECORD,
-      excludes: ['noStore'],
-    },
-    replay: {
-      type: 'flag',
-      description: 'call no model: use answers that the store has, and fail where there is none',
-      group: RECORD,
-      excludes: ['cache', 'noStore'],
-    },
+    durability: { ...scriptOptions.durability, group: RECORD },
+    cache: { ...scriptOptions.cache, group: RECORD },
+    replay: { ...scriptOptions.replay, group: RECORD },
     failUnder: {
       ...{ type: 'number', above: 0, max: 0.9999, value: 'RATE' },
       description: 'fail unless at least this share of tasks is solved, with 95 % confidence: 0.9',
       group: OUTPUT,
     },
-    showLogs: { type: 'flag', description: 'print what tasks print, with their ids', group: OUTPUT },
+    showLogs: { ...scriptOptions.showLogs, group: OUTPUT },
     json: { type: 'flag', description: 'print progress and responses as lines of JSON', group: OUTPUT },
-    quiet: { type: 'flag', short: 'q', description: 'print no progress and no summary', group: OUTPUT },
-    noProgress: { type: 'flag', description: 'print no progress, but a summary at the end', group: OUTPUT },
+    quiet: { ...scriptOptions.quiet, group: OUTPUT },
+    noProgress: { ...scriptOptions.noProgress, group: OUTPUT },
   },
   examples: [
     { about: 'run a script as it is', line: 'manyworlds run agents.ts' },

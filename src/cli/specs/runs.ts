@@ -7,6 +7,7 @@ export const runsSpec = {
   positionals: {},
   options: {
     limit: { type: 'integer', value: 'N', description: 'the newest N only' },
+    all: { type: 'flag', description: 'those of trainings too' },
     dir: runsFolder,
     json: { type: 'flag', description: 'print a line of JSON for each run' },
   },

@@ -26,7 +26,9 @@ export async function exportToFolder(
     for await (const made of table.rows()) {
       signal.throwIfAborted()
       const { row, trajectory } = made as Made<AtifTrajectory>
-      await writeFile(join(partial, fileName(trajectory.id, ++files)), `${safeJson(JSON.stringify(row, null, 2))}\n`)
+      const run = table.runOf?.(made)
+      const id = run === undefined ? trajectory.id : `${run}.${trajectory.id}`
+      await writeFile(join(partial, fileName(id, ++files)), `${safeJson(JSON.stringify(row, null, 2))}\n`)
     }
     signal.throwIfAborted()
     await rm(folder, { recursive: true, force: true })

@@ -66,7 +66,8 @@ async function* made<Row>(
   leftOut: LeftOut,
   make: (trajectory: Trajectory) => readonly Row[] | Reason,
 ): AsyncGenerator<Made<Row>> {
-  for await (const trajectory of run.trajectories()) {
+  const removed = () => leftOut.add(REASONS.removedSteps)
+  for await (const trajectory of run.trajectories({ removed })) {
     const rows = select(trajectory) ?? make(trajectory)
     if ('one' in rows) leftOut.add(rows)
     else for (const row of rows) yield { row, trajectory }

@@ -15,6 +15,7 @@ export const REASONS = {
   notSolved: was('not solved (--only-success)'),
   lowReward: has('a lower reward, or none (--min-reward)'),
   noSteps: has('no steps'),
+  removedSteps: has('steps that were removed to save space'),
   unfinished: both('failed, or did not finish'),
   noModel: has('no calls of a model'),
   redacted: both('had secrets, which were removed with their tokens'),

@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { ManyworldsError } from '../errors.ts'
+import type { FoundTraining } from '../store/trainings/find-training.ts'
+import { StoredTraining } from '../store/trainings/stored-training.ts'
+import { visible } from '../text/visible.ts'
+import { savePolicy } from '../train/policy-folder.ts'
+import { policyOfWeights } from '../train/policy-of-weights.ts'
+import type { ExportArgs } from './specs/export.ts'
+import { UsageError } from './usage-error.ts'
+
+/** Writes a version of a trained policy to a folder, as `savePolicy` does. The weights say what is needed: no code is. */
+export async function exportPolicy(found: FoundTraining, folder: string, args: ExportArgs): Promise<number> {
+  if (existsSync(join(folder, 'policy.json')) && !args.force)
+    throw new UsageError(`${folder} has a policy already; --force replaces it`)
+  using training = StoredTraining.at(found)
+  const { version, why } = chosen(training, args.version)
+  const bytes = await training.weights(version)
+  const { policy: name } = training.versions().find((row) => row.version === version)!
+  const policy = policyOfWeights(name, bytes)
+  await savePolicy(folder, policy, { version, bytes })
+  process.stderr.write(visible(`version ${version}${why} of training ${training.id}: ${folder} (${policy.core})\n`))
+  return 0
+}
+
+function chosen(training: StoredTraining, wanted: number | undefined): { version: number; why: string } {
+  if (wanted !== undefined) return { version: wanted, why: '' }
+  const { best } = training.overview()
+  if (best !== undefined) return { version: best, why: ', the best by validation,' }
+  const last = training.versions().findLast(({ kept }) => kept)
+  if (last) return { version: last.version, why: ', the last,' }
+  throw new ManyworldsError('STORE_GONE', `training '${training.id}' has no version with weights`)
+}

@@ -1,0 +1,55 @@
+import { ManyworldsError } from '../errors.ts'
+import type { FoundTraining } from '../store/trainings/find-training.ts'
+import { StoredTraining } from '../store/trainings/stored-training.ts'
+import { drawsBlocks } from '../text/chart.ts'
+import { jsonLine } from '../text/json.ts'
+import { runArgument } from '../text/own-command.ts'
+import { painter, wantsColour } from '../text/paint.ts'
+import { renderTraining } from './render-training.ts'
+import type { ShowArgs } from './specs/show.ts'
+import { UsageError } from './usage-error.ts'
+
+const WIDTH_OF_A_PIPE = 120
+const SHOWN = 12
+
+/** Shows a training. */
+export function showTraining(found: FoundTraining, args: ShowArgs): void {
+  const { id, path } = found
+  const name = runArgument(id, path)
+  using training = StoredTraining.at(found)
+  if (args.task !== undefined)
+    throw new ManyworldsError(
+      'TASK_NOT_FOUND',
+      `${id} is a training; name one of its runs to see a task: manyworlds show ${name}.u00000 ${args.task}`,
+    )
+  for (const [option, isGiven] of Object.entries({ by: args.by !== undefined, failed: args.failed, logs: args.logs }))
+    if (isGiven) throw new UsageError(`--${option} is for runs, and ${id} is a training; name one of its runs`)
+  if (args.json) {
+    print(jsonLine(everything(training)))
+    return
+  }
+  const view = {
+    overview: training.overview(),
+    updates: training.updates(),
+    evaluations: training.evaluations(),
+    runs: training.runsOf(),
+  }
+  const layout = {
+    paint: painter(wantsColour(process.stdout)),
+    width: process.stdout.columns ?? WIDTH_OF_A_PIPE,
+    ...{ blocks: drawsBlocks(), limit: args.limit ?? SHOWN, name },
+  }
+  for (const line of renderTraining(view, layout)) print(line)
+}
+
+/** All but the members of batches, which `StoredTraining` has. */
+const everything = (training: StoredTraining) => ({
+  overview: training.overview(),
+  config: training.config(),
+  updates: training.updates().map(({ members, ...update }) => ({ ...update, members: members.length })),
+  versions: training.versions(),
+  evaluations: training.evaluations(),
+  runs: training.runsOf(),
+})
+
+const print = (text: string) => void process.stdout.write(`${text}\n`)

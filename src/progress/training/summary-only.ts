@@ -1,0 +1,27 @@
+import { wantsColour } from '../../text/paint.ts'
+import { visible } from '../../text/visible.ts'
+import type { ObserveTraining } from '../../train/pipeline/observer.ts'
+import { surviveErrors } from '../survive-errors.ts'
+import { trainingSummary } from './summary.ts'
+import { TrainingTally } from './tally.ts'
+
+/** Nothing while the training goes on, and the summary at its end. */
+export function trainingSummaryOnly(stream: NodeJS.WriteStream): ObserveTraining {
+  surviveErrors(stream)
+  return (start) => {
+    const tally = new TrainingTally(start)
+    return {
+      goal: (goal) => tally.goal(goal),
+      run: (...run) => tally.run(...run),
+      episode: (runId, restored) => tally.episode(runId, restored),
+      update: (row) => tally.update(row),
+      evaluation: (row) => tally.evaluation(row),
+      epoch: (report) => tally.epoch(report),
+      notice: (line) => void stream.write(`manyworlds: ${visible(line)}\n`),
+      end: (ending) =>
+        void stream.write(
+          `${trainingSummary(tally, ending, { colour: wantsColour(stream), width: stream.columns })}\n`,
+        ),
+    }
+  }
+}

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Runners } from 'manyworlds'
 import { deskTasks } from '../../examples/tool-desk/desk.ts'
 import { numberOf } from '../figures.ts'
+import { makespan } from '../makespan.ts'
 import { cpuBetween, readTree } from '../pools/cpu.ts'
 import { slowClerk } from './worlds.ts'
 
@@ -37,8 +38,8 @@ export async function flight(): Promise<void> {
   const sum = (list: readonly number[]) => list.reduce((a, b) => a + b, 0)
   // Episodes differ in length and latency, so the sample is scaled by how long its steps wait, and not by how many there are.
   const sequential = (alone.seconds / sum(alone.drawn)) * sum(all.drawn)
-  const ideal = makespan(all.drawn)
-  const idealMeasured = makespan(all.measured)
+  const ideal = makespan(all.drawn, IN_FLIGHT)
+  const idealMeasured = makespan(all.measured, IN_FLIGHT)
   const times = (speedUp: number) => `${speedUp.toFixed(0)}x`
   const percent = (part: number) => `${(100 * part).toFixed(1)} %`
   console.log(
@@ -74,24 +75,4 @@ async function timed(tasks: ReturnType<typeof slowClerk.task>[], config: object)
   const seconds = (performance.now() - began) / 1000
   const cpu = cpuBetween(before, readTree(process.pid)) / steps
   return { seconds, cpu, drawn, measured, steps }
-}
-
-/** List scheduling: each goes to the place that is free first. */
-function makespan(durations: readonly number[]): number {
-  // A heap of the times at which places are free, the earliest first.
-  const free = new Float64Array(IN_FLIGHT)
-  for (const duration of durations) {
-    let at = 0
-    const until = free[0]! + duration
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= IN_FLIGHT) break
-      if (child + 1 < IN_FLIGHT && free[child + 1]! < free[child]!) child++
-      if (free[child]! >= until) break
-      free[at] = free[child]!
-      at = child
-    }
-    free[at] = until
-  }
-  return Math.max(...free)
 }

@@ -74,7 +74,7 @@ const COMPOSITIONS: readonly (readonly Verb[])[] = [
 ]
 const HELD_OUT = new Set(['sum,minus', 'minus,times', 'times,sum'])
 
-/** Tasks of one part of the compositions; the same seed makes the same tasks. */
+/** Tasks of one part of the compositions, none of them twice; the same seed makes the same tasks. */
 export function deskTasks({
   part,
   count,
@@ -99,7 +99,12 @@ export function deskTasks({
     // A price that happens to be the answer would teach the wrong thing.
     return Object.values(prices).includes(solve(task)) ? draw() : task
   }
-  return Array.from({ length: count }, draw)
+  const tasks = new Map<string, DeskTask>()
+  while (tasks.size < count) {
+    const task = draw()
+    tasks.set(JSON.stringify(task), task)
+  }
+  return [...tasks.values()]
 }
 
 /** mulberry32 */

@@ -1,5 +1,5 @@
 /**
- * Makes the lock files in python/locks anew, with the newest versions of what is not named by a version here:
+ * Makes the lock files in python/locks and test/python/locks anew, with the newest versions of what is not named by a version here:
  *
  *     node scripts/python-locks.ts              all of them
  *     node scripts/python-locks.ts gymnasium    those whose name begins so; `none`: only src/python/carried.ts
@@ -13,7 +13,7 @@
  */
 
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { WORLD_KINDS, worldNeeds } from '../src/agents/worlds/environment-needs.ts'
 import { RAY_VERSION, needsOf as rayNeeds } from '../src/engines/ray/environment.ts'
@@ -21,27 +21,36 @@ import { SPARK_VERSION, needsOf as sparkNeeds } from '../src/engines/spark/envir
 import { ownPackage } from '../src/own-package.ts'
 import { findUv, type Needs } from '../src/python/environment.ts'
 import { LOCKS } from '../src/python/locks.ts'
+import { TEST_ENVIRONMENTS } from '../test/python/environments.ts'
 
 const PYTHON = '3.11'
 
 /** Some packages have no wheel: these make one of their source. */
-const build = { file: 'build.txt', packages: ['setuptools', 'wheel'], python: PYTHON }
-const uv = { file: 'uv.txt', packages: ['uv'], python: PYTHON }
-const environment = ({ folder, packages, python }: Needs) => ({ file: `${folder}.txt`, packages, python })
+const build = { file: 'build.txt', folder: LOCKS, packages: ['setuptools', 'wheel'], python: PYTHON }
+const uv = { file: 'uv.txt', folder: LOCKS, packages: ['uv'], python: PYTHON }
+const environment = ({ folder, packages, python }: Needs) => ({
+  ...{ file: `${folder}.txt`, folder: LOCKS, packages, python },
+})
+/** What tests and benchmarks compare with. It is not part of the package. */
+const TEST_LOCKS = join(ownPackage.folder, 'test', 'python', 'locks')
+const tests = TEST_ENVIRONMENTS.map(({ name, packages, python }) => ({
+  ...{ file: `${name}.txt`, folder: TEST_LOCKS, packages, python },
+}))
 
 const engines = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION)].map(environment)
 const worlds = WORLD_KINDS.map((kind) => environment(worldNeeds(kind)))
-const locks = [...engines, ...worlds, build, uv]
+const locks = [...engines, ...worlds, build, uv, ...tests]
 
 /** One of a version that is no longer installed. */
-for (const file of readdirSync(LOCKS)) if (!locks.some((lock) => lock.file === file)) rmSync(join(LOCKS, file))
+for (const folder of [LOCKS, TEST_LOCKS])
+  for (const file of readdirSync(folder))
+    if (!locks.some((lock) => lock.folder === folder && lock.file === file)) rmSync(join(folder, file))
 
 const [asked = ''] = process.argv.slice(2)
 const wanted = locks.filter(({ file }) => file.startsWith(asked))
 const command = wanted.length === 0 ? '' : await findUv((line) => console.error(line))
-mkdirSync(LOCKS, { recursive: true })
 for (const lock of wanted) {
-  const path = join(LOCKS, lock.file)
+  const path = join(lock.folder, lock.file)
   rmSync(path, { force: true })
   const where = ['--universal', '--python-version', lock.python]
   // Neither the addresses of an index nor those of this machine.

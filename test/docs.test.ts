@@ -52,6 +52,11 @@ describe('the documentation keeps up with the source', () => {
     expect(page).toContain(`An attempt may record ${MOST_STEPS.toLocaleString('en')} steps`)
   })
 
+  it('shows the sink for MLflow that is in the examples', () => {
+    const [, shown] = /For MLflow, over its HTTP API:\n+```ts\n(.*?)```/s.exec(read('docs/training.md'))!
+    expect(read('examples/training-sinks/mlflow.ts')).toBe(shown)
+  })
+
   it('shows the hello world that is in the examples', () => {
     const [, shown] = /## Hello, world\n+```ts\n(.*?)```/s.exec(read('README.md'))!
     expect(read('examples/hello.ts')).toBe(`${read('examples/hello.ts').split('\n')[0]}\n${shown}`)

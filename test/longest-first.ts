@@ -1,14 +1,14 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files whose tests take minutes, the longest first. The size of a file, by which Vitest goes, says nothing about that. */
+/**
+ * Files whose tests take a minute or more, in the order of their start: clusters, which compute, in turn with those that
+ * mostly wait. The size of a file, by which Vitest goes, says nothing about that: a test of an engine is three lines.
+ */
 const LONG = [
-  'spark/cluster',
-  'spark/data.',
-  'spark/in-local',
-  'spark/connect.',
-  'cli/run-spark',
-  'examples',
-  'nodes/storm',
+  ...['spark/cluster', 'nodes/bad-host', 'ray/cluster', 'nodes/namespaces'],
+  ...['spark/in-local', 'nodes/faults', 'spark/data.', 'nodes/loopback'],
+  ...['examples', 'spark/data-patience', 'ray/in-local', 'local-engine', 'spark/connect.', 'cli/run-spark'],
+  ...['store/hostile-files', 'store/storm', 'reliability', 'nodes/storm', 'nodes/code', 'nodes/fuzz', 'cli/init'],
 ]
 
 const rank = ({ moduleId }: TestSpecification) => {

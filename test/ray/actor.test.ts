@@ -4,8 +4,8 @@ import { tmpdir, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { bridgeEnvironment, needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
 
 /** The program of the actors by itself, with real processes: what would take luck to see on a cluster. */
@@ -22,7 +22,10 @@ beforeEach(() => {
   writeFileSync(join(folder, 'echo'), ECHO, { mode: 0o755 })
   mkdirSync(join(folder, 'tmp'))
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => {
+  vi.unstubAllEnvs()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 async function runActor(): Promise<{ found: Record<string, unknown>; codeFolder: string }> {
   const python = await ensureEnvironment(needsOf(RAY_VERSION), () => {})
@@ -31,6 +34,15 @@ async function runActor(): Promise<{ found: Record<string, unknown>; codeFolder:
   const [found, codeFolder] = stdout.trim().split('\n')
   return { found: JSON.parse(found!), codeFolder: codeFolder! }
 }
+
+test('Python compiles what it imports once, also where containers tell it not to, and not beside our programs', async () => {
+  vi.stubEnv('PYTHONDONTWRITEBYTECODE', '1')
+  const python = await ensureEnvironment(needsOf(RAY_VERSION), () => {})
+  const env = { ...bridgeEnvironment(python, {}), PYTHONPATH: PYTHON_FOLDER }
+  const program = 'import sys, ray_worker; print(sys.dont_write_bytecode, ray_worker.__cached__)'
+  const { stdout } = await promisify(execFile)(python, ['-c', program], { env })
+  expect(stdout).toMatch(`False ${join(python, '..', '..', 'bytecode')}/`)
+})
 
 test('what was sent to a process that has ended does not reach the next one, nor does the order to end it', async () => {
   const { found } = await runActor()

@@ -3,6 +3,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
+import { keptBytecode } from '../../dist/python/bytecode.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
 import { freePort } from '../free-port.ts'
 import { childrenOf, signal } from '../process-tree.ts'
@@ -15,6 +16,8 @@ export interface Raylet {
 export interface RayCluster {
   readonly address: string
   readonly tokenFile: string
+  /** Of each raylet: so many workers have room on it. */
+  readonly cpus: number
   /** The first is the head. */
   readonly raylets: Raylet[]
   addRaylet(): Promise<Raylet>
@@ -26,7 +29,7 @@ const START_MS = 90_000
 const TRIES = 6
 
 /** A real cluster: a head and more raylets, each with processes of its own, on one machine, with token authentication. */
-export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
+export async function startCluster(raylets: number, cpus = 2): Promise<RayCluster> {
   const python = await ensureEnvironment(needsOf(RAY_VERSION), (line) => void process.stderr.write(`${line}\n`))
   const ray = join(python, '..', 'ray')
   const folder = mkdtempSync(join(tmpdir(), 'mwr-'))
@@ -36,6 +39,7 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
   const address = `127.0.0.1:${port}`
   const env = {
     ...process.env,
+    ...keptBytecode(python),
     RAY_AUTH_MODE: 'token',
     RAY_AUTH_TOKEN_PATH: tokenFile,
     RAY_USAGE_STATS_ENABLED: '0',
@@ -80,6 +84,7 @@ export async function startCluster(raylets = 3, cpus = 2): Promise<RayCluster> {
   const cluster: RayCluster = {
     address,
     tokenFile,
+    cpus,
     raylets: [],
     addRaylet: async () => {
       const raylet = await start(`--address=${address}`)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { needsOf, SPARK_VERSION } from '../../dist/engines/spark/environment.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
+import { BRIEF_JVM } from '../brief-jvms.ts'
 import { freePort } from '../free-port.ts'
 import { childrenOf, signal } from '../process-tree.ts'
 
@@ -110,6 +111,7 @@ export async function startCluster({
       'spark.connect.grpc.binding.address': '127.0.0.1',
       'spark.ui.enabled': 'false',
       'spark.executor.memory': '512m',
+      'spark.executor.extraJavaOptions': BRIEF_JVM,
       'spark.driver.host': '127.0.0.1',
       ...conf,
     }

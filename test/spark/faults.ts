@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { Runners } from '../../dist/index.js'
+import { type RunConfig, Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
-import { untilStarted as allStarted, expectAllOnce, linesOf } from '../ledger.ts'
+import { untilStarted as allStarted, expectAllOnce, linesOf, runUntilStopped } from '../ledger.ts'
 import { childrenOf, pids, signal } from '../process-tree.ts'
 import { commandOf, endTree, environmentOf, type Member, type SparkCluster } from './cluster.ts'
 import { sumOfThousand } from './ordinary-query.ts'
@@ -27,10 +27,13 @@ export function testFaults(cluster: SparkCluster): void {
 
   const SLOW = { timeout: 240_000 }
 
+  const config = (workerNum = 4): RunConfig => ({
+    ...{ engineName: 'spark', spark: { remote: cluster.remote }, workerNum, concurrency: 4, store: false },
+  })
+
   function run(count: number, ms: number, workerNum = 4) {
     const tasks = Array.from({ length: count }, (_, i) => noting.task({ ms, file, id: `t${i}` }, { id: `t${i}` }))
-    const { remote } = cluster
-    return Runners.runTask(tasks, { engineName: 'spark', spark: { remote }, workerNum, concurrency: 4, store: false })
+    return Runners.runTask(tasks, config(workerNum))
   }
 
   const lines = (word: 'start' | 'end') => linesOf(file, word)
@@ -148,12 +151,13 @@ export function testFaults(cluster: SparkCluster): void {
     endTree(worker.pid)
     expectAllOnce(await responses, 60)
     // Three cores are left. One of them stays free for queries, also if no other machine comes.
-    const more = run(400, 2000)
+    await using more = runUntilStopped(500, file, config())
     await expect.poll(() => slots().length, { timeout: 120_000 }).toBe(2)
     expect(await sumOfThousand(cluster)).toBe(499_500)
     await cluster.addWorker()
     await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(4)
-    expectAllOnce(await more, 400)
+    const answers = await more.stop()
+    expectAllOnce(answers, answers.size)
   })
 
   test.each(['cluster', 'inLocal'])('kill -9 of the driver, %s: nothing of ours is left', SLOW, async (where) => {

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { localRelation, sql } from '../../dist/engines/spark/connect/plans.js'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
-import { expectAllOnce, untilStarted } from '../ledger.ts'
+import { expectAllOnce, runUntilStopped, untilStarted } from '../ledger.ts'
 import type { SparkCluster } from './cluster.ts'
 import { inSession, sumOfThousand } from './ordinary-query.ts'
 
@@ -67,11 +67,10 @@ export function testSharing(cluster: SparkCluster): void {
   test('a driver gives cores to one that comes later, and takes them again when that is gone', SLOW, async () => {
     const first = join(folder, 'first')
     const second = join(folder, 'second')
-    const tasks = Array.from({ length: 240 }, (_, i) =>
-      noting.task({ ms: 1000, file: first, id: `t${i}` }, { id: `t${i}` }),
-    )
     const config = { workerNum: 5, concurrency: 1, store: false } as const
-    const responses = Runners.runTask(tasks, { engineName: 'spark', spark: { remote: cluster.remote }, ...config })
+    await using running = runUntilStopped(1000, first, {
+      ...{ engineName: 'spark', spark: { remote: cluster.remote }, ...config },
+    })
     await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(5)
     const other = start('spark-driver.ts', second)
     await untilStarted(second, 2)
@@ -83,7 +82,8 @@ export function testSharing(cluster: SparkCluster): void {
     other.child.kill('SIGKILL')
     await expect.poll(() => slots().length, { timeout: 10_000 }).toBeLessThan(5)
     await expect.poll(() => slots().length, { timeout: 60_000 }).toBe(5)
-    expectAllOnce(await responses, 240)
+    const answers = await running.stop()
+    expectAllOnce(answers, answers.size)
     await Runners.shutdown()
   })
 

@@ -72,7 +72,7 @@ async function tryOnce(
   let words = ''
   const env = {
     ...SAME_MINOR_PYTHON,
-    ...bridgeEnvironment(options),
+    ...bridgeEnvironment(program, options),
     ...(ownToken ? { RAY_AUTH_MODE: 'token' } : {}),
   }
   const bridge = new Bridge(program, env, {

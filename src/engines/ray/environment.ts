@@ -1,3 +1,4 @@
+import { keptBytecode } from '../../python/bytecode.ts'
 import type { Needs } from '../../python/environment.ts'
 import { lockOf } from '../../python/locks.ts'
 import type { RayOptions } from './options.ts'
@@ -16,7 +17,7 @@ export const needsOf = (version: string): Needs => ({
 })
 
 /** The bridge's environment: this process's own, and how to talk to the cluster. A token is told to the bridge itself. */
-export function bridgeEnvironment({ token, tokenFile, tls }: RayOptions): NodeJS.ProcessEnv {
+export function bridgeEnvironment(python: string, { token, tokenFile, tls }: RayOptions): NodeJS.ProcessEnv {
   return {
     ...process.env,
     // Of several, Ray takes RAY_AUTH_TOKEN; what the run says counts more than what is around it.
@@ -29,6 +30,6 @@ export function bridgeEnvironment({ token, tokenFile, tls }: RayOptions): NodeJS
     // What happens to usage statistics is not ours to decide, and asking costs time.
     RAY_USAGE_STATS_ENABLED: process.env.RAY_USAGE_STATS_ENABLED ?? '0',
     PYTHONUNBUFFERED: '1',
-    PYTHONDONTWRITEBYTECODE: '1',
+    ...keptBytecode(python),
   }
 }

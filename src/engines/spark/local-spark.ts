@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import { isAlive } from '../../is-alive.ts'
 import { ownPackage } from '../../own-package.ts'
+import { keptBytecode } from '../../python/bytecode.ts'
 import { ensureEnvironment } from '../../python/environment.ts'
 import { needsOf, SPARK_VERSION } from './environment.ts'
 import { findJava } from './java.ts'
@@ -49,7 +50,7 @@ export async function startLocalSpark(
     stdio: ['pipe', 'pipe', 'pipe'],
     // A group of its own: Ctrl-C is for this process, which then ends it.
     detached: true,
-    env: { ...environment(), SPARK_CONNECT_AUTHENTICATE_TOKEN: token, PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...environment(), SPARK_CONNECT_AUTHENTICATE_TOKEN: token, ...keptBytecode(python) },
   })
   let words = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { Runners } from '../../dist/index.js'
+import { noting } from '../agents/nodes.ts'
+import { untilStarted as allStarted, expectAllOnce, linesOf, runUntilStopped } from '../ledger.ts'
+import { childrenOf, signal } from '../process-tree.ts'
+import { lightsCurve } from '../train/lights-curve.ts'
+import { below, type RayCluster } from './cluster.ts'
+import { rayStorm } from './storm.ts'
+
+/** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
+
+export function testFaults(cluster: RayCluster): void {
+  let folder: string
+  let file: string
+
+  afterAll(() => Runners.shutdown(), 60_000)
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mw-ray-faults-'))
+    file = join(folder, 'ledger')
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const SLOW = { timeout: 240_000 }
+
+  function run(count: number, ms: number, workerNum = 4) {
+    const tasks = Array.from({ length: count }, (_, i) => noting.task({ ms, file, id: `t${i}` }, { id: `t${i}` }))
+    const { address, tokenFile } = cluster
+    return Runners.runTask(tasks, { engineName: 'ray', ray: { address, tokenFile }, workerNum, concurrency: 4 })
+  }
+
+  const lines = (word: 'start' | 'end') => linesOf(file, word)
+  const untilStarted = (count: number) => allStarted(file, count)
+
+  /** All workers are there: they were started one after the other as there was work for them. */
+  async function untilAllPlaced(count = 4) {
+    await run(32, 300)
+    await expect
+      .poll(() => cluster.raylets.flatMap(({ pid }) => below(pid).workers).length, { timeout: 120_000 })
+      .toBeGreaterThanOrEqual(count)
+    rmSync(file)
+  }
+
+  const anyOf = (kind: 'workers' | 'actors') => cluster.raylets.flatMap(({ pid }) => below(pid)[kind])[0]
+
+  const busiest = () =>
+    cluster.raylets
+      .slice(1)
+      .map(({ pid }) => ({ pid, ...below(pid) }))
+      .sort((a, b) => b.actors.length - a.actors.length)[0]!
+
+  test('fewer workers: their actors give back what they took', SLOW, async () => {
+    const actors = () => cluster.raylets.flatMap(({ pid }) => below(pid).actors).length
+    await untilAllPlaced()
+    expect(actors()).toBe(4)
+    expectAllOnce(await run(8, 10, 1), 8)
+    await expect.poll(actors, { timeout: 60_000 }).toBe(1)
+  })
+
+  test('kill -9 of a Node worker', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    const worker = anyOf('workers')
+    expect(worker).toBeDefined()
+    signal(worker!.pid, 'SIGKILL')
+    expectAllOnce(await responses, 60)
+  })
+
+  test(
+    'a training comes to the same curve as on this machine, with workers and an actor killed on the way',
+    SLOW,
+    async () => {
+      const killed: string[] = []
+      const { address, tokenFile } = cluster
+      const on = { engineName: 'ray', ray: { address, tokenFile }, workerNum: 4 } as const
+      const disturbed = await lightsCurve(on, (update) => {
+        const kind = update === 5 ? 'actors' : 'workers'
+        const one = anyOf(kind)
+        if (one === undefined) return
+        signal(one.pid, 'SIGKILL')
+        killed.push(kind)
+      })
+      expect(disturbed).toBe(await lightsCurve({ workerNum: 2 }))
+      expect(killed).toContain('actors')
+      expect(killed).toContain('workers')
+    },
+  )
+
+  test('kill -9 of an actor', SLOW, async () => {
+    const responses = run(60, 400)
+    await untilStarted(20)
+    const actor = anyOf('actors')
+    expect(actor).toBeDefined()
+    signal(actor!.pid, 'SIGKILL')
+    expectAllOnce(await responses, 60)
+  })
+
+  test('SIGSTOP of a raylet with all its children, then SIGCONT: what it says is too late', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(24, 2000)
+    await untilStarted(12)
+    const { pid, workers } = busiest()
+    expect(workers.length).toBeGreaterThan(0)
+    const all = [pid, ...childrenOf(pid)]
+    for (const one of all) signal(one, 'SIGSTOP')
+    try {
+      expectAllOnce(await responses, 24)
+    } finally {
+      for (const one of all) signal(one, 'SIGCONT')
+    }
+    expect(lines('start').length).toBeGreaterThan(24)
+    expectAllOnce(await run(8, 10), 8)
+  })
+
+  test('kill -9 of a raylet with its children', SLOW, async () => {
+    await untilAllPlaced()
+    const responses = run(60, 400)
+    await untilStarted(20)
+    const { pid, actors } = busiest()
+    expect(actors.length).toBeGreaterThan(0)
+    for (const one of [pid, ...childrenOf(pid)]) signal(one, 'SIGKILL')
+    expectAllOnce(await responses, 60)
+  })
+
+  test('a raylet that joins by hand during a run is used, if more workers were asked for', SLOW, async () => {
+    const alive = cluster.raylets.filter(({ child }) => child.exitCode === null && child.signalCode === null)
+    const room = cluster.cpus * alive.length
+    const { address, tokenFile } = cluster
+    const config = { engineName: 'ray', ray: { address, tokenFile }, workerNum: room + 2, concurrency: 4 } as const
+    // How long a raylet takes to come up, nobody knows.
+    await using running = runUntilStopped(300, file, config)
+    await untilStarted(20)
+    expect(cluster.raylets.flatMap(({ pid }) => below(pid).workers).length).toBeLessThanOrEqual(room)
+    const { pid } = await cluster.addRaylet()
+    await expect.poll(() => below(pid).workers.length, { timeout: 60_000 }).toBeGreaterThan(0)
+    const answers = await running.stop()
+    expectAllOnce(answers, answers.size)
+  })
+
+  /** Give this in the environment to have the same storm again. */
+  const SEED = Number(process.env.RAY_STORM_SEED ?? Math.floor(Math.random() * 1e9))
+
+  test(
+    `a storm over workers, actors and a raylet, with megabytes to and fro: all answered once (RAY_STORM_SEED=${SEED})`,
+    SLOW,
+    async () => {
+      console.log(`storm on Ray: RAY_STORM_SEED=${SEED}`)
+      const { happened, problems } = await rayStorm(cluster, SEED, file)
+      console.log(`storm on Ray: ${JSON.stringify(happened)}`)
+      expect(problems).toEqual([])
+      expect(happened.workers).toBeGreaterThan(0)
+      expect(happened.raylets).toBe(1)
+    },
+  )
+}

@@ -25,7 +25,11 @@ class State:
         self.device = None
         self.dtype = None
         self.settings = None
-        # Of the training: the optimizer, and what was added since the last step.
+        self.vocabulary = None
+        # Of the training: whether the model computes logits for some places only, and how many tokens a packed sequence may have.
+        self.keeps_logits = False
+        self.packed = 0
+        # The optimizer, and what was added since the last step.
         self.optimizer = None
         self.tally = None
 
@@ -43,8 +47,9 @@ def open_model(state, args):
     state.model = add_lora(base, args) if args["role"] == "train" else base
     # Never .train(): dropout would make the ratio differ from 1 before anything was learned.
     state.model.eval()
+    state.vocabulary = base.get_input_embeddings().num_embeddings
     if args["role"] == "train":
-        start_optimizer(state, args["optimizer"])
+        start_training(state, args)
     return described(state)
 
 
@@ -164,7 +169,11 @@ def add_lora(base, args):
     return get_peft_model(base, config, autocast_adapter_dtype=True)
 
 
-def start_optimizer(state, options):
+def start_training(state, args):
+    from lora_logprobs import packing_limit, takes_logits_to_keep
+    from lora_tally import Tally
+
+    options = args["optimizer"]
     weights = [weight for weight in state.model.parameters() if weight.requires_grad]
     state.optimizer = torch.optim.AdamW(
         weights,
@@ -174,6 +183,9 @@ def start_optimizer(state, options):
         weight_decay=options["weightDecay"],
         foreach=False,
     )
+    state.tally = Tally()
+    state.keeps_logits = takes_logits_to_keep(state.model)
+    state.packed = packing_limit(state, args["packed"])
 
 
 def described(state):
@@ -182,6 +194,7 @@ def described(state):
         "device": str(state.device),
         "trainable": sum(weight.numel() for weight in parameters if weight.requires_grad),
         "parameters": sum(weight.numel() for weight in parameters),
-        "vocabulary": state.model.config.vocab_size,
+        "vocabulary": state.vocabulary,
+        "packed": state.packed > 0,
         "tokenizer": state.tokenizer is not None,
     }

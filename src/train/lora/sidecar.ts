@@ -21,7 +21,12 @@ const CLOSE_MS = 5000
 const DRAIN_MS = 1000
 const STDERR_CHARS = 4000
 /** Errors of Python that name one of our codes. */
-const CODES: readonly string[] = ['LEARNER_INVALID', 'LEARNER_FAILED', 'ROW_INVALID'] satisfies readonly ErrorCode[]
+const CODES: readonly string[] = [
+  'LEARNER_INVALID',
+  'LEARNER_FAILED',
+  'ROW_INVALID',
+  'POLICY_INVALID',
+] satisfies readonly ErrorCode[]
 
 const DEFAULT_ENV = {
   // Some CPUs say that they have AMX, and do not allow it: bf16 would end in SIGILL.

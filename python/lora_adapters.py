@@ -1,0 +1,106 @@
+"""Adapters by name, to sample with. In a process that trains, the adapter that is trained stays as it is."""
+
+import contextlib
+import json
+import struct
+import warnings
+
+import torch
+
+from lora_model import Refused
+
+
+class Adapters:
+    def __init__(self, state):
+        self.state = state
+        # PEFT makes modules of these names, so they may not have dots.
+        self.keys = {}
+        self.count = 0
+
+    def load(self, name, data):
+        from peft import LoraConfig, PeftModel, set_peft_model_state_dict
+        from safetensors.torch import load
+
+        self.unload(name)
+        config = LoraConfig(**config_in(data))
+        config.inference_mode = True
+        key = f"sampled_{self.count}"
+        self.count += 1
+        # New weights are drawn before they are replaced; the draws of a training must not notice.
+        with torch.random.fork_rng(devices=[]), self.unchanged():
+            if isinstance(self.state.model, PeftModel):
+                self.state.model.add_adapter(key, config)
+            else:
+                self.state.model = PeftModel(self.state.model, config, adapter_name=key).eval()
+            try:
+                tensors = load(data)
+                found = set_peft_model_state_dict(self.state.model, tensors, adapter_name=key)
+                if found.unexpected_keys or any(key in missing for missing in found.missing_keys):
+                    raise ValueError("it has other layers")
+            except Exception as error:
+                self.delete(key)
+                raise Refused("LEARNER_INVALID", f"the adapter {name} does not fit the base model: {error}") from error
+        self.keys[name] = key
+
+    def unload(self, name):
+        key = self.keys.pop(name, None)
+        if key is not None:
+            with self.unchanged():
+                self.delete(key)
+
+    def delete(self, key):
+        model = self.state.model
+        if list(model.peft_config) == [key]:
+            # PEFT does not work without any.
+            self.state.model = model.unload()
+            return
+        with warnings.catch_warnings(action="ignore"):
+            model.delete_adapter(key)
+
+    @contextlib.contextmanager
+    def using(self, name):
+        """None: the base model."""
+        if name is not None and name not in self.keys:
+            known = ", ".join(sorted(self.keys)) or "none"
+            raise Refused("LEARNER_INVALID", f"there is no adapter {name}; loaded are: {known}")
+        model = self.state.model
+        if not hasattr(model, "disable_adapter"):
+            yield model
+        elif name is None:
+            with model.disable_adapter():
+                yield model
+        else:
+            with self.unchanged():
+                model.set_adapter(self.keys[name], inference_mode=True)
+                yield model
+
+    @contextlib.contextmanager
+    def unchanged(self):
+        """The active adapter, and what is trained, are afterwards as they were."""
+        model = self.state.model
+        if "default" not in getattr(model, "peft_config", {}):
+            yield
+            return
+        trained = [weight for weight in model.parameters() if weight.requires_grad]
+        try:
+            yield
+        finally:
+            model.set_adapter("default")
+            for weight in trained:
+                weight.requires_grad_(True)
+
+
+def config_in(data):
+    """PEFT's configuration, from the header of a safetensors file."""
+    try:
+        (size,) = struct.unpack_from("<Q", data)
+        header = json.loads(bytes(data[8 : 8 + size]))
+        config = json.loads(header["__metadata__"]["adapter_config"])
+    except (struct.error, ValueError, KeyError) as error:
+        raise Refused("LEARNER_INVALID", "these are no weights of a LoRA policy: a safetensors file with its adapter_config") from error
+    from dataclasses import fields
+
+    from peft import LoraConfig
+
+    known = {field.name for field in fields(LoraConfig) if field.init}
+    return {name: value for name, value in config.items() if name in known}

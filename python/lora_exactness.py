@@ -3,7 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from lora_decoding import TILE, Decoder, base_of, exact_attention
+from lora_attention import base_of, exact_attention
+from lora_decoding import TILE, Decoder
 from lora_draws import Row, Stops
 
 # Layers have the same shapes: two of them tell.

@@ -3,12 +3,13 @@
 import numpy as np
 import torch
 
-from lora_adapters import Adapters
-from lora_decoding import Decoder, base_of, exact_attention
+from lora_attention import base_of, exact_attention
+from lora_decoding import Decoder
 from lora_draws import Row, Stops
 from lora_exactness import is_exact
 from lora_model import Refused
 from lora_rendering import encode, render
+from lora_served import Served
 
 
 def ops(state):
@@ -27,7 +28,7 @@ def ops(state):
 class Sampler:
     def __init__(self, state):
         self.state = state
-        self.adapters = Adapters(state)
+        self.adapters = Served(state)
         # By adapter: what is under way between calls.
         self.running = {}
 

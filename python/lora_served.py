@@ -2,15 +2,15 @@
 
 import contextlib
 import json
-import struct
 import warnings
 
 import torch
 
+from lora_adapter import check, read
 from lora_model import Refused
 
 
-class Adapters:
+class Served:
     def __init__(self, state):
         self.state = state
         # PEFT makes modules of these names, so they may not have dots.
@@ -18,12 +18,12 @@ class Adapters:
         self.count = 0
 
     def load(self, name, data):
-        from peft import LoraConfig, PeftModel, set_peft_model_state_dict
-        from safetensors.torch import load
+        from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
 
-        self.unload(name)
-        config = LoraConfig(**config_in(data))
+        tensors, metadata = read(data)
+        config = config_in(metadata)
         config.inference_mode = True
+        self.unload(name)
         key = f"sampled_{self.count}"
         self.count += 1
         # New weights are drawn before they are replaced; the draws of a training must not notice.
@@ -33,13 +33,11 @@ class Adapters:
             else:
                 self.state.model = PeftModel(self.state.model, config, adapter_name=key).eval()
             try:
-                tensors = load(data)
-                found = set_peft_model_state_dict(self.state.model, tensors, adapter_name=key)
-                if found.unexpected_keys or any(key in missing for missing in found.missing_keys):
-                    raise ValueError("it has other layers")
-            except Exception as error:
+                check(tensors, get_peft_model_state_dict(self.state.model, adapter_name=key))
+                set_peft_model_state_dict(self.state.model, tensors, adapter_name=key)
+            except BaseException:
                 self.delete(key)
-                raise Refused("LEARNER_INVALID", f"the adapter {name} does not fit the base model: {error}") from error
+                raise
         self.keys[name] = key
 
     def unload(self, name):
@@ -62,7 +60,7 @@ class Adapters:
         """None: the base model."""
         if name is not None and name not in self.keys:
             known = ", ".join(sorted(self.keys)) or "none"
-            raise Refused("LEARNER_INVALID", f"there is no adapter {name}; loaded are: {known}")
+            raise Refused("POLICY_INVALID", f"there is no adapter {name}; loaded are: {known}")
         model = self.state.model
         if not hasattr(model, "disable_adapter"):
             yield model
@@ -90,17 +88,14 @@ class Adapters:
                 weight.requires_grad_(True)
 
 
-def config_in(data):
-    """PEFT's configuration, from the header of a safetensors file."""
-    try:
-        (size,) = struct.unpack_from("<Q", data)
-        header = json.loads(bytes(data[8 : 8 + size]))
-        config = json.loads(header["__metadata__"]["adapter_config"])
-    except (struct.error, ValueError, KeyError) as error:
-        raise Refused("LEARNER_INVALID", "these are no weights of a LoRA policy: a safetensors file with its adapter_config") from error
+def config_in(metadata):
+    """PEFT's configuration of an adapter; what a newer PEFT has added is left out."""
     from dataclasses import fields
 
     from peft import LoraConfig
 
+    given = metadata.get("adapter_config")
+    if given is None:
+        raise Refused("POLICY_INVALID", "these are no weights of a LoRA policy: there is no adapter_config")
     known = {field.name for field in fields(LoraConfig) if field.init}
-    return {name: value for name, value in config.items() if name in known}
+    return LoraConfig(**{name: value for name, value in json.loads(given).items() if name in known})

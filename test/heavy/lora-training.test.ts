@@ -11,6 +11,8 @@ import { talkingTiny, whyNoLora } from './lora/sampler.ts'
 
 const SCRIPT = fileURLToPath(new URL('lora/train-babbler.ts', import.meta.url))
 const missing = await whyNoLora()
+/** Of random weights: with the usual ones a model says everything with the same probability, and learns slowly. */
+const SPREAD = 0.15
 
 type Line = Partial<EpochReport> & { readonly ms?: number; readonly begun?: true }
 
@@ -30,7 +32,7 @@ describe.skipIf(missing)('a language model that is trained', () => {
     env = {
       ...process.env,
       TINY_TOKENIZER: tokenizer,
-      TINY_CONFIG: JSON.stringify(config),
+      TINY_CONFIG: JSON.stringify({ ...config, initializer_range: SPREAD }),
       MANYWORLDS_STORE: undefined,
     }
   }, PYTHON_SET_UP_MS)
@@ -70,13 +72,13 @@ describe.skipIf(missing)('a language model that is trained', () => {
   }
 
   it('becomes better at its task, with figures of validation, test and tasks of another kind', async () => {
-    const reports = await finish(newStore(), 5)
+    const reports = await finish(newStore(), 3)
     const [first, last] = [reports[0]!, reports.at(-1)!]
     console.log(
       `reward by epoch: ${reports.map(({ reward }) => reward!.toFixed(3)).join(' ')}; ${last.ms!.toFixed(0)} ms`,
     )
-    expect(last.reward!).toBeGreaterThan(first.reward! + 0.15)
-    expect(last.test!.reward!.value).toBeGreaterThan(last.test!.before.reward!.value + 0.1)
+    expect(last.reward!).toBeGreaterThan(first.reward! + 0.3)
+    expect(last.test!.reward!.value).toBeGreaterThan(last.test!.before.reward!.value + 0.3)
     expect(last.offTask!.before.reward).not.toBeNull()
     // The learner finds the probabilities that the sampler had.
     for (const { metrics, alarms } of reports) {
@@ -108,7 +110,7 @@ describe.skipIf(missing)('a language model that is trained', () => {
 
   it('learns while it collects', async () => {
     const reports = await finish(newStore(), 3, { overlap: { maxStaleness: 1 }, evaluate: false })
-    expect(reports.at(-1)!.reward!).toBeGreaterThan(reports[0]!.reward! + 0.05)
+    expect(reports.at(-1)!.reward!).toBeGreaterThan(reports[0]!.reward! + 0.2)
     expect(reports.at(-1)!.staleness!.max).toBeLessThanOrEqual(1)
   })
 })

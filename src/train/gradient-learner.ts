@@ -53,7 +53,7 @@ class GradientLearner implements Learner {
     this.#started()
     checkRows(rows)
     if (rows.length === 0) return { samples: 0 }
-    const before = this.#core.state()
+    const before = await this.#core.state()
     try {
       const metrics = await this.#learn(rows)
       const wrong = wrongMetric(metrics)
@@ -61,7 +61,7 @@ class GradientLearner implements Learner {
       this.#version++
       return metrics
     } catch (error) {
-      this.#core.load(before)
+      await this.#core.load(before)
       const where = `update ${this.#version + 1} of policy '${this.#core.policy}' failed, and version ${this.#version} stays`
       if (ManyworldsError.is(error))
         throw new ManyworldsError(error.code, `${where}: ${error.message}`, { cause: error })
@@ -71,7 +71,7 @@ class GradientLearner implements Learner {
 
   async publish(): Promise<Published> {
     this.#started()
-    const bytes = this.#core.weights()
+    const bytes = await this.#core.weights()
     const digest = hash('sha256', bytes)
     return { ref: { policy: this.#core.policy, version: this.#version, digest, at: { blob: digest } }, bytes }
   }
@@ -85,13 +85,13 @@ class GradientLearner implements Learner {
     out.u32(MAGIC)
     out.f64(this.#version)
     out.text(JSON.stringify(this.#seed))
-    out.bytes(this.#core.state())
+    out.bytes(await this.#core.state())
     return out.finish()
   }
 
   async load(state: Uint8Array): Promise<void> {
     const { version, seed, core } = readState(state)
-    this.#core.load(core)
+    await this.#core.load(core)
     this.#version = version
     this.#seed = seed
   }

@@ -1,3 +1,4 @@
+import type { Maybe } from '../agents/environment.ts'
 import type { PolicyRef } from '../agents/policy.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { LossSettings } from './loss-settings.ts'
@@ -22,11 +23,11 @@ export interface GradientCore {
   /** Moves the weights along the gradient, and begins the next one. A gradient that is not finite moves nothing, and throws. */
   optimStep(options: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics>
   /** What `open` of the policy reads. */
-  weights(): Uint8Array
+  weights(): Maybe<Uint8Array>
   /** All that the next step depends on: the weights and the optimizer. */
-  state(): Uint8Array
+  state(): Maybe<Uint8Array>
   /** Goes on from a state. A gradient that was begun is dropped. */
-  load(state: Uint8Array): void
+  load(state: Uint8Array): Maybe<void>
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 

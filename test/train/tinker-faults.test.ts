@@ -6,7 +6,8 @@ import { tinkerLearner } from '../../dist/train/tinker/tinker-learner.js'
 import { refused } from '../refused.ts'
 import { untrained } from './tinker-model.ts'
 import { tokenRows } from './tinker-rows.ts'
-import { BASE, type Fault, KEY, TinkerServer, type TinkerServerOptions } from './tinker-server.ts'
+import { type Fault, KEY, TinkerServer, type TinkerServerOptions } from './tinker-server.ts'
+import { BASE } from './tinker-service.ts'
 
 const ALGORITHM: Algorithm = { loss: { name: 'clip' }, lr: 0.1, epochs: 2, proximal: 'learner' }
 const ROWS = tokenRows(6, untrained().delta)
@@ -80,7 +81,7 @@ describe('no weight is another because of', () => {
     await learner.start({ seed: 1 })
     await learner.update({ rows: ROWS })
     await learner.save()
-    server.endSessions()
+    server.service.endSessions()
     await learner.update({ rows: ROWS })
     expect(server.count('create_session')).toBe(2)
     expect(server.last.trained.delta).toEqual(await undisturbed())
@@ -213,8 +214,8 @@ describe('what cannot go on says why', () => {
     const server = await serve()
     const learner = learnerAt(server)
     const { bytes } = await learner.start({ seed: 1 })
-    server.forget((JSON.parse(Buffer.from(bytes!).toString()) as { path: string }).path)
+    server.service.forget((JSON.parse(Buffer.from(bytes!).toString()) as { path: string }).path)
     const options = { base: BASE, apiKeyEnv: 'TINKER_TEST_KEY', baseURL: server.baseURL }
-    await refused(() => tinkerSampler(options, bytes), 'LEARNER_FAILED', 'create_sampling_session', 'no weights')
+    await refused(() => tinkerSampler(options, bytes), 'LEARNER_FAILED', 'create_sampling_session', 'no checkpoint')
   })
 })

@@ -7,7 +7,8 @@ import { tinkerLearner } from '../../dist/train/tinker/tinker-learner.js'
 import { refused } from '../refused.ts'
 import { adamStep, untrained, VOCABULARY } from './tinker-model.ts'
 import { distance, ourGradient, tokenRows } from './tinker-rows.ts'
-import { BASE, END, KEY, TinkerServer } from './tinker-server.ts'
+import { KEY, TinkerServer } from './tinker-server.ts'
+import { BASE, END } from './tinker-service.ts'
 
 const CLIP: Algorithm = { loss: { name: 'clip' }, lr: 0.1, proximal: 'learner', epochs: 2, miniBatches: 2 }
 
@@ -132,7 +133,7 @@ describe('a learner at Tinker', () => {
         .toString()
         .match(/\{"kind".*\}/)![0],
     ) as { path: string }
-    own.forget(path)
+    own.service.forget(path)
     await refused(start(other()), 'LEARNER_FAILED', 'load_weights', 'no checkpoint tinker://')
     await refused(async () => tinkerWeights(Buffer.from('{}')), 'LEARNER_INVALID')
     await learner[Symbol.asyncDispose]?.()

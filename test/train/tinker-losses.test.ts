@@ -9,7 +9,8 @@ import { tinkerLearner } from '../../dist/train/tinker/tinker-learner.js'
 import { refused } from '../refused.ts'
 import { pass, untrained } from './tinker-model.ts'
 import { distance, gradientBy, logProbsOf, ourGradient, tokenRows } from './tinker-rows.ts'
-import { BASE, KEY, TinkerServer } from './tinker-server.ts'
+import { KEY, TinkerServer } from './tinker-server.ts'
+import { BASE } from './tinker-service.ts'
 
 const EXACT = 1e-9
 /** Tinker takes and tells float32: for numbers that it does not hold exactly. */

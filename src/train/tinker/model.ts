@@ -51,7 +51,7 @@ export class TinkerModel {
     const load = { type: 'load_weights', path, optimizer: true }
     if (session.config.createsByLoad) {
       const model_seq_id = session.nextModel()
-      const body = { ...load, session_id: session.id, model_seq_id, base_model: settings.base }
+      const body = { ...load, session_id: session.id, model_seq_id }
       const { model_id } = await session.run({ path: 'load_weights', body })
       // The service makes the id of these two, and need not say it.
       return new TinkerModel(

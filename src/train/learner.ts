@@ -28,6 +28,8 @@ export interface GradientCore {
   state(): Maybe<Uint8Array>
   /** Goes on from a state. A gradient that was begun is dropped. */
   load(state: Uint8Array): Maybe<void>
+  /** True: the process that has its weights died. `load` starts another one. */
+  readonly ended?: boolean
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 
@@ -77,5 +79,7 @@ export interface Learner {
   save(): Promise<Uint8Array>
   /** Goes on from what `save` gave: the next update is the same, bit for bit. */
   load(state: Uint8Array): Promise<void>
+  /** True: it died, and what it has learned since it was saved is lost. It goes on with `start` and a state. */
+  readonly ended?: boolean
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sampledKl } from '../../dist/train/divergence.js'
 import type { LossSettings, TokenRow } from '../../dist/train/index.js'
-import { type LossRule, lossRule } from '../../dist/train/loss-settings.js'
-import { sampleLoss } from '../../dist/train/losses.js'
-import { CROSS_ENTROPY, datumOf } from '../../dist/train/tinker/loss-mapping.js'
+import { lossRule } from '../../dist/train/loss-settings.js'
+import { asSampled, sampleLoss } from '../../dist/train/losses.js'
 import { type TinkerCore, tinkerCore } from '../../dist/train/tinker/tinker-core.js'
 import { tinkerLearner } from '../../dist/train/tinker/tinker-learner.js'
 import { refused } from '../refused.ts'
-import { pass, untrained } from './tinker-model.ts'
+import { untrained } from './tinker-model.ts'
 import { distance, gradientBy, logProbsOf, ourGradient, tokenRows } from './tinker-rows.ts'
 import { KEY, TinkerServer } from './tinker-server.ts'
 import { BASE } from './tinker-service.ts'
@@ -41,6 +40,7 @@ const LOSSES: readonly LossSettings[] = [
   { name: 'cispo' },
   { name: 'cispo', clipLow: 0.2, clipHigh: 0.5 },
   { name: 'reinforce' },
+  { name: 'sft' },
 ]
 const titleOf = (loss: LossSettings) => JSON.stringify(loss).replaceAll('"', '').replace('null', 'Infinity')
 
@@ -70,26 +70,13 @@ describe('the gradient at Tinker is that of our own loss', () => {
     it(`of ${titleOf(loss)}, with any staleness`, () =>
       check(loss, (delta) => tokenRows(12, delta, { stale: (random) => random() * 2 - 1 }), FLOAT32))
 
-  it('of sft, where only weights count', async () => {
-    const rows = tokenRows(6, untrained().delta)
-    const rule = { ...lossRule({ name: 'reinforce' }), name: 'sft' } as unknown as LossRule
-    const data = rows.map((row) => {
-      const { tokens, inputs } = datumOf(row, rule, CROSS_ENTROPY)
-      const lists = Object.entries(inputs).map(([key, values]) => [key, Array.from(values)])
-      return { tokens: Array.from(tokens), inputs: Object.fromEntries(lists) }
-    })
-    const wanted = gradientBy(rows, untrained().delta, (row, logProbs) => {
-      const byLogProb = row.weight.map((weight, i) => (row.mask[i] === 1 ? -weight : 0))
-      return { loss: byLogProb.reduce((sum, slope, i) => sum + slope * logProbs[i]!, 0), byLogProb }
-    })
-    const { loss, gradient } = pass(untrained(), data, 'cross_entropy', {})
-    expect(Math.abs(loss - wanted.loss)).toBeLessThan(EXACT)
-    expect(distance(gradient, wanted.gradient)).toBeLessThan(EXACT)
-  })
-
-  it('of a dual clip and a KL divergence, by a second pass', async () => {
+  const twice: readonly LossSettings[] = [
+    { name: 'clip', dualClip: 1.5, kl: 0.25 },
+    { name: 'cispo', kl: 0.25, klCorrection: false },
+    { name: 'sft', kl: 0.25 },
+  ]
+  it.each(twice)('of $name with a KL divergence, by a second pass', async (loss) => {
     const { core, delta } = await movedCore()
-    const loss: LossSettings = { name: 'clip', dualClip: 1.5, kl: 0.25 }
     const rule = lossRule(loss)
     const rows = tokenRows(12, delta, { stale: (random) => random() / 2 })
     const metrics = await core.forwardBackward(rows, loss)
@@ -102,7 +89,7 @@ describe('the gradient at Tinker is that of our own loss', () => {
         if (row.mask[i] === 0) continue
         const sample = { logProb: logProbs[i]!, behaviour: row.behaviour[i]!, proximal: row.proximal![i]! }
         const policy = sampleLoss({ ...sample, advantage: row.advantage[i]! }, rule)
-        const penalty = sampledKl({ ...sample, reference: base[i]! }, rule.maxWeight)
+        const penalty = sampledKl(asSampled({ ...sample, reference: base[i]! }, rule), rule)
         kl += penalty.value
         sum += weight * (policy.loss + 0.25 * penalty.value)
         byLogProb[i] = weight * (policy.byLogProb + 0.25 * penalty.byLogProb)

@@ -24,7 +24,7 @@ import type { Datum } from './wire.ts'
  */
 export type LossMapping =
   | { readonly how: 'direct'; readonly call: LossCall; readonly rule: LossRule }
-  | { readonly how: 'derivative'; readonly rule: LossRule; readonly klCorrection: boolean }
+  | { readonly how: 'derivative'; readonly rule: LossRule }
 
 export const CROSS_ENTROPY: LossCall = { lossFn: 'cross_entropy' }
 
@@ -39,14 +39,12 @@ export function mapLoss(loss: LossSettings): LossMapping {
       '`entropy`: Tinker tells the log-probabilities of the sampled tokens only, and the entropy needs all of them',
     )
   if (rule.value > 0) refuse('`value`: models at Tinker have no value head; use advantages within groups')
-  const { klCorrection = true } = loss as { klCorrection?: boolean }
-  if (rule.kl > 0 || rule.dualClip < Number.POSITIVE_INFINITY) return { how: 'derivative', rule, klCorrection }
-  const name: string = rule.name
+  if (rule.kl > 0 || rule.dualClip < Number.POSITIVE_INFINITY) return { how: 'derivative', rule }
   const bounds = {
     clip_low_threshold: rule.minRatio,
     clip_high_threshold: Math.min(rule.maxRatio, NO_BOUND),
   }
-  switch (name) {
+  switch (rule.name) {
     case 'is':
       return { how: 'direct', rule, call: { lossFn: 'importance_sampling' } }
     case 'clip':
@@ -56,8 +54,6 @@ export function mapLoss(loss: LossSettings): LossMapping {
     case 'reinforce':
     case 'sft':
       return { how: 'direct', rule, call: CROSS_ENTROPY }
-    default:
-      return { how: 'derivative', rule, klCorrection }
   }
 }
 
@@ -68,9 +64,8 @@ function refuse(why: string): never {
 /** A row as Tinker takes it: position i has token i, and is asked for token i + 1, so everything else moves by one. */
 export function datumOf(row: TokenRow, rule: LossRule, { lossFn }: LossCall): Datum {
   const { behaviour, proximal = behaviour } = row
-  const name: string = rule.name
   const factor = (i: number) =>
-    name === 'sft'
+    rule.name === 'sft'
       ? row.weight[i]!
       : row.weight[i]! * row.advantage[i]! * correctionOf(behaviour[i]!, proximal[i]!, rule.maxWeight)
   const factors = shifted(row, factor)

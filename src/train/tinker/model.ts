@@ -1,6 +1,5 @@
-import { ManyworldsError } from '../../errors.ts'
 import { type TinkerCall, TinkerRefusal, type TinkerResult } from './calls.ts'
-import { type TinkerSession, text } from './session.ts'
+import { decoded, objectIn, type TinkerSession, text } from './session.ts'
 import type { TinkerSettings } from './settings.ts'
 import { type Datum, decodeOutput, encodeRequest, type ForwardBackwardOutput, sizeOf } from './wire.ts'
 
@@ -80,7 +79,7 @@ export class TinkerModel {
       results.push(await this.#submit(call, 'protobuf'))
     }
     const outputs: ForwardBackwardOutput[] = []
-    for (const result of results) outputs.push(outputIn(await result()))
+    for (const result of results) outputs.push(decoded('forward_backward', await result(), decodeOutput))
     return outputs
   }
 
@@ -105,9 +104,7 @@ export class TinkerModel {
     const key = `${path} ${JSON.stringify(body)}`
     const before = await this.#settle()
     const call = (seq_id: number) => ({ path, body: { ...body, model_id: this.#id, seq_id } })
-    const { json } = before?.key === key ? before.result : await (await this.#submit(call, 'json', key))()
-    if (json === undefined) throw new ManyworldsError('LEARNER_FAILED', `Tinker answered ${path} with bytes`)
-    return json
+    return objectIn(path, before?.key === key ? before.result : await (await this.#submit(call, 'json', key))())
   }
 
   /** Finds out what became of an operation whose answer was lost. */
@@ -144,19 +141,6 @@ export class TinkerModel {
     })
     this.#seq++
     return () => result().catch(doubt)
-  }
-}
-
-function outputIn({ bytes }: TinkerResult): ForwardBackwardOutput {
-  try {
-    if (bytes === undefined) throw new RangeError('it is JSON, not Protobuf')
-    return decodeOutput(bytes)
-  } catch (cause) {
-    throw new ManyworldsError(
-      'LEARNER_FAILED',
-      `the result of forward_backward cannot be read: ${(cause as Error).message}`,
-      { cause },
-    )
   }
 }
 

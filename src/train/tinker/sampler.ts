@@ -1,9 +1,9 @@
 import { ManyworldsError } from '../../errors.ts'
 import { TinkerCalls } from './calls.ts'
 import { tinkerWeights } from './checkpoint.ts'
-import { TinkerSession } from './session.ts'
+import { decoded, TinkerSession } from './session.ts'
 import { checkedTinker, type TinkerOptions } from './settings.ts'
-import { decodeSamples, type SampledSequence } from './wire.ts'
+import { decodeSamples, type TinkerSample } from './wire.ts'
 
 export interface TinkerSampleRequest {
   readonly prompt: ArrayLike<number>
@@ -20,7 +20,7 @@ export interface TinkerSampleRequest {
 
 /** One version of a model, for sampling. Exact ids, with the log-probabilities with which they were sampled. */
 export interface TinkerSampler {
-  sample(request: TinkerSampleRequest): Promise<SampledSequence[]>
+  sample(request: TinkerSampleRequest): Promise<TinkerSample[]>
   /** Log-probabilities of a text, one for each token; NaN for the first, which has none before it. */
   logProbs(ids: ArrayLike<number>): Promise<Float64Array>
   [Symbol.asyncDispose](): Promise<void>
@@ -70,7 +70,7 @@ export class Sampling {
     return new Sampling(session, await session.openSampler(of))
   }
 
-  async sample(request: TinkerSampleRequest): Promise<SampledSequence[]> {
+  async sample(request: TinkerSampleRequest): Promise<TinkerSample[]> {
     const { prompt, maxTokens, temperature = 1, count = 1, seed, stop } = request
     const params = { max_tokens: maxTokens, temperature, ...(seed !== undefined && { seed }), ...(stop && { stop }) }
     const { sequences } = await this.#ask(prompt, count, params, false)
@@ -91,8 +91,9 @@ export class Sampling {
       sampling_params: { top_k: -1, top_p: 1, ...params },
       prompt_logprobs: wantsPrompt,
     }
-    const { bytes } = await (await this.#session.submit({ path: 'asample', body }, 'protobuf'))()
-    if (bytes === undefined) throw new ManyworldsError('LEARNER_FAILED', 'Tinker answered asample with JSON')
-    return decodeSamples(bytes)
+    // With it, a service that has too much to do says so at once.
+    const headers = { 'x-tinker-sampling-backpressure': '1' }
+    const result = await this.#session.submit({ path: 'asample', body, headers }, 'protobuf')
+    return decoded('asample', await result(), decodeSamples)
   }
 }

@@ -65,15 +65,29 @@ export class TinkerSession {
 
   /** Submits it, and waits for its result. */
   async run(call: TinkerCall): Promise<Readonly<Record<string, unknown>>> {
-    const { json } = await (await this.submit(call))()
-    if (json === undefined) throw new ManyworldsError('LEARNER_FAILED', `Tinker answered ${call.path} with bytes`)
-    return json
+    return objectIn(call.path, await (await this.submit(call))())
   }
 
   /** One that fails is no harm: the next comes soon. If the session has ended, the next operation says so. */
   #beat(): void {
     const body = { session_id: this.id, type: 'session_heartbeat' }
     this.#calls.post({ path: 'session_heartbeat', body }, performance.now() + HEARTBEAT_MS).catch(() => {})
+  }
+}
+
+export function objectIn(call: string, { json }: TinkerResult): Readonly<Record<string, unknown>> {
+  if (json !== undefined) return json
+  throw new ManyworldsError('LEARNER_FAILED', `Tinker answered ${call} with Protobuf instead of JSON`)
+}
+
+export function decoded<T>(call: string, { bytes }: TinkerResult, decode: (bytes: Uint8Array) => T): T {
+  if (bytes === undefined)
+    throw new ManyworldsError('LEARNER_FAILED', `Tinker answered ${call} with JSON instead of Protobuf`)
+  try {
+    return decode(bytes)
+  } catch (cause) {
+    const why = (cause as Error).message
+    throw new ManyworldsError('LEARNER_FAILED', `the answer of Tinker to ${call} cannot be read: ${why}`, { cause })
   }
 }
 

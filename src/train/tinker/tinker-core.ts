@@ -63,14 +63,13 @@ export class TinkerCore implements GradientCore {
       for (const [i, logProbs] of logProbsIn(outputs, trained).entries())
         this.#loss.byLogProb(trained[i]!, rule, logProbs)
     } else if (trained.length > 0 && mapping.how === 'derivative') {
-      const { klCorrection: correction } = mapping
       const logProbs = await this.#current(trained)
       const references = rule.kl > 0 ? await this.#reference(trained) : undefined
       const data = trained.map((row, i) => {
-        const kl = references && { reference: references[i]!, correction }
+        const slopes = this.#loss.byLogProb(row, rule, logProbs[i]!, references?.[i])
         return weightedDatum(
           row,
-          this.#loss.byLogProb(row, rule, logProbs[i]!, kl).map((slope) => -slope),
+          slopes.map((slope) => -slope),
         )
       })
       await this.#remote.change((model) => model.forwardBackward(data, CROSS_ENTROPY))
@@ -170,5 +169,9 @@ function logProbsIn(outputs: readonly ForwardBackwardOutput[], rows: readonly To
   const wrong = rows.findIndex(({ ids }, i) => found[i]?.length !== ids.length - 1)
   if (wrong !== -1 || found.length !== rows.length)
     throw new ManyworldsError('LEARNER_FAILED', `Tinker told log-probabilities of ${found.length} other sequences`)
-  return found.map((values) => Float64Array.of(0, ...values))
+  return found.map((values) => {
+    const all = new Float64Array(values.length + 1)
+    all.set(values, 1)
+    return all
+  })
 }

@@ -42,7 +42,8 @@ export interface ForwardBackwardOutput {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-export interface SampledSequence {
+/** What was sampled after a prompt. */
+export interface TinkerSample {
   readonly ids: Int32Array
   readonly logProbs: Float64Array
   readonly stop: 'stop' | 'length'
@@ -152,8 +153,8 @@ function bfloat16(view: DataView, at: number): number {
   return whole.getFloat32(0, true)
 }
 
-export function decodeSamples(bytes: Uint8Array): { sequences: SampledSequence[]; promptLogProbs?: Float64Array } {
-  const sequences: SampledSequence[] = []
+export function decodeSamples(bytes: Uint8Array): { sequences: TinkerSample[]; promptLogProbs?: Float64Array } {
+  const sequences: TinkerSample[] = []
   let promptLogProbs: Float64Array | undefined
   eachField(bytes, {
     [SAMPLE_RESPONSE.sequences]: (reader) => void sequences.push(decodeSequence(reader.bytes())),
@@ -162,7 +163,7 @@ export function decodeSamples(bytes: Uint8Array): { sequences: SampledSequence[]
   return { sequences, ...(promptLogProbs && { promptLogProbs }) }
 }
 
-function decodeSequence(bytes: Uint8Array): SampledSequence {
+function decodeSequence(bytes: Uint8Array): TinkerSample {
   let [reason, ids, logProbs] = [0, new Int32Array(), new Float64Array()]
   eachField(bytes, {
     [SEQUENCE.stopReason]: (reader) => void (reason = reader.int32()),

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorCode, ManyworldsError } from '../../errors.ts'
+import { ManyworldsError } from '../../errors.ts'
 import { failureWithout } from '../../models/check-reply.ts'
 import { type Failure, failureOf, isPassing, parsedObject } from '../../models/failures.ts'
 import { type BytesReply, postForBytes } from '../../models/http.ts'
 import { ownPackage } from '../../own-package.ts'
 import { redactorOf } from '../../redaction/config.ts'
-import { duration } from '../../text/quantities.ts'
+import { failedCall, lateResult, nonsense, TinkerRefusal } from './call-errors.ts'
 import type { TinkerSettings } from './settings.ts'
 
 /** Of the Python SDK whose calls these are. The service decides by it what it allows. */
@@ -39,16 +39,6 @@ export interface TinkerCall {
 export type TinkerResult =
   | { readonly json: Readonly<Record<string, unknown>>; readonly bytes?: never }
   | { readonly bytes: Uint8Array; readonly json?: never }
-
-/** Says that the server has done nothing and never will: the same call again has the same end. */
-export class TinkerRefusal extends ManyworldsError {
-  readonly status: number | undefined
-
-  constructor(code: ErrorCode, message: string, status?: number) {
-    super(code, message)
-    this.status = status
-  }
-}
 
 /** Calls of Tinker's HTTP interface. What passes is tried again; nothing takes longer than the settings say. */
 export class TinkerCalls {
@@ -99,10 +89,10 @@ export class TinkerCalls {
     const call = { path: 'retrieve_future', body: { request_id: requestId, allow_metadata_only: false }, headers }
     let queue = ''
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-      if (performance.now() >= deadline) throw this.#late(operation, queue)
+      if (performance.now() >= deadline) throw this.#clean(lateResult(this.#settings, operation, queue))
       const { reply, failure } = await this.#send(call, POLL_MS, deadline)
       if (failure) {
-        if (performance.now() >= deadline) throw this.#late(operation, queue)
+        if (performance.now() >= deadline) throw this.#clean(lateResult(this.#settings, operation, queue))
         await attempts.pause(failure)
         continue
       }
@@ -130,7 +120,8 @@ export class TinkerCalls {
     const { status, headers, body } = reply
     if (status === 200 && headers['content-type']?.includes(PROTOBUF)) return { bytes: body }
     if (status !== 200 && status !== 408) return undefined
-    const json = this.#jsonIn(reply, operation)
+    // A proxy may say 408 as well, in words of its own.
+    const json = status === 408 ? (parsedObject(body.toString('utf8')) ?? {}) : this.#jsonIn(reply, operation)
     if (status === 408 || json.type === 'try_again' || json.status === 'complete_metadata')
       return {
         pending: [json.queue_state, json.queue_state_reason].filter((word) => typeof word === 'string').join(': '),
@@ -171,7 +162,7 @@ export class TinkerCalls {
     if (!this.exchangesKey || path === 'auth/token' || path === 'client/config') return this.#key
     if (this.#token === undefined || this.#token.until - TOKEN_MARGIN_MS < Date.now()) {
       const { jwt } = await this.post({ path: 'auth/token', body: {} }, deadline)
-      if (typeof jwt !== 'string' || jwt === '') throw this.#nonsense('auth/token', 'no token')
+      if (typeof jwt !== 'string' || jwt === '') throw nonsense('auth/token', 'no token')
       this.#token = { text: jwt, until: endOf(jwt) }
     }
     return this.#token.text
@@ -179,7 +170,7 @@ export class TinkerCalls {
 
   #jsonIn({ body }: BytesReply, what: string): Readonly<Record<string, unknown>> {
     const json = parsedObject(body.toString('utf8'))
-    if (json === undefined) throw this.#nonsense(what, `${body.length} bytes that are no JSON object`)
+    if (json === undefined) throw nonsense(what, `${body.length} bytes that are no JSON object`)
     return json
   }
 
@@ -196,40 +187,11 @@ export class TinkerCalls {
         const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** count++) * (0.5 + Math.random() / 2)
         const ms = Math.max(backoff, failure.retryAfterMs ?? 0)
         const isOver = now + ms > Math.min(since + retryMs, deadline)
-        if (!isPassing(failure) || isOver) throw this.#failed(what, failure, count, now - since)
+        if (!isPassing(failure) || isOver)
+          throw this.#clean(failedCall(this.#settings, what, failure, { count, ms: now - since }))
         await this.#sleep(ms)
       },
     }
-  }
-
-  #failed(what: string, { kind, status, message }: Failure, tries: number, ms: number): ManyworldsError {
-    const { apiKeyEnv, baseURL } = this.#settings
-    const http = status === undefined ? message : `HTTP ${status}, ${message}`
-    const often = tries > 1 ? `, ${tries} times in ${duration(ms)}` : ''
-    if (status === 402)
-      return this.#auth(`Tinker wants to be paid (${http}): look at the billing of your account there`)
-    if (kind === 'authentication')
-      return this.#auth(`Tinker refused the key in ${apiKeyEnv} at ${what} (${http}); its address is ${baseURL}`)
-    const told = `Tinker failed at ${what}${often}: ${http}; its address is ${baseURL}`
-    if (isPassing({ kind, message })) return this.#clean(new ManyworldsError('LEARNER_FAILED', told))
-    return this.#clean(new TinkerRefusal('LEARNER_FAILED', told, status))
-  }
-
-  #auth(message: string): ManyworldsError {
-    return this.#clean(new TinkerRefusal('MODEL_AUTHENTICATION', message))
-  }
-
-  #late(operation: string, queue: string): ManyworldsError {
-    const state = queue === '' ? '' : `; the last that it said of its queue is: ${queue}`
-    const limit = duration(this.#settings.timeoutMs)
-    const told = `Tinker has no result of ${operation} after ${limit}${state}. Give it more time by \`timeoutMs\``
-    return this.#clean(new ManyworldsError('LEARNER_FAILED', told))
-  }
-
-  #nonsense(what: string, found: string): ManyworldsError {
-    return this.#clean(
-      new ManyworldsError('LEARNER_FAILED', `Tinker answered ${what} with ${found}: is \`baseURL\` its address?`),
-    )
   }
 
   /** Whatever a server says: no key gets into a message. */

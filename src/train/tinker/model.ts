@@ -1,4 +1,5 @@
-import { type TinkerCall, TinkerRefusal, type TinkerResult } from './calls.ts'
+import { TinkerRefusal } from './call-errors.ts'
+import type { TinkerCall, TinkerResult } from './calls.ts'
 import { decoded, objectIn, type TinkerSession, text } from './session.ts'
 import type { TinkerSettings } from './settings.ts'
 import { type Datum, decodeOutput, encodeRequest, type ForwardBackwardOutput, sizeOf } from './wire.ts'

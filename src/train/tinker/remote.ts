@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
-import { TinkerCalls, TinkerRefusal } from './calls.ts'
+import { TinkerRefusal } from './call-errors.ts'
+import { TinkerCalls } from './calls.ts'
 import type { TinkerState } from './checkpoint.ts'
 import { TinkerModel } from './model.ts'
 import { Sampling } from './sampler.ts'

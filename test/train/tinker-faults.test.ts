@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { seeded } from '../../dist/random.js'
 import type { Algorithm, Learner } from '../../dist/train/index.js'
 import { tinkerSampler } from '../../dist/train/tinker/sampler.js'
 import type { TinkerOptions } from '../../dist/train/tinker/settings.js'
@@ -48,6 +49,8 @@ async function trained(server: TinkerServer, more: Partial<TinkerOptions> = {}):
   await learner.publish()
 }
 
+const FAULTS: readonly Fault[] = ['lost', 'cut', { status: 500 }, { status: 429, headers: SOON }, { status: 400 }]
+
 const PATHS = [
   ...['client/config', 'create_session', 'create_model', 'forward_backward', 'optim_step', 'save_weights'],
   ...['save_weights_for_sampler', 'retrieve_future'],
@@ -67,6 +70,17 @@ describe('no weight is another because of', () => {
       await trained(server)
       expect(server.last.trained.delta).toEqual(await undisturbed())
     })
+
+  it.each([1, 2, 3])('any of these, by chance (%i)', async (seed) => {
+    const random = seeded(seed)
+    const server = await serve({ pendingPolls: seed % 2 })
+    for (const path of PATHS) {
+      const draw = (): Fault => (random() < 0.7 ? 'none' : FAULTS[Math.floor(random() * FAULTS.length)]!)
+      server.fail(path, ...Array.from({ length: 60 }, draw))
+    }
+    await trained(server)
+    expect(server.last.trained.delta).toEqual(await undisturbed())
+  })
 
   it('results that take their time', async () => {
     const server = await serve({ pendingPolls: 4 })
@@ -217,5 +231,23 @@ describe('what cannot go on says why', () => {
     server.service.forget((JSON.parse(Buffer.from(bytes!).toString()) as { path: string }).path)
     const options = { base: BASE, apiKeyEnv: 'TINKER_TEST_KEY', baseURL: server.baseURL }
     await refused(() => tinkerSampler(options, bytes), 'LEARNER_FAILED', 'create_sampling_session', 'no checkpoint')
+  })
+})
+
+describe('a session', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it('is kept alive by heartbeats, until the learner is closed', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const server = await serve()
+    const learner = learnerAt(server)
+    await learner.start({ seed: 1 })
+    // One that fails is no harm.
+    server.fail('session_heartbeat', 'cut')
+    vi.advanceTimersByTime(30_000)
+    await expect.poll(() => server.count('session_heartbeat')).toBe(3)
+    await learner[Symbol.asyncDispose]?.()
+    vi.advanceTimersByTime(30_000)
+    expect(vi.getTimerCount()).toBe(0)
   })
 })

@@ -14,6 +14,7 @@ export const KEY = 'tml-scripted-0123456789'
 
 /** What happens to the next call of a path. `lost`: it is done, and the answer never arrives. `cut`: it is not done. */
 export type Fault =
+  | 'none'
   | 'lost'
   | 'cut'
   | 'hang'

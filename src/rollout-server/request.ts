@@ -8,7 +8,7 @@ const MOST_ROLLOUTS = 4096
 const name = z.string().check(z.minLength(1), z.maxLength(200))
 const task = z.strictObject({
   id: z.optional(name),
-  input: z.unknown(),
+  input: z.optional(z.unknown()),
   groundTruth: z.optional(z.unknown()),
   metadata: z.optional(z.record(z.string(), z.unknown())),
 })

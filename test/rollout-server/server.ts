@@ -43,12 +43,15 @@ export interface TestServer extends Background {
 }
 
 /** The command as its user starts it, for one test. */
-export async function startRolloutServer(...words: string[]): Promise<TestServer> {
+export const startRolloutServer = (...words: string[]): Promise<TestServer> => serveFile(AGENTS, ...words)
+
+/** The same with another file. */
+export async function serveFile(file: string, ...words: string[]): Promise<TestServer> {
   const { store } = storeFolder()
   const tokenFile = join(store, 'token.txt')
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 })
   const server = inBackground(
-    ['rollout-server', AGENTS, '--port', '0', '--token-file', tokenFile, '--store', store, ...words],
+    ['rollout-server', file, '--port', '0', '--token-file', tokenFile, '--store', store, ...words],
     { cwd: store },
   )
   await expect.poll(server.output, { timeout: 30_000 }).toMatch(/ at https?:\/\/\S+;/)

@@ -34,7 +34,6 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
 
 /** Groups of rollouts, as a trainer asks for them. */
 export type RolloutRequest = z.infer<typeof request>
-export type RequestedTask = RolloutRequest['tasks'][number]
 export type RequestedModel = NonNullable<RolloutRequest['model']>
 
 /** Reads a body. Throws a `Problem` that names every mistake. */

@@ -19,6 +19,7 @@ export type ModelErrorCode =
   | 'MODEL_CONTENT_FILTER'
   | 'MODEL_CONTEXT_LENGTH'
   | 'MODEL_OUTPUT_INVALID'
+  | 'MODEL_MISMATCH'
   | 'MODEL_PERMIT_TIMEOUT'
   | 'CACHE_MISS'
 
@@ -102,6 +103,7 @@ export type ErrorCode =
   // training
   | 'ROW_INVALID'
   | 'POLICY_INVALID'
+  | 'POLICY_NOT_SERVED'
   | 'LEARNER_INVALID'
   | 'LEARNER_FAILED'
   | 'TRAINING_CHANGED'

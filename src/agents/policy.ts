@@ -1,3 +1,4 @@
+import type { ModelSettings } from '../models/settings.ts'
 import type { AdvantageSettings } from '../train/advantage-settings.ts'
 import type { Algorithm } from '../train/algorithm.ts'
 import type { GradientCore } from '../train/learner.ts'
@@ -21,6 +22,34 @@ export interface Policy<Observation = unknown, Action = unknown> {
   open(ref: PolicyRef, host: PolicyHost): Maybe<OpenPolicy<Observation, Action>>
   /** How a training makes it better; left out: it stays as it is, or only a learner of one's own can. */
   readonly learning?: PolicyLearning
+  /** Of a policy that is a language model: its name among the run's models. */
+  readonly model?: string
+  /** Of a policy that is a language model: how a training has its versions served. */
+  readonly serving?: PolicyServing
+}
+
+/** Has versions of a language model served. It is used by the driver alone. */
+export interface PolicyServing {
+  /** Finds or starts the server. `notice`: for lines that users should see. */
+  start(notice: (line: string) => void): Promise<PolicyServer>
+}
+
+/** A server to which versions of a policy can be brought while it runs. */
+export interface PolicyServer {
+  /** Has it serve a version: what calls of that version need. Called again for a version that is there, it changes nothing. */
+  load(version: { readonly ref: PolicyRef; readonly bytes: Uint8Array | null }): Promise<ServedVersion>
+  /** Nobody calls this version any more. */
+  unload(version: ServedVersion): Promise<void>
+  /** Whether the server still has it; left out: it cannot lose one. */
+  has?(version: ServedVersion): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** A version of a language model that can be called. */
+export interface ServedVersion {
+  readonly at: { readonly served: string; readonly model: string }
+  /** For the run's models, under the name of the policy. */
+  readonly settings: ModelSettings
 }
 
 /** What a training needs to know of a policy. See `manyworlds/train`. */
@@ -47,8 +76,9 @@ export interface PolicyHost {
 export interface OpenPolicy<Observation = unknown, Action = unknown> {
   /** Chooses an action. Who needs another kind of policy, a model or a text, finds it under `model` and `text`. */
   act?(question: Question<Observation, Action>): Maybe<Choice<Action>>
-  /** The model to call. */
-  model?(): { readonly name: string; readonly extraBody?: unknown }
+  /** The model to call, by its name among the run's models. `carries`: its server takes the token ids of earlier turns as they were. */
+  model?(): { readonly name: string; readonly carries?: boolean }
+  /** Texts in place of those of the agent: `instructions`, and `tools.NAME` for what a tool is for. */
   readonly text?: Readonly<Record<string, string>>
   /** Called when the driver closes the connection. A worker that is killed or replaced gets no notice. */
   [Symbol.asyncDispose]?(): PromiseLike<void>

@@ -22,7 +22,7 @@ export function checkTrainingId(id: string): void {
 
 /** What a run of a training is for, by its id: `train` if it collects episodes to learn from. */
 export function splitOfRun(runId: string): 'train' | EvaluatedSplit {
-  const [, split] = /\.(validation|test)$/.exec(runId) ?? []
+  const [, split] = /\.(validation|test|off-task)$/.exec(runId) ?? []
   return (split as EvaluatedSplit | undefined) ?? 'train'
 }
 

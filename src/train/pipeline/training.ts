@@ -1,10 +1,11 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { RunConfig } from '../../run-config.ts'
 import { wordsOf } from '../../text/thrown.ts'
+import { offTaskAlarms } from '../alarms.ts'
 import { CollectionAhead } from './collection-ahead.ts'
 import { type EpochReport, figuresOf, type TestReport } from './epoch-report.ts'
 import { trainingGoal } from './goal.ts'
-import { isHopeless, isValidated, nextEpoch, type Progress } from './next-epoch.ts'
+import { isEvaluated, isHopeless, nextEpoch, type Progress } from './next-epoch.ts'
 import {
   type CheckedOptions,
   type OpenedTraining,
@@ -90,7 +91,8 @@ export class Training {
     const validation = evaluations.find(version, 'validation')
     const best = evaluations.best?.version ?? version
     const test = evaluations.canTest && evaluations.find(best, 'test') ? await evaluations.test(best) : null
-    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test)
+    const others = evaluations.find(version, 'off-task') ? await evaluations.offTask(version) : undefined
+    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test, others ?? null)
     observer.epoch(report)
     return report
   }
@@ -118,12 +120,14 @@ export class Training {
       this.#dropVersions()
     }
     const { version } = versions.current.ref
-    const validation = isValidated(this.#progress, epoch, epochs) ? await evaluations.validate(version) : undefined
+    const isDue = isEvaluated(this.#progress, epoch, epochs)
+    const validation = isDue && evaluations.canValidate ? await evaluations.validate(version) : undefined
+    const offTask = isDue ? ((await evaluations.offTask(version)) ?? null) : null
     this.#dropVersions()
     const best = evaluations.best?.version ?? version
     const isLast = epoch >= epochs || isHopeless(this.#progress)
     const test = isLast && evaluations.canTest ? await evaluations.test(best) : null
-    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test)
+    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test, offTask)
     observer.epoch(report)
     return report
   }
@@ -150,12 +154,14 @@ export class Training {
     best: number,
     validation: EpochReport['validation'] | undefined,
     test: TestReport | null,
+    offTask: TestReport | null,
   ): EpochReport {
-    const { updates, versions } = this.#parts
+    const { updates, versions, settings } = this.#parts
+    const figures = figuresOf(updates.rows.filter((row) => row.epoch === epoch))
     return {
-      ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version },
-      ...figuresOf(updates.rows.filter((row) => row.epoch === epoch)),
-      ...{ validation: validation ?? null, best, test, digest: updates.curve },
+      ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version, ...figures },
+      alarms: [...figures.alarms, ...offTaskAlarms(offTask, settings.alarms)],
+      ...{ validation: validation ?? null, best, test, offTask, digest: updates.curve },
     }
   }
 
@@ -176,13 +182,14 @@ export class Training {
 
   /** True: the program around the script ends now. */
   async #end(how: 'finished' | 'interrupted' | 'failed', error: Error | undefined): Promise<boolean> {
-    const { trainer, record, runs, observer, sinks, around, control } = this.#parts
+    const { trainer, record, runs, served, observer, sinks, around, control } = this.#parts
     this.#closed = true
     process.off('exit', this.#leave)
     // What is collected ahead is not waited for. Whoever has stopped the runs before has said how long they may take.
     if (!runs.stopped) runs.stop(0)
     await this.#ahead.close()
     await trainer.close()
+    await served.close()
     await sinks.close()
     try {
       record.close(how, error && wordsOf(error).message)

@@ -127,7 +127,8 @@ class ChatEndpoint:
 
     def described(self, model=None):
         """What a request to the rollout server says of it."""
-        return {"baseURL": self.base_url, "model": model or self.model, "apiKey": self.api_key}
+        model = model or self.model
+        return {"baseURL": self.base_url, "model": model, "apiKey": self.api_key, "logprobs": "processed"}
 
     def forget(self):
         """Conversations of rollouts that are over."""

@@ -120,11 +120,17 @@ class Rollouts:
         if trainer.vllm_mode != "server":
             raise RuntimeError("vllm_mode='colocate' has no server that an agent could call: use 'server', or no vLLM")
         own = trainer.args
-        base = (own.vllm_server_base_url or f"http://{own.vllm_server_host}:{own.vllm_server_port}").rstrip("/") + "/v1"
+        base = (own.vllm_server_base_url or f"http://{own.vllm_server_host}:{own.vllm_server_port}").rstrip("/")
         key = {"apiKey": self.vllm_api_key} if self.vllm_api_key else {}
+        name = self._get(f"{base}/v1/models")["data"][0]["id"]
+        mode = self._get(f"{base}/server_info?config_format=json")["vllm_config"]["model_config"]["logprobs_mode"]
+        logprobs = "processed" if mode == "processed_logprobs" else "raw"
+        return {"baseURL": f"{base}/v1", "model": name, "logprobs": logprobs, **key}
+
+    def _get(self, url):
         headers = {"authorization": f"Bearer {self.vllm_api_key}"} if self.vllm_api_key else {}
-        with urllib.request.urlopen(urllib.request.Request(f"{base}/models", headers=headers), timeout=60) as response:
-            return {"baseURL": base, "model": json.load(response)["data"][0]["id"], **key}
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as response:
+            return json.load(response)
 
 
 def _sampling(trainer):

@@ -1,6 +1,8 @@
 import type { AnyAgent } from '../agent.ts'
 import { isLanguageModel } from '../models/language-model.ts'
+import { MODELS_USED, type ModelsUsed } from '../models/models-used.ts'
 import type { ModelSettings, ModelsConfig } from '../models/settings.ts'
+import { registry } from '../registry.ts'
 import type { RunConfig } from '../run-config.ts'
 import { badRequest } from './problem.ts'
 import type { RequestedModel, RolloutRequest } from './request.ts'
@@ -25,12 +27,19 @@ export function aimed(given: AnyAgent, config: RunConfig, { model, sampling = {}
       throw badRequest('`sampling` needs `model`: without it, the models of the file are called as they are')
     return { agent, models }
   }
-  const name = model.name ?? params.model
-  if (typeof name !== 'string')
+  const name = model.name ?? modelOf(given)
+  if (name === undefined)
     throw badRequest(
       `agent '${given.name}' does not say which model it calls: give the name that it uses for it as \`model.name\``,
     )
   return { agent, models: { ...models, [name]: settingsOf(model, models[name], sampling) } }
+}
+
+/** Model agents say which one they call: the one that they name, or their policy. */
+function modelOf({ ref, params }: AnyAgent): string | undefined {
+  const run = registry.find(ref.module, ref.name)?.definition.run as { [MODELS_USED]?: ModelsUsed } | undefined
+  const [name] = run?.[MODELS_USED]?.(params) ?? []
+  return name
 }
 
 /** Settings that a model agent has itself, and would send in place of those of the model. */
@@ -51,13 +60,14 @@ function sampledBy(
 
 /** Of what the file says of the model, only what does not belong to another server. */
 function settingsOf(
-  { baseURL, model, apiKey }: RequestedModel,
+  { baseURL, model, apiKey, logprobs }: RequestedModel,
   file: ModelsConfig[string] | undefined,
   sampling: Readonly<Record<string, unknown>>,
 ): ModelSettings {
   const { timeoutMs, maxRetries, extraBody } = file === undefined || isLanguageModel(file) ? ({} as never) : file
   return {
-    ...{ baseURL, model, tokens: true, requestsPerMinute: UNLIMITED_PER_MINUTE },
+    ...{ baseURL, model, requestsPerMinute: UNLIMITED_PER_MINUTE },
+    tokens: logprobs === 'processed' ? logprobs : true,
     ...(apiKey !== undefined && { headers: { authorization: `Bearer ${apiKey}` } }),
     extraBody: { ...extraBody, ...sampling },
     ...(timeoutMs !== undefined && { timeoutMs }),

@@ -1,6 +1,7 @@
 import { rewardOf, successOf } from '../export/experience/selection.ts'
 import { tokenSamples } from '../export/experience/token-samples.ts'
 import type { TaskResponse } from '../task.ts'
+import type { Step } from '../trajectory/step.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
 /** A row of tokens; the names are those of TRL. */
@@ -37,10 +38,13 @@ export interface AnsweredGroup {
   readonly rollouts: readonly AnsweredRollout[]
 }
 
-/** What came of a rollout, for a trainer. One that failed is data: it has no reward, and no zero in its place. */
-export async function answered(response: TaskResponse): Promise<AnsweredRollout> {
+/**
+ * What came of a rollout, for a trainer. One that failed is data: it has no reward, and no zero in its place. `temperature`: what the trainer
+ * computes with, if it says so.
+ */
+export async function answered(response: TaskResponse, temperature: unknown): Promise<AnsweredRollout> {
   const trajectory = await response.toTrajectory()
-  const { rows, refused } = rowsOf(trajectory)
+  const { rows, refused } = rowsOf(trajectory, temperature)
   const { grade } = trajectory
   const failed = !response.success
   return {
@@ -57,9 +61,11 @@ export async function answered(response: TaskResponse): Promise<AnsweredRollout>
 
 const errorOf = ({ code, message }: { readonly code: string; readonly message: string }) => ({ code, message })
 
-function rowsOf(trajectory: Trajectory): Pick<AnsweredRollout, 'rows' | 'refused'> {
+function rowsOf(trajectory: Trajectory, temperature: unknown): Pick<AnsweredRollout, 'rows' | 'refused'> {
   const samples = tokenSamples(trajectory, () => undefined)
   if ('one' in samples) return { rows: [], refused: `it ${samples.one}` }
+  const refused = trajectory.steps.map((step) => whyInexact(step, temperature)).find((why) => why !== undefined)
+  if (refused !== undefined) return { rows: [], refused }
   const rows = samples.map(({ row, promptLength, turns }) => ({
     prompt_ids: Array.from(row.ids.subarray(0, promptLength)),
     completion_ids: Array.from(row.ids.subarray(promptLength)),
@@ -68,4 +74,15 @@ function rowsOf(trajectory: Trajectory): Pick<AnsweredRollout, 'rows' | 'refused
     num_turns: turns,
   }))
   return { rows, refused: null }
+}
+
+/** Why the log-probabilities of a call are not those of what it was sampled from; undefined: they are. */
+function whyInexact(step: Step, wanted: unknown): string | undefined {
+  if (step.kind !== 'model' || step.role !== 'agent' || step.tokens === null) return undefined
+  const { tokens, sampling, index } = step
+  if (tokens.constrained) return `step ${index} was decoded under a grammar or schema`
+  if (wanted !== undefined && sampling.temperature !== wanted)
+    return `step ${index} was sampled at temperature ${sampling.temperature}, and the request says ${wanted}: the agent has one of its own`
+  if (tokens.of === 'processed' || sampling.temperature === 1) return undefined
+  return `step ${index} was sampled at temperature ${sampling.temperature}, and its log-probabilities are those before temperature: have the server give processed ones, and say so with \`model.logprobs\``
 }

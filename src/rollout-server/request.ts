@@ -17,6 +17,7 @@ const model = z.strictObject({
   baseURL: z.string().check(z.minLength(1)),
   model: z.string().check(z.minLength(1)),
   apiKey: z.optional(z.string()),
+  logprobs: z.optional(z.enum(['raw', 'processed'])),
 })
 const request = z.strictObject({
   tasks: z.array(task).check(z.minLength(1)),

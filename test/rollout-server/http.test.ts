@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => models.close())
 
-const modelOf = (model: string) => ({ baseURL: models.baseURL, model })
+const modelOf = (model: string) => ({ baseURL: models.baseURL, model, logprobs: 'processed' })
 
 describe('who may call, and with what', () => {
   it('refuses strangers and requests that make no sense, each with a code', async () => {

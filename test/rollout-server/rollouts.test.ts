@@ -15,7 +15,7 @@ afterAll(async () => {
   await plain.close()
 })
 
-const modelOf = (model: string, from = server) => ({ baseURL: from.baseURL, model })
+const modelOf = (model: string, from = server) => ({ baseURL: from.baseURL, model, logprobs: 'processed' })
 const lengths = (rollouts: readonly TestRollout[]) => rollouts.map(({ rows }) => rows[0]!.completion_ids.length)
 
 describe('manyworlds rollout-server', () => {
@@ -100,6 +100,9 @@ describe('manyworlds rollout-server', () => {
     ])
     const untrained = await ask({ tasks: [{ input: 'x' }], model: { ...modelOf('text', plain), name: 'policy' } })
     expect(untrained.groups[0]!.rollouts).toMatchObject([{ reward: 1, rows: [], refused: 'it has no token ids' }])
+    // `moody` samples at temperature 1, whatever a trainer computes with.
+    const other = await ask({ tasks: [{ input: 'x' }], model, sampling: { temperature: 0.5 } })
+    expect(other.groups[0]!.rollouts).toMatchObject([{ rows: [], refused: expect.stringContaining('says 0.5') }])
     // Which of its models is meant cannot be seen in an agent that has no such param.
     const unnamed = await ask({ tasks: [{ input: 'x' }], model: modelOf('text') })
     expect(unnamed).toMatchObject({ status: 400, error: { message: expect.stringContaining('`model.name`') } })
@@ -108,6 +111,22 @@ describe('manyworlds rollout-server', () => {
       deadlineMs: 1000,
     })
     expect(unreachable.groups[0]!.rollouts).toMatchObject([{ reward: null, rows: [], error: { code: 'RUN_DEADLINE' } }])
+  })
+
+  it('refuses log-probabilities that are not those of what was sampled from', async () => {
+    const { ask } = await startRolloutServer()
+    const rolled = async (logprobs: string, temperature: number) => {
+      const model = { ...modelOf('text'), logprobs }
+      const { groups } = await ask({ tasks: [{ input: 'x' }], model, sampling: { temperature } })
+      return groups[0]!.rollouts[0]!
+    }
+    const raw = await rolled('raw', 0.5)
+    expect(raw).toMatchObject({ rows: [], refused: expect.stringContaining('before temperature') })
+    for (const [logprobs, temperature] of [
+      ['raw', 1],
+      ['processed', 0.5],
+    ] as const)
+      expect(await rolled(logprobs, temperature)).toMatchObject({ refused: null, rows: { length: 1 } })
   })
 
   it('serves two callers at once, each with its own model', async () => {

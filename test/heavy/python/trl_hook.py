@@ -3,6 +3,9 @@
 import json
 import os
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 # Libraries print to standard output, which is for the answer.
 answer = os.fdopen(os.dup(1), "w")
@@ -64,6 +67,46 @@ def recorded_rollouts(prompts, trainer):
     return returned[-1]
 
 
+class Vllm(BaseHTTPRequestHandler):
+    """What of a vLLM server the hook and the agent call."""
+
+    def do_GET(self):
+        known = {"/v1/models": {"data": [{"id": "tiny"}]}}
+        known["/server_info?config_format=json"] = {"vllm_config": {"model_config": {"logprobs_mode": "processed_logprobs"}}}
+        self._answer(known[self.path])
+
+    def do_POST(self):
+        self._answer(vllm_model.complete(json.loads(self.rfile.read(int(self.headers["content-length"])))))
+
+    def _answer(self, value):
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def with_vllm():
+    """A trainer with a vLLM server, as far as the hook looks at it: the agent calls that server."""
+    global vllm_model
+    sampler = Recorded(model().eval(), tokenizer())
+    vllm_model = manyworlds_trl.ChatEndpoint(tokenizer(), sampler, parse=babble)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Vllm)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    trainer = SimpleNamespace(
+        **{"use_vllm": True, "vllm_mode": "server", "temperature": 0.7, "max_completion_length": 6, "top_p": 1.0, "top_k": 0},
+        **{"min_p": None, "repetition_penalty": 1.0, "eos_token_ids": [2], "state": SimpleNamespace(global_step=0)},
+        accelerator=SimpleNamespace(process_index=0),
+        args=SimpleNamespace(vllm_server_base_url=f"http://127.0.0.1:{server.server_address[1]}", seed=1),
+    )
+    with sampler.serving():
+        recorded_rollouts(["q1", "q1", "q0"], trainer)
+    server.shutdown()
+
+
 class Watched(GRPOTrainer):
     """Remembers what its loss was given, and what the model that is trained says of the same tokens."""
 
@@ -108,6 +151,7 @@ trainer.given = []
 before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
 trainer.train()
 rollouts.close()
+with_vllm()
 words = tokenizer()
 found = {
     "moved": any(not torch.equal(before[name], value) for name, value in trainer.model.named_parameters()),

@@ -116,7 +116,6 @@ export const rolloutServerSpec = {
   },
   examples: [
     { about: 'for a trainer on this machine', line: 'manyworlds rollout-server solver.ts' },
-    { about: 'a token that only you can read', line: 'manyworlds node token --out token.txt' },
     {
       about: 'for a trainer on another machine, with workers on two nodes',
       line: 'manyworlds rollout-server solver.ts --host 0.0.0.0 --token-file token.txt --tls-cert cert.pem --tls-key key.pem --nodes worker1:5000,worker2:5000 --engine-token-file nodes.txt',

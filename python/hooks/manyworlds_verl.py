@@ -18,7 +18,8 @@ import time
 from functools import lru_cache
 from uuid import uuid4
 
-from manyworlds_rollouts import ChatEndpoint, PromptTooLong, RolloutClient, Sampled, hermes_calls
+from manyworlds_endpoint import ChatEndpoint, PromptTooLong, Sampled, hermes_calls
+from manyworlds_rollouts import RolloutClient
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
 
 logger = logging.getLogger("manyworlds")

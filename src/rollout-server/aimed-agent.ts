@@ -23,7 +23,7 @@ export function aimed(given: AnyAgent, config: RunConfig, { model, sampling = {}
   const agent = own === undefined ? given : given.withParams({ ...params, ...own })
   const { models = {} } = config
   if (model === undefined) {
-    if (Object.keys(sampling).some((key) => !PARAMS.has(key)))
+    if (Object.keys(sampling).some((key) => !Object.hasOwn(params, PARAMS.get(key) ?? '')))
       throw badRequest('`sampling` needs `model`: without it, the models of the file are called as they are')
     return { agent, models }
   }
@@ -55,7 +55,10 @@ function sampledBy(
   const own = [...PARAMS].flatMap(([wire, param]) =>
     Object.hasOwn(params, param) && sampling[wire] !== undefined ? [[param, sampling[wire]] as const] : [],
   )
-  return own.length === 0 ? undefined : Object.fromEntries(own)
+  if (own.length === 0) return undefined
+  // An agent that is greedy by itself would not take the temperature.
+  const samples = Object.hasOwn(params, 'mode') && sampling.temperature !== undefined
+  return { ...(samples && { mode: 'sample' }), ...Object.fromEntries(own) }
 }
 
 /** Of what the file says of the model, only what does not belong to another server. */

@@ -103,12 +103,14 @@ describe('when a caller goes, or the server is stopped', () => {
   const running = (model: string) =>
     expect.poll(async () => (await models.requests({ model })).length, { timeout: 30_000 }).toBeGreaterThan(0)
 
-  it('cancels the rollouts of a caller that went away', async () => {
-    const server = await startRolloutServer()
+  it('cancels the rollouts of a caller that went away, and takes the next one', async () => {
+    const server = await startRolloutServer('--max-requests', '1')
     const model = 'latency:60000+text'
     const gone = new AbortController()
     const asked = server.ask({ tasks: [{ input: 'x' }], rollouts: 2, model: modelOf(model) }, { signal: gone.signal })
     await running(model)
+    const busy = await server.ask({ tasks: [{ input: 'x' }], model: modelOf('text') })
+    expect(busy).toMatchObject({ status: 503, error: { code: 'BUSY' } })
     gone.abort()
     await expect(asked).rejects.toThrow()
     await expect.poll(server.output).toContain('cancelled, because the caller went away')

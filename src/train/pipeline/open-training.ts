@@ -100,7 +100,7 @@ export async function openParts(
   const resolved = resolveConfig(config)
   const identity = identify(resolved)
   const sets = await checked.sets()
-  const stored = storedSettings(settings, algorithm, policy.name, sets)
+  const stored = storedSettings(settings, algorithm, policy, sets)
   const record = await openRecord(identity, resolved, settings, policy, stored)
   let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks' | 'served'> | undefined
   try {

@@ -119,7 +119,7 @@ async function storedResult({ config }: SweepSession, { id, checked, wishes }: P
   using training = StoredTraining.at(found)
   const { settings, algorithm, policy } = checked
   const sets = await checked.sets()
-  refuseOtherSettings(id, training.config(), storedSettings(settings, algorithm, policy.name, sets))
+  refuseOtherSettings(id, training.config(), storedSettings(settings, algorithm, policy, sets))
   const updates = training.updates() as readonly UpdateRow[]
   const evaluations = training.evaluations() as readonly EvalRow[]
   if (nextEpoch({ settings, sets, updates, evaluations }, wishes) !== undefined) return undefined

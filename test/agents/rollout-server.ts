@@ -2,6 +2,7 @@ import { tool } from 'ai'
 import * as z from 'zod'
 import { llmAgent } from '../../dist/agents/index.js'
 import { defineAgent } from '../../dist/index.js'
+import { lora } from '../../dist/train/index.js'
 
 const add = tool({
   description: 'adds two numbers',
@@ -29,5 +30,8 @@ export const moody = defineAgent({
   },
   grade: () => ({ reward: 1 }),
 })
+
+/** What it would train by itself; under a rollout server, the model is the caller's. */
+export const adapted = llmAgent({ name: 'adapted', policy: lora({ base: './nowhere' }), grade: () => ({ reward: 1 }) })
 
 export const config = { workerNum: 1, models: { policy: { baseURL: 'http://127.0.0.1:1/v1', model: 'never-called' } } }

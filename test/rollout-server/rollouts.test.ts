@@ -129,6 +129,16 @@ describe('manyworlds rollout-server', () => {
       expect(await rolled(logprobs, temperature)).toMatchObject({ refused: null, rows: { length: 1 } })
   })
 
+  it('has an agent whose policy is a model call that of the caller', async () => {
+    const { ask } = await startRolloutServer('--agent', 'adapted')
+    const sampling = { temperature: 0.6 }
+    const { groups } = await ask({ tasks: [{ input: 'x' }], rollouts: 2, model: modelOf('text'), sampling })
+    expect(groups[0]!.rollouts).toMatchObject([
+      { refused: null, reward: 1 },
+      { refused: null, reward: 1 },
+    ])
+  })
+
   it('serves two callers at once, each with its own model', async () => {
     const { ask, store, output } = await startRolloutServer()
     const both = await Promise.all(

@@ -89,7 +89,8 @@ class Writer {
   }
 
   /** The document that a call goes on in, and how many of its messages that has already. */
-  #conversation({ request, role, branch = 0 }: Step & ModelStep): { draft: Draft; heard: number } {
+  #conversation({ request, role, branch: own = 0 }: Step & ModelStep): { draft: Draft; heard: number } {
+    const branch = this.#conversationOf(own)
     const { from, keep } = request
     const earlier = from === null ? undefined : this.#written.get(from)?.draft
     if (earlier?.last?.step === from && earlier.last?.messages === keep && this.#isOf(earlier, branch))
@@ -98,6 +99,18 @@ class Writer {
     if (role === 'agent' && from === null && main.last === undefined) return { draft: main, heard: 0 }
     const why = role !== 'agent' ? role : from === null ? 'another conversation' : 'a conversation that was changed'
     return { draft: this.#open(this.#branches.get(branch)?.agent ?? this.#trajectory.agent, { branch, why }), heard: 0 }
+  }
+
+  /** Where tokens of a reply came back as others, the conversation is still one: each step has the tokens of its prompt. */
+  #conversationOf(branch: number): number {
+    let at = branch
+    for (
+      let { parent } = this.#branches.get(at) ?? {};
+      parent?.why === 'drift';
+      parent = this.#branches.get(at)?.parent
+    )
+      at = parent.branch
+    return at
   }
 
   #isOf(draft: Draft, branch: number): boolean {
@@ -137,7 +150,8 @@ class Writer {
     const value = objectIn(given_.raw)
     const made = { tool_call_id: id, function_name: name, arguments: value ?? {} }
     const calls = [value ? made : { ...made, extra: { raw_arguments: given_.raw } }]
-    const step = this.#mainOf(branch).add({ source: 'agent', message: '', tool_calls: calls, llm_call_count: 0 })
+    const draft = this.#mainOf(this.#conversationOf(branch))
+    const step = draft.add({ source: 'agent', message: '', tool_calls: calls, llm_call_count: 0 })
     step.results.push({ source_call_id: id, content, ...more })
   }
 

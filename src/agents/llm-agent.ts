@@ -1,15 +1,21 @@
-import { type Agent, type Context, defineMadeAgent } from '../agent.ts'
+import { type Agent, type Context, defineMadeAgent, POLICY } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { GradeFunction, Grader } from '../grade/grader.ts'
 import type { OutputSchema } from '../models/generate.ts'
 import { MODELS_USED } from '../models/models-used.ts'
+import { type ActingModel, openActing } from './llm/acting-model.ts'
 import { runEpisode } from './llm/llm-episode.ts'
 import type { LlmTools } from './llm/recorded-tools.ts'
+import type { Policy, PolicyMode, PolicyRef } from './policy.ts'
 
 /** What travels to the workers with a model agent. Change it with `agent.withParams({ ...agent.params, model: 'large' })`. */
 export interface LlmAgentParams {
-  /** Its name in `models` of the run. */
-  readonly model: string
+  /** Its name in `models` of the run; null: its policy says. */
+  readonly model: string | null
+  /** The version of the policy that acts; null: the agent has none. */
+  readonly policy: PolicyRef | null
+  /** `'greedy'`: at temperature 0. */
+  readonly mode: PolicyMode
   readonly instructions: string | null
   readonly temperature: number | null
   readonly maxOutputTokens: number | null
@@ -23,8 +29,12 @@ export interface LlmAgentParams {
 export interface LlmAgentOptions<Input, Answer, Name extends string> {
   /** Unique in its module. */
   readonly name: Name
-  /** The name of one of the run's `models`. */
-  readonly model: string
+  /** The name of one of the run's `models`. An agent whose policy is a model needs none. */
+  readonly model?: string
+  /** What a training makes better: a model, such as `lora()`, or texts, `textPolicy()`; both are in `manyworlds/train`. */
+  readonly policy?: Policy
+  /** `'greedy'`: at temperature 0. Default `'sample'`. */
+  readonly mode?: PolicyMode
   /** What the model is told first. */
   readonly instructions?: string
   /** Makes the question of an input: a text, or messages of the AI SDK. Default: the input, if it is text, or its `instruction`, `question` or `prompt`. */
@@ -82,20 +92,29 @@ export function llmAgent<Input, Answer, Name extends string>(
   options: LlmAgentOptions<Input, Answer, Name>,
 ): Agent<Input, Answer, LlmAgentParams, Name> {
   check(options)
-  const { name, grade, module, tools, prompt, stopWhen } = options
-  const run = (input: Input, ctx: Context<LlmAgentParams>): Promise<Answer> =>
+  const { name, grade, module, tools, prompt, stopWhen, policy } = options
+  const run = (input: Input, ctx: Context<LlmAgentParams, ActingModel>): Promise<Answer> =>
     runEpisode(options as never, input, ctx) as Promise<Answer>
-  Object.assign(run, { [MODELS_USED]: ({ model }: LlmAgentParams) => [model] })
-  return defineMadeAgent(
-    { name, params: paramsOf(options), run, ...(grade && { grade: grade as Grader }), ...(module && { module }) },
-    [tools, prompt, stopWhen].filter((one) => typeof one === 'function'),
+  Object.assign(run, { [MODELS_USED]: ({ model }: LlmAgentParams) => [policy?.model ?? model] })
+  return defineMadeAgent<Input, Promise<Answer>, LlmAgentParams, ActingModel, Name>(
+    {
+      ...{ name, params: paramsOf(options), run },
+      setup: (params, host) => openActing(name, policy, params, host),
+      ...(policy && { [POLICY]: policy }),
+      ...(grade && { grade: grade as Grader }),
+      ...(module && { module }),
+    },
+    [tools, prompt, stopWhen, policy?.open].filter((one) => typeof one === 'function'),
   ) as Agent<Input, Answer, LlmAgentParams, Name>
 }
 
 function paramsOf<Input, Answer, Name extends string>(options: LlmAgentOptions<Input, Answer, Name>): LlmAgentParams {
   const { model, instructions, temperature, maxOutputTokens, maxTurns, maxTokens, maxCostUsd, timeoutMs } = options
+  const { policy, mode = 'sample' } = options
   return {
-    model,
+    model: model ?? null,
+    policy: policy === undefined ? null : { policy: policy.name, version: 0, digest: null, at: null },
+    mode,
     instructions: instructions ?? null,
     temperature: temperature ?? null,
     maxOutputTokens: maxOutputTokens ?? null,
@@ -110,7 +129,7 @@ function paramsOf<Input, Answer, Name extends string>(options: LlmAgentOptions<I
 const KNOWN: Readonly<Record<keyof LlmAgentOptions<unknown, unknown, string>, true>> = {
   ...{ name: true, model: true, instructions: true, prompt: true, tools: true, stopWhen: true, output: true },
   ...{ temperature: true, maxOutputTokens: true, maxTurns: true, maxTokens: true, maxCostUsd: true, timeoutMs: true },
-  ...{ toolTimeoutMs: true, grade: true, settings: true, module: true },
+  ...{ toolTimeoutMs: true, grade: true, settings: true, module: true, policy: true, mode: true },
 }
 
 const POSITIVE = ['maxOutputTokens', 'maxTurns', 'maxTokens', 'maxCostUsd', 'timeoutMs', 'toolTimeoutMs'] as const
@@ -122,7 +141,15 @@ function check(options: unknown): void {
   const given = options as Partial<LlmAgentOptions<unknown, unknown, string>>
   if (typeof given.name !== 'string' || given.name === '') throw wrong('`name` must be a non-empty string')
   const of = `of agent '${given.name}'`
-  if (typeof given.model !== 'string' || given.model === '')
+  const { policy, mode = 'sample' } = given
+  if (policy !== undefined && !(typeof policy?.open === 'function' && typeof policy.name === 'string'))
+    throw wrong(`\`policy\` ${of} must be a policy, such as lora() or textPolicy() of manyworlds/train`)
+  if (mode !== 'sample' && mode !== 'greedy')
+    throw wrong(`\`mode\` ${of} must be 'sample' or 'greedy', it is ${shown(mode)}`)
+  if (policy?.model !== undefined && given.model !== undefined)
+    throw wrong(`\`model\` ${of}: its policy '${policy.name}' is the model; leave \`model\` out`)
+  const needsModel = policy?.model === undefined
+  if (needsModel && (typeof given.model !== 'string' || given.model === ''))
     throw wrong(`\`model\` ${of} must be the name of one of the run's models, it is ${shown(given.model)}`)
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(KNOWN, key))
   if (unknown !== undefined)

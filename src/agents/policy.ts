@@ -21,6 +21,8 @@ export interface Policy<Observation = unknown, Action = unknown> {
   open(ref: PolicyRef, host: PolicyHost): Maybe<OpenPolicy<Observation, Action>>
   /** How a training makes it better; left out: it stays as it is, or only a learner of one's own can. */
   readonly learning?: PolicyLearning
+  /** Of a policy that is a language model: its name among the run's models. */
+  readonly model?: string
 }
 
 /** What a training needs to know of a policy. See `manyworlds/train`. */
@@ -47,8 +49,9 @@ export interface PolicyHost {
 export interface OpenPolicy<Observation = unknown, Action = unknown> {
   /** Chooses an action. Who needs another kind of policy, a model or a text, finds it under `model` and `text`. */
   act?(question: Question<Observation, Action>): Maybe<Choice<Action>>
-  /** The model to call. */
-  model?(): { readonly name: string; readonly extraBody?: unknown }
+  /** The model to call, by its name among the run's models. `carries`: its server takes the token ids of earlier turns as they were. */
+  model?(): { readonly name: string; readonly carries?: boolean }
+  /** Texts in place of those of the agent: `instructions`, and `tools.NAME` for what a tool is for. */
   readonly text?: Readonly<Record<string, string>>
   /** Called when the driver closes the connection. A worker that is killed or replaced gets no notice. */
   [Symbol.asyncDispose]?(): PromiseLike<void>

@@ -1,8 +1,9 @@
 import { type Agent, defineMadeAgent, POLICY } from '../agent.ts'
 import type { GradeFunction, Grader } from '../grade/grader.ts'
+import { disposeWith } from './dispose-with.ts'
 import type { Environment, EnvironmentContext, Maybe, Plain } from './environment.ts'
 import { type EpisodePlan, EpisodeRun } from './episode-run.ts'
-import type { Choice, OpenPolicy, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
+import type { Choice, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
 import { checkedParams, checkOptions } from './step-agent-checks.ts'
 
 /** What travels to the workers with a step agent. Change it with `agent.withParams({ ...agent.params, maxSteps: 50 })`. */
@@ -144,11 +145,4 @@ async function planOfPolicy(policy: Policy, ref: PolicyRef | null, host: PolicyH
       (typeof answer === 'object' && answer !== null ? answer : { action: undefined, logProb: null }) as Choice,
     policy: { name: policy.name, version: ref.version },
   }
-}
-
-function disposeWith(open: OpenPolicy, signal: AbortSignal): void {
-  if (open[Symbol.asyncDispose] === undefined) return
-  const dispose = async () => open[Symbol.asyncDispose]?.()
-  // The worker leaves: nobody is there to be told.
-  signal.addEventListener('abort', () => void dispose().catch(() => {}), { once: true })
 }

@@ -35,6 +35,7 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   MODEL_CONTEXT_LENGTH: 'agent',
   MODEL_CONTENT_FILTER: 'agent',
   MODEL_INVALID_REQUEST: 'agent',
+  MODEL_MISMATCH: 'infrastructure',
   MODEL_UNKNOWN: 'infrastructure',
   MODEL_AUTHENTICATION: 'infrastructure',
   MODEL_RATE_LIMIT: 'infrastructure',

@@ -33,7 +33,7 @@ export const modelSettings = z.strictObject({
   extraBody: z.optional(z.record(z.string(), z.unknown())),
   replicas: z.optional(z.array(address)),
   via: z.optional(z.enum(['driver', 'direct'])),
-  tokens: z.optional(z.boolean()),
+  tokens: z.optional(z.union([z.boolean(), z.literal('processed')], "must be true, false or 'processed'")),
   timeoutMs: z.optional(milliseconds),
   permitTimeoutMs: z.optional(milliseconds),
   maxRetries: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(100))),

@@ -26,8 +26,11 @@ export interface ModelSettings {
    * Default: `'direct'` without a key, else `'driver'`. With a key, `'direct'` gives the key to workers.
    */
   readonly via?: 'driver' | 'direct'
-  /** Asks the server for token ids and log-probabilities, which training needs. Default false. */
-  readonly tokens?: boolean
+  /**
+   * Asks the server for token ids and log-probabilities, which training needs. `'processed'`: the server gives log-probabilities after temperature and
+   * penalties (vLLM with `--logprobs-mode processed_logprobs`); `true`: before. Default false.
+   */
+  readonly tokens?: boolean | 'processed'
   /** Milliseconds for one call. A call that takes longer is cut, and tried again. Default 300,000. */
   readonly timeoutMs?: number
   /** Milliseconds that a call may wait for its turn, its task's clock standing meanwhile. Default 600,000. */
@@ -58,7 +61,7 @@ export interface ModelDescription {
   readonly via: 'driver' | 'direct'
   readonly price: ModelPrice | undefined
   readonly extraBody: Readonly<Record<string, unknown>> | undefined
-  readonly tokens: boolean
+  readonly tokens: boolean | 'processed'
   readonly permitMs: number
   /** For direct calls. */
   readonly direct?: DirectDescription

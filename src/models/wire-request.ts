@@ -11,7 +11,7 @@ export function wireRequest({ steps }: { readonly steps: readonly Step[] }, step
   const fields = JSON.parse(wire) as Record<string, unknown>
   if (OBJECT_CALL in fields) return undefined
   const messages = messagesOf(steps, step).slice(0, -1)
-  if (!(PROMPT in fields)) return sentText(messages, tools, wire)
+  if (!(PROMPT in fields)) return sentText(messages, tools, wire, (index) => tokensUpTo(steps, index))
   // A completion: its prompt is the one message, or the token ids.
   return JSON.stringify({ ...fields, [PROMPT]: fields[PROMPT] ?? messages[0]?.content ?? promptIds(steps, step) })
 }
@@ -20,6 +20,13 @@ export function wireRequest({ steps }: { readonly steps: readonly Step[] }, step
 export const PROMPT = 'prompt'
 /** In the `wire` of a step for an object of a provider: the options that it was given. */
 export const OBJECT_CALL = 'callOptions'
+
+/** The prompt of a step and what was sampled then. */
+function tokensUpTo(steps: readonly Step[], index: number): Int32Array {
+  const step = steps[index]
+  if (step?.kind !== 'model' || step.tokens === null) return new Int32Array(0)
+  return Int32Array.from([...promptIds(steps, step), ...step.tokens.completion])
+}
 
 function promptIds(steps: readonly Step[], { tokens }: ModelStep): number[] {
   const parts: Int32Array[] = []

@@ -132,6 +132,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   MODEL_CONTENT_FILTER: true,
   MODEL_CONTEXT_LENGTH: true,
   MODEL_OUTPUT_INVALID: true,
+  MODEL_MISMATCH: true,
   MODEL_PERMIT_TIMEOUT: true,
   CACHE_MISS: true,
   PACKAGE_MISSING: true,

@@ -22,6 +22,7 @@ const DESCRIPTION: ModelDescription = {
 }
 
 const NOBODY = () => undefined
+const NO_IDS = () => new Int32Array(0)
 
 function ours(options: SdkCall, earlier: (id: string) => Message | undefined = NOBODY): string {
   const call = options as unknown as CallOptions
@@ -30,7 +31,7 @@ function ours(options: SdkCall, earlier: (id: string) => Message | undefined = N
   const body = bodyText(request)
   // What a step has is enough to make the body again, byte for byte.
   const tools = request.tools.length === 0 ? '' : JSON.stringify(request.tools)
-  expect(sentText(JSON.parse(JSON.stringify(request.messages)) as Message[], tools, wireOf(request))).toBe(body)
+  expect(sentText(JSON.parse(JSON.stringify(request.messages)) as Message[], tools, wireOf(request), NO_IDS)).toBe(body)
   return body
 }
 

@@ -377,7 +377,7 @@ describe('of its own', () => {
       },
     }
     for (const body of [whole(reply), streamed(reply, CUTS)]) {
-      const tokens = tokensOf(replyIn(body), 't', false)!
+      const tokens = tokensOf(replyIn(body), { model: 't', tokens: true }, false)!
       expect([...tokens.completion]).toEqual([7, 9])
       expect([...tokens.logProbs!]).toEqual([-0.5, -0.25])
     }

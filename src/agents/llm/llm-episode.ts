@@ -5,6 +5,7 @@ import { languageModel } from '../../models/worker/language-model.ts'
 import { jsonSchemaOf, outputOf } from '../../models/worker/output.ts'
 import { endEpisode, type Truncation } from '../../trajectory/episode.ts'
 import type { LlmAgentOptions, LlmAgentParams } from '../llm-agent.ts'
+import { type ActingModel, callOptions, describedTools, instructionsOf, temperatureOf } from './acting-model.ts'
 import { type AiSdk, type Generation, loadAi } from './load-ai.ts'
 import { type LlmTools, recordedTools } from './recorded-tools.ts'
 import { Spending } from './spending.ts'
@@ -12,8 +13,12 @@ import { Spending } from './spending.ts'
 type Options = LlmAgentOptions<unknown, unknown, string>
 
 /** One episode: `ToolLoopAgent` has the loop, and what it calls is ours. */
-export async function runEpisode(options: Options, input: unknown, ctx: Context<LlmAgentParams>): Promise<unknown> {
-  const { params } = ctx
+export async function runEpisode(
+  options: Options,
+  input: unknown,
+  ctx: Context<LlmAgentParams, ActingModel>,
+): Promise<unknown> {
+  const { params, state: acting } = ctx
   const { output, stopWhen, settings = {} } = options
   const ai = await loadAi()
   const spending = new Spending(params)
@@ -27,23 +32,25 @@ export async function runEpisode(options: Options, input: unknown, ctx: Context<
     if (text) texts.push(text)
     return spending.reached !== undefined
   }
+  const [instructions, temperature] = [instructionsOf(acting, params), temperatureOf(acting, params)]
   try {
+    const tools = describedTools(acting, await toolsFor(options, input, ctx))
     const agent = new ai.ToolLoopAgent({
       ...settings,
-      model: languageModel(ctx, params.model, { recordsTools: true, spent: spending.add }),
-      ...(params.instructions !== null && { instructions: params.instructions }),
-      tools: recordedTools(ctx, await toolsFor(options, input, ctx), params.toolTimeoutMs),
+      model: languageModel(ctx, acting.model, { recordsTools: true, spent: spending.add, ...callOptions(acting, ctx) }),
+      ...(instructions !== undefined && { instructions }),
+      tools: recordedTools(ctx, tools, params.toolTimeoutMs),
       stopWhen: [limit, ...listOf(stopWhen)],
       maxRetries: 0,
       ...(output && { output: await outputSpec(ai, output) }),
-      ...(params.temperature !== null && { temperature: params.temperature }),
+      ...(temperature !== undefined && { temperature }),
       ...(params.maxOutputTokens !== null && { maxOutputTokens: params.maxOutputTokens }),
     })
     const generation = await raced(agent.generate({ ...promptOf(options, input), abortSignal: signal }), signal)
-    return await answerOf(options, params, generation, spending, ctx)
+    return await answerOf(options, acting, generation, spending, ctx)
   } catch (error) {
     // The agent's own clock has ended the episode, which is graded as far as it came.
-    if (!tooLong.signal.aborted || ctx.signal.aborted) throw await meant(error, options, params)
+    if (!tooLong.signal.aborted || ctx.signal.aborted) throw await meant(error, options, acting)
     return cut(options, 'timeout', texts.at(-1) ?? '', ctx)
   } finally {
     clearTimeout(timer)
@@ -64,7 +71,7 @@ async function raced<Result>(work: Promise<Result>, signal: AbortSignal): Promis
 }
 
 /** What the SDK throws, in our words where it is about what the model said. */
-async function meant(error: unknown, { output }: Options, { model }: LlmAgentParams): Promise<unknown> {
+async function meant(error: unknown, { output }: Options, { model }: ActingModel): Promise<unknown> {
   const { name, text, finishReason, message } = error as Record<string, unknown>
   if (name !== 'AI_NoObjectGeneratedError' || output === undefined) return unwrapped(error)
   const said = typeof text === 'string' ? text : ''
@@ -91,7 +98,7 @@ function unwrapped(error: unknown): unknown {
 
 async function answerOf(
   options: Options,
-  params: LlmAgentParams,
+  acting: ActingModel,
   { text, finishReason, steps, ...generation }: Generation,
   spending: Spending,
   ctx: Context,
@@ -101,7 +108,7 @@ async function answerOf(
     return cut(options, spending.reached, lastText(steps, text), ctx)
   if (finishReason === 'length') return cut(options, 'context', text, ctx)
   const { output } = options
-  const answer = output === undefined ? lastText(steps, text) : await structured(output, params, text, generation)
+  const answer = output === undefined ? lastText(steps, text) : await structured(output, acting, text, generation)
   endEpisode(ctx, { ending: { kind: 'terminated' }, finalObservation: answer, reward: null, success: null })
   return answer
 }
@@ -130,7 +137,7 @@ const LIMITS: Readonly<Record<Truncation, string>> = {
 
 function structured(
   output: NonNullable<Options['output']>,
-  { model }: LlmAgentParams,
+  { model }: ActingModel,
   text: string,
   generation: Pick<Generation, 'output'>,
 ): unknown {

@@ -1,3 +1,4 @@
+import { branchField } from '../../models/worker/chat.ts'
 import { conversationsOf } from '../../models/worker/conversations.ts'
 import { recordStep } from '../../trajectory/record.ts'
 import type { ToolStep } from '../../trajectory/step.ts'
@@ -120,5 +121,14 @@ function recordCall(
   const call = asked && position >= 0 ? { step: asked.step, position, id: callId } : null
   const raw = asked?.message.calls?.[position]?.raw ?? JSON.stringify(value)
   conversations.answered(callId)
-  void recordStep(ctx, { kind: 'tool', call, name, arguments: { raw, value: asSendable(value) }, ...end, ms })
+  const branch = branchField(asked && conversations.branchOfStep(asked.step))
+  void recordStep(ctx, {
+    kind: 'tool',
+    call,
+    name,
+    arguments: { raw, value: asSendable(value) },
+    ...end,
+    ms,
+    ...branch,
+  })
 }

@@ -65,7 +65,7 @@ export async function tryModel(model: ServedModel, timeoutMs: number): Promise<T
     const known = tokens !== null && typeof tokens === 'object'
     return {
       latencyMs: Math.round(ms * 10) / 10,
-      tokenIds: known ? tokensOf(tokens, model.settings.model, false) !== null : tokens,
+      tokenIds: known ? tokensOf(tokens, { model: model.settings.model, tokens: true }, false) !== null : tokens,
       logProbs: known ? hasLogProbs(tokens) : tokens,
       ...{ toolCalls, structuredOutput },
       usage: reply.count.input !== undefined && reply.count.output !== undefined,

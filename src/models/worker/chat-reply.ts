@@ -3,7 +3,7 @@ import type { Message, StepTokens } from '../../trajectory/step.ts'
 import type { Usage } from '../../trajectory/usage.ts'
 import { type Choice, type Completion, isObject, listOf, type TokenCount, textOf, tokenCount } from '../completion.ts'
 import { completionIn } from '../read-completion.ts'
-import type { ModelPrice } from '../settings.ts'
+import type { ModelDescription, ModelPrice } from '../settings.ts'
 
 /** What a model said, read from the text of its reply. */
 export interface ChatReply {
@@ -98,7 +98,7 @@ export function usageOf(
 /** Token ids and log-probabilities, where the server gives them: vLLM (`return_token_ids`) and llama.cpp do. */
 export function tokensOf(
   { completion, choice, count }: ChatReply,
-  tokenizer: string,
+  { model: tokenizer, tokens }: Pick<ModelDescription, 'model' | 'tokens'>,
   constrained: boolean,
 ): StepTokens | null {
   const logProbs = listOf(choice.logprobs?.content)
@@ -111,7 +111,11 @@ export function tokensOf(
   const prompt = idsIn(choice.prompt_token_ids) ?? idsIn(completion.prompt_token_ids)
   return {
     ...{ tokenizer, from: null, tail: prompt ?? new Int32Array(0), completion: ids },
-    ...{ logProbs: known ? Float64Array.from(values as number[]) : null, of: 'raw', constrained },
+    ...{
+      logProbs: known ? Float64Array.from(values as number[]) : null,
+      of: tokens === 'processed' ? tokens : 'raw',
+      constrained,
+    },
     ...(prompt === undefined && { promptUnknown: true as const }),
   }
 }

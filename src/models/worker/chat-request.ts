@@ -2,6 +2,7 @@ import type { Message, Sampling } from '../../trajectory/step.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
 import type { ModelDescription } from '../settings.ts'
 import { wireMessage } from './chat-messages.ts'
+import type { CarriedTokens } from './conversations.ts'
 
 /** What a call sends, in parts: what is recorded, and what the text of the body is made of. */
 export interface ChatRequest {
@@ -11,22 +12,36 @@ export interface ChatRequest {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
+/** A field of bodies: what tokens the first messages are. Only servers that are made for it are sent it. */
+export const PREFIX = 'prompt_prefix'
+
 /** The exact text of a body. It can be made again from a recorded step: see `wireOf`. */
-export const bodyText = ({ messages, tools, fields }: ChatRequest): string => {
+export const bodyText = ({ messages, tools, fields }: ChatRequest, carried?: CarriedTokens): string => {
   const { model, ...rest } = fields
-  return JSON.stringify({ model, messages: messages.map(wireMessage), ...(tools.length > 0 && { tools }), ...rest })
+  const prefix = carried && { [PREFIX]: { messages: carried.messages, token_ids: [...carried.ids] } }
+  return JSON.stringify({
+    ...{ model, messages: messages.map(wireMessage) },
+    ...(tools.length > 0 && { tools }),
+    ...{ ...rest, ...prefix },
+  })
 }
 
-/** What of it a step has as its `wire`: all but the messages and tools, which it has elsewhere. */
-export const wireOf = ({ fields }: ChatRequest): string => JSON.stringify(fields)
+/** What of it a step has as its `wire`: all but messages, tools and carried tokens, which are elsewhere. */
+export const wireOf = ({ fields }: ChatRequest, carried?: CarriedTokens): string =>
+  JSON.stringify(carried ? { ...fields, [PREFIX]: { messages: carried.messages, step: carried.step } } : fields)
 
-/** The text that was sent, made of what was recorded. */
-export function sentText(messages: readonly Message[], tools: string, wire: string): string {
-  return bodyText({
-    messages,
-    tools: tools === '' ? [] : (JSON.parse(tools) as object[]),
-    fields: JSON.parse(wire) as Record<string, unknown>,
-  })
+/** The text that was sent, made of what was recorded. `idsOf`: the tokens of a step, prompt and completion. */
+export function sentText(
+  messages: readonly Message[],
+  tools: string,
+  wire: string,
+  idsOf: (step: number) => Int32Array,
+): string {
+  const { [PREFIX]: prefix, ...fields } = JSON.parse(wire) as Record<string, unknown>
+  const { step, messages: kept } = (prefix ?? {}) as Partial<CarriedTokens>
+  const carried =
+    step === undefined || kept === undefined ? undefined : { step, messages: kept as number, ids: idsOf(step) }
+  return bodyText({ messages, tools: tools === '' ? [] : (JSON.parse(tools) as object[]), fields }, carried)
 }
 
 type Warning = GenerateResult['warnings'][number]

@@ -1,7 +1,8 @@
 import { ManyworldsError } from '../../errors.ts'
 import { didYouMean } from '../../near-miss.ts'
+import { BRANCHES, type BranchSource, openBranch } from '../../trajectory/branches.ts'
 import { nextStep, recordStep } from '../../trajectory/record.ts'
-import type { Message, ModelStep, StepTokens } from '../../trajectory/step.ts'
+import type { Message, ModelStep, PolicyVersion, StepTokens } from '../../trajectory/step.ts'
 import type { Usage } from '../../trajectory/usage.ts'
 import type { ModelAnswer, ModelPath } from '../protocol.ts'
 import type { ModelDescription } from '../settings.ts'
@@ -28,6 +29,18 @@ export interface ChatOptions {
   readonly recordsTools?: boolean
   /** Told what each call took. */
   spent?(usage: Usage): void
+  /** The version of a policy by which the agent acts. */
+  readonly policy?: PolicyVersion | undefined
+  /** The model itself is that policy, and is trained. */
+  readonly trained?: TrainedModel | undefined
+}
+
+/** How a model that is trained is called: by seeds of the task, and so that its tokens are known exactly. */
+export interface TrainedModel {
+  /** For the next call. */
+  seed(): number
+  /** Its server takes the token ids of earlier turns, so that they are never tokenized again. */
+  readonly carries: boolean
 }
 
 /** A model of the run by its name. */
@@ -52,16 +65,33 @@ export async function chat(
   name: string,
   description: ModelDescription,
   request: ChatRequest,
-  { signal, role = 'agent', recordsTools = false, spent }: ChatOptions = {},
+  { signal, role = 'agent', recordsTools = false, spent, policy, trained }: ChatOptions = {},
 ): Promise<Chatted> {
   recordResults(ctx, request.messages, recordsTools)
-  const sent = bodyText(request)
+  const carried = trained?.carries ? conversationsOf(ctx).carried(request.messages) : undefined
+  const sent = bodyText(request, carried)
   const answer = await send(ctx, name, description, '/chat/completions', sent, mostTokens(request, sent), signal)
   const reply = replyIn(answer.body)
-  const tokens = tokensOf(reply, description.model, 'response_format' in request.fields)
-  const step = record(ctx, { name, description, role, request, reply, answer, tokens })
+  const isConstrained = 'response_format' in request.fields || isForced(request.fields.tool_choice)
+  const tokens = tokensOf(reply, description, isConstrained)
+  const wire = wireOf(request, carried)
+  const step = record(ctx, { name, description, role, request, wire, reply, answer, tokens, policy })
   spent?.(usageOf(reply.count, description.price, answer.cached))
+  if (trained) refuseOtherModel(name, description, reply)
   return { reply, answer, sent, step, tokens }
+}
+
+/** Servers force a call by a grammar. */
+const isForced = (choice: unknown): boolean => choice === 'required' || typeof choice === 'object'
+
+/** A server that has lost a version may answer by another one: what it says is not what was asked for, and must not be learned from. */
+function refuseOtherModel(name: string, { model }: ModelDescription, { completion }: ChatReply): void {
+  if (completion.model === model) return
+  const other = typeof completion.model === 'string' ? `'${completion.model}'` : 'none'
+  throw new ManyworldsError(
+    'MODEL_MISMATCH',
+    `model '${name}': '${model}' was asked for, and the server says that ${other} has answered; see whether it has loaded this version`,
+  )
 }
 
 /**
@@ -78,9 +108,14 @@ export function recordResults(ctx: object, messages: readonly Message[], areErro
     const { name, raw } = asked.message.calls![position]!
     const call = { step: asked.step, position, id: callId }
     const end = areErrors ? { error: content } : { result: content }
-    void recordStep(ctx, { kind: 'tool', call, name, arguments: { raw }, ...end, ms: 0 })
+    const branch = branchField(conversations.branchOfStep(asked.step))
+    void recordStep(ctx, { kind: 'tool', call, name, arguments: { raw }, ...end, ms: 0, ...branch })
   }
 }
+
+/** The agent's own branch is not written down. */
+export const branchField = (branch: number | undefined): { readonly branch?: number } =>
+  branch === undefined ? {} : { branch }
 
 export const send = (
   ctx: object,
@@ -102,18 +137,24 @@ interface Recorded {
   readonly reply: ChatReply
   readonly answer: Omit<ModelAnswer, 'body'> & { readonly body: string }
   readonly tokens: StepTokens | null
+  readonly policy?: PolicyVersion | undefined
 }
 
 /** The index of the step. */
 export function record(ctx: object, recorded: Recorded): number {
-  const { description, role, request, wire, reply, answer, tokens } = recorded
+  const { description, role, request, wire, reply, answer, tokens: read, policy = null } = recorded
   const conversations = conversationsOf(ctx)
   const { message, finish, count, completion } = reply
   const step = nextStep(ctx)
+  const tokens = read && conversations.placeTokens(read)
+  const branch = conversations.branchOf(request.messages, tokens, (from, after) =>
+    openBranch(ctx, { why: 'drift', from: from ?? (ctx as BranchSource)[BRANCHES].number, step: after }),
+  )
   void recordStep(ctx, {
     kind: 'model',
     role,
-    policy: null,
+    policy,
+    ...branchField(branch),
     server: serverOf(completion, description),
     request: {
       ...conversations.place(request.messages),
@@ -123,13 +164,13 @@ export function record(ctx: object, recorded: Recorded): number {
     reply: { ...message, wire: answer.body },
     finish,
     cached: answer.cached,
-    tokens: tokens && conversations.placeTokens(tokens),
+    tokens,
     sampling: samplingOf(request),
     usage: usageOf(count, description.price, answer.cached),
     ms: Math.round(answer.ms * 1000) / 1000,
     retries: answer.retries,
   })
-  conversations.remember(step, request.messages, message, tokens)
+  conversations.remember(step, request.messages, message, read, branch)
   return step
 }
 

@@ -35,7 +35,7 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   const most = mostTokens(request, '') + (ids?.length ?? Math.ceil(body.length / 3))
   const answer = await send(ctx, name, description, '/completions', body, most, signal)
   const reply = replyIn(answer.body)
-  const read = tokensOf(reply, description.model, 'response_format' in fields || 'grammar' in fields)
+  const read = tokensOf(reply, description, 'response_format' in fields || 'grammar' in fields)
   const tokens = read && ids ? withPrompt(read, ids) : read
   // Ids that were sent are those of the step's tokens, if it has any.
   const wireOfPrompt = () => JSON.stringify({ model, [PROMPT]: ids && !tokens ? [...ids] : null, ...rest })

@@ -8,10 +8,19 @@ const LONG_CHARS = 128
 
 interface Known {
   readonly step: number
+  /** The branch of the trajectory that the step is in; undefined: the agent's own. */
+  readonly branch: number | undefined
   /** Of the messages of the request and the reply. */
   readonly marks: readonly string[]
   /** Those of the prompt and the completion. */
   readonly ids: Int32Array | undefined
+}
+
+/** Tokens that an earlier step has, for the first messages of a request. */
+export interface CarriedTokens {
+  readonly step: number
+  readonly messages: number
+  readonly ids: Int32Array
 }
 
 /**
@@ -25,7 +34,7 @@ export class Conversations {
 
   /** The earlier step with the longest common beginning, and what this request adds to it. */
   place(messages: readonly Message[]): Pick<ModelStep['request'], 'from' | 'keep' | 'added'> {
-    const marks = messages.map(markOf)
+    const marks = marksOf(messages)
     let best: Known | undefined
     let keep = 0
     for (const known of this.#known) {
@@ -34,6 +43,46 @@ export class Conversations {
       if (shared > 0 && shared >= keep) [best, keep] = [known, shared]
     }
     return { from: best?.step ?? null, keep, added: messages.slice(keep) }
+  }
+
+  /** The latest step that these messages go on from, its reply included. */
+  #continued(messages: readonly Message[]): Known | undefined {
+    const marks = marksOf(messages)
+    return this.#known.findLast((known) => sharedStart(known.marks, marks) === known.marks.length)
+  }
+
+  /** The step that these messages go on from, and the token ids of its prompt and completion: a server that takes them renders only what follows. */
+  carried(messages: readonly Message[]): CarriedTokens | undefined {
+    const known = this.#continued(messages)
+    return known?.ids && { step: known.step, messages: known.marks.length, ids: known.ids }
+  }
+
+  /**
+   * The branch of a call: that of the conversation it goes on with; undefined: the agent's own. Where the server has made other tokens of
+   * the earlier messages than it had before, what was sampled then is not part of this conversation: a branch begins, which `open` gives.
+   */
+  branchOf(
+    messages: readonly Message[],
+    tokens: StepTokens | null,
+    open: (from: number | undefined, step: number) => number,
+  ): number | undefined {
+    const before = this.#continued(messages)
+    if (before === undefined) return undefined
+    const isKnown = before.ids !== undefined && tokens !== null && !tokens.promptUnknown
+    return isKnown && tokens.from !== before.step && !this.#isAlike(tokens, before)
+      ? open(before.branch, before.step)
+      : before.branch
+  }
+
+  /** Two steps may have the very same tokens. */
+  #isAlike({ from }: StepTokens, { ids }: Known): boolean {
+    const found = this.#known.find(({ step }) => step === from)?.ids
+    return found !== undefined && found.length === ids!.length && startsWith(found, ids!)
+  }
+
+  /** The branch that a step is in; undefined: the agent's own. */
+  branchOfStep(step: number): number | undefined {
+    return this.#known.find((known) => known.step === step)?.branch
   }
 
   /** Token ids as those of the earlier step whose prompt and completion they begin with, and the rest. */
@@ -46,10 +95,16 @@ export class Conversations {
   }
 
   /** `tokens`: with the whole prompt. */
-  remember(step: number, messages: readonly Message[], reply: Message, tokens: StepTokens | null): void {
-    const marks = [...messages, reply].map(markOf)
+  remember(
+    step: number,
+    messages: readonly Message[],
+    reply: Message,
+    tokens: StepTokens | null,
+    branch?: number,
+  ): void {
+    const marks = [...marksOf(messages), markOf(reply)]
     const ids = tokens && !tokens.promptUnknown ? joined(tokens.tail, tokens.completion) : undefined
-    this.#known.push({ step, marks, ids })
+    this.#known.push({ step, branch, marks, ids })
     if (this.#known.length > MOST) this.#known.shift()
     for (const { id } of reply.calls ?? []) this.#replies.set(id, { step, message: reply })
     while (this.#replies.size > MOST_REPLIES) this.#replies.delete(this.#replies.keys().next().value!)
@@ -80,6 +135,15 @@ export function conversationsOf(ctx: object): Conversations {
   let found = all.get(ctx)
   if (found === undefined) all.set(ctx, (found = new Conversations()))
   return found
+}
+
+/** Those of a request are needed several times. */
+const marksOfRequests = new WeakMap<readonly Message[], readonly string[]>()
+
+function marksOf(messages: readonly Message[]): readonly string[] {
+  let marks = marksOfRequests.get(messages)
+  if (marks === undefined) marksOfRequests.set(messages, (marks = messages.map(markOf)))
+  return marks
 }
 
 /** Equal for equal messages. Long ones are not kept: conversations of a megabyte, in each of many tasks, would fill the memory. */

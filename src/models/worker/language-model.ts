@@ -27,7 +27,8 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
   const generate = async (call: CallOptions): Promise<GenerateResult> => {
     const description = await describe(ctx, name)
     if (description.kind === 'object') return generateWithObject(ctx, name, description, call, options)
-    const { fields, warnings } = fieldsOf(description, call)
+    const { fields: asked, warnings } = fieldsOf(description, call)
+    const fields = options.trained ? { ...asked, seed: options.trained.seed() } : asked
     const messages = messagesOf(call.prompt, (id) => conversationsOf(ctx).asked(id)?.message)
     const request = { messages, tools: toolsOf(call), fields }
     const { reply, sent, answer } = await chat(ctx, name, description, request, {

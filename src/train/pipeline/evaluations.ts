@@ -61,6 +61,11 @@ export class Evaluations {
     return this.find(version, 'validation') ?? (await this.#evaluate(version, 'validation')).row
   }
 
+  /** What came of the validation tasks, rollout by rollout. Where that was done, what is stored is read again. */
+  async outcomes(version: number): Promise<readonly Outcome[]> {
+    return (await this.#evaluate(version, 'validation')).outcomes
+  }
+
   /** Runs the test tasks: with the best version, and with the first one. Where that was done, what is stored is read again. */
   async test(best: number): Promise<TestReport> {
     const before = await this.#evaluate(0, 'test')

@@ -9,13 +9,14 @@ export function storedSettings(
   learned: Required<Algorithm> | undefined,
   policy: string,
   sets: TaskSets,
+  prepared?: unknown,
 ): Readonly<Record<string, unknown>> {
   const { advantages, normalizer = 'actions', failed = 'drop' } = algorithm
   const { microBatch: _, ...kept } = learned ?? {}
   const settings = {
     code: agent.ref.fingerprint,
     ...{ agent: agent.name, params: agent.params, policy, seed, rollouts, tasksPerUpdate },
-    algorithm: { advantages, normalizer, failed, ...(learned ? kept : { learner: 'own' }) },
+    algorithm: { advantages, normalizer, failed, ...(learned ? kept : { learner: prepared ?? 'own' }) },
     ...{ curriculum: curriculum ?? false, overlap: overlap ?? false, control: control ?? false },
     // Versions that were evaluated in another way could not be compared.
     evaluate: evaluate ? { ...evaluate, every: undefined } : false,

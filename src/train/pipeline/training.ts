@@ -16,6 +16,8 @@ import { resultOf, type TrainingResult } from './result.ts'
 import type { PlanRow } from './training-record.ts'
 import { Stopped } from './training-runs.ts'
 import type { Collected, EpochWishes } from './updates.ts'
+import { runWanted } from './wanted-epoch.ts'
+import type { WantingLearner } from './wanting.ts'
 
 export { checkedOptions } from './open-training.ts'
 
@@ -105,7 +107,8 @@ export class Training {
   }
 
   async #epoch({ tasksPerEpoch, epochs }: EpochWishes): Promise<EpochReport | undefined> {
-    const { updates, evaluations, versions, observer } = this.#parts
+    const { updates, evaluations, versions, observer, wanting } = this.#parts
+    if (wanting) return this.#wantedEpoch(wanting, epochs)
     const epoch = nextEpoch(this.#progress, { tasksPerEpoch, epochs })
     if (epoch === undefined) return undefined
     observer.goal(trainingGoal(this.#parts, epoch, { tasksPerEpoch, epochs }))
@@ -120,10 +123,26 @@ export class Training {
     const { version } = versions.current.ref
     const validation = isValidated(this.#progress, epoch, epochs) ? await evaluations.validate(version) : undefined
     this.#dropVersions()
-    const best = evaluations.best?.version ?? version
     const isLast = epoch >= epochs || isHopeless(this.#progress)
+    return this.#reported(epoch, isLast, validation && { version, ...validation.summary })
+  }
+
+  /** An epoch of a learner that chooses itself what to learn from. */
+  async #wantedEpoch(learner: WantingLearner, epochs: number): Promise<EpochReport | undefined> {
+    const doing = { parts: this.#parts, progress: () => this.#progress, dropVersions: () => this.#dropVersions() }
+    const done = await runWanted(learner, doing, { epochs })
+    if (done === undefined) return undefined
+    const { epoch, isLast, validated: version } = done
+    const row = version === undefined ? undefined : this.#parts.evaluations.find(version, 'validation')
+    return this.#reported(epoch, isLast, row && { version: row.version, ...row.summary })
+  }
+
+  /** The report of an epoch that is done; of the last one, with the test. */
+  async #reported(epoch: number, isLast: boolean, validation: EpochReport['validation'] | undefined) {
+    const { evaluations, versions, observer } = this.#parts
+    const best = evaluations.best?.version ?? versions.current.ref.version
     const test = isLast && evaluations.canTest ? await evaluations.test(best) : null
-    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test)
+    const report = this.#report(epoch, best, validation, test)
     observer.epoch(report)
     return report
   }
@@ -151,10 +170,12 @@ export class Training {
     validation: EpochReport['validation'] | undefined,
     test: TestReport | null,
   ): EpochReport {
-    const { updates, versions } = this.#parts
+    const { updates, versions, wanting } = this.#parts
     return {
       ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version },
       ...figuresOf(updates.rows.filter((row) => row.epoch === epoch)),
+      // Its metrics count from the beginning.
+      ...(wanting && { metrics: updates.rows.at(-1)?.report.metrics ?? {} }),
       ...{ validation: validation ?? null, best, test, digest: updates.curve },
     }
   }

@@ -11,11 +11,15 @@ type About = Omit<LearnerTraining, 'notice'>
 export function checkTraining(settings: PromptSettings, about: About): void {
   const { policy, validation } = about
   if (!isTextPolicy(policy))
-    throw wrong(`it rewrites texts, and the agent has the policy '${policy.name}': give it textPolicy({ texts: { instructions: '…' } })`)
+    throw wrong(
+      `it rewrites texts, and the agent has the policy '${policy.name}': give it textPolicy({ texts: { instructions: '…' } })`,
+    )
   const names = Object.keys(policy.texts)
   const unknown = settings.components?.find((name) => !names.includes(name))
   if (unknown !== undefined)
-    throw wrong(`\`components\` names the text '${unknown}'${didYouMean(unknown, names)}, and the policy has ${names.join(', ')}`)
+    throw wrong(
+      `\`components\` names the text '${unknown}'${didYouMean(unknown, names)}, and the policy has ${names.join(', ')}`,
+    )
   if (validation.length === 0)
     throw wrong('there are no validation tasks, by which texts are chosen: give `tasks.validation`, or more tasks')
   checkModels(settings, about)

@@ -37,7 +37,10 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
   let state: PromptState | undefined
   const now = () => {
     if (state === undefined || training === undefined)
-      throw new ManyworldsError('LEARNER_INVALID', 'a prompt learner belongs to a DistributedTrainingPipeline: it is not started')
+      throw new ManyworldsError(
+        'LEARNER_INVALID',
+        'a prompt learner belongs to a DistributedTrainingPipeline: it is not started',
+      )
     return { state, training }
   }
 

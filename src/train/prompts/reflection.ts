@@ -58,7 +58,9 @@ function whatIs(component: string): string {
 function others(texts: Texts, component: string): string[] {
   const names = Object.keys(texts).filter((name) => name !== component)
   if (names.length === 0) return []
-  const list = names.map((name) => section(toolOf(name) ? `Description of the tool ${toolOf(name)}` : name, texts[name]!))
+  const list = names.map((name) =>
+    section(toolOf(name) ? `Description of the tool ${toolOf(name)}` : name, texts[name]!),
+  )
   return ['It also has these texts, which stay as they are:', ...list]
 }
 

@@ -1,7 +1,7 @@
 import type { OpenPolicy, Policy } from '../../agents/policy.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { blobOf } from '../choose.ts'
 import { checkKeys } from '../check-keys.ts'
+import { blobOf } from '../choose.ts'
 import { checkTexts, type Texts, unpackTexts } from './texts.ts'
 
 export interface TextPolicyOptions {

@@ -38,7 +38,7 @@ export function whyNoMore(
   const { evaluations, usd } = settings.budget
   const needed = episodesOfIteration(settings, about)
   if (pool.some(({ scores }) => about.validation.every((task) => (scores[task] ?? 0) >= settings.perfect)))
-    return 'every validation task is solved'
+    return `every validation task is solved, with ${spent.evaluations} evaluations`
   if (evaluations !== undefined && spent.evaluations + needed > evaluations)
     return `${spent.evaluations} of ${evaluations} evaluations are used, and another iteration may need ${needed}`
   const expected = (needed + about.testEpisodes) * spent.episodeUsd + spent.askUsd

@@ -25,7 +25,9 @@ export const rules = RIGHT
 export function student(body: RequestBody): Content {
   const [kind = '', value = ''] = contentOf(body, 'user').split(' ')
   const described = (body.tools ?? []).map(({ function: { description = '' } }) => description)
-  const told = new Map([...[contentOf(body, 'system'), ...described].join('\n').matchAll(RULE)].map(([, a, b]) => [a!, b!]))
+  const told = new Map(
+    [...[contentOf(body, 'system'), ...described].join('\n').matchAll(RULE)].map(([, a, b]) => [a!, b!]),
+  )
   const isLucky = Number.parseInt(hash('sha256', `${kind} ${value}`).slice(0, 4), 16) / 0xffff < LUCK
   const form = told.get(kind) ?? (isLucky ? RIGHT[kind] : undefined) ?? 'N'
   return say(form.replace('N', value))
@@ -34,7 +36,9 @@ export function student(body: RequestBody): Content {
 /** Adds the first rule of the feedback that the text does not have. Without feedback it has nothing to say but to be careful. */
 export function reflector(body: RequestBody): Content {
   const prompt = contentOf(body, 'user')
-  const [, text = ''] = /## The text as it is now\n\n([\s\S]*?)\n\n(?:It also has|With this text|Write another)/.exec(prompt) ?? []
-  const [fresh = 'Be careful.'] = [...prompt.matchAll(RULE)].map(([rule]) => rule).filter((rule) => !text.includes(rule))
+  const [, text = '', rest = ''] =
+    /## The text as it is now\n\n([\s\S]*?)\n\n(?:It also has|With this text|Write another)([\s\S]*)/.exec(prompt) ?? []
+  const seen = rest.slice(rest.indexOf('## Example'))
+  const [fresh = 'Be careful.'] = [...seen.matchAll(RULE)].map(([rule]) => rule).filter((rule) => !text.includes(rule))
   return say(`I see.\n<new_text>\n${text} ${fresh}\n</new_text>`)
 }

@@ -21,6 +21,7 @@ import { SPARK_VERSION, needsOf as sparkNeeds } from '../src/engines/spark/envir
 import { ownPackage } from '../src/own-package.ts'
 import { findUv, type Needs } from '../src/python/environment.ts'
 import { LOCKS } from '../src/python/locks.ts'
+import { loraNeeds } from '../src/train/lora/environment.ts'
 import { TEST_ENVIRONMENTS } from '../test/python/environments.ts'
 
 const PYTHON = '3.11'
@@ -39,7 +40,8 @@ const tests = TEST_ENVIRONMENTS.map(({ name, packages, python }) => ({
 
 const engines = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION)].map(environment)
 const worlds = WORLD_KINDS.map((kind) => environment(worldNeeds(kind)))
-const locks = [...engines, ...worlds, build, uv, ...tests]
+const lora = environment(loraNeeds())
+const locks = [...engines, ...worlds, lora, build, uv, ...tests]
 
 /** One of a version that is no longer installed. */
 for (const folder of [LOCKS, TEST_LOCKS])

@@ -103,6 +103,7 @@ export type ErrorCode =
   // training
   | 'ROW_INVALID'
   | 'POLICY_INVALID'
+  | 'POLICY_NOT_SERVED'
   | 'LEARNER_INVALID'
   | 'LEARNER_FAILED'
   | 'TRAINING_CHANGED'

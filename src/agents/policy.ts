@@ -1,3 +1,4 @@
+import type { ModelSettings } from '../models/settings.ts'
 import type { AdvantageSettings } from '../train/advantage-settings.ts'
 import type { Algorithm } from '../train/algorithm.ts'
 import type { GradientCore } from '../train/learner.ts'
@@ -23,6 +24,32 @@ export interface Policy<Observation = unknown, Action = unknown> {
   readonly learning?: PolicyLearning
   /** Of a policy that is a language model: its name among the run's models. */
   readonly model?: string
+  /** Of a policy that is a language model: how a training has its versions served. */
+  readonly serving?: PolicyServing
+}
+
+/** Has versions of a language model served. It is used by the driver alone. */
+export interface PolicyServing {
+  /** Finds or starts the server. `notice`: for lines that users should see. */
+  start(notice: (line: string) => void): Promise<PolicyServer>
+}
+
+/** A server to which versions of a policy can be brought while it runs. */
+export interface PolicyServer {
+  /** Has it serve a version: what calls of that version need. Called again for a version that is there, it changes nothing. */
+  load(version: { readonly ref: PolicyRef; readonly bytes: Uint8Array | null }): Promise<ServedVersion>
+  /** Nobody calls this version any more. */
+  unload(version: ServedVersion): Promise<void>
+  /** Whether the server still has it; left out: it cannot lose one. */
+  has?(version: ServedVersion): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** A version of a language model that can be called. */
+export interface ServedVersion {
+  readonly at: { readonly served: string; readonly model: string }
+  /** For the run's models, under the name of the policy. */
+  readonly settings: ModelSettings
 }
 
 /** What a training needs to know of a policy. See `manyworlds/train`. */

@@ -152,6 +152,7 @@ function* evaluations({ evaluations: all, overview }: TrainingView, layout: Trai
   const listed = all.filter((row) => important(row) || others.includes(row))
   const shown = [
     ...listed.filter(({ split }) => split === 'validation'),
+    ...listed.filter(({ split }) => split === 'off-task'),
     ...listed.filter(({ split }) => split === 'test'),
   ]
   const rows = shown.map((row) => [

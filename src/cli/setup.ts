@@ -1,4 +1,5 @@
 import { visible } from '../text/visible.ts'
+import { setUpLora } from './setup/lora.ts'
 import type { Made } from './setup/make.ts'
 import { refuseForeign } from './setup/options.ts'
 import { setUpRay } from './setup/ray.ts'
@@ -6,7 +7,7 @@ import { setUpSpark } from './setup/spark.ts'
 import { setUpWorld } from './setup/world.ts'
 import type { SetupArgs } from './specs/setup.ts'
 
-/** `manyworlds setup ray`, `spark`, `gymnasium`, `reasoning-gym` */
+/** `manyworlds setup ray`, `spark`, `gymnasium`, `reasoning-gym`, `lora` */
 export async function run(args: SetupArgs): Promise<number> {
   refuseForeign(args)
   const { works, folder } = await setUp(args)
@@ -23,5 +24,7 @@ function setUp(args: SetupArgs): Promise<Made> {
     case 'gymnasium':
     case 'reasoning-gym':
       return setUpWorld(args.what, args)
+    case 'lora':
+      return setUpLora(args)
   }
 }

@@ -25,6 +25,8 @@ export interface Needs {
   readonly more?: readonly string[]
   /** False: only the packages themselves, for those that depend on more than is used of them. */
   readonly dependencies?: boolean
+  /** More options of `uv pip install`, for what has no lock. */
+  readonly installOptions?: readonly string[]
 }
 
 /** Written when an environment is whole. */
@@ -79,7 +81,7 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
 
 /** The arguments of each installation. */
 function whatToInstall(needs: Needs, notice: (line: string) => void): string[][] {
-  const { lock, packages, more = [], dependencies = true, title } = needs
+  const { lock, packages, more = [], dependencies = true, installOptions = [], title } = needs
   const build = ['--build-constraints', carriedFile('build.txt').path]
   if (lock === undefined)
     notice(
@@ -90,7 +92,11 @@ function whatToInstall(needs: Needs, notice: (line: string) => void): string[][]
   const known = lock === undefined ? [] : ['--constraints', lock.path]
   const alone = dependencies ? [] : ['--no-deps']
   return [
-    [...alone, ...(lock === undefined ? packages : ['--require-hashes', ...build, '--requirements', lock.path])],
+    [
+      ...alone,
+      ...installOptions,
+      ...(lock === undefined ? packages : ['--require-hashes', ...build, '--requirements', lock.path]),
+    ],
     ...(more.length === 0 ? [] : [[...known, '--', ...more]]),
   ]
 }

@@ -4,7 +4,7 @@ import { exp } from './exact-math.ts'
 import type { Metrics } from './learner.ts'
 import type { LossRule } from './loss-settings.ts'
 import { addSample, lossMetrics, newTally } from './loss-tally.ts'
-import { sampleLoss } from './losses.ts'
+import { asSampled, sampleLoss } from './losses.ts'
 import type { ActionRow, Row } from './row.ts'
 import { valueLoss } from './value-loss.ts'
 
@@ -26,7 +26,7 @@ export class ActionLoss {
    */
   byLogits(row: ActionRow, rule: LossRule, logProbs: Float64Array, reference?: Float64Array): Float64Array {
     const { index, behaviour, proximal, advantage, weight } = row
-    const sample = { logProb: logProbs[index]!, behaviour, proximal, advantage }
+    const sample = asSampled({ logProb: logProbs[index]!, behaviour, proximal, advantage }, rule)
     const result = sampleLoss(sample, rule)
     addSample(this.#tally, sample, result, weight)
     const spread = entropy(logProbs)

@@ -1,6 +1,7 @@
 import { checkLength } from './check-numbers.ts'
 import { exp, expm1, log } from './exact-math.ts'
 import { importanceOf, type SampleLogProbs } from './importance.ts'
+import type { LossRule } from './loss-settings.ts'
 
 /** Log-probabilities of candidates. A logit of -Infinity excludes its candidate. */
 export function logSoftmax(logits: ArrayLike<number>): Float64Array {
@@ -60,13 +61,18 @@ export interface SampledKl {
 /**
  * KL(p ‖ reference) from one sample, where the other candidates are not known: k3 = e^-d - 1 + d with d = log p - log reference, times
  * p / behaviour. With that factor, differentiated too, the value and the derivative are right in expectation for samples of `behaviour`.
- * Alone, k3 is right for samples of p only, and even there its derivative is that of another divergence, KL(reference ‖ p).
+ * Alone (`klCorrection: false`), k3 is right for samples of p only, and even there its derivative is that of another divergence,
+ * KL(reference ‖ p).
  */
 export function sampledKl(
   sample: SampleLogProbs & { readonly reference: number },
-  maxWeight = Number.POSITIVE_INFINITY,
+  {
+    maxWeight = Number.POSITIVE_INFINITY,
+    klCorrection = true,
+  }: Partial<Pick<LossRule, 'maxWeight' | 'klCorrection'>> = {},
 ): SampledKl {
-  const { importance } = importanceOf(sample, maxWeight)
   const d = sample.logProb - sample.reference
+  if (!klCorrection) return { value: expm1(-d) + d, byLogProb: -expm1(-d) }
+  const { importance } = importanceOf(sample, maxWeight)
   return { value: importance * (expm1(-d) + d), byLogProb: importance * d }
 }

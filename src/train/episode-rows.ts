@@ -3,11 +3,12 @@ import type { AdvantageSettings, Normalizer } from './advantage-settings.ts'
 import { grpo, minusBaseline, normalized, type RunningMean, rloo } from './advantages.ts'
 import type { Episode } from './episodes.ts'
 import { gae, returns } from './returns.ts'
-import type { ActionRow } from './row.ts'
+import type { ActionRow, Row } from './row.ts'
+import { tokenRow } from './token-lines.ts'
 import { explainedVariance } from './value-loss.ts'
 
 export interface EpisodeRows {
-  readonly rows: readonly ActionRow[]
+  readonly rows: readonly Row[]
   /** Groups without variance, and groups of one, for algorithms that compare within groups: nothing can be learned from them. */
   readonly flat: number
   readonly single: number
@@ -39,14 +40,18 @@ export function rowsOf(
     skipped.has(group) ? [] : members.map((episode, i) => ({ episode, advantage: compared?.advantages[group]?.[i] })),
   )
   const all = used.map(({ episode }) => episode)
-  const gained = settings.name === 'reinforce' ? all.map((one) => returns(rewardsOf(one), settings.discount ?? 1)) : []
+  const gained = settings.name === 'reinforce' ? all.map((one) => gainedBy(one, settings.discount ?? 1)) : []
   const baseline = settings.name === 'reinforce' ? baselineOf(settings, gained, running) : 0
   const batch = groups.flat()
-  const actions = batch.reduce((sum, episode) => sum + episode.actions.length, 0)
-  const made = used.flatMap(({ episode, advantage }, i) => {
+  const decisions = batch.reduce((sum, episode) => sum + episode.decisions, 0)
+  const made = used.flatMap(({ episode, advantage }, i): Row[] => {
+    const weight = normalizer === 'actions' ? 1 / decisions : 1 / (batch.length * episode.decisions)
+    if (episode.lines.length > 0) {
+      const ofAll = advantage ?? ofEpisode(episode, settings, gained[i]!, baseline)
+      return episode.lines.map((line) => tokenRow(line, ofAll, weight))
+    }
     const { advantages, targets } =
       advantage === undefined ? ofSteps(episode, settings, gained[i], baseline, lasts) : alike(episode, advantage)
-    const weight = normalizer === 'actions' ? 1 / actions : 1 / (batch.length * episode.actions.length)
     return episode.actions.map((step, t) => rowOf(step, advantages[t]!, targets?.[t], weight, episode))
   })
   const rows = 'normalize' in settings && settings.normalize ? normalizedRows(made) : made
@@ -60,17 +65,37 @@ export function rowsOf(
   }
 }
 
-function normalizedRows(rows: readonly ActionRow[]): readonly ActionRow[] {
-  const advantages = normalized(rows.map(({ advantage }) => advantage))
-  return rows.map((row, i) => ({ ...row, advantage: advantages[i]! }))
+/** A line of tokens counts as one: all its tokens have the same advantage. */
+function normalizedRows(rows: readonly Row[]): readonly Row[] {
+  const advantages = normalized(
+    rows.map((row) => (row.kind === 'action' ? row.advantage : row.advantage[row.mask.indexOf(1)]!)),
+  )
+  return rows.map((row, i) =>
+    row.kind === 'action'
+      ? { ...row, advantage: advantages[i]! }
+      : { ...row, advantage: row.advantage.map((_, at) => (row.mask[at] === 1 ? advantages[i]! : 0)) },
+  )
 }
 
-function foretold(episodes: readonly Episode[], rows: readonly ActionRow[]): number | undefined {
+function foretold(episodes: readonly Episode[], rows: readonly Row[]): number | undefined {
   const values = episodes.flatMap(({ actions }) => actions.map((step) => step.value!))
   return explainedVariance(
     values,
-    rows.map((row) => row.return!),
+    rows.map((row) => (row as ActionRow).return!),
   )
+}
+
+/** What came from each action on. A language model is paid for the whole of what it said. */
+const gainedBy = (episode: Episode, discount: number): Float64Array =>
+  episode.lines.length > 0 ? Float64Array.of(episode.reward) : returns(rewardsOf(episode), discount)
+
+function ofEpisode({ task }: Episode, { name }: AdvantageSettings, gained: Float64Array, baseline: number): number {
+  if (name === 'gae')
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `advantages by 'gae' need a value head, and the language model of task '${task}' has none: use 'grpo', 'rloo' or 'reinforce'`,
+    )
+  return gained[0]! - baseline
 }
 
 function compare(groups: readonly (readonly Episode[])[], settings: AdvantageSettings & { name: 'grpo' | 'rloo' }) {

@@ -27,15 +27,24 @@ class GradientLearner implements Learner {
   readonly #algorithm: Required<Algorithm>
   #seed: number | string | undefined
   #version = 0
+  /** The state of the core, if nothing has changed since it was asked for: one may take hundreds of megabytes. */
+  #state: Uint8Array | undefined
+  /** A state that the core still has to go back to, because it died. */
+  #lost = false
 
   constructor(core: GradientCore, algorithm: Required<Algorithm>) {
     this.#core = core
     this.#algorithm = algorithm
   }
 
+  get ended(): boolean {
+    return this.#core.ended ?? false
+  }
+
   async start({ seed, state }: LearnerStart): Promise<Published> {
     this.#seed = seed
     if (state !== undefined) await this.load(state)
+    else await this.#recover()
     return this.publish()
   }
 
@@ -53,15 +62,17 @@ class GradientLearner implements Learner {
     this.#started()
     checkRows(rows)
     if (rows.length === 0) return { samples: 0 }
-    const before = this.#core.state()
+    await this.#recover()
+    const before = (this.#state ??= await this.#core.state())
     try {
       const metrics = await this.#learn(rows)
       const wrong = wrongMetric(metrics)
       if (wrong) throw new ManyworldsError('LEARNER_FAILED', wrong)
       this.#version++
+      this.#state = undefined
       return metrics
     } catch (error) {
-      this.#core.load(before)
+      await this.#goBack(before)
       const where = `update ${this.#version + 1} of policy '${this.#core.policy}' failed, and version ${this.#version} stays`
       if (ManyworldsError.is(error))
         throw new ManyworldsError(error.code, `${where}: ${error.message}`, { cause: error })
@@ -71,7 +82,8 @@ class GradientLearner implements Learner {
 
   async publish(): Promise<Published> {
     this.#started()
-    const bytes = this.#core.weights()
+    await this.#recover()
+    const bytes = await this.#core.weights()
     const digest = hash('sha256', bytes)
     return { ref: { policy: this.#core.policy, version: this.#version, digest, at: { blob: digest } }, bytes }
   }
@@ -81,23 +93,41 @@ class GradientLearner implements Learner {
 
   async save(): Promise<Uint8Array> {
     this.#started()
+    await this.#recover()
     const out = new ByteWriter()
     out.u32(MAGIC)
     out.f64(this.#version)
     out.text(JSON.stringify(this.#seed))
-    out.bytes(this.#core.state())
+    out.bytes((this.#state ??= await this.#core.state()))
     return out.finish()
   }
 
   async load(state: Uint8Array): Promise<void> {
     const { version, seed, core } = readState(state)
-    this.#core.load(core)
+    await this.#core.load(core)
+    // A copy: whoever has the bytes may do with them what he likes.
+    this.#state = core.slice()
+    this.#lost = false
     this.#version = version
     this.#seed = seed
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#core[Symbol.asyncDispose]?.()
+  }
+
+  /** A core that died is started again only when it is needed: whoever runs this learner may prefer to end it. */
+  async #goBack(before: Uint8Array): Promise<void> {
+    this.#state = before
+    this.#lost = true
+    // If that fails too, the next call tries again; this one has an error to report already.
+    if (!this.ended) await this.#recover().catch(() => {})
+  }
+
+  async #recover(): Promise<void> {
+    if (!this.#lost && !(this.ended && this.#state)) return
+    await this.#core.load(this.#state!)
+    this.#lost = false
   }
 
   #started(): void {

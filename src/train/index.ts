@@ -35,6 +35,8 @@ export type {
 export type { LearnerLimits, LearnerReference, RunningLearner } from './learner-calls.ts'
 export { type LearnerProcess, runLearnerInProcess } from './learner-process.ts'
 export { runLearnerInThread } from './learner-thread.ts'
+export { type LoraCoreOptions, loraCore } from './lora/lora-core.ts'
+export type { LoraBase, LoraOptimizer, LoraOptions } from './lora/settings.ts'
 export type { LossSettings } from './loss-settings.ts'
 export { type NeuralCoreOptions, neuralCore } from './neural/neural-core.ts'
 export {

@@ -22,7 +22,7 @@ export type FromLearner =
   | { readonly type: 'unusable'; readonly error: SentError }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
   | { readonly type: 'error'; readonly id: number; readonly error: SentError }
-  /** Said by the process of a learner whose thread is gone. */
+  /** Said by the process of a learner whose thread is gone, and by the thread of one whose own process is. */
   | { readonly type: 'ended'; readonly how: string }
 
 export interface SentError {

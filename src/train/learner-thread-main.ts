@@ -77,6 +77,7 @@ try {
         say({ type: 'result', id: message.id, value: await call(learner, message) })
       } catch (error) {
         say({ type: 'error', id: message.id, error: sent(error) })
+        if (learner.ended) say({ type: 'ended', how: 'ended, because the process that it computes in died' })
       }
     })
   })

@@ -1,3 +1,4 @@
+import type { Maybe } from '../agents/environment.ts'
 import type { Policy, PolicyRef } from '../agents/policy.ts'
 import type { Outcome } from '../grade/outcome.ts'
 import type { ModelsConfig } from '../models/settings.ts'
@@ -25,11 +26,13 @@ export interface GradientCore {
   /** Moves the weights along the gradient, and begins the next one. A gradient that is not finite moves nothing, and throws. */
   optimStep(options: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics>
   /** What `open` of the policy reads. */
-  weights(): Uint8Array
+  weights(): Maybe<Uint8Array>
   /** All that the next step depends on: the weights and the optimizer. */
-  state(): Uint8Array
+  state(): Maybe<Uint8Array>
   /** Goes on from a state. A gradient that was begun is dropped. */
-  load(state: Uint8Array): void
+  load(state: Uint8Array): Maybe<void>
+  /** True: the process that has its weights died. `load` starts another one. */
+  readonly ended?: boolean
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 
@@ -143,6 +146,8 @@ export interface Learner {
   save(): Promise<Uint8Array>
   /** Goes on from what `save` gave: the next update is the same, bit for bit. */
   load(state: Uint8Array): Promise<void>
+  /** True: it died, and what it has learned since it was saved is lost. It goes on with `start` and a state. */
+  readonly ended?: boolean
   /**
    * Of learners that choose themselves what to learn from: what to do next. It changes nothing, so that it gives the same until `update` or `validated` was
    * called. `save` is called after updates: after a crash, `validated` comes again with the same outcomes.

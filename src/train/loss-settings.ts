@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkBetween, checkFinite } from './check-numbers.ts'
 
-export const LOSS_NAMES = ['clip', 'is', 'cispo', 'reinforce'] as const
+export const LOSS_NAMES = ['clip', 'is', 'cispo', 'reinforce', 'sft'] as const
 export type LossName = (typeof LOSS_NAMES)[number]
 
 /** How samples become a loss. Formulas: docs/training.md. */
@@ -20,6 +20,11 @@ export interface LossSettings {
   readonly entropy?: number
   /** Coefficient of the KL divergence from the reference policy. Default 0. */
   readonly kl?: number
+  /**
+   * For tokens, whose KL divergence is estimated from samples: weighs the estimate by p / behaviour, so that its gradient is right in
+   * expectation. Default true; false: as it is. Actions have it exactly, either way.
+   */
+  readonly klCorrection?: boolean
   /** Coefficient of the value loss. Default 0. */
   readonly value?: number
 }
@@ -34,22 +39,24 @@ export interface LossRule {
   readonly maxWeight: number
   readonly entropy: number
   readonly kl: number
+  readonly klCorrection: boolean
   readonly value: number
 }
 
 const MAX_WEIGHT = 2
-const KEYS = ['name', 'clipLow', 'clipHigh', 'dualClip', 'maxWeight', 'entropy', 'kl', 'value']
+const KEYS = ['name', 'clipLow', 'clipHigh', 'dualClip', 'maxWeight', 'entropy', 'kl', 'klCorrection', 'value']
 const DEFAULT_CLIP: Readonly<Record<LossName, { readonly low: number; readonly high: number } | undefined>> = {
   clip: { low: 0.2, high: 0.2 },
   // One-sided, as its authors use it: small ratios are harmless, as they weigh little.
   cispo: { low: 1, high: 4 },
   is: undefined,
   reinforce: undefined,
+  sft: undefined,
 }
 
 /** Checks settings once, before anything is trained. */
 export function lossRule(settings: LossSettings): LossRule {
-  const { name, dualClip, maxWeight = MAX_WEIGHT, entropy = 0, kl = 0, value = 0 } = settings
+  const { name, dualClip, maxWeight = MAX_WEIGHT, entropy = 0, kl = 0, klCorrection = true, value = 0 } = settings
   if (!LOSS_NAMES.includes(name))
     throw new ManyworldsError(
       'CONFIG_INVALID',
@@ -59,6 +66,7 @@ export function lossRule(settings: LossSettings): LossRule {
   const clip = DEFAULT_CLIP[name]
   if (!clip) refuse(settings, ['clipLow', 'clipHigh'])
   if (name !== 'clip') refuse(settings, ['dualClip'])
+  if (name === 'sft') refuse(settings, ['maxWeight'])
   const { clipLow = clip?.low ?? 1, clipHigh = clip?.high ?? Number.POSITIVE_INFINITY } = settings
   checkBetween('clipLow', clipLow, 0, 1)
   checkBetween('clipHigh', clipHigh, 0, Number.POSITIVE_INFINITY)
@@ -77,6 +85,7 @@ export function lossRule(settings: LossSettings): LossRule {
     maxWeight,
     entropy,
     kl,
+    klCorrection,
     value,
   }
 }

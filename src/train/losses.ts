@@ -19,13 +19,18 @@ export interface SampleLoss extends Importance {
  * The policy loss of one action or token, and its derivative, so that a core needs the derivative of the log-probability only.
  * The weight of the row is not in it.
  */
-export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
+export function sampleLoss(given: Sample, rule: LossRule): SampleLoss {
+  const sample = asSampled(given, rule)
   const { logProb, advantage } = sample
   const { ratio, staleness, correction, isCapped, importance } = importanceOf(sample, rule.maxWeight)
   let loss: number
   let byLogProb: number
   let isClipped = false
   switch (rule.name) {
+    case 'sft':
+      byLogProb = -1
+      loss = -logProb
+      break
     case 'reinforce':
       byLogProb = -correction * advantage
       loss = byLogProb * logProb
@@ -51,6 +56,10 @@ export function sampleLoss(sample: Sample, rule: LossRule): SampleLoss {
   // One literal instead of a spread, which takes microseconds: this runs for every token.
   return { loss, byLogProb, isClipped, ratio, staleness, correction, isCapped, importance }
 }
+
+/** `sft` imitates, whoever acted: its samples count as those of the policy itself. */
+export const asSampled = <Known extends SampleLogProbs>(sample: Known, { name }: LossRule): Known =>
+  name === 'sft' ? { ...sample, behaviour: sample.logProb, proximal: sample.logProb } : sample
 
 /**
  * The bound that stands in for the ratio, if one does: where the policy has already moved far enough in the direction that the advantage
@@ -92,12 +101,13 @@ export function policyLoss(samples: Samples, rule: LossRule, tally: LossTally = 
   for (let i = 0; i < logProbs.length; i++) {
     const weight = weights[i]!
     if (weight === 0) continue
-    const sample = {
+    const given = {
       logProb: logProbs[i]!,
       behaviour: behaviour[i]!,
       proximal: proximal?.[i],
       advantage: advantages[i]!,
     }
+    const sample = asSampled(given, rule)
     const result = sampleLoss(sample, rule)
     loss += weight * result.loss
     byLogProb[i] = weight * result.byLogProb

@@ -34,7 +34,7 @@ export interface TrainReport {
   /** Episodes of which `reward` and `length`, and of which `successRate`, are the means. */
   readonly rewarded: number
   readonly judged: number
-  /** Actions per episode. */
+  /** Actions per episode; of a language model, tokens. */
   readonly length: number | null
   /** Groups whose episodes all had the same reward, and groups of one: nothing can be learned from them. */
   readonly skippedGroups: number
@@ -112,13 +112,19 @@ export class RLTrainer {
     if (this.#version === undefined)
       throw new ManyworldsError('LEARNER_INVALID', 'call `start({ seed })` of a trainer before trainStep()')
     const all = [...trajectories]
-    const { groups, dropped } = episodesOf(all, this.#failed)
+    const { groups, dropped, refused, drifted } = episodesOf(all, this.#failed)
+    if (groups.length === 0 && refused.length > 0)
+      throw new ManyworldsError(
+        'ROW_INVALID',
+        `nothing of ${all.length} episodes can be learned from: ${refused[0]}${refused.length > 1 ? `; and ${refused.length - 1} more such calls` : ''}`,
+      )
     const lasts = this.#advantages.name === 'gae' ? await this.#lastValues(groups.flat()) : undefined
     const made = rowsOf(groups, this.#advantages, this.#normalizer, this.#running, lasts)
     const staleness = stalenessOf(made.rows, this.#version)
     const learned = await this.#learner.update({ rows: made.rows })
     const { explainedVariance } = made
-    const metrics = { ...learned, ...(explainedVariance !== undefined && { explainedVariance }) }
+    const tokens = tokenFigures(groups.flat(), refused.length, drifted)
+    const metrics = { ...learned, ...(explainedVariance !== undefined && { explainedVariance }), ...tokens }
     if (made.rows.length > 0) this.#version = (await this.#learner.publish()).ref.version
     this.#running = nextRunningMean(this.#running, made.returns)
     const episodes = groups.flat()
@@ -126,7 +132,8 @@ export class RLTrainer {
       ...{ version: this.#version, episodes: all.length, trained: made.episodes, dropped, metrics },
       ...{ skippedGroups: made.flat + made.single, staleness, ...figures(episodes, all) },
     }
-    return { ...report, alarms: this.#alarms.look({ ...report, trajectories: all }) }
+    const alarms = this.#alarms.look({ ...report, trajectories: all })
+    return { ...report, alarms: [...alarms, ...refusals(refused)] }
   }
 
   /** The learner says them before it changes: on-policy, it is the version that acted. */
@@ -168,6 +175,20 @@ export class RLTrainer {
   }
 }
 
+/** Of language models: what was learned from, and what could not be. */
+function tokenFigures(episodes: readonly Episode[], refusedCalls: number, driftedTurns: number): Metrics {
+  const isOfTokens = refusedCalls > 0 || episodes.some(({ lines }) => lines.length > 0)
+  if (!isOfTokens) return {}
+  return { tokens: episodes.reduce((sum, { decisions }) => sum + decisions, 0), driftedTurns, refusedCalls }
+}
+
+const refusals = (refused: readonly string[]): string[] =>
+  refused.length === 0
+    ? []
+    : [
+        `nothing was learned from ${refused.length} call${refused.length === 1 ? '' : 's'} of the model, such as ${refused[0]}`,
+      ]
+
 function stalenessOf(rows: readonly Row[], version: number): Staleness | null {
   if (rows.length === 0) return null
   let [sum, max] = [0, 0]
@@ -185,7 +206,7 @@ function figures(episodes: readonly Episode[], all: readonly TrajectoryParts[]) 
   return {
     reward: mean(episodes.map(({ reward }) => reward)),
     successRate: mean(judged.map((success) => (success ? 1 : 0))),
-    length: mean(episodes.map(({ actions }) => actions.length)),
+    length: mean(episodes.map(({ decisions }) => decisions)),
     rewarded: episodes.length,
     judged: judged.length,
   }

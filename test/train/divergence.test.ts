@@ -99,10 +99,21 @@ describe('the KL from samples', () => {
     const sample = fc.record({ logProb: logProbs, behaviour: logProbs, proximal: logProbs, reference: logProbs })
     fc.assert(
       fc.property(sample, fc.constantFrom(1, 2, Number.POSITIVE_INFINITY), (sample, maxWeight) => {
-        const { byLogProb } = sampledKl(sample, maxWeight)
-        expectSlope((logProb) => sampledKl({ ...sample, logProb }, maxWeight).value, sample.logProb, byLogProb)
+        for (const klCorrection of [true, false]) {
+          const { byLogProb } = sampledKl(sample, { maxWeight, klCorrection })
+          const value = (logProb: number) => sampledKl({ ...sample, logProb }, { maxWeight, klCorrection }).value
+          expectSlope(value, sample.logProb, byLogProb)
+        }
       }),
     )
+  })
+
+  it('without the correction, does not look at the policy that acted', () => {
+    for (const d of [-1, 0, 0.5]) {
+      const sample = { logProb: -2, behaviour: -1e9, reference: -2 - d }
+      const { value, byLogProb } = sampledKl(sample, { klCorrection: false })
+      expectNear([value, byLogProb], [Math.exp(-d) - 1 + d, 1 - Math.exp(-d)])
+    }
   })
 
   it('has the value and the gradient of the exact KL in expectation, for samples of any policy', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { logProbByLogit, logSoftmax } from '../../src/train/divergence.ts'
 import { LOSS_NAMES, type LossSettings, lossRule } from '../../src/train/loss-settings.ts'
+import { lossMetrics, newTally } from '../../src/train/loss-tally.ts'
 import { policyLoss, type Sample, sampleLoss } from '../../src/train/losses.ts'
 import { expectGradient, expectNear, expectSlope, isSmooth, logProbs, numbers, sumOf } from './finite-differences.ts'
 
@@ -11,6 +12,9 @@ const withRatios = (ratios: readonly number[], advantages: readonly number[]): r
 
 const lossesOf = (samples: readonly Sample[], settings: LossSettings) =>
   samples.map((sample) => sampleLoss(sample, lossRule(settings)))
+
+/** `sft` looks at no advantage, and at nobody who acted. */
+const POLICY_LOSSES = LOSS_NAMES.filter((name) => name !== 'sft')
 
 const sample = fc.record({ logProb: logProbs, behaviour: logProbs, proximal: logProbs, advantage: numbers(5) })
 const logits = fc.array(numbers(2), { minLength: 2, maxLength: 6 })
@@ -115,7 +119,7 @@ describe.each<LossSettings>([
 describe('every loss', () => {
   it('has the gradient of REINFORCE on the policy that acted', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...LOSS_NAMES), logProbs, numbers(5), (name, logProb, advantage) => {
+      fc.property(fc.constantFrom(...POLICY_LOSSES), logProbs, numbers(5), (name, logProb, advantage) => {
         expectNear([sampleLoss({ logProb, behaviour: logProb, advantage }, lossRule({ name })).byLogProb], [-advantage])
       }),
     )
@@ -123,7 +127,7 @@ describe('every loss', () => {
 
   it('takes the policy that acted for the proximal one, if there is no other', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...LOSS_NAMES), sample, (name, { proximal: _, ...sample }) => {
+      fc.property(fc.constantFrom(...POLICY_LOSSES), sample, (name, { proximal: _, ...sample }) => {
         const same = sampleLoss({ ...sample, proximal: sample.behaviour }, lossRule({ name }))
         expect(sampleLoss(sample, lossRule({ name }))).toEqual(same)
         expect(same.correction).toBe(1)
@@ -133,7 +137,7 @@ describe('every loss', () => {
 
   it('weighs stale samples by proximal / behaviour, up to a cap', () => {
     const at = (staleness: number) => ({ logProb: -2, proximal: -2, behaviour: -2 - Math.log(staleness), advantage: 1 })
-    for (const name of LOSS_NAMES) {
+    for (const name of POLICY_LOSSES) {
       const [rare, capped] = lossesOf([at(0.5), at(8)], { name })
       expectNear([rare!.byLogProb, capped!.byLogProb], [-0.5, -2])
       expect([rare!.isCapped, capped!.isCapped]).toEqual([false, true])
@@ -153,7 +157,7 @@ describe('every loss', () => {
 
   it('refuses settings that are wrong or have no effect', () => {
     const refused = (settings: object) => expect(() => lossRule(settings as LossSettings))
-    refused({ name: 'ppo' }).toThrow('there is no loss "ppo"; there are clip, is, cispo, reinforce')
+    refused({ name: 'ppo' }).toThrow('there is no loss "ppo"; there are clip, is, cispo, reinforce, sft')
     refused({ name: 'clip', clipLow: 2 }).toThrow('`clipLow` must be a number from 0 to 1; it is 2')
     refused({ name: 'clip', clipHigh: -1 }).toThrow('`clipHigh` must be a number of at least 0; it is -1')
     refused({ name: 'clip', dualClip: 1 }).toThrow('`dualClip` must be a number above 1, such as 3; it is 1')
@@ -161,6 +165,31 @@ describe('every loss', () => {
     refused({ name: 'clip', entropy: Number.NaN }).toThrow('`entropy` must be a finite number; it is NaN')
     refused({ name: 'is', clipHigh: 0.2 }).toThrow("`clipHigh` has no effect on the loss 'is': leave it out")
     refused({ name: 'cispo', dualClip: 3 }).toThrow("`dualClip` has no effect on the loss 'cispo': leave it out")
+  })
+})
+
+describe('the loss `sft`', () => {
+  it('is -log p, whatever the advantage and the policy that acted', () => {
+    const rule = lossRule({ name: 'sft' })
+    fc.assert(
+      fc.property(sample, (sample) => {
+        const found = sampleLoss(sample, rule)
+        expect(found).toMatchObject({ loss: -sample.logProb, byLogProb: -1, ratio: 1, correction: 1, isCapped: false })
+        expectSlope((logProb) => sampleLoss({ ...sample, logProb }, rule).loss, sample.logProb, found.byLogProb)
+      }),
+    )
+  })
+
+  it('has figures of samples that the policy drew itself', () => {
+    const tally = newTally()
+    const samples = { logProbs: [-1, -3], behaviour: [-900, 0], advantages: [0, -7], weights: [0.5, 0.5] }
+    const { loss, byLogProb } = policyLoss(samples, lossRule({ name: 'sft' }), tally)
+    expect({ loss, byLogProb: [...byLogProb] }).toEqual({ loss: 2, byLogProb: [-0.5, -0.5] })
+    expect(lossMetrics(tally)).toMatchObject({ ratio: 1, effectiveSampleSize: 2, klFromBehaviour: 0, cappedShare: 0 })
+  })
+
+  it('refuses what has no effect on it', () => {
+    expect(() => lossRule({ name: 'sft', maxWeight: 3 })).toThrow("`maxWeight` has no effect on the loss 'sft'")
   })
 })
 

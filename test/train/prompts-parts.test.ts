@@ -14,6 +14,7 @@ import { randomEdit } from '../../dist/train/prompts/random-edits.js'
 import { textIn } from '../../dist/train/prompts/reflection.js'
 import { textChanges } from '../../dist/train/prompts/text-files.js'
 import { packTexts, unpackTexts } from '../../dist/train/prompts/texts.js'
+
 const refusal = (code: string, message: RegExp) =>
   expect.objectContaining({ code, message: expect.stringMatching(message) })
 
@@ -25,9 +26,21 @@ const newFolder = () => {
 
 test('a specialist stays beside a generalist, and whoever is nowhere needed is never picked', () => {
   // The third is best at one task alone; the first is nowhere best; the fourth is only where others are too.
-  expect(frontWeights([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]])).toEqual([0, 2, 1, 0])
+  expect(
+    frontWeights([
+      [0, 0, 0],
+      [1, 1, 0],
+      [0, 0, 1],
+      [1, 0, 0],
+    ]),
+  ).toEqual([0, 2, 1, 0])
   // Of equals the newer.
-  expect(frontWeights([[1, 0], [1, 0]])).toEqual([0, 2])
+  expect(
+    frontWeights([
+      [1, 0],
+      [1, 0],
+    ]),
+  ).toEqual([0, 2])
   expect(frontWeights([[null, null]])).toEqual([0])
   expect(pickByWeight([0, 2, 1, 0], 0)).toBe(1)
   expect(pickByWeight([0, 2, 1, 0], 0.7)).toBe(2)
@@ -35,7 +48,10 @@ test('a specialist stays beside a generalist, and whoever is nowhere needed is n
 })
 
 const pools = fc.integer({ min: 1, max: 6 }).chain((tasks) =>
-  fc.array(fc.array(fc.option(fc.constantFrom(0, 0.25, 0.5, 1)), { minLength: tasks, maxLength: tasks }), { minLength: 1, maxLength: 8 }),
+  fc.array(fc.array(fc.option(fc.constantFrom(0, 0.25, 0.5, 1)), { minLength: tasks, maxLength: tasks }), {
+    minLength: 1,
+    maxLength: 8,
+  }),
 )
 
 test('whatever the scores are: each task keeps one of its best, nobody who is picked is dominated, and the best by mean stays', () => {
@@ -56,7 +72,11 @@ test('whatever the scores are: each task keeps one of its best, nobody who is pi
       const whole = candidates.every((scores) => scores.every((score) => score !== null))
       const top = Math.max(...candidates.map(meanScore))
       const onFront = candidates.some(
-        (scores, one) => meanScore(scores) === top && scores.some((score, task) => score !== null && candidates.every((other, o) => o === one || (other[task] ?? -1) < score)),
+        (scores, one) =>
+          meanScore(scores) === top &&
+          scores.some(
+            (score, task) => score !== null && candidates.every((other, o) => o === one || (other[task] ?? -1) < score),
+          ),
       )
       if (whole && onFront) expect(picked.some((one) => meanScore(candidates[one]!) === top)).toBe(true)
     }),
@@ -112,7 +132,10 @@ test('an example shows what was given, done and said of it, cut where it is endl
   const text = exampleText(1, { question: 'How far?' }, {
     ...{ answer: 'far', ending: { kind: 'terminated' }, episode: null, meta: { groundTruth: 'TRUTH' } },
     grade: { reward: 0.5, success: false, feedback: 'give a number', grader: { name: 'g' } },
-    steps: [{ ...step, result: 'y'.repeat(10_000) }, { ...step, error: { message: 'no' } }],
+    steps: [
+      { ...step, result: 'y'.repeat(10_000) },
+      { ...step, error: { message: 'no' } },
+    ],
   } as never)
   expect(text).toMatch(/^## Example 1: reward 0.5, not solved/)
   expect(text).toContain('{"question":"How far?"}')
@@ -131,7 +154,9 @@ test('random edits differ from the text, and depend on nothing but chance', () =
   for (const edit of edits) expect(edit.trim()).not.toBe('')
 })
 
-const texts = fc.array(fc.constantFrom('a', 'b', 'c', 'd', '', 'and more'), { maxLength: 30 }).map((lines) => lines.map((line) => `${line}\n`).join(''))
+const texts = fc
+  .array(fc.constantFrom('a', 'b', 'c', 'd', '', 'and more'), { maxLength: 30 })
+  .map((lines) => lines.map((line) => `${line}\n`).join(''))
 
 test('a diff is what `patch` makes the one text of the other with', () => {
   const folder = newFolder()
@@ -171,9 +196,15 @@ test('options of the learner are checked at once', () => {
   const budget = { evaluations: 100 }
   expect(make({ budget })).toThrow(refusal('CONFIG_INVALID', /`reflect` must be the name of a model/))
   expect(make({ reflect: 'm' })).toThrow(refusal('CONFIG_INVALID', /`budget` says when to stop/))
-  expect(make({ reflect: 'm', budget: {} })).toThrow(refusal('CONFIG_INVALID', /needs `evaluations` \(episodes\), `usd`, or both/))
-  expect(make({ reflect: 'm', budget: { usd: 0 } })).toThrow(refusal('CONFIG_INVALID', /`budget.usd` must be a number above 0/))
-  expect(make({ reflect: 'm', budget, minibatch: 0 })).toThrow(refusal('CONFIG_INVALID', /`minibatch` must be a whole number/))
+  expect(make({ reflect: 'm', budget: {} })).toThrow(
+    refusal('CONFIG_INVALID', /needs `evaluations` \(episodes\), `usd`, or both/),
+  )
+  expect(make({ reflect: 'm', budget: { usd: 0 } })).toThrow(
+    refusal('CONFIG_INVALID', /`budget.usd` must be a number above 0/),
+  )
+  expect(make({ reflect: 'm', budget, minibatch: 0 })).toThrow(
+    refusal('CONFIG_INVALID', /`minibatch` must be a whole number/),
+  )
   expect(make({ reflect: 'm', budget, control: 'x' })).toThrow(refusal('CONFIG_INVALID', /'random' or 'blind'/))
   expect(make({ control: 'random', budget })).not.toThrow()
 })

@@ -46,7 +46,13 @@ const learnerWith = (more: Partial<PromptLearnerOptions> = {}) =>
 
 const options = (more: Partial<PipelineOptions> = {}): PipelineOptions => ({
   ...{ agent: writer, tasks: rulesTasks(), models: modelsWith('reflector'), runId: 'rules', workerNum: 1, seed: 3 },
-  ...{ store: newStore(), evaluate: { testRollouts: 1 }, learner: learnerWith(), resume: 'auto', progress: () => ({ notice: () => {} }) },
+  ...{
+    store: newStore(),
+    evaluate: { testRollouts: 1 },
+    learner: learnerWith(),
+    resume: 'auto',
+    progress: () => ({ notice: () => {} }),
+  },
   ...more,
 })
 
@@ -89,9 +95,13 @@ test('the result is a diff for people and a folder for programs; show and traini
   const exported = await say('export', 'rules', '--policy', folder)
   expect(exported.code, exported.stderr).toBe(0)
   const diff = readFileSync(join(folder, 'changes.diff'), 'utf8')
-  expect(diff).toMatch(/^--- instructions.md\tversion 0\n\+\+\+ instructions.md\tversion \d+\n@@ -1 \+1 @@\n-Answer with the value\.\n\+Answer with the value\. For /)
+  expect(diff).toMatch(
+    /^--- instructions.md\tversion 0\n\+\+\+ instructions.md\tversion \d+\n@@ -1 \+1 @@\n-Answer with the value\.\n\+Answer with the value\. For /,
+  )
   expect(diff).toContain('+++ tools.lookup.md')
-  expect(readdirSync(folder).sort()).toEqual(expect.arrayContaining(['instructions.md', 'tools.lookup.md', 'policy.json']))
+  expect(readdirSync(folder).sort()).toEqual(
+    expect.arrayContaining(['instructions.md', 'tools.lookup.md', 'policy.json']),
+  )
   const { text, version } = await loadPolicy(folder)
   expect(text!.instructions).toBe(readFileSync(join(folder, 'instructions.md'), 'utf8').trimEnd())
   expect(version).toBe(reports.at(-1)!.best)
@@ -141,7 +151,10 @@ test('the budget of evaluations holds, and is said to be too small before anythi
   }
   const few = options({ tasks, learner: learnerWith({ budget: { evaluations: 17 } }) })
   await expect(train(few)).rejects.toMatchObject({
-    ...{ code: 'CONFIG_INVALID', message: expect.stringMatching(/is 17, and one iteration needs 18: 6 to validate .*6 to try .*6 to validate/) },
+    ...{
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/is 17, and one iteration needs 18: 6 to validate .*6 to try .*6 to validate/),
+    },
   })
   expect(listTrainings({ store: few.store as string })).toEqual([])
 })
@@ -159,9 +172,14 @@ test('the budget of money holds with everything in it, and needs prices', async 
   const { usd, notices } = await spentWith(0.004)
   expect(usd).toBeLessThanOrEqual(0.004)
   expect(usd).toBeGreaterThan(0.002)
-  expect(notices.at(-1)).toMatch(/it is finished: \$0\.00\d+ of \$0\.004 are spent, and another iteration and the test may cost \$0\.00/)
+  expect(notices.at(-1)).toMatch(
+    /it is finished: \$0\.00\d+ of \$0\.004 are spent, and another iteration and the test may cost \$0\.00/,
+  )
   const { price: _, ...free } = modelsWith('reflector').large
-  const unpriced = options({ learner: learnerWith({ budget: { usd: 1 } }), models: { ...modelsWith('reflector'), large: free } })
+  const unpriced = options({
+    learner: learnerWith({ budget: { usd: 1 } }),
+    models: { ...modelsWith('reflector'), large: free },
+  })
   await expect(train(unpriced)).rejects.toMatchObject({
     ...{ code: 'CONFIG_INVALID', message: expect.stringContaining("'large' has none: give models.large a `price`") },
   })
@@ -189,7 +207,10 @@ test('a model that cannot be asked ends the training after three tries, with the
   const tasks = rulesTasks(small)
   const broken = train(options({ tasks, store, models: modelsWith('401') }), 5)
   await expect(broken).rejects.toMatchObject({
-    ...{ code: 'TRAINING_FAILED', message: expect.stringMatching(/'large' that rewrites texts has failed several times in a row.*401/s) },
+    ...{
+      code: 'TRAINING_FAILED',
+      message: expect.stringMatching(/'large' that rewrites texts has failed several times in a row.*401/s),
+    },
   })
   const reports = await train(options({ tasks, store }), 5)
   expect(reports.at(-1)!.metrics.proposed).toBeGreaterThan(0)
@@ -236,7 +257,10 @@ test('it goes on with the same settings and texts only; a larger budget goes fur
   const first = await train(options({ store, tasks, learner: learnerWith({ budget: { evaluations: 31 } }) }))
   const other = train(options({ store, tasks, learner: learnerWith({ minibatch: 2 }) }))
   await expect(other).rejects.toMatchObject({
-    ...{ code: 'TRAINING_CHANGED', message: expect.stringContaining('algorithm.learner.prompts.minibatch: 3 before, 2 now') },
+    ...{
+      code: 'TRAINING_CHANGED',
+      message: expect.stringContaining('algorithm.learner.prompts.minibatch: 3 before, 2 now'),
+    },
   })
   const again = await train(options({ store, tasks, learner: learnerWith({ budget: { evaluations: 31 } }) }))
   expect(again).toMatchObject([{ epoch: first.at(-1)!.epoch, digest: first.at(-1)!.digest, test: first.at(-1)!.test }])

@@ -8,6 +8,7 @@ const OF = {
   address: ['ray'],
   tokenFile: ['ray'],
   packages: ['gymnasium', 'reasoning-gym'],
+  torch: ['lora'],
 } as const satisfies Partial<Record<keyof SetupArgs, readonly SetupArgs['what'][]>>
 
 export function refuseForeign(args: SetupArgs): void {
@@ -19,4 +20,6 @@ export function refuseForeign(args: SetupArgs): void {
 }
 
 const instead = (what: SetupArgs['what'], key: string) =>
-  what === 'spark' && key !== 'packages' ? ': for a Spark cluster, nothing needs to be set up here' : ''
+  what === 'spark' && key !== 'packages' && key !== 'torch'
+    ? ': for a Spark cluster, nothing needs to be set up here'
+    : ''

@@ -2,18 +2,19 @@ import type { ArgsOf, Spec } from '../command.ts'
 
 export const setupSpec = {
   name: 'setup',
-  summary: 'Make the Python environment that an engine or a kind of worlds needs',
+  summary: 'Make the Python environment that an engine, a kind of worlds or a LoRA learner needs',
   about: [
     'Engines and worlds make it by themselves when they first need it; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is made.',
     'Spark is for --in-local, and needs Java 17 or newer, which is not set up here. For a Spark cluster that has a Connect server, nothing needs to be set up.',
     'gymnasium and reasoning-gym are for pythonWorld(): run it on each machine that runs workers, so that the first episodes there need not wait. reasoning-gym needs a C compiler.',
+    'lora is for training language models: PyTorch, transformers and PEFT. PyTorch comes from the package registry, on Linux with CUDA: 2.8 GB to download, 5 GB on disk. The other builds of --torch come from the index of PyTorch, and are not checked against a lock file.',
   ],
   positionals: {
     what: {
       value: 'WHAT',
       description:
-        'ray: for --engine ray; spark: for --engine spark --in-local; gymnasium, reasoning-gym: for worlds of that kind',
-      choices: ['ray', 'spark', 'gymnasium', 'reasoning-gym'],
+        'ray: for --engine ray; spark: for --engine spark --in-local; gymnasium, reasoning-gym: for worlds of that kind; lora: for loraCore()',
+      choices: ['ray', 'spark', 'gymnasium', 'reasoning-gym', 'lora'],
     },
   },
   options: {
@@ -40,6 +41,12 @@ export const setupSpec = {
       value: 'A,B',
       description: 'with gymnasium and reasoning-gym: packages that a world needs besides: "gymnasium[box2d],swig"',
     },
+    torch: {
+      type: 'text',
+      value: 'BUILD',
+      description:
+        'with lora: the build of PyTorch. pypi: that of the package registry; auto: what goes with the GPU driver; cpu, cu128, …; default: as set up before, else pypi',
+    },
     force: { type: 'flag', description: 'make it anew' },
   },
   examples: [
@@ -47,6 +54,7 @@ export const setupSpec = {
     { about: 'what a cluster needs', line: 'manyworlds setup ray --address head:6379 --token-file token.txt' },
     { about: 'a Spark to start on this machine', line: 'manyworlds setup spark' },
     { about: 'what Gymnasium worlds run in', line: 'manyworlds setup gymnasium' },
+    { about: 'what language models are trained in', line: 'manyworlds setup lora' },
   ],
   exitCodes: { 0: 'it is there', 1: 'it could not be made, or the cluster could not be asked' },
 } as const satisfies Spec

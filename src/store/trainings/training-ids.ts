@@ -22,7 +22,7 @@ export function checkTrainingId(id: string): void {
 
 /** What a run of a training is for, by its id: `train` if it collects episodes to learn from, `reflect` if a learner asks a model. */
 export function splitOfRun(runId: string): 'train' | 'reflect' | EvaluatedSplit {
-  const [, split] = /\.(validation|test|reflect)$/.exec(runId) ?? []
+  const [, split] = /\.(validation|test|off-task|reflect)$/.exec(runId) ?? []
   return (split as EvaluatedSplit | 'reflect' | undefined) ?? 'train'
 }
 

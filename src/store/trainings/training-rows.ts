@@ -67,7 +67,8 @@ export interface VersionRow {
   readonly kept: boolean
 }
 
-export type EvaluatedSplit = 'validation' | 'test'
+/** `off-task`: tasks of another kind, which a training should not spoil. */
+export type EvaluatedSplit = 'validation' | 'test' | 'off-task'
 
 export interface EvalRow<Summary = unknown> {
   readonly version: number
@@ -186,7 +187,7 @@ const VERSION: Columns<Omit<VersionRow, 'kept'> & At & { readonly kept: number }
 
 const EVAL: Columns<Stored<EvalRow & At, 'summary'>> = {
   version: isWhole,
-  split: oneOf('validation', 'test'),
+  split: oneOf('validation', 'test', 'off-task'),
   run: isText,
   tasks: isWhole,
   rollouts: isWhole,

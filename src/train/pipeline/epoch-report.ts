@@ -34,6 +34,8 @@ export interface EpochReport {
   readonly trainMs: number
   /** Of the version after it, if it was evaluated. */
   readonly validation: (EvaluationFigures & { readonly version: number }) | null
+  /** The same version on tasks of another kind, beside the first one; null: there are none. */
+  readonly offTask: TestReport | null
   /** The best version so far: by validation or, without it, the last. */
   readonly best: number
   /** On the last epoch: the best version on the test tasks, beside the first one. */

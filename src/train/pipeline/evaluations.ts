@@ -22,6 +22,8 @@ interface Parts {
 export class Evaluations {
   readonly #parts: Parts
   readonly #rows: EvalRow[]
+  /** Of evaluations of this session: several versions are compared with the first. */
+  readonly #outcomes = new Map<string, readonly Outcome[]>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -67,11 +69,22 @@ export class Evaluations {
   }
 
   /** Runs the test tasks: with the best version, and with the first one. Where that was done, what is stored is read again. */
-  async test(best: number): Promise<TestReport> {
-    const before = await this.#evaluate(0, 'test')
-    const after = best === 0 ? before : await this.#evaluate(best, 'test')
+  test(best: number): Promise<TestReport> {
+    return this.#besideFirst(best, 'test')
+  }
+
+  /** Runs tasks of another kind with a version. Undefined: there are none. */
+  async offTask(version: number): Promise<TestReport | undefined> {
+    const { settings, sets } = this.#parts
+    if (settings.evaluate === undefined || sets['off-task'].length === 0) return undefined
+    return this.#besideFirst(version, 'off-task')
+  }
+
+  async #besideFirst(version: number, split: EvalRow['split']): Promise<TestReport> {
+    const before = await this.#evaluate(0, split)
+    const after = version === 0 ? before : await this.#evaluate(version, split)
     const difference = compareFigures(before.outcomes, after.outcomes)
-    return { ...after.row.summary, version: best, before: before.row.summary, difference }
+    return { ...after.row.summary, version, before: before.row.summary, difference }
   }
 
   async #evaluate(version: number, split: EvalRow['split']): Promise<{ row: EvalRow; outcomes: readonly Outcome[] }> {
@@ -79,13 +92,17 @@ export class Evaluations {
     const { mode, rollouts: validationRollouts, testRollouts } = settings.evaluate!
     const rollouts = split === 'test' ? testRollouts : validationRollouts
     const tasks = sets[split]
+    const known = this.find(version, split)
+    const name = `${version} ${split}`
+    const seen = known && this.#outcomes.get(name)
+    if (seen) return { row: known, outcomes: seen }
     const run = `${record.id}.v${String(version).padStart(5, '0')}.${split}`
     observer.run(`${split} of version ${version}`, tasks.length * rollouts, run)
     const outcomes = await runs.judge({
       ...{ runId: run, rollouts, tasks, split, mode, by: await versions.get(version) },
       seed: runSeed(settings.seed, 'evaluate', split),
     })
-    const known = this.find(version, split)
+    if (split !== 'validation') this.#outcomes.set(name, outcomes)
     if (known) return { row: known, outcomes }
     const row: EvalRow = { version, split, run, tasks: tasks.length, rollouts, summary: evaluationFigures(outcomes) }
     this.#rows.push(row)

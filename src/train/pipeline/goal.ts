@@ -25,6 +25,7 @@ export function trainingGoal(
   const left =
     tasks * settings.rollouts +
     (evaluations.canValidate ? validations * sets.validation.length * rollouts : 0) +
+    validations * sets['off-task'].length * rollouts +
     (evaluations.canTest ? 2 * sets.test.length * testRollouts : 0)
   return { epoch, epochs, left }
 }

@@ -7,7 +7,7 @@ import type { EpochWishes } from './updates.ts'
 /** What a training has come to, by its rows. */
 export interface Progress {
   readonly settings: Pick<Settings, 'evaluate' | 'patience'>
-  readonly sets: Pick<TaskSets, 'validation' | 'test'>
+  readonly sets: Pick<TaskSets, 'validation' | 'test' | 'off-task'>
   readonly updates: readonly UpdateRow[]
   readonly evaluations: readonly EvalRow[]
 }
@@ -21,7 +21,8 @@ export function nextEpoch(progress: Progress, { tasksPerEpoch, epochs }: EpochWi
     !evaluations.some((row) => row.version === of && row.split === wanted)
   if (last > 0) {
     if (tasksOf(updates, last) < tasksPerEpoch) return last
-    if (isValidated(progress, last, epochs) && isMissing(version, 'validation')) return last
+    const isLacking = (split: 'validation' | 'off-task') => sets[split].length > 0 && isMissing(version, split)
+    if (isEvaluated(progress, last, epochs) && (isLacking('validation') || isLacking('off-task'))) return last
   }
   if (last < epochs && !isHopeless(progress)) return last + 1
   const best = bestOf(evaluations)?.version ?? version
@@ -36,11 +37,9 @@ export const tasksOf = (updates: readonly UpdateRow[], epoch: number): number =>
     .filter((row) => row.epoch === epoch)
     .reduce((sum, { members }) => sum + new Set(members.map(([task]) => task)).size, 0)
 
-/** Whether validation follows an epoch. The last version is always looked at: it may be the best. */
-export const isValidated = ({ settings, sets }: Progress, epoch: number, epochs: number): boolean =>
-  settings.evaluate !== undefined &&
-  sets.validation.length > 0 &&
-  (epoch >= epochs || epoch % settings.evaluate.every === 0)
+/** Whether evaluations follow an epoch. The last version is always looked at: it may be the best. */
+export const isEvaluated = ({ settings }: Progress, epoch: number, epochs: number): boolean =>
+  settings.evaluate !== undefined && (epoch >= epochs || epoch % settings.evaluate.every === 0)
 
 /** It has not become better for so long that it is to end. */
 export function isHopeless({ settings, evaluations }: Progress): boolean {

@@ -19,6 +19,7 @@ import { algorithmOf, policyOf } from './open-learner.ts'
 import { openRecord } from './open-record.ts'
 import { observeTraining } from './progress.ts'
 import { Sampler, type SamplerState } from './sampler.ts'
+import { ServedVersions } from './served-versions.ts'
 import { invalid, type Settings, settingsOf, withTyped } from './settings.ts'
 import { isOtherCode, refuseOtherSettings, storedSettings } from './stored-settings.ts'
 import { type TaskSets, taskSets } from './task-sets.ts'
@@ -78,6 +79,7 @@ export interface TrainingParts {
   readonly sets: TaskSets
   readonly record: TrainingRecord
   readonly runs: TrainingRuns
+  readonly served: ServedVersions
   readonly trainer: Trainer
   /** The learner, if it chooses itself what to learn from. */
   readonly wanting: WantingLearner | undefined
@@ -106,7 +108,7 @@ export async function openParts(
   const about = wanting && learnerTraining(settings, policy, sets, config)
   const stored = storedSettings(settings, algorithm, policy.name, sets, about && wanting.prepare?.(about))
   const record = await openRecord(identity, resolved, settings, policy, stored)
-  let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks'> | undefined
+  let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks' | 'served'> | undefined
   try {
     refuseOtherSettings(record.id, record.config, stored)
     const { history } = record
@@ -129,7 +131,8 @@ export async function openParts(
     if (isOtherCode(record.config, stored))
       observer.notice(`the code of agent '${settings.agent.name}' has changed since the training was begun`)
     const { runId: _, resume: __, progress: ___, ...runConfig } = config
-    const runs = new TrainingRuns(settings.agent, { ...runConfig, store: file ?? false }, (runId) => ({
+    const served = new ServedVersions(policy, (line) => observer.notice(line))
+    const runs = new TrainingRuns(settings.agent, { ...runConfig, store: file ?? false }, served, (runId) => ({
       response: ({ restored }) => observer.episode(runId, restored === true),
       notice: (line) => observer.notice(line),
     }))
@@ -139,7 +142,7 @@ export async function openParts(
       : new LearningTrainer(settings, algorithm, ({ message }) =>
           notice(`${message}; it is started again with its last state`),
         )
-    opened = { trainer, observer, sinks }
+    opened = { trainer, observer, sinks, served }
     const last = history.updates.at(-1)
     // It may have been killed before it could be told.
     if (last) tellUpdate(sinks, last)
@@ -163,9 +166,10 @@ export async function openParts(
     // It may have been killed before that.
     if (last) await updates.thin(last.number)
     around?.started(control)
-    return { ...shared, wanting, updates, evaluations, sinks, control, around }
+    return { ...shared, served, wanting, updates, evaluations, sinks, control, around }
   } catch (error) {
     await opened?.trainer.close()
+    await opened?.served.close()
     await opened?.sinks.close()
     try {
       record.close('failed', wordsOf(error).message)

@@ -58,6 +58,11 @@ export interface PipelineOptions extends Omit<RunConfig, NotForTrainings> {
   readonly agent: AnyAgent
   /** What it acts on. One list is divided by content, so that the same question is never in two parts. */
   readonly tasks: TrainingTasks
+  /**
+   * Tasks of another kind, with graders of their own: each evaluated version runs them too, and an alarm tells when it has become worse at them than
+   * the first one. They are never trained on, and choose nothing.
+   */
+  readonly offTask?: Iterable<RolloutTask> | AsyncIterable<RolloutTask>
   /** How one list is divided. Default: 80 % train, 10 % validation, 10 % test. */
   readonly split?: SplitShares
   readonly algorithm?: TrainingAlgorithm

@@ -16,7 +16,7 @@ export interface Settings
   extends Required<
       Pick<PipelineOptions, 'agent' | 'tasks' | 'rollouts' | 'tasksPerUpdate' | 'tasksPerEpoch' | 'epochs' | 'seed'>
     >,
-    Pick<PipelineOptions, 'split' | 'learner' | 'patience' | 'control' | 'alarms'> {
+    Pick<PipelineOptions, 'split' | 'offTask' | 'learner' | 'patience' | 'control' | 'alarms'> {
   readonly algorithm: TrainingAlgorithm
   /** Undefined: versions are not evaluated. */
   readonly evaluate: Required<EvaluateOptions> | undefined
@@ -41,6 +41,7 @@ const MOST_STALE = 64
 const own = z.strictObject({
   agent: z.custom((value) => isAgent(value), 'must be an agent, such as stepAgent() makes'),
   tasks: z.custom(isObject, 'must be a list of tasks, or { train, validation, test }'),
+  offTask: z.optional(z.custom<NonNullable<PipelineOptions['offTask']>>(isObject, 'must be a list of tasks')),
   split: z.optional(object),
   algorithm: z.optional(object),
   learner: z.optional(object),

@@ -24,6 +24,7 @@ export function storedSettings(
       train: sets.train.length,
       validation: sets.validation.length,
       test: sets.test.length,
+      ...(sets['off-task'].length > 0 && { offTask: sets['off-task'].length }),
       digest: sets.digest,
     },
   }

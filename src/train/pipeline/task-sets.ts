@@ -12,6 +12,8 @@ export interface TaskSets {
   readonly train: readonly NamedTask[]
   readonly validation: readonly NamedTask[]
   readonly test: readonly NamedTask[]
+  /** Of another kind: what should stay as good as it was. */
+  readonly 'off-task': readonly NamedTask[]
   /** Of what is in them: a training goes on with the tasks that it was begun with. */
   readonly digest: string
 }
@@ -28,7 +30,9 @@ export async function taskSets(settings: Settings): Promise<TaskSets> {
   if (sets.train.length === 0) throw invalid('there are no tasks to train on')
   refuseLonely(settings, sets.train)
   const all = PARTS.flatMap((part) => sets[part].map((task) => [part, task.id, questionOf(task)]))
-  return { ...sets, digest: hash('sha256', JSON.stringify(all)) }
+  const others = await readTasks(settings.offTask ?? [], settings.agent, 'offTask')
+  all.push(...others.map((task) => ['off-task', task.id, questionOf(task)]))
+  return { ...sets, 'off-task': others, digest: hash('sha256', JSON.stringify(all)) }
 }
 
 /** Alone, a rollout cannot be compared with others. */
@@ -83,7 +87,7 @@ async function readTasks(
   agent: Settings['agent'],
   part: string,
 ): Promise<NamedTask[]> {
-  const where = part === '' ? '`tasks`' : `\`tasks.${part}\``
+  const where = part === '' ? '`tasks`' : part === 'offTask' ? '`offTask`' : `\`tasks.${part}\``
   if (!(Symbol.iterator in tasks || Symbol.asyncIterator in tasks))
     throw invalid(
       `${where} must be a list of tasks${part === '' ? `, or { train, validation, test }; it is an object with the keys ${Object.keys(tasks).join(', ') || '(none)'}` : ''}`,

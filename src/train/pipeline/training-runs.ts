@@ -16,7 +16,9 @@ import { distribute } from '../parallel-task-executor.ts'
 import { compareRollouts } from '../rollout-order.ts'
 import type { GroupWatch } from './collection-ahead.ts'
 import { outcomeOfEpisode } from './evaluation.ts'
+import type { Acting, ServedVersions } from './served-versions.ts'
 import type { NamedTask } from './task-sets.ts'
+import type { EvalRow } from './training-record.ts'
 
 /** What one run of a training does. */
 export interface TrainingRun {
@@ -24,7 +26,7 @@ export interface TrainingRun {
   readonly seed: number
   readonly rollouts: number
   readonly tasks: readonly NamedTask[]
-  readonly split: 'train' | 'validation' | 'test'
+  readonly split: 'train' | EvalRow['split']
   /** The version that acts. */
   readonly by: Published
   readonly mode: PolicyMode
@@ -44,11 +46,18 @@ export class TrainingRuns {
   readonly #agent: AnyAgent
   readonly #config: RunConfig
   readonly #observer: (runId: string) => Partial<RunObserver>
+  readonly #served: ServedVersions
   readonly #going = new Set<RunControl>()
   #stopped = false
 
-  constructor(agent: AnyAgent, config: RunConfig, observer: (runId: string) => Partial<RunObserver>) {
+  constructor(
+    agent: AnyAgent,
+    config: RunConfig,
+    served: ServedVersions,
+    observer: (runId: string) => Partial<RunObserver>,
+  ) {
     this.#agent = agent
+    this.#served = served
     this.#config = config
     this.#observer = observer
   }
@@ -72,20 +81,26 @@ export class TrainingRuns {
 
   /** The trajectories of a run, in the order in which sums are made. */
   async collect(run: TrainingRun): Promise<Trajectory[]> {
-    const trajectories: Trajectory[] = []
-    const tasks = this.#tasksOf(run)
-    const source = run.watch ? watched(tasks, run.watch) : tasks
-    const stream = distribute(source, this.#configOf(run), (tasks, config) => this.#stream(tasks, config))
-    for await (const trajectory of stream) trajectories.push(trajectory)
+    const trajectories = await this.#served.use(run.by, async (acting) => {
+      const found: Trajectory[] = []
+      const tasks = this.#tasksOf(run, acting)
+      const source = run.watch ? watched(tasks, run.watch) : tasks
+      const stream = distribute(source, this.#configOf(run, acting), (tasks, config) => this.#stream(tasks, config))
+      for await (const trajectory of stream) found.push(trajectory)
+      return found
+    })
     this.#expectAll(run, trajectories.length)
     return trajectories.sort(compareRollouts)
   }
 
   /** What came of the rollouts of a run, in the order in which sums are made: a mean must not depend on who was first. */
   async judge(run: TrainingRun): Promise<Outcome[]> {
-    const seen: { readonly id: string; readonly outcome: Outcome }[] = []
-    for await (const response of this.#stream(this.#tasksOf(run), this.#configOf(run)))
-      seen.push({ id: response.id, outcome: outcomeOfEpisode(response) })
+    const seen = await this.#served.use(run.by, async (acting) => {
+      const found: { readonly id: string; readonly outcome: Outcome }[] = []
+      for await (const response of this.#stream(this.#tasksOf(run, acting), this.#configOf(run, acting)))
+        found.push({ id: response.id, outcome: outcomeOfEpisode(response) })
+      return found
+    })
     this.#expectAll(run, seen.length)
     return seen.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ outcome }) => outcome)
   }
@@ -114,20 +129,25 @@ export class TrainingRuns {
       )
   }
 
-  #tasksOf({ tasks, split, by, mode }: TrainingRun): TaskLike[] {
-    const params = { ...(this.#agent.params as StepAgentParams), policy: by.ref, mode }
+  #tasksOf({ tasks, split, mode }: TrainingRun, { ref }: Acting): TaskLike[] {
+    const params = { ...(this.#agent.params as StepAgentParams), policy: ref, mode }
     const agent = this.#agent.withParams(params)
-    return tasks.map((task) => ({ ...task, agent, metadata: { ...task.metadata, split } }))
+    return tasks.map((task) => ({
+      ...task,
+      agent,
+      metadata: { ...task.metadata, ...(split !== 'off-task' && { split }) },
+    }))
   }
 
-  #configOf({ runId, seed, rollouts, by, retryFailed }: TrainingRun): RunConfig {
-    const { blobs } = this.#config
+  #configOf({ runId, seed, rollouts, retryFailed }: TrainingRun, { bytes, models: served }: Acting): RunConfig {
+    const { blobs, models } = this.#config
     return {
       ...this.#config,
       ...{ runId, seed, rollouts },
       ...(this.#config.store !== false && { resume: 'auto' }),
       ...(retryFailed && { retryFailed }),
-      ...(by.bytes && { blobs: { ...blobs, 'manyworlds policy': by.bytes } }),
+      ...(bytes && { blobs: { ...blobs, 'manyworlds policy': bytes } }),
+      ...(served && { models: { ...models, ...served } }),
     }
   }
 

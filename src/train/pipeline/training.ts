@@ -1,10 +1,11 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { RunConfig } from '../../run-config.ts'
 import { wordsOf } from '../../text/thrown.ts'
+import { offTaskAlarms } from '../alarms.ts'
 import { CollectionAhead } from './collection-ahead.ts'
 import { type EpochReport, figuresOf, type TestReport } from './epoch-report.ts'
 import { trainingGoal } from './goal.ts'
-import { isHopeless, isValidated, nextEpoch, type Progress } from './next-epoch.ts'
+import { isEvaluated, isHopeless, nextEpoch, type Progress } from './next-epoch.ts'
 import {
   type CheckedOptions,
   type OpenedTraining,
@@ -92,7 +93,8 @@ export class Training {
     const validation = evaluations.find(version, 'validation')
     const best = evaluations.best?.version ?? version
     const test = evaluations.canTest && evaluations.find(best, 'test') ? await evaluations.test(best) : null
-    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test)
+    const others = evaluations.find(version, 'off-task') ? await evaluations.offTask(version) : undefined
+    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test, others ?? null)
     observer.epoch(report)
     return report
   }
@@ -121,10 +123,12 @@ export class Training {
       this.#dropVersions()
     }
     const { version } = versions.current.ref
-    const validation = isValidated(this.#progress, epoch, epochs) ? await evaluations.validate(version) : undefined
+    const isDue = isEvaluated(this.#progress, epoch, epochs)
+    const validation = isDue && evaluations.canValidate ? await evaluations.validate(version) : undefined
+    const offTask = isDue ? ((await evaluations.offTask(version)) ?? null) : null
     this.#dropVersions()
     const isLast = epoch >= epochs || isHopeless(this.#progress)
-    return this.#reported(epoch, isLast, validation && { version, ...validation.summary })
+    return this.#reported(epoch, isLast, validation && { version, ...validation.summary }, offTask)
   }
 
   /** An epoch of a learner that chooses itself what to learn from. */
@@ -133,16 +137,25 @@ export class Training {
     const done = await runWanted(learner, doing, { epochs })
     if (done === undefined) return undefined
     const { epoch, isLast, validated: version } = done
-    const row = version === undefined ? undefined : this.#parts.evaluations.find(version, 'validation')
-    return this.#reported(epoch, isLast, row && { version: row.version, ...row.summary })
+    const { evaluations } = this.#parts
+    const row = version === undefined ? undefined : evaluations.find(version, 'validation')
+    const best = evaluations.best?.version ?? 0
+    // Most of its versions are not worth a look: only the last word is.
+    const offTask = isLast ? ((await evaluations.offTask(best)) ?? null) : null
+    return this.#reported(epoch, isLast, row && { version: row.version, ...row.summary }, offTask)
   }
 
   /** The report of an epoch that is done; of the last one, with the test. */
-  async #reported(epoch: number, isLast: boolean, validation: EpochReport['validation'] | undefined) {
+  async #reported(
+    epoch: number,
+    isLast: boolean,
+    validation: EpochReport['validation'] | undefined,
+    offTask: TestReport | null,
+  ): Promise<EpochReport> {
     const { evaluations, versions, observer } = this.#parts
     const best = evaluations.best?.version ?? versions.current.ref.version
     const test = isLast && evaluations.canTest ? await evaluations.test(best) : null
-    const report = this.#report(epoch, best, validation, test)
+    const report = this.#report(epoch, best, validation, test, offTask)
     observer.epoch(report)
     return report
   }
@@ -169,14 +182,16 @@ export class Training {
     best: number,
     validation: EpochReport['validation'] | undefined,
     test: TestReport | null,
+    offTask: TestReport | null,
   ): EpochReport {
-    const { updates, versions, wanting } = this.#parts
+    const { updates, versions, settings, wanting } = this.#parts
+    const figures = figuresOf(updates.rows.filter((row) => row.epoch === epoch))
     return {
-      ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version },
-      ...figuresOf(updates.rows.filter((row) => row.epoch === epoch)),
+      ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version, ...figures },
       // Its metrics count from the beginning.
       ...(wanting && { metrics: updates.rows.at(-1)?.report.metrics ?? {} }),
-      ...{ validation: validation ?? null, best, test, digest: updates.curve },
+      alarms: [...figures.alarms, ...offTaskAlarms(offTask, settings.alarms)],
+      ...{ validation: validation ?? null, best, test, offTask, digest: updates.curve },
     }
   }
 
@@ -197,13 +212,14 @@ export class Training {
 
   /** True: the program around the script ends now. */
   async #end(how: 'finished' | 'interrupted' | 'failed', error: Error | undefined): Promise<boolean> {
-    const { trainer, record, runs, observer, sinks, around, control } = this.#parts
+    const { trainer, record, runs, served, observer, sinks, around, control } = this.#parts
     this.#closed = true
     process.off('exit', this.#leave)
     // What is collected ahead is not waited for. Whoever has stopped the runs before has said how long they may take.
     if (!runs.stopped) runs.stop(0)
     await this.#ahead.close()
     await trainer.close()
+    await served.close()
     await sinks.close()
     try {
       record.close(how, error && wordsOf(error).message)

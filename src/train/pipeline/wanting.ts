@@ -31,7 +31,9 @@ export function learnerTraining(
     ...{ train: ids(sets.train), validation: evaluate ? ids(sets.validation) : [] },
     rollouts: { train: rollouts, validation: evaluate?.rollouts ?? 1 },
     // The best version, and the first one beside it.
-    testEpisodes: evaluate ? 2 * sets.test.length * evaluate.testRollouts : 0,
+    testEpisodes: evaluate
+      ? 2 * (sets.test.length * evaluate.testRollouts + sets['off-task'].length * evaluate.rollouts)
+      : 0,
   }
 }
 

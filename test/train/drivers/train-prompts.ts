@@ -6,7 +6,13 @@ import { rulesTasks, writer } from '../../agents/rules.ts'
 const [store, baseURL] = process.argv.slice(2) as [string, string]
 const price = { input: 1, output: 2 }
 const pipeline = new DistributedTrainingPipeline({
-  ...{ agent: writer, tasks: rulesTasks({ train: 18, validation: 12, test: 12 }), store, runId: 'rules', resume: 'auto' },
+  ...{
+    agent: writer,
+    tasks: rulesTasks({ train: 18, validation: 12, test: 12 }),
+    store,
+    runId: 'rules',
+    resume: 'auto',
+  },
   ...{ seed: 3, workerNum: 1, evaluate: { testRollouts: 1 } },
   models: {
     student: { baseURL, model: 'student', price },

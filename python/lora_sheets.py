@@ -1,0 +1,138 @@
+"""Rows as inputs of the model. Rows that begin with the same tokens share them: they become one sequence, with a mask that keeps
+them apart and with the positions that each would have alone. Log-probabilities are the same, up to rounding."""
+
+import numpy as np
+import torch
+
+# Where attention costs as much as the rest of a small model; longer rows are alone.
+SHEET_TOKENS = 1024
+# Logits of a sheet, in numbers: 128 MB of float32, and a few times as much for their gradient.
+SHEET_LOGITS = 1 << 25
+
+
+class Sheet:
+    """An input. For each sample: its number in the batch, the row and place in the sheet whose logits predict it, its token."""
+
+    def __init__(self, ids, positions, mask, samples):
+        self.ids, self.positions, self.mask = ids, positions, mask
+        numbers, self.lines, self.places, self.targets = (np.concatenate(column) for column in zip(*samples))
+        self.samples = numbers
+
+
+def sheets_of(rows, packed, vocabulary):
+    """`packed`: how long a packed sequence may be; 0: rows are not packed."""
+    most = max(1, SHEET_LOGITS // vocabulary)
+    if packed == 0:
+        return [padded(rows, part) for part in unpacked_parts(rows, most)]
+    return [joined(rows, pieces) for pieces in joined_pieces(rows, pieces_of(rows, packed, most), packed, most)]
+
+
+# Not packed
+
+
+def unpacked_parts(rows, most):
+    """Rows of like length together. They are padded on the right, which a causal model does not see."""
+    trained = [row for row, places in enumerate(rows.samples) if len(places) > 0]
+    part = []
+    for row in sorted(trained, key=lambda row: rows.samples[row][-1]):
+        longest = max(int(rows.samples[row][-1]), 1)
+        if part and ((len(part) + 1) * longest > SHEET_TOKENS or samples_in(rows, part) + len(rows.samples[row]) > most):
+            yield part
+            part = []
+        part.append(row)
+    if part:
+        yield part
+
+
+def samples_in(rows, part):
+    return sum(len(rows.samples[row]) for row in part)
+
+
+def padded(rows, part):
+    longest = max(int(rows.samples[row][-1]) for row in part)
+    ids = np.zeros((len(part), longest), np.int64)
+    samples = []
+    for line, row in enumerate(part):
+        places = rows.samples[row]
+        # The last token that is trained is predicted, and predicts nothing.
+        ids[line, : places[-1]] = rows.ids[row][: places[-1]]
+        samples.append((numbers_of(rows, row), np.full(len(places), line), places - 1, rows.ids[row][places]))
+    return Sheet(ids, None, None, samples)
+
+
+def numbers_of(rows, row):
+    return np.arange(rows.begins[row], rows.begins[row + 1])
+
+
+# Packed
+
+
+def pieces_of(rows, packed, most):
+    """Rows with the same tokens before the first that is trained, as many as fit into one sequence."""
+    groups = {}
+    for row, places in enumerate(rows.samples):
+        if len(places) > 0:
+            groups.setdefault(rows.ids[row][: places[0]].tobytes(), []).append(row)
+    for group in groups.values():
+        piece = []
+        for row in group:
+            if piece and (length_of(rows, [*piece, row]) > packed or samples_in(rows, [*piece, row]) > most):
+                yield piece
+                piece = []
+            piece.append(row)
+        yield piece
+
+
+def length_of(rows, piece):
+    """Their common tokens, once, and the rest of each, without the last token that is trained."""
+    first = int(rows.samples[piece[0]][0])
+    return first + sum(int(rows.samples[row][-1]) - first for row in piece)
+
+
+def joined_pieces(rows, pieces, packed, most):
+    """Short sequences one after the other make one input: a large one is computed faster than several small ones."""
+    together, tokens, samples = [], 0, 0
+    for piece in pieces:
+        length, count = length_of(rows, piece), samples_in(rows, piece)
+        if together and (tokens + length > min(packed, SHEET_TOKENS) or samples + count > most):
+            yield together
+            together, tokens, samples = [], 0, 0
+        together.append(piece)
+        tokens, samples = tokens + length, samples + count
+    if together:
+        yield together
+
+
+def joined(rows, pieces):
+    ids, positions, owners, tails, samples = [], [], [], [], []
+    at = 0
+    for owner, piece in enumerate(pieces):
+        first = int(rows.samples[piece[0]][0])
+        begin = at
+        parts = [(rows.ids[piece[0]][:first], 0, 0)]
+        at += first
+        for tail, row in enumerate(piece, start=1):
+            places = rows.samples[row]
+            rest = rows.ids[row][first : places[-1]]
+            # The first token of each tail is predicted by the last of what they share.
+            sources = np.where(places == first, begin + first - 1, at + places - first - 1)
+            samples.append((numbers_of(rows, row), np.zeros(len(places), np.int64), sources, rows.ids[row][places]))
+            parts.append((rest, first, tail))
+            at += len(rest)
+        for tokens, position, tail in parts:
+            ids.append(tokens)
+            positions.append(np.arange(position, position + len(tokens)))
+            owners.append(np.full(len(tokens), owner))
+            tails.append(np.full(len(tokens), tail))
+    owners, tails = np.concatenate(owners), np.concatenate(tails)
+    alone = len(pieces) == 1 and len(pieces[0]) == 1
+    mask = None if alone else allowed(owners, tails)
+    return Sheet(np.concatenate(ids)[None], np.concatenate(positions)[None], mask, samples)
+
+
+def allowed(owners, tails):
+    """Whether a token sees another: an earlier one of its own row."""
+    owners, tails = torch.from_numpy(owners), torch.from_numpy(tails)
+    same = owners[:, None] == owners[None, :]
+    own = (tails[None, :] == 0) | (tails[:, None] == tails[None, :])
+    return torch.tril(same & own)

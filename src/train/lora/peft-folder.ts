@@ -1,0 +1,52 @@
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { ManyworldsError } from '../../errors.ts'
+
+/** A header of this size would be another file. */
+const MOST_HEADER_BYTES = 16 * 1024 * 1024
+
+/** PEFT's configuration of an adapter, from the metadata of its safetensors; undefined: these are not the bytes of an adapter. */
+export function adapterConfig(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  if (bytes.length < 8) return undefined
+  const length = Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true))
+  if (length > MOST_HEADER_BYTES || length > bytes.length - 8) return undefined
+  try {
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length))) as {
+      readonly __metadata__?: { readonly adapter_config?: string }
+    }
+    const config = header.__metadata__?.adapter_config
+    return config === undefined ? undefined : (JSON.parse(config) as Record<string, unknown>)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Writes an adapter as PEFT, vLLM and SGLang read it: a folder that is there whole or not at all. `base`: what the configuration shall
+ * name as its base model.
+ */
+export async function writePeftFolder(folder: string, bytes: Uint8Array, base?: string): Promise<void> {
+  const config = adapterConfig(bytes)
+  if (config === undefined)
+    throw new ManyworldsError('POLICY_INVALID', `these ${bytes.length} bytes are not those of a LoRA adapter`)
+  const named = base === undefined ? config : { ...config, base_model_name_or_path: base }
+  const unfinished = join(dirname(folder), `.${basename(folder)}.${process.pid}`)
+  try {
+    await mkdir(unfinished, { recursive: true })
+    await writeSafely(join(unfinished, 'adapter_config.json'), `${JSON.stringify(named, null, 2)}\n`)
+    await writeSafely(join(unfinished, 'adapter_model.safetensors'), bytes)
+    await rm(folder, { recursive: true, force: true })
+    await rename(unfinished, folder)
+  } catch (cause) {
+    await rm(unfinished, { recursive: true, force: true })
+    throw new ManyworldsError('POLICY_INVALID', `cannot write the adapter to ${folder}: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}
+
+async function writeSafely(path: string, content: string | Uint8Array): Promise<void> {
+  await using file = await open(path, 'w')
+  await file.writeFile(content)
+  await file.sync()
+}

@@ -1,0 +1,159 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PolicyRef, PolicyServer, ServedVersion } from '../../../agents/policy.ts'
+import { ManyworldsError } from '../../../errors.ts'
+import { withoutSlash } from '../../../models/driver/model-server.ts'
+import { HttpFailure, post } from '../../../models/http.ts'
+import { writePeftFolder } from '../peft-folder.ts'
+
+/** A server of one's own that loads LoRA adapters while it runs. */
+export interface AdapterServerOptions {
+  /** Up to and with the version: `http://gpu1:8000/v1`. */
+  readonly baseURL: string
+  /** The variable of the driver's environment that has the server's key. */
+  readonly apiKeyEnv?: string
+  /** Where adapters are written, one folder each: a disk that the server sees too. */
+  readonly folder: string
+  /** The same folder, as the server names it. Default: as `folder`. */
+  readonly serverFolder?: string
+  /** The server's log-probabilities: `'processed'` after temperature, `'raw'` before. Default `'raw'`, which is enough at temperature 1. */
+  readonly logProbs?: 'raw' | 'processed'
+  /** Calls at the same time. Default 256. */
+  readonly maxConcurrent?: number
+  /** Milliseconds for one call. Default 300,000. */
+  readonly timeoutMs?: number
+}
+
+/** What differs between servers. */
+export interface AdapterDialect {
+  readonly name: string
+  /** Of what loads and unloads, behind the origin of the server, or behind its base URL. */
+  readonly load: string
+  readonly unload: string
+  readonly behind: 'origin' | 'baseURL'
+  /** What a call says as its `model`. */
+  model(adapter: string): string
+  /** Fields of every call: the whole distribution, and nothing of a file of defaults beside the model. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** An adapter of some gigabytes from a shared disk. */
+const LOAD_MS = 300_000
+const LIST_MS = 10_000
+const MOST_CONCURRENT = 256
+/** The limiter shall not hold back calls of a server of one's own: `maxConcurrent` does. */
+const NO_LIMIT_PER_MINUTE = 1_000_000_000
+
+/** Brings adapters to vLLM or SGLang: each version under a name of its own, so that no call can get another one. */
+export class AdapterServer implements PolicyServer {
+  readonly #options: AdapterServerOptions
+  readonly #dialect: AdapterDialect
+  readonly #base: string | undefined
+  readonly #headers: Readonly<Record<string, string>>
+
+  constructor(options: AdapterServerOptions, dialect: AdapterDialect, base: string | undefined) {
+    const key = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv]
+    if (options.apiKeyEnv !== undefined && !key)
+      throw new ManyworldsError('CONFIG_INVALID', `${dialect.name}: the variable ${options.apiKeyEnv} is not set`)
+    this.#options = options
+    this.#dialect = dialect
+    this.#base = base
+    this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  }
+
+  async load({ ref, bytes }: { readonly ref: PolicyRef; readonly bytes: Uint8Array | null }): Promise<ServedVersion> {
+    const adapter = adapterName(ref)
+    const version = this.#versionOf(adapter)
+    if (await this.has(version)) return version
+    if (bytes === null) throw this.#wrong(`version ${ref.version} of '${ref.policy}' has no bytes to load`)
+    const { folder, serverFolder = folder } = this.#options
+    await writePeftFolder(join(folder, adapter), bytes, this.#base)
+    const path = `${withoutSlash(serverFolder)}/${adapter}`
+    await this.#ask(this.#dialect.load, { lora_name: adapter, lora_path: path }, /already (been )?loaded/i)
+    return version
+  }
+
+  async unload({ at }: ServedVersion): Promise<void> {
+    const adapter = this.#adapterOf(at.model)
+    // A server that was started anew has lost it.
+    await this.#ask(this.#dialect.unload, { lora_name: adapter }, /not (found|loaded)|does not exist|cannot be found/i)
+    await rm(join(this.#options.folder, adapter), { recursive: true, force: true })
+  }
+
+  /** Both servers list their adapters among their models. */
+  async has({ at }: ServedVersion): Promise<boolean> {
+    const listed = await this.#models()
+    return listed.some((id) => id === at.model || id === this.#adapterOf(at.model))
+  }
+
+  async close(): Promise<void> {}
+
+  #versionOf(adapter: string): ServedVersion {
+    const { baseURL, apiKeyEnv, logProbs = 'raw', maxConcurrent = MOST_CONCURRENT, timeoutMs } = this.#options
+    const model = this.#dialect.model(adapter)
+    return {
+      at: { served: this.#dialect.name, model },
+      settings: {
+        ...{ baseURL, model, maxConcurrent, requestsPerMinute: NO_LIMIT_PER_MINUTE },
+        ...(apiKeyEnv !== undefined && { apiKeyEnv }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        tokens: logProbs === 'processed' ? 'processed' : true,
+        extraBody: this.#dialect.body,
+      },
+    }
+  }
+
+  #adapterOf(model: string): string {
+    const before = this.#dialect.model('')
+    return model.slice(before.length)
+  }
+
+  async #models(): Promise<readonly string[]> {
+    const url = `${withoutSlash(this.#options.baseURL)}/models`
+    let listed: unknown
+    try {
+      const response = await fetch(url, { headers: this.#headers, signal: AbortSignal.timeout(LIST_MS) })
+      if (!response.ok) throw new Error(`HTTP ${response.status}`)
+      listed = await response.json()
+    } catch (cause) {
+      throw this.#wrong(`${url} does not answer: ${wordsOf(cause)}`, cause)
+    }
+    const data = (listed as { data?: unknown } | null)?.data
+    return (Array.isArray(data) ? data : []).flatMap(({ id }: { id?: unknown }) => (typeof id === 'string' ? [id] : []))
+  }
+
+  /** `fine`: words of a refusal that say that there is nothing to do. */
+  async #ask(path: string, body: object, fine: RegExp): Promise<void> {
+    const { baseURL } = this.#options
+    const root = this.#dialect.behind === 'origin' ? new URL(baseURL).origin : withoutSlash(baseURL)
+    const url = root + path
+    try {
+      const call = { url, headers: this.#headers, body: JSON.stringify(body), timeoutMs: LOAD_MS, signal: undefined }
+      const { status, body: said } = await post(call)
+      if (status < 400 || fine.test(said.slice(0, 2000))) return
+      throw this.#wrong(`${url} answered HTTP ${status}: ${said.slice(0, 300)}. ${ADVICE[this.#dialect.name] ?? ''}`)
+    } catch (cause) {
+      if (!(cause instanceof HttpFailure)) throw cause
+      throw this.#wrong(`${url} does not answer: ${cause.message}`, cause)
+    }
+  }
+
+  #wrong(what: string, cause?: unknown): ManyworldsError {
+    return new ManyworldsError('POLICY_NOT_SERVED', `${this.#dialect.name}: ${what}`, { cause })
+  }
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  vllm: 'Start vLLM with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True',
+  sglang: 'Start SGLang with --enable-lora',
+}
+
+/** By its content: no other version, of this training or another, has the same name. */
+export const adapterName = ({ policy, version, digest }: PolicyRef): string =>
+  `${policy.replace(/[^\w-]/g, '-')}-v${version}-${digest?.slice(0, 12) ?? 'base'}`
+
+/** What `fetch` throws is `fetch failed`; why is in its cause. */
+function wordsOf(error: unknown): string {
+  const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message ?? message
+}

@@ -1,5 +1,5 @@
 import { exampleOf, wrongExampleOf } from './example.ts'
-import { reflector, student } from './learning.ts'
+import { noteTaker, reflector, student } from './learning.ts'
 import type { RequestBody } from './request.ts'
 
 export interface ToolCall {
@@ -99,6 +99,8 @@ export const CONTENTS: Readonly<Record<string, MakeContent>> = {
   student: ({ body }) => student(body),
   /** Rewrites instructions. */
   reflector: ({ body }) => reflector(body),
+  /** Rewrites instructions of models that are not scripted. */
+  notes: ({ body }) => noteTaker(body),
   /** Rewrites them, and forgets to say where the new text ends. */
   'reflector-cut': ({ body }) => say(reflector(body).text.slice(0, -12), 'length'),
 }

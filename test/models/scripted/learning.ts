@@ -36,9 +36,26 @@ export function student(body: RequestBody): Content {
 /** Adds the first rule of the feedback that the text does not have. Without feedback it has nothing to say but to be careful. */
 export function reflector(body: RequestBody): Content {
   const prompt = contentOf(body, 'user')
-  const [, text = '', rest = ''] =
-    /## The text as it is now\n\n([\s\S]*?)\n\n(?:It also has|With this text|Write another)([\s\S]*)/.exec(prompt) ?? []
-  const seen = rest.slice(rest.indexOf('## Example'))
+  const { text, seen } = partsOf(prompt)
   const [fresh = 'Be careful.'] = [...seen.matchAll(RULE)].map(([rule]) => rule).filter((rule) => !text.includes(rule))
   return say(`I see.\n<new_text>\n${text} ${fresh}\n</new_text>`)
+}
+
+const NOTE = /^Feedback:\nWrong: (.{1,200})$/gm
+
+/** Takes notes: adds the first correction of the feedback that the text does not have. It stands in for a strong model where there is none. */
+export function noteTaker(body: RequestBody): Content {
+  const prompt = contentOf(body, 'user')
+  const { text, seen } = partsOf(prompt)
+  const [fresh = 'Be careful.'] = [...seen.matchAll(NOTE)]
+    .map(([, note]) => note!)
+    .filter((note) => !text.includes(note))
+  return say(`<new_text>${text} ${fresh}</new_text>`)
+}
+
+/** Of the request to rewrite a text: the text, and what was done with it. */
+function partsOf(prompt: string): { readonly text: string; readonly seen: string } {
+  const [, text = '', rest = ''] =
+    /## The text as it is now\n\n([\s\S]*?)\n\n(?:It also has|With this text|Write another)([\s\S]*)/.exec(prompt) ?? []
+  return { text, seen: rest.slice(rest.indexOf('## Example')) }
 }

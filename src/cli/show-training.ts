@@ -42,7 +42,7 @@ export async function showTraining(found: FoundTraining, args: ShowArgs): Promis
     ...{ blocks: drawsBlocks(), limit: args.limit ?? SHOWN, name },
   }
   const { best = 0 } = view.overview
-  const changes = await changesOf(training, best).catch(() => undefined)
+  const changes = await changesOf(training, best, { sentences: true }).catch(() => undefined)
   for (const line of renderTraining(view, layout)) print(line)
   if (changes === undefined) return
   const limit = args.limit ?? CHANGED_LINES

@@ -3,16 +3,27 @@ import type { Paint } from '../text/paint.ts'
 import { visible } from '../text/visible.ts'
 import { cut } from '../text/width.ts'
 import { textChanges } from '../train/prompts/text-files.ts'
-import { unpackTexts } from '../train/prompts/texts.ts'
+import { type Texts, unpackTexts } from '../train/prompts/texts.ts'
 
-/** What has changed in the texts of a training, from its first version to this one, as a diff; undefined: its policy is not texts, or they are not kept. */
-export async function changesOf(training: StoredTraining, version: number): Promise<string | undefined> {
+/**
+ * What has changed in the texts of a training, from its first version to this one, as a diff; undefined: its policy is not texts, or they are not kept.
+ * `sentences`: each on a line of its own, since texts are often one long line. Only people can read that.
+ */
+export async function changesOf(
+  training: StoredTraining,
+  version: number,
+  { sentences = false } = {},
+): Promise<string | undefined> {
   const kept = new Set(training.versions().flatMap((row) => (row.kept ? [row.version] : [])))
   if (!kept.has(0) || !kept.has(version)) return undefined
   const after = unpackTexts(await training.weights(version))
   const before = after && unpackTexts(await training.weights(0))
-  return before && textChanges(before, after, { from: 0, to: version })
+  const shown = sentences ? bySentence : (texts: Texts) => texts
+  return before && textChanges(shown(before), shown(after), { from: 0, to: version })
 }
+
+const bySentence = (texts: Texts): Texts =>
+  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.replaceAll(/(?<=[.!?]) (?=\S)/g, '\n')]))
 
 export interface ChangesLayout {
   readonly paint: Paint

@@ -19,6 +19,7 @@ import { driver, lightsTasks } from '../agents/lights.ts'
 import { rulesTasks, silentWriter, toolWriter, ungradedWriter, writer } from '../agents/rules.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { type ModelServer, startModelServer } from '../models/scripted-server.ts'
+import { startNode } from '../nodes/daemon.ts'
 
 let server: ModelServer
 beforeAll(async () => {
@@ -107,7 +108,7 @@ test('the result is a diff for people and a folder for programs; show and traini
   expect(version).toBe(reports.at(-1)!.best)
   const shown = await say('show', 'rules')
   expect(shown.stdout).toContain(`texts of version ${version}, against the first`)
-  expect(shown.stdout).toContain('-Answer with the value.')
+  expect(shown.stdout).toContain('+For ')
   expect(shown.stdout).toMatch(/evaluations +\d+ +\d+/)
   expect((await say('trainings')).stdout).toMatch(/rules +finished/)
   expect(listTrainings({ store })[0]).toMatchObject({ best: version, status: 'finished' })
@@ -268,4 +269,42 @@ test('it goes on with the same settings and texts only; a larger budget goes fur
   expect(more[0]!.epoch).toBe(first.at(-1)!.epoch + 1)
   const whole = await train(options({ tasks, learner: learnerWith({ budget: { evaluations: 80 } }) }))
   expect(more.at(-1)!.digest).toBe(whole.at(-1)!.digest)
+})
+
+test('on another machine, by code that is sent there, it comes to the same texts', async () => {
+  const node = await startNode()
+  onTestFinished(() => node.kill('SIGTERM'))
+  const here = { tasks: rulesTasks(small), learner: learnerWith({ budget: { evaluations: 44 } }) }
+  const [local] = (await train(options(here))).slice(-1)
+  const there = { engineName: 'nodes', nodes: { addresses: [node.address] } } as const
+  const [remote] = (await train(options({ ...here, ...there }))).slice(-1)
+  expect(remote!.digest).toBe(local!.digest)
+})
+
+test('stopped by a signal in the middle, it says how to go on, and comes to the same texts', async () => {
+  const tasks = rulesTasks(small)
+  const learner = () => learnerWith({ budget: { evaluations: 60 } })
+  const whole = await train(options({ tasks, learner: learner() }))
+  const store = newStore()
+  const stop = new AbortController()
+  let episodes = 0
+  const progress = () => ({ notice: () => {}, episode: () => void (++episodes === 14 && stop.abort()) })
+  await expect(
+    train(options({ tasks, store, learner: learner(), signal: stop.signal, progress })),
+  ).rejects.toMatchObject({
+    ...{ code: 'TRAINING_STOPPED', message: expect.stringContaining("resume: 'rules'") },
+  })
+  const rest = await train(options({ tasks, store, learner: learner() }))
+  expect(rest.at(-1)!.digest).toBe(whole.at(-1)!.digest)
+})
+
+test('a sweep over seeds tells how much is chance', async () => {
+  const { runId: _, resume: __, ...given } = options({ tasks: rulesTasks(small) })
+  const pipeline = new DistributedTrainingPipeline({
+    ...{ ...given, runId: 'seeds' },
+    learner: learnerWith({ budget: { evaluations: 44 } }),
+  })
+  const { points } = await pipeline.sweep({ seeds: 2 }).summary()
+  expect(points).toHaveLength(1)
+  expect(points[0]!.test).not.toBeNull()
 })

@@ -111,6 +111,7 @@ export class TrainingRuns {
     const { grade: _, timeoutMs: __, blobs: ___, ...rest } = this.#config
     const config = { ...rest, runId, seed: 0, rollouts: 1, ...(rest.store !== false && { resume: 'auto' }) }
     for (const retryFailed of isResumed ? [false, true] : [false]) {
+      if (this.stopped) throw new Stopped()
       for await (const response of this.#stream([task], { ...config, ...(retryFailed && { retryFailed }) })) {
         if (this.stopped && response.status === 'cancelled') throw new Stopped()
         // Whatever an earlier session could not ask may have been mended since.

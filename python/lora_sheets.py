@@ -4,8 +4,8 @@ them apart and with the positions that each would have alone. Log-probabilities 
 import numpy as np
 import torch
 
-# Where attention costs as much as the rest of a small model; longer rows are alone.
-SHEET_TOKENS = 1024
+# Long enough for fast products of matrices, short enough that attention, which also looks at what is masked, costs little.
+SHEET_TOKENS = 512
 # Logits of a sheet, in numbers: 128 MB of float32, and a few times as much for their gradient.
 SHEET_LOGITS = 1 << 25
 

@@ -11,12 +11,13 @@ import { SPARK_VERSION, needsOf as sparkNeeds } from '../dist/engines/spark/envi
 import { CARRIED } from '../dist/python/carried.js'
 import { findUv } from '../dist/python/environment.js'
 import { LOCKS } from '../dist/python/locks.js'
+import { loraNeeds } from '../dist/train/lora/environment.js'
 import { manyworlds, newFolder, programs } from './cli/manyworlds.ts'
 
 /** Python environments have what their lock files say, from whichever index it comes. */
 
 const worlds = WORLD_KINDS.map((kind) => worldNeeds(kind))
-const pinned = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION), ...worlds]
+const pinned = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION), loraNeeds(), ...worlds]
 const SYSTEM = '/usr/bin:/bin'
 const ARGS = 'for one; do echo "$one"; done'
 

@@ -62,6 +62,8 @@ export interface PolicyLearning {
   readonly advantages?: AdvantageSettings
   /** What goes with these advantages: used where a training names neither them nor something else in its place. */
   readonly algorithm?: Omit<Partial<Algorithm>, 'lr'>
+  /** What it needs with any advantages, unless a training says otherwise. */
+  readonly defaults?: Omit<Partial<Algorithm>, 'lr'>
 }
 
 /** What a policy has of the worker that opens it. */

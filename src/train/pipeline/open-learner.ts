@@ -39,7 +39,7 @@ export function algorithmOf(
   if (failed !== undefined) checkFailedPolicy(failed)
   if (learner === undefined)
     return checkedAlgorithm({
-      ...{ loss: { name: 'clip' }, lr: policy.learning!.lr },
+      ...{ loss: { name: 'clip' }, lr: policy.learning!.lr, ...policy.learning!.defaults },
       // A value head is trained with the advantages that need it.
       ...(advantages === undefined && policy.learning!.algorithm),
       // The policy that acted may be older than the learner: what an update changes is measured from the learner.

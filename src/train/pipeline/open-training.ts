@@ -106,7 +106,7 @@ export async function openParts(
   const sets = await checked.sets()
   const wanting = wantingLearner(settings)
   const about = wanting && learnerTraining(settings, policy, sets, config)
-  const stored = storedSettings(settings, algorithm, policy.name, sets, about && wanting.prepare?.(about))
+  const stored = storedSettings(settings, algorithm, policy, sets, about && wanting.prepare?.(about))
   const record = await openRecord(identity, resolved, settings, policy, stored)
   let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks' | 'served'> | undefined
   try {

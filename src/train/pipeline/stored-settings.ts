@@ -1,3 +1,4 @@
+import type { Policy } from '../../agents/policy.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import type { Settings } from './settings.ts'
@@ -7,7 +8,7 @@ import type { TaskSets } from './task-sets.ts'
 export function storedSettings(
   { agent, algorithm, rollouts, tasksPerUpdate, seed, curriculum, overlap, control, evaluate }: Settings,
   learned: Required<Algorithm> | undefined,
-  policy: string,
+  { name: policy, ...own }: Policy & { readonly settings?: unknown },
   sets: TaskSets,
   prepared?: unknown,
 ): Readonly<Record<string, unknown>> {
@@ -16,6 +17,8 @@ export function storedSettings(
   const settings = {
     code: agent.ref.fingerprint,
     ...{ agent: agent.name, params: agent.params, policy, seed, rollouts, tasksPerUpdate },
+    // Weights of other policies say themselves what they belong to.
+    ...(own.serving && { policySettings: own.settings }),
     algorithm: { advantages, normalizer, failed, ...(learned ? kept : { learner: prepared ?? 'own' }) },
     ...{ curriculum: curriculum ?? false, overlap: overlap ?? false, control: control ?? false },
     // Versions that were evaluated in another way could not be compared.

@@ -158,11 +158,11 @@ export class Updates {
     // Whatever kept all of them from running may have been mended since.
     if (this.#earlier.has(number) && trajectories.every(isFailed))
       trajectories = await runs.collect({ ...run, by, retryFailed: true })
-    const failure = trajectories.every(isFailed) ? trajectories[0]?.ending : undefined
-    if (failure?.kind === 'failed')
+    const [failure] = trajectories.flatMap(failureOf)
+    if (failure && trajectories.every((one) => failureOf(one).length > 0))
       throw new ManyworldsError(
         'TRAINING_FAILED',
-        `all ${trajectories.length} episodes of update ${number} failed, the first with ${failure.error.code}: ${failure.error.message}`,
+        `all ${trajectories.length} episodes of update ${number} failed, the first with ${failure.code}: ${failure.message}`,
       )
     return { plan, trajectories, collectMs: performance.now() - begun }
   }
@@ -273,7 +273,7 @@ export class Updates {
 
 /** Says why, if many episodes of a batch are left out. */
 function manyLost(trajectories: readonly Trajectory[]): string[] {
-  const failures = trajectories.flatMap(({ ending }) => (ending.kind === 'failed' ? [ending.error] : []))
+  const failures = trajectories.flatMap(failureOf)
   const [first] = failures
   if (first === undefined || failures.length < MANY_LOST * trajectories.length) return []
   return [
@@ -282,6 +282,13 @@ function manyLost(trajectories: readonly Trajectory[]): string[] {
 }
 
 const isFailed = ({ ending }: Trajectory) => ending.kind === 'failed'
+
+/** Why an episode has no result: it failed, or its grader did. */
+function failureOf({ ending, grade }: Trajectory): { readonly code: string; readonly message: string }[] {
+  if (ending.kind === 'failed') return [ending.error]
+  const error = grade?.error as { readonly code?: string; readonly message?: string } | undefined
+  return error ? [{ code: error.code ?? 'GRADER_THREW', message: error.message ?? 'the grader failed' }] : []
+}
 
 const tokensOf = (trajectories: readonly Trajectory[]): number =>
   mean(trajectories.map(({ usage }) => (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0))) ?? 0

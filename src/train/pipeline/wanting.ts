@@ -47,10 +47,14 @@ const REFUSED: Readonly<Record<string, string>> = {
   control: "it has its own; promptLearner() has `control: 'random'` and `control: 'blind'`",
 }
 
+/** A sweep gives an `algorithm` without a word in it. */
+const isGiven = (value: unknown) =>
+  value !== undefined && value !== false && !(typeof value === 'object' && Object.keys(value ?? {}).length === 0)
+
 /** Throws if options are not for such a learner; gives the defaults that differ. */
 export function wantingDefaults(given: Readonly<Record<string, unknown>>): { readonly rollouts?: number } {
   if (wantingLearner(given as Pick<Settings, 'learner'>) === undefined) return {}
-  const wrong = Object.keys(REFUSED).find((key) => given[key] !== undefined && given[key] !== false)
+  const wrong = Object.keys(REFUSED).find((key) => isGiven(given[key]))
   if (wrong !== undefined)
     throw invalid(`\`${wrong}\` is not for a learner that chooses what to learn from: ${REFUSED[wrong]}`)
   return { rollouts: 1 }

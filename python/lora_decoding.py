@@ -1,0 +1,131 @@
+"""Decodes many requests together so that each gets the same bits, whatever its neighbors are: docs/decisions/0025-exact-sampling.md.
+
+A step of the model sees one flat list of tokens, whole prompts or the last token of each row, padded to a multiple of TILE. Matrix
+products then give each token the same bits wherever it stands. Only attention knows which tokens belong together: prompts attend
+each on its own, rows to a cache that is padded behind with masked zeros, to a multiple of LENGTH.
+"""
+
+import torch
+import torch.nn.functional as F
+
+import lora_draws
+from lora_attention import LENGTH, Cache, Prompts, Rows, attention, base_of, up_to
+
+TILE = 16
+# Prompts that are read together. More do not make it faster, and need more memory.
+PROMPT_TOKENS = 512
+MOST_ROWS = 128
+CACHE_BYTES = 2 << 30
+
+
+def logits_of(model, tokens, positions, wanted, of):
+    """Of the tokens at the places `wanted`. All lists are padded; what is computed for the padding is not used."""
+    device = base_of(model).device
+    padded = up_to(TILE, len(tokens))
+    ids = torch.zeros(1, padded, dtype=torch.long)
+    at = torch.zeros(1, padded, dtype=torch.long)
+    ids[0, : len(tokens)] = torch.as_tensor(tokens)
+    at[0, : len(tokens)] = torch.as_tensor(positions)
+    places = torch.zeros(up_to(TILE, len(wanted)), dtype=torch.long)
+    places[: len(wanted)] = torch.as_tensor(wanted)
+    attention.of = of
+    found = model(input_ids=ids.to(device), position_ids=at.to(device), use_cache=False, logits_to_keep=places.to(device))
+    return found.logits[0].float()
+
+
+class Decoder:
+    """Rows that are decoded together. They may join at any time, and leave when they are done."""
+
+    def __init__(self, model, stops):
+        self.model = model
+        self.stops = stops
+        self.cache = Cache()
+        self.rows = []
+        self.waiting = []
+
+    @property
+    def busy(self):
+        return bool(self.rows or self.waiting)
+
+    def advance(self):
+        """Reads prompts that wait, if there is room, and draws a token for each row. Those that are done."""
+        done = []
+        # Not one by one, as rows leave: prompts are read faster together.
+        if self.waiting and len(self.rows) <= MOST_ROWS // 2:
+            count = self.room()
+            done += self.add(self.waiting[:count])
+            del self.waiting[:count]
+        return done + self.step() if self.rows else done
+
+    def room(self):
+        """How many of those that wait have room in the cache; one at least, if it is empty."""
+        config = base_of(self.model).config.get_text_config()
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        bytes_per_token = 2 * 4 * config.num_hidden_layers * heads * size
+        longest = max((row.most_length for row in self.rows), default=0)
+        count = 0
+        for row in self.waiting[: MOST_ROWS - len(self.rows)]:
+            longest = max(longest, row.most_length)
+            if (len(self.rows) + count + 1) * longest * bytes_per_token > CACHE_BYTES:
+                break
+            count += 1
+        return count if self.rows else max(count, 1)
+
+    def drop(self, ids):
+        """Nobody waits for these."""
+        self.waiting = [row for row in self.waiting if row.id not in ids]
+        self.keep([row.id not in ids for row in self.rows])
+
+    def add(self, rows):
+        """Reads their prompts, each once, and draws their first tokens. Those that are done with one."""
+        read = {}
+        if not rows:
+            return []
+        for some in packs(list(dict.fromkeys(row.prompt for row in rows))):
+            of = Prompts([len(prompt) for prompt in some])
+            tokens = [token for prompt in some for token in prompt]
+            positions = [place for prompt in some for place in range(len(prompt))]
+            ends = torch.tensor([len(prompt) for prompt in some]).cumsum(0) - 1
+            logits = logits_of(self.model, tokens, positions, ends, of)
+            for place, prompt in enumerate(some):
+                read[prompt] = (of.kept[place], logits[place])
+        logits = torch.stack([read[row.prompt][1] for row in rows])
+        lora_draws.draw(F.pad(logits, (0, 0, 0, up_to(TILE, len(rows)) - len(rows))), rows, self.stops)
+        alive = [row for row in rows if row.finish is None]
+        if alive:
+            self.cache.add([read[row.prompt][0] for row in alive], up_to(LENGTH, 1 + max(row.length for row in alive)))
+            self.rows += alive
+        return [row for row in rows if row.finish is not None]
+
+    def step(self):
+        """A token for each row. Those that are done."""
+        positions = [row.length - 1 for row in self.rows]
+        of = Rows(self.cache, torch.tensor(positions, device=base_of(self.model).device), up_to(LENGTH, 1 + max(positions)))
+        logits = logits_of(self.model, [row.tokens[-1] for row in self.rows], positions, range(len(self.rows)), of)
+        lora_draws.draw(logits, self.rows, self.stops)
+        done = [row for row in self.rows if row.finish is not None]
+        self.keep([row.finish is None for row in self.rows])
+        return done
+
+    def keep(self, kept):
+        if all(kept):
+            return
+        self.rows = [row for row, stays in zip(self.rows, kept, strict=True) if stays]
+        if self.rows:
+            self.cache.keep([place for place, stays in enumerate(kept) if stays])
+        else:
+            self.cache = Cache()
+
+
+def packs(prompts):
+    """In turns of at most PROMPT_TOKENS, or one prompt that is longer."""
+    some, size = [], 0
+    for prompt in prompts:
+        if some and size + len(prompt) > PROMPT_TOKENS:
+            yield some
+            some, size = [], 0
+        some.append(prompt)
+        size += len(prompt)
+    if some:
+        yield some

@@ -1,0 +1,78 @@
+"""Whether this machine gives a request the same bits whatever is computed beside it. Not all do: it depends on the kernels."""
+
+import torch
+import torch.nn.functional as F
+
+from lora_attention import base_of, exact_attention
+from lora_decoding import TILE, Decoder
+from lora_draws import Row, Stops
+
+# Layers have the same shapes: two of them tell.
+LAYERS = 2
+PROMPTS = (1, 5, 17, 40, 63, 65, 130)
+TOKENS = 3
+# How far the plain model may be away: it adds in another order.
+NEAR = 1e-2
+
+
+def is_exact(model, rank):
+    config = base_of(model).config
+    layers = config.num_hidden_layers
+    # The models of transformers run as many layers as this says.
+    config.num_hidden_layers = min(layers, LAYERS)
+    try:
+        return adapters_exact(model, rank) and rows_exact(model)
+    finally:
+        config.num_hidden_layers = layers
+
+
+def adapters_exact(model, rank):
+    """The two products of each adapter, in each shape of the model."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = {tuple(part.weight.shape) for part in base_of(model).modules() if isinstance(part, torch.nn.Linear)}
+    for wide, narrow in {(size, rank) for shape in shapes for size in shape}:
+        for inner, outer in ((wide, narrow), (narrow, wide)):
+            weight = torch.randn(outer, inner, generator=generator).to(base_of(model).device)
+            tokens = torch.randn(20 * TILE, inner, generator=generator).to(base_of(model).device)
+            alone = F.linear(tokens[:TILE], weight)
+            if not all(torch.equal(F.linear(tokens[: n * TILE], weight)[:TILE], alone) for n in (2, 3, 7, 20)):
+                return False
+    return True
+
+
+def rows_exact(model):
+    generator = torch.Generator().manual_seed(1)
+    vocabulary = base_of(model).config.get_text_config().vocab_size
+    prompts = [tuple(torch.randint(0, vocabulary, (n,), generator=generator).tolist()) for n in PROMPTS]
+    rows = lambda places: [Row(prompts[n], {"seed": n, "maxTokens": TOKENS}, 1 << 20) for n in places]
+    everyone = range(len(prompts))
+    alone = [outcome(model, [row])[0] for row in rows(everyone)]
+    for places in (list(everyone), [*reversed(everyone)] * 4, [5, 1, 1, 6]):
+        if outcome(model, rows(places)) != [alone[n] for n in places]:
+            return False
+    check_plain(model, prompts[3], alone[3])
+    return True
+
+
+def outcome(model, rows):
+    with exact_attention(model):
+        decoder = Decoder(model, Stops((), None))
+        # Half of them join the others later.
+        half = (len(rows) + 1) // 2
+        for some in (rows[:half], rows[half:]):
+            if some:
+                decoder.add(some)
+                decoder.step()
+        while decoder.rows:
+            decoder.step()
+    return [(row.tokens, row.log_probs) for row in rows]
+
+
+def check_plain(model, prompt, outcome):
+    """A model that attends in a way of its own would be sampled wrongly, and nobody would notice."""
+    tokens, log_probs = outcome
+    ids = torch.tensor([[*prompt, *tokens]], device=base_of(model).device)
+    plain = torch.log_softmax(model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float(), -1)
+    apart = (plain[torch.arange(len(tokens)), torch.tensor(tokens)].cpu() - torch.tensor(log_probs)).abs().max()
+    if not apart < NEAR:
+        raise ValueError(f"this sampler does not compute this model as transformers does (log-probabilities differ by {apart:.3g})")

@@ -130,8 +130,14 @@ test('the test tasks are seen once, at the end, and no reflection sees a validat
 })
 
 test('parent and child have the same tasks with the same seeds', async () => {
-  const given = options({ tasks: rulesTasks(small), learner: learnerWith({ budget: { evaluations: 60 } }) })
-  await train(given, 2)
+  const given = options({
+    tasks: rulesTasks(small),
+    rollouts: 2,
+    learner: learnerWith({ budget: { evaluations: 60 } }),
+  })
+  const [first] = await train(given, 2)
+  // The first validation, and both versions, each task twice.
+  expect(first!.metrics.evaluations).toBe(small.validation + 2 * 3 * 2)
   using training = StoredTraining.open('rules', { store: given.store as string })
   const [parent, child, ...others] = training.plans()
   expect(child).toMatchObject({ epoch: 1, version: 1, seed: parent!.seed, tasks: parent!.tasks })

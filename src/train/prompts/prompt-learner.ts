@@ -141,7 +141,7 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
       const { pending } = before
       if (pending?.version !== version) return
       const scores = scoresOf(outcomes, training.validation)
-      refuseUngraded(version, outcomes, scores)
+      if (version === 0) refuseUngraded(outcomes, scores)
       const spent = spend(before.spent, outcomes)
       const pool = [...before.pool, { ...pending, scores }]
       state = { ...before, pool, pending: null, spent }
@@ -171,15 +171,11 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
 const MOST_FAILED = 3
 
 /** Without any reward there is nothing to go by. */
-function refuseUngraded(
-  version: number,
-  outcomes: readonly Outcome[],
-  scores: Readonly<Record<string, number | null>>,
-): void {
+function refuseUngraded(outcomes: readonly Outcome[], scores: Readonly<Record<string, number | null>>): void {
   if (Object.values(scores).some((score) => score !== null)) return
   const code = outcomes.find((outcome) => outcome.code !== undefined)?.code
   throw new ManyworldsError(
     'TRAINING_FAILED',
-    `no validation task has a reward with version ${version}${code === undefined ? ': give the agent a grader (`grade`), best one with `feedback`' : `; the first error is ${code}`}`,
+    `no validation task has a reward with the texts as they are${code === undefined ? ': give the agent a grader (`grade`), best one with `feedback`' : `; the first error is ${code}`}; then begin another training`,
   )
 }

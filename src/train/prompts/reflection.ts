@@ -1,3 +1,4 @@
+import { rewardOf } from '../failed-rollouts.ts'
 import type { LearnerGroup } from '../learner.ts'
 import { exampleText } from './example-text.ts'
 import { type Texts, toolOf } from './texts.ts'
@@ -5,6 +6,9 @@ import { type Texts, toolOf } from './texts.ts'
 /** Between these stands the new text. Unlike a code fence, no text is likely to have them. */
 export const OPEN = '<new_text>'
 export const CLOSE = '</new_text>'
+
+/** Of all examples together: about 25,000 tokens. One example has at most a quarter of it. */
+const EXAMPLES_CHARS = 100_000
 
 export interface Reflection {
   readonly texts: Texts
@@ -17,13 +21,12 @@ export interface Reflection {
 
 /** What the model is asked that rewrites a text. Of the truth it is told what graders say in their feedback, and nothing else. */
 export function reflectionPrompt({ texts, component, groups, maxChars }: Reflection): string {
-  const examples = groups.flatMap(({ input, members }) => members.map((member) => ({ input, member })))
   return [
     `An assistant works on tasks. You improve ${whatIs(component)}.`,
     section('The text as it is now', texts[component]!),
     ...others(texts, component),
     'With this text the assistant did the following. For each task you see what it was given, what it did, its answer and the feedback of a grader.',
-    ...examples.map(({ input, member }, place) => exampleText(place + 1, input, member)),
+    ...examplesOf(groups),
     [
       'Write a new version of the text with which the assistant would have done all of these tasks well, and others like them that you have not seen.',
       '- Find out from the feedback what went wrong, and which rule would have avoided it. State the rule, not the answer of one task.',
@@ -33,6 +36,17 @@ export function reflectionPrompt({ texts, component, groups, maxChars }: Reflect
     ].join('\n'),
     ending(),
   ].join('\n\n')
+}
+
+/** All of them or, where that is too much to read, those with the lowest rewards. */
+function examplesOf(groups: readonly LearnerGroup[]): string[] {
+  const all = groups.flatMap(({ input, members }) => members.map((member) => ({ input, member })))
+  const texts = all.map(({ input, member }, place) => exampleText(place + 1, input, member))
+  const rewardAt = (place: number) => rewardOf(all[place]!.member) ?? Number.NEGATIVE_INFINITY
+  const worstFirst = [...texts.keys()].sort((a, b) => rewardAt(a) - rewardAt(b) || a - b)
+  let left = EXAMPLES_CHARS
+  const kept = new Set(worstFirst.filter((place) => (left -= texts[place]!.length) >= 0))
+  return texts.filter((_, place) => kept.has(place))
 }
 
 /** The same request without anything that was learned: what a control may know. */

@@ -43,7 +43,7 @@ const modelsWith = (reflect: string) => ({
 })
 
 const learnerWith = (more: Partial<PromptLearnerOptions> = {}) =>
-  promptLearner({ reflect: 'large', budget: { evaluations: 300 }, ...more })
+  promptLearner({ reflect: 'large', budget: { evaluations: 200 }, ...more })
 
 const options = (more: Partial<PipelineOptions> = {}): PipelineOptions => ({
   ...{ agent: writer, tasks: rulesTasks(), models: modelsWith('reflector'), runId: 'rules', workerNum: 1, seed: 3 },
@@ -66,7 +66,9 @@ async function train(given: PipelineOptions, epochs?: number): Promise<EpochRepo
 
 const small = { train: 12, validation: 6, test: 6 }
 
-test('texts become better on tasks that were never seen; controls with the same budget and the same choice do not', async () => {
+test('texts become better on tasks that were never seen; controls with the same budget and the same choice do not', {
+  timeout: 300_000,
+}, async () => {
   const [learned, random, blind] = [
     await train(options()),
     await train(options({ learner: learnerWith({ control: 'random' }) })),

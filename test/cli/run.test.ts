@@ -132,7 +132,7 @@ describe('manyworlds run', () => {
         const executor = new DistributedExecutor({ workerNum: 1 })
         executor.submitTask(a.task(1))
         console.log('got', (await executor.collectResults()).size)`,
-      'exits-midway.ts': `${script(4, 60_000).replace('const results = await', 'const results = { size: 0 }; void')}\nsetTimeout(() => process.exit(0), 1500)`,
+      'exits-midway.ts': `${script(4, 60_000).replace('const results = await', 'const results = { size: 0 }; void')}\nsetTimeout(() => process.exit(0), 4000)`,
       'throws-midway.ts': script(40, 50)
         .replace(
           'const results = await Runners.runTask(',

@@ -57,7 +57,7 @@ export function testFaults(cluster: SparkCluster): void {
 
   test('kill -9 of a Node worker', SLOW, async () => {
     await untilAllPlaced()
-    const responses = run(60, 400)
+    const responses = run(60, 1000)
     await untilStarted(20)
     // One that is at work.
     const [, , pid] = lines('start').at(-1)!.split(' ')

@@ -3,7 +3,7 @@ import { type LossSettings, lossRule } from '../loss-settings.ts'
 import type { Row } from '../row.ts'
 import { perRow, rowParts } from './row-parts.ts'
 import { checkedLora, type LoraOptions, type LoraSettings } from './settings.ts'
-import type { Sidecar } from './sidecar.ts'
+import type { Computing } from './sidecar.ts'
 
 export interface LoraCoreOptions {
   /** The version to begin with; left out: the base model. The reference of the KL divergence is always the base model. */
@@ -11,7 +11,7 @@ export interface LoraCoreOptions {
   /** Told what takes long, such as making the Python environment. */
   readonly notice?: (line: string) => void
   /** Starts the Python process; for tests. */
-  readonly start?: () => Promise<Sidecar>
+  readonly start?: () => Promise<Computing>
 }
 
 /** What the sidecar says of the model that it has opened. */
@@ -39,8 +39,8 @@ export class LoraCore implements GradientCore {
   readonly policy: string
   readonly #settings: LoraSettings
   readonly #options: LoraCoreOptions
-  #sidecar: Promise<Sidecar> | undefined
-  #running: Sidecar | undefined
+  #sidecar: Promise<Computing> | undefined
+  #running: Computing | undefined
 
   constructor(settings: LoraSettings, options: LoraCoreOptions) {
     this.policy = settings.name
@@ -101,7 +101,7 @@ export class LoraCore implements GradientCore {
     return (await this.#sidecar).call<Result>(op, args, parts)
   }
 
-  async #open(): Promise<Sidecar> {
+  async #open(): Promise<Computing> {
     const { from, notice, start = () => startSidecar(notice) } = this.#options
     const sidecar = await start()
     try {
@@ -122,7 +122,7 @@ export class LoraCore implements GradientCore {
 }
 
 /** Loaded when it is used: workers on other machines import this module too, and have no Python of ours. */
-async function startSidecar(notice: LoraCoreOptions['notice']): Promise<Sidecar> {
+async function startSidecar(notice: LoraCoreOptions['notice']): Promise<Computing> {
   const { Sidecar } = await import('./sidecar.ts')
   return Sidecar.start({ ...(notice && { notice }) })
 }

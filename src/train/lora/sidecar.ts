@@ -43,6 +43,9 @@ export interface SidecarOptions {
   readonly signal?: AbortSignal
 }
 
+/** What a core needs of a sidecar. */
+export type Computing = Pick<Sidecar, 'call' | 'ended' | 'close'>
+
 interface Pending {
   readonly op: string
   readonly timer: NodeJS.Timeout

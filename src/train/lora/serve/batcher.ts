@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from './refusal.ts'
+
+/** Requests that come together are read together. */
+const GATHER_MS = 5
+
+export interface Sent<Request> {
+  readonly id: number
+  readonly request: Request
+}
+
+export interface BatcherOptions<Request, Result> {
+  /**
+   * Lets requests join those of a lane that are under way, gives up others, and goes on for a while. What is done by then, by id. If it
+   * throws, all that is under way in the lane is lost.
+   */
+  advance(lane: string, added: readonly Sent<Request>[], dropped: readonly number[]): Promise<Map<number, Result>>
+  /** Whether with this error everything that was under way in all lanes is lost. */
+  isFatal(error: unknown): boolean
+  /** At the same time, in all lanes. */
+  readonly most: number
+}
+
+interface Job<Request, Result> {
+  readonly id: number
+  request: Request | undefined
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
+class Lane<Request, Result> {
+  readonly waiting = new Map<number, Job<Request, Result>>()
+  readonly running = new Map<number, Job<Request, Result>>()
+  readonly dropped: number[] = []
+
+  get isIdle(): boolean {
+    return this.waiting.size + this.running.size + this.dropped.length === 0
+  }
+}
+
+/**
+ * Brings requests together that come one by one. There is a lane for each adapter, since only requests of one adapter are computed together;
+ * lanes take turns. A request joins its lane at the next turn. One call of `advance` at a time.
+ */
+export class Batcher<Request, Result> {
+  readonly #options: BatcherOptions<Request, Result>
+  /** Whose turn it is comes first. */
+  readonly #lanes = new Map<string, Lane<Request, Result>>()
+  readonly #preparing = new Set<Promise<unknown>>()
+  #count = 0
+  #size = 0
+  #isRunning = false
+
+  constructor(options: BatcherOptions<Request, Result>) {
+    this.#options = options
+  }
+
+  /** `prepare` makes the request; many are prepared at the same time. A client that goes away aborts the signal. */
+  async ask(lane: string, prepare: () => Promise<Request>, signal: AbortSignal): Promise<Result> {
+    const { most } = this.#options
+    if (this.#size >= most) throw new Refusal(429, `${most} requests are waiting, which is the limit: try again later`)
+    this.#size++
+    try {
+      const preparing = prepare()
+      this.#preparing.add(preparing)
+      this.#start()
+      const request = await preparing.finally(() => this.#preparing.delete(preparing))
+      signal.throwIfAborted()
+      return await this.#enter(lane, request, signal)
+    } finally {
+      this.#size--
+    }
+  }
+
+  #enter(name: string, request: Request, signal: AbortSignal): Promise<Result> {
+    const id = ++this.#count
+    const lane = this.#lanes.get(name) ?? new Lane<Request, Result>()
+    this.#lanes.set(name, lane)
+    const result = new Promise<Result>((resolve, reject) => {
+      lane.waiting.set(id, { id, request, resolve, reject })
+      const leave = () => {
+        lane.waiting.delete(id)
+        if (lane.running.delete(id)) lane.dropped.push(id)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', leave, { once: true })
+    })
+    this.#start()
+    return result
+  }
+
+  /** Fails all that waits or is under way in a lane, or in all of them. */
+  fail(error: unknown, only?: string): void {
+    for (const [name, lane] of this.#lanes)
+      if (only === undefined || name === only) {
+        this.#lanes.delete(name)
+        for (const job of [...lane.waiting.values(), ...lane.running.values()]) job.reject(error)
+      }
+  }
+
+  #start(): void {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    void this.#run().finally(() => {
+      this.#isRunning = false
+      // Somebody came as it ended.
+      if (this.#lanes.size + this.#preparing.size > 0) this.#start()
+    })
+  }
+
+  async #run(): Promise<void> {
+    await sleep(GATHER_MS)
+    while (true) {
+      if (this.#preparing.size > 0) {
+        await Promise.allSettled([...this.#preparing])
+        // Those who asked go on first.
+        await sleep(0)
+      }
+      const [first] = this.#lanes
+      if (first === undefined) {
+        if (this.#preparing.size === 0) return
+        continue
+      }
+      const [name, lane] = first
+      this.#lanes.delete(name)
+      if (lane.isIdle) continue
+      // To the end: the others come before its next turn.
+      this.#lanes.set(name, lane)
+      await this.#turn(name, lane)
+    }
+  }
+
+  async #turn(name: string, lane: Lane<Request, Result>): Promise<void> {
+    const added = [...lane.waiting.values()].map(({ id, request }) => ({ id, request: request as Request }))
+    for (const [id, job] of lane.waiting) lane.running.set(id, { ...job, request: undefined })
+    lane.waiting.clear()
+    try {
+      const done = await this.#options.advance(name, added, lane.dropped.splice(0))
+      for (const [id, result] of done) {
+        lane.running.get(id)?.resolve(result)
+        lane.running.delete(id)
+      }
+    } catch (error) {
+      const isFatal = this.#options.isFatal(error)
+      for (const other of isFatal ? this.#lanes.values() : [lane]) {
+        for (const job of other.running.values()) job.reject(error)
+        other.running.clear()
+        other.dropped.length = 0
+      }
+    }
+  }
+}

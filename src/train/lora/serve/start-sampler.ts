@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { ManyworldsError } from '../../../errors.ts'
+import { checkedLora, type LoraOptions } from '../settings.ts'
+import { chatAnswer, textAnswer } from './answer.ts'
+import { Engine } from './engine.ts'
+import { listen, type Route } from './http.ts'
+import { checkedRequest } from './request.ts'
+import { BASE, Samples } from './sampling.ts'
+
+export interface Sampler {
+  /** For the settings of a model: `http://127.0.0.1:38941/v1`. */
+  readonly baseURL: string
+  readonly apiKey: string
+  /** Whether a request gets the same bits whatever is sampled beside it, on this machine. */
+  readonly exact: boolean
+  /** Of the Python process that samples. */
+  readonly pid: number | undefined
+  /** Serves a version under this name. Weights are those of a LoRA core; null: the base model. */
+  load(name: string, weights: Uint8Array | null): Promise<void>
+  /** Requests for it that are under way fail. */
+  unload(name: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface SamplerOptions {
+  /** Told what takes long, and what is not as it should be. */
+  readonly notice?: (line: string) => void
+}
+
+/**
+ * Samples from a small base model and adapters of it, in a Python process of its own, behind an OpenAI-compatible server on loopback. The
+ * same request gives the same answer, bit for bit, whatever is asked for beside it, unless `exact` is false.
+ */
+export async function startSampler(options: LoraOptions, { notice = () => {} }: SamplerOptions = {}): Promise<Sampler> {
+  const engine = await Engine.start(checkedLora(options), notice)
+  if (!engine.info.exact)
+    notice(
+      'on this machine what is sampled together changes the last bits of log-probabilities: a resumed training may take another course',
+    )
+  const samples = new Samples(engine)
+  const apiKey = randomBytes(24).toString('hex')
+  const server = await listen(apiKey, routesOf(engine, samples)).catch(async (error: unknown) => {
+    await engine.close()
+    throw error
+  })
+  return {
+    baseURL: `http://127.0.0.1:${server.port}/v1`,
+    apiKey,
+    exact: engine.info.exact,
+    get pid() {
+      return engine.pid
+    },
+    load: async (name, weights) => {
+      checkName(name)
+      if (engine.has(name, weights)) return
+      samples.fail(name, `the model ${name} was replaced`)
+      await engine.load(name, weights)
+    },
+    unload: async (name) => {
+      samples.fail(name, `the model ${name} was unloaded`)
+      await engine.unload(name)
+    },
+    close: async () => {
+      samples.failAll('the sampler was closed')
+      await server.close()
+      await engine.close()
+    },
+  }
+}
+
+function checkName(name: string): void {
+  if (typeof name !== 'string' || name === '' || name === BASE)
+    throw new ManyworldsError(
+      'POLICY_INVALID',
+      `a model cannot be served under the name ${JSON.stringify(name)}: give it another one`,
+    )
+}
+
+function routesOf(engine: Engine, samples: Samples): ReadonlyMap<string, Route> {
+  const models = () => [BASE, ...engine.adapters.keys()]
+  return new Map<string, Route>([
+    [
+      'POST /v1/chat/completions',
+      async (body, signal) => {
+        const asked = checkedRequest('chat', body)
+        return chatAnswer(asked, await samples.ask(asked, signal))
+      },
+    ],
+    [
+      'POST /v1/completions',
+      async (body, signal) => {
+        const asked = checkedRequest('text', body)
+        return textAnswer(asked, await samples.ask(asked, signal))
+      },
+    ],
+    [
+      'GET /v1/models',
+      async () => ({ object: 'list', data: models().map((id) => ({ id, object: 'model', owned_by: 'manyworlds' })) }),
+    ],
+    ['GET /health', async () => ({ status: 'ok', exact: engine.info.exact, models: models() })],
+  ])
+}

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { loadPolicy, promptLearner, savePolicy, textPolicy } from 'manyworlds/train'
 import { expect, onTestFinished, test } from 'vitest'
 import { unifiedDiff } from '../../dist/text/line-diff.js'
+import { UnstoredTraining } from '../../dist/train/pipeline/unstored-training.js'
 import { isBetterOn } from '../../dist/train/prompts/compare.js'
 import { exampleText } from '../../dist/train/prompts/example-text.js'
 import { minibatch } from '../../dist/train/prompts/minibatch.js'
@@ -217,4 +218,15 @@ test('a folder of texts is for people and programs', async () => {
   const loaded = await loadPolicy(folder)
   expect(loaded).toMatchObject({ name: 'desk', version: 4, text: { instructions: 'New.', 'tools.find': 'Finds.' } })
   expect(() => loaded.act({ observation: 1 })).toThrow(refusal('POLICY_INVALID', /is texts for a model/))
+})
+
+test('without a store too, texts stay as long as one version has them', async () => {
+  const record = new UnstoredTraining('x', {})
+  const sha256 = await record.writeFile(packTexts({ instructions: 'The same.' }))
+  const row = { update: null, sha256, policy: 'p', bytes: 1, kept: true }
+  for (const version of [1, 2]) record.version({ ...row, version })
+  record.drop([1])
+  expect(unpackTexts(await record.readFile(sha256))).toEqual({ instructions: 'The same.' })
+  record.drop([2])
+  expect(await record.readFile(sha256)).toBeUndefined()
 })

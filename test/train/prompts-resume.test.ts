@@ -10,10 +10,12 @@ import { type ModelServer, startModelServer } from '../models/scripted-server.ts
 
 const SCRIPT = fileURLToPath(new URL('drivers/train-prompts.ts', import.meta.url))
 
+const LATENCY_MS = 30
+
 let server: ModelServer
 beforeAll(async () => {
   // Slow enough that calls are under way when the driver is killed.
-  server = await startModelServer({ latencyMs: 15 })
+  server = await startModelServer({ latencyMs: LATENCY_MS })
 })
 afterAll(() => server.close())
 
@@ -36,12 +38,20 @@ function start(store: string) {
   const exited = new Promise<number | string | null>((resolve) =>
     child.once('close', (code, signal) => resolve(signal ?? code)),
   )
-  const lines = (): { epoch?: number; digest?: string; test?: unknown; ms?: number }[] =>
+  const lines = (): { new?: string; epoch?: number; digest?: string; test?: unknown }[] =>
     stdout
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line))
-  return { child, exited, lines, stderr: () => stderr }
+  /** Resolves when so many things were new, or it has ended. */
+  const saw = (count: number) =>
+    Promise.race([
+      exited,
+      new Promise<void>((resolve) => {
+        child.stdout.on('data', () => lines().filter((line) => line.new).length >= count && resolve())
+      }),
+    ])
+  return { child, exited, lines, saw, stderr: () => stderr }
 }
 
 /** What is in the store. */
@@ -91,7 +101,7 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
   const undisturbed = newStore()
   const whole = start(undisturbed)
   expect(await whole.exited, whole.stderr()).toBe(0)
-  const wholeMs = whole.lines().at(-1)!.ms!
+  const news = whole.lines().filter((line) => line.new).length
   expect(whole.lines().at(-1)!.test).not.toBeNull()
   const expected = stored(undisturbed)
   expect(expected.runs.filter((id) => id.endsWith('.reflect')).length).toBeGreaterThan(3)
@@ -101,6 +111,7 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
 
   const kills = Number(process.env.KILLS ?? 8)
   const store = newStore()
+  const killedAt = new Set<string>()
   let lost = { reflections: 0, episodes: 0 }
   /** Of each session, what it asked for again: only what was under way when the one before was killed. */
   const look = async () => {
@@ -115,11 +126,13 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
   }
   for (let kill = 0; kill < kills; kill++) {
     const driver = start(store)
-    await expect.poll(driver.lines, { timeout: 60_000 }).not.toEqual([])
-    await Promise.race([driver.exited, sleep(Math.random() * 0.3 * wholeMs)])
+    // After so many things that are new, which makes progress, and then at any moment.
+    await driver.saw(1 + Math.floor((Math.random() * 2 * news) / (kills + 1)))
+    await Promise.race([driver.exited, sleep(Math.random() * 3 * LATENCY_MS)])
     driver.child.kill('SIGKILL')
     await driver.exited
     if (!existsSync(join(store, 'store.sqlite'))) continue
+    killedAt.add(JSON.stringify([stored(store).runs, stored(store).curve.length]))
     const { reflections, episodes } = await look()
     expect(reflections).toBeLessThanOrEqual(1)
     expect(episodes).toBeLessThanOrEqual(MOST_AT_ONCE)
@@ -127,6 +140,8 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
   const last = start(store)
   expect(await last.exited, last.stderr()).toBe(0)
   expect(stored(store)).toEqual(expected)
+  // It was really interrupted, in the middle of different runs.
+  expect(killedAt.size).toBeGreaterThan(kills / 3)
   // Nothing that had an answer was asked again.
   expect(await look()).toEqual({ reflections: 0, episodes: 0 })
   expect(readdirSync(store).filter((name) => name.includes('owner'))).toEqual([])

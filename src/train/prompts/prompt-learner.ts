@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { ManyworldsError } from '../../errors.ts'
 import type { Outcome } from '../../grade/outcome.ts'
 import { randomFrom } from '../../random.ts'
@@ -80,10 +81,12 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
     const spent = { ...before.spent, usd: before.spent.usd + usd, askUsd: Math.max(before.spent.askUsd, usd) }
     const after = { ...before, pool, spent, saidBlind, failedInARow: failed ? before.failedInARow + 1 : 0 }
     const { counts } = before
-    if (text === undefined)
+    const texts = text === undefined ? undefined : { ...parent.texts, [component]: text }
+    // What is a candidate already has been looked at.
+    if (texts === undefined || before.pool.some((one) => isDeepStrictEqual(one.texts, texts)))
       return { ...after, iteration: next.iteration, counts: { ...counts, unusable: counts.unusable + 1 } }
     const child: Candidate = {
-      ...{ version: before.current.version + 1, texts: { ...parent.texts, [component]: text } },
+      ...{ version: before.current.version + 1, texts },
       ...{ parent: parent.version, next: parent.next + 1 },
     }
     const trial = { child, update, tasks: groups.map(({ id }) => id), rewards }

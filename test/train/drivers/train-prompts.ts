@@ -1,10 +1,11 @@
-// Evolves prompts, and prints a line for each iteration. Arguments: store, base URL of the scripted models.
+// Evolves prompts, and prints a line for whatever is new: an episode, an update, an evaluation, an iteration. Arguments: store, base URL of the scripted models.
 import { Runners } from 'manyworlds'
 import { DistributedTrainingPipeline, promptLearner } from 'manyworlds/train'
 import { rulesTasks, writer } from '../../agents/rules.ts'
 
 const [store, baseURL] = process.argv.slice(2) as [string, string]
 const price = { input: 1, output: 2 }
+const print = (line: object) => console.log(JSON.stringify(line))
 const pipeline = new DistributedTrainingPipeline({
   ...{
     agent: writer,
@@ -18,10 +19,12 @@ const pipeline = new DistributedTrainingPipeline({
     student: { baseURL, model: 'student', price },
     large: { baseURL, model: 'reflector', price },
   },
+  progress: () => ({
+    episode: (_, restored) => restored || print({ new: 'episode' }),
+    update: () => print({ new: 'update' }),
+    evaluation: () => print({ new: 'evaluation' }),
+  }),
   learner: promptLearner({ reflect: 'large', budget: { evaluations: 120 } }),
 })
-const begun = performance.now()
-console.log(JSON.stringify({ begun: true }))
-for await (const { epoch, digest, test } of pipeline.train())
-  console.log(JSON.stringify({ epoch, digest, test, ms: performance.now() - begun }))
+for await (const { epoch, digest, test } of pipeline.train()) print({ epoch, digest, test })
 await Runners.shutdown()

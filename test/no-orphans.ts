@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const GONE_WITHIN_MS = 5000
 /** Workers of this machine, workers that a node runs, nodes; the slots of Spark, and Spark itself; what serves Python worlds; models. */
 const WORKER =
-  /\/dist\/worker\/boot\.js|\/manyworlds\.bundle\.mjs|\/dist\/cli\/main\.js node |manyworlds-slot $|\/spark_host\.py|\/world_server-[0-9a-f]+\.py|\/counting_env\.py|\/smollm_server\.py|\/scripted-server\.ts|org\.apache\.spark\.deploy\./
+  /\/dist\/worker\/boot\.js|\/manyworlds\.bundle\.mjs|\/dist\/cli\/main\.js (?:node|rollout-server) |manyworlds-slot $|\/spark_host\.py|\/world_server-[0-9a-f]+\.py|\/counting_env\.py|\/smollm_server\.py|\/scripted-server\.ts|org\.apache\.spark\.deploy\./
 /** In the environment of everything that this test run starts: other runs on this machine are not our business. */
 const MARKER = 'MANYWORLDS_TEST_RUN'
 

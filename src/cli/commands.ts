@@ -13,6 +13,7 @@ import { nodeSpec } from './specs/node.ts'
 import { nodesSpec } from './specs/nodes.ts'
 import { regradeSpec } from './specs/regrade.ts'
 import { rmSpec } from './specs/rm.ts'
+import { rolloutServerSpec } from './specs/rollout-server.ts'
 import { runSpec } from './specs/run.ts'
 import { runsSpec } from './specs/runs.ts'
 import { setupSpec } from './specs/setup.ts'
@@ -37,6 +38,7 @@ export const commands: readonly Command[] = [
   command(exportRunSpec, () => import('./export-run.ts')),
   command(importRunSpec, () => import('./import-run.ts')),
   command(modelsSpec, () => import('./models.ts')),
+  command(rolloutServerSpec, () => import('./rollout-server.ts')),
   command(nodeSpec, () => import('./node.ts')),
   command(nodesSpec, () => import('./nodes.ts')),
   command(doctorSpec, () => import('./doctor.ts')),

@@ -57,13 +57,13 @@ interface Source {
 }
 
 /** The runs of a training that the split names: those that collected episodes to learn from, or those that evaluated. */
-function ofTraining(found: FoundTraining, { split = 'train', onlySuccess, minReward }: ExportArgs): Source {
+function ofTraining(found: FoundTraining, { split = 'train', ...args }: ExportArgs): Source {
   using training = StoredTraining.at(found)
   const runs = training.runsOf(split)
   const { id, path } = training
   if (runs.length === 0)
     throw new UsageError(`training ${id} has no runs${split === 'all' ? '' : ` for --split ${split}`}`)
-  const selection: Selection = { split: 'all', onlySuccess, minReward }
+  const selection: Selection = { ...args, split: 'all' }
   const name = `${count(runs.length)} ${runs.length === 1 ? 'run' : 'runs'} of training ${id}`
   return {
     name,
@@ -77,7 +77,7 @@ async function exportFrom(source: Source, { format, as }: Kind, args: ExportArgs
   checkOptions(args, format, source.isTraining === true)
   const leftOut = new LeftOut()
   const table = source.table((run, selection) => {
-    if (isExperience(format)) return experienceTable(run, format, selectorOf(run, selection), leftOut)
+    if (isExperience(format)) return experienceTable(run, format, selectorOf(run, selection), leftOut, args)
     return args.what === 'steps'
       ? withoutRemoved(run, tableOf(run, args.what, args.subtasks), leftOut)
       : tableOf(run, args.what, args.subtasks)
@@ -120,6 +120,7 @@ const NOUNS: Readonly<Record<ExperienceFormat, readonly [one: string, many: stri
   trl: ['row of tokens', 'rows of tokens'],
   'prime-rl': ['row of tokens', 'rows of tokens'],
   sft: ['conversation', 'conversations'],
+  preference: ['pair', 'pairs'],
 }
 
 /** Nothing is left out in silence, also where the export goes to another program. */
@@ -135,17 +136,19 @@ const isExperience = (format: Format | ExperienceFormat): format is ExperienceFo
 function fileFormat(format: ExperienceFormat, out: string | undefined): 'jsonl' | 'parquet' | 'folder' {
   if (out === undefined || out.endsWith('.jsonl')) return 'jsonl'
   if (format === 'atif' && !/\.\w+$/.test(out)) return 'folder'
-  if (format !== 'atif' && format !== 'sft' && out.endsWith('.parquet')) return 'parquet'
-  const endings = format === 'sft' ? '.jsonl' : format === 'atif' ? '.jsonl, or be a folder' : '.parquet or .jsonl'
+  const isText = format === 'sft' || format === 'preference'
+  if (format !== 'atif' && !isText && out.endsWith('.parquet')) return 'parquet'
+  const endings = isText ? '.jsonl' : format === 'atif' ? '.jsonl, or be a folder' : '.parquet or .jsonl'
   throw new UsageError(`the file of --format ${format} must end with ${endings}; it is ${out}`)
 }
 
 /** Options that would change nothing are refused. */
-function checkOptions(
-  { what, subtasks, split, onlySuccess, minReward }: ExportArgs,
-  format: string,
-  isTraining: boolean,
-): void {
+function checkOptions(args: ExportArgs, format: string, isTraining: boolean): void {
+  const { what, subtasks, split, onlySuccess, minReward, best, minMargin } = args
+  if (best && format === 'preference')
+    throw new UsageError('--best is not for preference, which has the best of each group beside the worst')
+  if (minMargin !== undefined && format !== 'preference')
+    throw new UsageError(`--min-margin is for preference, and the format is ${format}`)
   const forTraining = (EXPERIENCE_FORMATS as readonly string[]).includes(format)
   const given = forTraining
     ? { '--what': what !== 'responses', '--subtasks': subtasks }
@@ -153,6 +156,7 @@ function checkOptions(
         '--split': split !== undefined && !isTraining,
         '--only-success': onlySuccess,
         '--min-reward': minReward !== undefined,
+        '--best': best,
       }
   for (const [name, isGiven] of Object.entries(given))
     if (isGiven)

@@ -14,7 +14,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', leave)
 if (isAtLeast(process.versions.node, ownPackage.oldestNode) || words[0] === 'doctor') {
   const { program } = await import('./program.ts')
   // Those that others wait for: a scheduler for its machine, a script for the end of a run.
-  if (['node', 'run', 'train'].includes(words[0] ?? '')) guardExit()
+  if (['node', 'run', 'train', 'rollout-server'].includes(words[0] ?? '')) guardExit()
   const code = await program(words)
   // Commands may leave workers that are kept warm, or timers: those must not keep the program alive. What was written
   // to a pipe must have left it first.

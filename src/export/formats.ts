@@ -5,7 +5,7 @@ export const WHAT = ['responses', 'steps', 'tasks'] as const
 export type What = (typeof WHAT)[number]
 
 /** What other systems read: trajectories, samples of tokens, conversations. */
-export const EXPERIENCE_FORMATS = ['atif', 'verl', 'trl', 'sft', 'prime-rl'] as const
+export const EXPERIENCE_FORMATS = ['atif', 'verl', 'trl', 'sft', 'preference', 'prime-rl'] as const
 export type ExperienceFormat = (typeof EXPERIENCE_FORMATS)[number]
 
 export const SPLITS = ['train', 'validation', 'test', 'all'] as const

@@ -5,17 +5,25 @@ import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 
 export interface HttpCall {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Uint8Array
   /** From the start of the call to the last byte of the reply. */
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
 
-export interface HttpReply {
+export interface HttpReply extends Replied {
+  readonly body: string
+}
+
+/** A reply whose body is no text. */
+export interface BytesReply extends Replied {
+  readonly body: Buffer
+}
+
+interface Replied {
   readonly status: number
   /** Those that matter here, in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  readonly body: string
   /** It is the reply to the second try: the connection of the first was closed. Left out: to the first. */
   readonly again?: number
 }
@@ -43,6 +51,12 @@ const MOST_STALE = 1
  * `HttpFailure`, or with the reason of the signal.
  */
 export async function post(call: HttpCall): Promise<HttpReply> {
+  const reply = await postForBytes(call)
+  return { ...reply, body: reply.body.toString('utf8') }
+}
+
+/** The same for a reply that may be binary. */
+export async function postForBytes(call: HttpCall): Promise<BytesReply> {
   for (let stale = 0; ; stale++) {
     try {
       const reply = await postOnce(call)
@@ -57,12 +71,12 @@ export async function post(call: HttpCall): Promise<HttpReply> {
 
 class StaleConnection extends Error {}
 
-function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<HttpReply> {
+function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<BytesReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const { protocol } = new URL(url)
     const [lib, agent] = protocol === 'https:' ? [https, agents.https] : [http, agents.http]
-    const bytes = Buffer.from(body)
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const request = lib.request(url, {
       method: 'POST',
       agent,
@@ -115,7 +129,7 @@ function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<
         if (!response.complete) return
         const { statusCode, headers } = response
         try {
-          const body = text(parts, headers['content-encoding'])
+          const body = unpacked(parts, headers['content-encoding'])
           end(() => resolve({ status: statusCode!, headers: wanted(headers), body }))
         } catch (error) {
           fail(new HttpFailure(`the reply cannot be unpacked: ${(error as Error).message}`, false, error))
@@ -131,10 +145,10 @@ const UNPACKERS: Readonly<Record<string, (bytes: Buffer, options: ZlibOptions) =
   ...{ gzip: gunzipSync, 'x-gzip': gunzipSync, deflate: inflateSync, br: brotliDecompressSync },
 }
 
-function text(parts: readonly Buffer[], encoding = 'identity'): string {
+function unpacked(parts: readonly Buffer[], encoding = 'identity'): Buffer {
   const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   const unpack = UNPACKERS[encoding.toLowerCase()]
-  return (unpack ? unpack(bytes, { maxOutputLength: MOST_BYTES }) : bytes).toString('utf8')
+  return unpack ? unpack(bytes, { maxOutputLength: MOST_BYTES }) : bytes
 }
 
 const WANTED = ['content-type', 'location', 'retry-after', 'retry-after-ms', 'x-request-id'] as const

@@ -47,9 +47,12 @@ export function whyNotToken(token: string): string | undefined {
  * call a node, or answer in its place. Made when it is first needed. Throws if it cannot be kept where others cannot read it.
  */
 export function userToken(): string {
-  const path = join(privateFolder(configFolder()), 'node-token')
+  const path = userTokenFile()
   return readPrivate(path) ?? makePrivate(path)
 }
+
+/** Where that is. */
+export const userTokenFile = (): string => join(privateFolder(configFolder()), 'node-token')
 
 /** For a port that only this machine can reach: of all its users, only this one is to use it. */
 export function tokenForThisMachine(otherwise: string, warn: (line: string) => void): string | undefined {

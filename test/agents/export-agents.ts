@@ -55,3 +55,19 @@ export const byId = defineGrader({
   name: 'by-id',
   grade: ({ task }) => ({ reward: Number(task.id.at(-1)), success: Number(task.id.at(-1)) >= 2 }),
 })
+
+/** Asks a model, and then fails if it is the fourth rollout, or is told to. */
+export const hesitant = defineAgent({
+  name: 'hesitant',
+  run: async (question: string, ctx) => {
+    const { text } = await ctx.generate({ model: 'm', prompt: `${question} of ${ctx.task.id}`, temperature: 0.5 })
+    if (ctx.task.rollout?.number === 4 || question === 'always') throw new Error('I would rather not')
+    return text
+  },
+})
+
+/** By the number of the rollout; of the second, nobody can tell. */
+export const lastDigit = defineGrader({
+  name: 'last-digit',
+  grade: ({ task }) => ({ reward: task.id.endsWith('@2') ? null : Number(task.id.split('@')[1] ?? 1) }),
+})

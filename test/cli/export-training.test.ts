@@ -105,6 +105,8 @@ describe('manyworlds export TRAINING', () => {
     const atif = await say('export', 'driving', '--format', 'atif', '--out', folder)
     expect(atif.stderr).toContain('96 trajectories of 6 runs of training driving')
     expect(readdirSync(folder)).toHaveLength(96)
+    const best = await say('export', 'driving', '--format', 'atif', '--best', '--per-group', '1')
+    expect(lines(best.stdout)).toHaveLength(6 * 4)
     const verl = await say('export', 'driving', '--format', 'verl')
     expect(verl).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('96 trajectories left out') })
     const parquet = join(store, 'all.parquet')

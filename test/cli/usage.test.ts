@@ -14,7 +14,7 @@ const DIST = new URL('../../dist/', import.meta.url)
 const MISTAKES: Readonly<Record<string, string>> = {
   rnu: 'unknown command "rnu"; did you mean "run"?',
   dcotor: 'unknown command "dcotor"; did you mean "doctor"?',
-  list: 'unknown command "list"; there are run, train, runs, trainings, show, tail, compare, regrade, rm, export, import, export-run, import-run, models, node, nodes, doctor, setup, init, completion, help',
+  list: 'unknown command "list"; there are run, train, runs, trainings, show, tail, compare, regrade, rm, export, import, export-run, import-run, models, rollout-server, node, nodes, doctor, setup, init, completion, help',
   'help rnu': 'unknown command "rnu"; did you mean "run"?',
   '--json runs': 'unknown option "--json"; options stand after a command: manyworlds COMMAND --json',
   'run a.ts --wrokers 3': 'unknown option "--wrokers"; did you mean "--workers"?',

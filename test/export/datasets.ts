@@ -36,9 +36,12 @@ export async function whyNoDatasets(): Promise<string | undefined> {
   }
 }
 
+/** The Python that has them. */
+export const datasetsPython = (): Promise<string> => ensureEnvironment(needs, () => {})
+
 /** What the packages make of files: `{ columns, features, rows }` of data sets, `{ steps }` of documents of ATIF. */
 export async function readWithPython(files: Readonly<Record<string, string>>, cache: string): Promise<never> {
-  const python = await ensureEnvironment(needs, () => {})
+  const python = await datasetsPython()
   const env = { ...process.env, HF_HOME: cache, HF_HUB_OFFLINE: '1', HF_DATASETS_OFFLINE: '1' }
   const args = [inFolder('read_exports.py'), JSON.stringify(files)]
   const { stdout } = await promisify(execFile)(python, args, { env, timeout: RUN_MS, maxBuffer: 64 * 1024 * 1024 })

@@ -271,7 +271,7 @@ describe('exports for training', () => {
     expect(await refused('--format', 'sft', '--out', out('a.parquet'))).toContain('must end with .jsonl')
     expect(await refused('--format', 'sft', '--what', 'steps')).toContain('--what is for csv, jsonl, parquet')
     expect(await refused('--format', 'csv', '--split', 'all')).toContain(
-      '--split is for atif, verl, trl, sft, prime-rl',
+      '--split is for atif, verl, trl, sft, preference, prime-rl',
     )
   })
 

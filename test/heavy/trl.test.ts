@@ -38,6 +38,7 @@ beforeAll(async () => {
     sft: await exported('chats', 'sft', 'sft.jsonl'),
     verl: await exported('tokens', 'verl', 'verl.parquet'),
     trl: await exported('tokens', 'trl', 'trl.parquet'),
+    preference: await exported('tokens', 'preference', 'pairs.jsonl'),
   }
   found = await askTrl(files, LOSS_CASES)
 }, PYTHON_SET_UP_MS)
@@ -88,7 +89,7 @@ async function importedRun() {
             observation: { results: [{ source_call_id: 'c', content: '3' }] },
           },
           {
-            ...{ step_id: 3, source: 'agent', message: '3' },
+            ...{ step_id: 3, source: 'agent', message: `3, says ${id}@${place + 1}` },
             metrics: metrics(second, [...prompt, ...first, ...tool]),
           },
         ],
@@ -140,6 +141,20 @@ describe('TRL takes exports as they are', () => {
     expect(found.verl.learned.toSorted(byText)).toEqual(sampledTokens.toSorted(byText))
     expect(found.verl.moved).toBe(true)
     expect(found.verl.losses[2]).toBeLessThan(found.verl.losses[0]!)
+  })
+
+  it('DPOTrainer learns the best of each group beside the worst', ({ skip }) => {
+    if (why !== undefined) skip(why)
+    const { learned, moved, losses } = found.preference
+    expect({ moved, steps: losses.length }).toEqual({ moved: true, steps: 3 })
+    // The calls of all rollouts are alike: they go with the prompt.
+    const [better, worse] = [learned.slice(0, 2), learned.slice(2)].map((texts) =>
+      texts.map((text) => text.replace('<|im_end|>', '').trim()).sort(),
+    )
+    expect(better).toEqual(['3, says g0@1', '3, says g1@2'])
+    expect(worse).toEqual(['3, says g0@2', '3, says g1@1'])
+    expect(losses[0]).toBeCloseTo(Math.log(2), 4)
+    expect(losses[2]).toBeLessThan(losses[0]!)
   })
 
   it('GRPOTrainer trains three steps with rows as rollouts, and gives them our advantages', ({ skip }) => {

@@ -16,6 +16,8 @@ export interface Trained {
 
 export interface TrlCheck {
   readonly sft: Trained & { readonly seen: readonly { readonly text: string; readonly learned: string }[] }
+  /** What is learned of the two better ones, and then of the two worse ones. */
+  readonly preference: Trained & { readonly learned: readonly string[] }
   readonly verl: Trained & { readonly learned: readonly (readonly number[])[] }
   readonly grpo: Trained & {
     readonly rewards: readonly number[]
@@ -29,20 +31,23 @@ export interface TrlCheck {
 
 /** Files of exports by format, and cases of losses: what TRL makes of them, in one process that imports PyTorch once. */
 export async function askTrl(
-  files: Readonly<Record<'sft' | 'verl' | 'trl', string>>,
+  files: Readonly<Record<'sft' | 'verl' | 'trl' | 'preference', string>>,
   losses: readonly LossCase[],
 ): Promise<TrlCheck> {
   const folder = mkdtempSync(join(tmpdir(), 'manyworlds-trl-'))
   const script = new URL('python/trl_check.py', import.meta.url)
-  const env = {
-    ...{ HF_HOME: folder, HF_HUB_OFFLINE: '1', TRL_EXPERIMENTAL_SILENCE: '1', CUDA_VISIBLE_DEVICES: '' },
-    // Some CPUs say that they have AMX, and do not allow it.
-    ...{ OMP_NUM_THREADS: '1', ONEDNN_MAX_CPU_ISA: 'AVX512_CORE_BF16' },
-  }
   try {
     const input = { folder, ...files, losses }
+    const env = torchEnv(folder)
     return (await runPython(await pythonOf(TRL), script, { input, env, timeoutMs: CHECK_MS })) as TrlCheck
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+/** One thread, no GPU, no hub. */
+export const torchEnv = (home: string): Record<string, string> => ({
+  ...{ HF_HOME: home, HF_HUB_OFFLINE: '1', TRL_EXPERIMENTAL_SILENCE: '1', CUDA_VISIBLE_DEVICES: '' },
+  // Some CPUs say that they have AMX, and do not allow it.
+  ...{ OMP_NUM_THREADS: '1', ONEDNN_MAX_CPU_ISA: 'AVX512_CORE_BF16' },
+})

@@ -28,6 +28,9 @@ export const HARBOR: TestEnvironment = of('harbor', '0.24.0', '3.12')
 /** With the same PyTorch as TRL, of which uv keeps one copy. */
 export const STABLE_BASELINES3: TestEnvironment = of('stable-baselines3', '2.9.2', '3.11', ['gymnasium==1.4.0'])
 
+/** The SDK whose calls src/train/tinker makes. Without PyTorch: 350 MB, half a minute. */
+export const TINKER: TestEnvironment = of('tinker', '0.36.0')
+
 export const TEST_ENVIRONMENTS: readonly TestEnvironment[] = [
-  ...[TENSORBOARD, TRL, MLFLOW, WANDB, HARBOR, STABLE_BASELINES3],
+  ...[TENSORBOARD, TRL, MLFLOW, WANDB, HARBOR, STABLE_BASELINES3, TINKER],
 ]

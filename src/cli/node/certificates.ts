@@ -5,8 +5,12 @@ import type { ServerTls } from '../../network/gate.ts'
 import { readPem } from '../read-pem.ts'
 import type { NodeArgs } from '../specs/node.ts'
 
-/** For a node that drivers call; undefined without a certificate. */
-export function serverTls({ tlsCert, tlsKey, clientCa }: NodeArgs): ServerTls | undefined {
+/** For what others call; undefined without a certificate. */
+export function serverTls({
+  tlsCert,
+  tlsKey,
+  clientCa,
+}: Pick<NodeArgs, 'tlsCert' | 'tlsKey' | 'clientCa'>): ServerTls | undefined {
   const cert = readPem(tlsCert, '--tls-cert')
   const key = readPem(tlsKey, '--tls-key')
   if (cert === undefined || key === undefined) return undefined

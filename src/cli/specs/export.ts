@@ -9,7 +9,7 @@ export const exportSpec = {
     'Of a run that goes on, what is there at this moment is written. Values are whole, also those that "manyworlds show" and the views of the run file cut. A file is there only once it is complete.',
     'The columns of CSV and Parquet have the names of the views: docs/data.md lists them. "manyworlds export-run" copies a run as a run file.',
     'Of a training, the runs that collected its episodes are written as one; --split chooses those that evaluated. --policy writes a version of the policy to a folder, which loadPolicy() of manyworlds/train opens.',
-    'atif, verl, trl, sft and prime-rl are for training: docs/exports.md has their fields. Tokens are those of the sampler, and are never made anew from text. What is left out is counted on stderr, with the reason.',
+    'atif, verl, trl, sft, preference and prime-rl are for training: docs/exports.md has their fields. Tokens are those of the sampler, and are never made anew from text. What is left out is counted on stderr, with the reason.',
   ],
   positionals: { run: runOrTraining },
   options: {
@@ -18,7 +18,8 @@ export const exportSpec = {
       type: 'choice',
       choices: [...FORMATS, ...EXPERIENCE_FORMATS],
       value: 'FORMAT',
-      description: 'csv, jsonl, parquet; for training: atif, verl, trl, sft, prime-rl; default: what FILE ends with',
+      description:
+        'csv, jsonl, parquet; for training: atif, verl, trl, sft, preference, prime-rl; default: what FILE ends with',
     },
     out: {
       type: 'text',
@@ -49,13 +50,32 @@ export const exportSpec = {
       group: 'For training',
       description: 'only what has at least this reward',
     },
+    best: {
+      type: 'flag',
+      group: 'For training',
+      description: 'of each group only the rollouts with its highest reward',
+    },
+    perGroup: {
+      type: 'integer',
+      value: 'N',
+      group: 'For training',
+      description: 'with --best: at most so many of a group; default: all that are equally good',
+      needs: 'best',
+    },
+    minMargin: {
+      type: 'number',
+      above: 0,
+      value: 'REWARD',
+      group: 'For training',
+      description: 'for preference: how far the rewards of a pair must be apart; default: they differ',
+    },
     policy: {
       type: 'text',
       value: 'FOLDER',
       group: 'The policy of a training',
       description: 'write the policy to this folder',
       suggest: 'files',
-      excludes: ['format', 'out', 'subtasks', 'split', 'onlySuccess', 'minReward'],
+      excludes: ['format', 'out', 'subtasks', 'split', 'onlySuccess', 'minReward', 'best', 'minMargin'],
     },
     version: {
       type: 'integer',
@@ -77,6 +97,14 @@ export const exportSpec = {
     {
       about: 'solved conversations, for fine-tuning',
       line: 'manyworlds export last --format sft --only-success --out sft.jsonl',
+    },
+    {
+      about: 'the best rollout of each group, if it is good: rejection sampling',
+      line: 'manyworlds export last --format sft --best --per-group 1 --min-reward 0.5 --out sft.jsonl',
+    },
+    {
+      about: 'the best of each group beside the worst, for DPO',
+      line: 'manyworlds export last --format preference --out pairs.jsonl',
     },
     { about: 'a file for each trajectory', line: 'manyworlds export last --format atif --out trajectories/' },
     { about: 'the best policy of a training', line: 'manyworlds export desk-training --policy best/' },

@@ -2,7 +2,7 @@ import type { ArgsOf, Spec } from '../command.ts'
 
 export const setupSpec = {
   name: 'setup',
-  summary: 'Make the Python environment that an engine, a kind of worlds or a LoRA learner needs',
+  summary: 'Make a Python environment: for an engine, a kind of worlds, or LoRA',
   about: [
     'Engines and worlds make it by themselves when they first need it; this shows beforehand whether it works. It is made with uv, in ~/.cache/manyworlds/python; the Python of the system is not touched. If it is there already, nothing is made.',
     'Spark is for --in-local, and needs Java 17 or newer, which is not set up here. For a Spark cluster that has a Connect server, nothing needs to be set up.',

@@ -6,6 +6,7 @@ import type { Column, Table } from '../columns.ts'
 import type { ExperienceFormat } from '../formats.ts'
 import { conversationsOf } from './conversations.ts'
 import { type LeftOut, REASONS, type Reason } from './left-out.ts'
+import { type PreferenceOptions, preferences } from './preferences.ts'
 import type { Selector } from './selection.ts'
 import { TOKEN_COLUMNS } from './token-columns.ts'
 import { type TokenSample, tokenSamples } from './token-samples.ts'
@@ -22,21 +23,22 @@ export function experienceTable(
   format: ExperienceFormat,
   select: Selector,
   leftOut: LeftOut,
+  options: PreferenceOptions = {},
 ): Table<never> {
   const rowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => made(run, select, leftOut, make)
   const base = { what: format, runId: run.runId, nameOf }
-  const lines = <Row extends object>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => ({
+  const lines = <Row extends object>(rows: () => AsyncIterable<Made<Row>>) => ({
     columns: [],
-    rows: () => rowsBy(make),
+    rows,
     line: ({ row }: Made<Row>) => jsonLine(row),
   })
-  const table =
-    format === 'atif'
-      ? { ...base, ...lines(documents) }
-      : format === 'sft'
-        ? { ...base, ...lines(conversationsOf) }
-        : { ...base, ...tokenTable(run, format, rowsBy) }
-  return table as unknown as Table<never>
+  const make = () => {
+    if (format === 'atif') return lines(() => rowsBy(documents))
+    if (format === 'sft') return lines(() => rowsBy(conversationsOf))
+    if (format === 'preference') return lines(() => preferences(run, select, leftOut, options))
+    return tokenTable(run, format, rowsBy)
+  }
+  return { ...base, ...make() } as unknown as Table<never>
 }
 
 type RowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => AsyncIterable<Made<Row>>

@@ -14,6 +14,24 @@ export const REASONS = {
   otherSplit: has('another split'),
   notSolved: was('not solved (--only-success)'),
   lowReward: has('a lower reward, or none (--min-reward)'),
+  notBest: {
+    one: 'was not the best of its group (--best)',
+    many: 'were not the best of their groups (--best)',
+  },
+  notPaired: {
+    one: 'was neither the best nor the worst of its group',
+    many: 'were neither the best nor the worst of their groups',
+  },
+  sameReward: {
+    one: 'is of a group without two rewards that differ enough',
+    many: 'are of groups without two rewards that differ enough',
+  },
+  otherLeftOut: {
+    one: 'would be paired with one that is left out',
+    many: 'would be paired with ones that are left out',
+  },
+  notAlike: both('began otherwise than what they would be paired with'),
+  manyConversations: has('several conversations'),
   noSteps: has('no steps'),
   removedSteps: has('steps that were removed to save space'),
   unfinished: both('failed, or did not finish'),

@@ -13,7 +13,7 @@ export interface ChatRequest {
 }
 
 /** A field of bodies: what tokens the first messages are. Only servers that are made for it are sent it. */
-export const PREFIX = 'prompt_prefix'
+const PREFIX = 'prompt_prefix'
 
 /** The exact text of a body. It can be made again from a recorded step: see `wireOf`. */
 export const bodyText = ({ messages, tools, fields }: ChatRequest, carried?: CarriedTokens): string => {

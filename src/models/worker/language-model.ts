@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../../errors.ts'
+import type { Message } from '../../trajectory/step.ts'
 import { type TokenCount, textOf } from '../completion.ts'
 import type {
   CallOptions,
@@ -28,8 +29,9 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
     const description = await describe(ctx, name)
     if (description.kind === 'object') return generateWithObject(ctx, name, description, call, options)
     const { fields: asked, warnings } = fieldsOf(description, call)
-    const fields = options.trained ? { ...asked, seed: options.trained.seed() } : asked
     const messages = messagesOf(call.prompt, (id) => conversationsOf(ctx).asked(id)?.message)
+    const { trained } = options
+    const fields = trained ? { ...asked, seed: trained.seed(), ...continued(messages) } : asked
     const request = { messages, tools: toolsOf(call), fields }
     const { reply, sent, answer } = await chat(ctx, name, description, request, {
       ...options,
@@ -47,6 +49,10 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
     doStream: async (call) => streamOf(await generate(call)),
   }
 }
+
+/** An answer that is begun in the prompt is gone on with. vLLM, SGLang and the server of a training have these fields for it. */
+const continued = (messages: readonly Message[]): object =>
+  messages.at(-1)?.role === 'assistant' ? { continue_final_message: true, add_generation_prompt: false } : {}
 
 /** What a reply means to the AI SDK. */
 export function resultOf({

@@ -14,7 +14,7 @@ torch.set_num_threads(1)
 
 from datasets import Dataset, load_dataset  # noqa: E402
 from transformers import LlamaForCausalLM  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
+from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
 
 from tiny_model import model, tokenizer  # noqa: E402
 
@@ -90,6 +90,24 @@ def verl(path):
         for labels in batch["labels"].tolist()
     ]
     return {"learned": sorted(seen), **trained(trainer)}
+
+
+def preference(path):
+    """Pairs of conversations, as they are in the file."""
+    words = tokenizer()
+    trainer = DPOTrainer(
+        model=model(),
+        ref_model=model(),
+        processing_class=words,
+        train_dataset=rows(path),
+        args=DPOConfig(**common, per_device_train_batch_size=2, max_length=None),
+    )
+    batch = next(iter(trainer.get_train_dataloader()))
+    # The better ones come first, then the worse ones.
+    learned = [
+        words.decode(ids[mask.bool()]) for ids, mask in zip(batch["input_ids"], batch["completion_mask"], strict=True)
+    ]
+    return {"learned": learned, **trained(trainer)}
 
 
 class Watched(GRPOTrainer):
@@ -168,6 +186,7 @@ shared_model = LlamaForCausalLM.from_pretrained(home)
 found = {
     "sft": sft(task["sft"]),
     "verl": verl(task["verl"]),
+    "preference": preference(task["preference"]),
     "grpo": grpo(task["trl"]),
     "losses": [loss(case) for case in task["losses"]],
 }

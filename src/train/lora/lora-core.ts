@@ -3,7 +3,7 @@ import { type LossSettings, lossRule } from '../loss-settings.ts'
 import type { Row } from '../row.ts'
 import { perRow, rowParts } from './row-parts.ts'
 import { checkedLora, type LoraOptions, type LoraSettings } from './settings.ts'
-import type { Computing } from './sidecar.ts'
+import { type Computing, Sidecar } from './sidecar.ts'
 
 export interface LoraCoreOptions {
   /** The version to begin with; left out: the base model. The reference of the KL divergence is always the base model. */
@@ -102,7 +102,7 @@ export class LoraCore implements GradientCore {
   }
 
   async #open(): Promise<Computing> {
-    const { from, notice, start = () => startSidecar(notice) } = this.#options
+    const { from, notice, start = () => Sidecar.start({ ...(notice && { notice }) }) } = this.#options
     const sidecar = await start()
     try {
       const { name: _, ...settings } = this.#settings
@@ -119,10 +119,4 @@ export class LoraCore implements GradientCore {
     this.#running = sidecar
     return sidecar
   }
-}
-
-/** Loaded when it is used: workers on other machines import this module too, and have no Python of ours. */
-async function startSidecar(notice: LoraCoreOptions['notice']): Promise<Computing> {
-  const { Sidecar } = await import('./sidecar.ts')
-  return Sidecar.start({ ...(notice && { notice }) })
 }

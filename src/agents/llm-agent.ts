@@ -5,6 +5,7 @@ import type { OutputSchema } from '../models/generate.ts'
 import { MODELS_USED } from '../models/models-used.ts'
 import { type ActingModel, openActing } from './llm/acting-model.ts'
 import { runEpisode } from './llm/llm-episode.ts'
+import { lostText } from './llm/lost-text.ts'
 import type { LlmTools } from './llm/recorded-tools.ts'
 import type { Policy, PolicyMode, PolicyRef } from './policy.ts'
 
@@ -155,6 +156,11 @@ function check(options: unknown): void {
   if (unknown !== undefined)
     throw wrong(
       `unknown key '${unknown}' ${of}; allowed: ${Object.keys(KNOWN).join(', ')}. Settings of the AI SDK go into \`settings\``,
+    )
+  const lost = lostText(policy, given.tools)
+  if (lost !== undefined)
+    throw wrong(
+      `policy '${policy!.name}' ${of} has a text '${lost}', and the agent has no such tool; it has ${Object.keys(given.tools ?? {}).join(', ') || 'none'}`,
     )
   if (given.instructions !== undefined && typeof given.instructions !== 'string')
     throw wrong(`\`instructions\` ${of} must be a text`)

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 import type { FoundTraining } from '../store/trainings/find-training.ts'
@@ -6,7 +7,9 @@ import { StoredTraining } from '../store/trainings/stored-training.ts'
 import { visible } from '../text/visible.ts'
 import { savePolicy } from '../train/policy-folder.ts'
 import { policyOfWeights } from '../train/policy-of-weights.ts'
+import { CHANGES } from '../train/prompts/text-files.ts'
 import type { ExportArgs } from './specs/export.ts'
+import { changesOf } from './text-changes.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Writes a version of a trained policy to a folder, as `savePolicy` does. The weights say what is needed: no code is. */
@@ -19,6 +22,8 @@ export async function exportPolicy(found: FoundTraining, folder: string, args: E
   const { policy: name } = training.versions().find((row) => row.version === version)!
   const policy = policyOfWeights(name, bytes)
   await savePolicy(folder, policy, { version, bytes })
+  const changes = await changesOf(training, version)
+  if (changes !== undefined) await writeFile(join(folder, CHANGES), changes)
   process.stderr.write(visible(`version ${version}${why} of training ${training.id}: ${folder} (${policy.core})\n`))
   return 0
 }

@@ -39,6 +39,10 @@ const METRICS: readonly [name: string, label: string][] = [
   ['kl', 'KL from ref.'],
   ['clipFraction', 'clipped'],
   ['gradientNorm', 'gradient'],
+  ['evaluations', 'evaluations'],
+  ['candidates', 'candidates'],
+  ['unusable', 'unusable'],
+  ['usd', 'USD'],
 ]
 
 /** A training: how it stands, its curves, what looked wrong, its evaluations, and where to look further. */

@@ -7,13 +7,15 @@ import { runArgument } from '../text/own-command.ts'
 import { painter, wantsColour } from '../text/paint.ts'
 import { renderTraining } from './render-training.ts'
 import type { ShowArgs } from './specs/show.ts'
+import { changesOf, renderChanges } from './text-changes.ts'
 import { UsageError } from './usage-error.ts'
 
 const WIDTH_OF_A_PIPE = 120
 const SHOWN = 12
+const CHANGED_LINES = 24
 
 /** Shows a training. */
-export function showTraining(found: FoundTraining, args: ShowArgs): void {
+export async function showTraining(found: FoundTraining, args: ShowArgs): Promise<void> {
   const { id, path } = found
   const name = runArgument(id, path)
   using training = StoredTraining.at(found)
@@ -39,7 +41,13 @@ export function showTraining(found: FoundTraining, args: ShowArgs): void {
     width: process.stdout.columns ?? WIDTH_OF_A_PIPE,
     ...{ blocks: drawsBlocks(), limit: args.limit ?? SHOWN, name },
   }
+  const { best = 0 } = view.overview
+  const changes = await changesOf(training, best, { sentences: true }).catch(() => undefined)
   for (const line of renderTraining(view, layout)) print(line)
+  if (changes === undefined) return
+  const limit = args.limit ?? CHANGED_LINES
+  for (const line of renderChanges(changes, { paint: layout.paint, width: layout.width, limit, version: best }))
+    print(line)
 }
 
 /** All but the members of batches, which `StoredTraining` has. */

@@ -31,7 +31,7 @@ const MAX_COMPARED_CHARS = 200
 export async function run(args: ShowArgs): Promise<number> {
   const found = findRunOrTraining(args.run, runFolder(args.dir))
   if (found.training) {
-    showTraining(found.training, args)
+    await showTraining(found.training, args)
     return 0
   }
   using file = RunFile.at(found.run)

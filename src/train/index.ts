@@ -19,13 +19,18 @@ export { ExperienceBuffer } from './experience-buffer.ts'
 export type { FailedPolicy } from './failed-rollouts.ts'
 export { gradientLearner } from './gradient-learner.ts'
 export type {
+  Answered,
+  Ask,
   Batch,
   GradientCore,
   Learner,
   LearnerGroup,
   LearnerStart,
+  LearnerTraining,
   Metrics,
   Published,
+  Question as LearnerQuestion,
+  Want,
 } from './learner.ts'
 export type { LearnerLimits, LearnerReference, RunningLearner } from './learner-calls.ts'
 export { type LearnerProcess, runLearnerInProcess } from './learner-process.ts'
@@ -50,6 +55,10 @@ export type { ObserveTraining, TrainingObserver, TrainingStart } from './pipelin
 export type { EvaluateOptions, PipelineOptions, TrainingAlgorithm, TrainingTasks } from './pipeline/options.ts'
 export { DistributedTrainingPipeline } from './pipeline/pipeline.ts'
 export { loadPolicy, type ServedPolicy, savePolicy, type TrainedPolicy } from './policy-folder.ts'
+export { type PromptLearner, promptLearner } from './prompts/prompt-learner.ts'
+export type { PromptBudget, PromptLearnerOptions } from './prompts/prompt-options.ts'
+export { type OpenTextPolicy, type TextPolicy, type TextPolicyOptions, textPolicy } from './prompts/text-policy.ts'
+export type { Texts } from './prompts/texts.ts'
 export { type Gae, type GaeSettings, gae, returns } from './returns.ts'
 export { RLTrainer, type Staleness, type TrainerOptions, type TrainReport } from './rl-trainer.ts'
 export { compareRollouts, type RolloutPlace } from './rollout-order.ts'

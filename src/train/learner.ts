@@ -1,6 +1,9 @@
 import type { Maybe } from '../agents/environment.ts'
-import type { PolicyRef } from '../agents/policy.ts'
+import type { Policy, PolicyRef } from '../agents/policy.ts'
+import type { Outcome } from '../grade/outcome.ts'
+import type { ModelsConfig } from '../models/settings.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import type { LossSettings } from './loss-settings.ts'
 import type { Row } from './row.ts'
 
@@ -38,12 +41,74 @@ export interface LearnerGroup {
   readonly id: string
   readonly ref: PolicyRef
   readonly members: readonly Trajectory[]
+  /** What the task was given. */
+  readonly input?: unknown
 }
 
 /** What an update learns from: rows for learners of weights, groups for those who read what happened. */
 export interface Batch {
   readonly rows: readonly Row[]
   readonly groups?: readonly LearnerGroup[]
+  /** The number of the update. */
+  readonly update?: number
+  /** Asks a model of the training. */
+  readonly ask?: Ask
+}
+
+/**
+ * Asks a model of the training: as a run of its own, so that the answer is limited, paid for and stored like all others, and after a crash is there again.
+ * One question per update.
+ */
+export type Ask = (question: Question) => Promise<Answered>
+
+export interface Question {
+  /** Its name in `models`. */
+  readonly model: string
+  readonly prompt: string
+  readonly temperature?: number
+  readonly maxTokens?: number
+}
+
+export interface Answered {
+  /** Null: the call failed, for the reason in `error`. */
+  readonly text: string | null
+  readonly error?: string
+  readonly usage: Usage
+}
+
+/** What a learner asks for that chooses itself what to learn from. */
+export type Want =
+  | {
+      /** Episodes of these training tasks, by a version that is kept, to learn from. */
+      readonly kind: 'collect'
+      /** The epoch that they belong to, from 1: a larger number ends the one before. */
+      readonly epoch: number
+      readonly version: number
+      readonly tasks: readonly string[]
+      /** An earlier update: its tasks had the same chances, so that two versions can be compared. */
+      readonly seedOf?: number
+      /** Episodes that may still come, these included, without those of the test. */
+      readonly left?: number
+    }
+  /** The validation tasks by this version. Their outcomes come with `validated`. */
+  | { readonly kind: 'validate'; readonly version: number }
+  | { readonly kind: 'finished'; readonly why: string }
+
+/** What a learner that chooses itself knows of its training. */
+export interface LearnerTraining {
+  readonly policy: Policy
+  /** The names of the models that the agent calls, as far as it says so. */
+  readonly calls: readonly string[]
+  readonly models: ModelsConfig
+  /** Ids of tasks. */
+  readonly train: readonly string[]
+  readonly validation: readonly string[]
+  /** How often a task is run: for learning, and in validation. */
+  readonly rollouts: { readonly train: number; readonly validation: number }
+  /** Episodes of the test at the end. */
+  readonly testEpisodes: number
+  /** Says something to whoever watches. */
+  notice(line: string): void
 }
 
 /** A version of a policy, and its bytes: the driver has them put where workers find them. */
@@ -59,6 +124,8 @@ export interface LearnerStart {
   readonly seed: number | string
   /** What `save` gave; left out: it begins with version 0. */
   readonly state?: Uint8Array
+  /** For learners that choose themselves. */
+  readonly training?: LearnerTraining
 }
 
 /**
@@ -81,5 +148,14 @@ export interface Learner {
   load(state: Uint8Array): Promise<void>
   /** True: it died, and what it has learned since it was saved is lost. It goes on with `start` and a state. */
   readonly ended?: boolean
+  /**
+   * Of learners that choose themselves what to learn from: what to do next. It changes nothing, so that it gives the same until `update` or `validated` was
+   * called. `save` is called after updates: after a crash, `validated` comes again with the same outcomes.
+   */
+  want?(): Want
+  /** What came of the validation tasks, one outcome per rollout. */
+  validated?(validation: { readonly version: number; readonly outcomes: readonly Outcome[] }): void
+  /** Before anything starts: throws what is wrong, and returns, as plain data, what else its versions depend on. A training goes on only with the same. */
+  prepare?(training: Omit<LearnerTraining, 'notice'>): unknown
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }

@@ -6,6 +6,9 @@ import type { Choice, PolicyMode } from '../agents/policy.ts'
 import { ManyworldsError } from '../errors.ts'
 import { wordsOf } from '../text/thrown.ts'
 import { type NeuralPolicy, neuralPolicy } from './neural/neural-policy.ts'
+import { writeReadable } from './prompts/text-files.ts'
+import { type TextPolicy, textPolicy } from './prompts/text-policy.ts'
+import type { Texts } from './prompts/texts.ts'
 import { type SoftmaxPolicy, softmaxPolicy } from './softmax/softmax-policy.ts'
 
 const DESCRIPTION = 'policy.json'
@@ -44,18 +47,22 @@ const shape = z.discriminatedUnion('core', [
       hasValue: z.boolean(),
     }),
   }),
+  z.strictObject({ ...common, core: z.literal('texts') }),
 ])
 
 /** A policy whose versions are bytes. */
 export type TrainedPolicy<Observation = unknown, Action = unknown> =
   | SoftmaxPolicy<Observation, Action>
   | NeuralPolicy<Observation, Action>
+  | TextPolicy
 
 /** A version of a policy, in a user's own program. */
 export interface ServedPolicy<Observation = unknown, Action = unknown> {
   readonly name: string
   readonly version: number
-  /** Chooses at once. Default mode `'greedy'`; with `'sample'`, `random` is `Math.random` unless it is given. */
+  /** Of a policy that is texts, `textPolicy()`: the texts, by their names. */
+  readonly text?: Texts
+  /** Chooses at once. Texts choose nothing: their `act` throws. Default mode `'greedy'`; with `'sample'`, `random` is `Math.random` unless it is given. */
   act(question: {
     readonly observation: Observation
     /** Left out: all `actions` of a neural policy that lists them. */
@@ -78,12 +85,14 @@ export async function savePolicy<Observation, Action>(
   policy.openBytes(bytes)
   const sha256 = hash('sha256', bytes)
   const file = `${sha256}.weights`
-  const { core, name, settings } = policy
+  const { core, name } = policy
   const weights = { file, sha256, bytes: bytes.length }
-  const description = { kind: 'manyworlds.policy', format: 1, core, name, version, settings, weights }
+  const settings = policy.core === 'texts' ? {} : { settings: policy.settings }
+  const description = { kind: 'manyworlds.policy', format: 1, core, name, version, ...settings, weights }
   await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error))
   const before = await describe(folder).catch(() => undefined)
   await writeWhole(join(folder, file), bytes)
+  if (policy.core === 'texts') await writeReadable(folder, policy.openBytes(bytes).text, writeWhole)
   await writeWhole(join(folder, DESCRIPTION), `${JSON.stringify(description, null, 2)}\n`)
   if (before !== undefined && before.weights.file !== file) await rm(join(folder, before.weights.file), { force: true })
 }
@@ -108,6 +117,7 @@ export async function loadPolicy<Observation = unknown, Action = unknown>(
     )
   const code = policy ?? policyOf<Observation, Action>(description, folder)
   const bytes = await readWeights(folder, description.weights)
+  if (code.core === 'texts') return { name, version, text: code.openBytes(bytes).text, act: () => refuseToAct(name) }
   const { act } = code.openBytes(bytes)
   const all = code.core === 'neural' ? code.options.actions : undefined
   return {
@@ -130,6 +140,8 @@ function policyOf<Observation, Action>(
       `policy '${name}' in ${folder} has ${what} of its own, whose code is not in the folder: loadPolicy(folder, { policy })`,
     )
   }
+  // The first texts are nobody's: those of the folder are read.
+  if (core === 'texts') return textPolicy({ name, texts: { instructions: '-' } })
   if (core === 'softmax') {
     const { bits, temperature, features, hasValue: value } = description.settings
     if (features === 'own') needsCode('features')
@@ -142,6 +154,13 @@ function policyOf<Observation, Action>(
     ...{ name, hidden, value, actions: actions as Action[] },
     inputs: inputs.kind === 'oneHot' ? { oneHot: inputs.size } : inputs.size,
   })
+}
+
+function refuseToAct(name: string): never {
+  throw new ManyworldsError(
+    'POLICY_INVALID',
+    `policy '${name}' is texts for a model, and chooses no actions: read its \`text\``,
+  )
 }
 
 async function describe(folder: string): Promise<z.infer<typeof shape>> {

@@ -3,6 +3,8 @@ import { neuralPolicy } from './neural/neural-policy.ts'
 import type { NeuralOptions } from './neural/settings.ts'
 import { settingsOf as neuralSettingsOf } from './neural/weights.ts'
 import type { TrainedPolicy } from './policy-folder.ts'
+import { textPolicy } from './prompts/text-policy.ts'
+import { unpackTexts } from './prompts/texts.ts'
 import { softmaxPolicy } from './softmax/softmax-policy.ts'
 import { settingsOf as softmaxSettingsOf } from './softmax/weights.ts'
 
@@ -29,7 +31,12 @@ const neural: Kind = (name, bytes) => {
   return neuralPolicy(options)
 }
 
-const KINDS: Readonly<Record<TrainedPolicy['core'], Kind>> = { softmax, neural }
+const texts: Kind = (name, bytes) => {
+  const found = unpackTexts(bytes)
+  return found && textPolicy({ name, texts: found })
+}
+
+const KINDS: Readonly<Record<TrainedPolicy['core'], Kind>> = { softmax, neural, texts }
 
 /**
  * The policy that weights belong to, from the weights alone: their header says all but the code of its own functions, which throw

@@ -5,8 +5,8 @@ import type { EvaluatedSplit } from './training-rows.ts'
 
 /** As ids of runs. It names a folder, and its runs have longer ids, of at most 128 characters. */
 const ID = /^[A-Za-z0-9][\w.-]{0,99}$/
-/** What the id of a run of a training has after the id of the training: `.u00007`, `.v00012.test`. */
-const RUN = /^(.+)\.(?:u\d{5,}|v\d{5,}\.(?:validation|test))$/
+/** What the id of a run of a training has after the id of the training: `.u00007`, `.u00007.reflect`, `.v00012.test`. */
+const RUN = /^(.+)\.(?:u\d{5,}(?:\.reflect)?|v\d{5,}\.(?:validation|test))$/
 /** The same for SQLite: `?1` is the id of the training, which has no characters that GLOB would interpret. */
 export const RUNS_NAMED_LIKE = `(run_id GLOB ?1 || '.u[0-9][0-9][0-9][0-9][0-9]*' OR run_id GLOB ?1 || '.v[0-9][0-9][0-9][0-9][0-9]*')`
 
@@ -20,10 +20,10 @@ export function checkTrainingId(id: string): void {
     )
 }
 
-/** What a run of a training is for, by its id: `train` if it collects episodes to learn from. */
-export function splitOfRun(runId: string): 'train' | EvaluatedSplit {
-  const [, split] = /\.(validation|test|off-task)$/.exec(runId) ?? []
-  return (split as EvaluatedSplit | undefined) ?? 'train'
+/** What a run of a training is for, by its id: `train` if it collects episodes to learn from, `reflect` if a learner asks a model. */
+export function splitOfRun(runId: string): 'train' | 'reflect' | EvaluatedSplit {
+  const [, split] = /\.(validation|test|off-task|reflect)$/.exec(runId) ?? []
+  return (split as EvaluatedSplit | 'reflect' | undefined) ?? 'train'
 }
 
 /** The folder of a training's weights and states. Throws if the id, which may come from a hostile file, would lead elsewhere. */

@@ -63,6 +63,11 @@ export class Evaluations {
     return this.find(version, 'validation') ?? (await this.#evaluate(version, 'validation')).row
   }
 
+  /** What came of the validation tasks, rollout by rollout. Where that was done, what is stored is read again. */
+  async outcomes(version: number): Promise<readonly Outcome[]> {
+    return (await this.#evaluate(version, 'validation')).outcomes
+  }
+
   /** Runs the test tasks: with the best version, and with the first one. Where that was done, what is stored is read again. */
   test(best: number): Promise<TestReport> {
     return this.#besideFirst(best, 'test')

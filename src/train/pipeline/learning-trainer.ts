@@ -5,6 +5,7 @@ import type { Learner, Published } from '../learner.ts'
 import { RLTrainer, type TrainReport } from '../rl-trainer.ts'
 import { openLearner } from './open-learner.ts'
 import type { Settings } from './settings.ts'
+import type { NamedTask } from './task-sets.ts'
 
 /** What came of a batch. */
 export interface Learned {
@@ -14,6 +15,29 @@ export interface Learned {
   readonly state: Uint8Array
 }
 
+/** What a batch was made of. */
+export interface LearnedFrom {
+  /** Of the update. */
+  readonly number: number
+  /** The id of its run. */
+  readonly run: string
+  readonly tasks: readonly NamedTask[]
+  /** The version that acted. */
+  readonly by: Published
+  /** An earlier session has begun it. */
+  readonly isResumed: boolean
+}
+
+/** What makes the next version. */
+export interface Trainer {
+  /** Begins, or goes on from a state. */
+  start(state: Uint8Array | undefined): Promise<Published>
+  learn(batch: readonly TrajectoryParts[], from: LearnedFrom): Promise<Learned>
+  /** As it is now, for who has nothing to learn from. */
+  save(): Promise<Uint8Array>
+  close(): Promise<void>
+}
+
 /** How often a learner that dies is started again for one batch. */
 const MOST_DEATHS = 3
 
@@ -21,7 +45,7 @@ const MOST_DEATHS = 3
  * The trainer of a training. A learner whose thread or process dies is started again with its last state, and has the batch once
  * more: what comes of it is the same.
  */
-export class LearningTrainer {
+export class LearningTrainer implements Trainer {
   readonly #settings: Settings
   readonly #algorithm: Required<Algorithm> | undefined
   readonly #died: (error: Error) => void

@@ -11,7 +11,8 @@ import type { Algorithm } from '../algorithm.ts'
 import { type OpenSinks, openSinks } from '../sinks/open-sinks.ts'
 import { sinkOf } from '../sinks/sink-of.ts'
 import { Evaluations } from './evaluations.ts'
-import { LearningTrainer } from './learning-trainer.ts'
+import { GroupTrainer } from './group-trainer.ts'
+import { LearningTrainer, type Trainer } from './learning-trainer.ts'
 import { logged, tellUpdate } from './logged.ts'
 import type { TrainingObserver } from './observer.ts'
 import { algorithmOf, policyOf } from './open-learner.ts'
@@ -26,6 +27,7 @@ import type { TrainingRecord } from './training-record.ts'
 import { TrainingRuns } from './training-runs.ts'
 import { Updates } from './updates.ts'
 import { Versions } from './versions.ts'
+import { learnerTraining, type WantingLearner, wantingLearner } from './wanting.ts'
 
 /** Options that were checked, with what belongs to them. */
 export interface CheckedOptions {
@@ -78,7 +80,9 @@ export interface TrainingParts {
   readonly record: TrainingRecord
   readonly runs: TrainingRuns
   readonly served: ServedVersions
-  readonly trainer: LearningTrainer
+  readonly trainer: Trainer
+  /** The learner, if it chooses itself what to learn from. */
+  readonly wanting: WantingLearner | undefined
   readonly versions: Versions
   readonly updates: Updates
   readonly evaluations: Evaluations
@@ -100,7 +104,9 @@ export async function openParts(
   const resolved = resolveConfig(config)
   const identity = identify(resolved)
   const sets = await checked.sets()
-  const stored = storedSettings(settings, algorithm, policy, sets)
+  const wanting = wantingLearner(settings)
+  const about = wanting && learnerTraining(settings, policy, sets, config)
+  const stored = storedSettings(settings, algorithm, policy, sets, about && wanting.prepare?.(about))
   const record = await openRecord(identity, resolved, settings, policy, stored)
   let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks' | 'served'> | undefined
   try {
@@ -119,8 +125,8 @@ export async function openParts(
       ...(named && 'sweep' in named && { sweep: named.sweep }),
     })
     const typedSinks = (around?.training?.log ?? []).map(sinkOf)
-    const about = { trainingId: record.id, config: stored }
-    const sinks = openSinks([...settings.sinks, ...typedSinks], about, (line) => shown.notice(line))
+    const sinkAbout = { trainingId: record.id, config: stored }
+    const sinks = openSinks([...settings.sinks, ...typedSinks], sinkAbout, (line) => shown.notice(line))
     const observer = logged(shown, sinks, history.updates.length)
     if (isOtherCode(record.config, stored))
       observer.notice(`the code of agent '${settings.agent.name}' has changed since the training was begun`)
@@ -130,9 +136,12 @@ export async function openParts(
       response: ({ restored }) => observer.episode(runId, restored === true),
       notice: (line) => observer.notice(line),
     }))
-    const trainer = new LearningTrainer(settings, algorithm, ({ message }) =>
-      observer.notice(`${message}; it is started again with its last state`),
-    )
+    const notice = (line: string) => observer.notice(line)
+    const trainer = about
+      ? new GroupTrainer({ learner: wanting, seed: settings.seed, training: { ...about, notice }, runs })
+      : new LearningTrainer(settings, algorithm, ({ message }) =>
+          notice(`${message}; it is started again with its last state`),
+        )
     opened = { trainer, observer, sinks, served }
     const last = history.updates.at(-1)
     // It may have been killed before it could be told.
@@ -157,7 +166,7 @@ export async function openParts(
     // It may have been killed before that.
     if (last) await updates.thin(last.number)
     around?.started(control)
-    return { ...shared, served, updates, evaluations, sinks, control, around }
+    return { ...shared, served, wanting, updates, evaluations, sinks, control, around }
   } catch (error) {
     await opened?.trainer.close()
     await opened?.served.close()

@@ -66,7 +66,10 @@ export interface PipelineOptions extends Omit<RunConfig, NotForTrainings> {
   /** How one list is divided. Default: 80 % train, 10 % validation, 10 % test. */
   readonly split?: SplitShares
   readonly algorithm?: TrainingAlgorithm
-  /** What learns; by default, the policy of the agent by its gradient, in a thread of its own. By reference, it gets a thread too. */
+  /**
+   * What learns; by default, the policy of the agent by its gradient, in a thread of its own. By reference, it gets a thread too. For texts it is
+   * `promptLearner()`, which chooses its tasks itself: an epoch is then one iteration of it, `rollouts` is 1 and `epochs` has no limit by default.
+   */
   readonly learner?: Learner | LearnerReference
   /** How often each task of an update is run: the size of its group. Default 8. */
   readonly rollouts?: number

@@ -48,7 +48,9 @@ export class DistributedTrainingPipeline implements Trainable {
     if (mustPark()) return park('trainEpoch()')
     const training = await this.#open()
     // Without an end there is always another one.
-    return (await this.#epoch(training, tasksPerEpoch, Number.POSITIVE_INFINITY))!
+    const report = await this.#epoch(training, tasksPerEpoch, Number.POSITIVE_INFINITY)
+    // Only a learner that chooses itself what to learn from says that it is done.
+    return (report ?? (await training.last()))!
   }
 
   /**
@@ -63,12 +65,13 @@ export class DistributedTrainingPipeline implements Trainable {
     readonly tasksPerEpoch?: number
   } = {}): AsyncGenerator<EpochReport, undefined> {
     if (mustPark()) return park('train()')
-    const epochs = surroundings()?.training?.epochs ?? wished ?? this.#checked!.settings.epochs
-    if (!Number.isInteger(epochs) || epochs < 1)
+    const given = surroundings()?.training?.epochs ?? wished
+    if (given !== undefined && (!Number.isInteger(given) || given < 1))
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `\`epochs\` must be a whole number of at least 1, it is ${String(epochs)}`,
+        `\`epochs\` must be a whole number of at least 1, it is ${String(given)}`,
       )
+    const epochs = given ?? this.#checked!.settings.epochs
     const training = await this.#open()
     try {
       for (let given = 0; ; given++) {

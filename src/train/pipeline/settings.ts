@@ -9,6 +9,7 @@ import type { TrainingSink } from '../sinks/sink.ts'
 import { sinkOf } from '../sinks/sink-of.ts'
 import type { ObserveTraining } from './observer.ts'
 import type { EvaluateOptions, PipelineOptions, TrainingAlgorithm } from './options.ts'
+import { wantingDefaults, wantingLearner } from './wanting.ts'
 
 /** Options of a training with their defaults, and those of its runs. */
 export interface Settings
@@ -116,7 +117,7 @@ export function settingsOf(options: unknown): Settings {
     else if (RUN_KEYS.includes(key)) run[key] = value
     else throw invalid(unknownKey(key))
   }
-  const result = own.safeParse(mine)
+  const result = own.safeParse({ ...wantingDefaults(mine), ...mine })
   if (!result.success) throw invalid(issuesText(result.error.issues, mine, () => OWN_KEYS))
   const {
     evaluate,
@@ -131,6 +132,9 @@ export function settingsOf(options: unknown): Settings {
   return {
     ...(rest as unknown as Settings),
     ...{ tasksPerUpdate, tasksPerEpoch: tasksPerEpoch ?? UPDATES_PER_EPOCH * tasksPerUpdate },
+    // A learner that chooses itself says when it is done.
+    ...(wantingLearner(rest as unknown as Settings) &&
+      mine.epochs === undefined && { epochs: Number.POSITIVE_INFINITY }),
     algorithm: algorithm as TrainingAlgorithm,
     evaluate:
       evaluate === false ? undefined : { every: 1, rollouts: 1, testRollouts: 4, mode: 'sample', ...given(evaluate) },

@@ -10,6 +10,7 @@ export function storedSettings(
   learned: Required<Algorithm> | undefined,
   { name: policy, ...own }: Policy & { readonly settings?: unknown },
   sets: TaskSets,
+  prepared?: unknown,
 ): Readonly<Record<string, unknown>> {
   const { advantages, normalizer = 'actions', failed = 'drop' } = algorithm
   const { microBatch: _, ...kept } = learned ?? {}
@@ -18,7 +19,7 @@ export function storedSettings(
     ...{ agent: agent.name, params: agent.params, policy, seed, rollouts, tasksPerUpdate },
     // Weights of other policies say themselves what they belong to.
     ...(own.serving && { policySettings: own.settings }),
-    algorithm: { advantages, normalizer, failed, ...(learned ? kept : { learner: 'own' }) },
+    algorithm: { advantages, normalizer, failed, ...(learned ? kept : { learner: prepared ?? 'own' }) },
     ...{ curriculum: curriculum ?? false, overlap: overlap ?? false, control: control ?? false },
     // Versions that were evaluated in another way could not be compared.
     evaluate: evaluate ? { ...evaluate, every: undefined } : false,

@@ -105,6 +105,22 @@ export class TrainingRuns {
     return seen.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ outcome }) => outcome)
   }
 
+  /** The response to one task of another agent, which is part of the training. */
+  async ask(runId: string, task: TaskLike, isResumed: boolean): Promise<TaskResponse> {
+    // They are for the episodes.
+    const { grade: _, timeoutMs: __, blobs: ___, ...rest } = this.#config
+    const config = { ...rest, runId, seed: 0, rollouts: 1, ...(rest.store !== false && { resume: 'auto' }) }
+    for (const retryFailed of isResumed ? [false, true] : [false]) {
+      if (this.stopped) throw new Stopped()
+      for await (const response of this.#stream([task], { ...config, ...(retryFailed && { retryFailed }) })) {
+        if (this.stopped && response.status === 'cancelled') throw new Stopped()
+        // Whatever an earlier session could not ask may have been mended since.
+        if (response.success || !response.restored || retryFailed) return response
+      }
+    }
+    throw new Stopped()
+  }
+
   #expectAll({ runId, tasks, rollouts }: TrainingRun, count: number): void {
     if (this.stopped) throw new Stopped()
     if (count !== tasks.length * rollouts)

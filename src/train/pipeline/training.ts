@@ -17,6 +17,8 @@ import { resultOf, type TrainingResult } from './result.ts'
 import type { PlanRow } from './training-record.ts'
 import { Stopped } from './training-runs.ts'
 import type { Collected, EpochWishes } from './updates.ts'
+import { runWanted } from './wanted-epoch.ts'
+import type { WantingLearner } from './wanting.ts'
 
 export { checkedOptions } from './open-training.ts'
 
@@ -107,7 +109,8 @@ export class Training {
   }
 
   async #epoch({ tasksPerEpoch, epochs }: EpochWishes): Promise<EpochReport | undefined> {
-    const { updates, evaluations, versions, observer } = this.#parts
+    const { updates, evaluations, versions, observer, wanting } = this.#parts
+    if (wanting) return this.#wantedEpoch(wanting, epochs)
     const epoch = nextEpoch(this.#progress, { tasksPerEpoch, epochs })
     if (epoch === undefined) return undefined
     observer.goal(trainingGoal(this.#parts, epoch, { tasksPerEpoch, epochs }))
@@ -124,10 +127,35 @@ export class Training {
     const validation = isDue && evaluations.canValidate ? await evaluations.validate(version) : undefined
     const offTask = isDue ? ((await evaluations.offTask(version)) ?? null) : null
     this.#dropVersions()
-    const best = evaluations.best?.version ?? version
     const isLast = epoch >= epochs || isHopeless(this.#progress)
+    return this.#reported(epoch, isLast, validation && { version, ...validation.summary }, offTask)
+  }
+
+  /** An epoch of a learner that chooses itself what to learn from. */
+  async #wantedEpoch(learner: WantingLearner, epochs: number): Promise<EpochReport | undefined> {
+    const doing = { parts: this.#parts, progress: () => this.#progress, dropVersions: () => this.#dropVersions() }
+    const done = await runWanted(learner, doing, { epochs })
+    if (done === undefined) return undefined
+    const { epoch, isLast, validated: version } = done
+    const { evaluations } = this.#parts
+    const row = version === undefined ? undefined : evaluations.find(version, 'validation')
+    const best = evaluations.best?.version ?? 0
+    // Most of its versions are not worth a look: only the last word is.
+    const offTask = isLast ? ((await evaluations.offTask(best)) ?? null) : null
+    return this.#reported(epoch, isLast, row && { version: row.version, ...row.summary }, offTask)
+  }
+
+  /** The report of an epoch that is done; of the last one, with the test. */
+  async #reported(
+    epoch: number,
+    isLast: boolean,
+    validation: EpochReport['validation'] | undefined,
+    offTask: TestReport | null,
+  ): Promise<EpochReport> {
+    const { evaluations, versions, observer } = this.#parts
+    const best = evaluations.best?.version ?? versions.current.ref.version
     const test = isLast && evaluations.canTest ? await evaluations.test(best) : null
-    const report = this.#report(epoch, best, validation && { version, ...validation.summary }, test, offTask)
+    const report = this.#report(epoch, best, validation, test, offTask)
     observer.epoch(report)
     return report
   }
@@ -156,10 +184,12 @@ export class Training {
     test: TestReport | null,
     offTask: TestReport | null,
   ): EpochReport {
-    const { updates, versions, settings } = this.#parts
+    const { updates, versions, settings, wanting } = this.#parts
     const figures = figuresOf(updates.rows.filter((row) => row.epoch === epoch))
     return {
       ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version, ...figures },
+      // Its metrics count from the beginning.
+      ...(wanting && { metrics: updates.rows.at(-1)?.report.metrics ?? {} }),
       alarms: [...figures.alarms, ...offTaskAlarms(offTask, settings.alarms)],
       ...{ validation: validation ?? null, best, test, offTask, digest: updates.curve },
     }

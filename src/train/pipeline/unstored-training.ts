@@ -45,7 +45,12 @@ export class UnstoredTraining implements TrainingRecord {
   }
 
   drop(versions: readonly number[]): void {
-    for (const version of versions) this.#files.delete(this.#versions.get(version) ?? '')
+    for (const version of versions) {
+      const sha256 = this.#versions.get(version)
+      this.#versions.delete(version)
+      // Two versions may have the same bytes.
+      if (sha256 !== undefined && ![...this.#versions.values()].includes(sha256)) this.#files.delete(sha256)
+    }
   }
 
   close(): void {}

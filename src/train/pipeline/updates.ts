@@ -1,13 +1,14 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { rewardOf } from '../failed-rollouts.ts'
+import type { Want } from '../learner.ts'
 import type { TrainReport } from '../rl-trainer.ts'
 import type { GroupWatch } from './collection-ahead.ts'
 import { batchOf, NO_CURVE, nextCurve } from './curve.ts'
-import type { LearningTrainer } from './learning-trainer.ts'
+import type { LearnedFrom, Trainer } from './learning-trainer.ts'
 import { tasksOf } from './next-epoch.ts'
 import type { TrainingObserver } from './observer.ts'
+import { mean, plainReport, solved } from './plain-report.ts'
 import type { Sampler } from './sampler.ts'
 import { runSeed } from './seeds.ts'
 import type { Settings } from './settings.ts'
@@ -24,7 +25,7 @@ interface Parts {
   readonly sets: TaskSets
   readonly record: TrainingRecord
   readonly runs: TrainingRuns
-  readonly trainer: LearningTrainer
+  readonly trainer: Trainer
   readonly versions: Versions
   readonly sampler: Sampler
   readonly observer: TrainingObserver
@@ -118,6 +119,19 @@ export class Updates {
     return plan
   }
 
+  /** The plan of what a learner wants: that of an earlier session, or a new one. */
+  planOf({ epoch, version, tasks, seedOf }: Extract<Want, { kind: 'collect' }>): PlanRow {
+    const { record, settings } = this.#parts
+    const number = this.#rows.length
+    const known = this.#planned.get(number)
+    if (known) return known
+    const seed = runSeed(settings.seed, 'collect', seedOf ?? number)
+    const plan: PlanRow = { number, epoch, version, run: this.#runOf(number), seed, tasks: [...tasks] }
+    record.plan(plan)
+    this.#planned.set(number, plan)
+    return plan
+  }
+
   /** The epoch that the next new plan belongs to, and how many of its tasks are not planned yet. */
   #following(tasksPerEpoch: number): { readonly epoch: number; readonly left: number } {
     const open = [...this.#planned.values()]
@@ -134,7 +148,7 @@ export class Updates {
   async collect(plan: PlanRow, watch: GroupWatch): Promise<Collected> {
     const { settings, runs, versions, observer } = this.#parts
     const { rollouts } = settings
-    const tasks = plan.tasks.map((id) => this.#tasks.get(id)!)
+    const tasks = this.#named(plan.tasks)
     const { run: runId, seed, number } = plan
     const run = { runId, seed, rollouts, tasks, split: 'train', mode: 'sample' } as const
     const by = await versions.get(plan.version)
@@ -161,7 +175,7 @@ export class Updates {
     const begun = performance.now()
     const batch = control === 'shuffled' ? shuffledRewards(trajectories, seed, number) : trajectories
     const { report, published, state } =
-      control === 'off' ? await this.#withoutLearning(trajectories) : await trainer.learn(batch)
+      control === 'off' ? await this.#withoutLearning(trajectories) : await trainer.learn(batch, await this.#from(plan))
     const isNew = published.ref.version !== versions.current.ref.version
     const version = isNew ? await versions.write(published, number) : undefined
     const stateSha = await record.writeFile(state)
@@ -192,6 +206,20 @@ export class Updates {
     return update
   }
 
+  async #from({ number, run, tasks, version }: PlanRow): Promise<LearnedFrom> {
+    const by = await this.#parts.versions.get(version)
+    return { number, run, tasks: this.#named(tasks), by, isResumed: this.#earlier.has(number) }
+  }
+
+  #named(ids: readonly string[]): NamedTask[] {
+    return ids.map((id) => {
+      const task = this.#tasks.get(id)
+      if (task === undefined)
+        throw new ManyworldsError('LEARNER_FAILED', `the learner wants the task '${id}', which is no training task`)
+      return task
+    })
+  }
+
   /** Removes the steps of trajectories that are not to be kept, of an update that is stored. */
   async thin(number: number): Promise<void> {
     const { record, settings } = this.#parts
@@ -205,15 +233,7 @@ export class Updates {
   /** What a batch came to of which nothing is learned. */
   async #withoutLearning(batch: readonly Trajectory[]) {
     const { trainer, versions } = this.#parts
-    const rewards = batch.map(rewardOf).filter((reward) => reward !== null)
-    const report: TrainReport = {
-      ...{ version: versions.current.ref.version, episodes: batch.length, trained: 0, skippedGroups: 0, metrics: {} },
-      ...{ reward: mean(rewards), successRate: mean(batch.flatMap(solved)), alarms: [] },
-      length: mean(batch.map(({ steps }) => steps.length)),
-      ...{ rewarded: rewards.length, judged: batch.flatMap(solved).length },
-      dropped: batch.length - rewards.length,
-      staleness: null,
-    }
+    const report = plainReport(batch, versions.current.ref.version)
     return { report, published: versions.current, state: await trainer.save() }
   }
 
@@ -270,16 +290,5 @@ function failureOf({ ending, grade }: Trajectory): { readonly code: string; read
   return error ? [{ code: error.code ?? 'GRADER_THREW', message: error.message ?? 'the grader failed' }] : []
 }
 
-/** 1 or 0; nothing if nobody says. Without a word on success, what a curriculum goes by is a reward above 0. */
-function solved(trajectory: Trajectory): number[] {
-  const { grade, episode } = trajectory
-  const success = grade ? grade.success : (episode?.success ?? null)
-  if (success !== null) return [success ? 1 : 0]
-  return []
-}
-
 const tokensOf = (trajectories: readonly Trajectory[]): number =>
   mean(trajectories.map(({ usage }) => (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0))) ?? 0
-
-const mean = (values: readonly number[]): number | null =>
-  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

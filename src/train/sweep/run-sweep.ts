@@ -14,6 +14,7 @@ import { refuseOtherSettings, storedSettings } from '../pipeline/stored-settings
 import { Training } from '../pipeline/training.ts'
 import type { EvalRow, UpdateRow } from '../pipeline/training-record.ts'
 import type { EpochWishes } from '../pipeline/updates.ts'
+import { wantingLearner } from '../pipeline/wanting.ts'
 import { invalid, optionsAt, pointsOf, type SweepGrid, type SweepPoint, seedsOf } from './grid.ts'
 import type { SweepResult } from './summary.ts'
 
@@ -118,6 +119,8 @@ async function storedResult({ config }: SweepSession, { id, checked, wishes }: P
   if (found === undefined) return undefined
   using training = StoredTraining.at(found)
   const { settings, algorithm, policy } = checked
+  // Only the learner can say whether it is done: it is asked when the training is opened.
+  if (wantingLearner(settings)) return undefined
   const sets = await checked.sets()
   refuseOtherSettings(id, training.config(), storedSettings(settings, algorithm, policy, sets))
   const updates = training.updates() as readonly UpdateRow[]

@@ -1,4 +1,5 @@
 import { exampleOf, wrongExampleOf } from './example.ts'
+import { noteTaker, reflector, student } from './learning.ts'
 import type { RequestBody } from './request.ts'
 
 export interface ToolCall {
@@ -94,4 +95,12 @@ export const CONTENTS: Readonly<Record<string, MakeContent>> = {
   }),
   /** Stopped by a filter, as a finish reason; `filter-400` is the other form. */
   filter: ({ random }) => say(words(2, random), 'content_filter'),
+  /** Does what its instructions say. */
+  student: ({ body }) => student(body),
+  /** Rewrites instructions. */
+  reflector: ({ body }) => reflector(body),
+  /** Rewrites instructions of models that are not scripted. */
+  notes: ({ body }) => noteTaker(body),
+  /** Rewrites them, and forgets to say where the new text ends. */
+  'reflector-cut': ({ body }) => say(reflector(body).text.slice(0, -12), 'length'),
 }

@@ -19,7 +19,9 @@ export interface RequestBody {
   readonly messages?: readonly RequestMessage[]
   /** Of `/v1/completions`: text, or token ids. */
   readonly prompt?: string | readonly number[]
-  readonly tools?: readonly { readonly function: { readonly name: string; readonly parameters?: Schema } }[]
+  readonly tools?: readonly {
+    readonly function: { readonly name: string; readonly description?: string; readonly parameters?: Schema }
+  }[]
   readonly response_format?: { readonly type: string; readonly json_schema?: { readonly schema?: Schema } }
   readonly max_tokens?: number
   readonly max_completion_tokens?: number

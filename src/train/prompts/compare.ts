@@ -1,0 +1,44 @@
+import { type Outcome, resultOf } from '../../grade/outcome.ts'
+import { judge } from '../failed-rollouts.ts'
+import type { LearnerGroup } from '../learner.ts'
+
+/** By task; null: nobody could tell. */
+export type Rewards = Readonly<Record<string, number | null>>
+
+/** The mean reward of each task. What the agent itself failed at counts 0; what its world or model failed at counts nothing. */
+export const meanRewards = (groups: readonly LearnerGroup[]): Rewards =>
+  Object.fromEntries(groups.map(({ id, members }) => [id, mean(members.map((one) => judge(one, 'zero').reward))]))
+
+/** The same for outcomes of an evaluation. */
+export function scoresOf(outcomes: readonly Outcome[], tasks: readonly string[]): Record<string, number | null> {
+  const byTask = Map.groupBy(outcomes, ({ taskId }) => taskId)
+  return Object.fromEntries(tasks.map((task) => [task, mean((byTask.get(task) ?? []).map(scoreOf))]))
+}
+
+function scoreOf(outcome: Outcome): number | null {
+  const { reward, solved } = resultOf(outcome)
+  return reward ?? (solved === false ? 0 : null)
+}
+
+const mean = (rewards: readonly (number | null)[]): number | null => {
+  const known = rewards.filter((reward) => reward !== null)
+  return known.length === 0 ? null : known.reduce((sum, reward) => sum + reward, 0) / known.length
+}
+
+/**
+ * Whether the child did better than its parent on the same tasks, compared task by task. If a task has a reward from the parent and none from the
+ * child, nobody can tell, and the child is not taken.
+ */
+export function isBetterOn(parent: Rewards, child: Rewards): boolean {
+  let gain = 0
+  for (const [task, before] of Object.entries(parent)) {
+    if (before === null) continue
+    const after = child[task] ?? null
+    if (after === null) return false
+    gain += after - before
+  }
+  return gain > ROUNDING
+}
+
+/** Differences of sums are not exact. */
+const ROUNDING = 1e-9

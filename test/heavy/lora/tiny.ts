@@ -111,3 +111,17 @@ export function largestGap(one: readonly ArrayLike<number>[], other: readonly Ar
     for (let i = 0; i < values.length; i++) gap = Math.max(gap, Math.abs(values[i]! - other[at]![i]!))
   return gap
 }
+
+/** Rows that take so many milliseconds and more to compute. */
+export const longRows = (count: number): readonly TokenRow[] => {
+  const random = numbers(11)
+  return Array.from({ length: count }, () => {
+    const ids = Array.from({ length: 100 }, () => Math.floor(random() * TINY.vocab_size))
+    const one = { prompt: ids.slice(0, 50), completion: ids.slice(50), mask: ids.slice(50).map(() => 1), advantage: 1 }
+    return tokenRow(
+      one,
+      one.completion.map(() => -4),
+      1e-5,
+    )
+  })
+}

@@ -69,9 +69,12 @@ def load_base(args, state):
         return from_folder(converted(base["gguf"], args["cache"]), args, state)
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**base["config"])).to(state.device, state.dtype)
     folder = base.get("tokenizer")
-    return model, None if folder is None else AutoTokenizer.from_pretrained(existing(folder))
+    tokenizer = None if folder is None else AutoTokenizer.from_pretrained(existing(folder))
+    # The same weights for the same seed, in this process and in one that samples.
+    torch.manual_seed(args["seed"])
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**base["config"])).to(state.device, state.dtype)
+    return model, tokenizer
 
 
 def existing(folder):

@@ -4,6 +4,10 @@ export type FromSidecar =
   | { readonly id: number; readonly ok: true; readonly result: unknown }
   | { readonly id: number; readonly ok: false; readonly error: { readonly type: string; readonly message: string } }
 
+/** What begins with a larger number is no frame, but text. */
+const MAX_HEADER = 64 << 20
+const SHOWN_CHARS = 200
+
 /** A request, as buffers to write one after the other. */
 export function requestFrame(
   id: number,
@@ -17,7 +21,7 @@ export function requestFrame(
   return [size, header, ...parts]
 }
 
-/** Puts frames together from chunks of whatever size. */
+/** Puts frames together from chunks of whatever size. `add` throws when they are no frames. */
 export class FrameReader {
   readonly #take: (header: FromSidecar, parts: Uint8Array[]) => void
   #chunks: Buffer[] = []
@@ -42,6 +46,12 @@ export class FrameReader {
     switch (this.#state) {
       case 'size':
         this.#wanted = bytes.readUInt32LE()
+        if (this.#wanted > MAX_HEADER)
+          throw new RangeError(
+            `it printed "${Buffer.concat([bytes, ...this.#chunks])
+              .toString()
+              .slice(0, SHOWN_CHARS)}"`,
+          )
         this.#state = 'header'
         return
       case 'header':

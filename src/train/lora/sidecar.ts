@@ -80,7 +80,16 @@ export class Sidecar {
     const { stdin, stdout, stderr } = this.#child
     const frames = new FrameReader((header, parts) => this.#receive(header, parts))
     stdin?.on('error', () => {})
-    stdout?.on('error', () => {}).on('data', frames.add)
+    stdout
+      ?.on('error', () => {})
+      .on('data', (chunk: Buffer) => {
+        if (this.#killed !== undefined) return
+        try {
+          frames.add(chunk)
+        } catch (error) {
+          this.#kill(`what it wrote to standard output is no answer: ${(error as Error).message}`)
+        }
+      })
     stderr
       ?.on('error', () => {})
       .on('data', (chunk: Buffer) => {

@@ -8,6 +8,10 @@ export const TINY = {
   ...{ model_type: 'llama', vocab_size: 64, hidden_size: 64, intermediate_size: 128, num_hidden_layers: 2 },
   ...{ num_attention_heads: 4, num_key_value_heads: 4, max_position_embeddings: 512, bos_token_id: null },
 }
+/**
+ * With larger random weights: a LoRA adapter does not change the output layer, so it can make a model only as sure as that layer allows.
+ */
+export const TEACHABLE = { ...TINY, initializer_range: 0.08 }
 export const tiny: LoraOptions = { base: { config: TINY }, rank: 4, alpha: 8, seed: 7 }
 
 /** Python takes ten seconds to import PyTorch, transformers and PEFT: processes are used again, by one core after the other. */
@@ -106,4 +110,18 @@ export function largestGap(one: readonly ArrayLike<number>[], other: readonly Ar
   for (const [at, values] of one.entries())
     for (let i = 0; i < values.length; i++) gap = Math.max(gap, Math.abs(values[i]! - other[at]![i]!))
   return gap
+}
+
+/** Rows that take so many milliseconds and more to compute. */
+export const longRows = (count: number): readonly TokenRow[] => {
+  const random = numbers(11)
+  return Array.from({ length: count }, () => {
+    const ids = Array.from({ length: 100 }, () => Math.floor(random() * TINY.vocab_size))
+    const one = { prompt: ids.slice(0, 50), completion: ids.slice(50), mask: ids.slice(50).map(() => 1), advantage: 1 }
+    return tokenRow(
+      one,
+      one.completion.map(() => -4),
+      1e-5,
+    )
+  })
 }

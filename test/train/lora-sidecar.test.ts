@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process'
+import { describe, expect, it, vi } from 'vitest'
+import { loraCore } from '../../dist/train/lora/lora-core.js'
+import { rowParts } from '../../dist/train/lora/row-parts.js'
+import { checkedLora, type LoraOptions } from '../../dist/train/lora/settings.js'
+import { Sidecar } from '../../dist/train/lora/sidecar.js'
+import { programs } from '../cli/manyworlds.ts'
+import { someRows } from './some-rows.ts'
+
+/** What a sidecar says that cannot start. The real one is in test/heavy. */
+async function startWith(script: string): Promise<Error> {
+  vi.stubEnv('MANYWORLDS_LORA_PYTHON', `${programs({ python: script })}/python`)
+  try {
+    const sidecar = await Sidecar.start()
+    await sidecar.close()
+    throw new Error('it started')
+  } catch (error) {
+    return error as Error
+  } finally {
+    vi.unstubAllEnvs()
+  }
+}
+
+describe('a sidecar that cannot start', () => {
+  it('says which signal ended it, and what helps', async () => {
+    const error = await startWith('echo "computing with AMX" >&2; kill -ILL $$')
+    expect(error).toMatchObject({ code: 'LEARNER_FAILED' })
+    expect(error.message).toContain("was ended by SIGILL during 'start'")
+    expect(error.message).toContain("Use `dtype: 'float32'`, or set ONEDNN_MAX_CPU_ISA=AVX2")
+    expect(error.message).toContain('It printed:\ncomputing with AMX')
+  })
+
+  it('says what it printed, if that is no answer', async () => {
+    const error = await startWith('echo "hello from a wrapper"; exec sleep 60')
+    expect(error.message).toContain('what it wrote to standard output is no answer: it printed "hello from a wrapper')
+  })
+
+  it('says which package is missing in a Python of the user', async () => {
+    const found = execFileSync('sh', ['-c', 'command -v python3'], { encoding: 'utf8' }).trim()
+    const error = await startWith(`exec ${found} -S "$@"`)
+    expect(error.message).toMatch(/ended with code 1 during 'start': a package is missing in its Python/)
+    expect(error.message).toContain("No module named 'torch'")
+  })
+
+  it('says that the Python of the user does not exist', async () => {
+    vi.stubEnv('MANYWORLDS_LORA_PYTHON', '/nowhere/python')
+    await expect(Sidecar.start()).rejects.toMatchObject({ code: 'PYTHON_MISSING' })
+    vi.unstubAllEnvs()
+  })
+
+  it('ends with its caller', async () => {
+    vi.stubEnv('MANYWORLDS_LORA_PYTHON', `${programs({ python: 'exec sleep 60' })}/python`)
+    const enough = new AbortController()
+    const starting = Sidecar.start({ signal: enough.signal })
+    setTimeout(() => enough.abort(), 200)
+    await expect(starting).rejects.toThrow('was ended, because its caller gave up')
+    vi.unstubAllEnvs()
+  })
+})
+
+describe('options of a LoRA policy', () => {
+  const base = 'some/model'
+  it.for([
+    [{}, '`base` must be a folder'],
+    [{ base, rank: 0 }, '`rank` must be a whole number of at least 1, it is 0'],
+    [{ base, alpha: -1 }, '`alpha` must be above 0, it is -1'],
+    [{ base, dtype: 'int8' }, 'there is no dtype "int8"; there are float32, bfloat16, float16'],
+    [{ base, targets: [] }, "`targets` must be 'all-linear' or names of layers"],
+    [{ base, optimizer: { betas: [1, 2] } }, '`betas` must be two numbers from 0 to below 1'],
+    [{ base, optimizer: { lr: 1 } }, "unknown key 'lr' in `optimizer`"],
+    [{ base, treads: 2 }, "did you mean 'threads'?"],
+  ] as const)('%o is refused', ([options, message]) => {
+    expect(() => loraCore(options as unknown as LoraOptions)).toThrow(message)
+  })
+
+  it('have defaults', () => {
+    expect(checkedLora({ base })).toMatchObject({
+      ...{ name: 'lora', lora: { rank: 16, alpha: 32, targets: 'all-linear' }, dtype: 'float32', threads: 1 },
+      ...{ device: 'auto', packed: true, download: false, optimizer: { betas: [0.9, 0.99], weightDecay: 0 } },
+    })
+  })
+})
+
+describe('rows of a LoRA policy', () => {
+  it('are tokens', () => {
+    expect(() => rowParts(someRows(1), 'lora')).toThrow(
+      "row 0 has an action among candidates; the LoRA policy 'lora' learns from tokens",
+    )
+  })
+})

@@ -6,10 +6,9 @@ import { type LossSettings, lossRule } from '../../dist/train/loss-settings.js'
 import { lossMetrics, newTally } from '../../dist/train/loss-tally.js'
 import { asSampled, policyLoss } from '../../dist/train/losses.js'
 import type { TokenRow } from '../../dist/train/row.js'
-import { closeSidecars, largestGap, numbers, someRows, takeSidecar, tiny, tinyCore } from './lora/tiny.ts'
+import { PYTHON_SET_UP_MS } from '../python/locked.ts'
+import { closeSidecars, largestGap, numbers, someRows, TINY, takeSidecar, tiny, tinyCore } from './lora/tiny.ts'
 
-/** Python takes ten seconds to start, and more on machines that are busy. */
-const START_MS = 300_000
 const LOSSES: readonly LossSettings[] = [
   { name: 'clip', kl: 0.1, dualClip: 1.4 },
   { name: 'is', maxWeight: 1.2 },
@@ -38,7 +37,7 @@ beforeAll(async () => {
   const core = tinyCore()
   rows = await someRows(core)
   await core[Symbol.asyncDispose]()
-}, START_MS)
+}, PYTHON_SET_UP_MS)
 afterAll(closeSidecars)
 
 describe('the log-probabilities of a LoRA model', () => {
@@ -83,6 +82,22 @@ describe('the log-probabilities of a LoRA model', () => {
     })
     const [one, other] = [await packed.forward(long, 'current'), await plain.forward(long, 'current')]
     expect(largestGap(one.logProbs, other.logProbs)).toBeLessThan(1e-4)
+  })
+})
+
+describe('a model that looks at more than its mask says', () => {
+  it('is not packed, and that is said', async () => {
+    const config = { ...TINY, model_type: 'lfm2', initializer_range: 0.3, layer_types: ['conv', 'full_attention'] }
+    const lines: string[] = []
+    const notice = (line: string) => void lines.push(line)
+    const options = { ...tiny, base: { config } }
+    const core = loraCore(options, { start: takeSidecar, notice })
+    onTestFinished(() => core[Symbol.asyncDispose]())
+    const { logProbs } = await core.forward(rows, 'current')
+    expect(lines).toEqual([expect.stringContaining("the base model of policy 'lora' cannot be packed")])
+    // Each row alone.
+    for (const [at, row] of rows.entries())
+      expect(largestGap((await core.forward([row], 'current')).logProbs, [logProbs[at]!])).toBeLessThan(1e-3)
   })
 })
 
@@ -170,7 +185,7 @@ describe('the gradient of a LoRA model', () => {
 describe('a LoRA learner', () => {
   const algorithm = { loss: { name: 'clip', kl: 0.05 }, lr: 0.01, clipNorm: 1, epochs: 2, miniBatches: 2 } as const
 
-  it('goes on in a new process where it was saved, bit for bit', { timeout: START_MS }, async () => {
+  it('goes on in a new process where it was saved, bit for bit', { timeout: PYTHON_SET_UP_MS }, async () => {
     const learner = gradientLearner(coreFor(), algorithm)
     await learner.start({ seed: 1 })
     await learner.update({ rows })

@@ -100,7 +100,7 @@ describe('a sidecar that is killed in the middle of an update', () => {
       code: 'LEARNER_FAILED',
       message: expect.stringContaining('was ended by SIGKILL'),
     })
-    await vi.waitFor(() => expect(learner.ended).toBe(true))
+    expect(learner.ended).toBe(true)
     const next = await runLearnerInThread({ module, export: 'learns' })
     onTestFinished(() => next.terminate())
     const { ref } = await next.start({ seed: 1, state })

@@ -7,7 +7,17 @@ import { lossMetrics, newTally } from '../../dist/train/loss-tally.js'
 import { asSampled, policyLoss } from '../../dist/train/losses.js'
 import type { TokenRow } from '../../dist/train/row.js'
 import { PYTHON_SET_UP_MS } from '../python/locked.ts'
-import { closeSidecars, largestGap, numbers, someRows, TINY, takeSidecar, tiny, tinyCore } from './lora/tiny.ts'
+import {
+  closeSidecars,
+  largestGap,
+  numbers,
+  someRows,
+  TINY,
+  takeSidecar,
+  tiny,
+  tinyCore,
+  whyNoLora,
+} from './lora/tiny.ts'
 
 const LOSSES: readonly LossSettings[] = [
   { name: 'clip', kl: 0.1, dualClip: 1.4 },
@@ -32,15 +42,17 @@ async function learned(core: LoraCore, rows: readonly TokenRow[], steps = 2): Pr
   return core
 }
 
+const why = await whyNoLora()
 let rows: readonly TokenRow[]
 beforeAll(async () => {
+  if (why !== undefined) return
   const core = tinyCore()
   rows = await someRows(core)
   await core[Symbol.asyncDispose]()
 }, PYTHON_SET_UP_MS)
 afterAll(closeSidecars)
 
-describe('the log-probabilities of a LoRA model', () => {
+describe.skipIf(why !== undefined)('the log-probabilities of a LoRA model', () => {
   it('are the same whether rows are packed or computed one by one, of the model and of its base', async () => {
     const [packed, plain] = [coreFor(), coreFor({ packed: false })]
     const first = (await packed.forward(rows, 'reference')).logProbs
@@ -85,7 +97,7 @@ describe('the log-probabilities of a LoRA model', () => {
   })
 })
 
-describe('a model that looks at more than its mask says', () => {
+describe.skipIf(why !== undefined)('a model that looks at more than its mask says', () => {
   it('is not packed, and that is said', async () => {
     const config = { ...TINY, model_type: 'lfm2', initializer_range: 0.3, layer_types: ['conv', 'full_attention'] }
     const lines: string[] = []
@@ -101,7 +113,7 @@ describe('a model that looks at more than its mask says', () => {
   })
 })
 
-describe('the gradient of a LoRA model', () => {
+describe.skipIf(why !== undefined)('the gradient of a LoRA model', () => {
   it.for(LOSSES)('$name: packed, one by one and in micro-batches it is the same', async (loss) => {
     const [packed, plain] = [await learned(coreFor(), rows), coreFor({ packed: false })]
     await plain.load(await packed.state())
@@ -182,7 +194,7 @@ describe('the gradient of a LoRA model', () => {
   })
 })
 
-describe('a LoRA learner', () => {
+describe.skipIf(why !== undefined)('a LoRA learner', () => {
   const algorithm = { loss: { name: 'clip', kl: 0.05 }, lr: 0.01, clipNorm: 1, epochs: 2, miniBatches: 2 } as const
 
   it('goes on in a new process where it was saved, bit for bit', { timeout: PYTHON_SET_UP_MS }, async () => {

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 LENGTH = 64
+BLOCK = 32
 NAME = "manyworlds_exact"
 
 
@@ -63,25 +64,45 @@ def grown(tensor, length):
 
 
 class Prompts:
-    """Attention of whole prompts, each on its own. Keeps their keys and values."""
+    """
+    Attention of prompts, or what follows a beginning that was read before. A block of tokens attends to all up to its end, so
+    what is computed for it depends on the tokens before its end alone: prompts with the same beginning can share it.
+    """
 
-    def __init__(self, lengths):
-        self.lengths = lengths
-        self.kept = [{} for _ in lengths]
+    def __init__(self, pieces):
+        """Each: (keys and values of the beginning by layer, its length, the number of tokens that follow)."""
+        self.pieces = pieces
+        self.kept = [{} for _ in pieces]
+        self.masks = {}
 
     def attend(self, layer, query, key, value, options):
         out = torch.zeros_like(query)
-        start = 0
-        for kept, length in zip(self.kept, self.lengths, strict=True):
-            part = slice(start, start + length)
-            start += length
-            kept[layer] = (key[0, :, part].clone(), value[0, :, part].clone())
-            mask = window_mask(torch.arange(length, device=query.device), length, options)
-            causal = {"is_causal": True} if mask is None else {"attn_mask": mask}
-            out[:, :, part] = F.scaled_dot_product_attention(
-                query[:, :, part], key[:, :, part], value[:, :, part], scale=options.get("scaling"), enable_gqa=True, **causal
-            )
+        offset = 0
+        for kept, (before, start, length) in zip(self.kept, self.pieces, strict=True):
+            new = (key[0, :, offset : offset + length], value[0, :, offset : offset + length])
+            old = before.get(layer)
+            keys, values = (part.clone() if old is None else torch.cat([old[i], part], 1) for i, part in enumerate(new))
+            kept[layer] = (keys, values)
+            for begin in range(start, start + length, BLOCK):
+                end = min(begin + BLOCK, start + length)
+                rows = slice(offset + begin - start, offset + end - start)
+                out[:, :, rows] = F.scaled_dot_product_attention(
+                    query[:, :, rows],
+                    keys[None, :, :end],
+                    values[None, :, :end],
+                    attn_mask=self.mask(begin, end, options, query),
+                    scale=options.get("scaling"),
+                    enable_gqa=True,
+                )
+            offset += length
         return out
+
+    def mask(self, begin, end, options, like):
+        window = options.get("sliding_window")
+        if (begin, end, window) not in self.masks:
+            places = torch.arange(begin, end, device=like.device)
+            self.masks[begin, end, window] = mask_of(places, end, window, like.dtype)
+        return self.masks[begin, end, window]
 
 
 class Rows:
@@ -114,20 +135,15 @@ class Rows:
     def mask(self, options, dtype):
         window = options.get("sliding_window")
         if window not in self.masks:
-            places = torch.arange(self.length, device=self.positions.device)
-            seen = places <= self.positions[:, None]
-            if window is not None:
-                seen &= places > self.positions[:, None] - window
-            self.masks[window] = torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, float("-inf"))[:, None, None]
+            self.masks[window] = mask_of(self.positions, self.length, window, dtype)[:, None, None]
         return self.masks[window]
 
 
-def window_mask(places, length, options):
-    window = options.get("sliding_window")
-    if window is None or length <= window:
-        return None
-    apart = places[:, None] - places
-    return (apart >= 0) & (apart < window)
+def mask_of(positions, length, window, dtype):
+    """What tokens at these positions see of so many: themselves and what is before them, within the window if there is one."""
+    apart = positions[:, None] - torch.arange(length, device=positions.device)
+    seen = apart >= 0 if window is None else (apart >= 0) & (apart < window)
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, float("-inf"))
 
 
 class Attention:

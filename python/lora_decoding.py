@@ -2,35 +2,18 @@
 
 A step of the model sees one flat list of tokens, whole prompts or the last token of each row, padded to a multiple of TILE. Matrix
 products then give each token the same bits wherever it stands. Only attention knows which tokens belong together: prompts attend
-each on its own, rows to a cache that is padded behind with masked zeros, to a multiple of LENGTH.
+each on its own, block by block, rows to a cache that is padded behind with masked zeros, to a multiple of LENGTH.
 """
 
 import torch
 import torch.nn.functional as F
 
 import lora_draws
-from lora_attention import LENGTH, Cache, Prompts, Rows, attention, base_of, up_to
+from lora_attention import LENGTH, Cache, Rows, base_of, up_to
+from lora_prompts import TILE, Beginnings, logits_of, read_prompts
 
-TILE = 16
-# Prompts that are read together. More do not make it faster, and need more memory.
-PROMPT_TOKENS = 512
 MOST_ROWS = 128
 CACHE_BYTES = 2 << 30
-
-
-def logits_of(model, tokens, positions, wanted, of):
-    """Of the tokens at the places `wanted`. All lists are padded; what is computed for the padding is not used."""
-    device = base_of(model).device
-    padded = up_to(TILE, len(tokens))
-    ids = torch.zeros(1, padded, dtype=torch.long)
-    at = torch.zeros(1, padded, dtype=torch.long)
-    ids[0, : len(tokens)] = torch.as_tensor(tokens)
-    at[0, : len(tokens)] = torch.as_tensor(positions)
-    places = torch.zeros(up_to(TILE, len(wanted)), dtype=torch.long)
-    places[: len(wanted)] = torch.as_tensor(wanted)
-    attention.of = of
-    found = model(input_ids=ids.to(device), position_ids=at.to(device), use_cache=False, logits_to_keep=places.to(device))
-    return found.logits[0].float()
 
 
 class Decoder:
@@ -42,6 +25,7 @@ class Decoder:
         self.cache = Cache()
         self.rows = []
         self.waiting = []
+        self.beginnings = Beginnings()
 
     @property
     def busy(self):
@@ -79,17 +63,9 @@ class Decoder:
 
     def add(self, rows):
         """Reads their prompts, each once, and draws their first tokens. Those that are done with one."""
-        read = {}
         if not rows:
             return []
-        for some in packs(list(dict.fromkeys(row.prompt for row in rows))):
-            of = Prompts([len(prompt) for prompt in some])
-            tokens = [token for prompt in some for token in prompt]
-            positions = [place for prompt in some for place in range(len(prompt))]
-            ends = torch.tensor([len(prompt) for prompt in some]).cumsum(0) - 1
-            logits = logits_of(self.model, tokens, positions, ends, of)
-            for place, prompt in enumerate(some):
-                read[prompt] = (of.kept[place], logits[place])
+        read = read_prompts(self.model, {row.prompt for row in rows}, self.beginnings)
         logits = torch.stack([read[row.prompt][1] for row in rows])
         lora_draws.draw(F.pad(logits, (0, 0, 0, up_to(TILE, len(rows)) - len(rows))), rows, self.stops)
         alive = [row for row in rows if row.finish is None]
@@ -116,16 +92,3 @@ class Decoder:
             self.cache.keep([place for place, stays in enumerate(kept) if stays])
         else:
             self.cache = Cache()
-
-
-def packs(prompts):
-    """In turns of at most PROMPT_TOKENS, or one prompt that is longer."""
-    some, size = [], 0
-    for prompt in prompts:
-        if some and size + len(prompt) > PROMPT_TOKENS:
-            yield some
-            some, size = [], 0
-        some.append(prompt)
-        size += len(prompt)
-    if some:
-        yield some

@@ -33,7 +33,7 @@ class Samples:
 
     def __init__(self, log_probs, rows, sheet, rule):
         def taken(values):
-            return torch.from_numpy(values[sheet.samples]).to(log_probs.device)
+            return torch.from_numpy(values[sheet.samples])
 
         own = log_probs.detach()
         self.log_probs = log_probs

@@ -86,7 +86,7 @@ def optim_step(state, args):
         # A batch that weighs nothing is a step too, as for other cores.
         weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
     norm = torch.linalg.vector_norm(
-        torch.stack([torch.linalg.vector_norm(weight.grad.double()) for weight in weights])
+        torch.stack([torch.linalg.vector_norm(weight.grad).cpu().double() for weight in weights])
     ).item()
     if not math.isfinite(norm):
         begin_gradient(state)

@@ -5,6 +5,8 @@ import { ManyworldsError } from '../errors.ts'
 import type { FoundTraining } from '../store/trainings/find-training.ts'
 import { StoredTraining } from '../store/trainings/stored-training.ts'
 import { visible } from '../text/visible.ts'
+import { saveAdapter } from '../train/lora/adapter-folder.ts'
+import { adapterConfig } from '../train/lora/peft-folder.ts'
 import { savePolicy } from '../train/policy-folder.ts'
 import { policyOfWeights } from '../train/policy-of-weights.ts'
 import { CHANGES } from '../train/prompts/text-files.ts'
@@ -20,12 +22,22 @@ export async function exportPolicy(found: FoundTraining, folder: string, args: E
   const { version, why } = chosen(training, args.version)
   const bytes = await training.weights(version)
   const { policy: name } = training.versions().find((row) => row.version === version)!
-  const policy = policyOfWeights(name, bytes)
-  await savePolicy(folder, policy, { version, bytes })
+  const core = await save(folder, name, { version, bytes })
   const changes = await changesOf(training, version)
   if (changes !== undefined) await writeFile(join(folder, CHANGES), changes)
-  process.stderr.write(visible(`version ${version}${why} of training ${training.id}: ${folder} (${policy.core})\n`))
+  process.stderr.write(visible(`version ${version}${why} of training ${training.id}: ${folder} (${core})\n`))
   return 0
+}
+
+/** What kind of policy it is. */
+async function save(folder: string, name: string, version: { version: number; bytes: Uint8Array }): Promise<string> {
+  if (adapterConfig(version.bytes) !== undefined) {
+    await saveAdapter(folder, name, version)
+    return 'a LoRA adapter, for PEFT, vLLM and SGLang'
+  }
+  const policy = policyOfWeights(name, version.bytes)
+  await savePolicy(folder, policy, version)
+  return policy.core
 }
 
 function chosen(training: StoredTraining, wanted: number | undefined): { version: number; why: string } {

@@ -13,6 +13,8 @@ export type AdvantageSettings =
       readonly discount?: number
       readonly baseline?: 'batch' | 'running' | 'none'
     } & Normalize)
+  /** Rejection sampling: of each group those with the highest reward are imitated, at most `most` of equals, if it is at least `atLeast`. Goes with the loss 'sft'. */
+  | { readonly name: 'best'; readonly most?: number; readonly atLeast?: number }
   /** For policies with a value head: what came of an action, compared with what its value was. With the default `lambda` of 1 it is the return less the value. */
   | ({ readonly name: 'gae'; readonly discount?: number; readonly lambda?: number } & Normalize)
 
@@ -24,10 +26,11 @@ interface Normalize {
 /** What the loss is divided by: the actions of the batch, or its episodes and in each of them its actions. */
 export type Normalizer = 'actions' | 'episodes'
 
-const NAMES = ['grpo', 'rloo', 'reinforce', 'gae']
+const NAMES = ['grpo', 'rloo', 'best', 'reinforce', 'gae']
 const KEYS = {
   grpo: ['name', 'std', 'eps'],
   rloo: ['name'],
+  best: ['name', 'most', 'atLeast'],
   reinforce: ['name', 'discount', 'baseline', 'normalize'],
   gae: ['name', 'discount', 'lambda', 'normalize'],
 } as const
@@ -39,6 +42,9 @@ export function checkAdvantages(settings: AdvantageSettings): void {
   if (typeof settings !== 'object' || settings === null || !NAMES.includes(settings.name))
     refuse(`give { name } with one of ${NAMES.join(', ')}`)
   checkKeys(settings, KEYS[settings.name], `\`advantages\` of '${settings.name}'`)
+  const { most = 1, atLeast = 0 } = settings as { most?: number; atLeast?: number }
+  if (!Number.isInteger(most) || most < 1) refuse(`\`most\` must be a whole number of at least 1, it is ${most}`)
+  if (!Number.isFinite(atLeast)) refuse(`\`atLeast\` must be a number, it is ${atLeast}`)
   const { discount, lambda, baseline, normalize } = settings as {
     discount?: number
     lambda?: number

@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
 import type { AdvantageSettings, Normalizer } from './advantage-settings.ts'
-import { grpo, minusBaseline, normalized, type RunningMean, rloo } from './advantages.ts'
+import { type GroupAdvantages, grpo, minusBaseline, normalized, type RunningMean, rloo } from './advantages.ts'
+import { type BestOptions, bestRollouts } from './best-rollouts.ts'
 import type { Episode } from './episodes.ts'
 import { gae, returns } from './returns.ts'
 import type { ActionRow, Row } from './row.ts'
@@ -34,10 +35,14 @@ export function rowsOf(
   running: RunningMean,
   lasts: LastValues = new Map(),
 ): EpisodeRows {
-  const compared = settings.name === 'grpo' || settings.name === 'rloo' ? compare(groups, settings) : undefined
+  const compared = isCompared(settings) ? compare(groups, settings) : undefined
   const skipped = new Set(compared && [...compared.flat, ...compared.single])
   const used = groups.flatMap((members, group) =>
-    skipped.has(group) ? [] : members.map((episode, i) => ({ episode, advantage: compared?.advantages[group]?.[i] })),
+    skipped.has(group)
+      ? []
+      : members
+          .map((episode, i) => ({ episode, advantage: compared?.advantages[group]?.[i] }))
+          .filter(({ advantage }) => settings.name !== 'best' || advantage === 1),
   )
   const all = used.map(({ episode }) => episode)
   const gained = settings.name === 'reinforce' ? all.map((one) => gainedBy(one, settings.discount ?? 1)) : []
@@ -98,9 +103,25 @@ function ofEpisode({ task }: Episode, { name }: AdvantageSettings, gained: Float
   return gained[0]! - baseline
 }
 
-function compare(groups: readonly (readonly Episode[])[], settings: AdvantageSettings & { name: 'grpo' | 'rloo' }) {
+type Compared = AdvantageSettings & { readonly name: 'grpo' | 'rloo' | 'best' }
+
+const isCompared = (settings: AdvantageSettings): settings is Compared =>
+  settings.name === 'grpo' || settings.name === 'rloo' || settings.name === 'best'
+
+function compare(groups: readonly (readonly Episode[])[], settings: Compared): GroupAdvantages {
   const rewards = groups.map((members) => members.map(({ reward }) => reward))
-  return settings.name === 'rloo' ? rloo(rewards) : grpo(rewards, settings)
+  if (settings.name === 'rloo') return rloo(rewards)
+  return settings.name === 'grpo' ? grpo(rewards, settings) : imitated(rewards, settings)
+}
+
+/** 1 for those that are imitated. A group without one teaches nothing; one that is right in all rollouts does. */
+function imitated(rewards: readonly (readonly number[])[], settings: BestOptions): GroupAdvantages {
+  const best = rewards.map((group) => new Set(bestRollouts(group, settings)))
+  return {
+    advantages: rewards.map((group, at) => Float64Array.from(group, (_, i) => (best[at]!.has(i) ? 1 : 0))),
+    flat: best.flatMap((chosen, at) => (chosen.size === 0 ? [at] : [])),
+    single: [],
+  }
 }
 
 interface Advantages {

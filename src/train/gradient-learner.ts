@@ -55,6 +55,7 @@ class GradientLearner implements Learner {
         'LEARNER_INVALID',
         `policy '${this.#core.policy}' has no value head, which advantages by 'gae' need; give it \`value: true\``,
       )
+    await this.#recover()
     return this.#core.values(observations)
   }
 

@@ -124,7 +124,10 @@ export class LearnerCalls implements RunningLearner {
       case 'result':
         return this.#take(message.id)?.resolve(message.value)
       case 'error':
-        return this.#take(message.id)?.reject(received(message.error, 'LEARNER_FAILED', ''))
+        this.#take(message.id)?.reject(received(message.error, 'LEARNER_FAILED', ''))
+        // At once: whoever hears of the error asks whether that was the end.
+        if (message.ended) this.end('ended, because the process that it computes in died')
+        return
       case 'ended':
         return this.end(message.how)
     }

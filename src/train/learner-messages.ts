@@ -21,8 +21,9 @@ export type FromLearner =
   | { readonly type: 'ready' }
   | { readonly type: 'unusable'; readonly error: SentError }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
-  | { readonly type: 'error'; readonly id: number; readonly error: SentError }
-  /** Said by the process of a learner whose thread is gone, and by the thread of one whose own process is. */
+  /** `ended`: it can do nothing more, because the process that it computes in died. */
+  | { readonly type: 'error'; readonly id: number; readonly error: SentError; readonly ended: boolean }
+  /** Said by the process of a learner whose thread is gone. */
   | { readonly type: 'ended'; readonly how: string }
 
 export interface SentError {

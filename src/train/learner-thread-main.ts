@@ -76,8 +76,7 @@ try {
       try {
         say({ type: 'result', id: message.id, value: await call(learner, message) })
       } catch (error) {
-        say({ type: 'error', id: message.id, error: sent(error) })
-        if (learner.ended) say({ type: 'ended', how: 'ended, because the process that it computes in died' })
+        say({ type: 'error', id: message.id, error: sent(error), ended: learner.ended ?? false })
       }
     })
   })

@@ -166,12 +166,22 @@ function refuseToAct(name: string): never {
 async function describe(folder: string): Promise<z.infer<typeof shape>> {
   const path = join(folder, DESCRIPTION)
   try {
-    return shape.parse(JSON.parse(await readFile(path, 'utf8')))
+    const described: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if ((described as { core?: unknown } | null)?.core === 'lora') throw isAdapter(folder)
+    return shape.parse(described)
   } catch (error) {
+    if (ManyworldsError.is(error)) throw error
     const why = error instanceof z.core.$ZodError ? z.prettifyError(error) : wordsOf(error).message
     throw new ManyworldsError('POLICY_INVALID', `${path} does not describe a policy: ${why}`, { cause: error })
   }
 }
+
+/** A language model does not run in this process. */
+const isAdapter = (folder: string) =>
+  new ManyworldsError(
+    'POLICY_INVALID',
+    `${folder} has a LoRA adapter of a language model: serve it, for example with vLLM (--enable-lora --lora-modules NAME=${folder}), and call that; or load it in Python with PEFT`,
+  )
 
 async function readWeights(folder: string, { file, sha256 }: { file: string; sha256: string }): Promise<Uint8Array> {
   const path = join(folder, file)

@@ -6,10 +6,19 @@ import { type LossSettings, lossRule } from '../../dist/train/loss-settings.js'
 import { lossMetrics, newTally } from '../../dist/train/loss-tally.js'
 import { asSampled, policyLoss } from '../../dist/train/losses.js'
 import type { TokenRow } from '../../dist/train/row.js'
-import { closeSidecars, largestGap, numbers, someRows, takeSidecar, tiny, tinyCore } from './lora/tiny.ts'
+import { PYTHON_SET_UP_MS } from '../python/locked.ts'
+import {
+  closeSidecars,
+  largestGap,
+  numbers,
+  someRows,
+  TINY,
+  takeSidecar,
+  tiny,
+  tinyCore,
+  whyNoLora,
+} from './lora/tiny.ts'
 
-/** Python takes ten seconds to start, and more on machines that are busy. */
-const START_MS = 300_000
 const LOSSES: readonly LossSettings[] = [
   { name: 'clip', kl: 0.1, dualClip: 1.4 },
   { name: 'is', maxWeight: 1.2 },
@@ -33,15 +42,17 @@ async function learned(core: LoraCore, rows: readonly TokenRow[], steps = 2): Pr
   return core
 }
 
+const why = await whyNoLora()
 let rows: readonly TokenRow[]
 beforeAll(async () => {
+  if (why !== undefined) return
   const core = tinyCore()
   rows = await someRows(core)
   await core[Symbol.asyncDispose]()
-}, START_MS)
+}, PYTHON_SET_UP_MS)
 afterAll(closeSidecars)
 
-describe('the log-probabilities of a LoRA model', () => {
+describe.skipIf(why !== undefined)('the log-probabilities of a LoRA model', () => {
   it('are the same whether rows are packed or computed one by one, of the model and of its base', async () => {
     const [packed, plain] = [coreFor(), coreFor({ packed: false })]
     const first = (await packed.forward(rows, 'reference')).logProbs
@@ -86,7 +97,23 @@ describe('the log-probabilities of a LoRA model', () => {
   })
 })
 
-describe('the gradient of a LoRA model', () => {
+describe.skipIf(why !== undefined)('a model that looks at more than its mask says', () => {
+  it('is not packed, and that is said', async () => {
+    const config = { ...TINY, model_type: 'lfm2', initializer_range: 0.3, layer_types: ['conv', 'full_attention'] }
+    const lines: string[] = []
+    const notice = (line: string) => void lines.push(line)
+    const options = { ...tiny, base: { config } }
+    const core = loraCore(options, { start: takeSidecar, notice })
+    onTestFinished(() => core[Symbol.asyncDispose]())
+    const { logProbs } = await core.forward(rows, 'current')
+    expect(lines).toEqual([expect.stringContaining("the base model of policy 'lora' cannot be packed")])
+    // Each row alone.
+    for (const [at, row] of rows.entries())
+      expect(largestGap((await core.forward([row], 'current')).logProbs, [logProbs[at]!])).toBeLessThan(1e-3)
+  })
+})
+
+describe.skipIf(why !== undefined)('the gradient of a LoRA model', () => {
   it.for(LOSSES)('$name: packed, one by one and in micro-batches it is the same', async (loss) => {
     const [packed, plain] = [await learned(coreFor(), rows), coreFor({ packed: false })]
     await plain.load(await packed.state())
@@ -167,10 +194,10 @@ describe('the gradient of a LoRA model', () => {
   })
 })
 
-describe('a LoRA learner', () => {
+describe.skipIf(why !== undefined)('a LoRA learner', () => {
   const algorithm = { loss: { name: 'clip', kl: 0.05 }, lr: 0.01, clipNorm: 1, epochs: 2, miniBatches: 2 } as const
 
-  it('goes on in a new process where it was saved, bit for bit', { timeout: START_MS }, async () => {
+  it('goes on in a new process where it was saved, bit for bit', { timeout: PYTHON_SET_UP_MS }, async () => {
     const learner = gradientLearner(coreFor(), algorithm)
     await learner.start({ seed: 1 })
     await learner.update({ rows })

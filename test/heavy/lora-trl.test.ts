@@ -5,7 +5,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LoraCore } from '../../dist/train/lora/lora-core.js'
 import { TRL } from '../python/environments.ts'
 import { PYTHON_SET_UP_MS, pythonOf, runPython, whyNoPython } from '../python/locked.ts'
-import { closeSidecars, largestGap, numbers, someRollouts, TINY, tiny, tinyCore, tokenRow } from './lora/tiny.ts'
+import {
+  closeSidecars,
+  largestGap,
+  numbers,
+  someRollouts,
+  TINY,
+  tiny,
+  tinyCore,
+  tokenRow,
+  whyNoLora,
+} from './lora/tiny.ts'
 import { MODEL_LOSS_CASES } from './lora/trl-cases.ts'
 
 /** How much two ways to compute the same in float32 may differ. */
@@ -32,7 +42,7 @@ const rowsFor = (weight: (at: number) => number) =>
   rollouts.map((one, at) => tokenRow(one, old[at]!, weight(at), { temperature: TEMPERATURE }))
 
 beforeAll(async () => {
-  why = await whyNoPython(TRL)
+  why = (await whyNoLora()) ?? (await whyNoPython(TRL))
   if (why !== undefined) return
   core = tinyCore()
   old = rollouts.map(({ completion }) => completion.map(() => -4))

@@ -186,7 +186,7 @@ test('episodes that become much longer raise an alarm', async () => {
 })
 
 test('wrong settings are refused', () => {
-  expect(() => newTrainer({ advantages: { name: 'ppo' } as never })).toThrow(/one of grpo, rloo, reinforce, gae/)
+  expect(() => newTrainer({ advantages: { name: 'ppo' } as never })).toThrow(/one of grpo, rloo, best, reinforce, gae/)
   expect(() => newTrainer({ failed: 'ignore' as never })).toThrow(/'drop', 'zero', or/)
   expect(() => newTrainer({ advantages: { name: 'gae', lambda: 2 } })).toThrow(/between 0 and 1/)
 })

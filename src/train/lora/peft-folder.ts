@@ -45,8 +45,16 @@ export async function writePeftFolder(folder: string, bytes: Uint8Array, base?: 
   }
 }
 
-async function writeSafely(path: string, content: string | Uint8Array): Promise<void> {
-  await using file = await open(path, 'w')
-  await file.writeFile(content)
-  await file.sync()
+/** The file is there whole or not at all. */
+export async function writeSafely(path: string, content: string | Uint8Array): Promise<void> {
+  const unfinished = `${path}.${process.pid}.tmp`
+  try {
+    await using file = await open(unfinished, 'w')
+    await file.writeFile(content)
+    await file.sync()
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+  await rename(unfinished, path)
 }

@@ -1,7 +1,7 @@
 /** How a failure of the sidecar showed. */
 interface Failure {
   readonly signal?: string | null
-  /** Of the error, or the last that was printed. */
+  /** Of the error, or the last line that was printed. */
   readonly message: string
 }
 

@@ -20,6 +20,8 @@ const CLOSE_MS = 5000
 /** Between its end and the last of its output. */
 const DRAIN_MS = 1000
 const STDERR_CHARS = 4000
+/** What the first frame answers. */
+const READY = 0
 /** Errors of Python that name one of our codes. */
 const CODES: readonly string[] = [
   'LEARNER_INVALID',
@@ -194,20 +196,25 @@ export class Sidecar {
     const enough = new AbortController()
     await Promise.race([drained, sleep(DRAIN_MS, undefined, { signal: enough.signal }).catch(() => {})])
     enough.abort()
-    const ops = [...this.#pending.values()].map(({ op }) => op)
-    const during = ops.length === 0 ? '' : ` during '${ops[0]}'`
-    const known = this.#killed ?? (this.#closing ? 'it was closed' : undefined)
-    const cause = known === undefined ? how : `was ended, because ${known}`
-    const words = this.#stderr.trim()
     this.#end = new ManyworldsError(
       'LEARNER_FAILED',
-      `the Python process of the LoRA learner ${cause}${during}${known === undefined ? adviceFor({ signal, message: words }) : ''}${words === '' || this.#closing ? '' : `\nIt printed:\n${words}`}`,
+      `the Python process of the LoRA learner ${this.#words(how, signal)}`,
     )
     for (const id of [...this.#pending.keys()]) this.#take(id)!.reject(this.#end)
   }
-}
 
-const READY = 0
+  /** Calls are executed in their order: it was the first of those that are open. */
+  #words(how: string, signal: string | null): string {
+    const [open] = this.#pending.values()
+    const during = open === undefined ? '' : ` during '${open.op}'`
+    if (this.#closing) return `was closed${during}`
+    const printed = this.#stderr.trim()
+    const shown = printed === '' ? '' : `\nIt printed:\n${printed}`
+    if (this.#killed !== undefined) return `was ended, because ${this.#killed}${during}${shown}`
+    const message = printed.split('\n').at(-1)!
+    return `${how}${during}${adviceFor({ signal, message })}${shown}`
+  }
+}
 
 const ending = (child: ChildProcess) =>
   new Promise<{ how: string; signal: string | null }>((resolve) => {

@@ -1,7 +1,20 @@
+import { loraPython } from '../../../dist/train/lora/environment.js'
 import { type LoraCore, loraCore } from '../../../dist/train/lora/lora-core.js'
 import type { LoraOptions } from '../../../dist/train/lora/settings.js'
 import { type Computing, Sidecar } from '../../../dist/train/lora/sidecar.js'
 import type { TokenRow } from '../../../dist/train/row.js'
+import { skipped } from '../../python/locked.ts'
+
+/** Why the Python environment cannot be made here, if it cannot; under CI that is a failure. */
+export async function whyNoLora(): Promise<string | undefined> {
+  try {
+    await loraPython((line) => void process.stderr.write(`${line}\n`))
+    return undefined
+  } catch (error) {
+    if (process.env.CI) throw error
+    return skipped('LoRA', (error as Error).message)
+  }
+}
 
 /** A model of random weights, made in milliseconds. */
 export const TINY = {

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from './refusal.ts'
 
-/** Requests that come together are read together. */
+/** Requests that come together are read together: the first turn begins when for so long nobody came, */
 const GATHER_MS = 5
+/** or after this. A step of a model of 135M takes 150 ms. */
+const MOST_GATHER_MS = 50
 
 export interface Sent<Request> {
   readonly id: number
@@ -109,7 +111,7 @@ export class Batcher<Request, Result> {
   }
 
   async #run(): Promise<void> {
-    await sleep(GATHER_MS)
+    await this.#gather()
     while (true) {
       if (this.#preparing.size > 0) {
         await Promise.allSettled([...this.#preparing])
@@ -128,6 +130,15 @@ export class Batcher<Request, Result> {
       this.#lanes.set(name, lane)
       await this.#turn(name, lane)
     }
+  }
+
+  async #gather(): Promise<void> {
+    const began = performance.now()
+    let before: number
+    do {
+      before = this.#size
+      await sleep(GATHER_MS)
+    } while (this.#size > before && performance.now() - began < MOST_GATHER_MS)
   }
 
   async #turn(name: string, lane: Lane<Request, Result>): Promise<void> {

@@ -1,0 +1,27 @@
+import { hash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ManyworldsError } from '../../errors.ts'
+import { wordsOf } from '../../text/thrown.ts'
+import { adapterConfig, writeSafely } from './peft-folder.ts'
+
+/** Where PEFT, vLLM and SGLang look for the weights of an adapter. */
+const WEIGHTS = 'adapter_model.safetensors'
+
+/** Writes an adapter into a folder of the user's, as PEFT, vLLM and SGLang load it, with what `loadPolicy` says of it. */
+export async function saveAdapter(
+  folder: string,
+  name: string,
+  { version, bytes }: { readonly version: number; readonly bytes: Uint8Array },
+): Promise<void> {
+  const weights = { file: WEIGHTS, sha256: hash('sha256', bytes), bytes: bytes.length }
+  const description = { kind: 'manyworlds.policy', format: 1, core: 'lora', name, version, weights }
+  try {
+    await mkdir(folder, { recursive: true })
+    await writeSafely(join(folder, WEIGHTS), bytes)
+    await writeSafely(join(folder, 'adapter_config.json'), `${JSON.stringify(adapterConfig(bytes), null, 2)}\n`)
+    await writeSafely(join(folder, 'policy.json'), `${JSON.stringify(description, null, 2)}\n`)
+  } catch (cause) {
+    throw new ManyworldsError('EXPORT_FAILED', `cannot write ${folder}: ${wordsOf(cause).message}`, { cause })
+  }
+}

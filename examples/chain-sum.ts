@@ -67,7 +67,9 @@ function numberIn(answer: unknown): string | undefined {
   return /^\s*(-?\d+)/.exec(String(answer))?.[1]
 }
 
-const signed = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`
+function signed(value: number): string {
+  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`
+}
 
 function percent(share: number | null | undefined): string {
   return share == null ? 'none' : `${(100 * share).toFixed(1)} %`

@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     include: ['test/heavy/**/*.test.ts'],
     globalSetup: ['test/no-orphans.ts'],
-    // One at a time, one thread each: they compute.
-    maxWorkers: 1,
+    // As many as a CI machine has cores, one thread each: they compute.
+    maxWorkers: 2,
     env: { MANYWORLDS_STORE: 'off' },
     testTimeout: 600_000,
     // The package under test is the built one, as in vitest.config.ts.

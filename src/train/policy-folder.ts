@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod/mini'
 import type { Choice, PolicyMode } from '../agents/policy.ts'
@@ -10,6 +10,7 @@ import { writeReadable } from './prompts/text-files.ts'
 import { type TextPolicy, textPolicy } from './prompts/text-policy.ts'
 import type { Texts } from './prompts/texts.ts'
 import { type SoftmaxPolicy, softmaxPolicy } from './softmax/softmax-policy.ts'
+import { writeWhole } from './write-whole.ts'
 
 const DESCRIPTION = 'policy.json'
 
@@ -91,9 +92,13 @@ export async function savePolicy<Observation, Action>(
   const description = { kind: 'manyworlds.policy', format: 1, core, name, version, ...settings, weights }
   await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error))
   const before = await describe(folder).catch(() => undefined)
-  await writeWhole(join(folder, file), bytes)
-  if (policy.core === 'texts') await writeReadable(folder, policy.openBytes(bytes).text, writeWhole)
-  await writeWhole(join(folder, DESCRIPTION), `${JSON.stringify(description, null, 2)}\n`)
+  try {
+    await writeWhole(join(folder, file), bytes)
+    if (policy.core === 'texts') await writeReadable(folder, policy.openBytes(bytes).text, writeWhole)
+    await writeWhole(join(folder, DESCRIPTION), `${JSON.stringify(description, null, 2)}\n`)
+  } catch (error) {
+    refuse(folder, error)
+  }
   if (before !== undefined && before.weights.file !== file) await rm(join(folder, before.weights.file), { force: true })
 }
 
@@ -196,20 +201,6 @@ async function readWeights(folder: string, { file, sha256 }: { file: string; sha
   if (hash('sha256', bytes) !== sha256)
     throw new ManyworldsError('POLICY_INVALID', `${path} is damaged: its bytes do not have the hash of its name`)
   return bytes
-}
-
-/** The file is there whole or not at all, also after a power failure. */
-async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
-  const unfinished = `${path}.${process.pid}.tmp`
-  try {
-    await using file = await open(unfinished, 'w')
-    await file.writeFile(content)
-    await file.sync()
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    refuse(path, error)
-  }
-  await rename(unfinished, path).catch((error) => refuse(path, error))
 }
 
 function refuse(path: string, error: unknown): never {

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { EpochReport } from '../../dist/train/index.js'
 import { PYTHON_SET_UP_MS } from '../python/locked.ts'
+import { startDriver } from '../train/start-driver.ts'
 import { talkingTiny, whyNoLora } from './lora/sampler.ts'
 
 const SCRIPT = fileURLToPath(new URL('lora/train-babbler.ts', import.meta.url))
@@ -15,13 +15,6 @@ const missing = await whyNoLora()
 const SPREAD = 0.15
 
 type Line = Partial<EpochReport> & { readonly ms?: number; readonly begun?: true }
-
-interface Driver {
-  readonly child: ChildProcess
-  readonly exited: Promise<number | string | null>
-  lines(): Line[]
-  stderr(): string
-}
 
 describe.skipIf(missing)('a language model that is trained', () => {
   let env: NodeJS.ProcessEnv
@@ -43,27 +36,8 @@ describe.skipIf(missing)('a language model that is trained', () => {
     return path
   }
 
-  function start(store: string, epochs: number, settings: object = {}): Driver {
-    const args = [SCRIPT, store, 'babbler', String(epochs), JSON.stringify(settings)]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    let [stdout, stderr] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text
-    })
-    const exited = new Promise<number | string | null>((resolve) =>
-      child.once('close', (code, signal) => resolve(signal ?? code)),
-    )
-    const lines = () =>
-      stdout
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as Line)
-    return { child, exited, lines, stderr: () => stderr }
-  }
+  const start = (store: string, epochs: number, settings: object = {}) =>
+    startDriver<Line>([SCRIPT, store, 'babbler', String(epochs), JSON.stringify(settings)], env)
 
   async function finish(store: string, epochs: number, settings: object = {}): Promise<Line[]> {
     const driver = start(store, epochs, settings)

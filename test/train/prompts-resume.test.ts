@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openForReading } from '../../dist/store/open-for-reading.js'
 import { type ModelServer, startModelServer } from '../models/scripted-server.ts'
+import { startDriver } from './start-driver.ts'
 
 const SCRIPT = fileURLToPath(new URL('drivers/train-prompts.ts', import.meta.url))
 
@@ -25,24 +25,16 @@ const newStore = () => {
   return path
 }
 
+interface Line {
+  readonly new?: string
+  readonly epoch?: number
+  readonly digest?: string
+  readonly test?: unknown
+}
+
 function start(store: string) {
-  const child = spawn(process.execPath, [SCRIPT, store, server.baseURL], { stdio: ['ignore', 'pipe', 'pipe'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const exited = new Promise<number | string | null>((resolve) =>
-    child.once('close', (code, signal) => resolve(signal ?? code)),
-  )
-  const lines = (): { new?: string; epoch?: number; digest?: string; test?: unknown }[] =>
-    stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line))
+  const driver = startDriver<Line>([SCRIPT, store, server.baseURL])
+  const { child, exited, lines } = driver
   /** Resolves when so many things were new, or it has ended. */
   const saw = (count: number) =>
     Promise.race([
@@ -51,7 +43,7 @@ function start(store: string) {
         child.stdout.on('data', () => lines().filter((line) => line.new).length >= count && resolve())
       }),
     ])
-  return { child, exited, lines, saw, stderr: () => stderr }
+  return { ...driver, saw }
 }
 
 /** What is in the store. */

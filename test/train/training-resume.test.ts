@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { openForReading } from '../../dist/store/open-for-reading.js'
 import { driver, lightsTasks } from '../agents/lights.ts'
 import { itMounts, ownDisk } from '../store/own-disk.ts'
+import { type Driver, startDriver } from './start-driver.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -22,34 +22,16 @@ const newStore = () => {
   return path
 }
 
-interface Driver {
-  readonly child: ChildProcess
-  readonly exited: Promise<number | string | null>
-  lines(): { epoch?: number; digest?: string; begun?: true; test?: unknown; ms?: number }[]
-  stderr(): string
+interface Line {
+  readonly epoch?: number
+  readonly digest?: string
+  readonly begun?: true
+  readonly test?: unknown
+  readonly ms?: number
 }
 
-function start(store: string, settings: object = {}, epochs = EPOCHS): Driver {
-  const args = [SCRIPT, store, 'lights', String(epochs), JSON.stringify(settings)]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const exited = new Promise<number | string | null>((resolve) =>
-    child.once('close', (code, signal) => resolve(signal ?? code)),
-  )
-  const lines = () =>
-    stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line))
-  return { child, exited, lines, stderr: () => stderr }
-}
+const start = (store: string, settings: object = {}, epochs = EPOCHS): Driver<Line> =>
+  startDriver([SCRIPT, store, 'lights', String(epochs), JSON.stringify(settings)])
 
 /** Runs it to its end. */
 async function finish(store: string, settings: object = {}, epochs = EPOCHS) {

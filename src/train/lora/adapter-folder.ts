@@ -3,7 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ManyworldsError } from '../../errors.ts'
 import { wordsOf } from '../../text/thrown.ts'
-import { adapterConfig, writeSafely } from './peft-folder.ts'
+import { writeWhole } from '../write-whole.ts'
+import { adapterConfig } from './peft-folder.ts'
 
 /** Where PEFT, vLLM and SGLang look for the weights of an adapter. */
 const WEIGHTS = 'adapter_model.safetensors'
@@ -18,9 +19,9 @@ export async function saveAdapter(
   const description = { kind: 'manyworlds.policy', format: 1, core: 'lora', name, version, weights }
   try {
     await mkdir(folder, { recursive: true })
-    await writeSafely(join(folder, WEIGHTS), bytes)
-    await writeSafely(join(folder, 'adapter_config.json'), `${JSON.stringify(adapterConfig(bytes), null, 2)}\n`)
-    await writeSafely(join(folder, 'policy.json'), `${JSON.stringify(description, null, 2)}\n`)
+    await writeWhole(join(folder, WEIGHTS), bytes)
+    await writeWhole(join(folder, 'adapter_config.json'), `${JSON.stringify(adapterConfig(bytes), null, 2)}\n`)
+    await writeWhole(join(folder, 'policy.json'), `${JSON.stringify(description, null, 2)}\n`)
   } catch (cause) {
     throw new ManyworldsError('EXPORT_FAILED', `cannot write ${folder}: ${wordsOf(cause).message}`, { cause })
   }

@@ -1,6 +1,7 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ManyworldsError } from '../../errors.ts'
+import { writeWhole } from '../write-whole.ts'
 
 /** A header of this size would be another file. */
 const MOST_HEADER_BYTES = 16 * 1024 * 1024
@@ -33,8 +34,8 @@ export async function writePeftFolder(folder: string, bytes: Uint8Array, base?: 
   const unfinished = join(dirname(folder), `.${basename(folder)}.${process.pid}`)
   try {
     await mkdir(unfinished, { recursive: true })
-    await writeSafely(join(unfinished, 'adapter_config.json'), `${JSON.stringify(named, null, 2)}\n`)
-    await writeSafely(join(unfinished, 'adapter_model.safetensors'), bytes)
+    await writeWhole(join(unfinished, 'adapter_config.json'), `${JSON.stringify(named, null, 2)}\n`)
+    await writeWhole(join(unfinished, 'adapter_model.safetensors'), bytes)
     await rm(folder, { recursive: true, force: true })
     await rename(unfinished, folder)
   } catch (cause) {
@@ -43,18 +44,4 @@ export async function writePeftFolder(folder: string, bytes: Uint8Array, base?: 
       cause,
     })
   }
-}
-
-/** The file is there whole or not at all. */
-export async function writeSafely(path: string, content: string | Uint8Array): Promise<void> {
-  const unfinished = `${path}.${process.pid}.tmp`
-  try {
-    await using file = await open(unfinished, 'w')
-    await file.writeFile(content)
-    await file.sync()
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    throw error
-  }
-  await rename(unfinished, path)
 }

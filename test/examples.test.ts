@@ -31,6 +31,9 @@ const clusters: Record<string, () => Promise<unknown>> = {
 /** What trains takes a minute, and several on a machine that has other things to do. */
 const trainings = new Set(['start.ts', 'tool-desk.ts'])
 
+/** What needs PyTorch: test/heavy/chain-sum.test.ts runs it on request. */
+const heavy = new Set(['chain-sum.ts'])
+
 /** What examples with a model call it, and what the scripted server does in its place. */
 const models: Record<string, Readonly<Record<string, string>>> = { 'compare-models.ts': { solver: 'tools:1' } }
 
@@ -70,7 +73,7 @@ const notices: Record<string, RegExp> = {
 }
 
 describe('every example runs', () => {
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts')))
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts') && !heavy.has(name)))
     it(file, { timeout: timeoutOf(file) }, async ({ skip }) => {
       const problem = await whyNoCluster(file)
       if (problem !== undefined) {

@@ -38,7 +38,8 @@ class GradientLearner implements Learner {
   }
 
   get ended(): boolean {
-    return this.#core.ended ?? false
+    // Whoever wraps a learner by its prototype asks this of the wrapper, which has no private members.
+    return #core in this ? (this.#core.ended ?? false) : false
   }
 
   async start({ seed, state }: LearnerStart): Promise<Published> {

@@ -149,6 +149,9 @@ function check(options: unknown): void {
     throw wrong(`\`mode\` ${of} must be 'sample' or 'greedy', it is ${shown(mode)}`)
   if (policy?.model !== undefined && given.model !== undefined)
     throw wrong(`\`model\` ${of}: its policy '${policy.name}' is the model; leave \`model\` out`)
+  const { texts } = (policy ?? {}) as { readonly texts?: Readonly<Record<string, string>> }
+  if (given.instructions !== undefined && texts?.instructions !== undefined)
+    throw wrong(`\`instructions\` ${of}: its policy '${policy!.name}' has them; leave them out here`)
   const needsModel = policy?.model === undefined
   if (needsModel && (typeof given.model !== 'string' || given.model === ''))
     throw wrong(`\`model\` ${of} must be the name of one of the run's models, it is ${shown(given.model)}`)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Runners } from 'manyworlds'
 import { randomPolicy, stepAgent } from 'manyworlds/agents'
+import { StoredTraining } from 'manyworlds/runs'
 import { DistributedTrainingPipeline, type EpochReport, type PipelineOptions } from 'manyworlds/train'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { broken, driver, fickle, type LightsTask, lights, lightsTasks } from '../agents/lights.ts'
@@ -111,7 +112,7 @@ test.each([
   [
     'a policy that cannot learn',
     { agent: stepAgent({ name: 'by-chance', environment: lights, policy: randomPolicy() }) },
-    'cannot learn: use softmaxPolicy',
+    'cannot learn by itself: give the training a `learner`',
   ],
   ['a wrong key', { rolouts: 8 }, "unknown key 'rolouts', did you mean 'rollouts'"],
   ['a wrong number', { tasksPerUpdate: 0 }, '`tasksPerUpdate` must be at least 1'],
@@ -302,4 +303,13 @@ test('says why many episodes of an update failed, and counts rates over those th
 test('says so when the learner finds other probabilities than the workers', async () => {
   const [report] = await train({ agent: fickle }, 1)
   expect(report!.alarms.join()).toMatch(/the learner finds other probabilities than the workers did/)
+})
+
+test('a training that is refused stays as it was', async () => {
+  const store = folder()
+  await train({ store, runId: 'kept' }, 1)
+  const again = () => train({ store, runId: 'kept', resume: 'kept', rollouts: 2 }, 2)
+  await refused(again, 'TRAINING_CHANGED', 'rollouts: 4 before, 2 now')
+  using stored = StoredTraining.open(join(store, 'kept'))
+  expect(stored.overview()).toMatchObject({ status: 'finished', updates: 3 })
 })

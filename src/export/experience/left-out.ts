@@ -30,6 +30,7 @@ export const REASONS = {
     one: 'would be paired with one that is left out',
     many: 'would be paired with ones that are left out',
   },
+  notDifferent: both('say the same as what they would be paired with'),
   notAlike: both('began otherwise than what they would be paired with'),
   manyConversations: has('several conversations'),
   noSteps: has('no steps'),

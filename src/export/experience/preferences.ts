@@ -96,6 +96,7 @@ function joined(best: Side, worst: Side): Preference | Reason {
   let length = 0
   while (length < one.messages.length && isDeepStrictEqual(one.messages[length], other.messages[length])) length++
   const [chosen, rejected] = [one.messages.slice(length), other.messages.slice(length)]
+  if (chosen.length === 0 && rejected.length === 0) return REASONS.notDifferent
   if (length === 0 || !isReply(chosen[0]) || !isReply(rejected[0]) || !isDeepStrictEqual(one.tools, other.tools))
     return REASONS.notAlike
   return {

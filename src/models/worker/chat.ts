@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import { didYouMean } from '../../near-miss.ts'
 import { BRANCHES, type BranchSource, openBranch } from '../../trajectory/branches.ts'
@@ -70,7 +71,9 @@ export async function chat(
   recordResults(ctx, request.messages, recordsTools)
   const carried = trained?.carries ? conversationsOf(ctx).carried(request.messages) : undefined
   const sent = bodyText(request, carried)
-  const answer = await send(ctx, name, description, '/chat/completions', sent, mostTokens(request, sent), signal)
+  const most = mostTokens(request, sent)
+  const ask = () => send(ctx, name, description, '/chat/completions', sent, most, signal)
+  const answer = trained ? await onceLoaded(ask, signal) : await ask()
   const reply = replyIn(answer.body)
   const isConstrained = 'response_format' in request.fields || isForced(request.fields.tool_choice)
   const tokens = tokensOf(reply, description, isConstrained)
@@ -79,6 +82,23 @@ export async function chat(
   spent?.(usageOf(reply.count, description.price, answer.cached))
   if (trained) refuseOtherModel(name, description, reply)
   return { reply, answer, sent, step, tokens }
+}
+
+/** How long a server that was started anew may be without a version: the training brings it back. */
+const LOADS_MS = 30_000
+const LOOK_MS = 500
+
+/** Asks again while the server does not know the version. */
+async function onceLoaded(ask: () => Promise<ModelAnswer>, signal: AbortSignal | undefined): Promise<ModelAnswer> {
+  for (const until = performance.now() + LOADS_MS; ; )
+    try {
+      return await ask()
+    } catch (error) {
+      const isUnknown =
+        ManyworldsError.is(error) && error.code === 'MODEL_INVALID_REQUEST' && error.message.includes('404')
+      if (!isUnknown || signal?.aborted || performance.now() > until) throw error
+      await sleep(LOOK_MS)
+    }
 }
 
 /** Servers force a call by a grammar. */

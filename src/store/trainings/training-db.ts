@@ -9,7 +9,7 @@ import { tasksToThin, thinPiece } from './thin-run.ts'
 import { TrainingFiles } from './training-files.ts'
 import { readHistory, type TrainingHistory } from './training-history.ts'
 import { checkTrainingId, trainingFolder } from './training-ids.ts'
-import type { Ending, EvalRow, NewTraining, PlanRow, UpdateRow, VersionRow } from './training-rows.ts'
+import type { Ending, EvalRow, NewTraining, PlanRow, TrainingColumns, UpdateRow, VersionRow } from './training-rows.ts'
 
 export interface OpenTraining {
   /** The file of the store. */
@@ -44,13 +44,16 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
   /** Hashes of files that were written, and are not yet named by a row. */
   readonly #uncommitted = new Set<string>()
   #isOpen = true
+  /** As it was before this session. */
+  readonly #before: TrainingColumns | undefined
 
   private constructor(store: StoreDb, { id, mode, durability, begin }: OpenTraining) {
     this.id = id
     this.#store = store
     this.#full = durability === 'full'
     // Refused here, an old store is not even migrated.
-    this.isNew = refuseTraining(store, id, mode) === undefined
+    this.#before = refuseTraining(store, id, mode)
+    this.isNew = this.#before === undefined
     // What cannot be read is not claimed either.
     const { training, config, sampler, best, ...rows } = store.transact(this.#full, () => {
       claimTraining(store, id, mode, begin)
@@ -184,6 +187,22 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
       this.#write(() =>
         this.#statement('UPDATE _trainings SET ended_at = ?, ending = ?, error = ? WHERE training = ?').run(
           ...[Date.now(), how, error?.slice(0, ERROR_CHARS) ?? null, this.#training],
+        ),
+      )
+    } finally {
+      this.#store.close(false)
+    }
+  }
+
+  /** Closes it as it was before: this session was refused, and has changed nothing. */
+  leave(): void {
+    if (!this.#isOpen) return
+    const { endedAt = null, ending = null, error = null } = this.#before ?? {}
+    this.#isOpen = false
+    try {
+      this.#write(() =>
+        this.#statement('UPDATE _trainings SET ended_at = ?, ending = ?, error = ? WHERE training = ?').run(
+          ...[endedAt ?? Date.now(), ending ?? 'interrupted', error, this.#training],
         ),
       )
     } finally {

@@ -1,7 +1,8 @@
 import type { Policy, PolicyRef, PolicyServer } from '../../agents/policy.ts'
 import { ManyworldsError } from '../../errors.ts'
+import { checkKeys } from '../check-keys.ts'
 import type { ServedElsewhere } from './served/servers.ts'
-import { checkedLora, type LoraOptions, type LoraSettings } from './settings.ts'
+import { checkedLora, LORA_KEYS, type LoraOptions, type LoraSettings } from './settings.ts'
 
 /** A language model with a LoRA adapter, which is what learns. */
 export interface LoraPolicy extends Policy {
@@ -37,7 +38,9 @@ const MICRO_BATCH_ROWS = 64
  * const solver = llmAgent({ name: 'solver', policy: lora({ base: './SmolLM2-135M-Instruct' }), grade: numeric() })
  * const pipeline = new DistributedTrainingPipeline({ agent: solver, tasks })
  */
-export function lora({ serve = SIDECAR, ...options }: LoraPolicyOptions): LoraPolicy {
+export function lora(given: LoraPolicyOptions): LoraPolicy {
+  checkKeys(given, [...LORA_KEYS, 'serve'], 'the options of lora()')
+  const { serve = SIDECAR, ...options } = given
   const { name, base, lora, optimizer, dtype, seed } = checkedLora(options)
   if (serve !== SIDECAR && typeof serve?.dialect?.model !== 'function')
     throw new ManyworldsError('POLICY_INVALID', "LoRA: `serve` must be 'sidecar', or what vllm() or sglang() returned")

@@ -65,7 +65,7 @@ export interface LoraSettings {
   readonly cache: string
 }
 
-const KEYS = [
+export const LORA_KEYS = [
   ...['name', 'base', 'rank', 'alpha', 'targets', 'optimizer', 'dtype', 'device', 'threads', 'seed', 'packed'],
   'download',
 ]
@@ -74,7 +74,7 @@ const DTYPES = ['float32', 'bfloat16', 'float16'] as const
 
 /** Checks options once, before Python is started. */
 export function checkedLora(options: LoraOptions): LoraSettings {
-  checkKeys(options, KEYS, 'the options of a LoRA policy')
+  checkKeys(options, LORA_KEYS, 'the options of a LoRA policy')
   const { name = 'lora', base, rank = 16, alpha = 32, targets = 'all-linear', dtype = 'float32' } = options
   const { device = 'auto', threads = 1, seed = 0, packed = true, download = false } = options
   if (typeof name !== 'string' || name === '')

@@ -1,4 +1,5 @@
 import type { Outcome } from '../../grade/outcome.ts'
+import { summarizeOutcomes } from '../../grade/summarize.ts'
 import type { TestReport } from './epoch-report.ts'
 import { bestOf, compareFigures, evaluationFigures } from './evaluation.ts'
 import type { TrainingObserver } from './observer.ts'
@@ -98,16 +99,28 @@ export class Evaluations {
     if (seen) return { row: known, outcomes: seen }
     const run = `${record.id}.v${String(version).padStart(5, '0')}.${split}`
     observer.run(`${split} of version ${version}`, tasks.length * rollouts, run)
-    const outcomes = await runs.judge({
+    const evaluation = {
       ...{ runId: run, rollouts, tasks, split, mode, by: await versions.get(version) },
       seed: runSeed(settings.seed, 'evaluate', split),
-    })
+    }
+    const once = await runs.judge(evaluation)
+    // What kept a server or a machine from answering may have passed.
+    const isLacking = known === undefined && runs.stored && summarizeOutcomes(once).withoutResult > 0
+    const outcomes = isLacking ? await runs.judge({ ...evaluation, retryFailed: true }) : once
     if (split !== 'validation') this.#outcomes.set(name, outcomes)
     if (known) return { row: known, outcomes }
     const row: EvalRow = { version, split, run, tasks: tasks.length, rollouts, summary: evaluationFigures(outcomes) }
+    const { withoutResult } = row.summary
+    if (withoutResult > 0) observer.notice(lackOf(row, withoutResult, outcomes))
     this.#rows.push(row)
     record.evaluation(row, this.best?.version ?? null)
     observer.evaluation(row)
     return { row, outcomes }
   }
+}
+
+/** Fewer results make a wider interval, and may choose another version. */
+function lackOf({ split, version }: EvalRow, count: number, outcomes: readonly Outcome[]): string {
+  const [code] = outcomes.flatMap(({ code, grade }) => code ?? grade?.error?.code ?? [])
+  return `${split} of version ${version}: ${count} of ${outcomes.length} episodes have no result, and are left out${code === undefined ? '' : `; the first error is ${code}`}`
 }

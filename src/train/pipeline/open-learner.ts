@@ -23,7 +23,7 @@ export function policyOf({ agent, learner }: Learning): Policy {
     throw invalid(`agent '${name}' has no policy: give stepAgent() a \`policy\` that learns, such as softmaxPolicy()`)
   if (learner === undefined && policy.learning === undefined)
     throw invalid(
-      `policy '${policy.name}' of agent '${name}' cannot learn: use softmaxPolicy() or neuralPolicy(), or give the training a \`learner\``,
+      `policy '${policy.name}' of agent '${name}' cannot learn by itself: give the training a \`learner\`${'texts' in policy ? ', such as promptLearner()' : ', or take softmaxPolicy(), neuralPolicy() or lora()'}`,
     )
   return policy
 }

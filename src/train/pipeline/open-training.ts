@@ -1,4 +1,5 @@
 import type { Policy } from '../../agents/policy.ts'
+import { ManyworldsError } from '../../errors.ts'
 import { ALL_WORKERS, type RunConfig } from '../../run-config.ts'
 import { resolveConfig } from '../../run-config-schema.ts'
 import { identify } from '../../runners/run-identity.ts'
@@ -42,6 +43,10 @@ export interface CheckedOptions {
 /** What a value head says is needed for each action. */
 function refuseWithoutValue({ name }: AdvantageSettings, policy: Policy): void {
   const { settings } = policy as { readonly settings?: { readonly hasValue?: boolean } }
+  if (name === 'gae' && policy.model !== undefined)
+    throw invalid(
+      `advantages by 'gae' need a value head, and policy '${policy.name}' is a language model, which has none: take 'grpo', 'rloo', 'reinforce' or 'best'`,
+    )
   if (name === 'gae' && settings?.hasValue === false)
     throw invalid(
       `advantages by 'gae' need a policy with a value head, and '${policy.name}' has none: give it \`value: true\``,
@@ -172,7 +177,8 @@ export async function openParts(
     await opened?.served.close()
     await opened?.sinks.close()
     try {
-      record.close('failed', wordsOf(error).message)
+      if (ManyworldsError.is(error) && error.code === 'TRAINING_CHANGED') record.leave()
+      else record.close('failed', wordsOf(error).message)
     } catch {
       // On a full disk: what went wrong first matters more.
     }

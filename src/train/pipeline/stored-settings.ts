@@ -41,7 +41,7 @@ export function refuseOtherSettings(id: string, before: unknown, now: unknown): 
   if (changes.length === 0) return
   throw new ManyworldsError(
     'TRAINING_CHANGED',
-    `training '${id}' was begun with other settings:\n${changes.map((change) => `  ${change}`).join('\n')}\nGo on with those, or begin another training (another \`runId\`). What may change: epochs, tasksPerEpoch, evaluate.every, patience, the engine and its workers`,
+    `training '${id}' was begun with other settings:\n${changes.map((change) => `  ${change}`).join('\n')}\nGo on with those, or begin another training (another \`runId\`). What may change: epochs, tasksPerEpoch, evaluate.every, patience, the budget of a learner, the engine and its workers`,
   )
 }
 

@@ -66,4 +66,6 @@ export interface TrainingRecord {
   /** The weights of these are not needed any more. */
   drop(versions: readonly number[]): void
   close(how: 'finished' | 'interrupted' | 'failed', error?: string): void
+  /** Closes it as it was before this session, which was refused. */
+  leave(): void
 }

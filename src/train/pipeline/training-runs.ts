@@ -75,6 +75,11 @@ export class TrainingRuns {
     for (const run of this.#going) run.stop(graceMs)
   }
 
+  /** False: nothing is stored, so nothing can be done again. */
+  get stored(): boolean {
+    return this.#config.store !== false
+  }
+
   get stopped(): boolean {
     return this.#stopped || this.#config.signal?.aborted === true
   }

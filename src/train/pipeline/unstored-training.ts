@@ -54,4 +54,6 @@ export class UnstoredTraining implements TrainingRecord {
   }
 
   close(): void {}
+
+  leave(): void {}
 }

@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import type { Algorithm } from '../algorithm.ts'
+import { rewardOf } from '../failed-rollouts.ts'
 import type { Want } from '../learner.ts'
 import type { TrainReport } from '../rl-trainer.ts'
 import type { GroupWatch } from './collection-ahead.ts'
@@ -163,6 +164,11 @@ export class Updates {
       throw new ManyworldsError(
         'TRAINING_FAILED',
         `all ${trajectories.length} episodes of update ${number} failed, the first with ${failure.code}: ${failure.message}`,
+      )
+    if (trajectories.every((one) => rewardOf(one) === null && failureOf(one).length === 0))
+      throw new ManyworldsError(
+        'TRAINING_FAILED',
+        `no episode of update ${number} has a reward: give agent '${settings.agent.name}', its tasks or the training a grader (\`grade\`)`,
       )
     return { plan, trajectories, collectMs: performance.now() - begun }
   }

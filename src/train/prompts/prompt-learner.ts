@@ -177,8 +177,15 @@ const MOST_FAILED = 3
 function refuseUngraded(outcomes: readonly Outcome[], scores: Readonly<Record<string, number | null>>): void {
   if (Object.values(scores).some((score) => score !== null)) return
   const code = outcomes.find((outcome) => outcome.code !== undefined)?.code
+  const graded = outcomes.find(({ grade }) => grade?.error !== undefined)?.grade?.error
+  const why =
+    code !== undefined
+      ? `the first error is ${code}`
+      : graded !== undefined
+        ? `the grader failed with ${graded.code}: ${graded.message}`
+        : 'give the agent a grader (`grade`), best one with `feedback`'
   throw new ManyworldsError(
     'TRAINING_FAILED',
-    `no validation task has a reward with the texts as they are${code === undefined ? ': give the agent a grader (`grade`), best one with `feedback`' : `; the first error is ${code}`}; then begin another training`,
+    `no validation task has a reward with the texts as they are: ${why}. When that is mended, begin another training`,
   )
 }

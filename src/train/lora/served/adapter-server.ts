@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { PolicyRef, PolicyServer, ServedVersion } from '../../../agents/policy.ts'
 import { ManyworldsError } from '../../../errors.ts'
 import { withoutSlash } from '../../../models/driver/model-server.ts'
@@ -40,9 +41,17 @@ export interface AdapterDialect {
 /** An adapter of some gigabytes from a shared disk. */
 const LOAD_MS = 300_000
 const LIST_MS = 10_000
+/** How long a server may take to start anew: some load a model for minutes. */
+const STARTS_MS = 600_000
+const LOOK_MS = 1000
 const MOST_CONCURRENT = 256
 /** The limiter shall not hold back calls of a server of one's own: `maxConcurrent` does. */
 const NO_LIMIT_PER_MINUTE = 1_000_000_000
+
+interface Version {
+  readonly ref: PolicyRef
+  readonly bytes: Uint8Array | null
+}
 
 /** Brings adapters to vLLM or SGLang: each version under a name of its own, so that no call can get another one. */
 export class AdapterServer implements PolicyServer {
@@ -50,6 +59,7 @@ export class AdapterServer implements PolicyServer {
   readonly #dialect: AdapterDialect
   readonly #base: string | undefined
   readonly #headers: Readonly<Record<string, string>>
+  #wasThere = false
 
   constructor(options: AdapterServerOptions, dialect: AdapterDialect, base: string | undefined) {
     const key = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv]
@@ -61,7 +71,22 @@ export class AdapterServer implements PolicyServer {
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
   }
 
-  async load({ ref, bytes }: { readonly ref: PolicyRef; readonly bytes: Uint8Array | null }): Promise<ServedVersion> {
+  /** A server that was there before, and is not now, may be starting anew. */
+  async load(version: Version): Promise<ServedVersion> {
+    const until = performance.now() + (this.#wasThere ? STARTS_MS : 0)
+    for (;;)
+      try {
+        const served = await this.#load(version)
+        this.#wasThere = true
+        return served
+      } catch (error) {
+        // What it refuses has no cause: it would refuse it again.
+        if ((error as Error).cause === undefined || performance.now() > until) throw error
+        await sleep(LOOK_MS)
+      }
+  }
+
+  async #load({ ref, bytes }: Version): Promise<ServedVersion> {
     const adapter = adapterName(ref)
     const version = this.#versionOf(adapter)
     if (await this.has(version)) return version

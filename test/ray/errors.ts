@@ -135,8 +135,9 @@ export function testErrors(cluster: RayCluster): void {
       const ray = { address: cluster.address, token }
       const responses = await Runners.runTask([double.task(4)], { engineName: 'ray', ray, warmMs: 0 })
       expect([...responses.values()]).toMatchObject([{ answer: 8 }])
-      expect(readdirSync(temporary)).toEqual([])
-      expect(process.listenerCount('exit')).toBe(before.listeners)
+      await expect.poll(() => readdirSync(temporary)).toEqual([])
+      // Fewer, if workers of an earlier test were let go meanwhile.
+      await expect.poll(() => process.listenerCount('exit')).toBeLessThanOrEqual(before.listeners)
     } finally {
       if (before.TMPDIR === undefined) delete process.env.TMPDIR
       else process.env.TMPDIR = before.TMPDIR

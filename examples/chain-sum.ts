@@ -1,5 +1,5 @@
-// Trains a small language model to add: `npx manyworlds train examples/chain-sum.ts`, or `npx node examples/chain-sum.ts`. About ten minutes
-// on one core, after `npx manyworlds setup lora`, which downloads PyTorch.
+// Trains a small language model to add: `npx manyworlds train examples/chain-sum.ts`, or `npx node examples/chain-sum.ts`. It takes
+// half an hour on two busy cores, after `npx manyworlds setup lora`, which downloads PyTorch.
 //
 // The beginning of each answer is given ("67 + 75 ="), so that the model writes a number before and after training: what gets better can only be whether
 // it is right. It is tested on sums whose operands it was never trained with, on sums of another size, and on products, which it should not unlearn.

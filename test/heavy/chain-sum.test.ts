@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest'
 const EXAMPLE = fileURLToPath(new URL('../../examples/chain-sum.ts', import.meta.url))
 const KINDS = ['chain_sum', 'two digits and one', 'product'] as const
 
-/** Ten minutes of a quiet core: only on request. SLOW=1 npm run test:heavy */
+/** Up to half an hour: only on request. SLOW=1 npm run test:heavy */
 it.skipIf(!process.env.SLOW)(
   'SmolLM2-135M learns to add: on operands it never saw, on sums of another size, and not at the cost of products',
   async () => {

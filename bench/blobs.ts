@@ -37,7 +37,7 @@ for (const name of wanted) {
 console.log(`\n${describeMachine()}`)
 
 async function placeOf(name: string): Promise<{ config: RunConfig; close: () => Promise<unknown> }> {
-  const base = { store: false, workerNum: WORKERS, concurrency: 1, warmMs: 600_000 } as const
+  const base = { store: false, workerNum: WORKERS, concurrency: 1, keepWarmMs: 600_000 } as const
   const close = async () => {}
   if (name === 'nodes') {
     const node = await startNode({ args: ['--workers', String(WORKERS)] })

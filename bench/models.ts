@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bench-models-'))
 const server = await startModelServer()
 const { baseURL } = server
 const model = `tools:${TURNS - 1}`
-const base: RunConfig = { workerNum: 2, concurrency: 32, store: false, warmMs: 600_000 }
+const base: RunConfig = { workerNum: 2, concurrency: 32, store: false, keepWarmMs: 600_000 }
 const through = (via: 'driver' | 'direct', model: string): RunConfig => ({
   ...base,
   models: { m: { baseURL, model, via, maxConcurrent: 256, requestsPerMinute: 100_000_000 } },

@@ -27,7 +27,7 @@ const config: RunConfig = {
   ray: { address, tokenFile },
   workerNum: 2,
   store: false,
-  warmMs: 600_000,
+  keepWarmMs: 600_000,
 }
 const figures: Record<string, number[]> = {}
 const note = (name: string, value: number) => void (figures[name] ??= []).push(value)

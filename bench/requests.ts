@@ -45,7 +45,7 @@ async function placeOf(name: string): Promise<{ config: RunConfig; close: () => 
     store: false,
     workerNum: 2,
     concurrency: 64,
-    warmMs: 600_000,
+    keepWarmMs: 600_000,
     services: { echo: (text: string) => text },
   } as const
   if (name === 'nodes') {

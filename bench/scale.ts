@@ -88,7 +88,7 @@ function makeDispatcher(engine: RuntimeEngine, workers: number): Dispatcher {
       cwd: '.',
       env: {},
       output: 'drop',
-      elsewhere: { execArgv: [], env: {} },
+      remote: { execArgv: [], env: {} },
     },
     entryScript: undefined,
     bundle: {},

@@ -107,7 +107,7 @@ class SimulatedLink implements WorkerLink {
     const outcomes = this.#held.splice(0, FLUSH)
     if (outcomes.length === 0) return
     this.#count(-outcomes.length)
-    this.#say({ type: 'done', emits: [], outcomes })
+    this.#say({ type: 'done', records: [], outcomes })
   }
 
   #say(message: WorkerMessage): void {

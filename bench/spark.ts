@@ -25,9 +25,14 @@ const MASTER = `local[${2 * WORKERS + 1}]`
 
 const python = await ensureEnvironment(needsOf(SPARK_VERSION), (line) => console.error(line))
 const plain = await startPlain()
-const spark: RunConfig = { engineName: 'spark', spark: { remote: plain.remote }, store: false, warmMs: 600_000 }
+const spark: RunConfig = { engineName: 'spark', spark: { remote: plain.remote }, store: false, keepWarmMs: 600_000 }
 const node = await startNode({ args: ['--workers', '2'] })
-const nodes: RunConfig = { engineName: 'nodes', nodes: { addresses: [node.address] }, store: false, warmMs: 600_000 }
+const nodes: RunConfig = {
+  engineName: 'nodes',
+  nodes: { addresses: [node.address] },
+  store: false,
+  keepWarmMs: 600_000,
+}
 const figures: Record<string, number[]> = {}
 const note = (name: string, value: number) => void (figures[name] ??= []).push(value)
 

@@ -10,8 +10,8 @@ const read = defineAgent({
   },
 })
 
-const summarise = defineAgent({
-  name: 'summarise',
+const summarize = defineAgent({
+  name: 'summarize',
   run: async (book: { title: string; chapters: number }, ctx) => {
     const chapters = Array.from({ length: book.chapters }, (_, i) => read.task(`chapter ${i + 1}`))
     // They run on any worker; this task's own slot is free for others while it waits.
@@ -33,7 +33,7 @@ const panel = new ParallelizableAgent({
 
 // Two workers with one slot each: the parent waits, and its chapters still find room.
 const runConf = { workerNum: 2, concurrency: 1 }
-const book = await Runners.runTask(summarise.task({ title: 'Many worlds', chapters: 4 }), runConf)
+const book = await Runners.runTask(summarize.task({ title: 'Many worlds', chapters: 4 }), runConf)
 if (!book.success) throw book.error
 console.log(`${book.answer.title}:`)
 for (const line of book.answer.read) console.log(`  ${line}`)

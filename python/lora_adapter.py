@@ -1,4 +1,4 @@
-"""What was learned, as bytes: `weights` are a PEFT adapter in one safetensors file, `state` has the optimizer too."""
+"""Serializes what was learned: `weights` are a PEFT adapter in one safetensors file; `state` also has the optimizer."""
 
 import json
 
@@ -14,12 +14,12 @@ def named(state):
 
 
 def plain(tensor):
-    """On the CPU, and not changed by the next step."""
+    """A copy on the CPU, which the next step does not change."""
     return tensor.detach().to("cpu", copy=True).contiguous()
 
 
 def adapter_bytes(state):
-    """The names are those of PEFT. One entry of metadata: the order of several is not always the same."""
+    """Uses PEFT's names. There is only one metadata entry, because the order of several is not deterministic."""
     import safetensors.torch
     from peft import get_peft_model_state_dict
 
@@ -29,11 +29,11 @@ def adapter_bytes(state):
 
 def adapter_config(state):
     config = state.model.peft_config["default"]
-    # Sets have another order in each process; the same version must have the same bytes.
+    # Sets have a different order in each process, but the same version must have the same bytes.
     given = {key: sorted(value) if isinstance(value, set) else value for key, value in config.to_dict().items()}
     targets = given.get("target_modules")
     given["target_modules"] = targets if isinstance(targets, str) else sorted(targets)
-    # As PEFT writes it: whoever opens it acts.
+    # As PEFT writes it, because adapters are opened for inference.
     given["inference_mode"] = True
     base = state.settings["base"]
     given["base_model_name_or_path"] = base if isinstance(base, str) else base.get("gguf", "")
@@ -58,11 +58,11 @@ def load_state(state, data):
     tensors, metadata = read(data)
     about = metadata.get(FORMAT)
     if about is None:
-        raise Refused("POLICY_INVALID", "these bytes are not the state of a LoRA learner")
+        raise Refused("POLICY_INVALID", "these bytes are not the state of a LoRA learner, or they are damaged")
     step = json.loads(about)["step"]
     weights = named(state)
     kinds = ["weight", "mean", "square"] if step > 0 else ["weight"]
-    # All of it is compared before anything is changed.
+    # Everything is checked before anything is changed.
     check(tensors, {f"{kind}/{name}": weight for kind in kinds for name, weight in weights.items()})
     state.optimizer.state.clear()
     with torch.no_grad():
@@ -77,7 +77,7 @@ def load_state(state, data):
 
 
 def load_adapter(state, data):
-    """Begins with weights that were published; the optimizer begins anew."""
+    """Starts with published weights and a new optimizer."""
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
     tensors, _ = read(data)
@@ -95,14 +95,21 @@ def read(data):
         metadata = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
         return safetensors.torch.load(data), metadata
     except (safetensors.SafetensorError, ValueError, AttributeError) as error:
-        raise Refused("POLICY_INVALID", f"these {len(data)} bytes are damaged, or are no safetensors: {error}") from error
+        raise Refused(
+            "POLICY_INVALID", f"these {len(data)} bytes are not safetensors, or they are damaged: {error}"
+        ) from error
 
 
 def check(tensors, expected):
     missing = sorted(expected.keys() - tensors.keys()) or sorted(tensors.keys() - expected.keys())
     if missing:
-        raise Refused("POLICY_INVALID", f"they are of another base model or other `targets`: {missing[0]} is only in one")
+        raise Refused(
+            "POLICY_INVALID",
+            f"the weights are of another base model or other `targets`: {missing[0]} is only in one of them",
+        )
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape:
-            shapes = f"{list(tensor.shape)}, and {list(expected[name].shape)} here"
-            raise Refused("POLICY_INVALID", f"they are of another base model or `rank`: {name} is {shapes}")
+            shapes = f"{list(tensor.shape)} instead of {list(expected[name].shape)}"
+            raise Refused(
+                "POLICY_INVALID", f"the weights are of another base model or `rank`: the shape of {name} is {shapes}"
+            )

@@ -15,26 +15,26 @@ def up_to(multiple, count):
 
 
 def base_of(model):
-    """Without the wrapper of PEFT, whose layers stay in place."""
+    """The model without PEFT's wrapper; PEFT's layers stay in place."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 class Cache:
-    """Keys and values of rows, by layer: (rows, heads, length, head size). All rows of a step have written their token."""
+    """Keys and values of rows, by layer: (rows, heads, length, head size). In a step, every row adds one token."""
 
     def __init__(self):
         self.keys = {}
         self.values = {}
 
     def write(self, layer, rows, positions, keys, values, length):
-        """One token for each row; `keys`: (rows, heads, head size)."""
+        """Adds one token per row; `keys`: (rows, heads, head size)."""
         for kept, new in ((self.keys, keys), (self.values, values)):
             kept[layer] = grown(kept[layer], length)
             kept[layer][rows, :, positions] = new
         return self.keys[layer][:, :, :length], self.values[layer][:, :, :length]
 
     def add(self, prompts, length):
-        """Rows behind those that are there, one for each prompt: its (keys, values) by layer."""
+        """Appends rows, one per prompt: its (keys, values) by layer."""
         for layer in prompts[0]:
             for which, kept in enumerate((self.keys, self.values)):
                 first = prompts[0][layer][which]
@@ -65,12 +65,12 @@ def grown(tensor, length):
 
 class Prompts:
     """
-    Attention of prompts, or what follows a beginning that was read before. A block of tokens attends to all up to its end, so
-    what is computed for it depends on the tokens before its end alone: prompts with the same beginning can share it.
+    Attention of prompts, or of what follows a prefix that was read before. A block of tokens attends to everything up to its
+    end, so its result depends only on the tokens up to there: prompts with a common prefix can share it.
     """
 
     def __init__(self, pieces):
-        """Each: (keys and values of the beginning by layer, its length, the number of tokens that follow)."""
+        """Each: (keys and values of the prefix by layer, its length, the number of tokens that follow)."""
         self.pieces = pieces
         self.kept = [{} for _ in pieces]
         self.masks = {}
@@ -106,7 +106,7 @@ class Prompts:
 
 
 class Rows:
-    """Attention of one token of each row to all that the row has in the cache."""
+    """Attention of one token per row to everything the row has in the cache."""
 
     def __init__(self, cache, positions, length):
         self.cache = cache
@@ -118,7 +118,12 @@ class Rows:
     def attend(self, layer, query, key, value, options):
         count = len(self.rows)
         keys, values = self.cache.write(
-            layer, self.rows, self.positions, key[0, :, :count].transpose(0, 1), value[0, :, :count].transpose(0, 1), self.length
+            layer,
+            self.rows,
+            self.positions,
+            key[0, :, :count].transpose(0, 1),
+            value[0, :, :count].transpose(0, 1),
+            self.length,
         )
         out = torch.zeros_like(query)
         found = F.scaled_dot_product_attention(
@@ -140,21 +145,23 @@ class Rows:
 
 
 def mask_of(positions, length, window, dtype):
-    """What tokens at these positions see of so many: themselves and what is before them, within the window if there is one."""
+    """The mask of tokens at these positions: they attend to themselves and earlier tokens, within the window if there is one."""
     apart = positions[:, None] - torch.arange(length, device=positions.device)
     seen = apart >= 0 if window is None else (apart >= 0) & (apart < window)
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, float("-inf"))
 
 
 class Attention:
-    """What transformers calls in each layer; `of` is what the tokens of this step are."""
+    """The attention function that transformers calls in each layer; `of` describes the tokens of this step."""
 
     of = None
 
     def __call__(self, module, query, key, value, attention_mask, dropout=0.0, scaling=None, **options):
         for name in ("softcap", "s_aux", "position_bias"):
             if options.get(name) is not None:
-                raise ValueError(f"this sampler does not know the attention of this model ({name}): serve it with vLLM or SGLang")
+                raise ValueError(
+                    f"this sampler does not support the attention of this model ({name}); serve it with vLLM or SGLang"
+                )
         options["scaling"] = scaling
         return self.of.attend(module.layer_idx, query, key, value, options).transpose(1, 2), None
 

@@ -1,8 +1,8 @@
-"""Decodes many requests together so that each gets the same bits, whatever its neighbors are: docs/decisions/0025-exact-sampling.md.
+"""Decodes many requests together so that each gets the same bits regardless of the others: docs/decisions/0025-exact-sampling.md.
 
-A step of the model sees one flat list of tokens, whole prompts or the last token of each row, padded to a multiple of TILE. Matrix
-products then give each token the same bits wherever it stands. Only attention knows which tokens belong together: prompts attend
-each on its own, block by block, rows to a cache that is padded behind with masked zeros, to a multiple of LENGTH.
+A step of the model processes one flat list of tokens, whole prompts or the last token of each row, padded to a multiple of
+TILE. Matrix products then give each token the same bits at every position. Only attention distinguishes rows: each prompt
+attends to itself, block by block; rows attend to a cache that is padded with masked zeros to a multiple of LENGTH.
 """
 
 import torch
@@ -17,7 +17,7 @@ CACHE_BYTES = 2 << 30
 
 
 class Decoder:
-    """Rows that are decoded together. They may join at any time, and leave when they are done."""
+    """Rows that are decoded together. They can join at any time, and leave when they are finished."""
 
     def __init__(self, model, stops):
         self.model = model
@@ -32,9 +32,9 @@ class Decoder:
         return bool(self.rows or self.waiting)
 
     def advance(self):
-        """Reads prompts that wait, if there is room, and draws a token for each row. Those that are done."""
+        """Reads waiting prompts, if there is room, and draws one token per row. Returns the finished rows."""
         done = []
-        # Not one by one, as rows leave: prompts are read faster together.
+        # Not one by one as rows leave, because prompts are read faster together.
         if self.waiting and len(self.rows) <= MOST_ROWS // 2:
             count = self.room()
             done += self.add(self.waiting[:count])
@@ -42,7 +42,7 @@ class Decoder:
         return done + self.step() if self.rows else done
 
     def room(self):
-        """How many of those that wait have room in the cache; one at least, if it is empty."""
+        """How many of the waiting rows fit into the cache; at least one if it is empty."""
         config = base_of(self.model).config.get_text_config()
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -57,12 +57,12 @@ class Decoder:
         return count if self.rows else max(count, 1)
 
     def drop(self, ids):
-        """Nobody waits for these."""
+        """Drops rows whose results are no longer needed."""
         self.waiting = [row for row in self.waiting if row.id not in ids]
         self.keep([row.id not in ids for row in self.rows])
 
     def add(self, rows):
-        """Reads their prompts, each once, and draws their first tokens. Those that are done with one."""
+        """Reads the prompts of new rows and draws their first tokens. Returns the rows that are already finished."""
         if not rows:
             return []
         read = read_prompts(self.model, {row.prompt for row in rows}, self.beginnings)
@@ -75,9 +75,11 @@ class Decoder:
         return [row for row in rows if row.finish is not None]
 
     def step(self):
-        """A token for each row. Those that are done."""
+        """Draws one token per row. Returns the finished rows."""
         positions = [row.length - 1 for row in self.rows]
-        of = Rows(self.cache, torch.tensor(positions, device=base_of(self.model).device), up_to(LENGTH, 1 + max(positions)))
+        of = Rows(
+            self.cache, torch.tensor(positions, device=base_of(self.model).device), up_to(LENGTH, 1 + max(positions))
+        )
         logits = logits_of(self.model, [row.tokens[-1] for row in self.rows], positions, range(len(self.rows)), of)
         lora_draws.draw(logits, self.rows, self.stops)
         done = [row for row in self.rows if row.finish is not None]

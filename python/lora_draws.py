@@ -1,16 +1,16 @@
-"""Draws the next token of each row, from random numbers that depend on the row's seed and place alone."""
+"""Draws the next token of each row, with random numbers that depend only on the row's seed and position."""
 
 import hashlib
 import struct
 
 import torch
 
-# So few that u * sum stays below the sum.
+# Few enough bits that u * sum stays below the sum.
 BITS = 40
 
 
 class Row:
-    """One request: its parameters, and what was drawn for it."""
+    """One request: its parameters and its tokens so far."""
 
     def __init__(self, prompt, options, context):
         self.id = options.get("id")
@@ -25,9 +25,9 @@ class Row:
         self.stop_texts = options.get("stopTexts") or []
         self.tokens = []
         self.log_probs = []
-        # Whether top_p, top_k or min_p took tokens away.
+        # Whether top_p, top_k or min_p removed tokens.
         self.truncated = False
-        # 'stop' or 'length', when it is done.
+        # 'stop' or 'length' when the row is finished.
         self.finish = None
 
     @property
@@ -44,7 +44,7 @@ class Row:
 
 
 class Stops:
-    """`texts` that end a row are looked for in its last tokens."""
+    """`texts`: stop texts, which are searched for in the last tokens."""
 
     def __init__(self, ids, tokenizer):
         self.ids = frozenset(ids)
@@ -68,7 +68,7 @@ def uniform(seed, place):
 
 
 def draw(logits, rows, stops):
-    """`logits` may have more rows, as padding."""
+    """`logits` may have additional rows as padding."""
     heat = torch.ones(len(logits), 1, dtype=logits.dtype)
     heat[: len(rows), 0] = torch.tensor([row.temperature or 1.0 for row in rows])
     scaled = logits / heat.to(logits.device)
@@ -79,8 +79,10 @@ def draw(logits, rows, stops):
     picks = picked(log_probs, rows)
     chosen = log_probs.gather(1, picks[:, None])[:, 0]
     if not torch.isfinite(chosen[: len(rows)]).all():
-        raise ValueError("the model gives probabilities that are not finite: the adapter or the base model is broken")
-    for row, token, log_prob in zip(rows, picks.tolist(), chosen.tolist()):
+        raise ValueError(
+            "the model returned probabilities that are not finite; the adapter or the base model is damaged"
+        )
+    for row, token, log_prob in zip(rows, picks.tolist(), chosen.tolist(), strict=False):
         row.tokens.append(token)
         row.log_probs.append(log_prob)
         if stops.ends(row):
@@ -90,12 +92,12 @@ def draw(logits, rows, stops):
 
 
 def picked(log_probs, rows):
-    """By the inverse of the distribution function; at temperature 0 the most likely token."""
+    """Draws by the inverse of the cumulative distribution; at temperature 0, takes the most probable token."""
     sums = log_probs.exp().cumsum(-1, dtype=torch.float64)
     numbers = torch.zeros(len(log_probs), 1, dtype=torch.float64)
     numbers[: len(rows), 0] = torch.tensor([uniform(row.seed, len(row.tokens)) for row in rows], dtype=torch.float64)
     picks = torch.searchsorted(sums, numbers.to(sums.device) * sums[:, -1:], right=True)[:, 0]
-    # Only where the sums are not numbers; the caller sees that the token has no probability.
+    # Only if the sums are NaN; the caller then finds that the token has no probability.
     picks.clamp_(max=log_probs.shape[1] - 1)
     greedy = [place for place, row in enumerate(rows) if row.temperature == 0]
     if greedy:
@@ -104,7 +106,7 @@ def picked(log_probs, rows):
 
 
 def truncated(log_probs, row):
-    """Log-probabilities of what top_k, top_p and min_p leave, in this order, renormalized."""
+    """Log-probabilities after top_k, top_p and min_p, in this order, renormalized."""
     order = torch.sort(log_probs, descending=True, stable=True)
     kept = order.values.exp()
     count = len(kept)
@@ -112,7 +114,7 @@ def truncated(log_probs, row):
         count = min(count, row.top_k)
     if row.top_p < 1:
         share = kept[:count] / kept[:count].sum()
-        # The token that crosses the limit stays.
+        # The token that crosses the limit is kept.
         before = share.cumsum(-1) - share
         count = max(1, int((before < row.top_p).sum()))
     if row.min_p > 0:

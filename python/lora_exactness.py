@@ -1,4 +1,4 @@
-"""Whether this machine gives a request the same bits whatever is computed beside it. Not all do: it depends on the kernels."""
+"""Tests whether, on this machine, a request gets the same bits regardless of its batch. This depends on the kernels."""
 
 import torch
 import torch.nn.functional as F
@@ -8,18 +8,18 @@ from lora_decoding import Decoder
 from lora_draws import Row, Stops
 from lora_prompts import TILE
 
-# Layers have the same shapes: two of them tell.
+# All layers have the same shapes, so two are enough.
 LAYERS = 2
 PROMPTS = (1, 5, 17, 40, 63, 70, 130)
 TOKENS = 3
-# How far the plain model may be away: it adds in another order.
+# The allowed difference from the plain model, which sums in another order.
 NEAR = 1e-2
 
 
 def is_exact(model, rank):
     config = base_of(model).config
     layers = config.num_hidden_layers
-    # The models of transformers run as many layers as this says.
+    # Transformers models run this many layers.
     config.num_hidden_layers = min(layers, LAYERS)
     try:
         return adapters_exact(model, rank) and rows_exact(model)
@@ -28,7 +28,7 @@ def is_exact(model, rank):
 
 
 def adapters_exact(model, rank):
-    """The two products of each adapter, in each shape of the model."""
+    """The two matrix products of each adapter, in each shape of the model."""
     generator = torch.Generator().manual_seed(0)
     shapes = {tuple(part.weight.shape) for part in base_of(model).modules() if isinstance(part, torch.nn.Linear)}
     for wide, narrow in {(size, rank) for shape in shapes for size in shape}:
@@ -44,11 +44,17 @@ def adapters_exact(model, rank):
 def rows_exact(model):
     generator = torch.Generator().manual_seed(1)
     vocabulary = base_of(model).config.get_text_config().vocab_size
-    random = lambda n: torch.randint(0, vocabulary, (n,), generator=generator).tolist()
-    # Half of a prompt is the same for all: what is read once for several must not differ either.
+
+    def random(n):
+        return torch.randint(0, vocabulary, (n,), generator=generator).tolist()
+
+    # Half of each prompt is the same, because shared prefixes must not change bits either.
     shared = random(max(PROMPTS))
     prompts = [(*shared[: n // 2], *random(n - n // 2)) for n in PROMPTS]
-    rows = lambda places: [Row(prompts[n], {"seed": n, "maxTokens": TOKENS}, 1 << 20) for n in places]
+
+    def rows(places):
+        return [Row(prompts[n], {"seed": n, "maxTokens": TOKENS}, 1 << 20) for n in places]
+
     everyone = range(len(prompts))
     alone = [outcome(model, [row])[0] for row in rows(everyone)]
     for places in (list(everyone), [*reversed(everyone)] * 4, [5, 1, 1, 6]):
@@ -61,7 +67,7 @@ def rows_exact(model):
 def outcome(model, rows):
     with exact_attention(model):
         decoder = Decoder(model, Stops((), None))
-        # Half of them join the others later.
+        # Half of them join later.
         half = (len(rows) + 1) // 2
         for some in (rows[:half], rows[half:]):
             if some:
@@ -73,10 +79,12 @@ def outcome(model, rows):
 
 
 def check_plain(model, prompt, outcome):
-    """A model that attends in a way of its own would be sampled wrongly, and nobody would notice."""
+    """A model with a different kind of attention would be sampled wrongly without anyone noticing."""
     tokens, log_probs = outcome
     ids = torch.tensor([[*prompt, *tokens]], device=base_of(model).device)
     plain = torch.log_softmax(model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float(), -1)
     apart = (plain[torch.arange(len(tokens)), torch.tensor(tokens)].cpu() - torch.tensor(log_probs)).abs().max()
     if not apart < NEAR:
-        raise ValueError(f"this sampler does not compute this model as transformers does (log-probabilities differ by {apart:.3g})")
+        raise ValueError(
+            f"this sampler computes this model differently than transformers (log-probabilities differ by {apart:.3g}); serve it with vLLM or SGLang"
+        )

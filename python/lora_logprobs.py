@@ -1,4 +1,4 @@
-"""Log-probabilities of samples, from the model as it is or from its base."""
+"""Log-probabilities of samples, from the current model or from its base model."""
 
 import contextlib
 import inspect
@@ -9,17 +9,18 @@ import torch
 
 from lora_sheets import sheets_of
 
-# How far packed and separate log-probabilities of a model may be apart before packing is given up. Float32 gives 1e-5, bf16 .1.
+# Above this difference between packed and separate log-probabilities, packing is disabled. Float32 gives
+# 1e-5, bf16 .1.
 PACKING_ERROR = {torch.float32: 1e-3, torch.float64: 1e-6}
 LOOSE_PACKING_ERROR = 0.3
 
 
 class Sampled:
-    """Of the samples of a sheet: log-probabilities, and the entropy of what they were drawn from."""
+    """Log-probabilities of the samples of a sheet, and the entropy of their distributions."""
 
     def __init__(self, logits, targets, temperature):
         scaled = logits.float() / temperature[:, None]
-        # What follows is a number per sample: on the CPU, in float64, which not every device has.
+        # The rest has one number per sample: on the CPU in float64, which not every device supports.
         self.log_probs = -torch.nn.functional.cross_entropy(scaled, targets, reduction="none").cpu().double()
         self.scaled = scaled
 
@@ -37,7 +38,7 @@ def sampled(state, rows, sheet):
 
 
 def logits_of(state, sheet):
-    """Only where they are needed: vocabulary times length is most of the memory."""
+    """Computes logits only where they are needed, because vocabulary times length dominates memory."""
     kept = np.unique(sheet.places)
     inputs = {"input_ids": torch.from_numpy(sheet.ids).to(state.device), "use_cache": False}
     if sheet.positions is not None:
@@ -58,7 +59,7 @@ def additive(mask, state):
 
 @torch.no_grad()
 def log_probs_of(state, rows, packed):
-    """Of all samples, in their order."""
+    """Of all samples, in order."""
     found = np.zeros(rows.count())
     for sheet in sheets_of(rows, packed, state.vocabulary):
         found[sheet.samples] = sampled(state, rows, sheet).log_probs.numpy()
@@ -66,7 +67,7 @@ def log_probs_of(state, rows, packed):
 
 
 def reference(state):
-    """Inside of it, the model is its base. Without a gradient."""
+    """Within this context, the model is its base model, without gradients."""
     stack = contextlib.ExitStack()
     stack.enter_context(torch.no_grad())
     stack.enter_context(state.model.disable_adapter())
@@ -78,8 +79,8 @@ def takes_logits_to_keep(model):
 
 
 def packing_limit(state, asked):
-    """How many tokens a packed sequence may have; 0: this model cannot be packed, because it looks at more than mask and positions
-    say (recurrent and convolutional layers), or at less (positions that are counted by itself)."""
+    """The maximum number of tokens of a packed sequence; 0 if this model cannot be packed, because it depends on more than mask
+    and positions (recurrent and convolutional layers) or ignores them (positions that it counts itself)."""
     if not asked:
         return 0
     limit = window_of(state.model.config) or 1 << 30
@@ -87,11 +88,11 @@ def packing_limit(state, asked):
         return 0
     try:
         error = apart(state)
-    except Exception:
-        # Some kernels refuse masks of our own.
+    except Exception:  # noqa: BLE001 - some kernels refuse custom masks, each with an exception of its own
+        # Some kernels do not support custom masks.
         traceback.print_exc()
         return 0
-    # A NaN is not below it either.
+    # NaN is not below it either.
     return limit if error < PACKING_ERROR.get(state.dtype, LOOSE_PACKING_ERROR) else 0
 
 
@@ -99,20 +100,20 @@ SMALLEST_WINDOW = 64
 
 
 def window_of(config):
-    """A mask of our own replaces that of a sliding window, which is right only for what is no longer than the window."""
+    """A custom mask replaces that of a sliding window, so sequences must not be longer than the window."""
     if getattr(config, "use_sliding_window", True) is False:
         return None
     return getattr(config, "sliding_window", None)
 
 
 def apart(state):
-    """How far packed log-probabilities are from those of rows that are computed one by one."""
+    """The difference between packed log-probabilities and those of rows computed one by one."""
     rows = TrialRows(state.vocabulary)
     return np.abs(log_probs_of(state, rows, 1 << 30) - log_probs_of(state, rows, 0)).max()
 
 
 class TrialRows:
-    """Two rows that share a prompt, and one that does not: what a model must keep apart."""
+    """Two rows that share a prompt, and one that does not, which a model must keep apart."""
 
     def __init__(self, vocabulary):
         draw = np.random.default_rng(1)

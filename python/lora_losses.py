@@ -1,4 +1,4 @@
-"""Losses of samples, as src/train/losses.ts and src/train/divergence.ts have them, by autograd. All in float64, with a number per sample."""
+"""Losses of samples, as in src/train/losses.ts and src/train/divergence.ts, with autograd. In float64, one number per sample."""
 
 import math
 
@@ -6,7 +6,7 @@ import torch
 
 
 class Rule:
-    """Settings of a loss, as lossRule() of TypeScript made them. JSON has no infinity: it is null."""
+    """Settings of a loss, from lossRule() of TypeScript. Infinity is null, because JSON cannot represent it."""
 
     def __init__(self, given):
         for name, value in given.items():
@@ -14,22 +14,23 @@ class Rule:
 
 
 class Importance:
-    """p / proximal, proximal / behaviour with its cap, and their product."""
+    """p / proximal, proximal / behavior with its cap, and their product."""
 
     def __init__(self, samples, rule):
-        log_probs, behaviour, proximal = samples.log_probs, samples.behaviour, samples.proximal
+        log_probs, behavior, proximal = samples.log_probs, samples.behavior, samples.proximal
         self.ratio = torch.exp(log_probs - proximal)
-        self.staleness = torch.exp(proximal - behaviour)
+        self.staleness = torch.exp(proximal - behavior)
         self.capped = self.staleness > rule.maxWeight
         self.correction = self.staleness.clamp(max=rule.maxWeight)
-        # One exponential, not a product of two: with a proximal policy far from both others that would be 0 times infinity.
+        # One exponential instead of a product, which could be 0 times infinity if the proximal policy is far
+        # from both others.
         cap = math.log(rule.maxWeight) if math.isfinite(rule.maxWeight) else 0.0
-        self.log_product = torch.where(self.capped, cap + log_probs - proximal, log_probs - behaviour)
+        self.log_product = torch.where(self.capped, cap + log_probs - proximal, log_probs - behavior)
         self.product = torch.exp(self.log_product)
 
 
 class Samples:
-    """The numbers of the samples of a sheet. With `sft` there is no policy that acted: they count as sampled by the model itself."""
+    """The numbers of the samples of a sheet. With `sft`, samples count as sampled by the current model."""
 
     def __init__(self, log_probs, rows, sheet, rule):
         def taken(values):
@@ -37,7 +38,7 @@ class Samples:
 
         own = log_probs.detach()
         self.log_probs = log_probs
-        self.behaviour = own if rule.name == "sft" else taken(rows.behaviour)
+        self.behavior = own if rule.name == "sft" else taken(rows.behavior)
         self.proximal = own if rule.name == "sft" else taken(rows.proximal)
         self.advantage = taken(rows.advantage)
         self.weight = taken(rows.weight)
@@ -58,7 +59,7 @@ def importance_sampled(samples, importance, rule):
 
 
 def cispo(samples, importance, rule):
-    # The clipped ratio is a constant weight: every sample keeps a gradient.
+    # The clipped ratio is a constant weight, so every sample keeps a gradient.
     ratio = importance.ratio.detach()
     clipped = ratio.clamp(rule.minRatio, rule.maxRatio)
     return -importance.correction * clipped * samples.advantage * samples.log_probs, clipped != ratio
@@ -71,7 +72,7 @@ def clip(samples, importance, rule):
     bound[(advantage < 0) & (ratio > rule.dualClip)] = rule.dualClip
     bound[(advantage < 0) & (ratio < rule.minRatio)] = rule.minRatio
     bounded = bound != ratio
-    # What is bounded must not be exponentiated: an infinity has a gradient that is no number, even times 0.
+    # Bounded before exponentiation, because the gradient of infinity is NaN, even times 0.
     free = torch.exp(torch.where(bounded, 0.0, importance.log_product))
     return -advantage * torch.where(bounded, importance.correction * bound, free), bounded
 
@@ -88,7 +89,7 @@ LOSSES = {"clip": clip, "is": importance_sampled, "cispo": cispo, "reinforce": r
 
 
 def sampled_kl(samples, reference, rule):
-    """KL(p ‖ reference) by k3. `klCorrection`: weighted by p / behaviour, which is differentiated too."""
+    """KL(p ‖ reference) by k3. `klCorrection`: weighted by p / behavior, which is differentiated too."""
     distance = samples.log_probs - reference
     k3 = torch.expm1(-distance) + distance
     return samples.importance.product * k3 if rule.klCorrection else k3

@@ -1,4 +1,4 @@
-"""Opens the base model of a LoRA policy, from a folder, the hub, a GGUF file or a configuration alone."""
+"""Opens the base model of a LoRA policy from a folder, the hub, a GGUF file or a configuration."""
 
 import contextlib
 import hashlib
@@ -9,7 +9,7 @@ import torch
 
 
 class Refused(Exception):
-    """What the caller can mend; `code` is one of manyworlds'."""
+    """An error that the caller can fix; `code` is an error code of manyworlds."""
 
     def __init__(self, code, message):
         super().__init__(message)
@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 class State:
-    """What operations share. `model` is a PeftModel if the role is 'train', else the base model as transformers has it."""
+    """The state shared by operations. `model` is a PeftModel if the role is 'train', else the transformers base model."""
 
     def __init__(self):
         self.model = None
@@ -26,16 +26,17 @@ class State:
         self.dtype = None
         self.settings = None
         self.vocabulary = None
-        # Of the training: whether the model computes logits for some places only, and how many tokens a packed sequence may have.
+        # For training: whether the model can compute logits for selected positions, and the maximum length of
+        # a packed sequence.
         self.keeps_logits = False
         self.packed = 0
-        # The optimizer, and what was added since the last step.
+        # The optimizer, and the sums since the last step.
         self.optimizer = None
         self.tally = None
 
 
 def open_model(state, args):
-    # Before transformers is imported: it reads this once.
+    # Before transformers is imported, which reads this once.
     os.environ["HF_HUB_OFFLINE"] = "0" if args.get("download") else os.environ.get("HF_HUB_OFFLINE", "1")
     torch.set_num_threads(args["threads"])
     torch.manual_seed(args["seed"])
@@ -45,7 +46,7 @@ def open_model(state, args):
     base, state.tokenizer = load_base(args, state)
     base.config.use_cache = args["role"] == "sample"
     state.model = add_lora(base, args) if args["role"] == "train" else base
-    # Never .train(): dropout would make the ratio differ from 1 before anything was learned.
+    # Never .train(), because dropout would make the ratio differ from 1 before anything was learned.
     state.model.eval()
     state.vocabulary = base.get_input_embeddings().num_embeddings
     if args["role"] == "train":
@@ -71,7 +72,7 @@ def load_base(args, state):
 
     folder = base.get("tokenizer")
     tokenizer = None if folder is None else AutoTokenizer.from_pretrained(existing(folder))
-    # The same weights for the same seed, in this process and in one that samples.
+    # The same seed gives the same weights in the training and the sampling process.
     torch.manual_seed(args["seed"])
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**base["config"])).to(state.device, state.dtype)
     return model, tokenizer
@@ -89,7 +90,7 @@ def from_folder(name, args, state):
 
     if os.path.isabs(name) or name.startswith("."):
         existing(name)
-    # Parts of a large model on several GPUs: accelerate decides which. One device: all of it there.
+    # Accelerate distributes a large model over several GPUs; with one device, everything goes there.
     several = args["device"] == "auto" and torch.cuda.device_count() > 1
     with hub_errors(name, args):
         model = AutoModelForCausalLM.from_pretrained(
@@ -100,7 +101,7 @@ def from_folder(name, args, state):
 
 @contextlib.contextmanager
 def hub_errors(name, args):
-    """transformers says of each failure that the name may be wrong; what to do depends on whether the hub was asked."""
+    """transformers always says that the name may be wrong; the right advice depends on whether the hub was asked."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -108,12 +109,14 @@ def hub_errors(name, args):
             raise
         offline = os.environ["HF_HUB_OFFLINE"] != "0"
         advice = (
-            "it is no folder here, and not in the cache of the hub, which was not asked: give a folder, or allow the hub with "
+            "it is neither a local folder nor in the hub's cache; give a folder, or allow downloads from the hub with "
             "`download: true`"
             if offline
-            else "it is no folder here, and the hub could not be asked for it: give a folder, or check the name and the network"
+            else "it is not a local folder, and cannot be downloaded from the hub; give a folder, or check the name and the network"
         )
-        raise Refused("LEARNER_INVALID", f"the base model {name} cannot be opened: {advice} ({first_line(error)})") from error
+        raise Refused(
+            "LEARNER_INVALID", f"cannot open the base model {name}: {advice} ({first_line(error)})"
+        ) from error
 
 
 def first_line(error):
@@ -121,7 +124,7 @@ def first_line(error):
 
 
 def converted(path, cache):
-    """A GGUF file as a folder of transformers, made once: loading one takes half a minute, and marks the model as quantized."""
+    """Converts a GGUF file to a transformers folder once, because loading it takes half a minute and marks the model as quantized."""
     if not os.path.isfile(path):
         raise Refused("LEARNER_INVALID", f"the GGUF file {path} does not exist")
     folder = os.path.join(cache, f"gguf-{digest_of(path)}")
@@ -132,7 +135,7 @@ def converted(path, cache):
             with contextlib.suppress(FileExistsError, NotADirectoryError):
                 os.replace(half, folder)
         finally:
-            # What a full disk has left, or another process was faster.
+            # A full disk may have left it incomplete, or another process was faster.
             shutil.rmtree(half, ignore_errors=True)
     return folder
 
@@ -168,7 +171,7 @@ def add_lora(base, args):
         target_modules=lora["targets"],
         task_type="CAUSAL_LM",
     )
-    # In float32 also where the base is bf16: steps of 1e-5 would be rounded away.
+    # In float32 even if the base model is bf16, because steps of 1e-5 would be rounded away.
     return get_peft_model(base, config, autocast_adapter_dtype=True)
 
 

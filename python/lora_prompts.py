@@ -1,6 +1,7 @@
-"""Reads prompts: the keys and values of their tokens, and the logits of what comes next. Beginnings that they share are read once."""
+"""Reads prompts: the keys and values of their tokens, and the logits of the next token. Common prefixes are read once."""
 
 from collections import OrderedDict
+from itertools import pairwise
 from os.path import commonprefix
 
 import torch
@@ -8,14 +9,14 @@ import torch
 from lora_attention import BLOCK, Prompts, attention, base_of, up_to
 
 TILE = 16
-# Prompts that are read together. More do not make it faster, and need more memory.
+# How many prompt tokens are read together. More would not be faster, and would need more memory.
 PROMPT_TOKENS = 512
-# Of the beginnings that are kept for prompts to come: the next turn of a conversation begins with this one.
+# The size of the cache of prefixes, because the next turn of a conversation starts with this one.
 KEPT_BYTES = 256 << 20
 
 
 def logits_of(model, tokens, positions, wanted, of):
-    """Of the tokens at the places `wanted`. All lists are padded; what is computed for the padding is not used."""
+    """Computes the tokens at the positions `wanted`. All lists are padded; results for the padding are ignored."""
     device = base_of(model).device
     padded = up_to(TILE, len(tokens))
     ids = torch.zeros(1, padded, dtype=torch.long)
@@ -25,19 +26,21 @@ def logits_of(model, tokens, positions, wanted, of):
     places = torch.zeros(up_to(TILE, len(wanted)), dtype=torch.long)
     places[: len(wanted)] = torch.as_tensor(wanted)
     attention.of = of
-    found = model(input_ids=ids.to(device), position_ids=at.to(device), use_cache=False, logits_to_keep=places.to(device))
+    found = model(
+        input_ids=ids.to(device), position_ids=at.to(device), use_cache=False, logits_to_keep=places.to(device)
+    )
     return found.logits[0].float()
 
 
 class Beginnings:
-    """Keys and values by layer of whole blocks of tokens, by these tokens. Those that were not used for long are forgotten."""
+    """A cache of keys and values by layer, for whole blocks of tokens. The least recently used are dropped."""
 
     def __init__(self):
         self.known = OrderedDict()
         self.size = 0
 
     def longest(self, prompt):
-        """(keys and values, length) of the longest that is known; one token of the prompt at least is left to read."""
+        """(keys and values, length) of the longest known prefix; at least one token of the prompt is left to read."""
         for length in range((len(prompt) - 1) // BLOCK * BLOCK, 0, -BLOCK):
             found = self.known.get(prompt[:length])
             if found is not None:
@@ -49,7 +52,7 @@ class Beginnings:
         length = len(prompt) // BLOCK * BLOCK
         if length == 0 or prompt[:length] in self.known:
             return
-        # A copy of its own: the whole would be kept alive otherwise.
+        # Copied, because a view would keep the whole tensor alive.
         kept = {layer: tuple(part[:, :length].clone() for part in parts) for layer, parts in layers.items()}
         self.known[prompt[:length]] = kept
         self.size += bytes_of(kept)
@@ -64,7 +67,7 @@ def bytes_of(layers):
 def read_prompts(model, prompts, beginnings):
     """By prompt: (keys and values by layer, logits of the next token)."""
     prompts = sorted(prompts)
-    shared = {common(one, other) for one, other in zip(prompts, prompts[1:])} - {()}
+    shared = {common(one, other) for one, other in pairwise(prompts)} - {()}
     new = {prompt for prompt in shared if prompt not in beginnings.known}
     if new:
         read_prompts(model, new, beginnings)
@@ -82,9 +85,9 @@ def read_prompts(model, prompts, beginnings):
 
 
 def common(one, other):
-    """The whole blocks that two prompts begin with; at least one token of each is left."""
+    """The whole blocks that two prompts share; at least one token of each is left."""
     most = min(len(one), len(other)) - 1
-    return one[: min(len(commonprefix([one, other])), most) // BLOCK * BLOCK]
+    return one[: min(len(commonprefix([one, other])), most) // BLOCK * BLOCK]  # noqa: RUF071 - of tokens, not of paths
 
 
 def packs(prompts):

@@ -1,17 +1,17 @@
-"""Messages as token ids, by the chat template of the model."""
+"""Converts messages to token ids with the model's chat template."""
 
 import json
 
 from lora_model import Refused
 
-# Stands for a reply whose tokens are known; no template and no user writes it.
+# A placeholder for a reply whose tokens are known; no template or user writes it.
 REPLY = "\ue000reply\ue001"
 
 
 def render(tokenizer, conversation):
-    """The ids of a conversation; with `prefix`, those that follow its tokens, if the template allows to tell: (ids, whether it does)."""
+    """The ids of a conversation; with `prefix`, those after its tokens if they can be determined: (ids, whether they could)."""
     if not getattr(tokenizer, "chat_template", None):
-        raise Refused("LEARNER_INVALID", "the base model has no chat template: ask for a completion of a text instead")
+        raise Refused("LEARNER_INVALID", "the base model has no chat template; use text completions instead")
     prefix = conversation.get("prefix")
     if prefix is not None:
         tail = after_reply(tokenizer, conversation, prefix["messages"], prefix["last"])
@@ -37,13 +37,13 @@ def text_of(tokenizer, conversation, messages):
             tokenize=False,
         )
     except (TemplateError, TypeError, KeyError, ValueError) as error:
-        raise Refused("LEARNER_INVALID", f"the chat template refuses these messages: {error}") from error
+        raise Refused("LEARNER_INVALID", f"the chat template does not accept these messages: {error}") from error
 
 
 def after_reply(tokenizer, conversation, count, last):
     """
-    What the template puts behind the reply that is message `count`. None if that cannot be told: the template shows what came before
-    the reply differently when more follows, or shows the reply more than once.
+    What the template writes after the reply that is message `count`. None if it cannot be determined, because the template
+    renders earlier messages differently when more follow, or renders the reply more than once.
     """
     messages = conversation["messages"]
     if count == len(messages) and conversation.get("continueFinal"):
@@ -58,12 +58,12 @@ def after_reply(tokenizer, conversation, count, last):
     if REPLY in tail or REPLY not in whole or began.partition(REPLY)[0] != before:
         return None
     ids = encode(tokenizer, tail)
-    # The reply may have its end of turn already, unless it was cut.
+    # The reply may already include its end of turn, unless it was truncated.
     return ids[1:] if ids and ids[0] == last else ids
 
 
 def plain(message):
-    """As templates want them: content is a text, arguments of calls are objects."""
+    """Messages in the form that templates expect: content as a string, arguments of calls as objects."""
     message = {**message, "content": content_of(message.get("content"))}
     if message.get("tool_calls"):
         message["tool_calls"] = [{**call, "function": called(call["function"])} for call in message["tool_calls"]]

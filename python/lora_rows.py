@@ -1,4 +1,4 @@
-"""Rows of tokens, as src/train/lora/row-parts.ts sends them, and the samples in them: tokens that are trained."""
+"""Rows of tokens, as sent by src/train/lora/row-parts.ts, and their samples: the tokens that are trained on."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from lora_model import Refused
 
 
 class Rows:
-    """`ids`: of each row. `samples`: of each row, the places of its samples. Other arrays have one number per sample, row by row."""
+    """`ids` and `samples` (the positions of samples) are per row. Other arrays have one number per sample, row by row."""
 
     def __init__(self, parts, with_loss):
         lengths = np.frombuffer(parts[0], "<i4")
@@ -14,9 +14,9 @@ class Rows:
         counts = np.frombuffer(parts[2], "u1") == 1
         figures = [np.frombuffer(part, "<f8") for part in parts[4:]]
         if with_loss:
-            # As src/train/losses.ts: what weighs nothing is not looked at.
+            # As in src/train/losses.ts, samples without weight are ignored.
             counts = counts & (figures[3] != 0)
-            self.behaviour, self.proximal, self.advantage, self.weight = (figure[counts] for figure in figures)
+            self.behavior, self.proximal, self.advantage, self.weight = (figure[counts] for figure in figures)
         masks = np.split(counts, np.cumsum(lengths)[:-1])
         self.samples = [np.flatnonzero(mask) for mask in masks]
         sizes = [len(places) for places in self.samples]
@@ -29,21 +29,24 @@ class Rows:
     def check(self):
         for row, places in enumerate(self.samples):
             if len(places) > 0 and places[0] == 0:
-                raise Refused("ROW_INVALID", f"row {row}: its first token is trained, and nothing comes before it")
+                raise Refused(
+                    "ROW_INVALID", f"row {row}: its first token cannot be trained on, because no token precedes it"
+                )
 
     def check_ids(self, vocabulary):
         for row, ids in enumerate(self.ids):
             if len(ids) > 0 and (ids.min() < 0 or ids.max() >= vocabulary):
                 raise Refused(
-                    "ROW_INVALID", f"row {row} has the token {ids.max() if ids.min() >= 0 else ids.min()}; "
-                    f"the vocabulary of the base model has {vocabulary}"
+                    "ROW_INVALID",
+                    f"row {row} contains token id {ids.max() if ids.min() >= 0 else ids.min()}, but "
+                    f"the vocabulary of the base model has {vocabulary} tokens",
                 )
 
     def count(self):
         return int(self.begins[-1])
 
     def per_token(self, values):
-        """One number per token, for answers: 0 for tokens that are not trained."""
+        """One number per token, for responses; 0 for tokens that are not trained on."""
         found = np.zeros(len(self.counts), "<f8")
         found[self.counts] = values
         return found

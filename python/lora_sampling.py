@@ -1,4 +1,4 @@
-"""The sampling half of the sidecar: adapters by name, chat templates, and sampling that does not depend on what is sampled beside."""
+"""The sampling half of the sidecar: adapters by name, chat templates, and sampling that does not depend on the batch."""
 
 import numpy as np
 import torch
@@ -29,15 +29,20 @@ class Sampler:
     def __init__(self, state):
         self.state = state
         self.adapters = Served(state)
-        # By adapter: what is under way between calls.
+        # Running requests between calls, by adapter.
         self.running = {}
 
     @torch.no_grad()
     def info(self, args, parts):
-        """`exact`: whether requests get the same bits whatever their neighbors are, on this machine. Takes a second or two."""
+        """`exact`: whether, on this machine, requests get the same bits regardless of their batch. Takes a second or two."""
         with self.adapters.using(None) as model:
             exact = is_exact(model, self.state.settings["lora"]["rank"]) if args.get("test", True) else None
-        return {"exact": exact, "context": self.context, "stopIds": sorted(self.stop_ids), "vocabulary": self.config.vocab_size}
+        return {
+            "exact": exact,
+            "context": self.context,
+            "stopIds": sorted(self.stop_ids),
+            "vocabulary": self.config.vocab_size,
+        }
 
     def load(self, args, parts):
         self.adapters.load(args["name"], parts[0])
@@ -66,15 +71,19 @@ class Sampler:
     @torch.no_grad()
     def sample(self, args, parts):
         """
-        One prompt of ids per request, all in one part. Without `steps`: all of them to their ends. With `steps`: they join those
-        that are under way, by their ids, and what is done after so many steps at most is answered; `drop` has ids to give up.
+        One prompt of ids per request, all in one part. Without `steps`, all are completed. With `steps`, they join the running
+        requests, and those finished after at most this many steps are returned; `drop` has ids of requests to abandon.
         """
         name = args.get("adapter")
         prompts = split(parts[0], [request["length"] for request in args["requests"]])
         rows = [self.row(prompt, request) for prompt, request in zip(prompts, args["requests"], strict=True)]
         with self.adapters.using(name) as model, exact_attention(model):
             steps = args.get("steps")
-            decoder = Decoder(model, Stops(self.stop_ids, self.state.tokenizer)) if steps is None else self.decoder(name, model)
+            decoder = (
+                Decoder(model, Stops(self.stop_ids, self.state.tokenizer))
+                if steps is None
+                else self.decoder(name, model)
+            )
             decoder.drop(set(args.get("drop") or ()))
             decoder.waiting += rows
             if steps is None:
@@ -84,7 +93,7 @@ class Sampler:
             try:
                 return self.answer(until_done(decoder, steps), args)
             except BaseException:
-                # All that were under way are lost: whoever asked for them is told.
+                # All running requests are lost, and their callers get the error.
                 del self.running[name]
                 raise
 
@@ -108,11 +117,17 @@ class Sampler:
 
     def row(self, prompt, request):
         if not prompt:
-            raise Refused("LEARNER_INVALID", "a prompt has no tokens")
+            raise Refused("LEARNER_INVALID", "a prompt is empty")
         if len(prompt) >= self.context:
-            raise Refused("LEARNER_INVALID", f"a prompt has {len(prompt)} tokens, the context of the model has {self.context}")
+            raise Refused(
+                "LEARNER_INVALID",
+                f"a prompt has {len(prompt)} tokens, but the context of the model has only {self.context}",
+            )
         if not 0 <= min(prompt) <= max(prompt) < self.config.vocab_size:
-            raise Refused("LEARNER_INVALID", f"a prompt has a token that the model does not have: there are {self.config.vocab_size}")
+            raise Refused(
+                "LEARNER_INVALID",
+                f"a prompt contains a token id outside of the vocabulary of {self.config.vocab_size} tokens",
+            )
         return Row(tuple(prompt), request, self.context)
 
     def texts(self, rows, pieces):
@@ -135,12 +150,12 @@ class Sampler:
     @property
     def tokenizer(self):
         if self.state.tokenizer is None:
-            raise Refused("LEARNER_INVALID", "the base model has no tokenizer: send token ids, or name one in `base.tokenizer`")
+            raise Refused("LEARNER_INVALID", "the base model has no tokenizer; send token ids, or set `base.tokenizer`")
         return self.state.tokenizer
 
     @property
     def stop_ids(self):
-        """What ends a turn: of the tokenizer, and of the model."""
+        """The tokens that end a turn, of the tokenizer and of the model."""
         base = base_of(self.state.model)
         found = [getattr(self.state.tokenizer, "eos_token_id", None), self.config.eos_token_id]
         found.append(getattr(getattr(base, "generation_config", None), "eos_token_id", None))
@@ -149,7 +164,7 @@ class Sampler:
 
 
 def until_done(decoder, steps):
-    """What is done first, or nothing after so many steps."""
+    """Returns the first finished rows, or none after this many steps."""
     for _ in range(steps):
         done = decoder.advance() if decoder.busy else []
         if done or not decoder.busy:
@@ -164,7 +179,7 @@ def joined(lists):
 def split(part, lengths):
     ids = np.frombuffer(part, dtype="<i4").tolist()
     if len(ids) != sum(lengths):
-        raise ValueError(f"{len(ids)} ids came, the lengths are {sum(lengths)} together")
+        raise ValueError(f"received {len(ids)} ids, but the lengths add up to {sum(lengths)}")
     found, start = [], 0
     for length in lengths:
         found.append(ids[start : start + length])

@@ -1,4 +1,4 @@
-"""Adapters by name, to sample with. In a process that trains, the adapter that is trained stays as it is."""
+"""Adapters by name, for sampling. In a training process, the adapter being trained is not affected."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from lora_model import Refused
 class Served:
     def __init__(self, state):
         self.state = state
-        # PEFT makes modules of these names, so they may not have dots.
+        # PEFT uses these names for modules, so they must not contain dots.
         self.keys = {}
         self.count = 0
 
@@ -26,7 +26,8 @@ class Served:
         self.unload(name)
         key = f"sampled_{self.count}"
         self.count += 1
-        # New weights are drawn before they are replaced; the draws of a training must not notice.
+        # New weights are drawn before they are replaced; this must not affect the random numbers of a
+        # training.
         with torch.random.fork_rng(devices=[]), self.unchanged():
             if isinstance(self.state.model, PeftModel):
                 self.state.model.add_adapter(key, config)
@@ -49,7 +50,7 @@ class Served:
     def delete(self, key):
         model = self.state.model
         if list(model.peft_config) == [key]:
-            # PEFT does not work without any.
+            # PEFT needs at least one adapter.
             self.state.model = model.unload()
             return
         with warnings.catch_warnings(action="ignore"):
@@ -60,7 +61,7 @@ class Served:
         """None: the base model."""
         if name is not None and name not in self.keys:
             known = ", ".join(sorted(self.keys)) or "none"
-            raise Refused("POLICY_INVALID", f"there is no adapter {name}; loaded are: {known}")
+            raise Refused("POLICY_INVALID", f"adapter {name} not found; loaded: {known}")
         model = self.state.model
         if not hasattr(model, "disable_adapter"):
             yield model
@@ -74,7 +75,7 @@ class Served:
 
     @contextlib.contextmanager
     def unchanged(self):
-        """The active adapter, and what is trained, are afterwards as they were."""
+        """Restores the active adapter and the trainable parameters afterwards."""
         model = self.state.model
         if "default" not in getattr(model, "peft_config", {}):
             yield
@@ -89,13 +90,13 @@ class Served:
 
 
 def config_in(metadata):
-    """PEFT's configuration of an adapter; what a newer PEFT has added is left out."""
+    """PEFT's configuration of an adapter, without fields that only a newer PEFT has."""
     from dataclasses import fields
 
     from peft import LoraConfig
 
     given = metadata.get("adapter_config")
     if given is None:
-        raise Refused("POLICY_INVALID", "these are no weights of a LoRA policy: there is no adapter_config")
+        raise Refused("POLICY_INVALID", "these are not the weights of a LoRA policy: adapter_config is missing")
     known = {field.name for field in fields(LoraConfig) if field.init}
     return LoraConfig(**{name: value for name, value in json.loads(given).items() if name in known})

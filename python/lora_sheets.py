@@ -1,26 +1,28 @@
-"""Rows as inputs of the model. Rows that begin with the same tokens share them: they become one sequence, with a mask that keeps
-them apart and with the positions that each would have alone. Log-probabilities are the same, up to rounding."""
+"""Rows as inputs of the model. Rows with a common prefix are packed into one sequence, with a mask that keeps them apart and
+the positions that each would have alone. Log-probabilities are the same, up to rounding."""
 
 import numpy as np
 import torch
 
-# Long enough for fast products of matrices, short enough that attention, which also looks at what is masked, costs little.
+# Long enough for fast matrix products, short enough that attention to masked tokens costs little.
 SHEET_TOKENS = 512
-# Logits of a sheet, in numbers: 128 MB of float32, and a few times as much for their gradient.
+# The number of logits of a sheet: 128 MB of float32, and several times as much for their gradient.
 SHEET_LOGITS = 1 << 25
 
 
 class Sheet:
-    """An input. For each sample: its number in the batch, the row and place in the sheet whose logits predict it, its token."""
+    """An input. For each sample: its number in the batch, the row and position whose logits predict it, and its token."""
 
     def __init__(self, ids, positions, mask, samples):
         self.ids, self.positions, self.mask = ids, positions, mask
-        numbers, self.lines, self.places, self.targets = (np.concatenate(column) for column in zip(*samples))
+        numbers, self.lines, self.places, self.targets = (
+            np.concatenate(column) for column in zip(*samples, strict=True)
+        )
         self.samples = numbers
 
 
 def sheets_of(rows, packed, vocabulary):
-    """`packed`: how long a packed sequence may be; 0: rows are not packed."""
+    """`packed`: the maximum length of a packed sequence; 0: rows are not packed."""
     most = max(1, SHEET_LOGITS // vocabulary)
     if packed == 0:
         return [padded(rows, part) for part in unpacked_parts(rows, most)]
@@ -31,12 +33,14 @@ def sheets_of(rows, packed, vocabulary):
 
 
 def unpacked_parts(rows, most):
-    """Rows of like length together. They are padded on the right, which a causal model does not see."""
+    """Groups rows of similar length. They are padded on the right, which a causal model does not see."""
     trained = [row for row, places in enumerate(rows.samples) if len(places) > 0]
     part = []
     for row in sorted(trained, key=lambda row: rows.samples[row][-1]):
         longest = max(int(rows.samples[row][-1]), 1)
-        if part and ((len(part) + 1) * longest > SHEET_TOKENS or samples_in(rows, part) + len(rows.samples[row]) > most):
+        if part and (
+            (len(part) + 1) * longest > SHEET_TOKENS or samples_in(rows, part) + len(rows.samples[row]) > most
+        ):
             yield part
             part = []
         part.append(row)
@@ -54,7 +58,7 @@ def padded(rows, part):
     samples = []
     for line, row in enumerate(part):
         places = rows.samples[row]
-        # The last token that is trained is predicted, and predicts nothing.
+        # The last sample is predicted, but predicts nothing.
         ids[line, : places[-1]] = rows.ids[row][: places[-1]]
         samples.append((numbers_of(rows, row), np.full(len(places), line), places - 1, rows.ids[row][places]))
     return Sheet(ids, None, None, samples)
@@ -68,7 +72,7 @@ def numbers_of(rows, row):
 
 
 def pieces_of(rows, packed, most):
-    """Rows with the same tokens before the first that is trained, as many as fit into one sequence."""
+    """Groups rows with the same tokens before the first sample, as many as fit into one sequence."""
     groups = {}
     for row, places in enumerate(rows.samples):
         if len(places) > 0:
@@ -84,13 +88,13 @@ def pieces_of(rows, packed, most):
 
 
 def length_of(rows, piece):
-    """Their common tokens, once, and the rest of each, without the last token that is trained."""
+    """The common tokens once, and the rest of each row, without its last sample."""
     first = int(rows.samples[piece[0]][0])
     return first + sum(int(rows.samples[row][-1]) - first for row in piece)
 
 
 def joined_pieces(rows, pieces, packed, most):
-    """Short sequences one after the other make one input: a large one is computed faster than several small ones."""
+    """Concatenates short sequences, because one large input is computed faster than several small ones."""
     together, tokens, samples = [], 0, 0
     for piece in pieces:
         length, count = length_of(rows, piece), samples_in(rows, piece)
@@ -114,7 +118,7 @@ def joined(rows, pieces):
         for tail, row in enumerate(piece, start=1):
             places = rows.samples[row]
             rest = rows.ids[row][first : places[-1]]
-            # The first token of each tail is predicted by the last of what they share.
+            # The first token of each tail is predicted by the last common token.
             sources = np.where(places == first, begin + first - 1, at + places - first - 1)
             samples.append((numbers_of(rows, row), np.zeros(len(places), np.int64), sources, rows.ids[row][places]))
             parts.append((rest, first, tail))
@@ -131,7 +135,7 @@ def joined(rows, pieces):
 
 
 def allowed(owners, tails):
-    """Whether a token sees another: an earlier one of its own row."""
+    """Whether a token attends to another: an earlier one of its own row."""
     owners, tails = torch.from_numpy(owners), torch.from_numpy(tails)
     same = owners[:, None] == owners[None, :]
     own = (tails[None, :] == 0) | (tails[:, None] == tails[None, :])

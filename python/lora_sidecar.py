@@ -1,8 +1,8 @@
 """Computes for one LoRA policy: training, and sampling for small models. Started by src/train/lora/sidecar.ts.
 
-Frames, both ways: the length of a header as a u32 (little-endian), the header as JSON, then the binary parts whose lengths are
-`parts` of the header. Requests `{ id, op, args, parts }` come on standard input and are executed one after the other; answers
-`{ id, ok, result | error, parts }` go to what was standard output. The first frame says that the program is ready.
+Frames, in both directions: the length of a header as a u32 (little-endian), the header as JSON, then binary parts whose
+lengths are `parts` of the header. Requests `{ id, op, args, parts }` arrive on standard input and are executed one at a time;
+answers `{ id, ok, result | error, parts }` are written to the original standard output. The first frame says "ready".
 """
 
 import json
@@ -13,7 +13,8 @@ import sys
 import threading
 import traceback
 
-# Libraries print, and programs that they start read: neither may touch the frames. So this comes before every other import.
+# Libraries print, and programs that they start may read: neither may touch the frames. So this precedes every
+# other import.
 REQUESTS = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
 ANSWERS = os.fdopen(os.dup(1), "wb", buffering=0)
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -26,7 +27,7 @@ MESSAGE_CHARS = 4000
 
 
 def read_exactly(size):
-    """The next bytes. Whoever started this program is gone when there are no more: end, also in the middle of a computation."""
+    """Reads the next bytes. At the end of input, the parent has exited: exit, even in the middle of a computation."""
     data = REQUESTS.read(size)
     if len(data) < size:
         os._exit(0)
@@ -36,17 +37,17 @@ def read_exactly(size):
 def read_frame():
     (size,) = struct.unpack("<I", read_exactly(4))
     if size > MAX_HEADER:
-        raise ValueError(f"a header of {size} bytes: these are no frames")
+        raise ValueError(f"invalid frame: a header of {size} bytes")
     header = json.loads(read_exactly(size))
     return header, [read_exactly(length) for length in header["parts"]]
 
 
 def read_frames(requests):
-    """Runs in a thread of its own, so that the end of the input is seen while the main thread computes."""
+    """Runs in a separate thread, so that the end of input is noticed while the main thread computes."""
     try:
         while True:
             requests.put(read_frame())
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - without a reader, the process must not go on
         traceback.print_exc()
         os._exit(3)
 
@@ -80,16 +81,16 @@ def serve(requests, operations):
         try:
             operation = operations.get(header["op"])
             if operation is None:
-                raise ValueError(f"there is no operation {header['op']}")
+                raise ValueError(f"unknown operation {header['op']}")
             result, binary = execute(operation, header, parts)
             answer({"id": header["id"], "ok": True, "result": result}, binary)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - sent to the driver as the answer
             traceback.print_exc()
             answer({"id": header["id"], "ok": False, "error": described(error)})
 
 
 def described(error):
-    """`code`: errors of ours name one of manyworlds' own. Numbers of the system, such as ENOSPC, are in the text."""
+    """Our own errors have a `code` of manyworlds. System error codes, such as ENOSPC, are in the text."""
     message = str(error) or type(error).__name__
     if len(message) > MESSAGE_CHARS:
         message = message[:MESSAGE_CHARS] + " …"

@@ -1,10 +1,10 @@
-"""Sums over the samples since the last step, as src/train/loss-tally.ts and src/train/action-loss.ts have them."""
+"""Sums over the samples since the last step, as in src/train/loss-tally.ts and src/train/action-loss.ts."""
 
 import torch
 
 
 class Tally:
-    SUMS = ["loss", "policy", "ratio", "clipped", "capped", "importance", "squared", "behaviour", "entropy", "kl"]
+    SUMS = ("loss", "policy", "ratio", "clipped", "capped", "importance", "squared", "behavior", "entropy", "kl")
 
     def __init__(self):
         self.samples = 0
@@ -16,8 +16,8 @@ class Tally:
     @torch.no_grad()
     def add(self, samples, policy, clipped, entropy, kl, total):
         importance = samples.importance
-        # Not the capped one: what the cap hides is what one wants to see.
-        moved = samples.log_probs - samples.behaviour
+        # Uncapped, because the purpose is to show what the cap hides.
+        moved = samples.log_probs - samples.behavior
         true = torch.exp(moved)
         self.samples += len(moved)
         self.largest_ratio = max(self.largest_ratio, importance.ratio.max().item())
@@ -31,7 +31,7 @@ class Tally:
             "capped": importance.capped.double(),
             "importance": true,
             "squared": true * true,
-            "behaviour": torch.expm1(moved) - moved,
+            "behavior": torch.expm1(moved) - moved,
             "entropy": entropy,
             **({} if kl is None else {"kl": kl}),
         }
@@ -52,7 +52,7 @@ class Tally:
             "cappedShare": sums["capped"] / count,
             "largestWeight": self.largest_weight,
             "effectiveSampleSize": sums["importance"] ** 2 / sums["squared"] if sums["squared"] > 0 else 0,
-            "klFromBehaviour": sums["behaviour"] / count,
+            "klFromBehavior": sums["behavior"] / count,
             "policyLoss": sums["policy"],
             "entropy": sums["entropy"] / count,
         }

@@ -1,4 +1,4 @@
-"""The training half of the sidecar: gradients of rows, steps of the optimizer, and what is kept of them."""
+"""The training half of the sidecar: gradients of rows, optimizer steps, and checkpoints."""
 
 import math
 
@@ -29,7 +29,7 @@ def ops(state):
 
 def read_rows(state, parts, with_loss):
     if state.optimizer is None:
-        raise Refused("LEARNER_INVALID", "`open` it with the role 'train' first")
+        raise Refused("LEARNER_INVALID", "the model is not open for training; call `open` with the role 'train' first")
     rows = Rows(parts, with_loss)
     rows.check_ids(state.vocabulary)
     return rows
@@ -53,7 +53,7 @@ def forward_backward(state, args, parts):
 
 
 def add_gradient(state, rows, sheet, rule):
-    """Adds the gradient of the sum of weight times loss: where a batch is cut changes nothing but the last bits."""
+    """Adds the gradient of the weighted sum of losses; micro-batches affect only the last bits."""
     base = None
     if rule.kl > 0:
         with reference(state):
@@ -72,7 +72,10 @@ def add_gradient(state, rows, sheet, rule):
 def finite(metrics):
     for name, value in metrics.items():
         if not math.isfinite(value):
-            raise Refused("LEARNER_FAILED", f"`{name}` is {value}: a smaller learning rate, or `clipNorm`, may help")
+            raise Refused(
+                "LEARNER_FAILED",
+                f"`{name}` is {value}, not a finite number; lower the learning rate, or set `clipNorm`",
+            )
     return metrics
 
 
@@ -83,14 +86,16 @@ def trained(state):
 def optim_step(state, args):
     weights = trained(state)
     for weight in weights:
-        # A batch that weighs nothing is a step too, as for other cores.
+        # A batch without weight is a step too, as with other cores.
         weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
     norm = torch.linalg.vector_norm(
         torch.stack([torch.linalg.vector_norm(weight.grad).cpu().double() for weight in weights])
     ).item()
     if not math.isfinite(norm):
         begin_gradient(state)
-        raise Refused("LEARNER_FAILED", f"the norm of the gradient is {norm}; no weight was moved")
+        raise Refused(
+            "LEARNER_FAILED", f"the gradient norm is {norm}, not a finite number; the weights were not changed"
+        )
     clip_norm = args.get("clipNorm") or math.inf
     scale = clip_norm / norm if norm > clip_norm else 1.0
     if scale != 1.0:
@@ -101,7 +106,9 @@ def optim_step(state, args):
     begin_gradient(state)
     for weight in weights:
         if not torch.isfinite(weight).all():
-            raise Refused("LEARNER_FAILED", f"a weight is not finite after a step with lr {args['lr']}")
+            raise Refused(
+                "LEARNER_FAILED", f"a weight is not finite after an optimizer step with lr {args['lr']}; lower `lr`"
+            )
     return {"gradientNorm": norm, "gradientScale": scale}
 
 
@@ -111,7 +118,7 @@ def begin_gradient(state):
 
 
 def gradient(state):
-    """What was added since the last step: for tests."""
+    """The accumulated gradient, for tests."""
     names = [name for name, weight in state.model.named_parameters() if weight.requires_grad]
     parts = [weight.grad if weight.grad is not None else torch.zeros_like(weight) for weight in trained(state)]
     return {"names": names}, [part.cpu().numpy().astype(np.float64) for part in parts]

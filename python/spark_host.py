@@ -1,6 +1,6 @@
 """
-A Spark of one's own, with a Connect server in it, for as long as standard input is open. The first line of standard input
-has what to start, as JSON; the first line of standard output, where it is. The token is in the environment.
+A local Spark with a Connect server, which runs as long as standard input is open. The first line of standard input is what
+to start, as JSON; the first line of standard output is its address. The token is in the environment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 def main() -> None:
     asked = json.loads(sys.stdin.readline())
-    # For what Python leaves behind while it starts Spark, and for tables: which there are is forgotten when Spark ends.
+    # For files that Python leaves behind while it starts Spark, and for tables, whose catalog is lost when
+    # Spark exits.
     folder = tempfile.tempdir = tempfile.mkdtemp(prefix="manyworlds-spark-")
     threading.Thread(target=leave_with_the_driver, args=[folder], daemon=True).start()
     try:
@@ -38,10 +39,16 @@ def serve(asked: dict, warehouse: str) -> None:
     conf.set("spark.plugins", ",".join(dict.fromkeys(plugins)))
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     jvm = session._jvm
-    # A Scala object: there is one of it, and it is called this.
+    # A Scala singleton object; this is how Py4J names it.
     service = getattr(getattr(jvm.org.apache.spark.sql.connect.service, "SparkConnectService$"), "MODULE$")
-    say({"port": service.server().getPort(), "version": session.version, "jvm": jvm.java.lang.ProcessHandle.current().pid()})
-    # A Spark that has died is no use to anybody.
+    say(
+        {
+            "port": service.server().getPort(),
+            "version": session.version,
+            "jvm": jvm.java.lang.ProcessHandle.current().pid(),
+        }
+    )
+    # A Spark that has died is useless.
     session.sparkContext._gateway.proc.wait()
     sys.exit("the JVM has ended")
 
@@ -51,7 +58,7 @@ def say(message: dict) -> None:
 
 
 def leave_with_the_driver(folder: str) -> None:
-    """Whatever else is going on: Spark may hang while it starts. The JVM stops Spark and ends when this process does."""
+    """Exits in any case, because Spark may hang while it starts. The JVM stops Spark and exits with this process."""
     while os.read(0, 65536):
         pass
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,9 @@
-"""Serves Python worlds to one process of manyworlds (TypeScript): many episodes at once, one request after the other.
+"""Serves Python environments to one manyworlds process (TypeScript): many episodes at once, one request at a time.
 
-It decides nothing: which episodes there are, what seeds they get and who is blamed for a crash is the caller's business.
+It decides nothing: which episodes there are, what seeds they get and who is blamed for a crash is up to the caller.
 A request is a line on stdin, `number operation episode JSON`; an answer is a line on stdout, `number JSON`, `number ~JSON`
-if it holds values that JSON has no notation for, or `number !JSON` if something was raised. On fd 3 is a file of 8 bytes: the
-number of the request that is executing, so that the caller knows it when this process dies or hangs; 0 between requests.
+if it contains values that JSON cannot represent, or `number !JSON` if an exception was raised. On fd 3 is a file of 8 bytes:
+the number of the request being executed, so that the caller knows it when this process dies or hangs; 0 between requests.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import Any
 MARK_FD = 3
 MARK = struct.Struct("<d")
 READ_BYTES = 1 << 20
-"""Answers gather while there are requests, but for no longer than this."""
+"""The maximum time for which answers are collected while there are more requests."""
 HOLD_S = 0.002
 TRACE_CHARS = 4000
-"""Making a data set can cost more than all of its questions."""
+"""Data sets are cached, because making one can cost more than all of its questions."""
 DATASETS_KEPT = 64
-"""Integers beyond this are no exact numbers in JavaScript."""
+"""Larger integers are not exact in JavaScript."""
 SAFE_INTEGER = 2**53 - 1
 LONG_INTEGER = re.compile(r"(?<![\d.])\d{16,}(?![\d.eE])")
 
@@ -40,9 +40,9 @@ LONG_INTEGER = re.compile(r"(?<![\d.])\d{16,}(?![\d.eE])")
 
 
 def plain(value: Any) -> Any:
-    """What json does not know: numpy's arrays and numbers, sets; text for all else."""
+    """Converts values that json does not support: numpy's arrays and numbers, sets; a string for everything else."""
     if isinstance(value, (bytes, bytearray)):
-        raise TypeError("bytes are written by `marked`")
+        raise TypeError("bytes must be written by `marked`")
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (set, frozenset)):
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def marked(value: Any) -> Any:
-    """The same value with objects of one key, `$float`, `$int`, `$bytes` or `$dict`, for what JSON cannot say."""
+    """The same value, with objects of one key, `$float`, `$int`, `$bytes` or `$dict`, for what JSON cannot represent."""
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):
@@ -96,7 +96,7 @@ class Gymnasium:
         return self.gymnasium.make(ask["id"], **limit, **ask.get("kwargs", {}))
 
     def reset(self, ask: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        # Made anew for each episode: that a world forgets all of the one before is a promise that not all keep.
+        # Created for each episode, because not every environment resets its state completely.
         env = self.make(ask)
         observation, _ = env.reset(seed=ask["seed"], options=ask.get("options"))
         space = env.action_space
@@ -119,17 +119,17 @@ class Gymnasium:
         env.close()
 
     def action(self, space: Any, action: Any) -> Any:
-        """As `space.sample()` would give it: lists become arrays of the type that the world expects."""
+        """The action in the form of `space.sample()`: lists become arrays of the type that the environment expects."""
         spaces, numpy = self.spaces, self.numpy
         if isinstance(space, spaces.Discrete):
             whole = isinstance(action, int) and not isinstance(action, bool)
             if not whole or not 0 <= action - int(space.start) < int(space.n):
-                raise InvalidAction(f"{action!r} is no action of {space}")
+                raise InvalidAction(f"{action!r} is not an action of {space}")
             return space.dtype.type(action)
         if isinstance(space, spaces.Tuple):
             if not isinstance(action, list) or len(action) != len(space.spaces):
-                raise InvalidAction(f"{action!r} is no list of {len(space.spaces)} actions, for {space}")
-            return tuple(self.action(one, part) for one, part in zip(space.spaces, action))
+                raise InvalidAction(f"{action!r} is not a list of {len(space.spaces)} actions, as needed for {space}")
+            return tuple(self.action(one, part) for one, part in zip(space.spaces, action, strict=True))
         if isinstance(space, spaces.Dict):
             if not isinstance(action, dict) or set(action) != set(space.spaces):
                 raise InvalidAction(f"{action!r} does not have the keys of {space}")
@@ -139,14 +139,14 @@ class Gymnasium:
                 array = numpy.asarray(action, dtype=space.dtype)
             except (TypeError, ValueError, OverflowError):
                 array = None
-            # As in Gymnasium itself, the bounds of a box are the world's affair: most clip.
+            # As in Gymnasium itself, the bounds of a box are up to the environment; most clip.
             if array is None or array.shape != space.shape:
-                raise InvalidAction(f"{action!r} is no action of {space}: it has another shape or type")
+                raise InvalidAction(f"{action!r} is not an action of {space}: its shape or type differs")
             if not isinstance(space, spaces.Box) and not space.contains(array):
-                raise InvalidAction(f"{action!r} is no action of {space}")
+                raise InvalidAction(f"{action!r} is not an action of {space}")
             return array
         if not space.contains(action):
-            raise InvalidAction(f"{action!r} is no action of {space}")
+            raise InvalidAction(f"{action!r} is not an action of {space}")
         return action
 
     def describe(self, ask: dict[str, Any]) -> dict[str, Any]:
@@ -184,11 +184,12 @@ class Gymnasium:
 
 
 class ReasoningGym:
-    """Worlds of one step: a question, then an answer. What is right stays here."""
+    """Environments of one step: a question, then an answer. The solution stays here."""
 
     def __init__(self) -> None:
-        import reasoning_gym
         from importlib.metadata import version
+
+        import reasoning_gym
 
         self.reasoning_gym, self.version = reasoning_gym, version("reasoning-gym")
         self.datasets: dict[str, Any] = {}
@@ -204,9 +205,9 @@ class ReasoningGym:
         return found
 
     def entry(self, dataset: Any, index: int) -> dict[str, Any]:
-        # Indexing makes an entry anew, also one beyond the end.
+        # Indexing creates a new entry, even beyond the end.
         if not 0 <= index < len(dataset):
-            raise IndexError(f"there is no entry {index}: the data set has {len(dataset)}")
+            raise IndexError(f"entry {index} does not exist; the data set has {len(dataset)}")
         return dataset[index]
 
     def reset(self, ask: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -225,7 +226,7 @@ class ReasoningGym:
     def entries(self, ask: dict[str, Any]) -> list[dict[str, Any]]:
         dataset = self.dataset(ask)
         found = [self.entry(dataset, index) for index in range(ask["from"], min(ask["to"], len(dataset)))]
-        # Of its metadata only this: the rest may hold the solution.
+        # Only this part of the metadata, because the rest may contain the solution.
         return [{"question": one["question"], "difficulty": one["metadata"].get("difficulty")} for one in found]
 
 
@@ -251,7 +252,7 @@ class Server:
             return self.kind.close(self.episodes.pop(episode)) if episode in self.episodes else None
         if operation in (b"describe", b"entries"):
             return getattr(self.kind, operation.decode())(body)
-        raise ValueError(f"there is no operation {operation!r}")
+        raise ValueError(f"unknown operation {operation!r}")
 
 
 def failure(error: BaseException) -> str:
@@ -264,7 +265,9 @@ def failure(error: BaseException) -> str:
         at = at.tb_next
     trace = "".join(traceback.format_exception(type(error), error, at))[-TRACE_CHARS:]
     kinds = [one.__name__ for one in type(error).__mro__[:-1]]
-    return "!" + json.dumps({"type": type(error).__name__, "kinds": kinds, "message": message[:TRACE_CHARS], "trace": trace})
+    return "!" + json.dumps(
+        {"type": type(error).__name__, "kinds": kinds, "message": message[:TRACE_CHARS], "trace": trace}
+    )
 
 
 def answer(server: Server, line: bytes, mark: mmap.mmap) -> bytes:
@@ -305,7 +308,7 @@ def write(fd: int, data: bytes) -> None:
 
 
 def end_with_caller(requests: int) -> None:
-    """Also in the middle of a step that never ends: by a thread, and on Linux by the kernel, if a step holds Python's lock."""
+    """Exits with the parent, even in an endless step: by a thread and, on Linux, by the kernel, in case a step holds the GIL."""
     if sys.platform == "linux":
         import ctypes
 
@@ -322,12 +325,13 @@ def end_with_caller(requests: int) -> None:
 
 
 def main() -> None:
-    # Worlds print, and may read: neither reaches the caller. Programs that they start inherit nothing of it.
+    # Environments print and may read: neither reaches the caller. Programs that they start inherit none of
+    # it.
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     end_with_caller(requests)
-    # A Ctrl-C at the terminal is for the caller, who then ends this process.
+    # Ctrl-C at the terminal is for the caller, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     mark = mmap.mmap(MARK_FD, MARK.size)
     os.close(MARK_FD)

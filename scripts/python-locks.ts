@@ -15,11 +15,11 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { WORLD_KINDS, worldNeeds } from '../src/agents/worlds/environment-needs.ts'
+import { WORLD_KINDS, worldEnvSpec } from '../src/agents/worlds/world-packages.ts'
 import { RAY_VERSION, needsOf as rayNeeds } from '../src/engines/ray/environment.ts'
 import { SPARK_VERSION, needsOf as sparkNeeds } from '../src/engines/spark/environment.ts'
 import { ownPackage } from '../src/own-package.ts'
-import { findUv, type Needs } from '../src/python/environment.ts'
+import { findUv, type PythonEnvSpec } from '../src/python/environment.ts'
 import { LOCKS } from '../src/python/locks.ts'
 import { loraNeeds } from '../src/train/lora/environment.ts'
 import { TEST_ENVIRONMENTS } from '../test/python/environments.ts'
@@ -29,7 +29,7 @@ const PYTHON = '3.11'
 /** Some packages have no wheel: these make one of their source. */
 const build = { file: 'build.txt', folder: LOCKS, packages: ['setuptools', 'wheel'], python: PYTHON }
 const uv = { file: 'uv.txt', folder: LOCKS, packages: ['uv'], python: PYTHON }
-const environment = ({ folder, packages, python }: Needs) => ({
+const environment = ({ folder, packages, python }: PythonEnvSpec) => ({
   ...{ file: `${folder}.txt`, folder: LOCKS, packages, python },
 })
 /** What tests and benchmarks compare with. It is not part of the package. */
@@ -39,7 +39,7 @@ const tests = TEST_ENVIRONMENTS.map(({ name, packages, python }) => ({
 }))
 
 const engines = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION)].map(environment)
-const worlds = WORLD_KINDS.map((kind) => environment(worldNeeds(kind)))
+const worlds = WORLD_KINDS.map((kind) => environment(worldEnvSpec(kind)))
 const lora = environment(loraNeeds())
 const locks = [...engines, ...worlds, lora, build, uv, ...tests]
 

@@ -1,4 +1,4 @@
-// Brings a checkout to the state where everything runs: packages installed, dist/ built.
+// Brings a checkout to the state where everything runs: packages installed, dist/ built (not with `--packages`).
 // Plain JavaScript without dependencies, because on a fresh clone it runs on whatever Node the machine has.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -32,24 +32,29 @@ if (stamped('installed') !== wanted) {
   stamp('installed', wanted)
 }
 
-const sources = readdirSync(join(root, 'src'), { recursive: true })
-  .map(String)
-  .filter((name) => name.endsWith('.ts'))
-  .sort()
-  .map((name) => `${name} ${statSync(join(root, 'src', name)).mtimeMs}`)
-const state = hash(
-  [...sources, readFileSync(join(root, 'tsconfig.json')), readFileSync(join(root, 'tsconfig.build.json'))].join('\n'),
-)
+if (process.argv.includes('--packages')) process.exit()
+
+/** The names and times of the sources in a folder. */
+const stateOf = (folder, ...files) =>
+  hash(
+    readdirSync(join(root, folder), { recursive: true })
+      .map(String)
+      .filter((name) => /\.(ts|tsx|css|html|json)$/.test(name))
+      .sort()
+      .map((name) => `${name} ${statSync(join(root, folder, name)).mtimeMs}`)
+      .concat(files.map((file) => readFileSync(join(root, file), 'utf8')))
+      .join('\n'),
+  )
+
+const node = join(root, 'node_modules', '.bin', 'node')
+const state = stateOf('src', 'tsconfig.json', 'tsconfig.build.json')
 if (stamped('built') !== state || !existsSync(join(root, 'dist', 'index.js'))) {
-  run('building', join(root, 'node_modules', '.bin', 'node'), [
-    join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
-    '-p',
-    'tsconfig.build.json',
-  ])
+  run('building', node, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'])
   // A file that was renamed or removed in src/ must not live on in dist/.
   for (const name of readdirSync(join(root, 'dist'), { recursive: true }).map(String)) {
     const source = name.replace(/(\.d\.ts|\.js)$/, '.ts')
-    if (source !== name && !existsSync(join(root, 'src', source))) rmSync(join(root, 'dist', name))
+    if (source !== name && !name.startsWith('web') && !existsSync(join(root, 'src', source)))
+      rmSync(join(root, 'dist', name))
   }
   chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755)
   stamp('built', state)

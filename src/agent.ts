@@ -14,127 +14,152 @@ export const POLICY: unique symbol = Symbol.for('manyworlds.policy') as never
 
 /** What an agent's `run` is given besides its input. */
 export interface Context<Params = unknown, State = unknown> {
-  /** Aborted when the task times out or is cancelled: pass it to `fetch` and friends. */
+  /** Aborted when the task times out or is cancelled. Pass it to `fetch`, timers and child processes. */
   readonly signal: AbortSignal
-  /** 1 for the first attempt. */
+  /** 1 in the first attempt, 2 in the second, … */
   readonly attempt: number
-  /** The same for every attempt and rerun of this task: give it to services that can tell a repeat from a new request. */
+  /**
+   * `runId/taskId`: the same in every attempt and rerun of this task. Pass it to services that recognize repeated requests.
+   */
   readonly idempotencyKey: string
+  /** The task: its id, tools, metadata, group and rollout. */
   readonly task: TaskInfo
-  /** The driver's params, whatever the worker's own evaluation of the module came to. */
+  /** The agent's params, as the driver has them. */
   readonly params: Params
-  /** What `setup` returned in this worker. */
+  /** What the agent's `setup` returned in this worker. */
   readonly state: State
-  /** Keeps a line with this task; `console.*` does the same. */
+  /** Keeps a line of output with this task. `console.*` does the same. */
   log(...values: unknown[]): void
   /**
-   * A number in [0, 1) that depends on the run's seed, the task and its rollout only, so that a rerun draws the same ones,
-   * on every engine.
+   * A random number in [0, 1). It depends only on the run's seed, the task and its rollout, so a rerun draws the same
+   * numbers on every engine.
    */
   random(): number
   /**
-   * A source of random numbers by its name, which does not depend on what is drawn from `random` or from others: draw
-   * delays from `randomStream('latency')`, and the agent's choices stay the same with and without them. The same name gives
-   * the same source, which goes on.
+   * A named source of random numbers, independent of `random` and of other names. If delays come from
+   * `randomStream('latency')`, the agent's other choices stay the same with and without them. Calls with the same name
+   * return the same source, which continues.
    */
   randomStream(name: string): () => number
   /**
-   * Records a step of the trajectory; it is kept even if the task later fails, times out or takes its worker down.
-   * Await it if you record megabytes: it waits while the driver has more to store than the disk can take.
+   * Records a step of the trajectory. It is kept even if the task later fails, times out or kills its worker. Await it if
+   * you record megabytes: it waits while the disk is slower than the steps.
    */
   step(record: StepRecord): Promise<void>
-  /** With `sequenceDependent`: the answer of the task before. */
+  /** With `sequenceDependent`: the answer of the task before this one. */
   readonly previous: unknown
   /** With `dependsOn`: the answers of those tasks, by id. */
   readonly results: ReadonlyMap<string, unknown>
-  /** Runs tasks as sub-tasks of this one, on any worker; this task's slot is free for others while it waits. */
+  /**
+   * Runs a task, or an array of tasks, as sub-tasks on any worker. Returns the response, or a Map of responses by id. While
+   * this task waits, other tasks use its slot. See docs/concurrency.md#sub-tasks.
+   */
   runTask: RunSubTask
   /**
-   * Asks a service of the driver, one of `services` in the run configuration. While the task waits for the answer it keeps its
-   * slot, and its timeout is stopped, for ten minutes at most; `options` can change that. See docs/services.md.
+   * Calls a service of the driver: one of `services` in the run configuration. While the task waits, it keeps its slot and
+   * its timeout is paused, for at most ten minutes; `options` changes that. See docs/services.md.
    */
   ask<Answer = unknown>(service: string, question?: unknown, options?: AskOptions): Promise<Answer>
-  /** The same for a service that returns an async iterable. Leaving the loop ends the request. */
+  /** Calls a service that returns an async iterable. Leaving the loop ends the request. */
   askStream<Part = unknown>(service: string, question?: unknown, options?: AskOptions): AsyncIterableIterator<Part>
   /**
-   * Does something that must not be repeated, such as a payment: calls `make`, and stores its result before it returns it. If
-   * this attempt is run again, because its worker or the driver died, it returns the stored result and does not call `make`.
-   * `name` and `question` identify the work. Called twice with the same ones, it is done twice.
+   * Does something that must not be repeated, such as a payment: calls `make` and stores the result before returning it. If
+   * this attempt runs again because its worker or the driver died, it returns the stored result without calling `make`.
+   * `name` and `question` identify the work; two calls with the same ones in one attempt do it twice.
    */
   once<Result>(name: string, question: unknown, make: () => Result | Promise<Result>): Promise<Result>
   /**
-   * Waits until the task may do something of which there is a limit: one of `limits` in the run configuration, which all tasks on
-   * all workers share. Its timeout is stopped while it waits, for ten minutes at most; `options` can change that.
+   * Waits for the task's turn under a rate limit: one of `limits` in the run configuration, shared by all tasks on all
+   * workers. The timeout is paused while it waits, for at most ten minutes; `options` changes that.
    */
   limit(name: string, options?: AskOptions): Promise<void>
   /**
-   * Bytes that the run brings to its workers: one of `blobs` of the run configuration, by its name or its SHA-256. A worker has
-   * them once, for all its tasks: do not write to them. Its time-out stands still until they are there.
+   * Bytes from `blobs` in the run configuration, by name or SHA-256. All tasks of a worker share them: do not write to
+   * them. The timeout is paused until they arrive. See docs/blobs.md.
    */
   blob(name: string): Promise<Uint8Array>
   /**
-   * A model of the run configuration's `models`, by its name, as a language model of the AI SDK: give it to `generateText` and the like.
-   * Its calls share the model's limits with all tasks of the run, and are steps of this task. See docs/models.md.
+   * A model from `models` in the run configuration, as a language model of the AI SDK: pass it to `generateText`. Its calls
+   * share the model's limits with all tasks of the run, and are recorded as steps. See docs/models.md.
    */
   model(name: string): LanguageModel
-  /** Asks a model one question. The AI SDK is not needed for that. */
+  /** Asks a model one question, without the AI SDK. See docs/models.md. */
   generate<Output = unknown>(options: GenerateOptions<Output>): Promise<Generated<Output>>
-  /** Has a model go on from token ids, without a template; for servers that have `/completions`, such as vLLM and llama.cpp. */
+  /**
+   * Has a model continue from token ids, without a chat template. The server needs `/completions`, as vLLM and llama.cpp
+   * have it.
+   */
   complete(options: CompleteOptions): Promise<Completed>
 }
 
 /** How a task waits for a service, or for a limit. */
 export interface AskOptions {
-  /** Takes the request back when it is aborted. */
+  /** Cancels the request when it is aborted. */
   readonly signal?: AbortSignal
-  /** The request fails with `REQUEST_TIMEOUT` after this time. Default: ten minutes if the clock stands, else no limit. */
+  /**
+   * After this many milliseconds the request fails with `REQUEST_TIMEOUT`. Default: ten minutes if the clock stands,
+   * otherwise no limit.
+   */
   readonly limitMs?: number
-  /** `'give'`: other tasks may run in its slot while it waits. Default `'keep'`. */
+  /** `'give'`: other tasks may use its slot while it waits. Default: `'keep'`. */
   readonly slot?: 'keep' | 'give'
-  /** `'runs'`: the time it waits counts for its `timeoutMs`. Default `'stands'`. */
+  /** `'runs'`: the wait counts toward `timeoutMs`. Default: `'stands'`. */
   readonly clock?: 'stands' | 'runs'
 }
 
-interface RunSubTask {
+/** `ctx.runTask`: runs sub-tasks on any worker of the run. */
+export interface RunSubTask {
   <A extends AnyAgent>(task: TaskFor<A>): Promise<TaskResponse<AnswerOf<A>>>
   <List extends readonly AnyAgent[]>(tasks: TasksFor<List>): Promise<Map<string, TaskResponse<AnswerOf<List[number]>>>>
 }
 
 /** The task as its agent sees it. */
 export interface TaskInfo {
+  /** The task's id. */
   readonly id: string
+  /** The `tools` of the task. */
   readonly tools?: readonly string[]
+  /** The `metadata` of the task. */
   readonly metadata?: Readonly<Record<string, unknown>>
+  /** The group of the task. */
   readonly groupId?: string
-  /** Of a task that is run several times: the id of the task, and which of its rollouts this is, from 1. */
+  /** With `rollouts`: the id of the original task, and the number of this rollout, from 1. */
   readonly rollout?: { readonly of: string; readonly number: number }
 }
 
+/** What `setup` of an agent gets, once per worker. */
 export interface SetupContext {
   /** Aborted when the driver closes the connection. A worker that is killed or replaced gets no notice. */
   readonly signal: AbortSignal
   /**
-   * Bytes that the run brings to its workers, by their SHA-256, which belongs into the params of the agent: a setup serves
-   * tasks of many runs, in which a name could stand for different things.
+   * Bytes from `blobs` in the run configuration, by SHA-256. Put the hash into the agent's params: a setup serves tasks of
+   * many runs, which may use one name for different bytes.
    */
   blob(sha256: string): Promise<Uint8Array>
 }
 
+/** What `defineAgent` takes. */
 export interface AgentDefinition<Input, Answer, Params, State, Name extends string> {
-  /** Unique in its module. */
+  /** The agent's name, unique in its module. */
   readonly name: Name
-  /** Plain data that is sent to the workers: whatever varies between driver and worker belongs here, not in a closure. */
+  /**
+   * Plain data that is sent to the workers. Put values that vary at run time here: a closure has the worker's value, not
+   * the driver's.
+   */
   readonly params?: Params
-  /** Runs once per worker, before its first task of this agent. */
+  /** Runs once per worker and params, before the first task. Its result is `ctx.state`. */
   setup?(params: Params, ctx: SetupContext): State | Promise<State>
-  /** Does the work. What it returns, or resolves to, is the answer. */
+  /** Does the work. The answer is what it returns, or what its promise resolves to. */
   run(input: Input, ctx: Context<Params, State>): Answer
   /**
-   * How its answers are graded, unless the task or the run says so: a grader, or a function, which runs in a worker and may
-   * use `sample.groundTruth`. See docs/evaluation.md.
+   * Grades the agent's answers, unless the task or the run has a grader. A function runs in a worker and may use
+   * `sample.groundTruth`. See docs/evaluation.md.
    */
   readonly grade?: Grader | GradeFunction<NoInfer<Input>, Awaited<NoInfer<Answer>>, unknown>
-  /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
+  /**
+   * The URL of the module that workers import to find this agent, such as `import.meta.url`. Default: the module of the
+   * call.
+   */
   readonly module?: string | URL
   /** Of agents that are made of a policy: so that a training finds it. */
   readonly [POLICY]?: Policy
@@ -146,7 +171,8 @@ export declare const TYPES: unique symbol
 export interface Agent<Input = never, Answer = unknown, Params = unknown, Name extends string = string> {
   readonly name: Name
   readonly params: Params
-  /** A task for this agent. */
+  /** A task for this agent; without an input, for an agent that needs none. */
+  task(...none: NoInput<Input>): TaskLike<Agent<Input, Answer, Params, Name>>
   task(input: Input, options?: TaskOptions): TaskLike<Agent<Input, Answer, Params, Name>>
   /** The same agent with other params. */
   withParams(params: Params): Agent<Input, Answer, Params, Name>
@@ -158,9 +184,18 @@ export interface Agent<Input = never, Answer = unknown, Params = unknown, Name e
   readonly [TYPES]?: (input: Input) => Answer
 }
 
+/**
+ * The arguments of `task()`: none, if the input may be undefined. An agent of whatever input (`any`) may need one, or no agent that
+ * needs one would fit `AnyAgent`.
+ */
+export type NoInput<Input> = 0 extends 1 & Input ? [input: Input] : undefined extends Input ? [] : [input: Input]
+
+/** An agent whatever it takes and answers. */
 // biome-ignore lint/suspicious/noExplicitAny: an agent of whatever types, for constraints
 export type AnyAgent = Agent<any, any, any, string>
+/** The type of what an agent takes. */
 export type InputOf<A> = A extends { readonly [TYPES]?: (input: infer Input) => unknown } ? Input : never
+/** The type of what an agent answers. */
 export type AnswerOf<A> = A extends { readonly [TYPES]?: (input: never) => infer Answer } ? Answer : never
 
 /** Where an agent's code is. This, not the code, is what travels. */
@@ -209,7 +244,8 @@ function makeAgent(ref: AgentRef, params: unknown, grader: Grader | undefined): 
     params,
     ref,
     ...(grader && { grader }),
-    task: (input, options) => (options === undefined ? { input, agent } : { ...options, input, agent }),
+    task: (input?: unknown, options?: TaskOptions) =>
+      options === undefined ? { input, agent } : { ...options, input, agent },
     withParams: (other) => makeAgent(ref, other, grader),
   }
   return agent

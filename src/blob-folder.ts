@@ -3,26 +3,26 @@ import { existsSync, linkSync, readdirSync, renameSync, statSync, unlinkSync } f
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Written at a time. */
+/** Bytes per write. */
 const PIECE_BYTES = 4 * 1024 * 1024
 
 /**
- * Blobs as files, named by their hash, where workers of this machine find them. A file is there whole or not at all, and stays
- * for as long as somebody uses it. Whoever makes the folder removes it.
+ * Blobs as files named by their hash, for the workers of this machine. A file is complete or does not exist, and stays as long
+ * as it has a user. The creator of the folder removes it.
  */
 export class BlobFolder {
   readonly path: string
   readonly #shared: SharedLinks | undefined
-  /** Who uses which. */
+  /** The users of each blob. */
   readonly #users = new Map<string, Set<object>>()
 
-  /** `shared`: a folder on the same file system, in which other processes of this user look for what they do not have. */
+  /** `shared`: a folder on the same file system in which other processes of this user look for blobs. */
   constructor(path: string, shared?: string) {
     this.path = path
     this.#shared = shared === undefined ? undefined : new SharedLinks(shared)
   }
 
-  /** Whether it is here; then it stays for as long as `user` uses it. */
+  /** Whether the blob is here; if so, it stays as long as `user` uses it. */
   use(sha256: string, user: object): boolean {
     const path = join(this.path, sha256)
     const isHere = (this.#users.has(sha256) && existsSync(path)) || this.#shared?.take(sha256, path) === true
@@ -41,7 +41,7 @@ export class BlobFolder {
     }
   }
 
-  /** For one whose bytes come in pieces. */
+  /** For a blob that arrives in pieces. */
   async create(sha256: string): Promise<IncomingBlob> {
     const path = this.#newName()
     const handle = await open(path, 'wx', 0o600)
@@ -52,23 +52,23 @@ export class BlobFolder {
     })
   }
 
-  /** It is not used by `user` any more. */
+  /** `user` no longer uses this blob. */
   async drop(sha256: string, user: object): Promise<void> {
     const users = this.#users.get(sha256)
     if (!users?.delete(user) || users.size > 0) return
     this.#users.delete(sha256)
-    // At once: it may come again while it is being removed.
+    // Rename first: the same blob may arrive again while its file is being removed.
     const unwanted = this.#newName()
     try {
       renameSync(join(this.path, sha256), unwanted)
     } catch {
-      return // Somebody who cleans up temporary files has removed it.
+      return // A cleaner of temporary files has removed it.
     }
     await rm(unwanted, { force: true })
     this.#shared?.removeUnused(sha256)
   }
 
-  /** Nothing is used by `user` any more. */
+  /** `user` no longer uses any blob. */
   async leave(user: object): Promise<void> {
     await Promise.all([...this.#users.keys()].map((sha256) => this.drop(sha256, user)))
   }
@@ -79,7 +79,7 @@ export class BlobFolder {
     return users
   }
 
-  /** Where nobody looks for a blob. */
+  /** A temporary name, which no worker looks for. */
   #newName(): string {
     return join(this.path, `.incoming-${randomBytes(6).toString('hex')}`)
   }
@@ -101,13 +101,13 @@ export class IncomingBlob {
     await this.#handle.writeFile(piece)
   }
 
-  /** It is whole: from now on it is here, for `user`. */
+  /** The file is complete: makes it available, in use by `user`. */
   async finish(user: object): Promise<void> {
     await this.#handle.close()
     this.#place(user)
   }
 
-  /** What was not finished is removed. */
+  /** Removes an unfinished file. */
   async close(): Promise<void> {
     await this.#handle.close()
     await rm(this.#path, { force: true })
@@ -115,19 +115,19 @@ export class IncomingBlob {
 }
 
 /**
- * Blobs that several processes of one machine have, each under a name of its own in its own folder, and under one that all of
- * them know. It is one file: the kernel counts the names. When the last folder has let go of it, only the common name is left.
+ * Blobs shared by several processes of one machine: hard links to one file, one in each process's own folder and one in the
+ * common folder. When the last process has removed its link, only the common one is left.
  */
 class SharedLinks {
   readonly #folder: string
 
   constructor(folder: string) {
     this.#folder = folder
-    // Of processes that were killed.
+    // Remove the files of processes that were killed.
     for (const name of readdirSync(folder)) if (/^[0-9a-f]{64}$/.test(name)) this.removeUnused(name)
   }
 
-  /** Whether another has it, and now `path` too. */
+  /** Links `path` to the shared file. False: there is none. */
   take(sha256: string, path: string): boolean {
     return isDone(() => linkSync(join(this.#folder, sha256), path))
   }
@@ -142,7 +142,7 @@ class SharedLinks {
   }
 }
 
-/** Others may be quicker, and some file systems have no such links: then each has a file of its own. */
+/** Another process may be faster, and some file systems have no hard links: then each process has its own file. */
 function isDone(change: () => unknown): boolean {
   try {
     change()

@@ -2,24 +2,24 @@ import { createHash } from 'node:crypto'
 import type { BlobContent } from './engines/engine.ts'
 import { ManyworldsError } from './errors.ts'
 
-/** The largest blob: a length of four bytes has to do for it on its way. */
+/** The largest blob: its length is sent in four bytes. */
 export const MAX_BLOB_BYTES: number = 2 ** 32 - 2 ** 20
-/** Hashed at a time, before the event loop gets its turn. */
+/** Bytes hashed before the event loop gets its turn. */
 const SLICE_BYTES = 4 * 1024 * 1024
 
 const SOURCE: unique symbol = Symbol.for('manyworlds.blob')
 
 /** A version of a blob, as runs see it. */
 export interface BlobSource {
-  /** The version that tasks get who ask now. */
+  /** The current version. */
   current(): Promise<BlobContent>
   /** Is told of each version that comes. Answers what ends that. */
   watch(listener: () => void): () => void
 }
 
 /**
- * Bytes that tasks need, and that can be replaced while they run: give it as one of `blobs` of a run. For bytes that stay as
- * they are, give the bytes.
+ * Bytes that tasks need and that can be replaced during a run: pass it in `blobs` of the run configuration. For bytes that do
+ * not change, pass a Uint8Array.
  *
  * @example
  * const weights = new SharedBlob(first)
@@ -35,19 +35,19 @@ export class SharedBlob {
     this.#bytes = checkBytes(bytes)
   }
 
-  /** Tasks that ask from now on get these bytes. Those that have asked already keep what they got. */
+  /** Replaces the bytes for tasks that ask from now on. Tasks that have asked already keep the old ones. */
   replace(bytes: Uint8Array): void {
     this.#bytes = checkBytes(bytes)
     this.#content = undefined
     for (const changed of this.#watchers) changed()
   }
 
-  /** The version that tasks get who ask now. */
+  /** The current version. */
   get bytes(): Uint8Array {
     return this.#bytes
   }
 
-  /** The name of that version: `ctx.blob()` takes it too. */
+  /** The SHA-256 of the current version; `ctx.blob()` accepts it too. */
   get sha256(): Promise<string> {
     return this[SOURCE].current().then(({ sha256 }) => sha256)
   }
@@ -63,11 +63,11 @@ export class SharedBlob {
   }
 }
 
-/** What was given as one of `blobs`, as runs see it. By a symbol: a process may hold two copies of this package. */
+/** A value of `blobs` as runs see it. Found by a symbol: a process may hold two copies of this package. */
 export const sourceOf = (given: Uint8Array | SharedBlob): BlobSource =>
   (isBytes(given) ? new SharedBlob(given) : given)[SOURCE]
 
-/** What was given as `blobs`, without a way to replace it. */
+/** Plain bytes in `blobs`, which cannot be replaced. */
 export const bytesOf = (
   given: Readonly<Record<string, Uint8Array | SharedBlob>>,
 ): Readonly<Record<string, Uint8Array | SharedBlob>> =>
@@ -75,7 +75,7 @@ export const bytesOf = (
     Object.entries(given).map(([name, blob]) => [name, blob instanceof SharedBlob ? blob.bytes : blob]),
   )
 
-/** Whether this can be given as one of `blobs`. */
+/** Whether this is a valid value of `blobs`. */
 export const isBlob = (value: unknown): value is Uint8Array | SharedBlob =>
   isBytes(value) ? value.byteLength <= MAX_BLOB_BYTES : typeof value === 'object' && value !== null && SOURCE in value
 
@@ -87,12 +87,12 @@ function checkBytes(bytes: unknown): Uint8Array {
   if (bytes.byteLength > MAX_BLOB_BYTES)
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `a blob has at most ${MAX_BLOB_BYTES} bytes, it was given ${bytes.byteLength}; give it in several parts`,
+      `a blob can have at most ${MAX_BLOB_BYTES} bytes, this one has ${bytes.byteLength}; split it into several blobs`,
     )
   return bytes
 }
 
-/** Names bytes by their hash, without holding up the event loop. */
+/** Hashes bytes without blocking the event loop. */
 async function contentOf(bytes: Uint8Array): Promise<BlobContent> {
   const hash = createHash('sha256')
   for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) {
@@ -102,6 +102,6 @@ async function contentOf(bytes: Uint8Array): Promise<BlobContent> {
   return { sha256: hash.digest('hex'), bytes }
 }
 
-/** How people are told of one: the beginning of its hash, and its size. */
+/** A blob in messages: the beginning of its hash, and its size. */
 export const showBlob = (sha256: string, bytes: number): string =>
   `blob ${sha256.slice(0, 12)} (${(bytes / 1e6).toFixed(bytes < 1e5 ? 3 : 1)} MB)`

@@ -7,13 +7,13 @@ import { registry } from './registry.ts'
 /** The name of the code in a bundle's folder. */
 export const BUNDLE_FILE = 'manyworlds.bundle.mjs'
 
-// A bundler that makes CommonJS of this leaves no URL, and nothing here could work.
+// A bundler that converts this to CommonJS leaves no URL, and then nothing here can work.
 const OWN_URL: string = import.meta.url ?? ''
 if (OWN_URL === '') throw new ManyworldsError('PACKAGE_BUNDLED', bundledInto('a CommonJS bundle'))
-// Everything of this package lives under one folder (src/ or dist/); its frames are never the user's.
+// All files of this package are in one folder (src/ or dist/); frames from there are never the user's.
 const OWN_FOLDER = new URL('.', OWN_URL).href
 
-// What Node calls code from the command line or stdin, as if it were a file in the working directory.
+// Node's names for code from the command line or stdin, which look like files in the working directory.
 const NOT_A_FILE = /\[(eval|stdin|worker eval)\d*\]$/
 
 /** The `file:` URL of the nearest caller outside this package, or undefined (eval, REPL, stdin). */
@@ -23,15 +23,15 @@ interface Caller {
   readonly url: string
   /** Line and column. */
   readonly place: string
-  /** It is not the module's own top level. */
+  /** The call is inside a function, not at the module's top level. */
   readonly inFunction: boolean
 }
 
 /** The nearest caller outside this package. */
 export function caller(): Caller | undefined {
-  // The source map of a bundle has the user's modules only: what it does not know belongs to this package, or another.
-  // Elsewhere a module is named by the file that runs, also with --enable-source-maps: that is the one workers import.
-  // Not a named import: an older Node would fail over it before anybody could say that it is too old.
+  // A bundle's source map has only the user's modules: other frames belong to this package or to a dependency.
+  // Otherwise a module is named by the file that runs, also with --enable-source-maps: workers import that file.
+  // Not a named import: an older Node.js would fail on it before it could report that it is too old.
   const sites = util.getCallSites(30, { sourceMap: registry.bundled })
   for (const site of sites) {
     if (site.scriptName.startsWith('node:')) continue
@@ -68,7 +68,7 @@ export function whyNoModule(): string {
   Error.prepareStackTrace = prepareStackTrace
   return bundler === undefined
     ? 'is not defined in a file (eval, REPL or stdin?), so workers could not load it; move it to a module, or say which with `module: import.meta.url`'
-    : `is defined in ${bundler}, a module that exists in a bundler only, so workers could not load it; keep agents in a file or package that the bundler leaves out (docs/in-a-server.md has how)`
+    : `is defined in ${bundler}, a module that exists in a bundler only, so workers could not load it; keep agents in a file or package that the bundler leaves out (see docs/setups.md)`
 }
 
 /** In a bundle, a module's URL comes from the source map or from `import.meta.url`, which may escape its name differently. */

@@ -1,5 +1,5 @@
 import type * as z from 'zod/mini'
-import { nearest } from './near-miss.ts'
+import { nearest } from './did-you-mean.ts'
 
 /**
  * What is wrong with a configuration, in words: every wrong key, and what it may be. `given` is what was checked, as its author
@@ -21,6 +21,8 @@ function issueText(issue: z.core.$ZodIssue, root: unknown, keysOf: (part: string
     case 'invalid_value':
       return `\`${key}\` must be one of ${issue.values.map((value) => `'${String(value)}'`).join(', ')}, ${given}`
     case 'too_small':
+      if (issue.origin === 'array')
+        return `\`${key}\` must have at least ${issue.minimum} ${issue.minimum === 1 ? 'element' : 'elements'}, it has ${(value as unknown[]).length || 'none'}`
       if (issue.origin === 'string' && issue.minimum === 1) return `\`${key}\` must not be empty`
       if (issue.origin === 'string') return `\`${key}\` must have at least ${issue.minimum} characters`
       return `\`${key}\` must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}${unit(key)}, ${given}`
@@ -31,10 +33,25 @@ function issueText(issue: z.core.$ZodIssue, root: unknown, keysOf: (part: string
       return `\`${key}\` must be ${kinds[issue.expected] ?? `a ${issue.expected}`}, ${given}`
     case 'invalid_key':
       return `the name \`${key}\` ${issue.issues[0]?.message ?? issue.message}`
+    case 'invalid_union':
+      return `\`${key}\` ${issue.message}, ${given}${insideUnion(issue, root, keysOf)}`
     default:
       return `\`${key}\` ${issue.message}, ${given}`
   }
 }
+
+/** Of an object that is almost right, what is wrong inside it: the kind of value that has no mistake at the top is meant. */
+function insideUnion(
+  issue: z.core.$ZodIssueInvalidUnion,
+  root: unknown,
+  keysOf: (part: string) => readonly string[],
+): string {
+  const meant = issue.errors.find((inner) => inner.length > 0 && inner.every(isInside))
+  const inside = meant?.map((inner) => issueText({ ...inner, path: [...issue.path, ...inner.path] }, root, keysOf))
+  return inside === undefined ? '' : `: ${inside.join('; ')}`
+}
+
+const isInside = ({ code, path }: z.core.$ZodIssue) => code === 'unrecognized_keys' || path.length > 0
 
 /** What stands in there may be a secret, and is not shown. */
 const isSecretAt = (path: readonly PropertyKey[]) =>

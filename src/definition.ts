@@ -4,7 +4,7 @@ import { caller, callerModule, oneSpelling, whyNoModule } from './call-site.ts'
 import { ManyworldsError } from './errors.ts'
 import { registry } from './registry.ts'
 
-/** Adds code to what workers can find in its module by name. `sources`: all that makes it what it is. */
+/** Registers code that workers find in its module by name. `sources`: the texts that its fingerprint is made of. */
 export function register(definition: RunnableDefinition, module: string, sources: readonly unknown[]): AgentRef {
   const { name } = definition
   const fingerprint = fingerprintOf([name, ...sources])
@@ -12,7 +12,7 @@ export function register(definition: RunnableDefinition, module: string, sources
   return { name, module, fingerprint }
 }
 
-/** The module that defines something: the one it names, or the caller's. `what`: such as "defineAgent: agent 'x'". */
+/** The module of a definition: the given one, or the caller's. `what`: for errors, such as "defineAgent: agent 'x'". */
 export function moduleOf(given: string | URL | undefined, what: string): string {
   if (given !== undefined) {
     const url = String(given)
@@ -28,7 +28,7 @@ export function moduleOf(given: string | URL | undefined, what: string): string 
   return url
 }
 
-/** Of name and source. A test runner rewrites sources, so there it cannot be compared. */
+/** A hash of name and sources. Undefined under a test runner, which rewrites sources. */
 function fingerprintOf(sources: readonly unknown[]): string | undefined {
   if (process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined) return undefined
   return crypto.hash('sha256', sources.map(String).join('\0')).slice(0, 16)

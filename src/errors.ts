@@ -7,6 +7,8 @@
  * Both carry a stable `code`. Messages say what happened, where, and what to do next.
  */
 
+import type { TaskResponse } from './task.ts'
+
 /** Codes of calls of models: of the errors that these throw, and of tasks that do not catch them. */
 export type ModelErrorCode =
   | 'PACKAGE_MISSING'
@@ -29,7 +31,7 @@ export type ErrorCode =
   | 'CONFIG_INVALID'
   | 'TASK_INVALID'
   | 'TASK_DUPLICATE_ID'
-  | 'INPUT_NOT_SERIALISABLE'
+  | 'INPUT_NOT_SERIALIZABLE'
   | 'DEPENDENCY_UNKNOWN'
   | 'DEPENDENCY_CYCLE'
   | 'DEPENDENCY_NEEDS_ARRAY'
@@ -75,7 +77,7 @@ export type ErrorCode =
   | 'SERVICE_FAILED'
   | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
-  | 'VALUE_NOT_SERIALISABLE'
+  | 'VALUE_NOT_SERIALIZABLE'
   | ModelErrorCode
   | 'LIMIT_UNKNOWN'
   // blobs
@@ -92,6 +94,7 @@ export type ErrorCode =
   | 'STORE_FULL'
   | 'STORE_FAILED'
   | 'STORE_CORRUPT'
+  | 'NOT_A_STORE'
   | 'STORE_GONE'
   | 'STORE_NEWER'
   | 'TRAJECTORY_INVALID'
@@ -115,11 +118,28 @@ export type ErrorCode =
   | 'BUNDLE_FILE_MISSING'
   | 'BUNDLE_LOAD_FAILED'
 
+// Markers instead of `instanceof`: a process may hold two copies of this package, and registered symbols are shared by both.
 const MARKER = Symbol.for('manyworlds.error')
+const TASK_MARKER = Symbol.for('manyworlds.task-error')
 
+const isMarked = (value: unknown, marker: symbol): boolean =>
+  typeof value === 'object' && value !== null && marker in value
+
+/**
+ * Thrown when a caller made a mistake or the environment is broken. `code` is stable; the message says what to do.
+ *
+ * @example
+ * try {
+ *   await Runners.runTask(tasks)
+ * } catch (error) {
+ *   if (!ManyworldsError.is(error)) throw error
+ *   console.error(`${error.code}: ${error.message} (${error.responses?.size ?? 0} tasks had finished)`)
+ * }
+ */
 export class ManyworldsError extends Error {
   readonly code: ErrorCode
-  // A marker instead of `instanceof`, so that checks survive two copies of the package in one process.
+  /** If a run of `Runners.runTask` failed halfway: the responses of the tasks that had finished, by task id. */
+  declare readonly responses?: ReadonlyMap<string, TaskResponse>
   readonly [MARKER] = true
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
@@ -132,8 +152,9 @@ export class ManyworldsError extends Error {
     return plain(this)
   }
 
+  /** Whether it is one, also if another copy of this package made it. A `TaskError` is none. */
   static is(value: unknown): value is ManyworldsError {
-    return typeof value === 'object' && value !== null && MARKER in value
+    return isMarked(value, MARKER)
   }
 }
 
@@ -149,7 +170,7 @@ export type TaskErrorCode =
   | 'WORKER_CRASHED'
   | 'PROCESS_EXIT'
   | 'UNCAUGHT_IN_TASK'
-  | 'ANSWER_NOT_SERIALISABLE'
+  | 'ANSWER_NOT_SERIALIZABLE'
   | 'SETUP_FAILED'
   | 'REQUIRES_UNMET'
   | 'ALL_SUBAGENTS_FAILED'
@@ -164,10 +185,17 @@ export type TaskErrorCode =
   | 'WORLD_DISCONNECTED'
   | ModelErrorCode
 
-/** What went wrong in one task. `name`, `message` and `stack` are those of what the agent threw; `cause` is the thrown value. */
+/**
+ * What went wrong in one task: a value, the `error` of its response. `name`, `message` and `stack` are those of what the agent
+ * threw; `cause` is the thrown value.
+ *
+ * @example
+ * for (const response of (await Runners.runTask(tasks)).values())
+ *   if (!response.success) console.error(response.id, response.error.code, response.error.message)
+ */
 export class TaskError extends Error {
   readonly code: TaskErrorCode
-  readonly [MARKER] = true
+  readonly [TASK_MARKER] = true
 
   constructor(code: TaskErrorCode, message: string, options?: { cause?: unknown; name?: string; stack?: string }) {
     super(message, options && 'cause' in options ? { cause: options.cause } : undefined)
@@ -178,6 +206,11 @@ export class TaskError extends Error {
 
   toJSON(): object {
     return plain(this)
+  }
+
+  /** Whether it is one, also if another copy of this package made it. */
+  static is(value: unknown): value is TaskError {
+    return isMarked(value, TASK_MARKER)
   }
 }
 

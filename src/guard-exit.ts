@@ -1,9 +1,9 @@
-/** For exit listeners and Node's own shutdown together. */
-const EXIT_MS = 5000
+/** Time for exit listeners and Node's own shutdown together. A process that is killed loses its exit code, so leave time to a busy machine. */
+const EXIT_MS = 10_000
 
 /**
- * Waits with `sleep` until the time is over, and then kills; the end of the process to be watched closes stdin, which ends
- * `sleep`. So the number of a process that is gone, which another may have by then, is never used.
+ * Sleeps for the time limit and then kills. The end of the watched process closes stdin, which ends `sleep`. So a pid that was
+ * reused by another process is never killed.
  */
 const SCRIPT = `exec 3<&0
 sleep "$1" & sleep=$!
@@ -12,19 +12,19 @@ shift
 wait "$sleep" && kill -s KILL -- "$@"`
 
 interface Doomed {
-  /** It leads a process group, which ends with it. */
+  /** It leads a process group, which is killed with it. */
   readonly group?: boolean
 }
 
 /**
- * Makes sure that this process is gone a few seconds after it began to exit, whatever its exit listeners do, and also when
- * Node hangs in its own shutdown (nodejs/node#54918). By then its threads have ended, so another process has to do it.
+ * Makes sure that this process is gone a few seconds after it began to exit, whatever its exit listeners do, and also if Node
+ * hangs in its own shutdown (nodejs/node#54918). Its threads have ended by then, so another process has to do it.
  */
 export function guardExit(doomed: Doomed = {}): void {
   process.prependListener('exit', () => mustEndWithin(EXIT_MS, doomed))
 }
 
-/** This process is killed unless it ends within that time. Where there is no `sh`, nobody can see to that. */
+/** Kills this process unless it ends within that time. Needs `sh`. */
 export function mustEndWithin(ms: number, { group = false }: Doomed = {}): void {
   if (process.platform === 'win32') return
   // Not imported: most processes that load this never need it.
@@ -34,7 +34,7 @@ export function mustEndWithin(ms: number, { group = false }: Doomed = {}): void 
     stdio: ['pipe', 'ignore', 'ignore'],
     cwd: '/',
     env: { PATH: process.env.PATH ?? '/usr/bin:/bin' },
-    // A session of its own, so that it is not ended with the group.
+    // Its own session, so that it is not killed with the group.
     detached: true,
   })
   guard.on('error', () => {})

@@ -1,4 +1,4 @@
-/** Whether there is a process of this number, of whichever user. */
+/** Whether a process with this pid exists, of any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

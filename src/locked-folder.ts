@@ -5,25 +5,25 @@ import { basename, dirname, join } from 'node:path'
 import { isSafeParent } from './private-folder.ts'
 import { isLocked, lockPath, RunLock } from './store/lock.ts'
 
-/** In it is the file that its owner keeps locked for as long as it lives. */
+/** The file in the folder that its owner keeps locked while it lives. */
 const LOCKED = 'alive'
 
-/** Whoever looks for leftovers may put the file of the lock there once more, while the folder is being removed. */
+/** A process that looks for leftovers may create the lock file again while the folder is being removed. */
 const REMOVING = { recursive: true, force: true, maxRetries: 5 } as const
 
 /**
- * A folder for temporary files that is removed when its owner is gone, however that ended: its name tells nobody
- * whether it is still used, but the kernel's lock on a file in it does, also to a process in another PID namespace.
+ * A folder for temporary files that is removed after its owner is gone, however the owner ended. A kernel lock on a file in it
+ * shows whether it is still used, also to processes in another PID namespace.
  */
 export class LockedFolder {
   readonly path: string
   readonly #inode: number
-  /** Undefined once it was given up. */
+  /** Undefined once it was released. */
   #lock: RunLock | undefined
 
-  /** Makes it. Throws if there is one. */
+  /** Creates the folder. Throws if it exists. */
   constructor(path: string) {
-    // It gets its name only once it is locked: `removeLeftovers` of another process would take it for one of a dead owner.
+    // It gets its name only once it is locked: otherwise `removeLeftovers` of another process would remove it.
     const unlocked = join(dirname(path), `.${basename(path)}`)
     mkdirSync(unlocked, { mode: 0o700 })
     const lock = RunLock.take(join(unlocked, LOCKED))
@@ -34,7 +34,7 @@ export class LockedFolder {
     this.#lock = lock
   }
 
-  /** Programs that clean up temporary files may have removed it: anybody could have its name since. */
+  /** A cleaner of temporary files may have removed it, and another user may have reused its name. */
   get isOurs(): boolean {
     const stats = lstatSync(this.path, { throwIfNoEntry: false })
     return stats?.isDirectory() === true && stats.ino === this.#inode
@@ -57,15 +57,15 @@ export class LockedFolder {
   }
 }
 
-/** The folder of temporary files, without symbolic links. */
+/** The temporary directory, with symbolic links resolved. */
 export function temporaryFolder(): string {
   mkdirSync(tmpdir(), { recursive: true })
   return realpathSync(tmpdir())
 }
 
 /**
- * Removes folders of this user in `parent` whose name begins like this and whose owner was killed. Those whose lock cannot be
- * taken, for whatever reason, are left alone.
+ * Removes this user's folders in `parent` with this prefix whose owner was killed. Folders whose lock cannot be taken, for
+ * whatever reason, are left alone.
  */
 export function removeLeftovers(parent: string, prefix: string): void {
   const uid = process.getuid?.()

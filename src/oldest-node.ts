@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
-import { isAtLeast } from './cli/version.ts'
 import { ManyworldsError } from './errors.ts'
+import { isAtLeast } from './is-at-least.ts'
 
-// What is imported here, and by those who call it first, must exist in every Node: an old one is to say that it is old.
+// Everything imported here must exist in every Node.js, so that an old one can report that it is too old.
 
-/** As in package.json, which does not travel with the worker's program. */
+/** The same as in package.json, which is not sent with the worker's program. */
 export const OLDEST_NODE = '22.18'
 
 /** Throws NODE_TOO_OLD. */
@@ -12,6 +12,6 @@ export function checkNode(): void {
   if (isAtLeast(process.versions.node, OLDEST_NODE)) return
   throw new ManyworldsError(
     'NODE_TOO_OLD',
-    `Node ${OLDEST_NODE} or newer is needed, and ${process.execPath} on ${hostname()} is ${process.version}; install a newer one there, or start the program with another`,
+    `Node.js ${OLDEST_NODE} or newer is required, but ${process.execPath} on ${hostname()} is ${process.version}; install a newer one there, or use another`,
   )
 }

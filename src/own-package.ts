@@ -8,12 +8,13 @@ let version: string | undefined
 
 /** The package that this program belongs to. */
 export const ownPackage = {
+  name: 'manyworlds',
   folder: dirname(file),
-  /** Read when it is asked for: in a bundle on another machine there is no package.json, and code that is loaded there may import this. */
+  /** Read on first use: code in a bundle on another machine may import this module, and has no package.json. */
   get version(): string {
     version ??= (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
     return version
   },
-  /** The oldest Node that it runs on: `22.18`. */
+  /** The oldest supported Node.js: `22.18`. */
   oldestNode: OLDEST_NODE,
 }

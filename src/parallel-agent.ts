@@ -7,6 +7,7 @@ import {
   defineAgent,
   type InputOf,
   isAgent,
+  type NoInput,
   type TYPES,
 } from './agent.ts'
 import { ManyworldsError, TaskError } from './errors.ts'
@@ -28,7 +29,7 @@ export type SubResults<Agents extends readonly AnyAgent[]> = {
 }
 
 /** What every sub-agent can take. */
-type SharedInput<Agents extends readonly AnyAgent[]> = (
+export type SharedInput<Agents extends readonly AnyAgent[]> = (
   Agents[number] extends infer A
     ? A extends AnyAgent
       ? (input: InputOf<A>) => void
@@ -38,17 +39,19 @@ type SharedInput<Agents extends readonly AnyAgent[]> = (
   ? Input
   : never
 
-type Unwrapped<Result> = PolicyInfoOf<Awaited<Result>>
-type PolicyInfoOf<Result> = Result extends ActionModel<infer PolicyInfo> ? PolicyInfo : Result
+/** What an aggregate answers, without its promise and its ActionModel. */
+export type Unwrapped<Result> = PolicyInfoOf<Awaited<Result>>
+/** What an ActionModel holds; other answers as they are. */
+export type PolicyInfoOf<Result> = Result extends ActionModel<infer PolicyInfo> ? PolicyInfo : Result
 
 /** Makes one answer of the results. */
-type Aggregate<Agents extends readonly AnyAgent[], Result> = (
+export type Aggregate<Agents extends readonly AnyAgent[], Result> = (
   agent: { readonly name: string; readonly agents: Agents },
   results: SubResults<Agents>,
 ) => Result
 
 /** What the two kinds of grouped agents share: they are agents, made of agents. */
-abstract class GroupAgent<Agents extends readonly AnyAgent[], Input, Answer, Name extends string>
+export abstract class GroupAgent<Agents extends readonly AnyAgent[], Input, Answer, Name extends string>
   implements Agent<Input, Answer, GroupParams, Name>
 {
   readonly name: Name
@@ -79,8 +82,10 @@ abstract class GroupAgent<Agents extends readonly AnyAgent[], Input, Answer, Nam
     this.ref = this.#agent.ref
   }
 
-  task(input: Input, options?: TaskOptions): TaskLike<Agent<Input, Answer, GroupParams, Name>> {
-    return this.#agent.task(input, options)
+  task(...none: NoInput<Input>): TaskLike<Agent<Input, Answer, GroupParams, Name>>
+  task(input: Input, options?: TaskOptions): TaskLike<Agent<Input, Answer, GroupParams, Name>>
+  task(input?: unknown, options?: TaskOptions): TaskLike<Agent<Input, Answer, GroupParams, Name>> {
+    return this.#agent.task(input as Input, options)
   }
 
   withParams(params: GroupParams): Agent<Input, Answer, GroupParams, Name> {
@@ -88,6 +93,7 @@ abstract class GroupAgent<Agents extends readonly AnyAgent[], Input, Answer, Nam
   }
 }
 
+/** What `new ParallelizableAgent` takes. */
 export interface ParallelizableOptions<Agents extends readonly AnyAgent[], Result, Name extends string> {
   readonly name?: Name
   readonly agents: Agents
@@ -100,6 +106,10 @@ export interface ParallelizableOptions<Agents extends readonly AnyAgent[], Resul
 /**
  * An agent that gives its input to several others at once. One of them failing is a value that the aggregate sees; all of
  * them failing is a failure.
+ *
+ * @example
+ * const panel = new ParallelizableAgent({ name: 'panel', agents: [optimist, skeptic] })
+ * const { answer } = await Runners.runTask(panel.task('Will it rain?'))
  */
 export class ParallelizableAgent<
   const Agents extends readonly AnyAgent[],
@@ -118,6 +128,7 @@ export class ParallelizableAgent<
   }
 }
 
+/** What `new SerialableAgent` takes. */
 export interface SerialableOptions<Agents extends readonly AnyAgent[], Result, Name extends string> {
   readonly name?: Name
   readonly agents: Agents
@@ -125,17 +136,44 @@ export interface SerialableOptions<Agents extends readonly AnyAgent[], Result, N
   readonly aggregateFunc?: Aggregate<Agents, Result>
 }
 
-type Last<Agents extends readonly AnyAgent[]> = Agents extends readonly [...unknown[], infer A]
+/** The answer of the last agent of a chain. */
+export type Last<Agents extends readonly AnyAgent[]> = Agents extends readonly [...unknown[], infer A]
   ? AnswerOf<A>
   : AnswerOf<Agents[number]>
 
-/** An agent that runs others one after the other, each with the answer of the one before as its input. */
+/** Agents of which each takes what the one before answers. Of an array of unknown length nothing can be said. */
+export type Chain<Agents extends readonly AnyAgent[]> = Agents extends readonly [
+  infer First extends AnyAgent,
+  ...infer Rest extends readonly AnyAgent[],
+]
+  ? readonly [First, ...Links<AnswerOf<First>, Rest>]
+  : Agents
+
+type Links<Given, Agents extends readonly AnyAgent[]> = Agents extends readonly [
+  infer Next extends AnyAgent,
+  ...infer Rest extends readonly AnyAgent[],
+]
+  ? readonly [Taking<Given, Next>, ...Links<AnswerOf<Next>, Rest>]
+  : readonly []
+
+/** The agent itself, or the agent that would fit there: the compiler then shows the two types that differ. */
+type Taking<Given, Next extends AnyAgent> = [Given] extends [InputOf<Next>]
+  ? Next
+  : Agent<Given, AnswerOf<Next>, Next['params'], Next['name']>
+
+/**
+ * An agent that runs others one after the other, each with the answer of the one before as its input.
+ *
+ * @example
+ * const report = new SerialableAgent({ name: 'report', agents: [research, summarize] })
+ * const { answer } = await Runners.runTask(report.task('tides'))
+ */
 export class SerialableAgent<
   const Agents extends readonly AnyAgent[],
   Result = Last<Agents>,
   const Name extends string = string,
 > extends GroupAgent<Agents, InputOf<Agents[0]>, Unwrapped<Result>, Name> {
-  constructor(options: SerialableOptions<Agents, Result, Name>) {
+  constructor(options: SerialableOptions<Agents, Result, Name> & { readonly agents: Chain<Agents> }) {
     const known = ['name', 'agents', 'aggregateFunc']
     const { name, agents, aggregateFunc } = checkOptions('SerialableAgent', options, known)
     super('serial', agents, name, async (input, ctx) => {
@@ -143,13 +181,36 @@ export class SerialableAgent<
       const results: SubResult[] = []
       let value: unknown = input
       for (const [index, agent] of agents.entries()) {
-        value = await runSub(agent, value, index)
+        const given = value
+        try {
+          value = await runSub(agent, given, index)
+        } catch (error) {
+          ctx.log(failedLink(this.name, agents, index, given))
+          throw error
+        }
         results.push({ success: true, answer: value })
       }
       if (!aggregateFunc) return unwrap(value) as Unwrapped<Result>
       return aggregated(this, agents, results, aggregateFunc)
     })
   }
+}
+
+/**
+ * Which link failed, and what it was given. It is a line of the task's log, and not part of the error, which stays what the link threw: a
+ * `RetryableError` must remain one.
+ */
+function failedLink(name: string, agents: readonly AnyAgent[], index: number, given: unknown): string {
+  const from = index === 0 ? 'the input of the task' : `the answer of '${agents[index - 1]!.name}'`
+  return `'${name}': link ${index + 1} of ${agents.length}, '${agents[index]!.name}', failed; it was given ${kindOf(given)}, ${from}`
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (typeof value !== 'object') return `a ${typeof value}`
+  const keys = Object.keys(value)
+  return `an object with ${keys.length === 0 ? 'no keys' : `the keys ${keys.slice(0, 10).join(', ')}${keys.length > 10 ? ', …' : ''}`}`
 }
 
 async function aggregated<Agents extends readonly AnyAgent[], Result>(

@@ -8,10 +8,10 @@ const OTHERS_WRITE = 0o002
 const STICKY = 0o1000
 
 /**
- * A folder that nobody but this user can write to, made if it is missing. What is run or trusted later is kept only in
- * such folders: in a folder that another user made first, or can write to, that user decides what we run.
+ * A folder that only this user can write to, created if it is missing. Code that is run or trusted later is kept only in such
+ * folders: another user who created the folder, or can write to it, would decide what we run.
  *
- * Returns its path without symbolic links, so that none can be exchanged afterwards. Throws an error that says what is wrong.
+ * Returns its path with symbolic links resolved, so that none can be replaced afterwards. Throws an error that says what is wrong.
  */
 export function privateFolder(path: string): string {
   const wanted = resolve(path)
@@ -46,15 +46,15 @@ export const configFolder = (): string => join(userFolder('XDG_CONFIG_HOME', '.c
 
 function userFolder(variable: string, inHome: string): string {
   const named = process.env[variable]
-  // As the XDG specification has it: a relative path is ignored.
+  // The XDG specification says to ignore relative paths.
   if (named && isAbsolute(named)) return named
-  // Throws for a user without an entry in the list of users, if HOME is not set either.
+  // Throws for a user without a passwd entry if HOME is not set.
   const home = homedir()
   if (!isAbsolute(home)) throw new Error(`the home directory is not known: HOME is '${home}'`)
   return join(home, inHome)
 }
 
-/** Whether only root and this user decide what is at `folder`; whoever else can write to a folder above can exchange it. */
+/** Whether only root and this user control `folder`: anyone who can write to a parent folder can replace it. */
 export function isSafeParent(folder: string): boolean {
   try {
     checkWayTo(folder)
@@ -69,7 +69,7 @@ function checkWayTo(folder: string): void {
   for (let at = folder; ; at = dirname(at)) {
     const { mode, uid: owner, gid } = lstatSync(at)
     if (owner !== uid && owner !== 0) throw unsafe(at, `belongs to another user (uid ${owner})`)
-    // Many systems give each user a group of the same number, which has no other members.
+    // Many systems give each user a private group with the same id and no other members.
     const group = (mode & GROUP_WRITES) !== 0 && gid !== 0 && gid !== uid
     if ((mode & STICKY) === 0 && (group || (mode & OTHERS_WRITE) !== 0))
       throw unsafe(at, `can be written by other users (mode ${octal(mode)})`)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** What a stream of random numbers depends on, and nothing else: no attempt, worker, engine, version or time. */
+/** All that a random stream depends on: not on attempt, worker, engine, version or time. */
 export interface RandomKey {
   /** Of the run. */
   readonly seed: number | string
@@ -31,7 +31,7 @@ export function randomFrom(key: RandomKey): () => number {
   return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53
 }
 
-/** Programs without a compiler hear of it here. */
+/** A run-time check, for programs without type checking. */
 export function checkStreamName(name: unknown): asserts name is string {
   if (typeof name !== 'string')
     throw new TypeError(`ctx.randomStream() takes the name of a stream, such as 'latency'; it was given ${typeof name}`)
@@ -41,7 +41,7 @@ type State = [number, number, number, number]
 
 /** xoshiro128** 1.1 of Blackman and Vigna: whole numbers of 32 bits. */
 export function xoshiro128([a, b, c, d]: Readonly<State>): () => number {
-  // The one state that it cannot leave.
+  // The all-zero state, which the generator cannot leave.
   if ((a | b | c | d) === 0) d = 1
   return () => {
     const fives = Math.imul(b, 5)
@@ -57,7 +57,7 @@ export function xoshiro128([a, b, c, d]: Readonly<State>): () => number {
   }
 }
 
-/** mulberry32: for plans of tests, which are found by a small number. */
+/** mulberry32: for test plans, which are identified by a small seed. */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {

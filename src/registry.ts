@@ -2,12 +2,12 @@ import type { RunnableDefinition } from './agent.ts'
 import { ManyworldsError } from './errors.ts'
 
 /**
- * The agents that this process has defined, by module and name. It hangs on globalThis, because one process may hold
- * two copies of this package (a CommonJS and an ES one, a bundled one) and a worker must find what either defined.
+ * The agents that this process has defined, by module and name. It is on globalThis because a process may hold two copies of
+ * this package (CommonJS and ESM, or a bundled one), and a worker must find the agents of both.
  */
 interface Registry {
   readonly agents: Map<string, { definition: RunnableDefinition; fingerprint: string | undefined; made: boolean }>
-  /** The user's modules come from a bundle, where all of them are one file: only its source map tells them apart. */
+  /** The user's modules are bundled in one file: only its source map tells them apart. */
   bundled: boolean
   /** Called whenever an agent is defined. */
   onDefine: (() => void) | undefined
@@ -33,11 +33,11 @@ const NOT_HERE: RunnableDefinition = {
 
 const keyOf = (module: string, name: string) => `${module}\0${name}`
 
-// A test runner evaluates modules anew for each file in one process; a second definition is normal there.
+// A test runner evaluates modules again for each test file in one process, so a second definition is normal there.
 const reloads = process.env.VITEST !== undefined || process.env.JEST_WORKER_ID !== undefined
 
 export const registry = {
-  /** `made`: a function has defined it, not the module itself. */
+  /** `made`: defined inside a function, not at the module's top level. */
   add(
     module: string,
     name: string,
@@ -61,7 +61,7 @@ export const registry = {
     const prefix = keyOf(module, '')
     return [...shared.agents.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
   },
-  /** What can be known of the agents without their code: for the thread of `syncRunTask`, which evaluates no module of the user's. */
+  /** The agents without their code, for the thread of `syncRunTask`, which loads no user module. */
   list(): DefinedAgent[] {
     return [...shared.agents].map(([key, { fingerprint, made }]) => ({ key, fingerprint, made }))
   },

@@ -5,7 +5,7 @@ import { readPacked } from './protocol/read-packed.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from './task.ts'
 import type { Step } from './trajectory/step.ts'
 import type { Trajectory } from './trajectory/trajectory.ts'
-import type { TrajectorySurroundings } from './trajectory/trajectory-of.ts'
+import type { TrajectoryContext } from './trajectory/trajectory-of.ts'
 import type { Usage } from './trajectory/usage.ts'
 
 /** The error of a response, from what came over the wire. */
@@ -60,7 +60,7 @@ export interface StepSource {
 /** Knows more of tasks than their responses do: for trajectories. One for all responses of a run. */
 export interface TrajectorySource {
   /** What there is around the task with this id, which took so many attempts. */
-  around(id: string, attempts: number): Promise<TrajectorySurroundings>
+  around(id: string, attempts: number): Promise<TrajectoryContext>
 }
 
 /** How a task ended, apart from everything around it. */

@@ -44,7 +44,7 @@ export class FatalError extends Error {
   }
 }
 
-/** What the thrown value itself says about another attempt; that of its `cause` does not count. Never throws. */
+/** Whether the thrown value asks for another attempt; its `cause` does not count. Never throws. */
 export function retryOf(thrown: unknown): { retryable?: boolean; retryAfterMs?: number } {
   try {
     if (typeof thrown !== 'object' || thrown === null) return {}
@@ -61,5 +61,5 @@ export function retryOf(thrown: unknown): { retryable?: boolean; retryAfterMs?: 
 
 const isWait = (value: unknown): value is number => Number.isFinite(value) && (value as number) >= 0
 
-/** Without the key, an error has no `cause`; with `undefined` it would have one. */
+/** Leaves the key out if there is no cause: `cause: undefined` would count as one. */
 const causeIn = (options: { readonly cause?: unknown }) => ('cause' in options ? { cause: options.cause } : undefined)

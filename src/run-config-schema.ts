@@ -2,15 +2,16 @@ import { availableParallelism } from 'node:os'
 import * as z from 'zod/mini'
 import { isBlob, type SharedBlob } from './blobs.ts'
 import { issuesText, shownValue } from './config-issues.ts'
-import type { NodesOptions } from './engines/nodes/options.ts'
-import type { RayOptions } from './engines/ray/options.ts'
-import type { SparkOptions } from './engines/spark/options.ts'
+import { engineParts } from './engines/all-parts.ts'
+import { definitionOf } from './engines/make-engine.ts'
+import type { EngineOptions } from './engines/names.ts'
+import { spreadEngine } from './engines/spread-engine.ts'
 import { ManyworldsError } from './errors.ts'
 import { isGrader } from './grade/grader.ts'
 import { modelSettings, modelsSchema, splitModels } from './models/check-settings.ts'
 import type { ModelsConfig } from './models/settings.ts'
 import { type Secret, whyNotSecret } from './redaction/config.ts'
-import { ALL_WORKERS, EngineName, type RunConfig } from './run-config.ts'
+import { ALL_WORKERS, type EngineName, type RunConfig } from './run-config.ts'
 import type { ServiceFunction } from './services.ts'
 import { MAX_TIMER_MS } from './task-checks.ts'
 
@@ -20,6 +21,7 @@ const milliseconds = z.number().check(z.positive(), z.maximum(MAX_TIMER_MS))
 const pause = z.number().check(z.minimum(0), z.maximum(MAX_TIMER_MS))
 const isEngine = (value: unknown) => typeof value === 'function' || (typeof value === 'object' && value !== null)
 
+const NO_ENGINE = `must be one of ${engineParts.map(({ name }) => `'${name}'`).join(', ')}, a choice such as nodes({ … }), or an engine of your own`
 const PROGRESS = 'must be true, false or a function'
 type ProgressListener = Exclude<NonNullable<RunConfig['progress']>, boolean>
 // It names a file.
@@ -37,62 +39,13 @@ const runId = z
 const words = z.array(z.string().check(z.minLength(1)))
 const text = z.string().check(z.minLength(1))
 const bundle = z.strictObject({ files: z.optional(words), external: z.optional(words) })
-const nodes = z.strictObject({
-  addresses: z.optional(words),
-  token: z.optional(z.string().check(z.minLength(16), z.regex(/^\S+$/, 'must be one word'))),
-  tokenFile: z.optional(text),
-  tls: z.optional(
-    z.union([
-      z.literal(true),
-      z.strictObject({
-        ...{ ca: z.optional(text), cert: z.optional(text), key: z.optional(text), serverName: z.optional(text) },
-      }),
-    ]),
+/** The options of engines, each under the engine's name. */
+const engineSchemas = Object.fromEntries(
+  engineParts.flatMap(({ name, options }) =>
+    options === undefined ? [] : [[name, z.strictObject(options({ z, text, words, pause }))]],
   ),
-  listen: z.optional(text),
-  waitMs: z.optional(pause),
-})
-
-const amount = z.number().check(z.minimum(0))
-const ray = z.strictObject({
-  address: z.optional(text),
-  numCpus: z.optional(amount),
-  numGpus: z.optional(amount),
-  memory: z.optional(amount),
-  resources: z.optional(z.record(z.string(), amount)),
-  schedulingStrategy: z.optional(
-    z.union(
-      [z.enum(['DEFAULT', 'SPREAD']), z.strictObject({ nodeId: text, soft: z.optional(z.boolean()) })],
-      "must be 'DEFAULT', 'SPREAD' or { nodeId, soft }",
-    ),
-  ),
-  runtimeEnv: z.optional(
-    z.strictObject({ envVars: z.optional(z.record(z.string(), z.string())), pip: z.optional(words) }),
-  ),
-  nodeBinary: z.optional(text),
-  namespace: z.optional(text),
-  token: z.optional(text),
-  tokenFile: z.optional(text),
-  tls: z.optional(z.strictObject({ cert: text, key: text, ca: text })),
-  version: z.optional(z.string().check(z.regex(/^\d+\.\d+\.\d+\w*$/, "must be a version such as '2.60.0'"))),
-  autoscaling: z.optional(z.boolean()),
-})
-
-const pems = { ca: z.optional(text), serverName: z.optional(text) }
-const spark = z.strictObject({
-  remote: z.optional(text),
-  remoteTls: z.optional(z.strictObject({ ...pems, cert: z.optional(text), key: z.optional(text) })),
-  master: z.optional(text),
-  version: z.optional(z.string().check(z.regex(/^4\.\d+\.\d+\w*$/, "must be a version such as '4.3.0'"))),
-  conf: z.optional(z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))),
-  reserve: z.optional(z.number().check(z.int(), z.minimum(0))),
-  advertiseHost: z.optional(text),
-  port: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(65_535))),
-  tls: z.optional(z.strictObject({ ...pems, cert: text, key: text })),
-  nodeBinary: z.optional(text),
-  env: z.optional(z.record(z.string(), z.string())),
-  waitMs: z.optional(pause),
-})
+)
+const engineNames = engineParts.map(({ name }) => name) as EngineName[]
 
 const SERVICE_NAME = /^(?!manyworlds\.).{1,256}$/s
 const NAMED = "must have 1 to 256 characters, and not begin with 'manyworlds.'"
@@ -128,14 +81,17 @@ const secret = z.custom<Secret>((value) => whyNotSecret(value) === undefined, {
 
 const keep = z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) })
 
-const schema = z.strictObject({
-  engineName: z._default(z.enum(Object.values(EngineName)), 'local'),
+/** Its keys and types are those of `RunConfig`: test/types/run-config-schema.ts sees to it. */
+export const schema = z.strictObject({
+  engine: z.optional(z.custom<NonNullable<RunConfig['engine']>>(() => false, NO_ENGINE)),
+  engineName: z._default(z.enum(engineNames), 'local'),
   workerNum: z.optional(count(100_000)),
   concurrency: z._default(count(100_000), 64),
   inLocal: z._default(z.boolean(), false),
-  nodes: z.optional(nodes),
-  ray: z.optional(ray),
-  spark: z.optional(spark),
+  ...(Object.fromEntries(Object.entries(engineSchemas).map(([name, own]) => [name, z.optional(own)])) as unknown as {
+    // The compiler cannot know what is in each; `resolveConfig` gives them their types.
+    readonly [Name in keyof EngineOptions]: z.ZodMiniOptional<z.ZodMiniType<EngineOptions[Name], EngineOptions[Name]>>
+  }),
   bundle: z._default(bundle, {}),
   sequenceDependent: z._default(z.boolean(), false),
   cls: z.optional(z.custom<NonNullable<RunConfig['cls']>>(isEngine, 'must be a RuntimeEngine class')),
@@ -179,24 +135,30 @@ const schema = z.strictObject({
   recycleAfterTasks: z.optional(count(1_000_000_000)),
   recycleAboveMb: z.optional(z.number().check(z.positive())),
   env: z._default(z.record(z.string(), z.optional(z.string())), {}),
-  warmMs: z._default(pause, 60_000),
+  keepWarmMs: z._default(pause, 60_000),
 })
 
-export type ResolvedConfig = Omit<z.output<typeof schema>, 'nodes' | 'ray' | 'spark' | 'models'> & {
+export type ResolvedConfig = Omit<z.output<typeof schema>, keyof EngineOptions | 'engine' | 'models'> & {
   readonly models?: ModelsConfig
   /** Models of the file whose variables are not set, and what to say to those who call them. */
   readonly unusableModels?: Readonly<Record<string, string>>
   readonly workerNum: number
-  readonly nodes?: NodesOptions
-  readonly ray?: RayOptions
-  readonly spark?: SparkOptions
-}
+} & { readonly [Name in keyof EngineOptions]?: EngineOptions[Name] }
 
 /** Keys of a run configuration. */
 export const RUN_KEYS: readonly string[] = Object.keys(schema.shape)
 
-/** Whether it is other machines that decide how many workers there can be. */
-const elsewhere = (engine: EngineName, inLocal: boolean) => engine === 'nodes' || (engine !== 'local' && !inLocal)
+/** How many workers there are, if nothing else is said; on other machines, these decide how many there can be. */
+function workersOf({
+  engineName,
+  inLocal,
+  workerNum,
+}: Pick<z.output<typeof schema>, 'engineName' | 'inLocal' | 'workerNum'>) {
+  const { workers, startsLocally } = definitionOf(engineName)
+  if (typeof workers === 'number') return workers
+  const here = workers === 'cores' || (startsLocally && inLocal)
+  return workerNum ?? (here ? availableParallelism() : ALL_WORKERS)
+}
 
 /** The configuration with its defaults, or one error that names every wrong key and what it may be. */
 export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
@@ -206,28 +168,29 @@ export function resolveConfig(config: RunConfig | undefined): ResolvedConfig {
       `the run configuration must be an object such as { workerNum: 4 }, it is ${config === null ? 'null' : shownValue(config)}`,
     )
   const { settings, objects } = splitModels(config?.models)
-  const result = schema.safeParse(settings === undefined ? (config ?? {}) : { ...config, models: settings })
+  const spread = spreadEngine(config ?? {})
+  const result = schema.safeParse(settings === undefined ? spread : { ...spread, models: settings })
   if (!result.success)
-    throw new ManyworldsError('CONFIG_INVALID', `run configuration: ${issuesText(result.error.issues, config, keysOf)}`)
-  const { workerNum, engineName } = result.data
+    throw new ManyworldsError('CONFIG_INVALID', `run configuration: ${issuesText(result.error.issues, spread, keysOf)}`)
+  const { engine: _, ...data } = result.data
+  if (data.inLocal && data.cls === undefined && !definitionOf(data.engineName).startsLocally)
+    throw new ManyworldsError('CONFIG_INVALID', inLocalRefused(data.engineName))
   return {
-    ...(result.data as unknown as ResolvedConfig),
-    ...(settings !== undefined && { models: { ...result.data.models, ...objects } as ModelsConfig }),
-    workerNum: workerNum ?? (elsewhere(engineName, result.data.inLocal) ? ALL_WORKERS : availableParallelism()),
+    ...(data as unknown as ResolvedConfig),
+    ...(settings !== undefined && { models: { ...data.models, ...objects } as ModelsConfig }),
+    workerNum: workersOf(data),
   }
+}
+
+function inLocalRefused(engine: EngineName): string {
+  const able = engineParts.filter(({ startsLocally }) => startsLocally).map(({ name }) => `${name}()`)
+  return `run configuration: \`inLocal: true\` starts a cluster on this machine, which the engine '${engine}' does not use; set \`engine\` to ${able.join(' or ')}, or leave \`inLocal\` out`
 }
 
 /** The keys that a part of the configuration knows; `part` is '' for the whole of it. */
 function keysOf(part: string): string[] {
-  const parts: Record<string, object> = {
-    ...{
-      '': schema.shape,
-      nodes: nodes.shape,
-      ray: ray.shape,
-      spark: spark.shape,
-      bundle: bundle.shape,
-      keep: keep.shape,
-    },
-  }
+  const objects = { ...engineSchemas, bundle, keep }
+  const parts: Record<string, object> = { '': schema.shape }
+  for (const [name, { shape }] of Object.entries(objects)) parts[name] = shape
   return Object.keys(parts[part] ?? (/^models\.[^.]+$/.test(part) ? modelSettings.shape : {}))
 }

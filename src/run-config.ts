@@ -1,6 +1,8 @@
 import type { SharedBlob } from './blobs.ts'
 import type { BundleConfig } from './bundle/config.ts'
+import type { EngineChoice } from './engines/choice.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engines/engine.ts'
+import type { EngineName as DefinedName } from './engines/names.ts'
 import type { NodesOptions } from './engines/nodes/options.ts'
 import type { RayOptions } from './engines/ray/options.ts'
 import type { SparkOptions } from './engines/spark/options.ts'
@@ -13,141 +15,199 @@ import type { RunProgress } from './progress/run-progress.ts'
 import type { ServiceDefinition, ServiceFunction } from './services.ts'
 
 /** The engines, for those who like a name better than a string. */
-export const EngineName = { LOCAL: 'local', NODES: 'nodes', RAY: 'ray', SPARK: 'spark' } as const
+export const EngineName = {
+  LOCAL: 'local',
+  NODES: 'nodes',
+  RAY: 'ray',
+  SPARK: 'spark',
+  INLINE: 'inline',
+  // Not made from `engines/all.ts`, because workers load this file too. The compiler sees to it that they agree.
+} as const satisfies { [Name in DefinedName as Uppercase<Name>]: Name }
 export type EngineName = (typeof EngineName)[keyof typeof EngineName]
+
+/** An engine of your own: its class, a function that makes one, or one that you made. */
+export type OwnEngine = RuntimeEngineClass | (() => RuntimeEngine) | RuntimeEngine
 
 /** On nodes and clusters, without a number: as many workers as there are places for. */
 export const ALL_WORKERS = 100_000
 
 /** How to run. Everything has a default; a key that is not listed here is refused. */
 export interface RunConfig {
-  /** Where the workers are. Default: `'local'`, child processes on this machine. */
+  /**
+   * Where the workers are: `'local'` (child processes on this machine, the default), `nodes({ … })`, `ray({ … })`,
+   * `spark({ … })`, `inline()`, or an engine of your own. See docs/engines.md.
+   */
+  readonly engine?: EngineName | EngineChoice | OwnEngine
+  /** The engine by its name alone, as AWorld has it. Its options are under the key of the same name. */
   readonly engineName?: EngineName
-  /** Worker processes. Default: the machine's cores; on nodes and clusters, all that they offer. No more are started than there are tasks. */
+  /**
+   * The most worker processes. A run never starts more workers than it has tasks. Default: one per core; on nodes and
+   * clusters, all that they offer.
+   */
   readonly workerNum?: number
-  /** Tasks at once in each worker: many for tasks that wait for a model or a service, 1 to keep them apart. Default 64. */
+  /**
+   * How many tasks each worker runs at once: many for tasks that wait for a model or a service, 1 to run one
+   * task per process at a time. Default: 64.
+   */
   readonly concurrency?: number
-  /** For engines on a cluster: start a small one here, for tests. */
+  /** For `'ray'` and `'spark'`: start a small cluster on this machine for this run. Default: `false`. */
   readonly inLocal?: boolean
-  /** For `engineName: 'nodes'`: the machines, and how to talk to them. */
+  /** For `engineName: 'nodes'`: the addresses of the nodes, the token, TLS. See docs/nodes.md. */
   readonly nodes?: NodesOptions
-  /** For `engineName: 'ray'`: the cluster, and what each worker takes of it. */
+  /** For `engineName: 'ray'`: the cluster, and what each worker reserves there. See docs/ray.md. */
   readonly ray?: RayOptions
-  /** For `engineName: 'spark'`: the cluster, and the way back from it. */
+  /** For `engineName: 'spark'`: the cluster, and the address at which its executors reach the driver. See docs/spark.md. */
   readonly spark?: SparkOptions
-  /** For engines on other machines: what is sent there beside the agents' modules. */
+  /**
+   * For engines on other machines: `files` to send along with the agents' modules, and `external` packages that are
+   * installed there.
+   */
   readonly bundle?: BundleConfig
-  /** One task after the other, each with the answer of the one before in `ctx.previous`; stops at the first failure. */
+  /**
+   * Runs one task after the other. Each finds the answer of the task before it in `ctx.previous`. The run stops at the
+   * first failure. Default: `false`.
+   */
   readonly sequenceDependent?: boolean
-  /** An engine of your own: its class, a function that makes one, or one that you made. */
-  readonly cls?: RuntimeEngineClass | (() => RuntimeEngine) | RuntimeEngine
-  /** Milliseconds a task may run, from its start, per attempt. Default: no limit. */
+  /** Your own engine: its class, a function that makes one, or an instance. The same as `engine`. See docs/writing-an-engine.md. */
+  readonly cls?: OwnEngine
+  /**
+   * Milliseconds that an attempt may run, counted from its start in the worker. A task's own `timeoutMs` overrides it.
+   * Default: no limit.
+   */
   readonly timeoutMs?: number
-  /** How often a task may be tried when it fails. Default 1; 3 if its agent throws a `RetryableError`, or if there is a `retryIf`. */
+  /**
+   * How often a failing task is tried. A task's own `maxAttempts` overrides it. Default: 1; 3 after a `RetryableError` or
+   * with `retryIf`.
+   */
   readonly maxAttempts?: number
   /**
-   * Whether a task is tried again after an attempt that failed, timed out or crashed. Called in this process while attempts are
-   * left; not after a `RetryableError` or a `FatalError`, which say so themselves. If it throws, the run fails.
+   * Decides whether a task is tried again after an attempt that failed, timed out or crashed. The driver calls it while
+   * attempts are left, except after a `RetryableError` or a `FatalError`, which decide themselves. If it throws, the run
+   * fails. See docs/when-things-fail.md#errors-that-say-whether-to-try-again.
    */
   readonly retryIf?: (error: TaskError, about: { readonly taskId: string; readonly attempt: number }) => boolean
-  /** Wait before the second attempt; doubled for each further one, with jitter. Default 200. */
+  /**
+   * Milliseconds to wait before the second attempt. The wait doubles with each further attempt, less a random part of up to
+   * half. Default: 200.
+   */
   readonly backoffMs?: number
-  /** The longest such wait. Default 30,000. */
+  /** The longest wait between two attempts, in milliseconds. Default: 30,000. */
   readonly backoffMaxMs?: number
   /**
-   * Near the end of a run, starts tasks that take much longer than others of their agent a second time, on idle workers; the
-   * first answer counts. Such a task runs twice; one with `rerun: 'never'` or with sub-tasks does not. Default false.
+   * Near the end of a run, starts a second copy of a task that takes much longer than others of its agent, on an idle
+   * worker. The first answer counts. Tasks with `rerun: 'never'` or with sub-tasks are never copied. Default: `false`.
    */
   readonly speculate?: boolean
-  /** Milliseconds for the whole run; what is not done by then is answered `cancelled`. Default: no limit. */
+  /** Milliseconds for the whole run. Unfinished tasks are then answered `cancelled`. Default: no limit. */
   readonly deadlineMs?: number
-  /** Cancels the run: what is not done is answered `cancelled`. */
+  /** Cancels the run when it is aborted. Unfinished tasks are answered `cancelled`. */
   readonly signal?: AbortSignal
-  /** For `ctx.random`. Default 0. */
+  /** The seed of `ctx.random`. Default: 0. */
   readonly seed?: number
-  /** Runs every task so many times, as one group: `q7`, `q7@2`, `q7@3`, … Default: once, and no groups. */
+  /**
+   * Runs every task this many times, as one group: `q7`, `q7@2`, `q7@3`, … See docs/evaluation.md. Default: once, without
+   * groups.
+   */
   readonly rollouts?: number
-  /** How answers are graded, unless a task says so itself: a grader such as `exactMatch()`. Default: as their agent says. */
+  /** The grader of all answers, such as `exactMatch()`. A task's own grader overrides it. Default: the agent's own. */
   readonly grade?: Grader
-  /** Milliseconds that a grader may take for one answer. Default 60,000. */
+  /** Milliseconds that a grader may take for one answer. Default: 60,000. */
   readonly gradeTimeoutMs?: number
   /**
-   * What the run may cost, as its steps report it. Once that is spent nothing new is started, what runs may finish, and the
-   * rest is left to be done by a resumed run with more to spend. Default: no limit.
+   * The budget of the run in US dollars, summed from the costs that steps report. When it is spent, no further task starts,
+   * running tasks finish, and a resumed run with a larger budget does the rest. Default: no limit.
    */
   readonly maxCostUsd?: number
-  /** The same for tokens, in and out together. */
+  /** The same budget in tokens, input and output together. Default: no limit. */
   readonly maxTokens?: number
-  /** Run only a sample of so many of the tasks, each as likely as any other. All are read first. Not for tasks that need each other. */
+  /**
+   * Runs only a random sample of this many tasks. All tasks are read first. Not for tasks that depend on each other. See
+   * docs/data.md#samples. Default: all tasks.
+   */
   readonly limit?: number
-  /** For `limit`: the same number takes the same tasks, by their ids. Default: `seed`. */
+  /** The seed of `limit`: the same number selects the same tasks, by their ids. Default: `seed`. */
   readonly sampleSeed?: number
-  /** Names the run: letters, digits, `.`, `_`, `-`. Part of every `ctx.idempotencyKey`. Default: a new one, by date and time. */
+  /**
+   * The name of the run, and the first part of every `ctx.idempotencyKey`: letters, digits, `.`, `_`, `-`. Default: a new
+   * name from date and time.
+   */
   readonly runId?: string
   /**
-   * Where the run is kept: a folder, whose `store.sqlite` holds all its runs, or the path of a file for this run alone, which
-   * ends with `.sqlite`. `false`: nowhere, and nothing to resume. Default: `.manyworlds/runs/` in the current folder, or what
-   * MANYWORLDS_STORE says.
+   * Where the run is stored: a folder whose `store.sqlite` holds all its runs, or a path that ends with `.sqlite`, for this
+   * run alone. `false` stores nothing, and the run cannot be resumed. See docs/run-file.md. Default: `MANYWORLDS_STORE`, or
+   * else `.manyworlds/runs` in the current folder.
    */
   readonly store?: string | false
   /**
-   * Removes older runs of the store when this one begins: those begun more than so many days ago, and all but the newest so
-   * many. Also removes cached answers of models that were not used for so many days.
+   * Removes older runs from the store when this run begins: those begun more than `days` days ago, and all but the newest
+   * `runs`. Also removes cached model answers that were not used for `days` days. Default: all runs are kept.
    */
   readonly keep?: { readonly days?: number; readonly runs?: number }
   /**
-   * Keeps answers of models in the store, for all its runs: `true` uses those that are there and stores new ones, `'replay'`
-   * calls no model, and fails with CACHE_MISS where no answer is there. Default false.
+   * Keeps the answers of models in the store, for all its runs. `true` uses stored answers and stores new ones. `'replay'`
+   * never calls a model and fails with CACHE_MISS if an answer is missing. See docs/run-file.md#cached-answers-of-models.
+   * Default: `false`.
    */
   readonly cache?: boolean | 'replay'
-  /** What a response survives once it is reported: `'normal'` the death of any process, `'full'` also a power cut. Default `'normal'`. */
+  /**
+   * What a reported response survives: `'normal'` the death of any process, `'full'` also a power cut. Default: `'normal'`.
+   */
   readonly durability?: 'normal' | 'full'
   /**
-   * Continues a run: what is done is not run again, and comes with `restored: true`. The id of a run; or `'auto'`,
-   * together with `runId`: if there is such a run, it is continued, else it is started.
+   * Continues a run: tasks that are done do not run again, and their responses have `restored: true`. Give the id of the
+   * run; or `'auto'` together with `runId`, which continues the run if it exists and starts it if not. See docs/resume.md.
    */
   readonly resume?: string
-  /** When a run is resumed: tasks that failed, timed out or crashed are tried again too. Default false. */
+  /** With `resume`: also runs the tasks again that failed, timed out or crashed. Default: `false`. */
   readonly retryFailed?: boolean
-  /** `true`: shows how far the run is, on stderr. A function is told instead, about once a second. Default false. */
+  /** `true` shows progress on stderr. A function is called instead, about once a second. Default: `false`. */
   readonly progress?: boolean | ((progress: RunProgress) => void)
   /**
-   * Language models by name, for `ctx.model(name)`, `ctx.generate()` and `llmAgent`: where each is, its limits, its price. See
+   * Language models by name, for `ctx.generate()`, `ctx.model(name)` and `llmAgent`: the URL, limits and price of each. See
    * docs/models.md.
    */
   readonly models?: ModelsConfig
   /**
-   * A JSON file with further models by name; `models` goes before it. Default: `models.json` in the current folder, if it is there.
-   * `false`: none.
+   * A JSON file with more models by name. `models` overrides it. `false` reads no file. Default: `models.json` in the
+   * current folder, if it exists.
    */
   readonly modelsFile?: string | false
-  /** What tasks may ask this process for, with `ctx.ask`: by name, a function, or one with options. */
+  /**
+   * Functions of the driver that tasks call with `ctx.ask`, by name; or `{ answer, durable, atOnce }`. See
+   * docs/services.md.
+   */
   readonly services?: Readonly<Record<string, ServiceFunction | ServiceDefinition>>
   /**
-   * How often tasks may do something, by name: `{ github: { perMinute: 80 } }`. Each waits for its turn with `ctx.limit('github')`.
-   * All runs of this process that have the same limit share it.
+   * Rate limits by name, shared by all tasks: `{ github: { perMinute: 80 } }`. A task waits for its turn with
+   * `ctx.limit('github')`. All runs of this process that name the same limit share it.
    */
   readonly limits?: Readonly<Record<string, RateLimit>>
   /**
-   * Bytes that tasks get with `ctx.blob`, by name: weights, an index, a table. They are brought to each machine once. They must
-   * not change; a `SharedBlob` can be replaced while tasks run.
+   * Bytes that tasks get with `ctx.blob`, by name: weights, an index, a table. Each machine receives them once. Do not
+   * change them; a `SharedBlob` can be replaced while tasks run. See docs/blobs.md.
    */
   readonly blobs?: Readonly<Record<string, Uint8Array | SharedBlob>>
-  /** Is told of every step of every task, once it is in the run file (or, without one, once it has arrived). */
+  /** Called with every step of every task, once the step is stored (with `store: false`, once it has arrived). */
   readonly onStep?: (event: StepEvent) => void
   /**
-   * Secrets that must not get into the run file, prints, errors and steps: values of at least 8 characters, or regular
-   * expressions, which search every text there is. `[redacted]` stands in their place.
+   * Secrets to keep out of the run file, printed lines, errors and steps: strings of at least 8 characters, or regular
+   * expressions. Each is replaced by `[redacted]`. See docs/secrets.md.
    */
   readonly redact?: readonly (string | RegExp)[]
-  /** Show what tasks print, each line with its task's id before it. It is in `response.logs` in any case. Default false. */
+  /**
+   * Prints what tasks print to stderr, each line after its task's id. `response.logs` has these lines in any case. Default:
+   * `false`.
+   */
   readonly showLogs?: boolean
-  /** Replace a worker after so many tasks. Default: never. */
+  /** Replaces a worker after this many tasks. Default: never. */
   readonly recycleAfterTasks?: number
-  /** Replace a worker that uses more megabytes. Default: never. */
+  /** Replaces a worker that uses more than this many megabytes of memory. Default: never. */
   readonly recycleAboveMb?: number
-  /** More environment variables for the workers; keys of model providers are only passed this way. */
+  /**
+   * More environment variables for the workers. Local workers inherit the driver's, except the API keys of model providers;
+   * workers on other machines inherit none.
+   */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** How long idle workers are kept for the next call. 0: end them with the run. Default 60,000. */
-  readonly warmMs?: number
+  /** How long idle workers wait for the next call, in milliseconds. 0 ends them with the run. Default: 60,000. */
+  readonly keepWarmMs?: number
 }

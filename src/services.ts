@@ -14,6 +14,7 @@ export interface ServiceContext {
 // biome-ignore lint/suspicious/noExplicitAny: whatever the task asks, as the answers of agents
 export type ServiceFunction = (question: any, ctx: ServiceContext) => unknown
 
+/** A service with settings of its own. */
 export interface ServiceDefinition {
   readonly answer: ServiceFunction
   /**

@@ -20,6 +20,7 @@ export type SubResult<Answer = unknown> =
   | { readonly success: true; readonly answer: Answer; readonly error?: never }
   | { readonly success: false; readonly answer?: never; readonly error: Error }
 
+/** What travels to a worker of an agent that is made of others. */
 export interface GroupParams {
   /** The driver's params of each sub-agent: data travels, whatever the worker's own evaluation came to. */
   readonly subParams: readonly unknown[]
@@ -200,7 +201,7 @@ function contextFor(
 
 /** As the `error` of a response would be: with a code, and fit for a log. */
 function asError(reason: unknown): TaskError {
-  if (reason instanceof TaskError) return reason
+  if (TaskError.is(reason)) return reason
   if (!(reason instanceof Error)) return new TaskError('TASK_THREW', String(reason), { cause: reason })
   const { name, message, stack } = reason
   return new TaskError('TASK_THREW', message, { cause: reason, name, ...(stack === undefined ? {} : { stack }) })

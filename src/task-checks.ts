@@ -1,10 +1,11 @@
 import { isAgent } from './agent.ts'
+import { didYouMean } from './did-you-mean.ts'
 import { ManyworldsError } from './errors.ts'
 import { isGrader } from './grade/grader.ts'
 import { lastPackedSize, NotPackable, pack } from './protocol/pack.ts'
 import type { TaskLike } from './task.ts'
 
-/** Checks of one task, by hand and not by schema: they run for every one of a million tasks. */
+/** Checks one task by hand instead of by schema, for speed: there may be a million tasks. */
 const KNOWN = new Set([
   'id',
   'input',
@@ -32,7 +33,10 @@ export function checkTask(task: unknown, index: number): asserts task is TaskLik
   if (id !== undefined) checkId(id, index)
   if (!isAgent(agent)) throw invalid(index, id, agentProblem(task, agent))
   for (const key in task)
-    if (!KNOWN.has(key)) throw invalid(index, id, `has an unknown key '${key}'; allowed: ${[...KNOWN].join(', ')}`)
+    if (!KNOWN.has(key)) {
+      const allowed = [...KNOWN]
+      throw invalid(index, id, `has an unknown key '${key}'${didYouMean(key, allowed)}; allowed: ${allowed.join(', ')}`)
+    }
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS))
     throw invalid(
       index,
@@ -82,20 +86,20 @@ function invalid(index: number, id: unknown, what: string): ManyworldsError {
 
 const nameOf = (index: number, id: unknown) => (typeof id === 'string' ? `task '${id}'` : `task ${index + 1}`)
 
-/** What most tasks do not have. */
+/** Fields that most tasks do not have. */
 const INFO_KEYS = ['tools', 'groundTruth', 'metadata', 'groupId'] as const
 
-/** The parts of a task that travel, packed. */
+/** The packed parts of a task that are sent. */
 export interface PackedTask {
   readonly input: unknown
   readonly size: number
-  /** All that is known of the task besides its input, for the store. */
+  /** All other fields of the task, for the store. */
   readonly info: unknown
-  /** What of that its agent may see: the expected solution is for graders alone. */
+  /** The fields that its agent may see: not `groundTruth`, which is only for graders. */
   readonly shown: unknown
 }
 
-/** Packs a task. What cannot travel is an error now, not in the middle of the run. */
+/** Packs a task. A value that cannot be sent is an error now, not in the middle of the run. */
 export function packTask(task: TaskLike, index: number): PackedTask {
   let what = '`input`'
   try {
@@ -114,11 +118,11 @@ export function packTask(task: TaskLike, index: number): PackedTask {
     size += lastPackedSize(packedInfo)
     return { input, size, info: packedInfo, shown: 'groundTruth' in info ? packShown(info) : packedInfo }
   } catch (error) {
-    // Whatever else is thrown here comes from the user's own data: a getter, a proxy.
+    // Other errors come from the user's own data: a getter or a proxy.
     const reason = error instanceof NotPackable ? error.message : `reading it failed: ${String(error)}`
     throw new ManyworldsError(
-      'INPUT_NOT_SERIALISABLE',
-      `${nameOf(index, task.id)}: its ${what} cannot be sent to a worker: ${reason}; give plain data, and let the agent make the rest`,
+      'INPUT_NOT_SERIALIZABLE',
+      `${nameOf(index, task.id)}: its ${what} cannot be sent to a worker: ${reason}; pass plain data, and let the agent create the rest`,
       { cause: error },
     )
   }

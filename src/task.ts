@@ -7,28 +7,35 @@ import type { Step } from './trajectory/step.ts'
 import type { Trajectory } from './trajectory/trajectory.ts'
 import type { Usage } from './trajectory/usage.ts'
 
-/** What can be said about a task besides its input and its agent. */
+/** The options of a task, beside its input and its agent. */
 export interface TaskOptions {
-  /** Unique in its run. Left out, the task gets `#1`, `#2`, … by its place. */
+  /** Names the task, uniquely in its run. Default: `#1`, `#2`, … by position. */
   readonly id?: string
-  /** Milliseconds from the moment the task starts to run, per attempt; overrides the run's. */
+  /** Milliseconds that an attempt may run, counted from its start in the worker. Default: the run's `timeoutMs`. */
   readonly timeoutMs?: number
-  /** How often the task may be tried; overrides the run's. */
+  /** How often the task is tried when it fails. Default: the run's `maxAttempts`. */
   readonly maxAttempts?: number
-  /** Ids of tasks of the same array that must succeed first; their answers are in `ctx.results`. */
+  /** Ids of tasks in the same array that must succeed first. Their answers are in `ctx.results`. */
   readonly dependsOn?: readonly string[]
-  /** Labels that a worker must have to be given this task. */
+  /** Labels that a worker must have to run this task. */
   readonly requires?: readonly string[]
-  /** Tools the agent may use (its own business; passed on in `ctx.task`). */
+  /** Names of tools for the agent, which finds them in `ctx.task.tools`. */
   readonly tools?: readonly string[]
   /** The expected solution, for graders. Agents do not see it. */
   readonly groundTruth?: unknown
-  /** How its answer is graded; overrides the run's and the agent's. */
+  /** Grades the answer. Default: the run's grader, or else the agent's. */
   readonly grade?: Grader
+  /** Your own data about the task. It is stored, and the agent finds it in `ctx.task.metadata`. */
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** Tasks of one group are compared with each other in training. Rollouts of a task are a group by themselves. */
+  /**
+   * The task's group. Training compares the tasks of a group with each other. The rollouts of a task form a group without
+   * it.
+   */
   readonly groupId?: string
-  /** `'never'`: if the worker dies while the task may have been running, answer `crashed` rather than run it again. */
+  /**
+   * `'never'`: if the worker dies while the task may have been running, the task is answered `crashed` and does not run
+   * again. Default: `'auto'`.
+   */
   readonly rerun?: 'auto' | 'never'
 }
 
@@ -57,7 +64,12 @@ export type TaskIterable<T extends { readonly agent: AnyAgent }> = (
   | AsyncIterable<T & TaskFor<T['agent']>>
 ) & { readonly length?: never }
 
-/** A task as an object; the same as the literal, for those who like `new`. */
+/**
+ * A task as an object: the same as the literal `{ input, agent }`, and as `agent.task(input)`.
+ *
+ * @example
+ * const task = new Task({ input: 'tides', agent: explain, id: 'first', timeoutMs: 60_000 })
+ */
 export class Task<A extends AnyAgent = AnyAgent> implements TaskLike<A> {
   readonly input: InputOf<A>
   readonly agent: A
@@ -80,58 +92,70 @@ export class Task<A extends AnyAgent = AnyAgent> implements TaskLike<A> {
   }
 }
 
+/** How a task ended. */
 export type TaskStatus = 'success' | 'failed' | 'timeout' | 'crashed' | 'cancelled'
 
-interface ResponseBase {
+/** What all responses have, however their task ended. */
+export interface ResponseBase {
+  /** The task's id. */
   readonly id: string
+  /** The name of its agent. */
   readonly agentName: string
   /**
-   * Steps that the last attempt recorded; also there when it failed, timed out or crashed. With a run file they are read
-   * from it each time, and are no part of `JSON.stringify(response)`; keep them in a variable if you need them twice.
+   * The steps of the last attempt, also if it failed, timed out or crashed. If the run is stored, every access reads them
+   * from the store, and `JSON.stringify(response)` leaves them out: keep them in a variable if you need them twice.
    */
   readonly trajectory: readonly Step[]
-  /** How many steps it had, if they were removed from the store to save space. Reading them then throws `STORE_GONE`. */
+  /** The number of steps, if they were removed from the store to save space. Reading them then throws `STORE_GONE`. */
   readonly removedSteps?: number
   /** The steps one by one, without blocking the event loop for long. */
   steps(): AsyncIterable<Step>
   /**
-   * All that the task did, with its sub-tasks as branches: see docs/trajectories.md. Without a store, what is not in the response is
-   * missing: the input, the metadata, and sub-tasks.
+   * Everything the task did, with its sub-tasks as branches. Without a store, the input, the metadata and the sub-tasks are
+   * missing. See docs/trajectories.md.
    */
   toTrajectory(): Promise<Trajectory>
-  /** Sum of what the steps reported. */
+  /** The sum of the tokens and costs that the steps reported. */
   readonly usage: Usage
+  /** Where the time went. */
   readonly timing: {
-    /** Milliseconds between reading the task and its last start: queues, dependencies, earlier attempts. */
+    /** Milliseconds from reading the task to the start of its last attempt: queues, dependencies, earlier attempts. */
     readonly queuedMs: number
-    /** Milliseconds the last attempt ran, measured in the worker. */
+    /** Milliseconds that the last attempt ran, measured in the worker. */
     readonly runMs: number
-    /** How much of that its clock stood, because it waited for a service of the driver. */
+    /** The part of `runMs` that does not count toward `timeoutMs`, because the task waited for the driver. */
     readonly waitedMs: number
   }
-  /** Attempts that count. A rerun after somebody else's crash does not. */
+  /** The number of attempts that count. A rerun after another task's crash does not. */
   readonly attempts: number
-  /** Where the last attempt ran; undefined when it never started. */
+  /** The worker of the last attempt; undefined if the task never started. */
   readonly worker: WorkerName | undefined
-  /** What the task printed (`console.*`, `ctx.log`), a line each. */
+  /** What the task printed with `console.*` and `ctx.log`, line by line. */
   readonly logs: readonly string[]
-  /** True: it was read from the run file, and nothing ran. */
+  /** `true`: the response comes from an earlier session of the run, and nothing ran. */
   readonly restored: boolean
-  /** The group of tasks that it belongs to: its `groupId` or, with `rollouts`, the id of the task that was rolled out. */
+  /** The task's group: its `groupId` or, with `rollouts`, the id of the original task. */
   readonly groupId?: string
-  /** Which rollout of its task it is, from 1; left out in runs without `rollouts`. */
+  /** With `rollouts`: the number of this rollout, from 1. */
   readonly rollout?: number
-  /** How the episode ended, for agents in environments. */
+  /** How the episode ended, for agents in environments. See docs/environments.md. */
   readonly episode?: Episode
-  /** How good the answer is; left out where nobody grades it. */
+  /** How good the answer is, if a grader graded it. See docs/evaluation.md. */
   readonly grade?: TaskGrade
-  /** A hash of what the agent saw and did: equal on every engine for the same seed, whatever dies on the way. */
+  /**
+   * A hash of what the agent saw and did. With the same seed it is equal on every engine, whatever dies on the way. See
+   * docs/trajectories.md.
+   */
   readonly digest?: string
 }
 
+/** The worker that ran a task. */
 export interface WorkerName {
+  /** Such as `local-3`. */
   readonly id: string
+  /** The host name of its machine. */
   readonly host: string
+  /** Its process id, if the engine knows it. */
   readonly pid: number | undefined
 }
 

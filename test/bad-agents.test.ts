@@ -92,7 +92,7 @@ describe('syncRunTask', () => {
     await refused(sync([echo.task(1)], null), 'CONFIG_INVALID', 'it is null')
     await refused(sync([echo.task(1), null]), 'TASK_INVALID', 'task 2')
     await refused(sync([{ input: 1, agent: {} }]), 'TASK_INVALID', '`agent`', 'defineAgent')
-    await refused(sync([echo.task({ f: run }, { id: 'a' })]), 'INPUT_NOT_SERIALISABLE', "task 'a'", '`f` is a function')
+    await refused(sync([echo.task({ f: run }, { id: 'a' })]), 'INPUT_NOT_SERIALIZABLE', "task 'a'", '`f` is a function')
     const twice = [echo.task(1, { id: 'a' }), echo.task(2, { id: 'a' })]
     await refused(sync(twice), 'TASK_DUPLICATE_ID', "'a'")
     await refused(sync([echo.task(1, { dependsOn: ['zz'] })]), 'DEPENDENCY_UNKNOWN', "'zz'")

@@ -39,15 +39,15 @@ describe('an input that cannot be sent is refused before anything starts, with t
   test.each(wrong)('%s', async (_what, input, ...words) => {
     const tasks = [echo.task(1), echo.task(input, { id: 'bad' })]
     const all = ["task 'bad'", '`input`', ...words, 'plain data']
-    await refused(() => Runners.runTask(tasks, counted), 'INPUT_NOT_SERIALISABLE', ...all)
+    await refused(() => Runners.runTask(tasks, counted), 'INPUT_NOT_SERIALIZABLE', ...all)
   })
 
   test('also in metadata and groundTruth', async () => {
     const callback = () => 1
     const withMetadata = echo.task(1, { metadata: { callback } })
-    await refused(() => Runners.runTask(withMetadata, counted), 'INPUT_NOT_SERIALISABLE', '`metadata.callback`')
+    await refused(() => Runners.runTask(withMetadata, counted), 'INPUT_NOT_SERIALIZABLE', '`metadata.callback`')
     const withTruth = echo.task(1, { groundTruth: callback })
-    await refused(() => Runners.runTask(withTruth, counted), 'INPUT_NOT_SERIALISABLE', '`groundTruth`')
+    await refused(() => Runners.runTask(withTruth, counted), 'INPUT_NOT_SERIALIZABLE', '`groundTruth`')
   })
 
   test('cycles are fine, and a class instance arrives as the data that it holds', async () => {
@@ -78,7 +78,7 @@ describe('an answer that cannot be sent is a response, and its neighbours have t
     const task = unsendable.task(kind, { id: 'bad', maxAttempts: 3 })
     const responses = await Runners.runTask([echo.task(1), task, echo.task(2)], { concurrency: 1, workerNum: 1 })
     const { status, error, attempts } = responses.get('bad')!
-    expect([status, error?.code]).toEqual(['failed', 'ANSWER_NOT_SERIALISABLE'])
+    expect([status, error?.code]).toEqual(['failed', 'ANSWER_NOT_SERIALIZABLE'])
     expect(error?.message).toContain(words)
     expect(error?.message).toContain('plain data')
     expect(attempts, 'another attempt would only repeat it').toBe(1)
@@ -121,7 +121,7 @@ describe('a source that fails midway loses nothing that was read before', () => 
     ['an async generator throws', failingLater, 'SOURCE_FAILED', 'no more rows'],
     ['an id comes a second time', withDuplicate, 'TASK_DUPLICATE_ID', "'one'"],
     ['null is yielded', withNull, 'TASK_INVALID', 'task 3'],
-    ['an input cannot be sent', withFunction, 'INPUT_NOT_SERIALISABLE', "task 'bad'"],
+    ['an input cannot be sent', withFunction, 'INPUT_NOT_SERIALIZABLE', "task 'bad'"],
   ] as const
   test.each(cases)('runTask, when %s: on the error', async (_what, source, code, words) => {
     const error = await refused(() => Runners.runTask(source() as Iterable<TaskLike>), code, words)

@@ -41,7 +41,7 @@ describe('a run configuration with a mistake is refused before anything starts',
     ['recycleAboveMb', -1, 'more than 0'],
     ['env', ['A=1'], 'object of strings', 'it is an array'],
     ['env', { DEPTH: 5 }, 'env.DEPTH', 'string', 'it is 5'],
-    ['warmMs', -1, 'at least 0 milliseconds'],
+    ['keepWarmMs', -1, 'at least 0 milliseconds'],
   ]
   test.each(wrong)('%s: %j', async (key, value, ...words) => {
     await refused(() => run([echo.task(1)], { [key]: value }), 'CONFIG_INVALID', `\`${key}`, ...words)
@@ -75,8 +75,33 @@ describe('a run configuration with a mistake is refused before anything starts',
       )
   })
 
+  test.each([
+    ['workers', 'workerNum'],
+    ['parallelism', 'workerNum'],
+    ['maxWorkers', 'workerNum'],
+    ['concurrent', 'concurrency'],
+    ['timeout', 'timeoutMs'],
+    ['retries', 'maxAttempts'],
+    ['max_retries', 'maxAttempts'],
+    ['budget', 'maxCostUsd'],
+    ['backend', 'engine'],
+    ['abortSignal', 'signal'],
+  ])('the word of another tool is recognised: %s is %s', async (given, meant) => {
+    await refused(() => run([], { [given]: 1 }), 'CONFIG_INVALID', `unknown key '${given}', did you mean '${meant}'?`)
+  })
+
+  test('inLocal with the local engine', async () => {
+    const config = { inLocal: true, workerNum: 1 }
+    await refused(
+      () => Runners.runTask([echo.task(1)], config),
+      'CONFIG_INVALID',
+      '`inLocal: true`',
+      'set `engine` to ray() or spark()',
+    )
+  })
+
   test('an unknown key is refused with the list of those that exist', async () => {
-    const error = await refused(() => run([], { retries: 3 }), 'CONFIG_INVALID', "unknown key 'retries'", 'maxAttempts')
+    const error = await refused(() => run([], { colour: 3 }), 'CONFIG_INVALID', "unknown key 'colour'", 'maxAttempts')
     expect(error.message).not.toContain('did you mean')
   })
 
@@ -121,7 +146,7 @@ describe('what is no task is refused with its place', () => {
       [{ id: 'a', input: 1, agent: echo, timeout: 5 }],
       "task 'a'",
       "unknown key 'timeout'",
-      'timeoutMs',
+      'did you mean "timeoutMs"?',
     ],
     ['a number as id', [echo.task(1, { id: 7 as Given })], '`id`', 'non-empty string', 'it is 7'],
     ['null as id', [echo.task(1, { id: null as Given })], '`id`', 'it is null'],

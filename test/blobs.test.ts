@@ -235,7 +235,7 @@ itMounts('where the disk is full, the user is told, and tasks get the blob over 
   expect(answer).toMatchObject({ sha256: hash('sha256', weights) })
   const lines = said.mock.calls.map(([text]) => String(text)).join('')
   said.mockRestore()
-  expect(lines).toMatch(/blob \w{12} \(20\.0 MB\) could not be brought to the workers by the local engine: ENOSPC/)
+  expect(lines).toMatch(/the local engine could not deliver blob \w{12} \(20\.0 MB\): ENOSPC/)
   await Runners.shutdown()
 })
 

@@ -131,7 +131,7 @@ describe('a Node that is too old', () => {
     ['a worker’s', 'process.env.MANYWORLDS_WORKER !== undefined', 'WORKER_START_FAILED'],
   ])('%s: one error with the version that is needed and the one that is there', async (_, where, code) => {
     const ended = await runScript('one-file.ts', { flags: ['--import', pretend(where)] })
-    expectOneError(ended, code, `Node ${OLDEST_NODE} or newer`, process.execPath)
+    expectOneError(ended, code, `Node.js ${OLDEST_NODE} or newer`, process.execPath)
   })
 
   test('is what package.json says', () => {

@@ -109,7 +109,7 @@ describe('a script whose agents workers cannot find fails with one clear error',
 describe('a mistake that nobody catches is one error, printed once', () => {
   test.each([
     ['config', 'CONFIG_INVALID', "did you mean 'workerNum'"],
-    ['input', 'INPUT_NOT_SERIALISABLE', '`callback` is a function'],
+    ['input', 'INPUT_NOT_SERIALIZABLE', '`callback` is a function'],
     ['stream', 'TASK_DUPLICATE_ID', "'a'"],
     ['not-awaited', 'CONFIG_INVALID', '`workerNum`'],
   ])('%s', async (mistake, code, words) => {
@@ -125,7 +125,7 @@ describe('a mistake that nobody catches is one error, printed once', () => {
 })
 
 describe('workers have the surroundings of their script', () => {
-  interface Surroundings {
+  interface RunHost {
     driver: { argv: string[]; cwd: string }
     worker: {
       argv: string[]
@@ -139,7 +139,7 @@ describe('workers have the surroundings of their script', () => {
   const look = async (options: Parameters<typeof runScript>[1]) => {
     const ended = await runScript('surroundings.ts', options)
     expect(ended.code, ended.stderr).toBe(0)
-    return { ...(printed(ended)[0] as Surroundings), stderr: ended.stderr }
+    return { ...(printed(ended)[0] as RunHost), stderr: ended.stderr }
   }
 
   test('arguments, folder and environment, but not the keys of models', async () => {

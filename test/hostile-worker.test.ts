@@ -70,7 +70,7 @@ class BadLink implements WorkerLink {
     }
     const outcomes = tasks.map(([lease]) => [lease, OUTCOME.success, 'done', 1])
     // The others need not be done before this one was heard.
-    setTimeout(() => this.#say([{ type: 'done', emits: [], outcomes }], this.#codec), 1)
+    setTimeout(() => this.#say([{ type: 'done', records: [], outcomes }], this.#codec), 1)
   }
 
   #say(messages: readonly unknown[], codec: string): void {
@@ -144,7 +144,7 @@ async function survive(cases: readonly Case[]) {
       cwd: '.',
       env: {},
       output: 'drop',
-      elsewhere: { execArgv: [], env: {} },
+      remote: { execArgv: [], env: {} },
     },
     entryScript: undefined,
     bundle: {},
@@ -229,13 +229,13 @@ const INNER: Readonly<Record<string, Wrong[]>> = {
     [...wrongOnes(errorItem), ...named(ODD_PACKED)].flatMap(({ what, make }) =>
       [make, (lease: number) => serialize(make(lease))].map((value) => ({
         what: `outcome ${status}${what}`,
-        make: (lease: number) => ({ type: 'done', emits: [], outcomes: [[lease, status, value(lease), 1]] }),
+        make: (lease: number) => ({ type: 'done', records: [], outcomes: [[lease, status, value(lease), 1]] }),
       })),
     ),
   ),
   answer: named(ODD_PACKED).map(({ what, make }) => ({
     what,
-    make: (lease) => ({ type: 'done', emits: [], outcomes: [[lease, OUTCOME.success, make(lease), 1]] }),
+    make: (lease) => ({ type: 'done', records: [], outcomes: [[lease, OUTCOME.success, make(lease), 1]] }),
   })),
   step: [...ODD_STEPS.map((step) => ({ what: ` = ${step.slice(0, 40)}`, make: () => step })), ...named(ODD_PACKED)].map(
     ({ what, make }) => ({
@@ -243,7 +243,7 @@ const INNER: Readonly<Record<string, Wrong[]>> = {
       make: (lease) => {
         const step = make(lease)
         const steps = [[0, step instanceof String ? step.valueOf() : step]]
-        return { type: 'done', emits: [[lease, steps, []]], outcomes: [[lease, OUTCOME.success, 'done', 1]] }
+        return { type: 'done', records: [[lease, steps, []]], outcomes: [[lease, OUTCOME.success, 'done', 1]] }
       },
     }),
   ),
@@ -252,8 +252,8 @@ const INNER: Readonly<Record<string, Wrong[]>> = {
 /** What the driver would make of a message, by itself. */
 function isReadable(message: unknown): boolean {
   try {
-    const { emits, outcomes } = message as Extract<WorkerMessage, { type: 'done' }>
-    for (const [, steps] of emits) for (const step of steps) checkStep(step)
+    const { records, outcomes } = message as Extract<WorkerMessage, { type: 'done' }>
+    for (const [, steps] of records) for (const step of steps) checkStep(step)
     for (const [, status, value] of outcomes) readOutcome(status, value)
     return true
   } catch {

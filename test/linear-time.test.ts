@@ -2,35 +2,35 @@ import { expect, it } from 'vitest'
 import { parseAction } from '../src/agents/parse-action.ts'
 import type { Bundle } from '../src/bundle/index.ts'
 import { explainLoadFailure, failedExternal } from '../src/bundle/load-hint.ts'
-import { ownStack } from '../src/bundle/own-stack.ts'
-import { parseDuration } from '../src/cli/duration.ts'
+import { remapStack } from '../src/bundle/remap-stack.ts'
+import { parseDuration } from '../src/cli/frame/typed-value.ts'
 import { CsvParser } from '../src/data/csv-parser.ts'
 import { JsonlParser } from '../src/data/jsonl-parser.ts'
 import { normalizeQuestion } from '../src/data/question.ts'
 import type { RowParser } from '../src/data/text-rows.ts'
-import { isFinal, lossOf } from '../src/engines/ray/cures.ts'
+import { nearest } from '../src/did-you-mean.ts'
+import { isFinal, lossOf } from '../src/engines/ray/error-advice.ts'
 import { versionMismatch } from '../src/engines/ray/versions.ts'
 import { withoutStack } from '../src/engines/spark/connect/errors.ts'
-import { cureFor as sparkCure, whatFailed } from '../src/engines/spark/cures.ts'
+import { adviceFor as sparkCure, whatFailed } from '../src/engines/spark/error-advice.ts'
 import { WatchdogReader } from '../src/engines/watchdog-reader.ts'
 import { crashError, judge } from '../src/executor/suspects.ts'
 import type { WorkerHandle } from '../src/executor/worker-handle.ts'
-import { DRIVER_UNREACHABLE } from '../src/host/slot-order.ts'
+import { DRIVER_UNREACHABLE } from '../src/host/slot-instructions.ts'
 import { checkReply } from '../src/models/check-reply.ts'
 import { failureOf } from '../src/models/failures.ts'
 import { completionIn } from '../src/models/read-completion.ts'
-import { nearest } from '../src/near-miss.ts'
 import { parseAddress } from '../src/network/address.ts'
+import { tlsWords } from '../src/network/error-words.ts'
 import { parseHostMessage } from '../src/network/host-messages.ts'
-import { plainly } from '../src/network/tls-words.ts'
 import { CursorLine } from '../src/progress/cursor-line.ts'
 import { checkWorkerMessage } from '../src/protocol/check-messages.ts'
 import { readPacked } from '../src/protocol/read-packed.ts'
 import { messageLines } from '../src/text/conversation.ts'
 import { errorLines } from '../src/text/error-lines.ts'
+import { escapeControls, firstLine } from '../src/text/escape-controls.ts'
 import { painter } from '../src/text/paint.ts'
 import { valueLines } from '../src/text/value-lines.ts'
-import { firstLine, visible } from '../src/text/visible.ts'
 import { cut } from '../src/text/width.ts'
 import { checkStep } from '../src/trajectory/packed-step.ts'
 import { errorItem } from '../src/worker/error-item.ts'
@@ -136,11 +136,11 @@ function* rowsOf(parser: RowParser, text: string): Generator<unknown> {
 }
 
 const READERS: Readonly<Record<string, (text: string) => void>> = {
-  'a stack from another machine': (text) => ownStack(text, bundles),
+  'a stack from another machine': (text) => remapStack(text, bundles),
   'an error to be shown': (text) => errorLines({ code: 'X', name: text, message: text, stack: text }, layout),
   'a value to be shown': (text) => valueLines([text], layout),
   'a message of a conversation': (text) => messageLines({ role: text, content: text }, layout.paint, () => []),
-  'text for a terminal': (text) => [visible(text), firstLine(text), cut(text, 80)],
+  'text for a terminal': (text) => [escapeControls(text), firstLine(text), cut(text, 80)],
   'the line of the cursor': (text) => {
     const line = new CursorLine()
     line.wrote(text)
@@ -159,7 +159,7 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
     explainLoadFailure({ reason: 'exited', how: 'ended', stderr: text }, 'key', '/folder')
     failedExternal(failure, ['sharp'], '/folder')
   },
-  'what TLS says': (text) => plainly(text),
+  'what TLS says': (text) => tlsWords(text),
   'an address': (text) => parseAddress(text),
   'a duration': (text) => quiet(() => parseDuration(text, '--timeout')),
   'a word that was meant to be another': (text) => nearest(text, ['timeout', text.slice(1), `${text}x`]),
@@ -178,7 +178,8 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
     checkWorkerMessage({ type: text })
     checkWorkerMessage({ type: 'stray', error: { code: text, name: text, message: text, stack: text } })
   },
-  'a line of a data set': (text) => [...rowsOf(new JsonlParser({ maxRowBytes: 1e6 }), text)],
+  // Without stacks: a text of empty lines is a million errors.
+  'a line of a data set': (text) => withoutStacks(() => [...rowsOf(new JsonlParser({ maxRowBytes: 1e6 }), text)]),
   'rows of a CSV file': (text) => [...rowsOf(new CsvParser({ maxRowBytes: 1e6 }, ',', ['a']), text)],
   'a question': (text) => normalizeQuestion(text),
   'a step': (text) => quiet(() => checkStep([0, text])),
@@ -201,6 +202,16 @@ const READERS: Readonly<Record<string, (text: string) => void>> = {
 const CHARS = 4 * 1024
 /** Where it takes no longer than this, nobody minds how it grows. */
 const SHORT_MS = 25
+
+function withoutStacks(run: () => void): void {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    run()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
 
 function cpuMs(run: () => void): number {
   const before = process.cpuUsage().user

@@ -84,7 +84,7 @@ async function remoteLink(moments: () => number): Promise<WorkerLink> {
     },
     drained: () => {},
   })
-  return new RemoteLink(driver.mux, worker, 'remote-0', { host: 'here' }, { onKill: () => {}, steadyMs: () => 0 })
+  return new RemoteLink(driver.mux, worker, 'remote-0', { host: 'here' }, { onKill: () => {}, connectedForMs: () => 0 })
 }
 
 function muxOver(socket: WebSocket, parse: typeof parseHostMessage | typeof parseDriverMessage) {
@@ -94,7 +94,7 @@ function muxOver(socket: WebSocket, parse: typeof parseHostMessage | typeof pars
       if (message?.type === 'credit') mux.onCredit(message.worker, message.bytes)
       else mux.onData(bytes)
     },
-    roomier: () => mux.pump(),
+    drained: () => mux.pump(),
     ended: () => {},
   })
   const mux = new Mux(session)

@@ -1,14 +1,15 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Files whose tests take a minute or more, in the order of their start: clusters, which compute, in turn with those that
- * mostly wait. The size of a file, by which Vitest goes, says nothing about that: a test of an engine is three lines.
+ * Files whose tests take a minute or more, in the order of their start. The size of a file, by which Vitest goes, says nothing
+ * about that: a test of an engine is three lines. One in three computes (clusters, hostile-files, examples); the others mostly
+ * wait.
  */
 const LONG = [
-  ...['spark/cluster', 'nodes/bad-host', 'ray/cluster', 'nodes/namespaces'],
-  ...['spark/in-local', 'nodes/faults', 'spark/data.', 'nodes/loopback'],
-  ...['examples', 'spark/data-patience', 'ray/in-local', 'local-engine', 'spark/connect.', 'cli/run-spark'],
-  ...['store/hostile-files', 'store/storm', 'reliability', 'nodes/storm', 'nodes/code', 'nodes/fuzz', 'cli/init'],
+  ...['spark/cluster', 'nodes/bad-host', 'nodes/faults', 'ray/cluster', 'nodes/namespaces'],
+  ...['spark/in-local', 'store/hostile-files', 'local-engine', 'examples', 'spark/data-patience', 'nodes/storm'],
+  ...['ray/in-local', 'nodes/code', 'store/storm', 'spark/data.', 'reliability', 'nodes/fuzz', 'spark/connect.'],
+  ...['cli/run-spark', 'cli/init'],
 ]
 
 const rank = ({ moduleId }: TestSpecification) => {

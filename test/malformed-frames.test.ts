@@ -59,7 +59,7 @@ const WORKER_MESSAGES: WorkerMessage[] = [
   { type: 'load-failed', agent: 0, code: 'AGENT_NOT_FOUND', message: 'm', stack: 's' },
   {
     type: 'done',
-    emits: [
+    records: [
       [
         1,
         [
@@ -88,7 +88,7 @@ const WORKER_MESSAGES: WorkerMessage[] = [
   { type: 'hungry' },
   { type: 'returned', unstarted: [] },
   { type: 'retire', reason: 'old', unstarted: [4, 5] },
-  { type: 'fate', lease: 1, error: { ...error, thrown: 1n } },
+  { type: 'exiting', lease: 1, error: { ...error, thrown: 1n } },
   { type: 'cancel-seen', lease: 1 },
   { type: 'stray', error },
   { type: 'ask', request: 1, lease: 1, service: 's', kind: 'one', slot: 'keep', clock: 'runs', body: { a: 1 } },
@@ -280,11 +280,11 @@ describe.each(DIRECTIONS)('what %s might send', (_, messages, check, isRight) =>
 })
 
 const WRONG_PARTS: [what: string, check: MessageCheck, message: unknown][] = [
-  ['a status', checkWorkerMessage, { type: 'done', emits: [], outcomes: [[1, 4, 'x', 1]] }],
-  ['a duration', checkWorkerMessage, { type: 'done', emits: [], outcomes: [[1, 0, 'x', -1]] }],
-  ['an outcome that is short', checkWorkerMessage, { type: 'done', emits: [], outcomes: [[1, 0, 'x']] }],
-  ['a step', checkWorkerMessage, { type: 'done', emits: [[1, [{}], []]], outcomes: [] }],
-  ['a line', checkWorkerMessage, { type: 'done', emits: [[1, [], [1]]], outcomes: [] }],
+  ['a status', checkWorkerMessage, { type: 'done', records: [], outcomes: [[1, 4, 'x', 1]] }],
+  ['a duration', checkWorkerMessage, { type: 'done', records: [], outcomes: [[1, 0, 'x', -1]] }],
+  ['an outcome that is short', checkWorkerMessage, { type: 'done', records: [], outcomes: [[1, 0, 'x']] }],
+  ['a step', checkWorkerMessage, { type: 'done', records: [[1, [{}], []]], outcomes: [] }],
+  ['a line', checkWorkerMessage, { type: 'done', records: [[1, [], [1]]], outcomes: [] }],
   ['an error’s code', checkWorkerMessage, { type: 'stray', error: { ...error, code: 'toString' } }],
   ['a load failure', checkWorkerMessage, { type: 'load-failed', agent: 0, code: 'ENOENT', message: '' }],
   [

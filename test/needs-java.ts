@@ -1,11 +1,5 @@
 import { findJava } from '../src/engines/spark/java.ts'
 
-/** Files whose tests need a Spark. */
-export const SPARK_TESTS = [
-  'test/spark/{cluster,connect,data,data-patience,in-local}.test.ts',
-  'test/cli/run-spark.test.ts',
-]
-
 /** Python and Spark are set up by the tests themselves; Java is the machine's. Why it cannot be used, if it cannot; under CI that is a failure. */
 export function whyNoSpark(): string | undefined {
   try {

@@ -160,6 +160,19 @@ describe('one agent after the other', () => {
     expect(error).toMatchObject({ code: 'TASK_THREW', name: 'RangeError', message: '3 is odd' })
   })
 
+  test('the log says which link failed, and what it was given by whom', async () => {
+    const { logs } = await Runners.runTask(groups.chain.task('one two three'))
+    expect(logs).toEqual(["'chain': link 3 of 3, 'even', failed; it was given a number, the answer of 'count'"])
+    const { logs: first } = await Runners.runTask(groups.chain.task({ words: 3 } as never))
+    expect(first).toEqual([
+      "'chain': link 1 of 3, 'words', failed; it was given an object with the keys words, the input of the task",
+    ])
+  })
+
+  test('a chain whose first agent needs no input needs none', async () => {
+    expect((await Runners.runTask(groups.chainWithoutInput.task())).answer).toBe(2)
+  })
+
   test('an aggregate sees all of them', async () => {
     const { answer } = await Runners.runTask(groups.chainAggregated.task('a b'))
     expect(answer).toEqual(['serial(words, count)', ['a', 'b'], 2])

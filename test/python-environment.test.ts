@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { WORLD_KINDS, worldNeeds } from '../dist/agents/worlds/environment-needs.js'
+import { WORLD_KINDS, worldEnvSpec } from '../dist/agents/worlds/world-packages.js'
 import { RAY_VERSION, needsOf as rayNeeds } from '../dist/engines/ray/environment.js'
 import { SPARK_VERSION, needsOf as sparkNeeds } from '../dist/engines/spark/environment.js'
 import { CARRIED } from '../dist/python/carried.js'
@@ -16,7 +16,7 @@ import { manyworlds, newFolder, programs } from './cli/manyworlds.ts'
 
 /** Python environments have what their lock files say, from whichever index it comes. */
 
-const worlds = WORLD_KINDS.map((kind) => worldNeeds(kind))
+const worlds = WORLD_KINDS.map((kind) => worldEnvSpec(kind))
 const pinned = [rayNeeds(RAY_VERSION), sparkNeeds(SPARK_VERSION), loraNeeds(), ...worlds]
 const SYSTEM = '/usr/bin:/bin'
 const ARGS = 'for one; do echo "$one"; done'
@@ -97,7 +97,7 @@ describe('setting up', () => {
     const { setUp, asked } = recorded()
     const { code, stderr } = await setUp('--version', '2.50.0')
     expect(code).toBe(0)
-    expect(stderr).toContain('there is no lock file for Ray 2.50.0: ray[default]==2.50.0, ')
+    expect(stderr).toContain('there is no lock file for Ray 2.50.0: installing ray[default]==2.50.0, ')
     expect(asked()).toContain('ray[default]==2.50.0')
     expect(asked()).not.toContain('--require-hashes')
   })

@@ -16,7 +16,7 @@ export async function refused(
   call: () => unknown,
   code: ManyworldsError['code'],
   ...words: readonly string[]
-): Promise<ManyworldsError & { responses?: Map<string, unknown> }> {
+): Promise<ManyworldsError> {
   const before = CountingRuntime.starts
   let error: unknown
   try {

@@ -234,7 +234,7 @@ describe('workers between calls', () => {
   })
 
   it('go when they were not wanted for a while', async () => {
-    const conf = { workerNum: 1, concurrency: 5, warmMs: 100 }
+    const conf = { workerNum: 1, concurrency: 5, keepWarmMs: 100 }
     const { answer } = await Runners.runTask(pid.task(1), conf)
     for (let i = 0; i < 100 && alive(answer as number); i++) await sleep(100)
     expect(alive(answer as number)).toBe(false)

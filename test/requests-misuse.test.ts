@@ -81,7 +81,7 @@ it('what cannot be asked is refused, with a code and what may be asked instead',
   expect(Object.keys(answers)).toEqual(Object.keys(words))
   for (const [name, word] of Object.entries(words)) {
     expect(answers[name], name).toMatchObject({
-      code: word === 'it is a function' ? 'VALUE_NOT_SERIALISABLE' : 'REQUEST_INVALID',
+      code: word === 'it is a function' ? 'VALUE_NOT_SERIALIZABLE' : 'REQUEST_INVALID',
       message: expect.stringContaining(word),
     })
     expect(answers[name], name).not.toHaveProperty('threw')

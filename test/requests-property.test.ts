@@ -186,7 +186,7 @@ class RandomWorker {
     if (!task) return
     this.#end(task)
     const error = { code: 'TASK_CANCELLED', name: 'AbortError', message: 'cancelled', stack: undefined }
-    this.#worker.say({ type: 'done', emits: [], outcomes: [[lease, OUTCOME.cancelled, pack(error), 1]] })
+    this.#worker.say({ type: 'done', records: [], outcomes: [[lease, OUTCOME.cancelled, pack(error), 1]] })
   }
 
   /** What was on its way when the request, or its task, was over. */

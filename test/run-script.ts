@@ -66,7 +66,7 @@ export function expectOneError(ended: Ended, code: string, ...words: readonly st
 }
 
 /** Without what the test runner has put there, for which some things are different on purpose. */
-function usersEnvironment(): NodeJS.ProcessEnv {
+export function usersEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(VITEST|VITE_|NODE_|TEST$|JEST_|FORCE_COLOR)/.test(name)),
   )

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
 import { prepared, seer, summer, talker } from './agents/context.ts'
 import { blocker, deaf, succeedsAt, thrower } from './agents/failing.ts'
+import { confuses, finds } from './agents/subtasks.ts'
 
 afterAll(() => Runners.shutdown())
 const statuses = (responses: Map<string, { status: string }>) => [...responses.values()].map(({ status }) => status)
@@ -43,6 +44,25 @@ describe('what a task sees', () => {
     expect(first).not.toEqual(await draw({ seed: 1 }, 'b'))
     for (const number of first) expect(number).toBeGreaterThanOrEqual(0)
     for (const number of first) expect(number).toBeLessThan(1)
+  })
+})
+
+describe('sub-tasks', () => {
+  test.each(['context', 'Runners'] as const)(
+    'are found by the ids they were given, and by their whole ids: %s',
+    async (by) => {
+      const { answer } = await Runners.runTask(finds.task(by, { id: 'p' }))
+      expect(answer).toEqual({
+        given: [2, 4],
+        whole: [2, 4, 6],
+        has: [true, true, false],
+        keys: ['p/one', 'p/two', 'p/1.3'],
+      })
+    },
+  )
+
+  test('the id that was given goes before a whole id that looks the same', async () => {
+    expect((await Runners.runTask(confuses.task(undefined, { id: 'p' }))).answer).toEqual([2, 4])
   })
 })
 

@@ -224,7 +224,7 @@ describe('inside a task', () => {
 
   test.each([
     ['duplicate', "two sub-tasks with the id 'p/x'"],
-    ['config', '`workerNum` is the run'],
+    ['config', '`workerNum` cannot be set inside a task'],
     ['stream', 'ctx.runTask'],
     ['sync', 'ctx.runTask'],
     ['bad', '{ input, agent }'],

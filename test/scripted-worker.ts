@@ -72,7 +72,7 @@ export class ScriptedWorker implements WorkerLink {
   }
 
   answer([lease]: TaskItem, answer: unknown): void {
-    this.say({ type: 'done', emits: [], outcomes: [[lease, OUTCOME.success, answer, 1]] })
+    this.say({ type: 'done', records: [], outcomes: [[lease, OUTCOME.success, answer, 1]] })
   }
 
   /** After what it has said, as far as that has arrived by then. */
@@ -195,7 +195,7 @@ export class ScriptedExecutor {
       settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
       placement: {
         ...{ workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
-        elsewhere: { execArgv: [], env: {} },
+        remote: { execArgv: [], env: {} },
       },
       ...{ entryScript: undefined, bundle: {}, notice: () => {} },
     })

@@ -1,22 +1,23 @@
 import { expect, it } from 'vitest'
-import type { Entry } from '../src/executor/entry.ts'
 import type { Fleet } from '../src/executor/fleet.ts'
 import { SpecialTasks } from '../src/executor/special-tasks.ts'
+import type { TaskEntry } from '../src/executor/task-entry.ts'
 import type { WorkerHandle } from '../src/executor/worker-handle.ts'
 
+const worker = (load: number) =>
+  ({
+    ...{ state: 'ready', spare: false, careful: false, reserved: false, load },
+    ...{ flush() {}, hasLabels: () => true },
+  }) as unknown as WorkerHandle
+
 it('a worker that was being emptied for suspects is free again when another has taken them', () => {
-  const worker = (load: number) =>
-    ({
-      ...{ state: 'ready', spare: false, careful: false, reserved: false, load },
-      ...{ flush() {}, hasLabels: () => true },
-    }) as unknown as WorkerHandle
   const busy = worker(3)
   const later = worker(2)
   const fleet = { workers: new Set([busy, later]), refresh() {} } as unknown as Fleet
   const given: WorkerHandle[] = []
   const special = new SpecialTasks(fleet, { give: (to) => given.push(to), unmet: () => expect.fail(), waits: () => {} })
 
-  special.runAlone({ settled: false, options: {} } as Entry)
+  special.runAlone({ settled: false, options: {} } as TaskEntry)
   special.place()
   expect([busy.reserved, later.reserved, given]).toEqual([true, false, []])
 
@@ -24,4 +25,18 @@ it('a worker that was being emptied for suspects is free again when another has 
   special.place()
   expect(given).toEqual([later])
   expect(busy.reserved).toBe(false)
+})
+
+it('a suspect that was cancelled while it waited does not keep the only worker from the next one', () => {
+  const fleet = { workers: new Set([worker(0)]), refresh() {} } as unknown as Fleet
+  const given: TaskEntry[] = []
+  const give = (_: WorkerHandle, entry: TaskEntry) => given.push(entry)
+  const special = new SpecialTasks(fleet, { give, unmet: () => expect.fail(), waits: () => {} })
+  const cancelled = { settled: false, options: {} } as TaskEntry
+  const suspect = { settled: false, options: {} } as TaskEntry
+
+  special.suspect([cancelled, suspect])
+  cancelled.settled = true
+  special.place()
+  expect(given).toEqual([suspect])
 })

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { type RunConfig, Runners, type TaskOptions } from '../dist/index.js'
 import { type Straggling, straggling } from './agents/stragglers.ts'
 
@@ -11,10 +11,8 @@ let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'mw-stragglers-'))
 })
-afterAll(async () => {
-  await Runners.shutdown()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => Runners.shutdown())
 
 const ledger = () => readFileSync(join(folder, 'slow'), 'utf8')
 const starts = () => ledger().match(/start/g)!.length

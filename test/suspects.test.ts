@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { WorkerExit } from '../src/engines/engine.ts'
-import type { Entry, Lease } from '../src/executor/entry.ts'
 import { explain, judge, type Verdict } from '../src/executor/suspects.ts'
+import type { Lease, TaskEntry } from '../src/executor/task-entry.ts'
 import type { WorkerHandle } from '../src/executor/worker-handle.ts'
 import { runScripted } from './scripted-worker.ts'
 
@@ -17,13 +17,13 @@ interface Held {
   readonly never?: boolean
 }
 
-const task = (id: string) => ({ id, placesLost: 0, placesLostAlone: 0, options: {} }) as unknown as Entry
+const task = (id: string) => ({ id, placesLost: 0, placesLostAlone: 0, options: {} }) as unknown as TaskEntry
 
 /** What comes of the end of a worker that held these tasks. */
 function end(
-  tasks: readonly (readonly [Entry, Held?])[],
+  tasks: readonly (readonly [TaskEntry, Held?])[],
   exit: WorkerExit = SEGFAULT,
-  worker: Partial<Pick<WorkerHandle, 'careful' | 'expected' | 'fate'>> = {},
+  worker: Partial<Pick<WorkerHandle, 'careful' | 'expected' | 'exiting'>> = {},
 ) {
   const leases = new Map<number, Lease>()
   for (const [entry, { waiting = false, started = false, group = 0, never = false }] of tasks.map(
@@ -55,9 +55,9 @@ describe('a crash', () => {
   })
 
   test('is charged to whom the worker named, or to nobody if that one was answered before', () => {
-    const fate = (lease: number) => ({ fate: { lease, error: {} } }) as unknown as Pick<WorkerHandle, 'fate'>
-    expect(end([[task(a)], [task(b)]], SEGFAULT, fate(2))).toEqual({ guilty: b, innocent: [a] })
-    expect(end([[task(a)], [task(b)]], SEGFAULT, fate(9))).toEqual({ innocent: [a, b] })
+    const exiting = (lease: number) => ({ exiting: { lease, error: {} } }) as unknown as Pick<WorkerHandle, 'exiting'>
+    expect(end([[task(a)], [task(b)]], SEGFAULT, exiting(2))).toEqual({ guilty: b, innocent: [a] })
+    expect(end([[task(a)], [task(b)]], SEGFAULT, exiting(9))).toEqual({ innocent: [a, b] })
     const lastWords = JSON.stringify({ blocked: true, lease: 1, stack: '' })
     expect(end([[task(a)], [task(b)]], { ...SEGFAULT, lastWords })).toEqual({ guilty: a, innocent: [b] })
   })

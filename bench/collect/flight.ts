@@ -59,7 +59,7 @@ async function collect({ agent, episodes, inFlight }: Flight): Promise<Figures> 
   const store = mkdtempSync(join(tmpdir(), 'manyworlds-collect-'))
   const inputs = deskTasks({ part: 'train', count: episodes / ROLLOUTS, seed: 2 })
   const executor = new ParallelTaskExecutor({
-    ...{ agent, store, workerNum: WORKERS, concurrency: inFlight / WORKERS, rollouts: ROLLOUTS, warmMs: 600_000 },
+    ...{ agent, store, workerNum: WORKERS, concurrency: inFlight / WORKERS, rollouts: ROLLOUTS, keepWarmMs: 600_000 },
   })
   const all = inputs.map((input, place) => ({ id: `t${String(place).padStart(5, '0')}`, input }))
   // Starts the workers.

@@ -15,7 +15,7 @@ export async function cost(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'manyworlds-steps-'))
   const run = (store: string | false) => async () => {
     const tasks = Array.from({ length: EPISODES }, () => countingAgent.task({ steps: STEPS }))
-    const responses = await Runners.runTask(tasks, { workerNum: 2, store, warmMs: 600_000 })
+    const responses = await Runners.runTask(tasks, { workerNum: 2, store, keepWarmMs: 600_000 })
     for (const { status } of responses.values()) if (status !== 'success') throw new Error(status)
   }
   const ways = { 'a plain loop': plainLoop, 'step agent, no store': run(false), 'step agent, run file': run(folder) }

@@ -29,7 +29,7 @@ export async function flight(): Promise<void> {
   )
   await Runners.shutdown()
 
-  const config = { workerNum: WORKERS, concurrency: IN_FLIGHT / WORKERS, warmMs: 600_000, store: folder }
+  const config = { workerNum: WORKERS, concurrency: IN_FLIGHT / WORKERS, keepWarmMs: 600_000, store: folder }
   await Runners.runTask(tasksOf(WORKERS * 4), config)
   const all = await timed(tasksOf(EPISODES), config)
   await Runners.shutdown()

@@ -27,7 +27,7 @@ async function measure(turns: number) {
   const store = join(folder, 'run.sqlite')
   CountingRuntime.bytes = 0
   const tasks = Array.from({ length: CHATS }, (_, seed) => chat.task({ turns, seed }))
-  const responses = await Runners.runTask(tasks, { store, cls: CountingRuntime, workerNum: 1, warmMs: 0 })
+  const responses = await Runners.runTask(tasks, { store, cls: CountingRuntime, workerNum: 1, keepWarmMs: 0 })
   const [first] = responses.values()
   const text = JSON.stringify(first!.trajectory)
   await Runners.shutdown()

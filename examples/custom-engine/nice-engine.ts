@@ -1,8 +1,8 @@
 import { type StdioOptions, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
-import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from 'manyworlds'
-import { frameReader, writeFrame } from 'manyworlds'
+import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from 'manyworlds/engine'
+import { frameReader, writeFrame } from 'manyworlds/engine'
 
 const START_FAILURES = 3
 const CHUNKS_KEPT = 16 // of stderr, and of what the watchdog says

@@ -1,4 +1,4 @@
-"""An endpoint through which agents call a trainer's own model, as they call any server. Only the standard library."""
+"""An endpoint through which agents call a trainer's own model like any other server. Uses only the standard library."""
 
 import hmac
 import json
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-MOST_BODY_BYTES = 64 * 1024 * 1024
-# Conversations that may still go on.
-MOST_CONVERSATIONS = 16384
+MAX_BODY_BYTES = 64 * 1024 * 1024
+# Conversations that may be continued.
+MAX_CONVERSATIONS = 16384
 
 
 @dataclass
 class Sampled:
-    """What a model sampled, and the log-probability of each id as it was sampled. `finish` is "stop" if the last id ends the turn."""
+    """Sampled ids with their log-probabilities. `finish` is "stop" if the last id ends the turn."""
 
     ids: list
     logprobs: list
@@ -30,29 +30,31 @@ class PromptTooLong(ValueError):
 
 
 def hermes_calls(text, tools):
-    """The calls in a reply as Qwen and Hermes models write them: <tool_call>{"name": …, "arguments": {…}}</tool_call>."""
+    """The tool calls in a reply of a Qwen or Hermes model: <tool_call>{"name": …, "arguments": {…}}</tool_call>."""
     calls = []
     for found in re.findall(r"<tool_call>(.*?)</tool_call>", text, re.DOTALL):
         try:
             call = json.loads(found)
             calls.append((call["name"], json.dumps(call.get("arguments", {}))))
         except (ValueError, KeyError, TypeError, AttributeError):
-            # Not a call: the model sees its own words, and that nothing came of them.
+            # Not a call: the text stays part of the reply.
             continue
     return (re.sub(r"<tool_call>.*?</tool_call>", "", text, flags=re.DOTALL).strip() if calls else text), calls
 
 
 class ChatEndpoint:
-    """Serves a model as OpenAI's chat completions do, with token ids and log-probabilities as vLLM gives them.
+    """Serves a model with OpenAI's chat completions API, with token ids and log-probabilities as in vLLM.
 
-    `generate(prompt_ids, body)` samples and returns `Sampled`; it is called from a thread per request, and may wait for others to make
-    a batch. `parse(text, tools)` returns the text and the calls, `[(name, arguments as JSON)]`, of a reply.
+    `generate(prompt_ids, body)` samples and returns `Sampled`; it is called in a thread per request, and may wait for other
+    requests to form a batch. `parse(text, tools)` returns the text and the calls, `[(name, arguments as JSON)]`, of a reply.
 
-    A conversation that goes on is continued by its tokens: the prompt is what was sampled, as it was, and only what came since is
-    tokenized. Rendered anew, a reply may have other tokens than those that were sampled.
+    A conversation is continued by its tokens: the prompt contains the sampled tokens unchanged, and only new messages are
+    tokenized. If a reply were rendered again, its tokens could differ from those that were sampled.
     """
 
-    def __init__(self, tokenizer, generate, *, parse=hermes_calls, host="127.0.0.1", port=0, model="policy", template=None):
+    def __init__(
+        self, tokenizer, generate, *, parse=hermes_calls, host="127.0.0.1", port=0, model="policy", template=None
+    ):
         self.tokenizer, self.generate, self.parse, self.model = tokenizer, generate, parse, model
         self.api_key = secrets.token_urlsafe(24)
         self._template = template or {}
@@ -69,12 +71,12 @@ class ChatEndpoint:
         return f"http://{self._host}:{self._server.server_address[1]}/v1"
 
     def described(self, model=None):
-        """What a request to the rollout server says of it."""
+        """The `model` field of a request to the rollout server."""
         model = model or self.model
         return {"baseURL": self.base_url, "model": model, "apiKey": self.api_key, "logprobs": "processed"}
 
     def forget(self):
-        """Conversations of rollouts that are over."""
+        """Forgets the conversations of finished rollouts."""
         with self._lock:
             self._known.clear()
 
@@ -90,7 +92,7 @@ class ChatEndpoint:
         self.close()
 
     def complete(self, body):
-        """Answers the body of a request."""
+        """Returns the response to a request body."""
         messages, tools = [_plain(message) for message in body["messages"]], body.get("tools") or None
         prompt = self._prompt(messages, tools)
         sampled = self.generate(prompt, body)
@@ -111,7 +113,9 @@ class ChatEndpoint:
             "message": message,
             "finish_reason": "tool_calls" if calls else sampled.finish,
             "token_ids": ids,
-            "logprobs": {"content": [{"token": "", "logprob": value, "top_logprobs": []} for value in sampled.logprobs]},
+            "logprobs": {
+                "content": [{"token": "", "logprob": value, "top_logprobs": []} for value in sampled.logprobs]
+            },
         }
         return {
             "id": f"chatcmpl-{secrets.token_hex(12)}",
@@ -127,33 +131,33 @@ class ChatEndpoint:
             },
         }
 
-    def _remember(self, messages, tools, said):
+    def _remember(self, messages, tools, tokens):
         with self._lock:
-            self._known[_key(messages, tools)] = said
-            while len(self._known) > MOST_CONVERSATIONS:
+            self._known[_key(messages, tools)] = tokens
+            while len(self._known) > MAX_CONVERSATIONS:
                 self._known.popitem(last=False)
 
     def _prompt(self, messages, tools):
-        for place in range(len(messages) - 1, -1, -1):
-            if messages[place]["role"] != "assistant":
+        for index in range(len(messages) - 1, -1, -1):
+            if messages[index]["role"] != "assistant":
                 continue
             with self._lock:
-                known = self._known.get(_key(messages[: place + 1], tools))
+                known = self._known.get(_key(messages[: index + 1], tools))
             if known is None:
                 continue
             ids, ended = known
-            tail = self._tail(messages, place, tools, ended)
+            tail = self._tail(messages, index, tools, ended)
             if tail is not None:
                 return ids + tail
         return self._encode(self._render(messages, tools, True))
 
-    def _tail(self, messages, place, tools, ended):
-        """The tokens from the end of a reply to the next one; None: the template changes what went before."""
-        before, whole = self._render(messages[: place + 1], tools, False), self._render(messages, tools, True)
+    def _tail(self, messages, index, tools, ended):
+        """The tokens from the end of a reply to the next one; None if the template changes earlier messages."""
+        before, whole = self._render(messages[: index + 1], tools, False), self._render(messages, tools, True)
         if not whole.startswith(before):
             return None
         end = self.tokenizer.eos_token
-        # What the template writes after the end of the turn, such as a line break, the model did not sample.
+        # The model did not sample what the template writes after the end of the turn, such as a line break.
         _, found, rest = before.rpartition(end)
         closes = bool(found) and not rest.strip()
         return self._encode((end if closes and not ended else "") + (rest if closes else "") + whole[len(before) :])
@@ -168,7 +172,7 @@ class ChatEndpoint:
 
 
 def _plain(message):
-    """A message as templates want it: text as one text, arguments of calls as objects."""
+    """A message in the form that templates expect: content as one string, arguments of calls as objects."""
     plain = {**message}
     if isinstance(plain.get("content"), list):
         plain["content"] = "".join(part.get("text", "") for part in plain["content"])
@@ -191,7 +195,7 @@ def _object(arguments):
 
 
 def _key(messages, tools):
-    """A conversation, as whoever continues it gives it back. Calls go by their ids, because arguments may be written anew."""
+    """The key of a conversation. Calls are identified by their ids, because clients may reformat the arguments."""
     parts = [
         ["assistant", [call["id"] for call in message["tool_calls"]]]
         if message.get("tool_calls")
@@ -213,14 +217,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         endpoint = self.server.endpoint
         length = int(self.headers.get("content-length") or 0)
-        if length > MOST_BODY_BYTES:
-            return self._error(413, "the body is too large")
+        if length > MAX_BODY_BYTES:
+            return self._error(413, "the request body is too large")
         text = self.rfile.read(length)
         given = (self.headers.get("authorization") or "").removeprefix("Bearer ").strip()
         if not hmac.compare_digest(given.encode(), endpoint.api_key.encode()):
-            return self._error(401, "wrong key")
+            return self._error(401, "the API key is wrong")
         if self.path != "/v1/chat/completions":
-            return self._error(404, f"there is nothing at {self.path}")
+            return self._error(404, f"{self.path} not found; use /v1/chat/completions")
         try:
             self._answer(200, endpoint.complete(json.loads(text)))
         except PromptTooLong as error:
@@ -229,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(400, f"{type(error).__name__}: {error}")
         except BrokenPipeError:
             self.close_connection = True
-        except Exception as error:  # whatever the model does wrong: the caller is told, and the rollout fails
+        except Exception as error:  # noqa: BLE001 - any error of the model: the rollout fails with it
             self._error(500, f"{type(error).__name__}: {error}")
 
     def _error(self, status, message, code=None):

@@ -1,4 +1,4 @@
-"""Samples from a model of transformers in this process, for many requests at a time."""
+"""Samples from a transformers model in this process, for many requests at a time."""
 
 import contextlib
 import queue
@@ -6,9 +6,11 @@ import threading
 from dataclasses import dataclass, field
 
 import torch
+
 from manyworlds_endpoint import PromptTooLong, Sampled
 
-# How long to wait for one more request before computing: agents that were answered together ask again together.
+# How long to wait for another request before computing, because agents that were answered together ask again
+# together.
 GATHER_S = 0.02
 
 
@@ -26,7 +28,7 @@ class _Request:
 
 
 class Sampler:
-    """Samples from a model in this process, as many requests at a time as there are. Called from threads; one thread computes."""
+    """Batches concurrent requests to a model in this process. Called from many threads; a single thread computes."""
 
     def __init__(self, model, tokenizer, *, batch=64, seed=0):
         self.model, self.tokenizer, self.batch = model, getattr(tokenizer, "tokenizer", tokenizer), batch
@@ -41,10 +43,10 @@ class Sampler:
 
     def __call__(self, prompt, body):
         if body.get("repetition_penalty", 1.0) != 1.0:
-            raise ValueError("repetition_penalty is not supported here; use a vLLM server")
+            raise ValueError("repetition_penalty is not supported by this sampler; use a vLLM server")
         room = None if self.longest is None else self.longest - len(prompt)
         if room is not None and room < 1:
-            raise PromptTooLong(f"the prompt has {len(prompt)} tokens, and the model takes {self.longest}")
+            raise PromptTooLong(f"the prompt has {len(prompt)} tokens, but the model accepts only {self.longest}")
         most = body.get("max_completion_tokens") or body.get("max_tokens") or 1024
         temperature = body.get("temperature")
         request = _Request(
@@ -56,18 +58,18 @@ class Sampler:
             most if room is None else min(most, room),
         )
         if not self._serves:
-            raise RuntimeError("the trainer is not collecting rollouts now")
+            raise RuntimeError("the trainer is not collecting rollouts at the moment")
         self._queue.put(request)
         while not request.done.wait(1.0):
             if not self._thread.is_alive():
-                raise RuntimeError("the model has ended")
+                raise RuntimeError("the sampler thread has ended")
         if request.error is not None:
             raise request.error
         return request.sampled
 
     @contextlib.contextmanager
     def serving(self):
-        """Only meanwhile: a rollout that was given up must not use a model that is being trained."""
+        """Serves requests only within this context, because an abandoned rollout must not use a model that is being trained."""
         self._serves = True
         try:
             yield
@@ -92,7 +94,7 @@ class Sampler:
             try:
                 for request, sampled in zip(asked, self._sample(asked), strict=True):
                     request.sampled = sampled
-            except Exception as error:  # each caller is told
+            except Exception as error:  # noqa: BLE001 - reported to each caller
                 for request in asked:
                     request.error = error
             for request in asked:
@@ -137,7 +139,7 @@ class Sampler:
         return found
 
     def _choose(self, logits, asked):
-        """An id for each row and its log-probability, of the distribution that it is really drawn from."""
+        """One id per row, and its log-probability in the distribution it was actually drawn from."""
         temperatures = torch.tensor([request.temperature for request in asked], device=logits.device).unsqueeze(1)
         greedy = temperatures <= 0
         logprobs = torch.log_softmax(logits / temperatures.clamp(min=1e-6), dim=-1)
@@ -150,7 +152,7 @@ class Sampler:
 
 
 def _cut(logprobs, request):
-    """What top_k, top_p and min_p leave, as a distribution again."""
+    """Applies top_k, top_p and min_p, and renormalizes."""
     keep = torch.ones_like(logprobs, dtype=torch.bool)
     if request.top_k > 0:
         keep &= logprobs >= logprobs.topk(min(request.top_k, logprobs.numel())).values[-1]

@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer with rollouts of an agent of manyworlds.
+"""TRL's GRPOTrainer with rollouts of a manyworlds agent.
 
     from manyworlds_trl import reward_of_rollout, rollout_func
 
@@ -9,8 +9,8 @@
         rollout_func=rollout_func("http://127.0.0.1:8700", tasks={"q1": {"input": …, "groundTruth": …}, …}),
     )
 
-With `use_vllm=True, vllm_mode="server"` the agent calls the vLLM server of the trainer. Otherwise it calls the trainer's own model, through an
-endpoint in this process: for one process, and for models small enough for that. Written for TRL 1.16.
+With `use_vllm=True, vllm_mode="server"`, the agent calls the trainer's vLLM server. Otherwise it calls the trainer's own
+model through an endpoint in this process, which works for a single process and small models. Written for TRL 1.16.
 """
 
 import contextlib
@@ -27,24 +27,28 @@ logger = logging.getLogger("manyworlds")
 
 
 def reward_of_rollout(reward, **_):
-    """The rewards that came with the rollouts. None: a rollout failed, or nobody can tell; TRL gives it no advantage."""
+    """Returns the rewards of the rollouts. None: the rollout failed, or its reward is unknown; TRL gives it no advantage."""
     return reward
 
 
 def rollout_func(url, *, tasks=None, token=None, token_file=None, ca_file=None, timeout=3600.0, **options):
     """A `rollout_func` for GRPOTrainer.
 
-    `tasks`: for each prompt its task, `{"input", "groundTruth"?, "metadata"?, "id"?}`, in a dict or by a function. Default: the prompt is the
-    input; of a list of messages, the content of the last one.
+    `tasks`: the task of each prompt, `{"input", "groundTruth"?, "metadata"?, "id"?}`, as a dict or a function. Default: the
+    prompt is the input; for a list of messages, the content of the last one.
     """
-    return Rollouts(RolloutClient(url, token=token, token_file=token_file, ca_file=ca_file, timeout=timeout), tasks, **options)
+    return Rollouts(
+        RolloutClient(url, token=token, token_file=token_file, ca_file=ca_file, timeout=timeout), tasks, **options
+    )
 
 
 class Rollouts:
-    """Callable as TRL calls a `rollout_func`."""
+    """A `rollout_func` of TRL."""
 
-    def __init__(self, client, tasks, *, sampling=None, parse=hermes_calls, host="127.0.0.1", vllm_api_key=None, batch=64):
-        """`sampling`: what replaces the trainer's temperature and the like. `parse`, `host`, `batch`: of the endpoint in this process."""
+    def __init__(
+        self, client, tasks, *, sampling=None, parse=hermes_calls, host="127.0.0.1", vllm_api_key=None, batch=64
+    ):
+        """`sampling` overrides the trainer's sampling settings. `parse`, `host`, `batch` configure the endpoint in this process."""
         self.client, self.tasks, self.sampling, self.parse = client, tasks, sampling or {}, parse
         self.host, self.vllm_api_key, self.batch = host, vllm_api_key, batch
         self.calls, self._sampler, self._endpoint = 0, None, None
@@ -54,10 +58,10 @@ class Rollouts:
         rows = [None] * len(groups)
         with self._model(trainer) as model:
             for count in sorted({count for _, count in groups}):
-                places = [place for place, (_, own) in enumerate(groups) if own == count]
-                answer = self._ask([groups[place][0] for place in places], count, model, trainer)
-                for place, group in zip(places, answer["groups"], strict=True):
-                    rows[place] = [{**_row(rollout, trainer), "run": answer["run"]} for rollout in group["rollouts"]]
+                indexes = [index for index, (_, own) in enumerate(groups) if own == count]
+                answer = self._ask([groups[index][0] for index in indexes], count, model, trainer)
+                for index, group in zip(indexes, answer["groups"], strict=True):
+                    rows[index] = [{**_row(rollout, trainer), "run": answer["run"]} for rollout in group["rollouts"]]
         found = [row for group in rows for row in group]
         _report(found)
         return {key: [row[key] for row in found] for key in found[0]}
@@ -65,7 +69,7 @@ class Rollouts:
     def _ask(self, prompts, count, model, trainer):
         self.calls += 1
         step, process = trainer.state.global_step, trainer.accelerator.process_index
-        # No two calls of a training, nor of its processes, draw the same chances.
+        # Every call of every process of a training has a different seed.
         seed = hash((trainer.args.seed, step, self.calls, process)) & 0x7FFFFFFF
         sampling = {**_sampling(trainer), **self.sampling}
         return self.client.rollouts(
@@ -85,12 +89,14 @@ class Rollouts:
 
     @contextlib.contextmanager
     def _model(self, trainer):
-        """Where the agent's model calls go, for as long as the rollouts take."""
+        """The model that the agent calls during the rollouts."""
         if getattr(trainer, "use_vllm", False):
             yield self._vllm(trainer)
             return
         if trainer.accelerator.num_processes > 1:
-            raise RuntimeError("several processes need use_vllm=True, vllm_mode='server': one model serves one process here")
+            raise RuntimeError(
+                "with several processes, set use_vllm=True and vllm_mode='server'; the endpoint here serves only one process"
+            )
         model = trainer.accelerator.unwrap_model(trainer.model)
         if self._sampler is None or self._sampler.model is not model:
             self.close()
@@ -106,7 +112,7 @@ class Rollouts:
             model.train(training)
 
     def close(self):
-        """Ends the endpoint in this process; otherwise it ends with the process."""
+        """Closes the endpoint in this process; otherwise it ends with the process."""
         if self._sampler is not None:
             self._endpoint.close()
             self._sampler.close()
@@ -114,7 +120,9 @@ class Rollouts:
 
     def _vllm(self, trainer):
         if trainer.vllm_mode != "server":
-            raise RuntimeError("vllm_mode='colocate' has no server that an agent could call: use 'server', or no vLLM")
+            raise RuntimeError(
+                "vllm_mode='colocate' has no server for the agent to call; use vllm_mode='server', or use_vllm=False"
+            )
         own = trainer.args
         base = (own.vllm_server_base_url or f"http://{own.vllm_server_host}:{own.vllm_server_port}").rstrip("/")
         key = {"apiKey": self.vllm_api_key} if self.vllm_api_key else {}
@@ -143,7 +151,7 @@ def _sampling(trainer):
 
 
 def _with_own_ids(tasks):
-    """Ids are unique in a run, but a prompt may be drawn twice for a batch."""
+    """Makes ids unique, because a prompt may be drawn twice for a batch."""
     seen, own = {}, []
     for task in tasks:
         name = task.get("id")
@@ -153,7 +161,7 @@ def _with_own_ids(tasks):
 
 
 def _row(rollout, trainer):
-    """A rollout as TRL takes it: one row. One without a row trains nothing: its only token is masked, and its reward is None."""
+    """A rollout as one row for TRL. If it has no row, nothing is trained: its only token is masked, and its reward is None."""
     rows = sorted(rollout["rows"], key=lambda row: sum(row["env_mask"]))
     end = trainer.eos_token_ids[0]
     row = rows.pop() if rows else {"prompt_ids": [end], "completion_ids": [end], "logprobs": [0.0], "env_mask": [0]}
@@ -172,9 +180,9 @@ def _row(rollout, trainer):
 def _report(rows):
     failed = [row["failed"] for row in rows if row["failed"] is not None]
     if len(failed) == len(rows):
-        raise RuntimeError(f"none of {len(rows)} rollouts can be trained; the first: {failed[0]}")
+        raise RuntimeError(f"none of the {len(rows)} rollouts can be trained on; the first error: {failed[0]}")
     if failed:
-        logger.warning("%d of %d rollouts cannot be trained; the first: %s", len(failed), len(rows), failed[0])
+        logger.warning("%d of %d rollouts cannot be trained on; the first error: %s", len(failed), len(rows), failed[0])
     left_out = sum(row["left_out_rows"] for row in rows)
     if left_out:
-        logger.warning("%d rows are left out: TRL takes one row for each rollout, and gets the longest", left_out)
+        logger.warning("%d rows are left out, because TRL takes one row per rollout; the longest is used", left_out)

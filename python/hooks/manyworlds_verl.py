@@ -1,21 +1,22 @@
-"""verl with rollouts of an agent of manyworlds: an AgentLoop that asks a rollout server, for verl 0.9.
+"""verl with rollouts of a manyworlds agent: an AgentLoop that calls a rollout server. Written for verl 0.9.
 
-In the file that `actor_rollout_ref.rollout.agent.agent_loop_config_path` names:
+In the file named by `actor_rollout_ref.rollout.agent.agent_loop_config_path`:
 
     - name: manyworlds
       _target_: manyworlds_verl.ManyworldsAgentLoop
       url: http://127.0.0.1:8700
       token_file: /path/to/token.txt
 
-and `actor_rollout_ref.rollout.agent.default_agent_loop=manyworlds`. This folder must be on PYTHONPATH of verl's workers. The agent's calls of its
-model come to an endpoint in the worker, and go on to `server_manager.generate`: weights, versions and load balancing stay verl's.
+and `actor_rollout_ref.rollout.agent.default_agent_loop=manyworlds`. This folder must be on PYTHONPATH of verl's workers. The
+agent's model calls go to an endpoint in the worker, and on to `server_manager.generate`, so verl still manages weights,
+versions and load balancing.
 """
 
 import asyncio
 import logging
 import threading
 import time
-from functools import lru_cache
+from functools import cache
 from uuid import uuid4
 
 from manyworlds_endpoint import ChatEndpoint, PromptTooLong, Sampled, hermes_calls
@@ -44,8 +45,8 @@ class ManyworldsAgentLoop(AgentLoopBase):
         failed_reward=None,
         **kwargs,
     ):
-        """`attempts`: how often a rollout that failed is tried. `failed_reward`: what it gets then, with nothing to learn from it; None: the
-        training ends with the error, because verl knows no rollout without a reward.
+        """`attempts`: how often a failed rollout is tried. `failed_reward`: the reward of a rollout that still fails, which is not
+        trained on; None: the training ends with the error, because verl requires a reward for every rollout.
         """
         super().__init__(*args, **kwargs)
         self.client = RolloutClient(url, token=token, token_file=token_file, ca_file=ca_file, timeout=timeout)
@@ -57,7 +58,7 @@ class ManyworldsAgentLoop(AgentLoopBase):
         endpoint = _endpoint(self.tokenizer, self.host, self.parse)
         model = endpoint.open(session)
         sampling = {key: sampling_params[key] for key in KEYS if sampling_params.get(key) is not None}
-        # verl says -1 where nothing is cut off.
+        # verl uses -1 for "no limit".
         sampling = {key: value for key, value in sampling.items() if key != "top_k" or value > 0}
         began = time.monotonic()
         try:
@@ -79,22 +80,26 @@ class ManyworldsAgentLoop(AgentLoopBase):
     def _output(self, rollout, metrics, extra):
         if rollout["refused"] is not None or rollout["reward"] is None:
             if self.failed_reward is None:
-                raise RuntimeError(f"a rollout cannot be trained: {_why(rollout)}; `failed_reward` lets the training go on")
+                raise RuntimeError(
+                    f"a rollout cannot be trained on: {_why(rollout)}; to continue anyway, set `failed_reward`"
+                )
             end = self.tokenizer.eos_token_id
             row = {"prompt_ids": [end], "completion_ids": [end], "env_mask": [0], "logprobs": [0.0]}
             return self._of(row, self.failed_reward, 0, metrics, extra)
         rows = sorted(rollout["rows"], key=lambda row: sum(row["env_mask"]))
         if len(rows) > 1:
-            logger.warning("%d rows are left out: verl takes one row for each rollout, and gets the longest", len(rows) - 1)
+            logger.warning(
+                "%d rows are left out, because verl takes one row per rollout; the longest is used", len(rows) - 1
+            )
         return self._of(rows[-1], rollout["reward"], rollout["num_turns"], metrics, extra)
 
     def _of(self, row, reward, turns, metrics, extra):
         rollout = self.config.actor_rollout_ref.rollout
         if len(row["prompt_ids"]) > rollout.prompt_length:
             raise ValueError(
-                f"a prompt has {len(row['prompt_ids'])} tokens, and rollout.prompt_length is {rollout.prompt_length}; raise it"
+                f"a prompt has {len(row['prompt_ids'])} tokens, but rollout.prompt_length is {rollout.prompt_length}; increase it"
             )
-        # What is cut off at the end is not trained; what is left was sampled as it stands.
+        # Truncated at the end; the remaining tokens are unchanged.
         most = rollout.response_length
         return AgentLoopOutput(
             prompt_ids=row["prompt_ids"],
@@ -109,11 +114,11 @@ class ManyworldsAgentLoop(AgentLoopBase):
 
 
 def _why(rollout):
-    return (rollout["error"] or {}).get("message") or rollout["refused"] or "its grader gave no reward"
+    return (rollout["error"] or {}).get("message") or rollout["refused"] or "its grader returned no reward"
 
 
 def _task(fields):
-    """A row of verl's data set as a task: `extra_info.input`, or the last message; the expected solution, if there is one."""
+    """Converts a row of verl's data set to a task: `extra_info.input` or the last message, and the expected solution, if any."""
     info, truth = fields.get("extra_info") or {}, (fields.get("reward_model") or {}).get("ground_truth")
     given = info.get("input", list(fields["raw_prompt"])[-1]["content"])
     metadata = {"data_source": fields["data_source"]} if isinstance(fields.get("data_source"), str) else {}
@@ -128,7 +133,7 @@ class _Session:
         self.seconds = 0.0
 
     def generate(self, request_id, prompt, body, ends):
-        # verl's servers take things out of what they are given.
+        # Copied, because verl's servers modify the parameters.
         params = {**self.sampling_params, "logprobs": True}
         most = body.get("max_completion_tokens") or body.get("max_tokens")
         if most:
@@ -148,7 +153,7 @@ class _Session:
 
 
 class _Endpoint:
-    """One endpoint for all rollouts of a worker; each has a name of the model for itself."""
+    """One endpoint for all rollouts of a worker; each rollout has its own model name."""
 
     def __init__(self, tokenizer, host, parse):
         self._sessions, self._lock = {}, threading.Lock()
@@ -171,11 +176,11 @@ class _Endpoint:
         with self._lock:
             session = self._sessions.get(name)
         if session is None:
-            raise ValueError(f"rollout {name} is over")
-        # All turns of a rollout go to one server, which has the beginning in its cache.
+            raise ValueError(f"rollout {name} has already ended")
+        # All turns of a rollout go to the same server, which has the prefix in its cache.
         return session.generate(name, prompt, body, self._ends)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _endpoint(tokenizer, host, parse):
     return _Endpoint(tokenizer, host, parse)

@@ -63,8 +63,11 @@ KEPT = {
     "AnalyzePlanResponse.Explain": "explain_string",
     "DataType": """null binary boolean byte short integer long float double decimal string date timestamp timestamp_ntz
         array struct map""",
-    **{f"DataType.{name}": "" for name in """NULL Binary Boolean Byte Short Integer Long Float Double String Date Timestamp
-        TimestampNTZ""".split()},
+    **{
+        f"DataType.{name}": ""
+        for name in """NULL Binary Boolean Byte Short Integer Long Float Double String Date Timestamp
+        TimestampNTZ""".split()
+    },
     "DataType.Decimal": "precision scale",
     "DataType.Array": "element_type",
     "DataType.Map": "key_type value_type",

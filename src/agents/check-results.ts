@@ -3,7 +3,7 @@ import { TaskError } from '../errors.ts'
 import type { ResetResult, StepResult } from './environment.ts'
 import type { Choice } from './policy.ts'
 
-/** Checks of what users' environments and policies return, by hand: they run for every step. */
+/** Checks of what users' environments and policies return. They are written by hand because they run for every step. */
 
 export type AnyReset = ResetResult<unknown, unknown, unknown>
 export type AnyStep = StepResult<unknown, unknown, unknown>
@@ -50,7 +50,7 @@ function checkCandidates(candidates: unknown, where: string): void {
     throw fault(`${where} returned ${shown(candidates)} as \`candidates\`; return an array of actions`)
 }
 
-/** A choice that was checked; `index` is there if there are candidates. */
+/** A checked choice. `index` is set if there are candidates. */
 export interface CheckedChoice {
   readonly action: unknown
   readonly index: number | undefined
@@ -58,7 +58,7 @@ export interface CheckedChoice {
   readonly value: number | undefined
 }
 
-/** Checks what a policy has chosen: it must be one of the candidates, if there are any. */
+/** Checks what a policy chose: if there are candidates, it must be one of them. */
 export function checkChoice(
   choice: Choice,
   candidates: readonly unknown[] | undefined,
@@ -75,7 +75,7 @@ export function checkChoice(
   const found = index === undefined ? placeOf(action, candidates) : isAt(index, action, candidates) ? index : -1
   if (found < 0)
     throw invalid(
-      `${policy} chose ${shown(action)} at step ${step}${index === undefined ? '' : ` with the index ${shown(index)}`}, which is none of the ${candidates.length} candidates`,
+      `${policy} chose ${shown(action)} at step ${step}${index === undefined ? '' : ` with the index ${shown(index)}`}, which is not one of the ${candidates.length} candidates`,
     )
   return { action, index: found, logProb, value }
 }

@@ -1,9 +1,9 @@
 import type { OpenPolicy } from './policy.ts'
 
-/** Disposes of a policy when its worker leaves. */
+/** Disposes of a policy when the driver closes the connection of its worker. */
 export function disposeWith(open: OpenPolicy, signal: AbortSignal): void {
   if (open[Symbol.asyncDispose] === undefined) return
   const dispose = async () => open[Symbol.asyncDispose]?.()
-  // The worker leaves: nobody is there to be told.
+  // The worker is exiting, so there is nobody to report an error to.
   signal.addEventListener('abort', () => void dispose().catch(() => {}), { once: true })
 }

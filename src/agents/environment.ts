@@ -1,22 +1,22 @@
 import type { Context } from '../agent.ts'
+import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
 import { type GradeFunction, type Grader, isGrader } from '../grade/grader.ts'
-import { didYouMean } from '../near-miss.ts'
 import type { ToolCall, ToolFailure, ToolOutcome, Tools } from './tools.ts'
 
-/** A value, or a promise of it. Where nothing is awaited, an environment that answers at once costs no promise. */
+/** A value or a promise of it. The result is awaited only if it is a promise, so a synchronous environment costs no promise. */
 export type Maybe<T> = T | Promise<T>
 
-/** The task as an environment and its tools see it: what the agent was given, and never what a grader compares with. */
+/** The task as an environment and its tools see it: without the ground truth. */
 export interface EnvironmentTask<Input = unknown> {
   readonly id: string
   readonly input: Input
-  /** Tools that the task allows; left out: all of the environment. */
+  /** Tools that the task allows. Default: all tools of the environment. */
   readonly tools?: readonly string[]
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** What `reset` and `step` are given besides their arguments. */
+/** The context of `reset` and `step`. */
 export interface EnvironmentContext
   extends Pick<
     Context,
@@ -34,81 +34,82 @@ export interface EnvironmentContext
     | 'limit'
   > {
   /**
-   * Aborted when the episode is given up: by the agent's `timeoutMs`, the task's, or a cancellation. What is still running
-   * then is not waited for, and its result is ignored.
+   * Aborted when the episode is cancelled: by the agent's `timeoutMs`, the task's timeout, or a cancellation. The episode does
+   * not wait for work that is still running then, and ignores its result.
    */
   readonly signal: AbortSignal
 }
 
-/** What `step` is given: in an environment with `tools`, also what the call that the action asked for came to. */
+/** The context of `step`. In an environment with `tools`, it has the outcome of the call that the action requested. */
 export interface StepContext<Call = undefined> extends EnvironmentContext {
   readonly call: Call
 }
 
-/** How an episode begins. */
+/** How an episode starts. */
 export interface ResetResult<State, Observation, Action> {
-  /** This episode's own: plain data, or whatever lives in the worker. A frozen object may be shared between episodes. */
+  /** The state of this episode: plain data, or anything that lives in the worker. A frozen object may be shared between episodes. */
   readonly state: State
-  /** What the policy sees; plain data. */
+  /** The observation that the policy gets; plain data. */
   readonly observation: Observation
-  /** The actions to choose from, where they can be listed. */
+  /** The actions to choose from, if they can be listed. */
   readonly candidates?: readonly Action[]
 }
 
-/** What an action led to. */
+/** The result of an action. */
 export interface StepResult<State, Observation, Action> {
-  /** The next state; left out: the same object, changed in place or not. */
+  /** The next state. Default: the same object, which `step` may have changed. */
   readonly state?: State
-  /** What the policy sees next; after the last step, the answer of the agent. */
+  /** The next observation for the policy. After the last step it is the answer of the agent. */
   readonly observation: Observation
-  /** A finite number; 0 where there is nothing to reward. */
+  /** A finite number; 0 if there is nothing to reward. */
   readonly reward: number
   /** The parts of the reward, by name. */
   readonly rewards?: Readonly<Record<string, number>>
-  /** The episode is over. */
+  /** Whether the episode is over. */
   readonly done: boolean
-  /** It is over because the environment cut it short, at a limit of its own; `'unknown'`: it does not say which. */
+  /** Whether the environment ended the episode at a limit of its own. `'unknown'`: the environment does not tell. */
   readonly truncated?: boolean | 'unknown'
-  /** Whether the task is solved; of the last step. Left out or null: the environment does not say. */
+  /** Whether the task is solved; read at the last step. Left out or null: unknown. */
   readonly success?: boolean | null
-  /** The actions to choose from next, where they can be listed. */
+  /** The next actions to choose from, if they can be listed. */
   readonly candidates?: readonly Action[]
 }
 
-/** What `defineEnvironment` is given. `reset` comes first: TypeScript learns from it what `tools`, `step` and `close` get. */
+/** The argument of `defineEnvironment`. `reset` comes first because TypeScript infers the types of `tools`, `step` and `close` from it. */
 export interface EnvironmentDefinition<Input, State, Observation, Action, T, Name extends string> {
   readonly name: Name
   /**
-   * Makes ready what all episodes of a worker need, once, before the first of them: its time counts for none. If it throws, the
-   * tasks that wait for it fail with `SETUP_FAILED`, and the next task tries again.
+   * Prepares what all episodes of a worker need. Called once, before the first episode; its time counts for no task. If it
+   * throws, the waiting tasks fail with `SETUP_FAILED`, and the next task tries again.
    */
   readonly setup?: () => Maybe<void>
-  /** Begins an episode. If it throws, there is no state, and `close` is not called. */
+  /** Starts an episode. If it throws, `close` is not called, because there is no state. */
   readonly reset: (
     task: EnvironmentTask<Input>,
     ctx: EnvironmentContext,
   ) => Maybe<ResetResult<State, Observation, Action>>
   /**
-   * Tools by name. In an environment that has some, every action is a call of one, as text or as `{ tool, arguments }`. It is
-   * made before `step`, which finds the result in `ctx.call`. A call that fails is an observation, and `step` is not asked.
+   * Tools by name. In an environment with tools, every action is a tool call, as text or as `{ tool, arguments }`. The call is
+   * made before `step`, which finds the result in `ctx.call`. If the call fails, the error becomes the next observation and
+   * `step` is not called.
    */
   readonly tools?: T & Tools<NoInfer<State>>
-  /** Takes an action. */
+  /** Performs an action. */
   readonly step: (
     state: NoInfer<State>,
     action: Action,
     ctx: StepContext<keyof T extends never ? undefined : ToolOutcome<NoInfer<T>>>,
   ) => Maybe<StepResult<NoInfer<State>, Observation, Action>>
-  /** Called once for every state that `reset` gave, however the episode ends. Only the death of the worker comes before it. */
+  /** Called once for every state that `reset` returned, however the episode ends, unless the worker dies first. */
   readonly close?: (state: NoInfer<State>) => Maybe<void>
   /**
-   * How episodes are graded, unless the task, the run or the agent says so: a grader, or a function, which runs in a worker
+   * How episodes are graded, unless the task, the run or the agent defines it: a grader or a function, which runs in a worker
    * and gets the ground truth. Without any of them, the rewards and the `success` of the environment are the grade.
    */
   readonly grade?: Grader | GradeFunction<NoInfer<Input>, NoInfer<Observation>>
 }
 
-/** A defined environment, for `stepAgent`. `Observation` is all that a policy may see there. */
+/** A defined environment, for `stepAgent`. A policy sees only its observations. */
 export interface Environment<
   Input = unknown,
   Observation = unknown,
@@ -118,7 +119,7 @@ export interface Environment<
 > {
   readonly name: Name
   readonly setup?: () => Maybe<void>
-  // Properties, and no methods: a policy must not give it actions that it does not know.
+  // Properties, not methods: method parameters are bivariant, so a policy with other actions would type-check.
   readonly reset: (
     task: EnvironmentTask<Input>,
     ctx: EnvironmentContext,
@@ -133,21 +134,21 @@ export interface Environment<
   readonly grade?: Grader | GradeFunction
 }
 
-/** Any plain value. As a constraint it has the compiler keep `'left' | 'right'` where it would make `string` of them. */
+/** Any plain value. As a constraint it makes the compiler infer `'left' | 'right'` instead of `string`. */
 export type Plain = string | number | boolean | object | null
 
-/** In an environment without tools. */
-type NoTools = Record<never, never>
+/** The tools of an environment without tools. */
+export type NoTools = Record<never, never>
 
-/** Of failed calls a policy sees the text, if observations are texts; else `{ error }`. */
-type Seen<Observation, T> = keyof T extends never
+/** The type of observations, including failed tool calls: a text if observations are texts, otherwise `{ error }`. */
+export type Seen<Observation, T> = keyof T extends never
   ? Observation
   : [Observation] extends [string]
     ? string
     : Observation | ToolFailure
 
 /**
- * Defines an environment: what a step agent acts in. Its code runs in the worker, found through the agent that uses it.
+ * Defines an environment for step agents. Its code runs in the worker, which finds it through the agent that uses it.
  *
  * @example
  * const count = defineEnvironment({
@@ -177,7 +178,7 @@ export function defineEnvironment<
 const KEYS = ['name', 'setup', 'reset', 'tools', 'step', 'close', 'grade']
 const OPTIONAL = ['setup', 'close']
 
-/** Of its own properties: a class would have its methods elsewhere. */
+/** Checks own properties only: the methods of a class instance would not survive the copy. */
 function checkDefinition(definition: unknown): void {
   const wrong = (what: string) => new ManyworldsError('ENVIRONMENT_INVALID', `defineEnvironment: ${what}`)
   if (typeof definition !== 'object' || definition === null)

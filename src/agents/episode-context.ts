@@ -1,29 +1,29 @@
 import type { Context } from '../agent.ts'
 import type { EnvironmentTask, StepContext } from './environment.ts'
-import type { Patience } from './patience.ts'
+import type { EpisodeDeadline } from './episode-deadline.ts'
 import type { ToolContext, ToolOutcome } from './tools.ts'
 
 /**
- * What the code of one episode sees as `ctx`: one object for the environment, its tools and the policy, because it is made
- * for every episode. Everything rare is looked up when it is asked for.
+ * The `ctx` of one episode: one object for the environment, its tools and the policy, because it is created for every
+ * episode. Rarely used properties are looked up on access.
  */
 export class EpisodeContext implements StepContext<ToolOutcome | undefined>, ToolContext {
   readonly task: EnvironmentTask
   state: unknown
   call: ToolOutcome | undefined
   readonly #ctx: Context
-  readonly #patience: Patience
+  readonly #deadline: EpisodeDeadline
   #policyRandom: (() => number) | undefined
 
-  constructor(ctx: Context, input: unknown, patience: Patience) {
+  constructor(ctx: Context, input: unknown, deadline: EpisodeDeadline) {
     this.#ctx = ctx
-    this.#patience = patience
+    this.#deadline = deadline
     const { id, tools, metadata } = ctx.task
     this.task = { id, input, ...(tools && { tools }), ...(metadata && { metadata }) }
   }
 
   get signal(): AbortSignal {
-    return this.#patience.signal
+    return this.#deadline.signal
   }
 
   get attempt(): number {
@@ -74,7 +74,7 @@ export class EpisodeContext implements StepContext<ToolOutcome | undefined>, Too
     return this.#ctx.once
   }
 
-  /** The policy's own numbers: what it draws does not change what the environment draws. */
+  /** The policy's own random stream: its draws do not change those of the environment. */
   get policyRandom(): () => number {
     this.#policyRandom ??= this.#ctx.randomStream('policy')
     return this.#policyRandom

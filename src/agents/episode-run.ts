@@ -14,40 +14,40 @@ import {
 } from './check-results.ts'
 import type { Environment, EnvironmentContext, Maybe } from './environment.ts'
 import { EpisodeContext } from './episode-context.ts'
-import { ownState } from './own-states.ts'
-import { GivenUp, isPromise, Patience, within } from './patience.ts'
+import { EpisodeAborted, EpisodeDeadline, isPromise, within } from './episode-deadline.ts'
 import type { Choice, PolicyMode, Question } from './policy.ts'
 import { snapshot } from './snapshot.ts'
+import { claimState } from './state-owners.ts'
 import { StepQuestion } from './step-question.ts'
 import { ToolCalls } from './tool-calls.ts'
 
-/** What an episode is run with. */
+/** Everything that an episode needs. */
 export interface EpisodePlan {
   readonly agent: string
   readonly environment: Environment
-  /** What chooses, for messages: "policy 'random'". */
+  /** What chooses actions, for messages: "policy 'random'". */
   readonly chooser: string
   choose(question: Question, ctx: EnvironmentContext): Maybe<unknown>
-  /** Reads what `choose` answered. */
+  /** Reads the result of `choose`. */
   read(answer: unknown): Choice
-  /** Null: the agent's own `act` chooses. */
+  /** Null if the agent's own `act` chooses. */
   readonly policy: PolicyVersion | null
   readonly mode: PolicyMode
   readonly maxSteps: number
   readonly timeoutMs: number | null
 }
 
-/** How long `close` is waited for. */
+/** How long to wait for `close`. */
 const CLOSE_MS = 5000
 
 /**
- * One episode: reset, then choose and step until it is done or its steps or its time are used up, then close. It is one
- * promise: an environment and a policy that answer at once are not awaited.
+ * Runs one episode: reset, then choose and step until it is done or runs out of steps or time, then close. The episode is
+ * one promise: synchronous environments and policies are not awaited.
  */
 export class EpisodeRun {
   readonly #plan: EpisodePlan
   readonly #ctx: Context
-  readonly #patience: Patience
+  readonly #deadline: EpisodeDeadline
   readonly #own: EpisodeContext
   readonly #tools: ToolCalls | undefined
   #observation: unknown
@@ -58,13 +58,13 @@ export class EpisodeRun {
   constructor(plan: EpisodePlan, input: unknown, ctx: Context) {
     this.#plan = plan
     this.#ctx = ctx
-    this.#patience = new Patience(ctx, plan.timeoutMs)
-    this.#own = new EpisodeContext(ctx, input, this.#patience)
+    this.#deadline = new EpisodeDeadline(ctx, plan.timeoutMs)
+    this.#own = new EpisodeContext(ctx, input, this.#deadline)
     const { tools } = plan.environment
-    if (tools !== undefined) this.#tools = new ToolCalls(tools, this.#own.task.tools, ctx, this.#patience)
+    if (tools !== undefined) this.#tools = new ToolCalls(tools, this.#own.task.tools, ctx, this.#deadline)
   }
 
-  /** Resolves to the last observation: the answer of the agent. */
+  /** Resolves to the last observation, which is the answer of the agent. */
   async run(): Promise<unknown> {
     try {
       await this.#reset()
@@ -72,8 +72,8 @@ export class EpisodeRun {
       try {
         ending = await this.#steps()
       } finally {
-        this.#patience.end()
-        // A copy, because what is closed may be emptied.
+        this.#deadline.end()
+        // Take a copy, because `close` may clear the state that the observation refers to.
         this.#observation = snapshot(this.#observation)
         const closing = this.#close(this.#own.state)
         if (closing) await closing
@@ -82,7 +82,7 @@ export class EpisodeRun {
       endEpisode(this.#ctx, { ending, finalObservation, reward: this.#reward, success: this.#success })
       return finalObservation
     } finally {
-      this.#patience.end()
+      this.#deadline.end()
     }
   }
 
@@ -92,10 +92,10 @@ export class EpisodeRun {
     const started = environment.reset(task, this.#own)
     let result: AnyReset
     try {
-      result = isPromise(started) ? await this.#patience.wait(started) : started
+      result = isPromise(started) ? await this.#deadline.wait(started) : started
     } catch (error) {
-      if (!(error instanceof GivenUp)) throw error
-      // Nobody else will close what it makes after all.
+      if (!(error instanceof EpisodeAborted)) throw error
+      // If `reset` finishes late, nobody else closes its state.
       void Promise.resolve(started).then(
         (late) => this.#close(late.state),
         () => {},
@@ -103,11 +103,11 @@ export class EpisodeRun {
       throw error.by === 'task'
         ? error
         : fault(
-            `reset of environment '${environment.name}' was not done within the timeoutMs of agent '${agent}', ${timeoutMs} ms`,
+            `reset of environment '${environment.name}' took longer than the timeoutMs of agent '${agent}' (${timeoutMs} ms)`,
           )
     }
     checkReset(result, environment.name)
-    ownState(result.state, environment.name, task.id)
+    claimState(result.state, environment.name, task.id)
     this.#own.state = result.state
     this.#observation = result.observation
     this.#candidates = result.candidates
@@ -116,13 +116,13 @@ export class EpisodeRun {
   async #steps(): Promise<Ending> {
     try {
       for (let step = 0; step < this.#plan.maxSteps; step++) {
-        const resting = this.#patience.check()
+        const resting = this.#deadline.check()
         if (resting) await resting
-        // Copies, because a step may change what the policy saw, and is recorded when it has answered.
+        // Take copies: `step` may change the objects that the policy saw, and they are recorded after it.
         const observation = snapshot(this.#observation)
         const candidates = snapshot(this.#candidates)
         const asked = this.#ask(step)
-        const choice = this.#read(isPromise(asked) ? await this.#patience.wait(asked) : asked, candidates, step)
+        const choice = this.#read(isPromise(asked) ? await this.#deadline.wait(asked) : asked, candidates, step)
         const action = choice.index === undefined ? snapshot(choice.action) : candidates![choice.index]
         const calling = this.#tools?.make(choice.action, this.#own)
         const call = isPromise(calling) ? await calling : calling
@@ -131,16 +131,16 @@ export class EpisodeRun {
         else {
           this.#own.call = call?.outcome
           const stepped = this.#plan.environment.step(this.#own.state, choice.action, this.#own)
-          result = isPromise(stepped) ? await this.#patience.wait(stepped) : stepped
+          result = isPromise(stepped) ? await this.#deadline.wait(stepped) : stepped
           checkStep(result, this.#plan.environment.name, step)
         }
         const stored = this.#record(step, observation, candidates, action, choice, result)
         this.#take(result)
         if (result.done || result.truncated === true) return endingOf(result)
-        if (stored !== RECORDED) await this.#patience.wait(stored)
+        if (stored !== RECORDED) await this.#deadline.wait(stored)
       }
     } catch (error) {
-      if (!(error instanceof GivenUp) || error.by === 'task') throw error
+      if (!(error instanceof EpisodeAborted) || error.by === 'task') throw error
       return { kind: 'truncated', by: 'timeout' }
     }
     return { kind: 'truncated', by: 'maxSteps' }
@@ -149,7 +149,7 @@ export class EpisodeRun {
   #ask(step: number): Maybe<unknown> {
     if (this.#candidates?.length === 0)
       throw fault(
-        `environment '${this.#plan.environment.name}' has no candidates for step ${step}, and is not done; leave them out if any action is allowed`,
+        `environment '${this.#plan.environment.name}' returned an empty list of candidates for step ${step}, but is not done; leave \`candidates\` out if any action is allowed`,
       )
     const question = new StepQuestion(this.#observation, this.#candidates, this.#plan.mode, step, this.#own)
     return this.#plan.choose(question, this.#own)
@@ -159,7 +159,7 @@ export class EpisodeRun {
     return checkChoice(this.#plan.read(answer), candidates, this.#plan.chooser, step)
   }
 
-  /** A call that failed is an observation; the environment is where it was. */
+  /** Makes an observation of a failed call. The state of the environment does not change. */
   #unanswered(failure: string): AnyStep {
     const observation = typeof this.#observation === 'string' ? failure : { error: failure }
     return { observation, reward: 0, done: false, ...(this.#candidates && { candidates: this.#candidates }) }
@@ -192,7 +192,7 @@ export class EpisodeRun {
       const { name } = this.#plan.environment
       throw new TaskError(
         'ENVIRONMENT_FAULT',
-        `step ${step} of environment '${name}' cannot be recorded: observations, candidates and actions must be plain data; ${(error as Error).message}`,
+        `cannot record step ${step} of environment '${name}': observations, candidates and actions must be plain data; ${(error as Error).message}`,
         { cause: error },
       )
     }
@@ -206,7 +206,7 @@ export class EpisodeRun {
     this.#success = result.success ?? null
   }
 
-  /** Once for each state. The episode is over, so whatever goes wrong here changes nothing about it, and is a line in its log. */
+  /** Closes a state, once. The episode is over, so an error here does not change it; it is written to the log of the task. */
   #close(state: unknown): Promise<void> | undefined {
     const { environment } = this.#plan
     if (environment.close === undefined) return undefined
@@ -215,7 +215,9 @@ export class EpisodeRun {
       const closing = environment.close(state)
       if (!isPromise(closing)) return undefined
       const failed = closing.then(undefined, (error: unknown) => say(`failed: ${String(error)}`))
-      return within(failed, CLOSE_MS, () => say(`was not done after ${CLOSE_MS} ms, and is not waited for`))
+      return within(failed, CLOSE_MS, () =>
+        say(`did not finish within ${CLOSE_MS} ms; the episode does not wait for it`),
+      )
     } catch (error) {
       say(`failed: ${String(error)}`)
       return undefined

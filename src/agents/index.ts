@@ -1,4 +1,4 @@
-// Graders, where those who define agents and environments look for them.
+// Graders are also exported here, for modules that define agents and environments.
 export { defineGrader } from '../grade/grader.ts'
 export { exactMatch } from '../grade/graders/exact-match.ts'
 export { gaiaMatch } from '../grade/graders/gaia-match.ts'
@@ -7,6 +7,7 @@ export { json } from '../grade/graders/json.ts'
 export { numeric } from '../grade/graders/numeric.ts'
 export { regex } from '../grade/graders/regex.ts'
 export { weighted } from '../grade/graders/weighted.ts'
+export type { Maybe as MaybePromise, NoTools, Plain as PlainValue, Seen as SeenByPolicy } from './environment.ts'
 export {
   defineEnvironment,
   type Environment,
@@ -28,12 +29,26 @@ export type {
   PolicyLearning,
   PolicyMode,
   PolicyRef,
+  PolicyServer,
+  PolicyServing,
   Question,
+  ServedVersion,
 } from './policy.ts'
 export { fixedPolicy, randomPolicy } from './simple-policies.ts'
+export type { Chosen as ChosenAction, StepAgentBase } from './step-agent.ts'
 export { type Act, type StepAgentOptions, type StepAgentParams, stepAgent } from './step-agent.ts'
+export type { Instructed as InstructedTask } from './to-prompt.ts'
 export { toPrompt } from './to-prompt.ts'
-export type { DescribedTool, ToolCall, ToolContext, ToolFailure, ToolFunction, ToolOutcome, Tools } from './tools.ts'
+export type {
+  DescribedTool,
+  ResultOf as ToolResultOf,
+  ToolCall,
+  ToolContext,
+  ToolFailure,
+  ToolFunction,
+  ToolOutcome,
+  Tools,
+} from './tools.ts'
 export type {
   GymnasiumOptions,
   GymnasiumTask,

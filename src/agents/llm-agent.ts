@@ -5,17 +5,17 @@ import type { OutputSchema } from '../models/generate.ts'
 import { MODELS_USED } from '../models/models-used.ts'
 import { type ActingModel, openActing } from './llm/acting-model.ts'
 import { runEpisode } from './llm/llm-episode.ts'
-import { lostText } from './llm/lost-text.ts'
 import type { LlmTools } from './llm/recorded-tools.ts'
+import { textWithoutTool } from './llm/text-without-tool.ts'
 import type { Policy, PolicyMode, PolicyRef } from './policy.ts'
 
-/** What travels to the workers with a model agent. Change it with `agent.withParams({ ...agent.params, model: 'large' })`. */
+/** The params of a model agent, which are sent to workers. Change them with `agent.withParams({ ...agent.params, model: 'large' })`. */
 export interface LlmAgentParams {
-  /** Its name in `models` of the run; null: its policy says. */
+  /** The name of the model in `models` of the run. Null: the policy names it. */
   readonly model: string | null
-  /** The version of the policy that acts; null: the agent has none. */
+  /** The version of the policy that acts. Null: the agent has no policy. */
   readonly policy: PolicyRef | null
-  /** `'greedy'`: at temperature 0. */
+  /** `'greedy'`: temperature 0. */
   readonly mode: PolicyMode
   readonly instructions: string | null
   readonly temperature: number | null
@@ -30,39 +30,39 @@ export interface LlmAgentParams {
 export interface LlmAgentOptions<Input, Answer, Name extends string> {
   /** Unique in its module. */
   readonly name: Name
-  /** The name of one of the run's `models`. An agent whose policy is a model needs none. */
+  /** The name of one of the run's `models`. Leave it out if the policy is a model. */
   readonly model?: string
-  /** What a training makes better: a model, such as `lora()`, or texts, `textPolicy()`; both are in `manyworlds/train`. */
+  /** What a training improves: a model, such as `lora()`, or texts, `textPolicy()`; both are in `manyworlds/train`. */
   readonly policy?: Policy
-  /** `'greedy'`: at temperature 0. Default `'sample'`. */
+  /** `'greedy'`: temperature 0. Default `'sample'`. */
   readonly mode?: PolicyMode
-  /** What the model is told first. */
+  /** The system prompt of the model. */
   readonly instructions?: string
-  /** Makes the question of an input: a text, or messages of the AI SDK. Default: the input, if it is text, or its `instruction`, `question` or `prompt`. */
+  /** Makes the prompt from an input: a text, or messages of the AI SDK. Default: the input if it is a text, or its `instruction`, `question` or `prompt`. */
   readonly prompt?: (input: Input) => string | readonly object[]
-  /** Tools of the AI SDK, or a function that makes them for one task. A task with `tools` gets those of them that it names. */
+  /** Tools of the AI SDK, or a function that makes them for one task. A task with `tools` gets only the tools that it names. */
   readonly tools?: LlmTools | ((input: Input, ctx: Context<LlmAgentParams>) => LlmTools | Promise<LlmTools>)
-  /** When to stop after calls of tools, besides the limits below: conditions of the AI SDK, such as `hasToolCall('done')`. */
+  /** When to stop after tool calls, besides the limits below: conditions of the AI SDK, such as `hasToolCall('done')`. */
   readonly stopWhen?: unknown
-  /** The answer has this form: a schema of zod, a JSON schema, or an `Output` of the AI SDK. Left out: the answer is the text. */
+  /** The schema of the answer: a zod schema, a JSON schema, or an `Output` of the AI SDK. Default: the answer is the text. */
   readonly output?: OutputSchema<Answer> | OutputSpec<Answer>
   readonly temperature?: number
-  /** Tokens of one reply. */
+  /** The largest number of tokens of one reply. */
   readonly maxOutputTokens?: number
-  /** The episode is cut short after so many calls of the model. Default 20. */
+  /** Truncates the episode after this many model calls. Default 20. */
   readonly maxTurns?: number
-  /** The episode is cut short once its calls have taken so many tokens, in and out; or have cost so much. Default: no limit. */
+  /** Truncates the episode when its calls have used this many tokens (input and output), or cost this much. Default: no limit. */
   readonly maxTokens?: number
   readonly maxCostUsd?: number
-  /** The episode is cut short after so many milliseconds. Default: no limit. */
+  /** Truncates the episode after this many milliseconds. Default: no limit. */
   readonly timeoutMs?: number
-  /** A tool that takes longer has failed. Default 60,000. */
+  /** A tool call that takes longer fails. Default 60,000. */
   readonly toolTimeoutMs?: number
-  /** How answers are graded, unless the task or the run says so. */
+  /** How answers are graded, unless the task or the run defines it. */
   readonly grade?: Grader | GradeFunction<NoInfer<Input>, NoInfer<Answer>>
   /** Further settings of the AI SDK's `ToolLoopAgent`: `toolChoice`, `prepareStep`, `topP`, … */
   readonly settings?: Readonly<Record<string, unknown>>
-  /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
+  /** The module that workers import to find this agent: `import.meta.url`. Needed only if the call site cannot be determined. */
   readonly module?: string | URL
 }
 
@@ -76,8 +76,8 @@ const DEFAULT_TURNS = 20
 const DEFAULT_TOOL_MS = 60_000
 
 /**
- * Defines an agent that is a language model with tools: `ToolLoopAgent` of the AI SDK, whose calls go to one of the run's `models`. Needs
- * the package `ai`. Like `defineAgent`, it is called at the top level of a module. See docs/models.md.
+ * Defines an agent that is a language model with tools: `ToolLoopAgent` of the AI SDK, which calls one of the run's
+ * `models`. Needs the package `ai`. Like `defineAgent`, call it at the top level of a module. See docs/models.md.
  *
  * @example
  * const solver = llmAgent({ name: 'solver', model: 'small', instructions: 'Answer with one number.', grade: numeric() })
@@ -148,10 +148,10 @@ function check(options: unknown): void {
   if (mode !== 'sample' && mode !== 'greedy')
     throw wrong(`\`mode\` ${of} must be 'sample' or 'greedy', it is ${shown(mode)}`)
   if (policy?.model !== undefined && given.model !== undefined)
-    throw wrong(`\`model\` ${of}: its policy '${policy.name}' is the model; leave \`model\` out`)
+    throw wrong(`\`model\` ${of} conflicts with its policy '${policy.name}', which is the model; leave \`model\` out`)
   const { texts } = (policy ?? {}) as { readonly texts?: Readonly<Record<string, string>> }
   if (given.instructions !== undefined && texts?.instructions !== undefined)
-    throw wrong(`\`instructions\` ${of}: its policy '${policy!.name}' has them; leave them out here`)
+    throw wrong(`\`instructions\` ${of} conflict with those of its policy '${policy!.name}'; leave them out here`)
   const needsModel = policy?.model === undefined
   if (needsModel && (typeof given.model !== 'string' || given.model === ''))
     throw wrong(`\`model\` ${of} must be the name of one of the run's models, it is ${shown(given.model)}`)
@@ -160,10 +160,10 @@ function check(options: unknown): void {
     throw wrong(
       `unknown key '${unknown}' ${of}; allowed: ${Object.keys(KNOWN).join(', ')}. Settings of the AI SDK go into \`settings\``,
     )
-  const lost = lostText(policy, given.tools)
+  const lost = textWithoutTool(policy, given.tools)
   if (lost !== undefined)
     throw wrong(
-      `policy '${policy!.name}' ${of} has a text '${lost}', and the agent has no such tool; it has ${Object.keys(given.tools ?? {}).join(', ') || 'none'}`,
+      `policy '${policy!.name}' ${of} has a text '${lost}', but the agent has no such tool; its tools are ${Object.keys(given.tools ?? {}).join(', ') || 'none'}`,
     )
   if (given.instructions !== undefined && typeof given.instructions !== 'string')
     throw wrong(`\`instructions\` ${of} must be a text`)

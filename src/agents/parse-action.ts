@@ -1,40 +1,39 @@
 import type { ToolCall } from './tools.ts'
 
-/** What `parseAction` makes of a text. */
+/** The result of `parseAction`. */
 export type ParsedAction =
   /** `raw`: the arguments as they were written. */
   | (ToolCall & { readonly kind: 'call'; readonly raw: string })
-  /** `reason`: what is wrong, to be said to whoever wrote it. */
+  /** `reason`: what is wrong, for the author of the text. */
   | { readonly kind: 'unreadable'; readonly reason: string }
 
-/** The forms of a call, for those who have to be told. */
+/** The syntax of a call, for messages and prompts. */
 export const CALL_FORMS = 'use_tool[NAME] with ARGUMENT[VALUE], or {"tool": "NAME", "arguments": {…}}'
 
-/** A longer text is no action. */
+/** Longer texts are rejected. */
 const MAX_CHARS = 256 * 1024
 const MAX_NAME_CHARS = 200
-/** Deeper data is no argument. */
+/** More deeply nested arguments are rejected. */
 const MAX_DEPTH = 100
 
 const BRACKETS = 'use_tool['
 const FENCE = '```'
 
 /**
- * Reads the call of a tool in what a model wrote: `use_tool[search] with query[…]`, or JSON such as
- * `{"tool": "search", "arguments": {…}}`, by itself, in a fenced block or among words. The first call counts. Arguments in
- * brackets are texts; they may have brackets inside, if those come in pairs, and `\[`, `\]` and `\\` otherwise. Never throws,
- * and takes time that grows with the length of the text, and no faster.
+ * Parses a tool call in the text of a model: `use_tool[search] with query[…]`, or JSON such as
+ * `{"tool": "search", "arguments": {…}}`, alone, in a fenced block or within prose. The first call counts. Arguments in
+ * brackets are texts; they may contain balanced brackets, and `\[`, `\]` and `\\`. Never throws. Takes linear time.
  *
  * @example
  * parseAction('use_tool[search] with query[cats [2024]] limit[5]')
  * // { kind: 'call', tool: 'search', arguments: { query: 'cats [2024]', limit: '5' }, raw: 'query[cats [2024]] limit[5]' }
  */
 export function parseAction(text: string): ParsedAction {
-  if (typeof text !== 'string') return unreadable(`it is ${text === null ? 'null' : typeof text}, not text`)
+  if (typeof text !== 'string') return unreadable(`it is ${text === null ? 'null' : typeof text}, not a text`)
   if (text.length > MAX_CHARS) return unreadable(`it is longer than ${MAX_CHARS} characters`)
   const brackets = text.indexOf(BRACKETS)
   let parsed: ParsedAction | undefined
-  // Words before a call may have a brace in them, so what is no call is passed over: a few places at most.
+  // Prose before a call may contain a brace, so skip JSON that is not a call. At most two positions are tried.
   for (const start of startsOfJson(text)) {
     if (brackets >= 0 && start > brackets) break
     parsed = readJson(text, start)
@@ -44,7 +43,7 @@ export function parseAction(text: string): ParsedAction {
   return parsed ?? unreadable('it has no tool call')
 }
 
-/** A call as text, in the form that `parseAction` reads; what is not text is written as JSON. */
+/** Formats a call as text that `parseAction` reads. Values that are not texts are written as JSON. */
 export function formatAction({ tool, arguments: args }: ToolCall): string {
   const parts = Object.entries(args).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
@@ -53,21 +52,21 @@ export function formatAction({ tool, arguments: args }: ToolCall): string {
   return `${BRACKETS}${tool}]${parts.length === 0 ? '' : ` with ${parts.join(' ')}`}`
 }
 
-/** A call that is given as data: `tool`, `tool_name` or `name`; `arguments`, `args`, `parameters` or `input`. */
+/** Reads a call from data: `tool`, `tool_name` or `name`; `arguments`, `args`, `parameters` or `input`. */
 export function callOf(value: unknown): ToolCall | undefined {
   if (!isObject(value)) return undefined
   const inner = isObject(value.function) ? value.function : value
   const tool = inner.tool ?? inner.tool_name ?? inner.name
   const given = inner.arguments ?? inner.args ?? inner.parameters ?? inner.input ?? {}
   if (typeof tool !== 'string' || !isName(tool)) return undefined
-  // Some models write the arguments as a text of JSON.
+  // Some models write the arguments as a JSON string.
   const args = typeof given === 'string' && !isTooDeep(given) ? jsonOf(given) : given
   return isObject(args) ? { tool, arguments: args } : undefined
 }
 
 // ---- JSON
 
-/** Where JSON may begin: at the first brace, and at the first one of a fenced block. */
+/** Positions where JSON may start: the first brace, and the first brace of a fenced block. */
 function startsOfJson(text: string): number[] {
   const first = text.indexOf('{')
   const fence = text.indexOf(FENCE, first + 1)
@@ -78,15 +77,15 @@ function startsOfJson(text: string): number[] {
 function readJson(text: string, start: number): ParsedAction {
   const end = endOfJson(text, start)
   if (end === 'deep') return unreadable(`its JSON is nested more than ${MAX_DEPTH} deep`)
-  if (end === 'open') return unreadable('its JSON has no end: a brace is not closed')
+  if (end === 'open') return unreadable('its JSON is incomplete: a brace is not closed')
   const value = jsonOf(text.slice(start, end))
-  if (value === undefined) return unreadable('its JSON has a mistake in it')
+  if (value === undefined) return unreadable('its JSON has a syntax error')
   const call = callOf(value)
-  if (call === undefined) return unreadable('its JSON does not name a tool, or its arguments are no object')
+  if (call === undefined) return unreadable('its JSON does not name a tool, or its arguments are not an object')
   return { kind: 'call', ...call, raw: JSON.stringify(call.arguments) }
 }
 
-/** The place behind the brace that closes the one at `start`; strings are passed over. */
+/** The position after the brace that closes the one at `start`. Skips strings. */
 function endOfJson(text: string, start: number): number | 'open' | 'deep' {
   let depth = 0
   let inString = false
@@ -105,7 +104,7 @@ function endOfJson(text: string, start: number): number | 'open' | 'deep' {
 
 const isTooDeep = (text: string) => endOfJson(text, 0) === 'deep'
 
-/** Undefined: it is none. */
+/** Returns undefined if the text is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -120,7 +119,7 @@ function readBrackets(text: string, start: number): ParsedAction {
   const from = start + BRACKETS.length
   const to = text.indexOf(']', from)
   const tool = to < 0 ? '' : text.slice(from, Math.min(to, from + MAX_NAME_CHARS + 1)).trim()
-  if (!isName(tool)) return unreadable('`use_tool[…]` must have the name of a tool in its brackets')
+  if (!isName(tool)) return unreadable('`use_tool[…]` must contain the name of a tool')
   const args = new Map<string, string>()
   let at = skipBlanks(text, to + 1)
   if (!text.startsWith('with', at)) return { kind: 'call', tool, arguments: {}, raw: '' }
@@ -132,17 +131,17 @@ function readBrackets(text: string, start: number): ParsedAction {
     if (name === '' || text[at + name.length] !== '[') break
     const value = valueAt(text, at + name.length + 1)
     if (value === undefined) return unreadable(`the bracket of '${name}' is not closed; write \\[ and \\] inside it`)
-    if (args.has(name)) return unreadable(`'${name}' is given twice`)
+    if (args.has(name)) return unreadable(`the argument '${name}' is given twice`)
     args.set(name, value.text)
     end = value.end
     at = skipBetween(text, end)
   }
-  if (args.size === 0) return unreadable('after `with` it has no ARGUMENT[VALUE]')
-  // As entries, so that a name such as __proto__ is one like others.
+  if (args.size === 0) return unreadable('there is no ARGUMENT[VALUE] after `with`')
+  // Build from entries, so that a name such as __proto__ becomes an own property.
   return { kind: 'call', tool, arguments: Object.fromEntries(args), raw: text.slice(began, end) }
 }
 
-/** A value up to the bracket that closes it. */
+/** Reads a value up to its closing bracket. */
 function valueAt(text: string, start: number): { text: string; end: number } | undefined {
   let depth = 1
   let value = ''
@@ -180,14 +179,14 @@ function skipBlanks(text: string, start: number): number {
   return at
 }
 
-/** Between arguments: blanks, a comma, and the word "and". A new line begins something else. */
+/** Skips what may separate arguments: blanks, a comma, and the word "and". A line break ends the call. */
 function skipBetween(text: string, start: number): number {
   let at = skipBlanks(text, start)
   if (text[at] === ',') at = skipBlanks(text, at + 1)
   return text.startsWith('and ', at) ? skipBlanks(text, at + 4) : at
 }
 
-// ---- both
+// ---- shared
 
 /** The name of a tool is one line without brackets. */
 const isName = (name: string) => name !== '' && name.length <= MAX_NAME_CHARS && !/[[\]\n\r]/.test(name)

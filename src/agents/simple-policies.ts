@@ -2,8 +2,8 @@ import { TaskError } from '../errors.ts'
 import type { Policy } from './policy.ts'
 
 /**
- * A policy that always does the same: an action, or a function of the observation and the candidates. It chooses with
- * probability 1, so its log-probability is 0.
+ * A policy that always chooses the same: an action, or the result of a function of the observation and the candidates. Its
+ * probability is 1, so its log-probability is 0.
  *
  * @example
  * const agent = stepAgent({ name: 'up', environment, policy: fixedPolicy((at: number) => (at < 3 ? 'up' : 'down')) })
@@ -22,7 +22,7 @@ export function fixedPolicy<Observation = unknown, const Action = unknown>(
   }
 }
 
-/** A policy that chooses any candidate, each with the same probability. It fits every environment that lists candidates. */
+/** A policy that chooses each candidate with the same probability. It fits every environment that lists candidates. */
 export function randomPolicy(name = 'random'): Policy<unknown, never> {
   return {
     name,
@@ -31,7 +31,7 @@ export function randomPolicy(name = 'random'): Policy<unknown, never> {
         if (candidates === undefined)
           throw new TaskError(
             'ACTION_INVALID',
-            `policy '${name}' chooses among candidates, and the environment lists none; have reset and step return \`candidates\``,
+            `policy '${name}' needs candidates, but the environment lists none; return \`candidates\` from reset and step`,
           )
         const index = Math.floor(random() * candidates.length)
         return { action: candidates[index]!, index, logProb: -Math.log(candidates.length) }

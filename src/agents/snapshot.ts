@@ -1,7 +1,7 @@
 /**
- * A copy of what an environment showed, taken before the environment goes on: it may change its own objects, and what is
- * recorded is what the policy saw. Plain objects and arrays are copied here, faster than `structuredClone` does it, which
- * gets what is rare. Whatever is not data is left as it is: recording it says what is wrong with it.
+ * Copies an observation before the environment continues, because the environment may change its own objects and the
+ * recording must show what the policy saw. Plain objects and arrays are copied here, which is faster than `structuredClone`;
+ * the rest is left to that. Values that cannot be cloned are returned as they are: recording them throws a clear error.
  */
 export function snapshot<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
@@ -10,11 +10,11 @@ export function snapshot<T>(value: T): T {
   return (made ?? clone(value)) as T
 }
 
-/** More objects than this are left to `structuredClone`: they may refer to each other in circles. */
+/** Values with more objects than this are left to `structuredClone`: they may contain cycles. */
 const MOST_OBJECTS = 10_000
 let left = 0
 
-/** Undefined: there are too many objects. */
+/** Returns undefined if there are too many objects. */
 function copy(value: object): object | undefined {
   if (--left < 0) return undefined
   if (Array.isArray(value)) {

@@ -1,12 +1,12 @@
+import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
 import { isGrader } from '../grade/grader.ts'
-import { didYouMean } from '../near-miss.ts'
 import { MAX_TIMER_MS } from '../task-checks.ts'
 import type { StepAgentParams } from './step-agent.ts'
 
 const KEYS = ['name', 'environment', 'policy', 'act', 'maxSteps', 'timeoutMs', 'mode', 'grade', 'module']
 
-/** Programs without a compiler hear of mistakes here. */
+/** Checks the options at run time, for programs without a type checker. */
 export function checkOptions(options: unknown): void {
   const wrong = (what: string) => new ManyworldsError('AGENT_INVALID', `stepAgent: ${what}`)
   if (typeof options !== 'object' || options === null)
@@ -17,9 +17,8 @@ export function checkOptions(options: unknown): void {
   if (unknown !== undefined)
     throw wrong(`unknown key '${unknown}' in agent '${name}'; allowed: ${KEYS.join(', ')}${didYouMean(unknown, KEYS)}`)
   if (!hasFunctions(environment, ['reset', 'step']))
-    throw wrong(`\`environment\` of agent '${name}' must be what defineEnvironment() returned`)
-  if ((policy === undefined) === (act === undefined))
-    throw wrong(`agent '${name}' needs \`policy\` or \`act\`, and not both`)
+    throw wrong(`\`environment\` of agent '${name}' must be an environment from defineEnvironment()`)
+  if ((policy === undefined) === (act === undefined)) throw wrong(`agent '${name}' needs either \`policy\` or \`act\``)
   if (policy !== undefined && !(hasFunctions(policy, ['open']) && typeof policy.name === 'string'))
     throw wrong(`\`policy\` of agent '${name}' must be a policy: { name, open(ref, host) }, such as randomPolicy()`)
   if (act !== undefined && typeof act !== 'function')
@@ -32,7 +31,7 @@ export function checkOptions(options: unknown): void {
 
 type Limits = Pick<StepAgentParams, 'maxSteps' | 'timeoutMs' | 'mode'>
 
-/** Params may have been given by `withParams`. */
+/** Checks params, which may come from `withParams`. */
 export function checkedParams(params: StepAgentParams, name: string): Limits {
   const problem = typeof params === 'object' && params !== null ? problemOf(params) : 'params must be an object'
   if (problem !== undefined) throw new Error(`params of agent '${name}': ${problem}`)

@@ -6,44 +6,44 @@ import { type EpisodePlan, EpisodeRun } from './episode-run.ts'
 import type { Choice, Policy, PolicyHost, PolicyMode, PolicyRef, Question } from './policy.ts'
 import { checkedParams, checkOptions } from './step-agent-checks.ts'
 
-/** What travels to the workers with a step agent. Change it with `agent.withParams({ ...agent.params, maxSteps: 50 })`. */
+/** The params of a step agent, which are sent to workers. Change them with `agent.withParams({ ...agent.params, maxSteps: 50 })`. */
 export interface StepAgentParams {
-  /** The version of the policy that acts; null: the agent has `act`. */
+  /** The version of the policy that acts. Null: the agent has `act`. */
   readonly policy: PolicyRef | null
   readonly mode: PolicyMode
   readonly maxSteps: number
   readonly timeoutMs: number | null
 }
 
-/** Chooses an action: returns it, or `{ action, logProb, value }`. It is the code of one agent, and has no versions. */
+/** Chooses an action: returns it, or `{ action, logProb, value }`. It is part of the agent's code and has no versions. */
 export type Act<Observation, Action> = (
   question: Question<Observation, Action>,
   ctx: EnvironmentContext,
 ) => Maybe<Action | Chosen<Action>>
 
-/** An action, with what is known about its choice. */
+/** An action with details of its choice. */
 export interface Chosen<Action> {
   readonly action: Action
-  /** Its place among the candidates; left out, it is looked for. */
+  /** The index among the candidates. Default: the action is searched for. */
   readonly index?: number
-  /** Null or left out: not known. */
+  /** Null or left out: unknown. */
   readonly logProb?: number | null
   readonly value?: number
 }
 
-interface StepAgentBase<Input, Observation, Action, State, Name extends string> {
+export interface StepAgentBase<Input, Observation, Action, State, Name extends string> {
   /** Unique in its module. */
   readonly name: Name
   readonly environment: Environment<Input, Observation, Action, State>
-  /** The episode is cut short after so many actions. Default 10. */
+  /** Truncates the episode after this many actions. Default 10. */
   readonly maxSteps?: number
-  /** The episode is cut short after so many milliseconds, reset included; what has been reached is graded. Default none. */
+  /** Truncates the episode after this many milliseconds, including the reset. What it has reached is graded. Default: no limit. */
   readonly timeoutMs?: number
-  /** `'greedy'`: the policy takes the best action rather than one by its probability. Default `'sample'`. */
+  /** `'greedy'`: the policy chooses the best action instead of sampling one. Default `'sample'`. */
   readonly mode?: PolicyMode
-  /** How episodes are graded, unless the task or the run says so; left out, the environment says. */
+  /** How episodes are graded, unless the task or the run defines it. Default: the grade of the environment. */
   readonly grade?: Grader | GradeFunction<NoInfer<Input>, NoInfer<Observation>>
-  /** The module that workers import to find this agent: `import.meta.url`. Only needed where the call site does not tell. */
+  /** The module that workers import to find this agent: `import.meta.url`. Needed only if the call site cannot be determined. */
   readonly module?: string | URL
 }
 
@@ -62,8 +62,8 @@ export type StepAgentOptions<Input, Observation, Action, State, Name extends str
 const DEFAULT_MAX_STEPS = 10
 
 /**
- * Defines an agent that acts in an environment, step by step. Its answer is the last observation. Like `defineAgent`, it is
- * called at the top level of a module.
+ * Defines an agent that acts in an environment, step by step. Its answer is the last observation. Like `defineAgent`, call
+ * it at the top level of a module.
  *
  * @example
  * const climber = stepAgent({ name: 'climber', environment: count, policy: randomPolicy(), maxSteps: 20 })
@@ -124,7 +124,7 @@ function planOfAct(agent: string, act: Act<unknown, unknown>): Chooser {
 
 const CHOICE_KEYS = ['action', 'index', 'logProb', 'value']
 
-/** An object of nothing but an action and what belongs to it. An action that looks so itself is returned as `{ action }`. */
+/** Whether the answer is a choice: an object with no other keys than these. Return an action that looks like one as `{ action }`. */
 const isChoice = (answer: unknown): answer is Choice =>
   typeof answer === 'object' &&
   answer !== null &&
@@ -133,10 +133,10 @@ const isChoice = (answer: unknown): answer is Choice =>
 
 async function planOfPolicy(policy: Policy, ref: PolicyRef | null, host: PolicyHost): Promise<Chooser> {
   if (ref?.policy !== policy.name)
-    throw new Error(`params name the policy '${ref?.policy}', and the agent has '${policy.name}'`)
+    throw new Error(`params name the policy '${ref?.policy}', but the agent has '${policy.name}'`)
   const open = await policy.open(ref, host)
   if (open?.act === undefined)
-    throw new Error(`policy '${policy.name}' has no \`act\` when it is open: a step agent cannot act with it`)
+    throw new Error(`policy '${policy.name}' cannot be used by a step agent: its \`open\` returned no \`act\``)
   disposeWith(open, host.signal)
   return {
     chooser: `policy '${policy.name}'`,

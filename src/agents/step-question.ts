@@ -1,7 +1,7 @@
 import type { EpisodeContext } from './episode-context.ts'
 import type { PolicyMode, Question } from './policy.ts'
 
-/** What the policy is asked; rare things are made when they are asked for. */
+/** The question for a policy. Rarely used properties are created on access. */
 export class StepQuestion implements Question {
   readonly observation: unknown
   readonly candidates: readonly unknown[] | undefined

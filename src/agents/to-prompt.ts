@@ -3,12 +3,12 @@ import type { EnvironmentTask } from './environment.ts'
 import { CALL_FORMS } from './parse-action.ts'
 import type { Tools } from './tools.ts'
 
-/** A task whose input is its instruction, or has one. */
-type Instructed = Pick<EnvironmentTask<string | { readonly instruction: string }>, 'input' | 'tools'>
+/** A task whose input is an instruction or has one. */
+export type Instructed = Pick<EnvironmentTask<string | { readonly instruction: string }>, 'input' | 'tools'>
 
 /**
- * The prompt of a task: its instruction, and the tools that it allows. With the tools of an environment it has their
- * descriptions, and how to call them.
+ * Makes the prompt of a task: its instruction and the tools that it allows. With the tools of an environment, it includes
+ * their descriptions and how to call them.
  *
  * @example
  * toPrompt({ input: 'Who wrote Emma?', tools: ['search'] })
@@ -31,6 +31,6 @@ function instructionOf({ input }: Instructed): string {
   if (typeof instruction === 'string') return instruction
   throw new ManyworldsError(
     'TASK_INVALID',
-    `toPrompt: the input of a task must be text, or an object whose \`instruction\` is; it is ${input === null ? 'null' : typeof input}`,
+    `toPrompt: the input of a task must be a text or an object with an \`instruction\`, it is ${input === null ? 'null' : typeof input}`,
   )
 }

@@ -1,39 +1,39 @@
 import type { Context } from '../agent.ts'
+import { didYouMean } from '../did-you-mean.ts'
 import { TaskError } from '../errors.ts'
-import { didYouMean } from '../near-miss.ts'
 import { recordStep } from '../trajectory/record.ts'
 import type { Maybe } from './environment.ts'
+import { EpisodeAborted, type EpisodeDeadline, isPromise } from './episode-deadline.ts'
 import { CALL_FORMS, callOf, type ParsedAction, parseAction } from './parse-action.ts'
-import { GivenUp, isPromise, type Patience } from './patience.ts'
 import { snapshot } from './snapshot.ts'
 import type { ToolCall, ToolContext, ToolOutcome, Tools } from './tools.ts'
 
-/** What became of a call: its outcome, or what to say to whoever asked for it. */
+/** The result of a call: its outcome, or an error text for the policy. */
 export type CallResult = { readonly outcome: ToolOutcome } | { readonly failure: string }
 
-/** More of an error, or of a name, helps nobody. */
+/** Limits for error texts and tool names in messages. */
 const MAX_ERROR_CHARS = 2000
 const MAX_NAME_CHARS = 100
 
 /**
- * The tools of an environment, as one task may use them. Every call is recorded. Whatever goes wrong with one is a text: the
- * policy reads it as its next observation, and the episode goes on.
+ * The tools of an environment that one task may use. Every call is recorded. If a call fails, its error is a text that
+ * the policy gets as its next observation, and the episode continues.
  */
 export class ToolCalls {
   readonly #tools: Tools
   readonly #allowed: readonly string[]
   readonly #ctx: Context
-  readonly #patience: Patience
+  readonly #deadline: EpisodeDeadline
 
-  constructor(tools: Tools, allowed: readonly string[] | undefined, ctx: Context, patience: Patience) {
+  constructor(tools: Tools, allowed: readonly string[] | undefined, ctx: Context, deadline: EpisodeDeadline) {
     this.#tools = tools
     const names = Object.keys(tools)
     this.#allowed = allowed === undefined ? names : names.filter((name) => allowed.includes(name))
     this.#ctx = ctx
-    this.#patience = patience
+    this.#deadline = deadline
   }
 
-  /** Makes the call that an action asks for. Throws `GivenUp`, or that the call cannot be recorded. */
+  /** Makes the call that an action requests. Throws `EpisodeAborted`, or an error if the call cannot be recorded. */
   make(action: unknown, toolCtx: ToolContext): Maybe<CallResult> {
     const parsed = typeof action === 'string' ? parseAction(action) : ofData(action)
     if (parsed.kind === 'unreadable') return this.#unreadable(parsed.reason)
@@ -52,9 +52,9 @@ export class ToolCalls {
   async #later(call: Call, args: ToolCall['arguments'], result: Promise<unknown>): Promise<CallResult> {
     let value: unknown
     try {
-      value = await this.#patience.wait(result)
+      value = await this.#deadline.wait(result)
     } catch (error) {
-      if (error instanceof GivenUp) throw error
+      if (error instanceof EpisodeAborted) throw error
       return this.#failed(call, `tool '${call.tool}' failed: ${textOf(error)}`)
     }
     return this.#done(call, args, value)
@@ -75,9 +75,13 @@ export class ToolCalls {
     try {
       void recordStep(this.#ctx, { kind: 'tool', call: null, name: tool, arguments: given, ...end, ms })
     } catch (error) {
-      throw new TaskError('ENVIRONMENT_FAULT', `what tool '${tool}' was given or returned is not plain data`, {
-        cause: error,
-      })
+      throw new TaskError(
+        'ENVIRONMENT_FAULT',
+        `cannot record the call of tool '${tool}': its arguments and its result must be plain data`,
+        {
+          cause: error,
+        },
+      )
     }
   }
 
@@ -88,7 +92,7 @@ export class ToolCalls {
   }
 
   #unreadable(reason: string): CallResult {
-    return { failure: `this is no tool call: ${reason}; write ${CALL_FORMS}; allowed tools: ${this.#list()}` }
+    return { failure: `not a tool call: ${reason}; write ${CALL_FORMS}; allowed tools: ${this.#list()}` }
   }
 
   #list(): string {
@@ -96,7 +100,7 @@ export class ToolCalls {
   }
 }
 
-/** A call that is being made. */
+/** A call in progress. */
 class Call {
   readonly tool: string
   readonly given: { readonly raw: string; readonly value: unknown }
@@ -108,17 +112,17 @@ class Call {
   }
 }
 
-// As a method, so that `this` is what its author sees.
+// Call `run` as a method, so that `this` is the object that its author wrote.
 const runTool = (tool: Tools[string], args: ToolCall['arguments'], ctx: ToolContext): unknown =>
   typeof tool === 'function' ? tool(args, ctx) : tool.run(args, ctx)
 
 function ofData(action: unknown): ParsedAction {
   const call = callOf(action)
-  if (call === undefined) return { kind: 'unreadable', reason: 'it is no object that names a tool' }
+  if (call === undefined) return { kind: 'unreadable', reason: 'it is not an object that names a tool' }
   try {
     return { kind: 'call', ...call, raw: JSON.stringify(call.arguments) }
   } catch (error) {
-    return { kind: 'unreadable', reason: `its arguments are no JSON: ${textOf(error)}` }
+    return { kind: 'unreadable', reason: `its arguments cannot be serialized as JSON: ${textOf(error)}` }
   }
 }
 
@@ -127,6 +131,6 @@ function textOf(error: unknown): string {
     const text = error instanceof Error ? error.message || error.name : String(error)
     return text.length <= MAX_ERROR_CHARS ? text : `${text.slice(0, MAX_ERROR_CHARS)}…`
   } catch {
-    return 'it threw what cannot be shown'
+    return 'it threw a value that cannot be converted to a string'
   }
 }

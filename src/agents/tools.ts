@@ -1,25 +1,25 @@
 import type { EnvironmentContext, EnvironmentTask, Maybe } from './environment.ts'
 
-/** A call of a tool, as an action. */
+/** A tool call, as an action. */
 export interface ToolCall {
   readonly tool: string
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** What a tool is given besides its arguments. */
+/** The context of a tool call. */
 export interface ToolContext<State = unknown> extends EnvironmentContext {
   readonly task: EnvironmentTask
-  /** That of the episode. */
+  /** The state of the episode. */
   readonly state: State
 }
 
-/** Does the work. What it throws is an observation: it does not end the episode. */
+/** Does the work of a tool. An error that it throws becomes an observation; it does not end the episode. */
 export type ToolFunction<State = unknown> = {
-  // A method, so that a tool may say which arguments it wants. They come from a model or a policy: it should look at them.
+  // A method, so that a tool may declare the arguments it expects. They come from a model or a policy, so it should check them.
   run(args: Readonly<Record<string, unknown>>, ctx: ToolContext<State>): Maybe<unknown>
 }['run']
 
-/** A tool with words about it, for prompts. */
+/** A tool with a description for prompts. */
 export interface DescribedTool<State = unknown> {
   readonly description: string
   readonly run: ToolFunction<State>
@@ -27,7 +27,7 @@ export interface DescribedTool<State = unknown> {
 
 export type Tools<State = unknown> = Readonly<Record<string, ToolFunction<State> | DescribedTool<State>>>
 
-/** A call that was made, and what it came to. */
+/** A completed call and its result. */
 export type ToolOutcome<T = Tools> = {
   readonly [Name in keyof T]: {
     readonly tool: Name
@@ -36,13 +36,13 @@ export type ToolOutcome<T = Tools> = {
   }
 }[keyof T]
 
-type ResultOf<Tool> = Tool extends (...args: never) => infer Result
+export type ResultOf<Tool> = Tool extends (...args: never) => infer Result
   ? Awaited<Result>
   : Tool extends { readonly run: (...args: never) => infer Result }
     ? Awaited<Result>
     : unknown
 
-/** What a policy sees of a call that failed, where observations are not texts. */
+/** What a policy sees of a failed call if observations are not texts. */
 export interface ToolFailure {
   readonly error: string
 }

@@ -3,6 +3,8 @@ import { resolve } from 'node:path'
 import type { BuildResult, Metafile } from 'esbuild'
 import { describe } from './build-errors.ts'
 import { type Layout, packageName } from './layout.ts'
+import { loadEsbuild } from './load-esbuild.ts'
+import { missingPeersThrow } from './missing-peers.ts'
 import { BANNER, DEFINE, ownLocation } from './own-location.ts'
 import { ownSourceMap } from './own-source-map.ts'
 
@@ -24,18 +26,16 @@ export interface Built {
   warnings: string[]
 }
 
-// Not a literal in `import()`, on purpose: a bundle that contains manyworlds contains this file, and must not draw in esbuild.
-export const ESBUILD: string = 'esbuild'
 const ENTRIES_NAME = 'manyworlds-entries.js'
 const WITHHELD = 'manyworlds-withheld!'
 
 /** Throws esbuild's own BuildFailure: the caller knows whether it means a native module or a mistake in the code. */
 export async function build({ entries, layout, external, withheld = [] }: BuildRequest): Promise<Built> {
-  const esbuild = (await import(ESBUILD)) as typeof import('esbuild')
+  const esbuild = await loadEsbuild()
   const askWhereTheyAre: string[] = []
   const result = await esbuild.build({
     stdin: { contents: entriesModule(entries, layout), resolveDir: layout.root, sourcefile: ENTRIES_NAME },
-    // esbuild writes paths into its output, and names variables after them: as seen from here.
+    // esbuild writes paths into its output and derives variable names from them: relative to this folder.
     absWorkingDir: layout.root,
     outfile: 'bundle.mjs',
     bundle: true,
@@ -57,7 +57,7 @@ export async function build({ entries, layout, external, withheld = [] }: BuildR
     define: DEFINE,
     external: [...external],
     alias: Object.fromEntries(withheld.map((name) => [name, WITHHELD + name])),
-    plugins: [ownLocation(layout, (path) => askWhereTheyAre.push(path))],
+    plugins: [missingPeersThrow(layout), ownLocation(layout, (path) => askWhereTheyAre.push(path))],
   })
   return {
     code: finishCode(result, entries, layout),
@@ -68,7 +68,7 @@ export async function build({ entries, layout, external, withheld = [] }: BuildR
   }
 }
 
-/** The package that an error is about, where it is one that was withheld. */
+/** The withheld package that an error is about; undefined: another one. */
 export function withheldName(text: string): string | undefined {
   const specifier = new RegExp(`"${WITHHELD}([^"]+)"`).exec(text)?.[1]
   return specifier === undefined ? undefined : packageName(specifier)
@@ -85,7 +85,7 @@ function entriesModule(entries: readonly string[], layout: Layout): string {
 
 function finishCode(result: BuildResult<{ write: false }>, entries: readonly string[], layout: Layout): string {
   const output = (end: string) => result.outputFiles.find((file) => file.path.endsWith(end))!.text
-  // Modules of packages are named by their way from the root, which differs with the place of node_modules on each machine.
+  // esbuild names modules of packages by their path from the root, which depends on where node_modules is on this machine.
   const named = output('.mjs').replace(MODULE_NAME, (whole, before: string, path: string) =>
     path.startsWith('..') ? before + layout.label(resolve(layout.root, path)) : whole,
   )

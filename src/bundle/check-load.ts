@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { BUNDLE_FILE } from '../call-site.ts'
 import { ManyworldsError } from '../errors.ts'
+import { stderrTail } from '../stderr-tail.ts'
 import { type BundledFile, writeBundle } from './content.ts'
 import type { LoadOutcome, LoadRequest } from './load-child.ts'
 import { explainLoadFailure, failedExternal, type LoadFailure } from './load-hint.ts'
@@ -27,7 +28,7 @@ export interface LoadCheck {
   env: NodeJS.ProcessEnv
 }
 
-/** Loads each entry in a process of its own, in a folder that has nothing but the bundle. Answers warnings; throws BUNDLE_LOAD_FAILED. */
+/** Loads each entry in a process of its own, in a folder that has nothing but the bundle. Returns warnings; throws BUNDLE_LOAD_FAILED. */
 export async function checkLoad(check: LoadCheck): Promise<string[]> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'manyworlds-bundle-')))
   try {
@@ -57,7 +58,7 @@ function judge(failure: LoadFailure, key: string, check: LoadCheck, folder: stri
   )
 }
 
-/** Answers undefined when the entry was loaded. No process is left behind, whatever the entry did. */
+/** Returns undefined if the entry was loaded. No process is left behind, whatever the entry did. */
 async function loadEntry(check: LoadCheck, key: string, folder: string): Promise<LoadFailure | undefined> {
   const request: LoadRequest = {
     bundleUrl: pathToFileURL(join(folder, BUNDLE_FILE)).href,
@@ -90,15 +91,13 @@ const CHILD = fileURLToPath(new URL(`./load-child${extname(new URL(import.meta.u
 
 function outcomeOf(child: ChildProcess, limitMs: number): Promise<LoadFailure | undefined> {
   return new Promise((resolve) => {
-    let [reported, stderr] = ['', '']
+    let reported = ''
     const limit = setTimeout(() => resolve({ reason: 'too-slow', limitMs }), limitMs)
     const finish = (failure: LoadFailure | undefined) => {
       clearTimeout(limit)
       resolve(failure)
     }
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      stderr = (stderr + text).slice(-STDERR_LIMIT_CHARS)
-    })
+    const stderr = stderrTail(child.stderr, { chars: STDERR_LIMIT_CHARS })
     ;(child.stdio[3] as Readable).setEncoding('utf8').on('data', (text: string) => {
       reported += text
       if (!reported.includes('\n')) return
@@ -108,7 +107,7 @@ function outcomeOf(child: ChildProcess, limitMs: number): Promise<LoadFailure | 
     child.on('error', (error) => finish({ reason: 'exited', how: 'could not be started', stderr: error.message }))
     child.on('exit', (code, signal) => {
       const how = signal ? `was ended by ${signal}` : `ended with code ${code}`
-      const exited = () => finish({ reason: 'exited', how, stderr })
+      const exited = () => finish({ reason: 'exited', how, stderr: stderr() })
       // The last output may come after `exit`. `close` comes after it, but not while a process that the entry started holds stderr.
       child.on('close', exited)
       setTimeout(exited, LAST_OUTPUT_MS)

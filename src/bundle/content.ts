@@ -21,7 +21,7 @@ export async function readFiles(paths: readonly string[], layout: Layout): Promi
   return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Of code and files together, so that a changed prompt is another bundle. A receiver can compute it again. */
+/** The hash covers code and files, so that a changed prompt makes another bundle. A receiver can verify it. */
 export function bundleHash(code: Uint8Array, files: readonly Pick<BundledFile, 'path' | 'bytes'>[]): string {
   const parts = files.map(({ path, bytes }) => [path, sha256(bytes)])
   return sha256(JSON.stringify([sha256(code), ...parts]))
@@ -36,16 +36,13 @@ export async function writeBundle(
   for (const { path, bytes } of files) {
     // A bundle may come over the network.
     if (path.startsWith('/') || /(^|[\\/])\.\.([\\/]|$)|^[a-z]:|\0/i.test(path)) {
-      throw new ManyworldsError(
-        'BUNDLE_FAILED',
-        `The bundle has a file that would leave its folder: ${JSON.stringify(path)}`,
-      )
+      throw new ManyworldsError('BUNDLE_FAILED', `The bundle has a file outside of its folder: ${JSON.stringify(path)}`)
     }
     const target = join(folder, normalize(path))
     await mkdir(dirname(target), { recursive: true })
     await writeFile(target, bytes)
   }
-  // The code last: where it is, the bundle is whole.
+  // The code is written last: if it is there, the bundle is complete.
   await writeFile(join(folder, BUNDLE_FILE), code)
 }
 

@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import type { Built } from './build.ts'
 import { buildError, isBuildFailure } from './build-errors.ts'
 import { checkLoad, LOAD_LIMIT_MS } from './check-load.ts'
@@ -18,7 +19,7 @@ export interface BundleOptions {
   external?: readonly string[]
   /** How long loading the bundle once may take. */
   loadLimitMs?: number
-  /** The environment that workers will have; that of this process where it is not given. */
+  /** The environment of the workers. Default: that of this process. */
   env?: NodeJS.ProcessEnv
 }
 
@@ -33,15 +34,17 @@ export interface Bundle {
   files: BundledFile[]
   /** The key of each entry in `modules`, in the order the entries were given. */
   entries: string[]
-  /** Every module that is in it: by the name that it has there, its path here. */
+  /** The modules in the bundle: by their name there, their path on this machine. */
   modules: Map<string, string>
-  /** Packages that the code asks for and that are not in it, those that it can do without included. */
+  /** The files on this machine that decide what is in the bundle. */
+  sources: string[]
+  /** Packages that the code imports and that are not in the bundle, including optional ones. */
   externals: string[]
   warnings: string[]
 }
 
 /**
- * From modules to one shippable file, for workers on other machines. It was loaded once, in an empty folder, before it is handed out.
+ * Makes one file of modules, for workers on other machines. Before it is returned, it was loaded once in an empty folder.
  *
  * @example
  * const bundle = await makeBundle(import.meta.url, { files: ['prompts/*.md'], external: ['better-sqlite3'] })
@@ -58,7 +61,8 @@ export async function makeBundle(
   refuseOutside(asked, entries, makeLayout(entries))
 
   const { built, layout } = await buildFromRoot(entries, asked, external)
-  const shipped = await readFiles([...(await findPackageData(built, layout)), ...asked], layout)
+  const beside = [...(await findPackageData(built, layout)), ...asked]
+  const shipped = await readFiles(beside, layout)
   const code = Buffer.from(built.code)
   const keys = entries.map((path) => layout.label(path))
 
@@ -78,12 +82,19 @@ export async function makeBundle(
     files: shipped,
     entries: keys,
     modules: new Map([...built.inputs.keys()].map((path) => [layout.label(path), path])),
+    sources: [...new Set([...built.inputs.keys(), ...beside, ...settingsOf(entries, layout)])],
     externals: built.externals,
     warnings,
   }
 }
 
-/** Which modules there are shows only when they are built. Where some lie above the folders of the entries, it is done again from there. */
+/** The files that say how the modules of a project are found and compiled. */
+function settingsOf(entries: readonly string[], layout: Layout): string[] {
+  const folders = entries.map((path) => layout.packageOf(path)?.folder ?? dirname(path))
+  return folders.flatMap((folder) => [join(folder, 'package.json'), join(folder, 'tsconfig.json')])
+}
+
+/** The modules are known only after a build. If some lie above the folders of the entries, build again from a folder that contains all. */
 async function buildFromRoot(
   entries: string[],
   files: string[],

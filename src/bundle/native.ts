@@ -41,7 +41,7 @@ function isNativePackage({ name, folder, json }: PackageFolder): boolean {
 }
 
 /**
- * Builds, and refuses native modules that the code needs. Where one is only tried for (`bufferutil` in `ws`), it is left out: the
+ * Builds, and refuses native modules that the code needs. If one is optional (`bufferutil` in `ws`), it is left out: the
  * bundle does without it, or finds it on the node. esbuild knows which is which: it accepts a missing package inside a `try`.
  */
 export async function buildWithoutNative(request: BuildRequest): Promise<Built> {
@@ -61,7 +61,7 @@ export async function buildWithoutNative(request: BuildRequest): Promise<Built> 
     const leftOut = native.filter((name) => built.externals.includes(name))
     const warnings = leftOut.map(
       (name) =>
-        `'${name}' is a native module that is only tried for: it is left out of the bundle. To use it, install it on the nodes.`,
+        `'${name}' is a native module that the code can do without, so the bundle leaves it out. To use it, install it on the nodes.`,
     )
     return { ...built, warnings: [...built.warnings, ...warnings] }
   } catch (error) {

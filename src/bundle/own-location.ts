@@ -30,7 +30,7 @@ export const DEFINE = {
 
 const ASKS_WHERE_IT_IS = /\bimport\s*\.\s*meta\b|\b__(?:dir|file)name\b/
 
-/** `seen` is told each module that asks where it is. */
+/** `seen` is called with each module that asks where it is. */
 export function ownLocation(layout: Layout, seen: (path: string) => void): Plugin {
   return {
     name: 'manyworlds-own-location',

@@ -8,7 +8,7 @@ interface SourceMap {
   mappings: string
 }
 
-/** `label` names a source of the user's, and answers undefined for one to leave out. */
+/** `label` names a source of the user's, and returns undefined for one to leave out. */
 export function ownSourceMap(json: string, label: (source: string) => string | undefined): string {
   const map = JSON.parse(json) as SourceMap
   const labels = map.sources.map(label)

@@ -1,8 +1,8 @@
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CodeBundle } from '../engines/engine.ts'
-import { ESBUILD } from './build.ts'
 import { BUNDLE_FILE, bundleHash } from './index.ts'
+import { loadEsbuild } from './load-esbuild.ts'
 
 const CODEC_PACKAGE = {
   path: 'node_modules/devalue/package.json',
@@ -12,8 +12,8 @@ const CODEC_PACKAGE = {
 const built = new Map<string, Promise<CodeBundle>>()
 
 /**
- * The worker's own program, made ready to travel: workers on other machines run the driver's version of it, whatever
- * is installed there. `workerEntry` is that program here; the threads that it starts are files beside it.
+ * Bundles the worker's own program: workers on other machines run the driver's version of it, whatever is installed
+ * there. `workerEntry` is that program here; the threads that it starts are files beside it.
  */
 export function makeRuntime(workerEntry: string): Promise<CodeBundle> {
   let runtime = built.get(workerEntry)
@@ -22,13 +22,13 @@ export function makeRuntime(workerEntry: string): Promise<CodeBundle> {
 }
 
 async function buildRuntime(workerEntry: string): Promise<CodeBundle> {
-  const esbuild = (await import(ESBUILD)) as typeof import('esbuild')
+  const esbuild = await loadEsbuild()
   const { outputFiles } = await esbuild.build({
     entryPoints: {
       [BUNDLE_FILE.replace(/\.mjs$/, '')]: workerEntry,
       watchdog: join(dirname(workerEntry), `watchdog${extname(workerEntry)}`),
       'side-thread': join(dirname(workerEntry), `side-thread${extname(workerEntry)}`),
-      // The portable codec is looked for by its name, and only where it is needed.
+      // The portable codec is imported by name when it is first used.
       'node_modules/devalue/index': fileURLToPath(import.meta.resolve('devalue')),
     },
     outdir: 'out',

@@ -1,49 +1,49 @@
-import { type Command, command } from './command.ts'
-import { compareSpec } from './specs/compare.ts'
-import { completionSpec } from './specs/completion.ts'
-import { doctorSpec } from './specs/doctor.ts'
-import { exportSpec } from './specs/export.ts'
-import { exportRunSpec } from './specs/export-run.ts'
-import { helpSpec } from './specs/help.ts'
-import { importSpec } from './specs/import.ts'
-import { importRunSpec } from './specs/import-run.ts'
-import { initSpec } from './specs/init.ts'
-import { modelsSpec } from './specs/models.ts'
-import { nodeSpec } from './specs/node.ts'
-import { nodesSpec } from './specs/nodes.ts'
-import { regradeSpec } from './specs/regrade.ts'
-import { rmSpec } from './specs/rm.ts'
-import { rolloutServerSpec } from './specs/rollout-server.ts'
-import { runSpec } from './specs/run.ts'
-import { runsSpec } from './specs/runs.ts'
-import { setupSpec } from './specs/setup.ts'
-import { showSpec } from './specs/show.ts'
-import { tailSpec } from './specs/tail.ts'
-import { trainSpec } from './specs/train.ts'
-import { trainingsSpec } from './specs/trainings.ts'
+import { compareSpec } from './commands/compare/spec.ts'
+import { completionSpec } from './commands/completion/spec.ts'
+import { doctorSpec } from './commands/doctor/spec.ts'
+import { exportSpec } from './commands/export/spec.ts'
+import { exportRunSpec } from './commands/export-run/spec.ts'
+import { helpSpec } from './commands/help/spec.ts'
+import { importSpec } from './commands/import/spec.ts'
+import { importRunSpec } from './commands/import-run/spec.ts'
+import { initSpec } from './commands/init/spec.ts'
+import { modelsSpec } from './commands/models/spec.ts'
+import { nodeSpec } from './commands/node/spec.ts'
+import { nodesSpec } from './commands/nodes/spec.ts'
+import { regradeSpec } from './commands/regrade/spec.ts'
+import { rmSpec } from './commands/rm/spec.ts'
+import { rolloutServerSpec } from './commands/rollout-server/spec.ts'
+import { runSpec } from './commands/run/spec.ts'
+import { runsSpec } from './commands/runs/spec.ts'
+import { setupSpec } from './commands/setup/spec.ts'
+import { showSpec } from './commands/show/spec.ts'
+import { tailSpec } from './commands/tail/spec.ts'
+import { trainSpec } from './commands/train/spec.ts'
+import { trainingsSpec } from './commands/trainings/spec.ts'
+import { type Command, command } from './frame/command.ts'
 
 /** All commands, in the order in which help lists them. */
 export const commands: readonly Command[] = [
-  command(runSpec, () => import('./run.ts')),
-  command(trainSpec, () => import('./train.ts')),
-  command(runsSpec, () => import('./runs.ts')),
-  command(trainingsSpec, () => import('./trainings.ts')),
-  command(showSpec, () => import('./show.ts')),
-  command(tailSpec, () => import('./tail.ts')),
-  command(compareSpec, () => import('./compare.ts')),
-  command(regradeSpec, () => import('./regrade.ts')),
-  command(rmSpec, () => import('./rm.ts')),
-  command(exportSpec, () => import('./export.ts')),
-  command(importSpec, () => import('./import.ts')),
-  command(exportRunSpec, () => import('./export-run.ts')),
-  command(importRunSpec, () => import('./import-run.ts')),
-  command(modelsSpec, () => import('./models.ts')),
-  command(rolloutServerSpec, () => import('./rollout-server.ts')),
-  command(nodeSpec, () => import('./node.ts')),
-  command(nodesSpec, () => import('./nodes.ts')),
-  command(doctorSpec, () => import('./doctor.ts')),
-  command(setupSpec, () => import('./setup.ts')),
-  command(initSpec, () => import('./init.ts')),
-  command(completionSpec, () => import('./completion.ts')),
-  command(helpSpec, () => import('./help.ts')),
+  command(runSpec, () => import('./commands/run/action.ts')),
+  command(trainSpec, () => import('./commands/train/action.ts')),
+  command(runsSpec, () => import('./commands/runs/action.ts')),
+  command(trainingsSpec, () => import('./commands/trainings/action.ts')),
+  command(showSpec, () => import('./commands/show/action.ts')),
+  command(tailSpec, () => import('./commands/tail/action.ts')),
+  command(compareSpec, () => import('./commands/compare/action.ts')),
+  command(regradeSpec, () => import('./commands/regrade/action.ts')),
+  command(rmSpec, () => import('./commands/rm/action.ts')),
+  command(exportSpec, () => import('./commands/export/action.ts')),
+  command(importSpec, () => import('./commands/import/action.ts')),
+  command(exportRunSpec, () => import('./commands/export-run/action.ts')),
+  command(importRunSpec, () => import('./commands/import-run/action.ts')),
+  command(modelsSpec, () => import('./commands/models/action.ts')),
+  command(rolloutServerSpec, () => import('./commands/rollout-server/action.ts')),
+  command(nodeSpec, () => import('./commands/node/action.ts')),
+  command(nodesSpec, () => import('./commands/nodes/action.ts')),
+  command(doctorSpec, () => import('./commands/doctor/action.ts')),
+  command(setupSpec, () => import('./commands/setup/action.ts')),
+  command(initSpec, () => import('./commands/init/action.ts')),
+  command(completionSpec, () => import('./commands/completion/action.ts')),
+  command(helpSpec, () => import('./commands/help/action.ts')),
 ]

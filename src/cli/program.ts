@@ -1,10 +1,10 @@
 import { ownPackage } from '../own-package.ts'
-import type { Command } from './command.ts'
-import { reportError } from './error-report.ts'
-import { findCommand } from './find-command.ts'
-import { parse } from './parse.ts'
+import type { Command } from './frame/command.ts'
+import { reportError } from './frame/error-report.ts'
+import { findCommand } from './frame/find-command.ts'
+import { parse } from './frame/parse.ts'
 
-/** Does what was typed, and says how it went: the exit code. */
+/** Runs the command that was typed; resolves to the exit code. */
 export async function program(words: readonly string[]): Promise<number> {
   const [name = '--help', ...rest] = words
   let command: Command | undefined
@@ -16,14 +16,14 @@ export async function program(words: readonly string[]): Promise<number> {
         return 0
       case '-h':
       case '--help':
-        return await (await import('./help.ts')).run({ command: undefined })
+        return await (await import('./commands/help/action.ts')).run({ command: undefined })
       case '__complete':
-        return await (await import('./complete.ts')).answerShell(rest)
+        return await (await import('./frame/complete.ts')).answerShell(rest)
     }
     command = findCommand(name)
     const parsed = parse(command.spec, rest)
     if (parsed.help) {
-      const { printHelp } = await import('./help.ts')
+      const { printHelp } = await import('./commands/help/action.ts')
       printHelp(command.spec)
       return 0
     }

@@ -5,13 +5,13 @@ import { NOT_UTF8, type RowLimits, type RowParser, textOf } from './text-rows.ts
 
 const CR = 0x0d
 
-/** Rows of a CSV file as objects, by the names of the columns. */
+/** Parses the rows of a CSV file into objects, with the column names as keys. */
 export class CsvParser implements RowParser {
   readonly #records: CsvRecords
   readonly #delimiter: string
   #columns: readonly string[] | undefined
 
-  /** `columns`: their names, if the file has no header. */
+  /** `columns`: the column names, if the file has no header. */
   constructor({ maxRowBytes }: RowLimits, delimiter: string, columns: readonly string[] | undefined) {
     this.#records = new CsvRecords(delimiter.charCodeAt(0), maxRowBytes)
     this.#delimiter = delimiter
@@ -42,13 +42,13 @@ export class CsvParser implements RowParser {
     if (fields.length !== this.#columns.length)
       return {
         line,
-        problem: `the row has ${counted(fields.length, 'field')}, and there are ${counted(this.#columns.length, 'column')} (${shortly(this.#columns.join(this.#delimiter))})`,
+        problem: `the row has ${counted(fields.length, 'field')}, but there are ${counted(this.#columns.length, 'column')} (${shortly(this.#columns.join(this.#delimiter))})`,
       }
-    // Not by assignment: a column may be called `__proto__`.
+    // Not by assignment: a column may be named `__proto__`.
     return { line, row: Object.fromEntries(this.#columns.map((name, place) => [name, fields[place]])) }
   }
 
-  /** Without a header, no row means anything. */
+  /** Without a header, no row can be interpreted, so an error there ends the reading. */
   #bad(bad: BadRow): BadRow {
     return this.#columns === undefined ? { ...bad, isLast: true } : bad
   }
@@ -56,7 +56,7 @@ export class CsvParser implements RowParser {
   #header(line: number, names: readonly string[]): BadRow | undefined {
     const twice = names.find((name, place) => names.indexOf(name) < place)
     if (twice !== undefined)
-      return { line, problem: `two columns of the header are called ${shortly(twice)}`, isLast: true }
+      return { line, problem: `the header has two columns named ${shortly(twice)}`, isLast: true }
     this.#columns = names
     return undefined
   }

@@ -1,42 +1,42 @@
 import type { BadRow } from './data-set.ts'
 import { tooLong } from './text-rows.ts'
 
-/** A record of a CSV file, as its bytes; or what is wrong with it. */
+/** The bytes of a CSV record, or what is wrong with it. */
 export type CsvRecord = { readonly line: number; readonly bytes: Buffer } | BadRow
 
 const QUOTE = 0x22
 const LF = 0x0a
 const CR = 0x0d
 
-/** Where in a record the next byte stands. */
+/** The state of the parser within a record. */
 const AT = {
   fieldStart: 0,
   unquoted: 1,
   quoted: 2,
-  /** Behind a quote inside quotes: it closes the field, or stands for itself if another follows. */
+  /** After a quote inside quotes: it closes the field, or is a literal quote if another quote follows. */
   quoteInQuoted: 3,
-  /** Behind a carriage return: only a line feed may follow. */
+  /** After a carriage return: only a line feed may follow. */
   carriageReturn: 4,
-  /** The record is bad: nothing counts up to the end of the line. */
+  /** The record is malformed: skip to the end of the line. */
   bad: 5,
 } as const
 
 /**
- * Cuts bytes into the records of RFC 4180: a line end inside quotes belongs to its field. Works on bytes, since no byte of a
- * character in UTF-8 looks like a quote, a delimiter or a line end; looks at each byte once.
+ * Splits bytes into the records of RFC 4180: a line break inside quotes belongs to its field. Works on bytes, because no byte of
+ * a multi-byte UTF-8 character looks like a quote, a delimiter or a line break. Looks at each byte once.
  */
 export class CsvRecords {
   readonly #delimiter: number
   readonly #maxBytes: number
-  /** 1 for bytes that mean something outside of quotes. */
+  /** 1 for bytes that are special outside quotes. */
   readonly #special = new Uint8Array(256)
   #pieces: Buffer[] = []
   #bytes = 0
   #state: number = AT.fieldStart
-  /** The line that is read, and the one on which the record began. */
+  /** The current line, and the line on which the record started. */
   #line = 1
   #startLine = 1
-  /** Where in the record that line begins, in bytes. */
+  /** The offset of the current line in the record, in bytes. */
   #lineAt = 0
   #problem:
     | { readonly line: number; readonly lineAt: number; readonly at: number; readonly problem: string }
@@ -62,7 +62,7 @@ export class CsvRecords {
     if (this.#bytes > this.#maxBytes && this.#state === AT.quoted) yield this.#unclosed()
   }
 
-  /** Passes over bytes that change nothing, which are most of them; inside quotes, line ends among them are counted. */
+  /** Skips bytes without meaning, which are most of them. Inside quotes, counts line breaks. */
   #nextOfNote(chunk: Buffer, start: number, from: number): number {
     let at = start
     if (this.#state === AT.quoted) {
@@ -88,7 +88,7 @@ export class CsvRecords {
     this.#lineAt = at
   }
 
-  /** `at`: the place of the byte in its record. */
+  /** `at`: the offset of the byte in its record. */
   #after(byte: number, at: number): number {
     switch (this.#state) {
       case AT.fieldStart:
@@ -96,20 +96,17 @@ export class CsvRecords {
         break
       case AT.unquoted:
         if (byte === QUOTE)
-          return this.#bad(
-            at,
-            'a quote inside a field that does not begin with one; put the field in quotes, and double the quote',
-          )
+          return this.#bad(at, 'a quote inside an unquoted field; put the field in quotes and double the quote')
         break
       case AT.quoted:
         return byte === QUOTE ? AT.quoteInQuoted : AT.quoted
       case AT.quoteInQuoted:
         if (byte === QUOTE) return AT.quoted
         if (byte !== this.#delimiter && byte !== CR)
-          return this.#bad(at, 'text behind the closing quote of a field; a quote inside quotes is written twice')
+          return this.#bad(at, 'text after the closing quote of a field; double a quote inside quotes')
         break
       case AT.carriageReturn:
-        return this.#bad(at - 1, 'a carriage return without a line feed; lines end with LF or CR LF')
+        return this.#bad(at - 1, 'a carriage return without a line feed; end lines with LF or CR LF')
       default:
         return AT.bad
     }
@@ -122,7 +119,7 @@ export class CsvRecords {
     return AT.bad
   }
 
-  /** Of a record that is too long, only its length is kept. */
+  /** Keeps a piece of the record. If the record is too long, keeps only its length. */
   #keep(chunk: Buffer, from: number, to: number): void {
     if (from === to) return
     this.#bytes += to - from
@@ -149,17 +146,17 @@ export class CsvRecords {
     }
   }
 
-  /** All that follows would belong to the field. */
+  /** A quoted field without an end. Everything that follows would belong to the field. */
   #unclosed(): CsvRecord {
     const problem =
       this.#bytes > this.#maxBytes
-        ? `a field in quotes, begun in this row, goes on for more than maxRowBytes (${this.#maxBytes}): its closing quote seems to be missing`
-        : 'a field in quotes, begun in this row, has no closing quote'
+        ? `a quoted field that starts in this row exceeds maxRowBytes (${this.#maxBytes}); its closing quote is probably missing`
+        : 'a quoted field that starts in this row has no closing quote'
     return { line: this.#startLine, problem, isLast: true }
   }
 }
 
-/** The fields of a sound record, unquoted. */
+/** Returns the unquoted fields of a well-formed record. */
 export function fieldsOf(record: string, delimiter: string): string[] {
   // Most records have no quotes at all.
   if (!record.includes('"')) return record.split(delimiter)

@@ -9,9 +9,9 @@ import { checkTextOptions, type TextOptions, textRows } from './text-rows.ts'
 export type CsvRow<Column extends string = string> = Readonly<Record<Column, string>>
 
 export interface CsvOptions<Column extends string = string> extends DataSetOptions, TextOptions {
-  /** What stands between two fields: one ASCII character. Default `','`. */
+  /** The separator of fields: one ASCII character. Default `','`. */
   readonly delimiter?: string
-  /** The names of the columns, if the file has no header: its first line is then a row like the others. */
+  /** The column names, if the file has no header. The first line is then a normal row. */
   readonly columns?: readonly Column[]
 }
 
@@ -31,9 +31,9 @@ const RULES: Rules = {
 }
 
 /**
- * The rows of a CSV file (RFC 4180), in which all fields are text. The first line has the names of the columns, unless
- * `columns` gives them. Empty lines are left out; a row with more or fewer fields than there are columns is a bad row. The
- * file may be compressed with gzip or zstd.
+ * Reads the rows of a CSV file (RFC 4180). All fields are texts. The first line has the column names, unless `columns` gives
+ * them. Empty lines are skipped; a row with more or fewer fields than there are columns is a bad row. The file may be
+ * compressed with gzip or zstd.
  *
  * @example
  * const tasks = fromCsv('questions.csv', (row: CsvRow<'id' | 'question'>) => answer.task(row.question, { id: row.id }))

@@ -1,15 +1,15 @@
 import { ManyworldsError } from '../errors.ts'
 
-/** Where in a data file something is wrong. */
+/** The location of a problem in a data file. */
 export interface DataPlace {
   readonly file: string
-  /** The line of the file, from 1; in a Parquet file, the row. */
+  /** The line of the file, from 1. In a Parquet file: the row. */
   readonly line?: number | undefined
   /** The column in that line, in characters from 1. */
   readonly column?: number | undefined
 }
 
-/** A data file cannot be read, or a row of it is not what its format promises. */
+/** A data file cannot be read, or one of its rows is malformed. */
 export class DataError extends ManyworldsError {
   readonly file: string
   readonly line: number | undefined
@@ -33,10 +33,10 @@ export class DataError extends ManyworldsError {
   }
 }
 
-/** `questions.jsonl:7001:26`, which editors and terminals open at that place. */
+/** `questions.jsonl:7001:26`, which editors and terminals open at that position. */
 export const placeText = ({ file, line, column }: DataPlace): string =>
   [file, line, column].filter((part) => part !== undefined).join(':')
 
-/** Data of others may hold anything: what a message shows of it is short. */
+/** Quotes a text for a message. Long texts are cut, because data may contain anything. */
 export const shortly = (text: string, chars = 60): string =>
   JSON.stringify(text.length > chars ? `${text.slice(0, chars)}…` : text)

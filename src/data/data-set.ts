@@ -2,27 +2,27 @@ import { say } from '../text/say.ts'
 import { DataError, placeText } from './data-error.ts'
 import { type RowSchema, schemaProblem } from './row-schema.ts'
 
-/** Where a row stands, for a mapping function. */
+/** The location of a row, for a mapping function. */
 export interface RowPlace {
-  /** The path, address or name of what is read. */
+  /** The path, address or name of the source. */
   readonly file: string
-  /** The line of the file on which the row begins, from 1; in a Parquet file, the number of the row. */
+  /** The line of the file on which the row starts, from 1. In a Parquet file: the number of the row. */
   readonly line: number
 }
 
-/** Makes something of a row, a task as a rule. `undefined` leaves the row out. */
+/** Maps a row, usually to a task. Return `undefined` to leave the row out. */
 export type MapRow<Row, T> = (row: Row, at: RowPlace) => T | undefined
 
 export interface DataSetOptions {
-  /** What to do about a row that cannot be read or does not fit `schema`. `'skip'` counts it in `skipped`. Default `'throw'`. */
+  /** What to do with a row that cannot be parsed or does not match `schema`. `'skip'` counts it in `skipped`. Default `'throw'`. */
   readonly onBadRow?: 'throw' | 'skip'
-  /** Checks each row, and may convert it: a schema of zod, valibot, arktype or another that follows Standard Schema. */
+  /** Checks each row and may convert it: a schema of zod, valibot, arktype or another library that follows Standard Schema. */
   readonly schema?: RowSchema
-  /** What messages call the data, if it is a stream. */
+  /** The name of the data in messages, if it is a stream. */
   readonly name?: string
 }
 
-/** What a format makes of a row: its value, or what is wrong with it. */
+/** A parsed row: its value, or what is wrong with it. */
 export type ParsedRow = GoodRow | BadRow
 
 interface GoodRow {
@@ -35,22 +35,22 @@ export interface BadRow {
   readonly column?: number | undefined
   readonly problem: string
   readonly cause?: unknown
-  /** Nothing can be read behind it, so it cannot be skipped. */
+  /** Nothing can be read after it, so it cannot be skipped. */
   readonly isLast?: boolean
 }
 
 /** How the rows of a data set are read. */
 export interface RowSource {
   readonly file: string
-  /** It can be read only once. */
+  /** Whether it can be read only once. */
   readonly isStream: boolean
-  /** Rows in batches, as they come: a promise for each row would take longer than reading it. */
+  /** Yields rows in batches: a promise for each row would take longer than reading it. */
   read(stop: AbortSignal): AsyncIterable<Iterable<ParsedRow>>
 }
 
 /**
- * The rows of a file, or what a mapping function makes of them. Nothing is opened before the first one is asked for, and
- * each iteration reads the file again, a piece at a time.
+ * The rows of a file, or the results of a mapping function. Nothing is opened before the first row is requested. Each iteration
+ * reads the file again, a chunk at a time.
  */
 export class DataSet<T> implements AsyncIterable<T> {
   readonly file: string
@@ -67,12 +67,12 @@ export class DataSet<T> implements AsyncIterable<T> {
     this.#options = options
   }
 
-  /** How many bad rows the latest iteration has skipped so far. */
+  /** The number of bad rows that the latest iteration has skipped so far. */
   get skipped(): number {
     return this.#skipped
   }
 
-  /** True: it is a stream, and a second iteration is an error. */
+  /** Whether it is a stream, so that a second iteration is an error. */
   get isOnce(): boolean {
     return this.#source.isStream
   }
@@ -82,7 +82,7 @@ export class DataSet<T> implements AsyncIterable<T> {
     const items = this.#iterate(stop.signal)
     return {
       next: () => items.next(),
-      // Whoever leaves does not wait for a server that says nothing.
+      // A consumer that stops early must not wait for a silent server.
       return: () => {
         stop.abort()
         return items.return(undefined)
@@ -123,7 +123,7 @@ export class DataSet<T> implements AsyncIterable<T> {
     try {
       return this.#map(row, { file, line })
     } catch (cause) {
-      // A mistake of the function, not of the row: it ends the reading, whatever `onBadRow` says.
+      // An error in the function, not in the row: it ends the reading, whatever `onBadRow` is.
       const message = cause instanceof Error ? cause.message : String(cause)
       throw new DataError('DATA_INVALID', { file, line }, `the mapping function threw: ${message}`, { cause })
     }
@@ -136,11 +136,11 @@ async function fit(schema: RowSchema, { line, row }: GoodRow): Promise<ParsedRow
 }
 
 function badRow(file: string, { line, column, problem, cause, isLast }: BadRow): DataError {
-  const cure = isLast ? 'repair the file' : "repair the row, or skip such rows with onBadRow: 'skip'"
+  const cure = isLast ? 'fix the file' : "fix the row, or skip bad rows with onBadRow: 'skip'"
   return new DataError('DATA_INVALID', { file, line, column }, `${problem}; ${cure}`, { cause })
 }
 
 function sayWhatWasSkipped(file: string, skipped: number, { line, column, problem }: BadRow): void {
-  const rows = skipped === 1 ? '1 bad row was' : `${skipped} bad rows were`
-  say(`${file}: ${rows} skipped; the first is at ${placeText({ file, line, column })}: ${problem}`)
+  const rows = skipped === 1 ? '1 bad row' : `${skipped} bad rows`
+  say(`${file}: skipped ${rows}; the first is at ${placeText({ file, line, column })}: ${problem}`)
 }

@@ -1,11 +1,14 @@
-/** Data sets from files, splits and samples: `manyworlds/data`. */
+/** `manyworlds/data`: data sets from files, splits and samples. */
 export { type CsvOptions, type CsvRow, fromCsv } from './csv.ts'
+export type { DataPlace } from './data-error.ts'
 export { DataError } from './data-error.ts'
 export type { DataSet, DataSetOptions, MapRow, RowPlace } from './data-set.ts'
 export { fromJsonl, type JsonlOptions } from './jsonl.ts'
 export type { DataSource } from './open-bytes.ts'
 export { fromParquet, type ParquetOptions, type ParquetRow } from './parquet.ts'
 export { normalizeQuestion } from './question.ts'
-export type { RowSchema } from './row-schema.ts'
+export type { RowOf, RowSchema, SchemaIssue, SchemaResult } from './row-schema.ts'
 export { type SampleOptions, sample } from './sample.ts'
+export type { Items as ItemsOf } from './split.ts'
 export { type SplitName, type SplitOptions, type SplitShares, split, splitOf } from './split.ts'
+export type { TextOptions } from './text-rows.ts'

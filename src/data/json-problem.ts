@@ -1,24 +1,24 @@
 import { shortly } from './data-error.ts'
 
 export interface JsonProblem {
-  /** In characters, from 1. */
+  /** The column in characters, from 1. */
   readonly column: number
   readonly problem: string
 }
 
-/** Tokens of JSON; sticky, so that each looks at one place only. */
+/** Tokens of JSON. The expressions are sticky, so each looks only at one position. */
 const SPACE = /[ \t\r\n]*/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const WORD = /true|false|null/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y
-/** What Python's json module writes, and JSON does not have. */
+/** Numbers that Python's json module writes but JSON does not have. */
 const PYTHON_NUMBER = /NaN|-?Infinity/y
 
 type Next = 'value' | 'value or ]' | 'key' | 'key or }' | 'end'
 
 /**
- * Where a text stops being JSON, and what should stand there: `JSON.parse` often does not tell the place. Only asked once
- * that has refused the text; undefined if nothing is found.
+ * Finds the position where a text stops being JSON, and what was expected there: `JSON.parse` often does not report the
+ * position. Called only for texts that it rejected. Returns undefined if nothing is found.
  */
 export function jsonProblem(text: string): JsonProblem | undefined {
   const closers: ('}' | ']')[] = []
@@ -49,7 +49,7 @@ export function jsonProblem(text: string): JsonProblem | undefined {
     problem: `expected ${expected}, found ${foundAt(text, at)}`,
   })
 
-  /** Goes on by one token; returns what is wrong with it. */
+  /** Reads one token; returns what is wrong with it. */
   const advance = (): JsonProblem | undefined => {
     const character = text[at]
     const closer = closers.at(-1)
@@ -86,7 +86,7 @@ export function jsonProblem(text: string): JsonProblem | undefined {
   }
 }
 
-/** Behind the closing quote of the text that begins at `from`; or what is wrong with it. */
+/** The position after the closing quote of the text that starts at `from`, or what is wrong with it. */
 function endOfText(text: string, from: number): number | JsonProblem {
   for (let at = from + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -96,16 +96,16 @@ function endOfText(text: string, from: number): number | JsonProblem {
     ESCAPE.lastIndex = at
     const length = ESCAPE.exec(text)?.[0].length
     if (length === undefined)
-      return { column: at + 1, problem: `${shortly(text.slice(at, at + 2))} is no escape sequence` }
+      return { column: at + 1, problem: `${shortly(text.slice(at, at + 2))} is not an escape sequence` }
     at += length - 1
   }
-  return { column: text.length + 1, problem: `the text that begins at column ${from + 1} has no closing quote` }
+  return { column: text.length + 1, problem: `the text that starts at column ${from + 1} has no closing quote` }
 }
 
 function foundAt(text: string, at: number): string {
   if (at >= text.length) return 'the end of the line'
   PYTHON_NUMBER.lastIndex = at
   const python = PYTHON_NUMBER.exec(text)?.[0]
-  if (python !== undefined) return `${python}, which JSON does not have (write null, or a text)`
+  if (python !== undefined) return `${python}, which is not valid in JSON (write null or a text)`
   return shortly(String.fromCodePoint(text.codePointAt(at)!))
 }

@@ -4,10 +4,10 @@ import { NOT_UTF8, type RowLimits, type RowParser, textOf, tooLong } from './tex
 
 const NEWLINE = 0x0a
 
-/** Lines of JSON. Its time grows with the bytes it is given, however they are cut into pieces. */
+/** Parses lines of JSON, in linear time, however the bytes are split into chunks. */
 export class JsonlParser implements RowParser {
   readonly #limits: RowLimits
-  /** The beginning of a line whose end has not come yet, and its bytes. */
+  /** The beginning of an incomplete line, and its length in bytes. */
   #pieces: Buffer[] = []
   #bytes = 0
   #line = 1
@@ -30,7 +30,7 @@ export class JsonlParser implements RowParser {
     if (this.#bytes > 0) yield* this.#lineEnds()
   }
 
-  /** Of a line that is too long only its length is kept. */
+  /** Keeps a piece of the line. If the line is too long, keeps only its length. */
   #add(piece: Buffer): void {
     this.#bytes += piece.length
     if (this.#bytes > this.#limits.maxRowBytes) this.#pieces = []
@@ -57,9 +57,9 @@ function parsed(bytes: Buffer, line: number): ParsedRow | undefined {
   try {
     return { line, row: JSON.parse(text) }
   } catch (cause) {
-    // JSON knows no other white space. A line that ends with CR LF has one of them left.
+    // JSON allows no other white space. A line that ends with CR LF still has the CR.
     if (/^[ \t\r]*$/.test(text)) return undefined
     const { column, problem } = jsonProblem(text) ?? { problem: (cause as Error).message }
-    return { line, column, problem: `this is not JSON: ${problem}`, cause }
+    return { line, column, problem: `not valid JSON: ${problem}`, cause }
   }
 }

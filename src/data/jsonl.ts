@@ -7,7 +7,7 @@ import { checkTextOptions, type TextOptions, textRows } from './text-rows.ts'
 export interface JsonlOptions extends DataSetOptions, TextOptions {}
 
 /**
- * The rows of a JSONL file: one JSON value on each line. Empty lines are left out. The file may be compressed with gzip or
+ * Reads the rows of a JSONL file: one JSON value per line. Empty lines are skipped. The file may be compressed with gzip or
  * zstd.
  *
  * @example

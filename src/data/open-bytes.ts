@@ -4,18 +4,18 @@ import { fileURLToPath } from 'node:url'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { DataError } from './data-error.ts'
 
-/** Where data comes from: a path, an address (`file:`, `http:`, `https:`), or a stream of bytes. */
+/** A source of data: a path, an address (`file:`, `http:`, `https:`), or a stream of bytes. */
 export type DataSource = string | URL | AsyncIterable<Uint8Array | string>
 
 const CHUNK_BYTES = 256 * 1024
-/** A server that sends nothing for so long will send nothing more. */
+/** Give up if a server sends nothing for this long. */
 const SILENT_MS = 60_000
-/** What the first bytes can tell. */
+/** How many bytes are enough to detect the format. */
 const HEAD_BYTES = 4
 
 export const isAddress = (source: unknown): boolean => /^https?:\/\//i.test(String(source))
 
-/** What messages call the source. An address is shown without what may be a key. */
+/** The name of the source in messages. An address is shown without its query, which may contain a key. */
 export function nameOf(source: DataSource, name: string | undefined): string {
   if (name !== undefined) return name
   if (isAddress(source)) {
@@ -28,7 +28,7 @@ export function nameOf(source: DataSource, name: string | undefined): string {
 
 export const isStream = (source: DataSource): boolean => typeof source !== 'string' && !(source instanceof URL)
 
-/** The bytes of a source, a piece at a time, uncompressed, without a byte order mark. */
+/** Reads the bytes of a source in chunks, decompressed and without a byte order mark. */
 export async function* openBytes(
   source: DataSource,
   file: string,
@@ -72,7 +72,7 @@ async function* fromStream(stream: AsyncIterable<Uint8Array | string>, file: str
   try {
     for await (const chunk of stream) {
       if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array))
-        throw new TypeError(`it gives ${chunk === null ? 'null' : typeof chunk}, and not bytes or text`)
+        throw new TypeError(`the stream returned ${chunk === null ? 'null' : typeof chunk} instead of bytes or text`)
       yield toBuffer(chunk)
     }
   } catch (cause) {
@@ -86,9 +86,12 @@ const toBuffer = (chunk: Uint8Array | string): Buffer =>
 async function* fetched(url: string, file: string, stop: AbortSignal, silentMs: number): AsyncGenerator<Buffer> {
   const silent = new AbortController()
   const signal = AbortSignal.any([stop, silent.signal])
-  /** Only while something is waited for: whoever takes rows may take long. */
+  /** The timeout applies only while data is awaited: the consumer of rows may take long. */
   const bounded = async <T>(waiting: () => Promise<T>): Promise<T> => {
-    const timer = setTimeout(() => silent.abort(new Error(`nothing came for ${silentMs / 1000} s`)), silentMs)
+    const timer = setTimeout(
+      () => silent.abort(new Error(`the server sent nothing for ${silentMs / 1000} s`)),
+      silentMs,
+    )
     return waiting().finally(() => clearTimeout(timer))
   }
   try {
@@ -107,20 +110,20 @@ async function* fetched(url: string, file: string, stop: AbortSignal, silentMs: 
   }
 }
 
-/** ENOENT and its like, in words that say what to do. */
+/** An error with advice for ENOENT and the like. */
 export function unreadable(file: string, cause: unknown): DataError {
   if (cause instanceof DataError) return cause
   const code = (cause as NodeJS.ErrnoException | undefined)?.code
   const known: Readonly<Record<string, string>> = {
-    ENOENT: 'there is no such file (ENOENT); paths count from the current folder',
+    ENOENT: 'file not found (ENOENT); relative paths start at the current folder',
     EISDIR: 'it is a folder (EISDIR); give the path of a file',
-    EACCES: 'it may not be read by this user (EACCES)',
+    EACCES: 'permission denied (EACCES)',
   }
   const message = cause instanceof Error ? [cause.message, reasonOf(cause)].filter(Boolean).join(': ') : String(cause)
-  return new DataError('DATA_UNREADABLE', { file }, known[code ?? ''] ?? `it cannot be read: ${message}`, { cause })
+  return new DataError('DATA_UNREADABLE', { file }, known[code ?? ''] ?? `cannot be read: ${message}`, { cause })
 }
 
-/** `fetch failed` has its reason in its cause. */
+/** `fetch failed` has its reason in `cause`. */
 const reasonOf = ({ cause }: Error): string => (cause instanceof Error ? cause.message : '')
 
 async function* followedBy(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -128,14 +131,14 @@ async function* followedBy(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGen
   yield* rest
 }
 
-/** By the first bytes, so that it does not matter what the file is called, or that a stream has no name. */
+/** Detects compression by the first bytes, which works for any file name and for streams. */
 function decompressorFor(head: Buffer): (() => Transform) | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) return createGunzip
   return head.length >= 4 && head.readUInt32LE(0) === 0xfd2fb528 ? createZstdDecompress : undefined
 }
 
 async function* decompressed(bytes: AsyncIterable<Buffer>, decompressor: Transform, file: string) {
-  // What goes wrong on either side comes out at this end; whoever stops reading here ends the other side too.
+  // Errors of both sides appear in this stream, and destroying it ends the other side too.
   const out = pipeline(Readable.from(bytes, { objectMode: false }), decompressor, () => {})
   try {
     yield* out as AsyncIterable<Buffer>
@@ -144,13 +147,13 @@ async function* decompressed(bytes: AsyncIterable<Buffer>, decompressor: Transfo
     throw new DataError(
       'DATA_INVALID',
       { file },
-      `it cannot be decompressed: ${(cause as Error).message}; the file is damaged or incomplete`,
+      `cannot be decompressed: ${(cause as Error).message}; the file is damaged or incomplete`,
       { cause },
     )
   }
 }
 
-/** Files that begin like this are not text in UTF-8. */
+/** Files that start with these bytes are not UTF-8 text. */
 const OTHER_FORMATS: readonly (readonly [head: string, what: string])[] = [
   ['fffe', 'it is text in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8'],
   ['feff', 'it is text in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8'],

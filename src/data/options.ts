@@ -1,18 +1,18 @@
+import { nearest } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
-import { nearest } from '../near-miss.ts'
 
 interface Rule {
   readonly test: (value: unknown) => boolean
-  /** What the value must be: `must be …`. */
+  /** What the value must be; follows "must be". */
   readonly must: string
 }
 
 export type Rules = Readonly<Record<string, Rule>>
 
-/** Refuses options that are unknown or wrong, before anything is opened. */
+/** Throws if an option is unknown or wrong, before anything is opened. */
 export function checkOptions(caller: string, options: unknown, rules: Rules): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw invalid(`${caller}: the options must be an object, they are ${shown(options)}`)
+    throw invalid(`${caller}: the options must be an object, got ${shown(options)}`)
   for (const [key, value] of Object.entries(options)) {
     const rule = Object.hasOwn(rules, key) ? rules[key] : undefined
     if (rule === undefined) throw invalid(`${caller}: ${unknownKey(key, Object.keys(rules))}`)

@@ -14,9 +14,9 @@ import { DataError } from './data-error.ts'
 import type { ParsedRow } from './data-set.ts'
 import { unreadable } from './open-bytes.ts'
 
-/** Bytes, uncompressed, of the columns that are read: a row group is held in memory as a whole. */
+/** The limit for the uncompressed columns that are read: a row group is held in memory as a whole. */
 const MAX_GROUP_BYTES = 512 * 1024 * 1024
-/** So many digits are exact in a number of JavaScript's. */
+/** Numbers with up to this many digits are exact in JavaScript. */
 const EXACT_DIGITS = 15
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -28,14 +28,14 @@ const within =
   (input, length) =>
     decompress(input, { maxOutputLength: Math.max(1, length) })
 
-/** Of the codecs, Node has all but LZ4 and LZO, and hyparquet has Snappy. */
+/** Node has all codecs except LZ4 and LZO; hyparquet has Snappy. */
 const compressors = {
   GZIP: within(gunzipSync),
   BROTLI: within(brotliDecompressSync),
   ZSTD: within(zstdDecompressSync),
 }
 
-/** As they are: the library would drop a byte order mark, replace what is not UTF-8, and round times towards 1970. */
+/** Exact conversions: the library would drop a byte order mark, replace invalid UTF-8, and round times towards 1970. */
 const parsers = {
   stringFromBytes: (bytes: Uint8Array | undefined) => bytes && utf8.decode(bytes),
   timestampFromMicroseconds: (micros: bigint) => new Date(Number(floorDivide(micros, 1000n))),
@@ -92,13 +92,13 @@ async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
   }
 }
 
-/** `row`: the first that was to be read, from 1. */
+/** `row`: the first row to be read, from 1. */
 async function reading<T>(file: string, row: number | undefined, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
-    const what = row === undefined ? 'it is not a Parquet file' : 'the row group that begins here cannot be read'
+    const what = row === undefined ? 'not a Parquet file' : 'cannot read the row group that starts here'
     const cure = /compression codec/.test(message) ? '; write it with snappy, gzip, brotli or zstd' : ''
     throw new DataError('DATA_INVALID', { file, line: row }, `${what}: ${message}${cure}`, { cause })
   }
@@ -113,17 +113,17 @@ function refuseHuge(group: RowGroup, columns: readonly string[] | undefined, fil
   throw new DataError(
     'DATA_INVALID',
     { file },
-    `row group ${place + 1} has ${Math.ceil(Number(bytes) / 1e6)} MB uncompressed, and is read as a whole; name the columns that you need with \`columns\`, or write smaller row groups (pyarrow: row_group_size=10_000)`,
+    `row group ${place + 1} has ${Math.ceil(Number(bytes) / 1e6)} MB uncompressed, which is too large to read at once; select columns with \`columns\`, or write smaller row groups (pyarrow: row_group_size=10_000)`,
   )
 }
 
-/** Checks the columns, and gives what makes a plain row of what the library reads. */
+/** Checks the columns, and returns a function that converts a row of the library to a plain row. */
 function converterFor(metadata: FileMetaData, columns: readonly string[] | undefined, file: string) {
   const { children } = parquetSchema(metadata)
   const known = children.map(({ element }) => element.name)
   const missing = columns?.find((name) => !known.includes(name))
   if (missing !== undefined)
-    throw new DataError('DATA_INVALID', { file }, `there is no column '${missing}'; there are ${known.join(', ')}`)
+    throw new DataError('DATA_INVALID', { file }, `no column '${missing}'; the columns are ${known.join(', ')}`)
   const scales = new Map<string, number>()
   const refuseDecimal = (name: string, why: string) => {
     throw new DataError(
@@ -145,7 +145,7 @@ function converterFor(metadata: FileMetaData, columns: readonly string[] | undef
   }
   return (row: Row): Row => {
     for (const name in row) row[name] = plain(row[name])
-    // The library multiplies with a power of ten, which is not exact.
+    // The library multiplies by a power of ten, which is not exact.
     for (const [name, scale] of scales)
       if (typeof row[name] === 'number') row[name] = Number((row[name] as number).toFixed(scale))
     return row
@@ -155,7 +155,7 @@ function converterFor(metadata: FileMetaData, columns: readonly string[] | undef
 const isDecimal = ({ converted_type: type, logical_type: logical }: SchemaElement) =>
   type === 'DECIMAL' || logical?.type === 'DECIMAL'
 
-/** Whole numbers of 64 bits are numbers where that is exact, as `sparkRows` has them; what is missing is null. */
+/** Converts 64-bit integers to numbers if that is exact, like `sparkRows`, and missing values to null. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
   if (value === undefined || value === null) return null

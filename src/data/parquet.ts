@@ -5,11 +5,11 @@ import { checkOptions, invalid, type Rules, shown } from './options.ts'
 import type { RowOf, RowSchema } from './row-schema.ts'
 import { DATA_SET_RULES } from './text-rows.ts'
 
-/** A row of a Parquet file: a value for each column. docs/data.md says what Parquet's types become. */
+/** A row of a Parquet file: one value per column. docs/data.md lists how Parquet types are converted. */
 export type ParquetRow = Readonly<Record<string, unknown>>
 
 export interface ParquetOptions extends DataSetOptions {
-  /** Read only these columns: the others take neither time nor memory. Default: all. */
+  /** Read only these columns; the others cost neither time nor memory. Default: all. */
   readonly columns?: readonly string[]
 }
 
@@ -22,7 +22,7 @@ const RULES: Rules = {
 }
 
 /**
- * The rows of a Parquet file, read one row group at a time.
+ * Reads the rows of a Parquet file, one row group at a time.
  *
  * @example
  * const tasks = fromParquet('questions.parquet', (row: { id: string; question: string }) => answer.task(row.question, { id: row.id }))
@@ -68,8 +68,8 @@ export function fromParquet(
 }
 
 function pathOf(path: unknown): string {
-  if (isAddress(path)) throw invalid('fromParquet: it reads files, not addresses; download it first')
+  if (isAddress(path)) throw invalid('fromParquet reads only files, not addresses; download the file first')
   if (typeof path === 'string' && path !== '') return path
   if (path instanceof URL && path.protocol === 'file:') return fileURLToPath(path)
-  throw invalid(`fromParquet: give the path of a file; it is ${path === '' ? "''" : shown(path)}`)
+  throw invalid(`fromParquet: give the path of a file, not ${path === '' ? "''" : shown(path)}`)
 }

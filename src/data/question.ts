@@ -1,29 +1,29 @@
 import { invalid, shown } from './options.ts'
 
-/** What is not seen: joiners, soft hyphens, variation selectors, marks that turn text around. */
+/** Invisible characters: joiners, soft hyphens, variation selectors, marks of text direction. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}+/gu
 const SPACE = /\s+/gu
 
 /**
- * The same text for what people would call the same question: without regard to case, to white space, to characters that
- * are not seen, and to how Unicode writes a character (NFKC: `ﬁ` and `fi`, `①` and `1`, full-width and plain letters).
+ * Normalizes a question: two texts that people would call the same question become equal. Ignores case, white space, invisible
+ * characters, and Unicode variants of a character (NFKC: `ﬁ` and `fi`, `①` and `1`, full-width and plain letters).
  */
 export function normalizeQuestion(text: string): string {
-  // Down, up and down: a letter may have several lower ones (σ and ς), or become two on the way (ẞ, ß, ss).
+  // Lower, upper, lower: a letter may have several lower-case forms (σ and ς), or become two letters (ẞ, ß, ss).
   const folded = text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
   return folded.replace(UNSEEN, '').replace(SPACE, ' ').trim()
 }
 
-/** The question of a text or of a task: its input, with all texts in it normalized; whatever else the task has does not count. */
+/** The question of a text or a task: for a task its input, with all texts normalized. Other fields of the task are ignored. */
 export function questionOf(item: unknown): string {
   if (typeof item === 'string') return normalizeQuestion(item)
   if (typeof item === 'object' && item !== null && 'agent' in item && 'input' in item) return canonical(item.input)
   throw invalid(
-    `what makes two rows the same question? Give \`key\`, such as (row) => row.question; a key is only known of texts and tasks, and this is ${shown(item)}`,
+    `\`key\` is required unless items are texts or tasks, and this item is ${shown(item)}; give a function that returns the question of a row, such as (row) => row.question`,
   )
 }
 
-/** One text for each value, whatever the order of its keys. */
+/** Serializes a value, independent of the order of keys. */
 function canonical(value: unknown): string {
   if (typeof value === 'string') return normalizeQuestion(value)
   return (

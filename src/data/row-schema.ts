@@ -10,11 +10,11 @@ export interface RowSchema<Row = unknown> {
 
 export type RowOf<Schema> = Schema extends RowSchema<infer Row> ? Row : never
 
-type SchemaResult<Row> =
+export type SchemaResult<Row> =
   | { readonly value: Row; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
-interface SchemaIssue {
+export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
@@ -28,7 +28,7 @@ export function schemaProblem(issues: readonly SchemaIssue[]): string {
     return keys.length === 0 ? message : `\`${keys.join('.')}\`: ${message}`
   })
   const more = issues.length - said.length
-  return `the row does not fit the schema: ${said.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+  return `the row does not match the schema: ${said.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }
 
 export function isRowSchema(value: unknown): boolean {

@@ -3,7 +3,7 @@ import { checkOptions, invalid, type Rules } from './options.ts'
 import { Sampler } from './sampler.ts'
 
 export interface SampleOptions {
-  /** How many items, at most. */
+  /** The largest number of items. */
   readonly limit: number
   /** Another seed gives another sample. Default 0. */
   readonly seed?: number
@@ -18,16 +18,16 @@ const RULES: Rules = {
 }
 
 /**
- * Some of many items, each as likely as any other, in the order in which they stand. It reads all of them before it gives the
- * first, and holds no more than twice `limit`. The same seed gives the same sample: by the ids of tasks, or else by place.
- * A larger `limit` adds items, and takes none away.
+ * Selects some of many items, each with the same probability, in their original order. It reads all items before it returns the
+ * first, and holds at most twice `limit`. The same seed gives the same sample: by the ids of tasks, or otherwise by position. A
+ * larger `limit` adds items and removes none.
  *
  * @example
  * for await (const row of sample(fromJsonl('questions.jsonl'), { limit: 50, seed: 1 })) console.log(row)
  */
 export function sample<T>(items: Iterable<T> | AsyncIterable<T>, options: SampleOptions): AsyncIterable<T> {
   checkOptions('sample', options, RULES)
-  if (options.limit === undefined) throw invalid('sample: `limit` is missing: how many items, at most')
+  if (options.limit === undefined) throw invalid('sample: `limit` is missing; give the largest number of items')
   const { limit, seed = 0 } = options
   return {
     async *[Symbol.asyncIterator]() {
@@ -42,7 +42,7 @@ export function sample<T>(items: Iterable<T> | AsyncIterable<T>, options: Sample
   }
 }
 
-/** Of a task that has one. */
+/** The id of a task, if it has one. */
 function idOf(item: unknown): string | undefined {
   if (typeof item !== 'object' || item === null || !('agent' in item) || !('id' in item)) return undefined
   return typeof item.id === 'string' ? item.id : undefined

@@ -6,12 +6,12 @@ interface Candidate<T> {
   readonly item: T
 }
 
-/** Chooses `limit` of the items that it is offered: those whose ids, hashed with the seed, rank first. */
+/** Selects `limit` of the offered items: those whose ids, hashed with the seed, rank first. */
 export class Sampler<T> {
   readonly #limit: number
   readonly #seed: number
   #kept: Candidate<T>[] = []
-  /** The rank of the last of `limit` items that are known to be better. */
+  /** The rank of the `limit`-th best item so far. Items with a higher rank cannot be selected. */
   #last: string | undefined
   #offered = 0
 
@@ -20,7 +20,7 @@ export class Sampler<T> {
     this.#seed = seed
   }
 
-  /** How many items were offered. */
+  /** The number of offered items. */
   get offered(): number {
     return this.#offered
   }
@@ -33,7 +33,7 @@ export class Sampler<T> {
     if (this.#kept.length >= 2 * this.#limit) this.#prune()
   }
 
-  /** In the order in which they were offered. */
+  /** The selected items, in the order in which they were offered. */
   chosen(): T[] {
     this.#prune()
     return this.#kept.toSorted((a, b) => a.place - b.place).map(({ item }) => item)

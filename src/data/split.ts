@@ -5,21 +5,21 @@ import { normalizeQuestion, questionOf } from './question.ts'
 
 export type SplitName = 'train' | 'validation' | 'test'
 
-/** How large each part is; they add up to 1, and one that is left out is 0. */
+/** The share of each part. The shares must add up to 1; one that is left out is 0. */
 export interface SplitShares {
   readonly train?: number
   readonly validation?: number
   readonly test?: number
-  /** Another seed divides in another way. Default 0. */
+  /** Another seed gives another division. Default 0. */
   readonly seed?: number
 }
 
 export interface SplitOptions<T> extends SplitShares {
-  /** What makes two items the same question. Default, of texts and tasks: the text, or the input. */
+  /** Returns the question of an item; items with the same question go to the same part. Default for texts and tasks: the text or the input. */
   readonly key?: (item: T) => string
 }
 
-type Items<T> = Iterable<T> | AsyncIterable<T>
+export type Items<T> = Iterable<T> | AsyncIterable<T>
 
 const share = { test: (value: unknown) => typeof value === 'number' && value >= 0 && value <= 1, must: 'from 0 to 1' }
 const SHARES: Rules = {
@@ -29,12 +29,12 @@ const SHARES: Rules = {
   seed: { test: Number.isSafeInteger, must: 'a whole number' },
 }
 const RULES: Rules = { ...SHARES, key: { test: (value) => typeof value === 'function', must: 'a function' } }
-/** .8 + .1 + .1 is not quite 1 in binary. */
+/** .8 + .1 + .1 is not exactly 1 in binary. */
 const ROUNDING = 1e-9
 
 /**
- * Divides data by what is asked: the same question never lands in two parts, however often it is there, in whatever order, and
- * whatever is added later. Each part reads the data again, as it is iterated, and leaves out what belongs to the others.
+ * Divides data by question: the same question is always in the same part, however often it occurs, in whatever order, and
+ * whatever is added later. Each part reads the data again when it is iterated, and leaves out the items of the other parts.
  *
  * @example
  * const { train, test } = split(fromJsonl('questions.jsonl', toTask), { train: 0.9, test: 0.1 })
@@ -61,14 +61,14 @@ export function split<T>(items: Items<T>, options: SplitOptions<T>): Record<Spli
   return { train: part('train'), validation: part('validation'), test: part('test') }
 }
 
-/** The part that a question belongs to: the one in which `split` has it. */
+/** The part that `split` assigns a question to. */
 export function splitOf(question: string, shares: SplitShares): SplitName {
   checkOptions('splitOf', shares, SHARES)
   checkSum(shares)
   return placed(normalizeQuestion(question), shares)
 }
 
-/** From 0 to 1 stand train, validation, test; a change of one share moves only what is beside a border that moved. */
+/** The order from 0 to 1 is train, validation, test. If one share changes, only items next to a moved border change their part. */
 function placed(key: string, { validation = 0, test = 0, seed = 0 }: SplitShares): SplitName {
   const digest = hash('sha256', `split\0${seed}\0${key}`, 'buffer')
   const at = digest.readUIntBE(0, 6) / 2 ** 48
@@ -87,7 +87,7 @@ function checkedKey(key: unknown): string {
   throw invalid(`split: \`key\` must return a text, it returned ${key === null ? 'null' : typeof key}`)
 }
 
-/** Each part reads from the beginning, which a generator or a stream does not give twice. */
+/** Throws for generators and streams: each part reads the data from the beginning. */
 function refuseOnce(items: unknown): void {
   const once =
     items instanceof DataSet
@@ -95,6 +95,6 @@ function refuseOnce(items: unknown): void {
       : typeof items === 'object' && items !== null && 'next' in items && typeof items.next === 'function'
   if (once)
     throw invalid(
-      'split: each part reads the data again, and a stream or generator can be read only once; give an array, or a data set of a file',
+      'split: a stream or generator can be read only once, but each part reads the data again; give an array or a data set of a file',
     )
 }

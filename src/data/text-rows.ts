@@ -4,13 +4,13 @@ import { type DataSource, isAddress, isStream, nameOf, openBytes } from './open-
 import { checkOptions, invalid, type Rules, shown } from './options.ts'
 import { isRowSchema } from './row-schema.ts'
 
-/** Much longer than a row that somebody wrote on purpose; a file without line ends must not fill the memory. */
+/** Much longer than any intended row. A file without line breaks must not fill the memory. */
 const MAX_ROW_BYTES = 64 * 1024 * 1024
-/** A string of JavaScript's has at most 536 million characters. */
+/** A JavaScript string has at most 536 million characters. */
 const MOST_ROW_BYTES = 500_000_000
 
 export interface TextOptions {
-  /** A longer row is a bad row. Default 64 MB, at most 500 MB. */
+  /** The largest size of a row; a longer one is a bad row. Default 64 MB, at most 500 MB. */
   readonly maxRowBytes?: number
 }
 
@@ -18,18 +18,19 @@ export interface RowLimits {
   readonly maxRowBytes: number
 }
 
-/** Makes rows of bytes as they come. Whatever is wrong with a row is a value, so that reading can go on behind it. */
+/** Parses chunks of bytes into rows. Errors of a row are values, so that reading can continue after it. */
 export interface RowParser {
   push(chunk: Buffer): Iterable<ParsedRow>
   end(): Iterable<ParsedRow>
 }
 
-export const NOT_UTF8 = 'the row is not text in UTF-8'
+export const NOT_UTF8 = 'the row is not valid UTF-8'
 
-/** The text; undefined if the bytes are none: a replaced character would be a wrong row that nobody notices. */
+/** Decodes UTF-8. Returns undefined if the bytes are invalid: a replaced character would silently change the row. */
 export const textOf = (bytes: Buffer): string | undefined => (isUtf8(bytes) ? bytes.toString() : undefined)
 
-export const tooLong = (bytes: number, most: number): string => `the row has ${bytes} bytes, and maxRowBytes is ${most}`
+export const tooLong = (bytes: number, most: number): string =>
+  `the row has ${bytes} bytes, more than maxRowBytes (${most})`
 
 export const DATA_SET_RULES: Rules = {
   onBadRow: { test: (value) => value === 'throw' || value === 'skip', must: "'throw' or 'skip'" },
@@ -45,7 +46,7 @@ const TEXT_RULES: Rules = {
   },
 }
 
-/** The mapping function may be left out: what stands second is one or the other. */
+/** The mapping function may be left out, so the second argument is either the function or the options. */
 export function checkTextOptions<Options extends DataSetOptions>(
   caller: string,
   source: unknown,
@@ -63,12 +64,10 @@ function checkSource(caller: string, source: unknown): void {
   if (typeof source === 'string' && source !== '') return
   if (source instanceof URL) {
     if (source.protocol === 'file:' || isAddress(source)) return
-    throw invalid(`${caller}: an address must begin with file:, http: or https:, it is '${source.protocol}…'`)
+    throw invalid(`${caller}: an address must start with file:, http: or https:, it is '${source.protocol}…'`)
   }
   if (typeof source === 'object' && source !== null && Symbol.asyncIterator in source) return
-  throw invalid(
-    `${caller}: give a path, an address or a stream of bytes; it is ${source === '' ? "''" : shown(source)}`,
-  )
+  throw invalid(`${caller}: give a path, an address or a stream of bytes, not ${source === '' ? "''" : shown(source)}`)
 }
 
 export function textRows(

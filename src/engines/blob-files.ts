@@ -12,11 +12,11 @@ interface Opened {
   readonly blobs: BlobFolder
 }
 
-/** Those that there are, so that the driver's exit leaves nothing behind even if nobody stopped the engine. */
+/** All live folders, so that the driver's exit leaves nothing behind even if the engine was not stopped. */
 const all = new Set<LockedFolder>()
 let watchesForTheEnd = false
 
-/** The blobs of one engine as files on this machine. Their folder has a name from the start, and is made with the first. */
+/** The blobs of one engine as files on this machine. The folder's name is fixed from the start; it is made with the first blob. */
 export class BlobFiles {
   readonly path: string = join(tmpdir(), `${PREFIX}${randomBytes(9).toString('hex')}`)
   #opening: Promise<Opened> | undefined
@@ -26,7 +26,7 @@ export class BlobFiles {
     this.#opening ??= open(this.path)
     const opening = this.#opening
     const { blobs } = await opening.catch((error) => {
-      // The next may have more luck: a disk that was full, say.
+      // The next try may succeed: the disk may have been full.
       if (this.#opening === opening) this.#opening = undefined
       throw error
     })
@@ -53,7 +53,7 @@ export class BlobFiles {
 async function open(path: string): Promise<Opened> {
   const { LockedFolder, removeLeftovers, temporaryFolder } = await import('../locked-folder.ts')
   const { BlobFolder } = await import('../blob-folder.ts')
-  // Of drivers that were killed.
+  // Remove the folders of drivers that were killed.
   removeLeftovers(temporaryFolder(), PREFIX)
   const locked = new LockedFolder(path)
   all.add(locked)

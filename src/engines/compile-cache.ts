@@ -5,8 +5,8 @@ let found: { readonly folder: string } | { readonly problem: string } | undefine
 let said = false
 
 /**
- * Compiled code is kept between workers: it halves the start of one, more so for TypeScript. Whoever can write to the cache
- * decides what workers run, so without a folder of this user's own there is none.
+ * Keeps compiled code between workers: it halves their start time, more so for TypeScript. Anyone who can write to the cache
+ * decides what workers run, so there is no cache without a folder that only this user can write to.
  */
 export function compileCache(env: Placement['env']): Record<string, string> {
   if (env.NODE_COMPILE_CACHE !== undefined || env.NODE_DISABLE_COMPILE_CACHE !== undefined) return {}

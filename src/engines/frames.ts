@@ -3,10 +3,15 @@ import type { Wire } from '../protocol/channel.ts'
 
 /** Frames on a byte stream: a length in four bytes, little endian, and then that many bytes. */
 const HEADER_BYTES = 4
-/** A larger frame is not ours: messages that big travel in fragments. */
+/** Larger frames are invalid: larger messages are sent in fragments. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
-/** Writes one frame; false: the stream wants a pause. */
+/**
+ * Writes one frame. False: the stream's buffer is full; wait for `drain` before you send more.
+ *
+ * @example
+ * send: (frame) => writeFrame(socket, frame)
+ */
 export function writeFrame(socket: Socket, frame: Uint8Array): boolean {
   const header = Buffer.allocUnsafe(HEADER_BYTES)
   header.writeUInt32LE(frame.byteLength, 0)
@@ -17,7 +22,12 @@ export function writeFrame(socket: Socket, frame: Uint8Array): boolean {
   return room
 }
 
-/** Cuts a stream into frames. Answers a listener for 'data'; `bad` is told of a length that cannot be. */
+/**
+ * Cuts a byte stream into frames. Returns a listener for `data`; `bad` is called if a frame claims more than 64 MB.
+ *
+ * @example
+ * socket.on('data', frameReader(onFrame, (reason) => socket.destroy(new Error(reason))))
+ */
 export function frameReader(onFrame: (frame: Buffer) => void, bad: (reason: string) => void): (chunk: Buffer) => void {
   let head: Buffer | undefined
   let frame: Buffer | undefined

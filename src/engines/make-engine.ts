@@ -1,34 +1,28 @@
 import { ManyworldsError } from '../errors.ts'
-import type { RunConfig } from '../run-config.ts'
+import type { EngineName, RunConfig } from '../run-config.ts'
+import { engineParts } from './all-parts.ts'
+import type { EngineDefinition } from './definition.ts'
 import type { RuntimeEngine, RuntimeEngineClass } from './engine.ts'
-import { LocalRuntime } from './local.ts'
-import { NodesRuntime } from './nodes/nodes-runtime.ts'
-import { RayRuntime } from './ray/ray-runtime.ts'
-import { SparkRuntime } from './spark/spark-runtime.ts'
+
+type Named = { readonly [Key in 'cls' | 'engineName' | 'inLocal' | 'workerNum']?: RunConfig[Key] | undefined }
 
 /** The engine that a configuration names, or brings along. */
-export function makeEngine(config: {
-  readonly cls?: RunConfig['cls'] | undefined
-  readonly engineName?: RunConfig['engineName']
-  readonly nodes?: RunConfig['nodes']
-  readonly ray?: RunConfig['ray']
-  readonly spark?: RunConfig['spark']
-  readonly inLocal?: RunConfig['inLocal']
-  readonly workerNum?: RunConfig['workerNum']
-}): RuntimeEngine {
+export function makeEngine(config: Named): RuntimeEngine {
   if (config.cls !== undefined) return checkEngine(construct(config.cls))
-  switch (config.engineName) {
-    case undefined:
-    case 'local':
-      return new LocalRuntime()
-    case 'nodes':
-      return new NodesRuntime(config.nodes)
-    case 'ray':
-      return new RayRuntime(config.ray, config.inLocal)
-    case 'spark':
-      return new SparkRuntime(config.spark, config.inLocal, config.workerNum)
-  }
+  const { engineName = 'local', inLocal = false, workerNum } = config
+  const options = (config as Readonly<Record<string, unknown>>)[engineName] as object | undefined
+  return definitionOf(engineName).make({ options, inLocal, workerNum })
 }
+
+/** Undefined for a name that a check has not seen yet. */
+export const findDefinition = (engineName: string): EngineDefinition<string, object> | undefined =>
+  engineParts.find(({ name }) => name === engineName)
+
+export const definitionOf = (engineName: EngineName): EngineDefinition<string, object> => findDefinition(engineName)!
+
+/** Whether agents run in this process, and no worker imports them. */
+export const runsInDriver = ({ cls, engineName = 'local' }: Pick<Named, 'cls' | 'engineName'>): boolean =>
+  cls === undefined && findDefinition(engineName)?.inDriver === true
 
 function construct(cls: NonNullable<RunConfig['cls']>): RuntimeEngine {
   if (typeof cls !== 'function') return cls
@@ -39,16 +33,18 @@ function construct(cls: NonNullable<RunConfig['cls']>): RuntimeEngine {
   try {
     return isClass ? new (cls as RuntimeEngineClass)() : (cls as () => RuntimeEngine)()
   } catch (cause) {
+    if (ManyworldsError.is(cause)) throw cause
     throw new ManyworldsError(
       'ENGINE_INVALID',
-      `\`cls\` could not be made into an engine: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `\`engine\` (or \`cls\`) could not be made into an engine: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
     )
   }
 }
 
 function checkEngine(engine: RuntimeEngine): RuntimeEngine {
-  const wrong = (what: string) => new ManyworldsError('ENGINE_INVALID', `\`cls\` is not a RuntimeEngine: ${what}`)
+  const wrong = (what: string) =>
+    new ManyworldsError('ENGINE_INVALID', `\`engine\` (or \`cls\`) is not a RuntimeEngine: ${what}`)
   if (typeof engine !== 'object' || engine === null) throw wrong(`it made ${engine === null ? 'null' : typeof engine}`)
   if (engine.apiVersion !== 1) throw wrong(`its apiVersion must be 1, it is ${String(engine.apiVersion)}`)
   for (const method of ['start', 'stop'] as const)

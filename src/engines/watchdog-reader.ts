@@ -1,11 +1,11 @@
-/** More than this is no count of tasks. */
+/** A larger number is not a count of tasks. */
 const MAX_DIGITS = 9
-/** Last words are a lease and eight lines of a stack; more than this is not kept, and so counts as none. */
+/** The final report is a lease and eight lines of a stack; a longer one is dropped. */
 const MAX_WORDS_CHARS = 64 * 1024
 
-/** Reads what a worker's watchdog says on fd 4: `12.` with each heartbeat and, once, `!{…}` on a line before it ends its process. */
+/** Reads what a worker's watchdog writes to fd 4: `12.` per heartbeat (12 tasks) and, before it ends its process, one line `!{…}`. */
 export class WatchdogReader {
-  /** How many tasks the worker is running, by its last heartbeat. */
+  /** The number of running tasks in the last heartbeat. */
   tasks = 0
   #digits = ''
   #words: string | undefined
@@ -29,7 +29,7 @@ export class WatchdogReader {
       this.#words += text.slice(at, Math.min(end < 0 ? text.length : end, at + MAX_WORDS_CHARS + 1))
   }
 
-  /** What it said before it ended the process; undefined if it said nothing, or was cut short. */
+  /** The final report; undefined if there is none or it is incomplete. */
   get lastWords(): string | undefined {
     return this.#ended && this.#words !== undefined && this.#words.length <= MAX_WORDS_CHARS ? this.#words : undefined
   }

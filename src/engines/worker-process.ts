@@ -1,39 +1,37 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { isMarked } from '../protocol/split-wire.ts'
 import { printableOutput } from '../redaction/unattributed.ts'
+import { stderrTail } from '../stderr-tail.ts'
 import { FDS_VARIABLE } from '../worker/role.ts'
 import { compileCache } from './compile-cache.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
 import { WatchdogReader } from './watchdog-reader.ts'
 
-/** How much of a worker's stderr is kept for the error of its crash. */
-const STDERR_CHARS = 4000
-
 /** A link to a worker process on this machine. */
 export interface ProcessLink extends WorkerLink {
-  /** Whether a frame ever came: a process that ends without one could not start. */
+  /** Whether a frame has arrived: a process that ends without one could not start. */
   readonly spoke: boolean
-  /** How many tasks it said it is running, with its last heartbeat. */
+  /** The number of running tasks in its last heartbeat. */
   readonly tasks: number
-  /** Heartbeats since the last look. */
+  /** Heartbeats since the last check. */
   takeBeats(): number
   keepAlive(alive: boolean): void
-  /** Ends the process for a reason that the exit will carry. */
+  /** Ends the process; its exit will have this reason. */
   killFor(reason: string): void
 }
 
-/** Everything alive, so that the driver's exit leaves nothing behind even if nobody stopped the engine. */
+/** All live workers, so that the driver's exit leaves nothing behind even if the engine was not stopped. */
 const alive = new Set<number>()
 process.on('exit', () => {
   for (const pid of alive) killGroup(pid)
 })
 
 /**
- * Starts a worker: frames on fd 3, its watchdog on fd 4, and frames of its side thread on fd 5. It leads a process group of its own, so that what its tasks
- * start can be ended with it, and so that a Ctrl-C at the terminal reaches only the driver.
+ * Starts a worker: frames on fd 3, its watchdog on fd 4, and frames of its side thread on fd 5. It leads its own process group,
+ * so that processes started by tasks end with it, and so that Ctrl-C at the terminal reaches only the driver.
  */
 export function startWorkerProcess(
   placement: Placement,
@@ -41,13 +39,15 @@ export function startWorkerProcess(
   generation: number,
   show: (text: Buffer) => void = (text) => void process.stderr.write(printableOutput(text)),
 ): ProcessLink {
+  // Loaded here: workers import this module too, and start no processes.
+  const { spawn } = process.getBuiltinModule('node:child_process')
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     cwd: placement.cwd,
     env: { ...compileCache(placement.env), ...placement.env, [FDS_VARIABLE]: '3,4,5' },
     detached: true,
   })
-  // Without file descriptors left there is no stdio, and the error comes as an event.
+  // If no file descriptors are left, there is no stdio, and the error comes as an event.
   if (child.stdio?.[3] === undefined) return stillborn(child, id, generation)
   const frames = child.stdio[3] as Socket
   const watchdog = child.stdio[4] as unknown as Socket
@@ -63,7 +63,11 @@ export function startWorkerProcess(
     beats++
     heard.hear(text)
   })
-  const stderr = keepTail(child, placement.output === 'show' ? show : () => {})
+  // Output outside of any task is dropped unless the run asks for it; the end of stderr is kept for the worker's crash.
+  const print = placement.output === 'show' ? show : () => {}
+  child.stdout?.on('data', print)
+  child.stderr?.on('data', print)
+  const stderr = stderrTail(child.stderr)
 
   for (const stream of [frames, watchdog, side]) stream.on('error', () => {})
   const closed = Promise.all([exitOf(child), ended(frames), ended(side)]).then(([exit]): WorkerExit => {
@@ -124,8 +128,8 @@ export function startWorkerProcess(
       return taken
     },
     keepAlive(wanted) {
-      // All of them: the end of a worker is known when its streams are read to their ends, and the process must not
-      // leave in between because it has nothing else to wait for.
+      // All of them: a worker's exit is known only after its streams were read to the end, and this process must not
+      // exit in between.
       const handles = [child, frames, watchdog, side, child.stdout, child.stderr] as (ChildProcess | Socket | null)[]
       for (const handle of handles) wanted ? handle?.ref() : handle?.unref()
     },
@@ -153,17 +157,6 @@ function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: str
 
 /** The end of a stream, with all of its data read. */
 const ended = (stream: Socket): Promise<void> => new Promise((resolve) => stream.once('close', () => resolve()))
-
-/** What a worker prints outside of any task is dropped, or shown if the run asks for it; the end of stderr is kept for its crash. */
-function keepTail(child: ChildProcess, show: (text: Buffer) => void): () => string {
-  let tail = ''
-  child.stdout?.on('data', show)
-  child.stderr?.on('data', (chunk: Buffer) => {
-    show(chunk)
-    tail = (tail + chunk.toString()).slice(-STDERR_CHARS)
-  })
-  return () => tail.trim()
-}
 
 function killGroup(pid: number): void {
   try {

@@ -13,7 +13,7 @@ export interface AbortReason {
 }
 
 export function abortReason({ reason }: AbortSignal): AbortReason {
-  // What Node puts there if nothing was given.
+  // Node's default reason, if the caller gave none.
   if (reason instanceof DOMException && reason.name === 'AbortError') return { text: undefined }
   const text = textOf(reason).slice(0, LONGEST)
   try {

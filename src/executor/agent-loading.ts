@@ -2,31 +2,31 @@ import type { WorkerExit } from '../engines/engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { WorkerMessage } from '../protocol/messages.ts'
 import type { AgentState, AgentTable } from './agents.ts'
-import type { Entry } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Run } from './run.ts'
 import type { Shipping } from './shipping.ts'
 import { crashError } from './suspects.ts'
+import type { TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-/** Workers that may fail to load an agent that another has loaded, or die over it, before the run is given up. */
+/** How many workers may fail to load an agent that another worker has loaded, or crash while loading it, before the run fails. */
 const LOAD_FAILURES = 3
 
 interface Hooks {
   failRun(run: Run, error: Error): void
   /** A task asked for this sub-task, whose code cannot be loaded. */
-  refuse(child: Entry, error: Error): void
+  refuse(child: TaskEntry, error: Error): void
   notice(line: string): void
 }
 
 /**
- * Code that no worker can load is the caller's mistake, and one clear error. So the tasks of an agent are held until a
- * first worker has loaded it. Where it is code that a task alone asks for, the error is that task's.
+ * Code that no worker can load is the caller's mistake and should be one clear error, not one per task. So the tasks of an
+ * agent are held until a first worker has loaded it. If only sub-tasks need the code, their parent task gets the error.
  */
 export class AgentLoading {
   readonly #agents: AgentTable
   readonly #fleet: Fleet
-  /** Where workers do not see the driver's files. */
+  /** Set if workers cannot see the driver's files. */
   readonly #shipping: Shipping | undefined
   readonly #hooks: Hooks
 
@@ -37,7 +37,7 @@ export class AgentLoading {
     this.#hooks = hooks
   }
 
-  hold(entry: Entry): void {
+  hold(entry: TaskEntry): void {
     const known = entry.parent && entry.run.unloadable.get(entry.agent)
     if (known) return this.#hooks.refuse(entry, known)
     const { agent } = entry
@@ -53,11 +53,11 @@ export class AgentLoading {
     return held
   }
 
-  heldOf(run: Run): Entry[] {
+  heldOf(run: Run): TaskEntry[] {
     return [...this.#agents].flatMap((agent) => agent.held.filter((entry) => entry.run === run))
   }
 
-  /** There is a worker that could try. */
+  /** A worker is ready: let it load the agents that no worker has loaded yet. */
   onReady(): void {
     for (const agent of this.#agents) this.#probe(agent)
   }
@@ -79,28 +79,28 @@ export class AgentLoading {
     const own = (text: string) => this.#shipping?.stackOf(text) ?? text
     const message = own(said.message)
     const stack = said.stack === undefined ? undefined : own(said.stack)
-    // Workers elsewhere may miss what others have: a package, a file.
+    // A worker on another machine may lack a package or a file that the others have.
     const where = this.#shipping
       ? ` (on ${worker.name.id}; packages of bundle.external must be installed on every machine)`
       : ''
     const error = new ManyworldsError(code, message + (code === 'AGENT_LOAD_FAILED' ? where : ''))
-    // Only where the user's own code threw is there more to see than the message.
+    // If the user's own code threw, its stack tells more than the message.
     if (code === 'AGENT_LOAD_FAILED' && stack !== undefined) error.cause = Object.assign(new Error(message), { stack })
     const also = [...worker.leases.values()].map(({ entry }) => entry).filter((entry) => entry.agent === agent)
     const failed = this.#failRunsOf(agent, error, also)
     if (goesOn) {
-      // What a worker has taken is lost, even if no run is at work there to be failed; runs that follow are refused.
+      // The job that the worker took is lost, also if no run is there to fail. Later runs are refused.
       if (failed === 0 && !agent.refused) this.#hooks.notice(`${message} [${code}]`)
       agent.loaded = false
       agent.refused = error
     }
-    // A worker remembers what it has imported; the next run gets a new one, which reads the mended file.
+    // A worker keeps the modules it has imported. The next run gets a new worker, which reads the corrected file.
     agent.probedBy = undefined
     worker.retire()
     this.#fleet.refresh(worker)
   }
 
-  /** A worker is gone; if it was loading an agent for the first time, another one has to try. */
+  /** A worker is gone. If it was the first to load an agent, another worker has to try. */
   onClosed(worker: WorkerHandle, exit: WorkerExit): void {
     for (const agent of this.#agents) {
       if (agent.probedBy !== worker) continue
@@ -124,12 +124,12 @@ export class AgentLoading {
     }
   }
 
-  /** Worker after worker ended while it imported the agent's module. */
+  /** Several workers in a row ended while they imported the agent's module. */
   #giveUp(agent: AgentState, exit: WorkerExit): void {
     const { name, module } = agent.ref
     const error = new ManyworldsError(
       'AGENT_LOAD_FAILED',
-      `workers end while they import ${module} to find agent '${name}' (${LOAD_FAILURES} times in a row): ${crashError(exit).message}`,
+      `${LOAD_FAILURES} workers in a row ended while importing ${module} to find agent '${name}': ${crashError(exit).message}`,
     )
     agent.failures = 0
     this.#failRunsOf(agent, error)
@@ -147,8 +147,8 @@ export class AgentLoading {
     this.#probe(agent)
   }
 
-  /** Runs that have tasks of it fail. Where only sub-tasks are of it, those who asked for them are told. */
-  #failRunsOf(agent: AgentState, error: Error, also: readonly Entry[] = []): number {
+  /** Fails the runs that have tasks of this agent. If only sub-tasks use it, their parents get the error. */
+  #failRunsOf(agent: AgentState, error: Error, also: readonly TaskEntry[] = []): number {
     const held = agent.held.splice(0)
     const failed = new Set([...held.filter(({ parent }) => parent === undefined), ...also].map(({ run }) => run))
     for (const run of failed) this.#hooks.failRun(run, error)

@@ -3,7 +3,7 @@ import type { AgentRef, AnyAgent } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { BundlePlace } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
-import type { Entry } from './entry.ts'
+import type { TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** An agent as the executor knows it. Its tasks are held until a first worker has loaded its code. */
@@ -17,10 +17,10 @@ export interface AgentState {
   probedBy: WorkerHandle | undefined
   /** Workers that could not load what another had loaded. */
   failures: number
-  readonly held: Entry[]
-  /** Its tasks are refused: the script goes on in workers, which take the driver's work there. */
+  readonly held: TaskEntry[]
+  /** Its tasks are refused: the script does not stop at its first run, so workers would do the driver's work. */
   refused: ManyworldsError | undefined
-  /** How long its tasks take, newer ones counting more; 0: none has ended. */
+  /** Moving average of its tasks' duration in ms; 0: none has ended. */
   meanMs: number
   /** Where workers on other machines find its code, once it is there. */
   place: BundlePlace | undefined
@@ -28,7 +28,7 @@ export interface AgentState {
   shipping: boolean
 }
 
-/** Agents by what they are (module, name, params), not by object identity: `withParams` in a loop makes many of the same. */
+/** Agents by module, name and params instead of object identity: `withParams` in a loop makes many equal ones. */
 export class AgentTable {
   readonly #byObject = new WeakMap<AnyAgent, AgentState>()
   readonly #byContent = new Map<string, AgentState>()
@@ -79,12 +79,12 @@ export function packParams(agent: AnyAgent): unknown {
     if (!(error instanceof NotPackable)) throw error
     throw new ManyworldsError(
       'AGENT_INVALID',
-      `the params of agent '${agent.name}' cannot be sent to workers: ${error.message}; give plain data, and make the rest in \`setup\``,
+      `the params of agent '${agent.name}' cannot be sent to workers: ${error.message}; pass plain data, and create the rest in \`setup\``,
     )
   }
 }
 
-// JSON alone would take undefined, NaN and 1n for each other.
+// JSON alone cannot tell undefined, NaN and 1n apart.
 const exact = (_key: string, value: unknown) =>
   typeof value === 'bigint' || value === undefined || (typeof value === 'number' && !Number.isFinite(value))
     ? `\0${typeof value}${String(value)}`

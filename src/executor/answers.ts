@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { serialize } from 'node:v8'
 import type { Ask, Packed } from '../protocol/messages.ts'
-import type { Lease } from './entry.ts'
+import type { Lease } from './task-entry.ts'
 
 /** Identifies an answer within an attempt: by the hash of the question, and how often the attempt asked it before. */
 export interface AnswerKey {
@@ -13,17 +13,17 @@ export interface KeptAnswer {
   readonly value: Packed
 }
 
-/** `waiting`: the answer is not on disk yet; these are called when it is. */
+/** `waiting`: called once the answer is on disk. */
 type Keeping = KeptAnswer & { waiting?: (() => void)[] | undefined }
 
 /**
- * The answers that count, of one attempt of a task. An answer is on disk before the task gets it. When the attempt is run
- * again, it finds the answers here, or in the store after the driver was restarted.
+ * The durable answers of one attempt of a task. An answer is on disk before the task gets it. A rerun of the attempt finds
+ * the answers here, or in the store if the driver was restarted.
  */
 export class Answers {
   readonly #attempt: number
   readonly #kept = new Map<string, Keeping>()
-  /** What was asked and costs, whether it was answered or not. */
+  /** Requests that cost money, answered or not. */
   readonly #begun = new Set<string>()
 
   private constructor(attempt: number, earlier: Iterable<readonly [AnswerKey, KeptAnswer | undefined]>) {
@@ -46,7 +46,7 @@ export class Answers {
     return this.#attempt === attempt
   }
 
-  /** The key of a request. Counts it as asked. */
+  /** The key of a request, which is counted as asked. */
   keyOf(lease: Lease, { service, body }: Ask): AnswerKey {
     const digest = hash('sha256', serialize([service, body]), 'buffer').subarray(0, 16)
     const name = digest.toString('latin1')
@@ -65,7 +65,7 @@ export class Answers {
     return true
   }
 
-  /** Something is asked that costs. If it was asked before, and its answer was lost with a process, it is counted as repeated. */
+  /** Notes a request that costs money. If its earlier answer was lost in a crash, it counts as repeated. */
   begin(lease: Lease, service: string, key: AnswerKey): void {
     const name = textOf(key)
     const { run } = lease.entry

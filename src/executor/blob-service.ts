@@ -1,20 +1,20 @@
+import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
-import { didYouMean } from '../near-miss.ts'
 import type { BlobAsked, Packed } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
 import { readPacked } from '../protocol/read-packed.ts'
 import type { BlobHold, Blobs } from './blobs.ts'
-import type { Lease } from './entry.ts'
 import type { Service, ServiceCall } from './service.ts'
+import type { Lease } from './task-entry.ts'
 
-/** The size of a part: large enough for the bulk lane, which lets everything else pass. */
+/** The size of a part: large enough to use the bulk lane, which gives way to all other messages. */
 const PART_BYTES = 1024 * 1024
 const SHA256 = /^[0-9a-f]{64}$/
 const MAX_NAME_CHARS = 256
 
 /**
- * What tasks ask about blobs: which version a name stands for, whether it is where they are, and its bytes if it is not. A
- * blob that a task has asked for is held until its lease is over.
+ * Answers what tasks ask about blobs: the current version of a name, whether its bytes are on the worker's machine, and the
+ * bytes if they are not. A blob that a task has asked for is held until its lease ends.
  */
 export class BlobService implements Service {
   readonly once = false
@@ -29,7 +29,7 @@ export class BlobService implements Service {
   }
 
   check(body: unknown): void {
-    if (!isAsked(readPacked(body))) throw new TypeError('a malformed question about a blob')
+    if (!isAsked(readPacked(body))) throw new TypeError('a malformed blob request')
   }
 
   ask({ lease, body, signal }: ServiceCall): Promise<Packed> | AsyncIterable<Packed> {
@@ -61,7 +61,7 @@ export class BlobService implements Service {
     const named = blobs?.current(name)
     const content = named ? (await named).content : this.#blobs.find(name)
     if (content === undefined) throw SHA256.test(name) ? gone(name) : unknown(name, blobs?.names ?? [])
-    // Nobody waits for it any more, and nobody would let go of it.
+    // The request is over: nobody would release the blob.
     if (!signal.aborted) this.#hold(lease, this.#blobs.hold(content))
     return pack({ sha256: content.sha256, bytes: content.bytes.byteLength })
   }
@@ -94,12 +94,12 @@ function isAsked(asked: unknown): asked is BlobAsked {
 
 function unknown(name: string, names: readonly string[]): ManyworldsError {
   const there = names.length === 0 ? 'the run has none' : `the run has ${names.join(', ')}`
-  const hint = `${didYouMean(name, names)}; ${there}. Give it as \`blobs\` of the run configuration`
+  const hint = `${didYouMean(name, names)}; ${there}. Add it to \`blobs\` in the run configuration`
   return new ManyworldsError('BLOB_UNKNOWN', `there is no blob '${name}'${hint}`)
 }
 
 const gone = (sha256: string) =>
   new ManyworldsError(
     'BLOB_GONE',
-    `the blob ${sha256} is not there any more: the run that it was given to is over, or it was replaced; ask for it by its name, or give it to this run`,
+    `the blob ${sha256} is no longer available: its run is over, or it was replaced; ask for it by name, or add it to \`blobs\` of this run`,
   )

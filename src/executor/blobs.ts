@@ -1,7 +1,7 @@
 import { showBlob } from '../blobs.ts'
 import type { BlobContent, RuntimeEngine } from '../engines/engine.ts'
 
-/** A blob that nobody uses any more stays with the engine for so long: the next run may have the same. */
+/** How long the engine keeps a blob that nobody uses: the next run may use the same one. */
 const LINGER_MS = 5000
 
 /** The right to a blob, for as long as it is not released. */
@@ -19,14 +19,14 @@ interface Live {
 }
 
 /**
- * The blobs that the workers of one engine can have. Each is given to the engine once, however many hold it, and taken back
- * when the last of them has let go of it.
+ * The blobs that the workers of one engine can read. Each is given to the engine once, however many holders it has, and
+ * dropped after the last of them has released it.
  */
 export class Blobs {
   readonly #engine: RuntimeEngine
   readonly #notice: (line: string) => void
   readonly #live = new Map<string, Live>()
-  /** Those that the engine is removing. */
+  /** Blobs that the engine is removing. */
   readonly #dropping = new Map<string, Promise<void>>()
   #closed = false
 
@@ -50,7 +50,7 @@ export class Blobs {
     }
   }
 
-  /** One that somebody holds. */
+  /** A blob that somebody holds. */
   find(sha256: string): BlobContent | undefined {
     const live = this.#live.get(sha256)
     return live && live.holds > 0 ? live.content : undefined
@@ -61,7 +61,7 @@ export class Blobs {
     return (await this.#live.get(sha256)?.brought) ?? false
   }
 
-  /** The engine is about to be stopped, and whoever holds one has no use for it any more. */
+  /** The engine is about to stop: no holder needs its blobs any more. */
   close(): void {
     this.#closed = true
     for (const live of this.#live.values()) this.#drop(live)
@@ -83,7 +83,7 @@ export class Blobs {
     } catch (error) {
       if (!this.#closed)
         this.#notice(
-          `${showBlob(sha256, bytes.byteLength)} could not be brought to the workers by the ${this.#engine.name} engine: ${(error as Error).message}; each worker that needs it gets it over its link`,
+          `the ${this.#engine.name} engine could not deliver ${showBlob(sha256, bytes.byteLength)}: ${(error as Error).message}; workers that need it will get it over their links`,
         )
       return false
     }
@@ -97,7 +97,7 @@ export class Blobs {
   #drop({ content: { sha256 }, brought, dropTimer }: Live): void {
     clearTimeout(dropTimer)
     this.#live.delete(sha256)
-    // What cannot be removed now is removed with the engine.
+    // If it cannot be removed now, it is removed when the engine stops.
     const dropped = brought
       .then(async (isThere) => {
         if (isThere) await this.#engine.dropBlob?.(sha256)

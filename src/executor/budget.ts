@@ -12,7 +12,7 @@ export interface Spent {
   readonly tokens: number
 }
 
-/** What a run may spend, and has. All that its tasks report counts: also attempts that failed, were cut short or came late. */
+/** What a run may spend and what it has spent. All reported usage counts, also of attempts that failed, crashed or came late. */
 export class Budget {
   readonly #limits: BudgetLimits
   #costUsd: number
@@ -46,5 +46,5 @@ export class Budget {
   }
 }
 
-/** Small sums keep the digits that matter. */
+/** Small sums keep their significant digits. */
 const dollars = (usd: number) => `$${usd >= 1 ? usd.toFixed(2) : usd.toPrecision(3)}`

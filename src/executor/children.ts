@@ -1,6 +1,6 @@
 import type { Packed } from '../protocol/messages.ts'
 import type { TaskResponse } from '../task.ts'
-import type { Entry, Lease } from './entry.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 
 /** A sub-task call that a parent waits for. */
 export interface Request {
@@ -11,19 +11,19 @@ export interface Request {
   missing: number
 }
 
-/** What is missing of a call that was refused: nothing completes it any more. */
+/** `missing` of a call that was refused: no answer can complete it. */
 const OVER = Number.POSITIVE_INFINITY
 
 /**
- * The sub-tasks of one task. They outlive a rerun of their parent: if it runs again because somebody else took its
- * worker down, and asks for the same sub-tasks again, it gets what they came to, rather than a second run of them.
+ * The sub-tasks of one task. They outlive a rerun of their parent: if another task crashed the parent's worker, and the rerun
+ * asks for the same sub-tasks, it gets their responses instead of running them twice.
  */
 export class Children {
-  readonly entries = new Map<string, Entry>()
-  /** What each was asked to do and by which lease: the same again is the same sub-task only for another lease. */
+  readonly entries = new Map<string, TaskEntry>()
+  /** The content of each sub-task, and the lease that asked for it: only another lease may ask for the same sub-task again. */
   readonly asked = new Map<string, { readonly lease: Lease; readonly content: string }>()
   readonly responses = new Map<string, TaskResponse>()
-  /** Who waits for each. */
+  /** The calls that wait for each sub-task. */
   readonly #waiting = new Map<string, Request[]>()
   readonly #complete: Request[] = []
 
@@ -32,15 +32,15 @@ export class Children {
     return this.entries.size - this.responses.size
   }
 
-  /** A call waits for these, some of which may be done. */
+  /** Registers a call that waits for these sub-tasks, some of which may be done. */
   expect(lease: Lease, answer: PromiseWithResolvers<Packed>, ids: readonly string[]): void {
     const call: Request = { lease, answer, ids, missing: 0 }
     for (const id of ids) if (!this.responses.has(id)) this.#wait(call, id)
     if (call.missing === 0) this.#complete.push(call)
   }
 
-  /** Another sub-task of this id: whoever waits for the id waits for it. */
-  replace(id: string, entry: Entry): void {
+  /** Puts another sub-task under this id: calls that wait for the id now wait for it. */
+  replace(id: string, entry: TaskEntry): void {
     this.entries.set(id, entry)
     this.responses.delete(id)
   }
@@ -51,12 +51,12 @@ export class Children {
     this.#waiting.delete(id)
   }
 
-  /** Calls that are answered in full now. */
+  /** Removes and returns the calls whose sub-tasks are all done. */
   takeComplete(): Request[] {
     return this.#complete.splice(0)
   }
 
-  /** Calls that wait for this one, and now will not. */
+  /** Removes and returns the calls that wait for this sub-task, which will not run. */
   take(id: string): Request[] {
     const calls = (this.#waiting.get(id) ?? []).filter(({ missing }) => missing !== OVER)
     this.#waiting.delete(id)

@@ -1,4 +1,4 @@
-/** How long a task's clock has stood, because it waited for requests with `clock: 'stands'`. */
+/** How long a task's clock was stopped while the task waited for requests with `clock: 'stands'`. */
 export class Clock {
   #stopped = 0
   #since = 0

@@ -6,7 +6,6 @@ import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
 import { BlobService } from './blob-service.ts'
 import { Blobs } from './blobs.ts'
-import type { Entry } from './entry.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Intake } from './intake.ts'
 import { Leases } from './leases.ts'
@@ -16,7 +15,7 @@ import { Outcomes } from './outcomes.ts'
 import { Placing } from './placing.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
-import { RequestDesk } from './request-desk.ts'
+import { RequestBroker } from './request-broker.ts'
 import { Responses } from './responses.ts'
 import { Run, type RunOptions, type RunSink } from './run.ts'
 import { RunBlobs } from './run-blobs.ts'
@@ -26,20 +25,22 @@ import { Shipping } from './shipping.ts'
 import type { TaskSource } from './source.ts'
 import { SpecialTasks } from './special-tasks.ts'
 import { Stragglers } from './stragglers.ts'
-import { SubTaskDesk } from './subtask-desk.ts'
+import { SubTaskBroker } from './subtask-broker.ts'
+import { exitText } from './suspects.ts'
+import type { TaskEntry } from './task-entry.ts'
 import type { Speaker, WorkerHandle } from './worker-handle.ts'
 
-/** A worker that has not taken notice of a cancellation in this time has a blocked event loop, and is ended. */
+/** A worker that has not acknowledged a cancellation in this time has a blocked event loop and is killed. */
 const CANCEL_SEEN_MS = 1000
-/** On other machines, the way there and back may take its time. */
+/** The same for workers on other machines: allows for slow networks. */
 const CANCEL_SEEN_ELSEWHERE_MS = 5000
 
-/** With this part of its tasks waiting for their turn at a service, a worker gets no more; new ones have not asked yet. */
+/** If at least this share of a worker's tasks waits for a turn at a service, the worker gets no new tasks: they would wait too. */
 const MOST_QUEUING = 0.25
 
 /**
- * The heart: takes tasks from the sources of runs, gives them to the least loaded worker with room, and turns what
- * comes back, or does not, into exactly one response per task.
+ * The center of the executor: takes tasks from the runs' sources, gives each to the least loaded worker with room, and turns
+ * outcomes and losses into exactly one response per task.
  */
 export class Dispatcher {
   readonly #notice: (line: string) => void
@@ -50,8 +51,8 @@ export class Dispatcher {
   readonly #profiles = new Profiles()
   readonly #special: SpecialTasks
   readonly #stragglers: Stragglers
-  readonly #desk: SubTaskDesk
-  readonly #requests: RequestDesk
+  readonly #subTasks: SubTaskBroker
+  readonly #requests: RequestBroker
   readonly #responses: Responses
   readonly #intake: Intake
   readonly #endings: RunEndings
@@ -70,12 +71,15 @@ export class Dispatcher {
     this.#fleet = new Fleet(options, {
       receive: (worker, message, by) => this.#receive(worker, message, by),
       closed: (worker, exit) => {
+        // First: a run may end with the worker.
+        const lost = worker.expected ? undefined : exitText(exit)
+        for (const { recorder } of this.#intake.runs) recorder?.left(worker.name, lost)
         this.#losses.closed(worker, exit)
         this.#loading.onClosed(worker, exit)
         this.#placing.soon()
       },
       retire: (worker) => this.#retire(worker),
-      roomier: () => this.#placing.soon(),
+      capacityGrew: () => this.#placing.soon(),
       failed: (error) => {
         this.#failed = true
         for (const run of [...this.#intake.runs]) this.failRun(run, error)
@@ -93,14 +97,14 @@ export class Dispatcher {
     })
     this.#loading = new AgentLoading(this.#agents, this.#fleet, this.#shipping, {
       failRun: (run, error) => this.failRun(run, error),
-      refuse: (child, error) => this.#desk.refuseChild(child, error),
+      refuse: (child, error) => this.#subTasks.refuseChild(child, error),
       notice: this.#notice,
     })
     this.#responses = new Responses({
       retry: (entry, afterMs) => this.#retry(entry, afterMs),
       failRun: (run, error) => this.failRun(run, error),
-      childSettled: (child, response) => this.#desk.childSettled(child, response),
-      cancelChildren: (entry) => this.#desk.cancelChildrenOf(entry),
+      childSettled: (child, response) => this.#subTasks.childSettled(child, response),
+      cancelChildren: (entry) => this.#subTasks.cancelChildrenOf(entry),
       ended: (run) => this.#endings.endIfFinished(run),
       stackOf: (stack) => this.#shipping?.stackOf(stack) ?? stack,
     })
@@ -131,7 +135,7 @@ export class Dispatcher {
       leases: this.#leases,
       cancelSeenMs,
     })
-    this.#desk = new SubTaskDesk(this.#agents, {
+    this.#subTasks = new SubTaskBroker(this.#agents, {
       addEntry: (entry) => this.#intake.enqueue(entry, true),
       profileOf: (run, agent, timeoutMs, announce) => this.#profiles.of(run, agent, timeoutMs, announce),
       cancel: (entry) => this.#endings.cancel(entry, 'cancelled'),
@@ -154,11 +158,11 @@ export class Dispatcher {
       stragglers: this.#stragglers,
     })
     const always = new Map<string, Service>([
-      [SUB_TASKS, this.#desk],
+      [SUB_TASKS, this.#subTasks],
       [ONCE, onceService],
       [BLOBS, blobService],
     ])
-    this.#requests = new RequestDesk(always, {
+    this.#requests = new RequestBroker(always, {
       waits: (lease) => {
         this.#leases.waits(lease)
         this.#placing.soon()
@@ -176,7 +180,7 @@ export class Dispatcher {
     return !this.#closed && !this.#failed
   }
 
-  /** Resolves when its end begins. */
+  /** Resolves when shutdown begins. */
   get closing(): Promise<void> {
     return this.#closing.promise
   }
@@ -186,12 +190,12 @@ export class Dispatcher {
     return this.#fleet.scalable
   }
 
-  /** Whether its workers keep this process alive; a run does so from its beginning to its end, unless told otherwise. */
+  /** Whether the workers' handles keep this process alive. By default they do while a run is open. */
   keepAlive(alive: boolean): void {
     this.#fleet.keepAlive(alive)
   }
 
-  /** Between runs: another number of workers, another concurrency. */
+  /** Changes the number of workers and the concurrency between runs. */
   reconfigure(workerNum: number, settings: WorkerSettings): void {
     this.#fleet.reconfigure(workerNum, settings)
   }
@@ -227,7 +231,7 @@ export class Dispatcher {
     return run
   }
 
-  /** The run's source has something, or its sink has room again. */
+  /** The run's source has tasks again, or its sink has room again. */
   wake(run: Run): void {
     if (run.sourceState === 'waiting') run.sourceState = 'open'
     this.#placing.soon()
@@ -268,12 +272,13 @@ export class Dispatcher {
     await this.#fleet.shutdown()
   }
 
-  // ---- what workers say
+  // ---- messages from workers
 
   #receive(worker: WorkerHandle, message: WorkerMessage, by: Speaker): void {
     switch (message.type) {
       case 'ready':
         if (!this.#fleet.welcome(worker, message)) return
+        for (const { recorder } of this.#intake.runs) recorder?.joined(worker.name)
         this.#loading.onReady()
         return this.#placing.now()
       case 'done':
@@ -315,12 +320,12 @@ export class Dispatcher {
         worker.retire()
         this.#fleet.refresh(worker)
         return this.#placing.soon()
-      case 'fate':
-        worker.fate = { lease: message.lease, error: message.error }
+      case 'exiting':
+        worker.exiting = { lease: message.lease, error: message.error }
         return
       case 'stray':
         return this.#notice(
-          `worker ${worker.name.id}: an error that belongs to no running task: ${withoutKnownSecrets(message.error.stack ?? message.error.message)}`,
+          `worker ${worker.name.id}: an error outside of any running task: ${withoutKnownSecrets(message.error.stack ?? message.error.message)}`,
         )
       case 'ask':
       case 'unask':
@@ -332,7 +337,7 @@ export class Dispatcher {
     }
   }
 
-  /** All that the worker has is waiting. If much of that waits for its turn at a service, more would wait there too. */
+  /** All of the worker's tasks are waiting. If many of them wait for a turn at a service, further tasks would wait there too. */
   #onHungry(worker: WorkerHandle): void {
     worker.isHeldUp = worker.queuing > 0 && worker.queuing >= worker.leases.size * MOST_QUEUING
     if (worker.isHeldUp) return
@@ -341,13 +346,13 @@ export class Dispatcher {
     this.#placing.soon()
   }
 
-  /** A task that must never be started twice waits for our word: what a later driver has to know is written down first. */
+  /** A task with `rerun: 'never'` asks for permission to start. The start is stored first, so that a later driver knows of it. */
   #onMayStart(worker: WorkerHandle, id: number): void {
     const lease = worker.leases.get(id)
     if (!lease) return
     const go = () => {
       if (worker.leases.get(id) !== lease) return
-      // From here on it may run. That it does might be the last thing the worker says, and be lost with it.
+      // From here on the task may run. The worker's own report of that could be lost in a crash.
       lease.started = true
       worker.channel.control({ type: 'go', lease: id })
     }
@@ -356,14 +361,16 @@ export class Dispatcher {
     else go()
   }
 
-  /** Nothing new is started, also of what workers were given ahead; what runs may finish. */
+  /** Starts nothing new, not even tasks that workers already hold; running tasks may finish. */
   #overBudget(run: Run): void {
-    this.#notice(`run '${run.options.runId}' has reached its budget (${run.options.budget}): what runs may finish`)
+    this.#notice(
+      `run '${run.options.runId}' has reached its budget (${run.options.budget}): running tasks may finish, no others start`,
+    )
     this.#endings.drain(run, 'budget')
     for (const worker of this.#fleet.workers) if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
   }
 
-  /** Its place is going away: what it has not started is fetched back, what runs there may finish. */
+  /** The worker's machine is going away: tasks it has not started are taken back, running tasks may finish. */
   #retire(worker: WorkerHandle): void {
     if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
     worker.retire()
@@ -372,15 +379,15 @@ export class Dispatcher {
     this.#placing.soon()
   }
 
-  /** Once for each set of labels, and not before workers had the time to come. */
-  #sayWaiting({ id, options }: Entry): void {
+  /** Prints the notice once per set of labels, and only after the first worker has arrived. */
+  #sayWaiting({ id, options }: TaskEntry): void {
     const labels = options.requires!.join(', ')
     if (this.#saidWaiting.has(labels) || this.#fleet.workers.size === 0) return
     this.#saidWaiting.add(labels)
-    this.#notice(`task '${id}' and others like it wait for a worker with ${labels}, which none has yet`)
+    this.#notice(`task '${id}' and others like it wait for a worker with the labels ${labels}; no worker has them yet`)
   }
 
-  #retry(entry: Entry, afterMs: number | undefined): void {
+  #retry(entry: TaskEntry, afterMs: number | undefined): void {
     const { backoffMs, backoffMaxMs } = entry.run.options
     const backoff = Math.min(backoffMaxMs, backoffMs * 2 ** (entry.attempts - 1)) * (0.5 + Math.random() / 2)
     entry.children?.forget()

@@ -3,7 +3,7 @@ import { ManyworldsError } from '../errors.ts'
 import { keyVariables } from '../models/secrets.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
-import { requireDriver } from '../runners/driver-side.ts'
+import { requireDriver } from '../runners/load-driver.ts'
 import type { PushSource } from '../runners/push-source.ts'
 import type { TaskFor, TaskLike, TaskResponse } from '../task.ts'
 import { mustPark, parkNow } from '../worker/role.ts'
@@ -16,6 +16,7 @@ interface Parts {
   readonly source: PushSource
 }
 
+/** A RunConfig, and how many tasks may wait. */
 export interface ExecutorConfig extends Omit<RunConfig, 'sequenceDependent'> {
   /** Tasks that may be submitted and not yet finished; one more is refused. Default 100,000. */
   readonly maxQueueSize?: number
@@ -31,7 +32,7 @@ export interface ExecutorConfig extends Omit<RunConfig, 'sequenceDependent'> {
  * const done = await executor.collectResults({ timeoutMs: 1000 })
  */
 export class DistributedExecutor implements AsyncDisposable {
-  /** Undefined in a worker, where the script that made this executor is only read for its agents. */
+  /** Undefined in a worker, which imports the script only for its agents. */
   readonly #parts: Parts | undefined
   readonly #maxQueueSize: number
   #run: Run | undefined
@@ -52,7 +53,7 @@ export class DistributedExecutor implements AsyncDisposable {
       )
     const { maxQueueSize = 100_000, ...runConfig } = config
     if ('sequenceDependent' in runConfig)
-      throw new ManyworldsError('CONFIG_INVALID', '`sequenceDependent` needs all tasks together: give them to Runners')
+      throw new ManyworldsError('CONFIG_INVALID', '`sequenceDependent` needs all tasks at once; use Runners.runTask()')
     if (!Number.isInteger(maxQueueSize) || maxQueueSize < 1)
       throw new ManyworldsError(
         'CONFIG_INVALID',
@@ -60,10 +61,11 @@ export class DistributedExecutor implements AsyncDisposable {
       )
     this.#maxQueueSize = maxQueueSize
     if (mustPark()) return
-    const { configured, makeDispatcher, placementOf, PushSource } = requireDriver()
-    const resolved = configured(runConfig)
+    const { resolveRunConfig, makeDispatcher, placementOf, PushSource, runsInDriver } = requireDriver()
+    const resolved = resolveRunConfig(runConfig)
     const placement = placementOf(resolved.env, resolved.showLogs ? 'show' : 'drop', keyVariables(resolved.models))
-    this.#parts = { config: resolved, dispatcher: makeDispatcher(resolved, placement), source: new PushSource() }
+    const source = new PushSource(runsInDriver(resolved))
+    this.#parts = { config: resolved, dispatcher: makeDispatcher(resolved, placement), source }
   }
 
   /** Tasks that were submitted and are not done. */
@@ -71,7 +73,7 @@ export class DistributedExecutor implements AsyncDisposable {
     return this.#pending
   }
 
-  /** Queues a task, and answers its id. */
+  /** Queues a task and returns its id. */
   submitTask<A extends AnyAgent>(task: TaskFor<A>): string {
     const { source } = this.#check()
     if (this.#pending >= this.#maxQueueSize)
@@ -85,7 +87,7 @@ export class DistributedExecutor implements AsyncDisposable {
     return id
   }
 
-  /** What was done since the last call. Waits until something is, if nothing is and something may be: at most `timeoutMs`. */
+  /** Returns the responses since the last call. If there are none but tasks are pending, waits for one, at most `timeoutMs`. */
   async collectResults({ timeoutMs }: { timeoutMs?: number } = {}): Promise<Map<string, TaskResponse>> {
     if (this.#done.size === 0 && this.#pending > 0 && this.#error === undefined) await this.#change(timeoutMs)
     if (this.#done.size === 0 && this.#error !== undefined) {
@@ -97,7 +99,10 @@ export class DistributedExecutor implements AsyncDisposable {
     return done
   }
 
-  /** Waits for what is pending (or cancels it), and ends the workers. What is done can still be collected. Throws what nobody has heard of. */
+  /**
+   * Waits for pending tasks (or cancels them) and ends the workers. Responses can still be collected afterwards. Rethrows the
+   * run's error if no earlier call reported it.
+   */
   async shutdown({ wait = true }: { wait?: boolean } = {}): Promise<void> {
     this.#closed = true
     this.#parts?.source.end()
@@ -122,7 +127,7 @@ export class DistributedExecutor implements AsyncDisposable {
       if (mustPark()) parkNow('executor.submitTask()')
       throw new ManyworldsError(
         'RUNNERS_IN_WORKER',
-        'a task cannot use the executor of its script, which is the driver’s; use await ctx.runTask(tasks)',
+        'a task cannot use an executor of its script, which belongs to the driver; use await ctx.runTask(tasks)',
       )
     }
     if (this.#error) {
@@ -147,7 +152,7 @@ export class DistributedExecutor implements AsyncDisposable {
         { source, all: undefined },
         {
           response: (_index, response) => {
-            // With nothing to do it must not keep the program from ending, if someone forgets shutdown().
+            // An idle executor must not keep the program alive if the user forgets shutdown().
             if (--this.#pending === 0 && !this.#closed) dispatcher.keepAlive(false)
             this.#done.set(response.id, response)
             this.#tell()

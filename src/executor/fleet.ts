@@ -26,10 +26,10 @@ export interface FleetOptions {
 interface Hooks {
   receive(worker: WorkerHandle, message: WorkerMessage, by: Speaker): void
   closed(worker: WorkerHandle, exit: WorkerExit): void
-  /** It is to be given nothing more. */
+  /** The worker must get no new tasks. */
   retire(worker: WorkerHandle): void
-  /** More workers can be placed than before. */
-  roomier(): void
+  /** The engine can now place more workers. */
+  capacityGrew(): void
   /** No worker is left, and none will come. */
   failed(error: ManyworldsError): void
 }
@@ -44,7 +44,7 @@ export class Fleet {
   readonly #paces = new Paces()
   readonly #stop = new AbortController()
   #asked: number
-  /** The number of which it was said that it is too many. */
+  /** The requested number of workers for which the user was last warned. */
   #warned = 0
   #settings: WorkerSettings
   #started = false
@@ -60,7 +60,7 @@ export class Fleet {
     this.#warnOfCap()
   }
 
-  /** How many workers there may be: as many as were asked for, or as can be placed at the moment. */
+  /** The most workers there may be: as many as requested, or as the engine can place now. */
   get workerNum(): number {
     return Math.min(this.#asked, this.#options.engine.maxWorkers ?? this.#asked)
   }
@@ -86,7 +86,7 @@ export class Fleet {
     return this.arriving || (this.#options.engine.offers?.(labels) ?? false)
   }
 
-  /** Workers beyond the number stay, and are not used. */
+  /** Workers beyond the number are kept but not used. */
   reconfigure(workerNum: number, settings: WorkerSettings): void {
     this.#asked = workerNum
     this.#settings = settings
@@ -112,10 +112,10 @@ export class Fleet {
     const events: EngineEvents = {
       link: (link) => this.#onLink(link),
       retire: (link) => this.#onRetire(link),
-      roomier: () => {
+      capacityGrew: () => {
         this.#warnOfCap()
         this.useSpare()
-        this.#hooks.roomier()
+        this.#hooks.capacityGrew()
       },
       failed: (error) => this.#onFailed(error),
       notice,
@@ -144,12 +144,12 @@ export class Fleet {
     clearTimeout(this.#recallTimer)
     for (const worker of this.workers) worker.expected = true
     if (!this.#started) return
-    // Whoever waits for the end must not find that nothing keeps the process alive.
+    // Keep the process alive until the engine has stopped.
     this.keepAlive(true)
     await this.#options.engine.stop()
   }
 
-  /** Must be called whenever something changes that decides whether a worker can take more. */
+  /** Must be called after every change that decides whether a worker can take more tasks. */
   refresh(worker: WorkerHandle): void {
     if (worker.slot >= 0) this.open.remove(worker)
     if (worker.careful && worker.leases.size === 0) worker.careful = false
@@ -157,8 +157,8 @@ export class Fleet {
   }
 
   /**
-   * Where every worker is kept for suspects, and all of these wait for sub-tasks, the sub-tasks would wait for ever: then
-   * they may go to the same workers. Answers whether that was so.
+   * If every worker is kept for suspects, and all suspects wait for sub-tasks, the sub-tasks would wait forever. Then opens
+   * the same workers to them, and returns true.
    */
   openCareful(): boolean {
     const used = [...this.workers].filter(({ spare, state }) => !spare && state !== 'retiring')
@@ -170,7 +170,7 @@ export class Fleet {
     return true
   }
 
-  /** Workers that leave and have tasks which wait, if there are no others and none is on its way. */
+  /** Retiring workers whose tasks all wait for sub-tasks, if there are no other workers and none is starting. */
   leaving(): WorkerHandle[] {
     const leaving: WorkerHandle[] = []
     for (const worker of this.workers) {
@@ -188,7 +188,7 @@ export class Fleet {
     return Math.max(2, room, this.workerNum)
   }
 
-  /** Some workers have nothing to do. If others still hold tasks that they have not started, those are fetched back. */
+  /** Some workers are idle. Takes back tasks that other workers hold but have not started. */
   recallSoon(): void {
     if (this.#recallTimer !== undefined || this.workers.size === 1 || this.open.least()?.load !== 0) return
     this.#recallTimer = setTimeout(() => {
@@ -201,9 +201,9 @@ export class Fleet {
     this.#recallTimer.unref()
   }
 
-  /** A worker is ready, and is greeted. False: it speaks another language, and is sent away. */
+  /** Completes the handshake with a worker. False: it speaks another protocol or codec, and is ended. */
   welcome(worker: WorkerHandle, { protocol, codecs, node }: Extract<WorkerMessage, { type: 'ready' }>): boolean {
-    // It is said once.
+    // A worker says `ready` only once.
     if (worker.state !== 'starting') return false
     const codec = agree(codecs)
     if (protocol === PROTOCOL_VERSION && codec !== undefined) {
@@ -221,12 +221,12 @@ export class Fleet {
 
   #warnOfCap(): void {
     const { engine, notice } = this.#options
-    // Where machines come and go, there is no last word yet.
+    // Where machines come and go, the limit may still grow.
     if (engine.elastic || this.workerNum === this.#asked || this.#asked === ALL_WORKERS || this.#warned === this.#asked)
       return
     this.#warned = this.#asked
     notice(
-      `${this.#asked} workers were asked for and ${this.workerNum} can be placed by the ${engine.name} engine; each runs up to ${this.#settings.concurrency} tasks at once`,
+      `the ${engine.name} engine can place ${this.workerNum} of the ${this.#asked} workers asked for; each runs up to ${this.#settings.concurrency} tasks at once`,
     )
   }
 
@@ -264,12 +264,12 @@ export class Fleet {
 
   #used(): number {
     let used = 0
-    // One that goes away does not count: what it waits for may have to run in its successor.
+    // A retiring worker does not count: its tasks may wait for sub-tasks that have to run in its successor.
     for (const worker of this.workers) if (!worker.spare && worker.state !== 'retiring') used++
     return used
   }
 
-  /** There may be room for workers that could not be used. */
+  /** Uses spare workers, as far as the limit allows. */
   useSpare(): void {
     let room = this.workerNum - this.#used()
     for (const worker of this.workers) {
@@ -286,7 +286,7 @@ export class Fleet {
       ? error
       : new ManyworldsError('ENGINE_FAILED', `the ${this.engineName} engine failed: ${error.message}`, { cause: error })
     if (![...this.workers].some((worker) => worker.state === 'ready')) return this.#hooks.failed(failure)
-    // Those that live go on. When the last of them is gone, nothing can.
+    // Live workers go on. The run fails when the last of them is gone.
     this.#failure = failure
     this.#options.notice(failure.message)
   }

@@ -1,12 +1,12 @@
 import { packTask } from '../task-checks.ts'
 import type { AgentLoading } from './agent-loading.ts'
 import type { AgentTable } from './agents.ts'
-import { Entry, type EntryOptions } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Profiles } from './profiles.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
 import type { ReadyTask } from './source.ts'
+import { type EntryOptions, TaskEntry } from './task-entry.ts'
 
 interface Parts {
   readonly agents: AgentTable
@@ -18,7 +18,7 @@ interface Parts {
   finished(run: Run): void
 }
 
-/** Where tasks come from: reads the sources of the runs, as far as workers can take, and makes entries of what they have. */
+/** Reads tasks from the runs' sources, no further ahead than workers can take, and makes entries of them. */
 export class Intake {
   readonly runs: Run[] = []
   readonly #parts: Parts
@@ -28,8 +28,8 @@ export class Intake {
     this.#parts = parts
   }
 
-  /** The next task that may run, a task from each run in turn. */
-  next(): Entry | undefined {
+  /** The next task that may run; runs take turns. */
+  next(): TaskEntry | undefined {
     for (let tried = 0; tried < this.runs.length; ) {
       const run = this.runs[this.#turn++ % this.runs.length]!
       for (;;) {
@@ -37,7 +37,7 @@ export class Intake {
         if (entry === undefined) break
         if (!entry.settled) return entry
       }
-      // A run that came to its end just now has left the list, and the next has its place: none may be passed over.
+      // If this run has just ended, it left the list and the next run moved to its index: don't skip that one.
       if (run.over) this.#turn--
       else tried++
     }
@@ -45,7 +45,7 @@ export class Intake {
   }
 
   /** The next sub-task that may run, before everything else. */
-  nextSubTask(suits: (entry: Entry) => boolean): Entry | undefined {
+  nextSubTask(suits: (entry: TaskEntry) => boolean): TaskEntry | undefined {
     for (const run of this.runs) {
       const waiting = run.urgent.drain().filter(({ settled }) => !settled)
       const at = waiting.findIndex((entry) => entry.parent !== undefined && suits(entry))
@@ -56,8 +56,8 @@ export class Intake {
     return undefined
   }
 
-  /** Reads one task whose agent is loaded; those of other agents are held meanwhile. */
-  #pull(run: Run): Entry | undefined {
+  /** Reads until it finds a task whose agent is loaded; tasks of other agents are held. */
+  #pull(run: Run): TaskEntry | undefined {
     let held = 0
     while (run.sourceState === 'open') {
       const entry = this.read(run)
@@ -69,8 +69,8 @@ export class Intake {
     return undefined
   }
 
-  /** Reads one task that is to be run; what is answered without running is answered. */
-  read(run: Run): Entry | undefined {
+  /** Reads one task that has to run. Answers tasks that need not run on the way. */
+  read(run: Run): TaskEntry | undefined {
     try {
       while (!run.sink.full()) {
         const item = run.source.pull()
@@ -88,7 +88,7 @@ export class Intake {
         else return entry
       }
     } catch (error) {
-      // Nothing more can be read; what was read is finished and answered before the error is passed on.
+      // Nothing more can be read. Tasks that were read are finished and answered before the error is reported.
       run.sourceState = 'ended'
       run.error = error as Error
       run.source.close()
@@ -97,7 +97,7 @@ export class Intake {
     return undefined
   }
 
-  makeEntry(run: Run, item: ReadyTask): Entry {
+  makeEntry(run: Run, item: ReadyTask): TaskEntry {
     const { index, id, task, packed, previous, results, rollout } = item
     const agent = this.#parts.agents.of(task.agent)
     const ready = packed ?? packTask(task, index)
@@ -121,13 +121,13 @@ export class Intake {
           }
     const profile = this.#parts.profiles.of(run, agent, task.timeoutMs ?? run.options.timeoutMs, neverRerun)
     run.live++
-    const entry = new Entry(run, index, id, agent, profile, ready, options)
+    const entry = new TaskEntry(run, index, id, agent, profile, ready, options)
     if (item.record !== undefined) entry.record = item.record
     if (item.attempts !== undefined) entry.attempts = item.attempts
     return entry
   }
 
-  enqueue(entry: Entry, urgent: boolean): void {
+  enqueue(entry: TaskEntry, urgent: boolean): void {
     if (!entry.agent.loaded) this.#parts.loading.hold(entry)
     else (urgent ? entry.run.urgent : entry.run.ready).push(entry)
   }

@@ -1,19 +1,19 @@
-import type { Entry, Lease } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Profiles } from './profiles.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
-  /** The lease has ended, for whatever reason, and so have the requests that its task made under it. */
+  /** The lease has ended, for whatever reason, and with it the requests that its task made. */
   over(lease: Lease): void
 }
 
 /**
- * Which worker has which task: the only place where leases begin, are lent, finish, are taken back, closed or lost, and where
- * a worker's load follows from that. Only outcomes under a live lease count.
+ * Which worker has which task. Leases begin and end only here, and a worker's load follows from them. Only outcomes under a
+ * live lease count.
  *
- * A task has one lease, `entry.lease`. One that takes long may have a second at another worker, `entry.twin`: see
- * `stragglers.ts`. Whichever is left when the other is gone is the first.
+ * A task has one lease, `entry.lease`. A straggler may have a second lease at another worker, `entry.twin`: see
+ * `stragglers.ts`. When one of the two ends, the other becomes `entry.lease`.
  */
 export class Leases {
   readonly #fleet: Fleet
@@ -32,30 +32,30 @@ export class Leases {
     this.#hooks = hooks
   }
 
-  // ---- they begin
+  // ---- leases begin
 
-  give(worker: WorkerHandle, entry: Entry, group = 0): void {
+  give(worker: WorkerHandle, entry: TaskEntry, group = 0): void {
     entry.worker = worker.name
     entry.records = undefined
     entry.waitedMs = 0
     entry.lease = this.#begin(worker, entry, group)
   }
 
-  /** Gives the task to a second worker. What that one records is kept apart until its lease is the one that counts. */
-  lend(worker: WorkerHandle, entry: Entry): void {
+  /** Gives the task to a second worker as well. Its records are kept apart until its lease is the one that counts. */
+  lend(worker: WorkerHandle, entry: TaskEntry): void {
     entry.twin = this.#begin(worker, entry, 0)
     worker.flush()
   }
 
-  /** Sends what was given out. */
+  /** Sends the tasks that were given out. */
   flush(): void {
     for (const worker of this.#dirty) worker.flush()
     this.#dirty.clear()
   }
 
-  // ---- they wait
+  // ---- leases wait
 
-  /** Its task gave its slot back for a request. It may do so for several at once. */
+  /** The task released its slot while a request is open. It may do so for several requests at once. */
   waits(lease: Lease): void {
     if (lease.waitingCalls++ > 0) return
     lease.awaySince = performance.now()
@@ -68,11 +68,11 @@ export class Leases {
     this.#load(lease.worker, 1)
   }
 
-  // ---- they end
+  // ---- leases end
 
   /**
-   * Its outcome has come: the task has no lease any more, and what else runs of it is to give up. `finished` follows, once
-   * for all outcomes of a message: they come by the hundred.
+   * The outcome has arrived: the task has no lease any more, and its twin, if any, is cancelled. Call `finished` afterwards,
+   * once for all outcomes of a message: there may be hundreds.
    */
   finish(lease: Lease): void {
     const { entry } = lease
@@ -88,7 +88,7 @@ export class Leases {
     worker.endIfEmpty()
   }
 
-  /** The worker sends these back without having started them. Returns those whose task has no other lease. */
+  /** The worker returns these without having started them. Returns the leases whose task has no other lease. */
   takeBack(worker: WorkerHandle, ids: readonly number[]): Lease[] {
     const back: Lease[] = []
     for (const id of ids) {
@@ -101,7 +101,7 @@ export class Leases {
     return back
   }
 
-  /** The worker is gone. Returns those of its leases whose task has no other lease. */
+  /** The worker is gone. Returns its leases whose task has no other lease. */
   lose(worker: WorkerHandle): ReadonlySet<Lease> {
     this.#dirty.delete(worker)
     const lost = new Set<Lease>()
@@ -125,13 +125,13 @@ export class Leases {
   }
 
   /** The task's outcome is not needed any more: all its leases end. */
-  abandon(entry: Entry): void {
+  abandon(entry: TaskEntry): void {
     const { lease, twin } = entry
     entry.lease = entry.twin = undefined
     for (const one of [lease, twin]) if (one) this.#close(one)
   }
 
-  /** Tells the worker to give the task up. The lease is remembered, in case an outcome comes all the same. */
+  /** Tells the worker to cancel the task. Remembers the lease in case an outcome still arrives. */
   #close(lease: Lease): void {
     const { worker, id } = lease
     if (!isLive(lease)) return
@@ -142,7 +142,7 @@ export class Leases {
     worker.endIfEmpty()
   }
 
-  #begin(worker: WorkerHandle, entry: Entry, group: number): Lease {
+  #begin(worker: WorkerHandle, entry: TaskEntry, group: number): Lease {
     const givenAt = entry.run.options.speculate ? performance.now() : 0
     const lease: Lease = {
       id: this.#next++,
@@ -190,14 +190,14 @@ export class Leases {
   }
 }
 
-/** How long its task was without its slot, because it gave it back for requests. */
+/** How long the task was without its slot because it waited for requests. */
 export const awayMs = (lease: Lease, now: number): number =>
   lease.awayMs + (lease.waitingCalls > 0 ? now - lease.awaySince : 0)
 
 const isLive = (lease: Lease) => lease.worker.leases.get(lease.id) === lease
 
-/** The twin takes the place of the first: what was recorded under it is what counts. */
-function adopt(entry: Entry, twin: Lease): void {
+/** The twin becomes the task's lease: its records are the ones that count. */
+function adopt(entry: TaskEntry, twin: Lease): void {
   entry.records = twin.records
   entry.lease = twin
   entry.worker = twin.worker.name

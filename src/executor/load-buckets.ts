@@ -1,18 +1,17 @@
-/** Something with a load, and a note of where it is kept. */
+/** Something with a load, and its position in the buckets. */
 export interface Loaded {
   load: number
-  /** How many times slower it is than the fastest: one task there counts as so many. */
+  /** How many times slower it is than the fastest; one task there counts as that many. */
   readonly weight: number
   /** The bucket that it is in. Owned by LoadBuckets. */
   bucket: number
-  /** Place in its bucket, or -1 when it is in none. Owned by LoadBuckets. */
+  /** Index in its bucket, or -1 if it is in none. Owned by LoadBuckets. */
   slot: number
 }
 
 /**
- * The least loaded worker in constant time, whether there are ten or a thousand: workers stand in buckets by load and
- * speed, and
- * `#lowest` never exceeds the lowest bucket that is not empty.
+ * Finds the least loaded worker in constant time, whether there are ten or a thousand: workers are in buckets by load and
+ * speed. Invariant: `#lowest` never exceeds the lowest bucket that is not empty.
  */
 export class LoadBuckets<T extends Loaded> {
   readonly #buckets: T[][] = []
@@ -20,7 +19,7 @@ export class LoadBuckets<T extends Loaded> {
   size = 0
 
   add(item: T): void {
-    // With one more task: of two that are idle, the faster is less loaded.
+    // Counts one task more, so that of two idle workers the faster one is less loaded.
     const rank = (item.load + 1) * item.weight - 1
     let bucket = this.#buckets[rank]
     if (bucket === undefined) {

@@ -1,11 +1,11 @@
 import type { WorkerExit } from '../engines/engine.ts'
-import type { Entry, Lease } from './entry.ts'
 import type { Leases } from './leases.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
 import type { SpecialTasks } from './special-tasks.ts'
 import { crashError, explain, judge } from './suspects.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 interface Parts {
@@ -15,7 +15,7 @@ interface Parts {
   readonly special: SpecialTasks
 }
 
-/** Tasks that come back from a worker without an outcome: it was asked for them, or it is gone. */
+/** Handles tasks that come back without an outcome: the worker was asked to return them, or it is gone. */
 export class Losses {
   readonly #parts: Parts
 
@@ -23,28 +23,28 @@ export class Losses {
     this.#parts = parts
   }
 
-  /** The worker has not started these, and now will not. */
+  /** The worker returned these tasks without having started them. */
   returned(worker: WorkerHandle, unstarted: readonly number[]): void {
     const back = this.#parts.leases.takeBack(worker, unstarted)
     putFirst(back.filter((lease) => !this.#isStopped(lease)))
   }
 
-  /** The worker is gone: the culprit is charged, suspects are run apart, all others run again. */
+  /** The worker is gone: charges the guilty task, runs suspects apart, and runs all others again. */
   closed(worker: WorkerHandle, exit: WorkerExit): void {
     const { leases, outcomes, special } = this.#parts
     const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
-    // Where a task runs a second time, that start is its chance.
+    // A task that has a second lease goes on under that one.
     const lost = leases.lose(worker)
     if (guilty) explain(guilty.entry)
     if (guilty && lost.has(guilty)) outcomes.charge(guilty.entry, status, error ?? crashError(exit))
     const again = (those: readonly Lease[]) =>
       those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit))
-    // Those that wait come last: what they wait for may be among the others.
+    // Waiting tasks come last: the sub-tasks they wait for may be among the others.
     for (const group of [suspects, waiting]) special.suspect(again(group).map((lease) => lease.entry))
     putFirst(again(innocent))
   }
 
-  /** Answers what is not to be started any more. */
+  /** Answers the task as cancelled if its run starts nothing more. */
   #isStopped({ entry }: Lease): boolean {
     const { stopping } = entry.run
     if (stopping === undefined || stopping === 'failed' || entry.parent) return false
@@ -54,7 +54,7 @@ export class Losses {
     return true
   }
 
-  /** Settles what must not run a second time, or is being cancelled anyway. */
+  /** Answers the task if it must not run twice or is being cancelled; then returns false. */
   #mayRunAgain({ entry, started }: Lease, exit: WorkerExit): boolean {
     const { responses } = this.#parts
     if (entry.cancelling !== undefined || (entry.run.stopping !== undefined && !entry.parent)) {
@@ -68,9 +68,9 @@ export class Losses {
   }
 }
 
-/** They were under way once: they go before all others of their runs. */
+/** These were started before, so they go first in their runs. */
 function putFirst(leases: readonly Lease[]): void {
-  const byRun = new Map<Run, Entry[]>()
+  const byRun = new Map<Run, TaskEntry[]>()
   for (const { entry } of leases) {
     const entries = byRun.get(entry.run)
     if (entries) entries.push(entry)

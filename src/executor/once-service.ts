@@ -8,7 +8,7 @@ export const onceService: Service = {
   atOnce: Number.POSITIVE_INFINITY,
   unlimited: false,
   check(body) {
-    if (!isPacked(body)) throw new TypeError('a malformed question')
+    if (!isPacked(body)) throw new TypeError('a malformed request')
   },
-  ask: () => Promise.reject(new TypeError('it has no answers of its own')),
+  ask: () => Promise.reject(new TypeError('this service only stores results')),
 }

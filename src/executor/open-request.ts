@@ -1,15 +1,15 @@
 import { type Ask, STREAM_PARTS } from '../protocol/messages.ts'
 import { type AnswerKey, Answers } from './answers.ts'
-import type { Lease } from './entry.ts'
 import type { Service, ServiceCall } from './service.ts'
+import type { Lease } from './task-entry.ts'
 import type { Turns } from './turns.ts'
 import type { Speaker } from './worker-handle.ts'
 
-/** A request without its last answer. */
+/** A request whose last answer has not been sent. */
 export class OpenRequest implements ServiceCall {
   readonly id: number
   readonly lease: Lease
-  /** The voice of the worker that asked, and gets the answer. */
+  /** The channel that the request came from; the answer goes there. */
   readonly speaker: Speaker
   readonly ask: Ask
   readonly service: Service
@@ -17,14 +17,14 @@ export class OpenRequest implements ServiceCall {
   #ending: AbortController | undefined
   #ended = false
   #begun = false
-  /** Under which its answer is stored, if it is. */
+  /** The key under which its answer is stored, if it is durable. */
   key: AnswerKey | undefined
   served = false
-  /** It waits for its turn, and is counted by its lease. */
+  /** It waits for its turn; its lease counts it. */
   queued = false
-  /** The clock of its task stands because of it. */
+  /** It stops the clock of its task. */
   stands: boolean
-  /** How many parts may be sent before the task says that it took some. */
+  /** How many more parts may be sent before the task confirms some. */
   #credit = STREAM_PARTS
   #credited = () => {}
 
@@ -53,7 +53,7 @@ export class OpenRequest implements ServiceCall {
     return this.ask.body
   }
 
-  /** Made when a service reads it: most do not, and a controller costs more than the rest of this object. */
+  /** Made on first use: most services don't use it, and a controller costs more than the rest of this object. */
   get signal(): AbortSignal {
     if (this.#ending === undefined) {
       this.#ending = new AbortController()
@@ -87,7 +87,7 @@ export class OpenRequest implements ServiceCall {
     this.#credited()
   }
 
-  /** Waits until a part may be sent, or the request is over. */
+  /** Waits until a part may be sent or the request is over. */
   async room(): Promise<void> {
     while (this.#credit === 0 && this.isOpen)
       await new Promise<void>((resolve) => {
@@ -97,10 +97,10 @@ export class OpenRequest implements ServiceCall {
   }
 }
 
-/** A service of a run, and whose turn it is. */
+/** A service of a run, and the turns of its requests. */
 export interface Served {
   readonly service: Service
   readonly turns: Turns<Lease, OpenRequest>
-  /** The service waits for something while it serves the request, or has it. */
+  /** The service begins or stops waiting while it serves the request. */
   onWaiting(request: OpenRequest, isWaiting: boolean): void
 }

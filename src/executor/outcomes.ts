@@ -1,22 +1,22 @@
 import { type ErrorItem, type Experience, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
 import { readExperience, readOutcome } from '../protocol/read-outcome.ts'
-import { oneLine, visible } from '../text/visible.ts'
+import { escapeControls, oneLine } from '../text/escape-controls.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
-import type { Entry, Lease } from './entry.ts'
 import { awayMs, type Leases } from './leases.ts'
 import { addRecords, stepBytes } from './records.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 type Done = Extract<WorkerMessage, { type: 'done' }>
 
 interface Hooks {
-  /** The run has spent what it may. */
+  /** The run has spent its budget. */
   overBudget(run: Run): void
 }
 
-/** What workers say of tasks: what these record and print, and how they end. */
+/** Handles what workers report about tasks: steps, printed lines and outcomes. */
 export class Outcomes {
   readonly #leases: Leases
   readonly #responses: Responses
@@ -28,9 +28,9 @@ export class Outcomes {
     this.#hooks = hooks
   }
 
-  /** True: there is room for more at that worker. */
-  receive(worker: WorkerHandle, { emits, outcomes }: Done): boolean {
-    for (const [lease, steps, logs] of emits) this.#records(worker, lease, steps, logs)
+  /** True if the worker may now have room for more tasks. */
+  receive(worker: WorkerHandle, { records, outcomes }: Done): boolean {
+    for (const [lease, steps, logs] of records) this.#records(worker, lease, steps, logs)
     if (outcomes.length === 0) return false
     const now = performance.now()
     let heldMs = 0
@@ -40,8 +40,8 @@ export class Outcomes {
     return true
   }
 
-  /** An attempt that counts has failed. */
-  charge(entry: Entry, status: 'failed' | 'timeout' | 'crashed', error: ErrorItem, runMs = 0): void {
+  /** Charges the task with a failed attempt. */
+  charge(entry: TaskEntry, status: 'failed' | 'timeout' | 'crashed', error: ErrorItem, runMs = 0): void {
     entry.attempts++
     if (status === 'crashed' || error.code === 'TASK_BLOCKED_WORKER') entry.alone = true
     this.#responses.fail(entry, status, error, runMs)
@@ -58,7 +58,7 @@ export class Outcomes {
     if (entry.run.options.showLogs) for (const line of lines) showLog(entry.id, line)
   }
 
-  /** Answers for how long it had its slot. */
+  /** Returns how long the task had its slot. */
   #outcome(
     worker: WorkerHandle,
     [id, status, value, runUs, waitedUs = 0, experience]: Done['outcomes'][number],
@@ -66,7 +66,7 @@ export class Outcomes {
   ): number {
     const runMs = runUs / 1000
     const lease = worker.leases.get(id)
-    // Late: its lease was closed, by a crash that was presumed or by a cancellation. The first answer stands.
+    // Late: its lease was closed by a presumed crash or a cancellation. The first answer stands.
     if (!lease) {
       const lost = worker.lost.get(id)
       worker.lost.delete(id)
@@ -74,12 +74,12 @@ export class Outcomes {
       return 0
     }
     const { entry } = lease
-    // What makes no sense throws here, while the worker holds its leases: what it held is run again.
+    // A malformed outcome throws here, while the worker still holds its leases, so that its tasks are run again.
     const outcome = readOutcome(status, value)
     entry.experience = comparable(lease, readExperience(experience))
     this.#leases.finish(lease)
     entry.waitedMs = Math.min(runMs, waitedUs / 1000)
-    // How long it waited for the driver says nothing about its worker.
+    // Time spent waiting for the driver says nothing about the worker's speed.
     worker.pace.note(runMs - entry.waitedMs, entry.agent)
     if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
     else if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
@@ -88,7 +88,7 @@ export class Outcomes {
   }
 }
 
-/** The digest is of what an attempt did, secrets included: with the rest of the trajectory, short ones could be guessed from it. */
+/** Drops the digest of an attempt with secrets: it covers them, so short secrets could be guessed from it. */
 function comparable({ entry, records }: Lease, experience: Experience | undefined): Experience | undefined {
   const { redactor } = entry.run.options
   if (redactor === undefined || experience?.digest === undefined) return experience
@@ -96,4 +96,4 @@ function comparable({ entry, records }: Lease, experience: Experience | undefine
   return records?.redacted || redactor.value(rest) !== rest ? rest : experience
 }
 
-const showLog = (id: string, line: string) => void process.stderr.write(`[${oneLine(id)}] ${visible(line)}\n`)
+const showLog = (id: string, line: string) => void process.stderr.write(`[${oneLine(id)}] ${escapeControls(line)}\n`)

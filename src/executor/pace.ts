@@ -1,12 +1,12 @@
 /** Weight of the newest task in a mean. */
 const NEWEST = 0.1
-/** Tasks shorter than this say more about the way to a worker than about its machine. */
+/** The duration of shorter tasks depends more on the connection than on the machine. */
 const MEASURABLE_MS = 2
 const MOST = 16
-/** By so much the best pace is forgotten with each task, should its machine be gone or slow down. */
+/** How fast the best pace decays per task, in case its machine is gone or has slowed down. */
 const FORGET = 1.0005
 
-/** How long tasks take at one place, in proportion to how long tasks of the same agent take on the whole. */
+/** How long tasks take on one machine, relative to tasks of the same agent everywhere. */
 export class Pace {
   readonly #paces: Paces
   ratio = 1
@@ -15,7 +15,7 @@ export class Pace {
     this.#paces = paces
   }
 
-  /** A whole number: so many times as long as at the fastest place. */
+  /** How many times slower than the fastest machine, as a whole number. */
   get weight(): number {
     return this.#paces.several ? Math.min(MOST, Math.max(1, Math.round(this.ratio / this.#paces.best))) : 1
   }
@@ -28,7 +28,7 @@ export class Pace {
   }
 }
 
-/** The paces of all places. With one place alone there is nothing to compare. */
+/** The paces of all machines. With only one there is nothing to compare. */
 export class Paces {
   readonly #byPlace = new Map<string, Pace>()
   best = 1

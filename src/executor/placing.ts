@@ -15,7 +15,7 @@ interface Parts {
   readonly stragglers: Stragglers
 }
 
-/** Gives tasks to workers with room, the least loaded first, and asks for more workers where there is more to do. */
+/** Gives tasks to workers with room, the least loaded first, and asks for more workers if there is more to do. */
 export class Placing {
   readonly #parts: Parts
   #armed = false
@@ -57,7 +57,7 @@ export class Placing {
     if (required) special.place()
     if (open.size === 0) this.#feedLeaving()
     leases.flush()
-    // Without any worker nobody else would look whether a source has come to its end.
+    // Without workers, nothing else would notice that a source has ended.
     if (fleet.workers.size === 0) for (const run of [...intake.runs]) this.peek(run)
     if (open.size === 0 && fleet.openCareful()) this.soon()
     if (open.size === 0 || special.stuck)
@@ -72,8 +72,8 @@ export class Placing {
   }
 
   /**
-   * Where all workers are about to leave, and tasks in them wait for sub-tasks, these would wait for a successor, which comes
-   * when those who wait are gone. Then a leaving worker runs them itself, one at a time, and nothing else.
+   * If all workers are retiring, and their tasks wait for sub-tasks, there would be a deadlock: the sub-tasks need a new
+   * worker, which comes only after the waiting tasks have ended. So a retiring worker runs the sub-tasks, one at a time.
    */
   #feedLeaving(): void {
     const { fleet, intake, leases } = this.#parts
@@ -83,7 +83,7 @@ export class Placing {
     }
   }
 
-  /** Tasks that wait for a worker, as far as they were read. */
+  /** Tasks that were read and wait for a worker. */
   backlog(): number {
     const { special, loading, intake } = this.#parts
     let backlog = special.waiting + loading.held

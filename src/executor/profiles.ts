@@ -2,13 +2,13 @@ import type { Profile } from '../protocol/messages.ts'
 import type { AgentState } from './agents.ts'
 import type { Run } from './run.ts'
 
-/** What many tasks have in common, kept once, under a number. */
+/** Settings that many tasks share, stored once under a number. */
 export class Profiles {
   readonly #byKey = new Map<number, Profile>()
   #next = 1
 
   of(run: Run, agent: AgentState, timeoutMs: number | undefined, announce: boolean): number {
-    // Most tasks of a run have the profile of the one before.
+    // Most tasks of a run have the same profile as the previous one.
     const last = run.lastProfile
     if (last && last.agent === agent.key && last.timeoutMs === timeoutMs && last.announce === announce) return last.key
     const content = `${agent.key} ${timeoutMs} ${announce}`
@@ -28,7 +28,7 @@ export class Profiles {
     return this.#byKey.get(key)!
   }
 
-  /** The run is over. Answers the numbers that are free now. */
+  /** The run is over. Returns the numbers that are now free. */
   forget(run: Run): number[] {
     const keys = [...run.profiles.values()]
     for (const key of keys) this.#byKey.delete(key)

@@ -3,11 +3,11 @@ import { redactSteps } from '../redaction/steps.ts'
 import { checkStep, type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 import { MOST_STEPS } from '../trajectory/step.ts'
 import { addUsage } from '../trajectory/usage.ts'
-import type { AttemptRecords, Lease } from './entry.ts'
+import type { AttemptRecords, Lease } from './task-entry.ts'
 
 /**
- * What an attempt recorded and printed has arrived: also of one that is late or was started a second time. Returns what it
- * printed, without secrets. Throws if it cannot be read, which ends the worker that said it.
+ * Adds the steps and printed lines of an attempt, also of a late or second one. Returns the lines without secrets. Throws if
+ * the records are malformed, which ends the worker that sent them.
  */
 export function addRecords(lease: Lease, said: PackedStep[], printed: string[]): readonly string[] {
   const { entry } = lease
@@ -29,7 +29,7 @@ export function addRecords(lease: Lease, said: PackedStep[], printed: string[]):
   if (recorder && !entry.run.over) recorder.steps(lease, steps, bytes)
   else lease.worker.stored(bytes)
   records.count += steps.length
-  // A parent in a worker gets the steps of its sub-tasks with their responses.
+  // The responses that a parent gets include the steps of its sub-tasks.
   if (options.keepSteps || entry.parent)
     records.steps = records.steps === undefined ? steps : append(records.steps, steps)
   return logs
@@ -42,7 +42,7 @@ function redactedSteps(redactor: Redactor, steps: PackedStep[], records: Attempt
   return clean
 }
 
-/** As the worker counts them. */
+/** Counts bytes as the worker does. */
 export function stepBytes(steps: readonly PackedStep[]): number {
   let bytes = 0
   for (const step of steps) bytes += packedStepSize(step)
@@ -58,7 +58,7 @@ export function recordsOf(lease: Lease): AttemptRecords {
   return lease.records
 }
 
-/** One by one: as arguments of a call, a hundred thousand would be too many. */
+/** One by one: `push(...items)` overflows the stack with a hundred thousand items. */
 function append<T>(list: T[], more: readonly T[]): T[] {
   for (const item of more) list.push(item)
   return list

@@ -2,6 +2,7 @@ import type { NodesOptions } from '../engines/nodes/options.ts'
 import { ManyworldsError } from '../errors.ts'
 import { DistributedExecutor, type ExecutorConfig } from './executor.ts'
 
+/** A RunConfig for executors on nodes. */
 export interface RemoteNodeExecutorConfig
   extends Omit<ExecutorConfig, 'engineName' | 'nodes' | 'cls' | 'inLocal'>,
     Omit<NodesOptions, 'addresses'> {
@@ -10,8 +11,7 @@ export interface RemoteNodeExecutorConfig
 }
 
 /**
- * The executor on machines of your own. Each task goes to the worker, of all workers of all nodes, that has the least to
- * do for its speed.
+ * The executor on your own machines. Each task goes to the least loaded worker of all nodes, relative to its speed.
  *
  * @example
  * await using executor = new RemoteNodeExecutor({ nodes: ['worker1.cluster:5000', 'worker2.cluster:5000'], tokenFile: 'token.txt' })

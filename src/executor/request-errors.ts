@@ -1,5 +1,5 @@
+import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
-import { didYouMean } from '../near-miss.ts'
 import type { Packed } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
 import { wordsOf } from '../text/thrown.ts'
@@ -22,7 +22,7 @@ export const notKept = (name: string) =>
     `service '${name}' is durable and returned an async iterable; only single answers can be stored`,
   )
 
-/** What a user's service throws was turned into one of our errors before: see `user-services.ts`. */
+/** Errors of a user's service are already ManyworldsErrors here: see `user-services.ts`. */
 export function asError(error: unknown, name: string): Packed {
   if (ManyworldsError.is(error)) return pack({ code: error.code, message: error.message })
   return pack({ code: 'SERVICE_FAILED', message: `service '${name}' failed: ${wordsOf(error).message}` })

@@ -5,19 +5,19 @@ import type { TaskResponse, TaskStatus } from '../task.ts'
 import { stepsText } from '../trajectory/packed-step.ts'
 import type { Step } from '../trajectory/step.ts'
 import { unpackSteps } from '../trajectory/unpack-steps.ts'
-import type { AttemptRecords, Entry, Lease } from './entry.ts'
 import { decideRetry } from './retry-decision.ts'
 import type { Run, StopReason } from './run.ts'
 import type { ReadyTask } from './source.ts'
+import type { AttemptRecords, Lease, TaskEntry } from './task-entry.ts'
 
 interface Hooks {
   /** `afterMs`: a wait that replaces the backoff. */
-  retry(entry: Entry, afterMs: number | undefined): void
+  retry(entry: TaskEntry, afterMs: number | undefined): void
   failRun(run: Run, error: Error): void
-  childSettled(child: Entry, response: TaskResponse): void
-  cancelChildren(entry: Entry): void
+  childSettled(child: TaskEntry, response: TaskResponse): void
+  cancelChildren(entry: TaskEntry): void
   ended(run: Run): void
-  /** A stack from a worker, with places that mean something here. */
+  /** A worker's stack with the driver's own file paths. */
   stackOf(stack: string): string
 }
 
@@ -35,11 +35,11 @@ const REACHED_DEADLINE: ErrorItem = {
 const overBudget = ({ options }: Run): ErrorItem => ({
   code: 'RUN_BUDGET',
   name: 'AbortError',
-  message: `the run reached its budget (${options.budget}) before this task was started; resume it with more to spend`,
+  message: `the run reached its budget (${options.budget}) before this task was started; resume it with a larger budget`,
   stack: undefined,
 })
 
-/** With the reason that the caller has given, if the whole run is cancelled. */
+/** Includes the caller's reason if the whole run was cancelled. */
 function cancelledError({ aborted }: Run): ErrorItem {
   const message = `the task was cancelled${aborted?.text === undefined ? '' : `: ${aborted.text}`}`
   const cause = aborted && 'thrown' in aborted ? { thrown: aborted.thrown } : {}
@@ -52,12 +52,12 @@ const STOPPED: Readonly<Record<StopReason, (run: Run) => ErrorItem>> = {
   budget: overBudget,
 }
 
-/** The steps themselves where they are kept, else where they are. Those that cannot be put together are left out. */
-function stepsOf(entry: Entry, records: AttemptRecords | undefined): readonly Step[] | StepSource {
+/** The steps if they are kept in memory, else where to read them. Steps that cannot be decoded are left out. */
+function stepsOf(entry: TaskEntry, records: AttemptRecords | undefined): readonly Step[] | StepSource {
   if (records === undefined || records.count === 0) return NO_STEPS
-  // Nobody keeps those of graders.
+  // The steps of graders are not kept.
   if (records.steps === undefined) return entry.run.recorder?.stepsOf(entry, records) ?? NO_STEPS
-  // Nearly always the steps are JSON: one text is quicker to read than many.
+  // Nearly all steps are JSON, and parsing one text is faster than parsing many.
   const text = stepsText(records.steps)
   try {
     return text === undefined ? unpackSteps(records.steps) : (JSON.parse(text) as Step[])
@@ -66,7 +66,7 @@ function stepsOf(entry: Entry, records: AttemptRecords | undefined): readonly St
   }
 }
 
-/** Turns ends of attempts into responses, exactly one per task. */
+/** Turns outcomes of attempts into exactly one response per task. */
 export class Responses {
   readonly #hooks: Hooks
 
@@ -74,60 +74,60 @@ export class Responses {
     this.#hooks = hooks
   }
 
-  /** `answer` is what `value` holds. */
-  succeed(entry: Entry, value: Packed, answer: unknown, runMs: number, now: number): void {
+  /** `answer` is the decoded `value`. */
+  succeed(entry: TaskEntry, value: Packed, answer: unknown, runMs: number, now: number): void {
     entry.attempts++
     entry.answer = value
     const bytes = value instanceof Uint8Array || value instanceof String ? value.length : 64
     this.#settle(entry, this.#response(entry, 'success', answer, undefined, runMs, now), bytes)
   }
 
-  /** Tries again if the task may, else answers. */
-  fail(entry: Entry, status: Exclude<TaskStatus, 'success' | 'cancelled'>, error: ErrorItem, runMs: number): void {
+  /** Retries if attempts are left, else answers. */
+  fail(entry: TaskEntry, status: Exclude<TaskStatus, 'success' | 'cancelled'>, error: ErrorItem, runMs: number): void {
     if (entry.settled) return
     if (entry.cancelling !== undefined) return this.cancelled(entry, runMs)
     const again = decideRetry(entry, status, error, () => taskError(error, this.#hooks.stackOf))
-    // Nothing is started any more: a later session may try it again.
+    // The run starts nothing more: a later session may retry the task.
     if (again && !again.problem && entry.run.stopping !== undefined) return this.cancelled(entry, runMs)
     const response = this.#response(entry, status, undefined, error, runMs, performance.now())
     if (!again) return this.#settle(entry, response, 0)
     const { run } = entry
     run.recorder?.retried(entry, response)
     this.#hooks.retry(entry, again.afterMs)
-    // Not at once: more outcomes may have come with this one, and they count.
+    // Deferred: the same message may hold more outcomes, and they count.
     if (again.problem) queueMicrotask(() => this.#hooks.failRun(run, again.problem!))
   }
 
-  cancelled(entry: Entry, runMs = 0): void {
+  cancelled(entry: TaskEntry, runMs = 0): void {
     if (entry.settled) return
     const error = STOPPED[entry.cancelling ?? 'cancelled'](entry.run)
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
   }
 
   /** Never run: something it depends on did not succeed. */
-  skipped(entry: Entry, message: string): void {
+  skipped(entry: TaskEntry, message: string): void {
     const error: ErrorItem = { code: 'DEPENDENCY_FAILED', name: 'TaskError', message, stack: undefined }
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, 0, performance.now()), 0)
   }
 
-  /** It was running, as far as anybody knows, when an earlier driver died; and it must not run twice. */
-  lost(entry: Entry, message: string): void {
+  /** The task may have been running when an earlier driver died, and it must not run twice. */
+  lost(entry: TaskEntry, message: string): void {
     entry.attempts++
     this.fail(entry, 'crashed', { code: 'WORKER_CRASHED', name: 'TaskError', message, stack: undefined }, 0)
   }
 
-  unmet(entry: Entry, engine: string): void {
+  unmet(entry: TaskEntry, engine: string): void {
     const message = `no worker of the ${engine} engine has the labels that this task requires: ${entry.options.requires?.join(', ')}`
     this.fail(entry, 'failed', { code: 'REQUIRES_UNMET', name: 'TaskError', message, stack: undefined }, 0)
   }
 
-  /** Nothing runs: an earlier session has its response. */
+  /** Answers with the stored response of an earlier session. */
   restored(run: Run, { index, restored, restoredBytes = 0 }: ReadyTask): void {
     run.source.settled?.(index, restored!)
     run.sink.response(index, restored!, restoredBytes, undefined)
   }
 
-  /** Too late to count. Throws if it cannot be read. */
+  /** Records an outcome that came too late to count. Throws if it is malformed. */
   superseded(lease: Lease, status: OutcomeStatus, value: Packed, runMs: number): void {
     const { entry, worker, records } = lease
     const { run } = entry
@@ -142,13 +142,13 @@ export class Responses {
   }
 
   #response(
-    entry: Entry,
+    entry: TaskEntry,
     status: TaskStatus,
     answer: unknown,
     error: ErrorItem | undefined,
     runMs: number,
     now: number,
-    { records, worker, waitedMs }: Pick<Entry, 'records' | 'worker' | 'waitedMs'> = entry,
+    { records, worker, waitedMs }: Pick<TaskEntry, 'records' | 'worker' | 'waitedMs'> = entry,
   ): TaskResponse {
     const { id, attempts, options, experience } = entry
     const base = {
@@ -174,11 +174,11 @@ export class Responses {
     return makeResponse(base, end, steps, around)
   }
 
-  #settle(entry: Entry, response: TaskResponse, bytes: number): void {
+  #settle(entry: TaskEntry, response: TaskResponse, bytes: number): void {
     const { run } = entry
     entry.settled = true
     entry.input = undefined
-    // Before it counts as done: with the last of these the run would be over, and this response would be lost.
+    // Cancel the children before this task counts as done: otherwise the last child could end the run without this response.
     if (entry.children) this.#hooks.cancelChildren(entry)
     run.live--
     if (run.over) return

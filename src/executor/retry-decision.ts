@@ -2,11 +2,11 @@ import { ManyworldsError, type TaskError, type TaskErrorCode } from '../errors.t
 import type { ErrorItem } from '../protocol/messages.ts'
 import type { TaskStatus } from '../task.ts'
 import { wordsOf } from '../text/thrown.ts'
-import type { Entry } from './entry.ts'
+import type { TaskEntry } from './task-entry.ts'
 
 /** Errors that another attempt would only repeat. */
 const FINAL: ReadonlySet<TaskErrorCode> = new Set([
-  'ANSWER_NOT_SERIALISABLE',
+  'ANSWER_NOT_SERIALIZABLE',
   'REQUIRES_UNMET',
   'MODEL_UNKNOWN',
   'MODEL_INVALID_REQUEST',
@@ -17,7 +17,7 @@ const FINAL: ReadonlySet<TaskErrorCode> = new Set([
   'PACKAGE_MISSING',
 ])
 
-/** How many attempts a task has if nobody set `maxAttempts`; and if its error, or a `retryIf`, is there to have it tried again. */
+/** Attempts without `maxAttempts`; and the same if the task throws a `RetryableError` or the run has a `retryIf`. */
 const UNASKED_ATTEMPTS = 1
 const ASKED_ATTEMPTS = 3
 
@@ -25,13 +25,13 @@ const ASKED_ATTEMPTS = 3
 interface Again {
   /** A wait that replaces the backoff. */
   readonly afterMs?: number | undefined
-  /** The run cannot go on: the user's `retryIf` does not say what to do. */
+  /** The run cannot go on: the user's `retryIf` threw or returned no boolean. */
   readonly problem?: ManyworldsError
 }
 
-/** Whether a failed attempt is followed by another one; undefined if it is final. `taskError` is made only if it is needed. */
+/** Decides whether another attempt follows; undefined: this one is final. `taskError` is made only if it is needed. */
 export function decideRetry(
-  entry: Entry,
+  entry: TaskEntry,
   status: TaskStatus,
   error: ErrorItem,
   taskError: () => TaskError,
@@ -49,7 +49,7 @@ export function decideRetry(
   try {
     const answer: unknown = retryIf(taskError(), about)
     if (typeof answer === 'boolean') return answer ? {} : undefined
-    // A rejection that nobody handles would end the process before the run can say what is wrong.
+    // An unhandled rejection would end the process before the run can report the error.
     if (answer instanceof Promise) answer.catch(() => {})
     return { problem: failed(`\`retryIf\` must return true or false, for ${where} it returned ${shown(answer)}`) }
   } catch (cause) {

@@ -2,13 +2,13 @@ import type { BlobSource } from '../blobs.ts'
 import type { BlobHold, Blobs } from './blobs.ts'
 
 /**
- * The blobs of one run, by the names that its tasks know them by. A name stands for the version that is current; when that is
- * replaced, the run lets go of the one before, and only tasks that have it still hold it.
+ * The blobs of one run, by name. A name stands for its current version. When that is replaced, the run releases the previous
+ * version, and only tasks that already use it still hold it.
  */
 export class RunBlobs {
   readonly #blobs: Blobs
   readonly #sources: ReadonlyMap<string, BlobSource>
-  /** Of each name the current version, once its hash is known. */
+  /** The current version of each name, once its hash is known. */
   readonly #current = new Map<string, Promise<BlobHold>>()
   readonly #unwatch: (() => void)[] = []
   #closed = false
@@ -26,12 +26,12 @@ export class RunBlobs {
     return [...this.#sources.keys()]
   }
 
-  /** What this name stands for now; undefined if the run has no such name. */
+  /** The current version of this name; undefined if the run has no such name. */
   current(name: string): Promise<BlobHold> | undefined {
     return this.#closed ? undefined : this.#current.get(name)
   }
 
-  /** Resolves when the hashes of all that it has now are known. */
+  /** Resolves when the hashes of all current versions are known. */
   async ready(): Promise<void> {
     await Promise.all(this.#current.values())
   }
@@ -50,7 +50,7 @@ export class RunBlobs {
       .current()
       .then((content) => this.#blobs.hold(content))
     this.#current.set(name, now)
-    // After the new one, which may have the same bytes.
+    // Release it after holding the new one, which may have the same bytes.
     void now.then(async () => (await before)?.release())
   }
 }

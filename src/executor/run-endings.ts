@@ -1,5 +1,4 @@
 import type { AgentLoading } from './agent-loading.ts'
-import type { Entry } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Intake } from './intake.ts'
 import type { Leases } from './leases.ts'
@@ -7,6 +6,7 @@ import type { Profiles } from './profiles.ts'
 import type { Responses } from './responses.ts'
 import type { Run, StopReason } from './run.ts'
 import type { SpecialTasks } from './special-tasks.ts'
+import type { TaskEntry } from './task-entry.ts'
 
 interface Parts {
   readonly intake: Intake
@@ -20,7 +20,7 @@ interface Parts {
   readonly cancelSeenMs: number
 }
 
-/** How runs end: by themselves, stopped, given time to finish, or failed. In each case every task is answered, or the caller told. */
+/** Ends runs: finished, stopped, drained or failed. In each case every task is answered, or the caller gets the error. */
 export class RunEndings {
   readonly #parts: Parts
 
@@ -38,13 +38,13 @@ export class RunEndings {
     this.endIfFinished(run)
   }
 
-  /** What runs may finish, in this time if it is limited. */
+  /** Lets running tasks finish, within `graceMs` if it is given. */
   drain(run: Run, reason: 'cancelled' | 'budget', graceMs?: number): void {
     if (run.over || (run.stopping !== undefined && run.stopping !== 'budget')) return
     run.stopping = reason
     run.sourceState = 'ended'
     this.#closeSource(run, reason)
-    // A task that is running may need its sub-tasks to finish.
+    // Running tasks may need their sub-tasks to finish.
     const first = run.urgent.drain()
     run.urgent.unshift(first.filter(({ parent }) => parent !== undefined))
     for (const entry of first) if (!entry.parent) this.cancel(entry, reason)
@@ -71,15 +71,15 @@ export class RunEndings {
     this.#end(run)
   }
 
-  /** Has a task given up where it runs, or answers it if it does not run. */
-  cancel(entry: Entry, reason: StopReason): void {
+  /** Cancels a task at its worker, or answers it at once if it is not running. */
+  cancel(entry: TaskEntry, reason: StopReason): void {
     if (entry.settled) return
     entry.cancelling = reason
     clearTimeout(entry.retryTimer)
     entry.run.retrying.delete(entry)
     if (!entry.lease) return this.#parts.responses.cancelled(entry)
     const leases = entry.twin ? [entry.lease, entry.twin] : [entry.lease]
-    // Whoever cannot be heard will be told when it is back; nobody waits for that.
+    // Don't wait for a disconnected worker: it gets the cancellation when it is back.
     if (leases.every(({ worker }) => worker.isAway)) {
       this.#parts.leases.abandon(entry)
       return this.#parts.responses.cancelled(entry)
@@ -90,10 +90,10 @@ export class RunEndings {
     }
   }
 
-  /** What was given in and not read is cancelled, but for what an earlier session has done. */
+  /** Cancels submitted tasks that were not read, except those with a stored response of an earlier session. */
   #closeSource(run: Run, reason: StopReason): void {
     const { responses, intake } = this.#parts
-    // Nothing else of it may be live: it must not be over with the first of them.
+    // Keeps the run from ending with the first of them, if nothing else of it is live.
     run.live++
     for (const item of run.source.close())
       if (item.restored) responses.restored(run, item)
@@ -105,10 +105,10 @@ export class RunEndings {
     for (const entry of [...run.urgent.drain(), ...this.#entriesOf(run)]) this.cancel(entry, reason)
   }
 
-  /** All of a run that are not settled, but for those that go first. */
-  #entriesOf(run: Run): Entry[] {
+  /** All unsettled entries of a run, except the urgent ones. */
+  #entriesOf(run: Run): TaskEntry[] {
     const { loading, special, fleet } = this.#parts
-    const entries: Entry[] = [...run.ready.drain(), ...run.retrying]
+    const entries: TaskEntry[] = [...run.ready.drain(), ...run.retrying]
     entries.push(...loading.heldOf(run), ...special.of(run))
     for (const worker of fleet.workers)
       for (const { entry } of worker.leases.values()) if (entry.run === run) entries.push(entry)

@@ -1,4 +1,5 @@
 import type { BlobSource } from '../blobs.ts'
+import { Deque } from '../deque.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { TrajectorySource } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
@@ -6,20 +7,19 @@ import type { TaskResponse } from '../task.ts'
 import type { AbortReason } from './abort-reason.ts'
 import type { AgentState } from './agents.ts'
 import type { Budget } from './budget.ts'
-import { Deque } from './deque.ts'
-import type { Entry, EntryOptions } from './entry.ts'
 import type { RunRecorder } from './recorder.ts'
 import type { RunBlobs } from './run-blobs.ts'
 import type { Service } from './service.ts'
 import type { TaskSource } from './source.ts'
+import type { EntryOptions, TaskEntry } from './task-entry.ts'
 
 export interface RunOptions {
   readonly runId: string
   readonly seed: number
   readonly timeoutMs: number | undefined
-  /** Undefined: nobody said, see `retry-decision.ts`. */
+  /** Undefined: not set, see `retry-decision.ts`. */
   readonly maxAttempts: number | undefined
-  /** The user's: whether a failed attempt is followed by another. */
+  /** The user's function that decides whether a failed attempt is retried. */
   readonly retryIf?: RunConfig['retryIf']
   readonly backoffMs: number
   readonly backoffMaxMs: number
@@ -27,71 +27,71 @@ export interface RunOptions {
   readonly signal: AbortSignal | undefined
   readonly showLogs: boolean
   readonly speculate: boolean
-  /** Responses carry their steps; else they are read from the run file. */
+  /** Keep steps in memory for the responses; else they are read from the store. */
   readonly keepSteps: boolean
-  /** It has a run file: workers say which tasks have been running for a while. */
+  /** The run is stored: workers report which tasks have been running for a while. */
   readonly recorded: boolean
-  /** What its tasks may ask the driver for, by name. */
+  /** The services that its tasks may ask, by name. */
   readonly services: ReadonlyMap<string, Service> | undefined
-  /** What it may spend, if there is a limit. */
+  /** Limits on its spending, if any. */
   readonly budget: Budget | undefined
-  /** The bytes that its tasks can have, by name. */
+  /** Blobs that its tasks can read, by name. */
   readonly blobs?: ReadonlyMap<string, BlobSource> | undefined
-  /** Takes its secrets out of what tasks record, print and fail with; undefined: it has none. */
+  /** Removes the run's secrets from steps, printed lines and errors; undefined: it has none. */
   readonly redactor?: Redactor | undefined
 }
 
-/** Why a run starts nothing new, and what is not done is answered `cancelled`. */
+/** Why a run starts nothing new and answers unfinished tasks as `cancelled`. */
 export type StopReason = 'cancelled' | 'deadline' | 'budget'
 
 /** Where a run's responses go. */
 export interface RunSink {
-  /** `bytes`: the rough size of the answer. Without an entry: it comes from an earlier session. */
-  response(index: number, response: TaskResponse, bytes: number, entry: Entry | undefined): void
-  /** True: responses are not being fetched; read no more tasks for now. */
+  /** `bytes`: the rough size of the answer. No entry: the response comes from an earlier session. */
+  response(index: number, response: TaskResponse, bytes: number, entry: TaskEntry | undefined): void
+  /** True: the consumer is slow; read no more tasks for now. */
   full(): boolean
-  /** The run is over: every task that was read has been answered. With an error: it could not go on. It may end while it is opened. */
+  /** The run is over: every task that was read has been answered. An error says why it failed. May be called during `open`. */
   end(error: Error | undefined, run: Run): void
 }
 
-/** One call of the user's: its queue, its source, its responses. Runs of one executor share its workers fairly. */
+/** One call of `Runners`: its queue, source and responses. Runs of one executor share its workers fairly. */
 export class Run {
   readonly options: RunOptions
   readonly source: TaskSource
   readonly sink: RunSink
   readonly recorder: RunRecorder | undefined
-  /** What is known of its tasks besides their responses. */
+  /** Where what happens to its tasks is stored. */
   readonly around: TrajectorySource
   /** The agents of its tasks, sub-tasks included. */
   readonly agents = new Set<AgentState>()
-  /** Agents of sub-tasks whose code could not be loaded, and why: it is not tried again for each of their tasks. */
+  /** Agents of sub-tasks whose code could not be loaded, with the error: loading is not retried for each task. */
   readonly unloadable = new Map<AgentState, Error>()
   /** Numbers of its profiles, by content. */
   readonly profiles = new Map<string, number>()
-  /** The options of most entries: one object for all of them. */
+  /** The options of most entries, as one shared object. */
   readonly usualOptions: EntryOptions
-  /** Goes first: sub-tasks, and tasks that were already under way once. */
-  readonly urgent = new Deque<Entry>()
-  readonly ready = new Deque<Entry>()
+  /** Goes first: sub-tasks and tasks that were started before. */
+  readonly urgent = new Deque<TaskEntry>()
+  readonly ready = new Deque<TaskEntry>()
   /** Entries that are not settled, sub-tasks included. */
   live = 0
   sourceState: 'open' | 'waiting' | 'ended' = 'open'
   /** Why nothing new is started. */
   stopping: StopReason | 'failed' | undefined
-  /** Why the caller's signal was aborted, if it was. */
+  /** The reason of the caller's signal, if it was aborted. */
   aborted: AbortReason | undefined
   error: Error | undefined
   over = false
-  /** Calls of services that cost, made again because a process died before their answers were stored. */
+  /** Requests that cost money and were repeated because a process died before their answers were stored. */
   repeatedCalls = 0
-  /** Its blobs, while it is not over. */
+  /** Its blobs, until it is over. */
   blobs: RunBlobs | undefined
   /** Listens to the caller's signal. */
   onAbort = () => {}
   deadlineTimer: NodeJS.Timeout | undefined
   drainTimer: NodeJS.Timeout | undefined
-  readonly retrying = new Set<Entry>()
-  /** The last profile that was made, and for what: most tasks of a run have the same. */
+  readonly retrying = new Set<TaskEntry>()
+  /** The last profile and its key: most tasks of a run have the same. */
   lastProfile: { key: number; agent: number; timeoutMs: number | undefined; announce: boolean } | undefined
 
   constructor(options: RunOptions, source: TaskSource, sink: RunSink, recorder: RunRecorder | undefined) {

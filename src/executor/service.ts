@@ -1,30 +1,30 @@
 import type { Packed } from '../protocol/messages.ts'
-import type { Lease } from './entry.ts'
+import type { Lease } from './task-entry.ts'
 
-/** What a task asks for. */
+/** A request of a task. */
 export interface ServiceCall {
   readonly lease: Lease
   readonly body: unknown
-  /** How often its attempt has asked the same before; 0 unless answers are stored. */
+  /** How often this attempt made the same request before; 0 unless answers are stored. */
   readonly occurrence: number
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal: AbortSignal
   /**
-   * The service waits for its turn at something that tasks share, or has it. Meanwhile the task's clock stands, and its worker is
-   * given no more tasks if many of its tasks wait like this.
+   * The service begins (true) or stops (false) waiting for something that tasks share, such as a permit. Meanwhile the task's
+   * clock is stopped, and its worker gets no more tasks if many of its tasks wait like this.
    */
   waiting(isWaiting: boolean): void
-  /** What costs is done from now on. If its answer is lost with a process, it will be repeated, and counted. */
+  /** The part that costs money begins. If its answer is lost in a crash, it is repeated and counted as such. */
   begins(): void
 }
 
-/** Something that tasks can ask the driver for, by its name. */
+/** Something that the driver does for tasks, which they request by name. */
 export interface Service {
-  /** A task that has asked this service must not run a second time at the same moment (`speculate`). */
+  /** A task that has used this service must not run twice at the same time (`speculate`). */
   readonly once: boolean
   /** Its answers are stored before tasks get them. A rerun of the same attempt gets them again. */
   readonly durable: boolean
-  /** Each call costs, once it `begins`: those that have to be repeated are counted. */
+  /** Each call costs money once it `begins`: repeated calls are counted. */
   readonly costs?: boolean
   /** How many requests are served at the same time; tasks take turns. */
   readonly atOnce: number

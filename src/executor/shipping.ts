@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { AgentRef } from '../agent.ts'
 import type { Bundle, BundleOptions } from '../bundle/index.ts'
-import { ownStack } from '../bundle/own-stack.ts'
+import { remapStack } from '../bundle/remap-stack.ts'
 import type { RuntimeEngine } from '../engines/engine.ts'
 import type { BundlePlace } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
@@ -9,25 +9,25 @@ import type { AgentState } from './agents.ts'
 
 export interface ShippingOptions {
   readonly publish: NonNullable<RuntimeEngine['publish']>
-  /** What the user wants in the bundles beside the modules, or not in them. */
+  /** What the user adds to the bundles or leaves out of them. */
   readonly bundle: BundleOptions
   readonly entryScript: string | undefined
   readonly notice: (line: string) => void
 }
 
 interface Shipment {
-  /** Modules that are asked for, with the promise that all who asked wait for. */
+  /** The modules to ship, and the promise that all callers await. */
   readonly modules: Set<string>
   readonly sent: Promise<Bundle>
 }
 
 /**
- * Brings the code of agents to workers that do not see the driver's files: as a bundle of their modules, made when a task
- * first needs it. Modules that are asked for together travel together, so that what they share exists once in a worker.
+ * Ships the code of agents to workers that cannot see the driver's files: as a bundle of their modules, made when a task first
+ * needs it. Modules that are needed together are bundled together, so that a worker loads shared modules only once.
  */
 export class Shipping {
   readonly #options: ShippingOptions
-  /** Where each module went, by its URL; `\0entry` after it: together with the script that was started. */
+  /** The bundle of each module, by URL; with the suffix `\0entry`: bundled together with the started script. */
   readonly #shipments = new Map<string, Shipment>()
   /** By hash, for references that workers send. */
   readonly #bundles = new Map<string, Bundle>()
@@ -49,8 +49,8 @@ export class Shipping {
   }
 
   /**
-   * Whether a function made it, which only the script that was started will call. The driver's own registry decides: a
-   * worker that says it cannot find an agent must not get the script for that.
+   * Whether a function made the agent, so that it exists only after the started script has run. The driver's own registry
+   * decides: a worker must not get the script just by claiming that an agent is missing.
    */
   #isMade({ ref }: AgentState): boolean {
     const { entryScript } = this.#options
@@ -59,8 +59,8 @@ export class Shipping {
   }
 
   /**
-   * A reference from a worker, as the driver would have made it. Undefined unless the driver itself has defined that agent,
-   * in a module of a bundle that it shipped for one of these agents: the driver will read, run and send what this names.
+   * Turns a worker's reference into the driver's own. Undefined unless the driver itself has defined that agent, in a module of
+   * a bundle that it shipped for one of these agents: the driver reads, runs and sends what the reference names.
    */
   refOf({ module: named, name }: AgentRef, agents: Iterable<AgentState>): AgentRef | undefined {
     const [, sha256, label] = /^bundle:([0-9a-f]{64})\/(.+)$/.exec(named) ?? []
@@ -71,9 +71,9 @@ export class Shipping {
     return defined && { name, module, fingerprint: defined.fingerprint }
   }
 
-  /** A stack from a worker, with the places that the same code has here. */
+  /** A worker's stack with the driver's own file paths. */
   stackOf(stack: string): string {
-    return ownStack(stack, this.#bundles)
+    return remapStack(stack, this.#bundles)
   }
 
   #shipmentOf(module: string, entry: string | undefined): Shipment {
@@ -83,13 +83,13 @@ export class Shipping {
       shipment = entry === undefined ? (this.#next ??= this.#collect()) : this.#send(new Set([module, entry]))
       shipment.modules.add(module)
       this.#shipments.set(key, shipment)
-      // What failed may be mended in the next run.
+      // The next run may succeed, after the user has corrected the code.
       shipment.sent.catch(() => this.#shipments.delete(key))
     }
     return shipment
   }
 
-  /** A shipment that takes what is asked for in this turn of the event loop. */
+  /** A shipment that collects all requests of this turn of the event loop. */
   #collect(): Shipment {
     const modules = new Set<string>()
     const sent = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
@@ -105,8 +105,8 @@ export class Shipping {
 
   async #make(modules: string[]): Promise<Bundle> {
     const { publish, bundle: options, notice } = this.#options
-    const { makeBundle } = await import('../bundle/index.ts')
-    const bundle = await makeBundle(modules, options)
+    const { bundleOf } = await import('../bundle/reuse.ts')
+    const bundle = await bundleOf(modules, options)
     for (const warning of bundle.warnings) notice(warning)
     this.#bundles.set(bundle.sha256, bundle)
     await publish(bundle)

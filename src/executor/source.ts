@@ -6,9 +6,9 @@ export interface ReadyTask {
   readonly index: number
   readonly id: string
   readonly task: TaskLike
-  /** Packed input, if it was packed before. */
+  /** The packed input, if it is already packed. */
   readonly packed?: PackedTask
-  /** Which rollout of a task, and of which. */
+  /** Which rollout of which task. */
   readonly rollout?: { readonly of: string; readonly number: number }
   /** Packed: for `ctx.previous` and `ctx.results`. */
   readonly previous?: unknown
@@ -16,12 +16,12 @@ export interface ReadyTask {
   /** The number of the task in the run file, and the attempts that an earlier session has charged it. */
   readonly record?: number
   readonly attempts?: number
-  /** Not to be run: this is what it came to in an earlier session. */
+  /** Not to be run: its response from an earlier session. */
   readonly restored?: TaskResponse
   readonly restoredBytes?: number
-  /** Not to be run: it was begun in an earlier session, and must never be begun twice. Says so. */
+  /** Not to be run: it was started in an earlier session and must not start twice. The error message. */
   readonly crashed?: string
-  /** Not to be run: something it depends on did not succeed. Says what. */
+  /** Not to be run: a task it depends on did not succeed. The error message. */
   readonly skip?: string
 }
 
@@ -32,10 +32,10 @@ export interface ReadyTask {
 export interface TaskSource {
   /** The next task; 'wait': not now, `wake` will be called; 'end': no more. Throws on a bad task: that ends the run. */
   pull(): ReadyTask | 'wait' | 'end'
-  /** Called once, before the first pull. `room` tells how many tasks the workers could take. */
+  /** Called once, before the first pull. `room` returns how many tasks the workers could hold. */
   open(wake: () => void, room: () => number): void
   /** A task of this source has ended. */
   settled?(index: number, response: TaskResponse): void
-  /** Stop reading. Answers the tasks that were given in but not yet pulled. */
+  /** Stops reading. Returns the tasks that were submitted but not yet pulled. */
   close(): ReadyTask[]
 }

@@ -1,24 +1,24 @@
-import type { Entry } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Run } from './run.ts'
+import type { TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 interface Hooks {
-  /** `group`: so many suspects go to this worker together; 0: it is none. */
-  give(worker: WorkerHandle, entry: Entry, group: number): void
+  /** `group`: how many suspects go to this worker together; 0: the task is no suspect. */
+  give(worker: WorkerHandle, entry: TaskEntry, group: number): void
   /** No worker has, or will have, the labels that the task requires. */
-  unmet(entry: Entry): void
+  unmet(entry: TaskEntry): void
   /** No worker has them now; one may come. */
-  waits(entry: Entry): void
+  waits(entry: TaskEntry): void
 }
 
 /** Tasks that cannot go to just any worker: suspects of a crash, and those that require a label. */
 export class SpecialTasks {
   readonly #fleet: Fleet
   readonly #hooks: Hooks
-  /** Suspects, to be run by themselves; a group of one is the last word. */
-  readonly #groups: Entry[][] = []
-  #picky: Entry[] = []
+  /** Suspects, each group to be run apart from other tasks. A group of one proves guilt or innocence. */
+  #groups: TaskEntry[][] = []
+  #picky: TaskEntry[] = []
 
   constructor(fleet: Fleet, hooks: Hooks) {
     this.#fleet = fleet
@@ -29,29 +29,29 @@ export class SpecialTasks {
     return this.#groups.length + this.#picky.length
   }
 
-  /** Tasks for which none of the workers that there are will do. */
+  /** Some tasks require labels that no present worker has. */
   get stuck(): boolean {
     return this.#picky.length > 0
   }
 
-  of(run: Run): Entry[] {
+  of(run: Run): TaskEntry[] {
     return [...this.#groups.flat(), ...this.#picky].filter((entry) => entry.run === run)
   }
 
-  /** They were together in a worker that ended: they are run again in halves. */
-  suspect(entries: readonly Entry[]): void {
+  /** These were together in a worker that crashed: they are run again in halves. */
+  suspect(entries: readonly TaskEntry[]): void {
     const plain = entries.filter(({ options }) => options.requires === undefined)
     const half = Math.ceil(plain.length / 2)
     for (const group of [plain.slice(0, half), plain.slice(half)]) if (group.length > 0) this.#groups.push(group)
-    // Not every worker will do for these.
+    // These can only run on workers with their labels.
     for (const entry of entries) if (entry.options.requires !== undefined) this.#groups.push([entry])
   }
 
-  runAlone(entry: Entry): void {
+  runAlone(entry: TaskEntry): void {
     this.#groups.push([entry])
   }
 
-  require(entry: Entry): void {
+  require(entry: TaskEntry): void {
     this.#picky.push(entry)
   }
 
@@ -60,8 +60,9 @@ export class SpecialTasks {
     if (this.#picky.length > 0) this.#placePicky()
   }
 
-  /** Each group gets a worker that is empty. At most half of the others are emptied for it, so that the rest goes on. */
+  /** Each group gets an empty worker. At most half of the workers are emptied for groups, so that other tasks go on. */
   #placeGroups(): void {
+    this.#dropSettled()
     const { workers } = this.#fleet
     let reserved = 0
     const most = Math.max(1, workers.size >> 1)
@@ -80,7 +81,7 @@ export class SpecialTasks {
       }
     }
     this.#dropUnmet()
-    // Whoever was being emptied for a group that another has taken is free again.
+    // No group is left: workers that were being emptied for one are free again.
     if (this.#groups.length === 0) for (const worker of workers) if (worker.reserved) this.#reserve(worker, false)
   }
 
@@ -89,22 +90,27 @@ export class SpecialTasks {
     this.#fleet.refresh(worker)
   }
 
-  /** Suspects whose labels nobody has any more. */
+  /** Answers suspects whose labels no worker has any more. */
   #dropUnmet(): void {
     for (const group of [...this.#groups]) {
-      const [entry] = group as [Entry]
+      const [entry] = group as [TaskEntry]
       const { requires } = entry.options
       if (requires === undefined || this.#fleet.offers(requires)) continue
       if ([...this.#fleet.workers].some((worker) => worker.hasLabels(requires))) continue
       this.#groups.splice(this.#groups.indexOf(group), 1)
-      if (!entry.settled) this.#hooks.unmet(entry)
+      this.#hooks.unmet(entry)
     }
   }
 
+  /** A suspect may be cancelled while it waits. An empty group must not use up a worker's turn: there may be no other. */
+  #dropSettled(): void {
+    const live = this.#groups.map((entries) => entries.filter((entry) => !entry.settled))
+    this.#groups = live.filter((entries) => entries.length > 0)
+  }
+
   #giveGroup(worker: WorkerHandle, index: number): void {
-    const group = this.#groups.splice(index, 1)[0]!.filter((entry) => !entry.settled)
+    const group = this.#groups.splice(index, 1)[0]!
     this.#reserve(worker, false)
-    if (group.length === 0) return
     worker.flush()
     worker.careful = true
     for (const entry of group) this.#hooks.give(worker, entry, group.length)
@@ -126,4 +132,4 @@ export class SpecialTasks {
   }
 }
 
-const canRun = (worker: WorkerHandle, { options }: Entry) => worker.hasLabels(options.requires ?? [])
+const canRun = (worker: WorkerHandle, { options }: TaskEntry) => worker.hasLabels(options.requires ?? [])

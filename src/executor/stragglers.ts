@@ -1,24 +1,24 @@
-import type { Entry, Lease } from './entry.ts'
 import type { Fleet } from './fleet.ts'
 import type { Run } from './run.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-/** How often idle workers look around. */
+/** How often to look for stragglers while workers are idle. */
 const LOOK_MS = 100
-/** A straggler has taken so many times as long as tasks of its agent take on the whole, */
+/** A straggler has run this many times longer than the average of its agent, */
 const TIMES = 2
-/** and at least so long: below that, starting it again gains nothing. */
+/** and at least this long: a second start of a shorter task gains nothing. */
 const AT_LEAST_MS = 500
 
 interface Hooks {
   runs(): readonly Run[]
   /** Gives the task to a second worker. */
-  lend(worker: WorkerHandle, entry: Entry): void
+  lend(worker: WorkerHandle, entry: TaskEntry): void
 }
 
 /**
- * Near the end of a run that allows it, tasks that take much longer than others of their kind are started a second time, on
- * workers that have nothing to do. The first answer is the answer. What a task with two leases means is in `leases.ts`.
+ * Near the end of a run with `speculate`, starts tasks that take much longer than others of their agent a second time, on idle
+ * workers. The first answer counts. `leases.ts` explains tasks with two leases.
  */
 export class Stragglers {
   readonly #fleet: Fleet
@@ -30,7 +30,7 @@ export class Stragglers {
     this.#hooks = hooks
   }
 
-  /** Some workers have nothing to do. */
+  /** Some workers are idle. */
   lookSoon(): void {
     if (this.#timer !== undefined || !this.#hooks.runs().some(isNearEnd)) return
     this.#timer = setTimeout(() => {

@@ -5,17 +5,17 @@ import { ManyworldsError } from '../errors.ts'
 import type { SubTasksAsked } from '../protocol/messages.ts'
 import type { TaskOptions } from '../task.ts'
 import { checkTask } from '../task-checks.ts'
-import type { Lease } from './entry.ts'
+import type { Lease } from './task-entry.ts'
 
-/** Deeper than this is a recursion that has lost its end. */
+/** Deeper nesting is taken for endless recursion. */
 const MAX_DEPTH = 32
-/** Sub-tasks of one task that are not done. More would fill the driver's memory at the word of a worker. */
+/** Pending sub-tasks of one task. More could fill the driver's memory. */
 const MAX_PENDING = 100_000
 
 export type AskedTask = SubTasksAsked['tasks'][number]
 export type AskedOptions = Pick<TaskOptions, 'timeoutMs' | 'maxAttempts' | 'requires' | 'rerun'> & { info?: unknown }
 
-/** A sub-task that may be run, with its whole id and a hash of what it is to do. */
+/** A checked sub-task, with its full id and a hash of its content. */
 export interface AskedFor {
   readonly id: string
   readonly content: string
@@ -23,8 +23,8 @@ export interface AskedFor {
 }
 
 /**
- * What a request for sub-tasks comes to, or the error that is its answer. A worker may be on another machine, and need not be
- * the program that we sent there: what `checkTask` has checked in the worker is checked here again.
+ * Reads a request for sub-tasks; throws the error to answer with. A worker on another machine need not run our program, so
+ * everything that `checkTask` checked in the worker is checked again here.
  */
 export function readRequest(
   lease: Lease,
@@ -35,13 +35,13 @@ export function readRequest(
   if (entry.depth >= MAX_DEPTH)
     throw new ManyworldsError(
       'SUBTASK_TOO_DEEP',
-      `task '${entry.id}' is already ${MAX_DEPTH} sub-tasks deep; a recursion without an end?`,
+      `task '${entry.id}' is already ${MAX_DEPTH} sub-tasks deep; is this an endless recursion?`,
     )
   const pending = entry.children?.pending ?? 0
   if (pending + tasks.length > MAX_PENDING)
     throw new ManyworldsError(
       'SUBTASKS_TOO_MANY',
-      `task '${entry.id}' asked for ${tasks.length} sub-tasks while ${pending} were not done, and may have ${MAX_PENDING} at once; ask for them in several calls, one after the other`,
+      `task '${entry.id}' asked for ${tasks.length} sub-tasks while ${pending} were pending; the limit is ${MAX_PENDING}; ask for them in several calls, one after the other`,
     )
   const asked = new Set<string>()
   return tasks.map((task, index) => {
@@ -49,7 +49,7 @@ export function readRequest(
     if (asked.has(id) || entry.children?.asked.get(id)?.lease === lease)
       throw new ManyworldsError(
         'TASK_DUPLICATE_ID',
-        `task '${entry.id}' asked for two sub-tasks with the id '${id}'; leave ids out, or make them differ`,
+        `task '${entry.id}' asked for two sub-tasks with the id '${id}'; omit the ids, or make them unique`,
       )
     asked.add(id)
     checkFields(task, index)
@@ -70,6 +70,6 @@ function notShipped(parent: string, { name, module }: AgentRef): ManyworldsError
   const from = module.slice(0, 200)
   return new ManyworldsError(
     'AGENT_NOT_SHIPPED',
-    `task '${parent}' asked for a sub-task of agent '${name.slice(0, 100)}' in '${from}', which is none of the agents that the driver has defined in the modules it sent to its workers for this run; import the agent at the top level of the module that uses it, in the driver too`,
+    `task '${parent}' asked for a sub-task of agent '${name.slice(0, 100)}' in '${from}', which the driver has not defined in the modules that it sent to the workers of this run; import the agent at the top level of the module that uses it, in the driver too`,
   )
 }

@@ -2,57 +2,57 @@ import type { WorkerExit } from '../engines/engine.ts'
 import type { ErrorItem } from '../protocol/messages.ts'
 import { object, oneOf, optional, text, whole } from '../protocol/shapes.ts'
 import type { LastWords } from '../worker/watchdog.ts'
-import type { Entry, Lease } from './entry.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-/** A task that waits for sub-tasks is taken for innocent until it was in so many crashes that nobody is charged with. */
+/** A task that waits for sub-tasks counts as innocent until it was present in this many unexplained crashes. */
 const WAITING_CRASHES = 2
 /**
- * After so many it is charged, though others were beside it each time: where there is one worker only, a task cannot be kept
- * apart from its own sub-tasks.
+ * After this many it is charged, even if other tasks were present each time: with only one worker, a task cannot be kept apart
+ * from its own sub-tasks.
  */
 const WAITING_CRASHES_MOST = 4
-/** So many places may be lost under a task before it is a suspect, */
+/** A task becomes a suspect after this many lost machines, */
 const PLACES_LOST = 3
-/** and so many more while it runs there alone, before it is charged. */
+/** and is charged after this many more while it ran there alone. */
 const PLACES_LOST_ALONE = 3
 
-/** A crash that nobody was named for. It is explained when one of those who were there is charged. */
+/** A crash without a known culprit. It is explained when one of the tasks that were present is charged. */
 export interface Crash {
   explained: boolean
 }
 
-/** Of the eight lines that a watchdog sends. */
+/** Limit on the stack that a watchdog sends. */
 const MAX_STACK_CHARS = 64 * 1024
 
 /**
- * Who did it, when a worker is gone? Outcomes that were finished but not sent make any guess by order wrong, so:
- * - the guilty is known only if the worker named it, or if it was alone;
- * - those that certainly did not run are innocent. Those that wait for sub-tasks most likely are: a task need not await what
- *   it has asked for, so they are taken for innocent at first;
- * - all others are suspects, to be run again in halves, in the end alone.
+ * Which task crashed a worker? The order of events does not tell, because finished outcomes may not have been sent. So:
+ * - a task is guilty only if the worker named it or if it was alone;
+ * - a task that certainly did not run is innocent. A task that waits for sub-tasks probably is, although it need not await
+ *   them, so it counts as innocent at first;
+ * - all others are suspects. They are run again in halves until the guilty one is alone.
  *
- * A lost place is nobody's fault. Only who was there each time when places were lost is a suspect, and only who lost several
- * of them alone is guilty.
+ * The loss of a machine is no task's fault. Only a task that was present at several losses is a suspect, and it is guilty only
+ * after several losses while it ran there alone.
  */
 export interface Verdict {
   readonly guilty?: Lease
   readonly status: 'crashed' | 'timeout'
   readonly error?: ErrorItem
-  /** To be run again in halves: those that ran, and those that wait, apart from each other. */
+  /** Suspects that ran and suspects that wait for sub-tasks are run again in halves, apart from each other. */
   readonly suspects: readonly Lease[]
   readonly waiting: readonly Lease[]
   readonly innocent: readonly Lease[]
 }
 
-/** Also takes note, on the tasks, of what they were there for. */
+/** Returns the verdict, and notes the crash on the tasks that were present. */
 export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
   const leases = [...worker.leases.values()]
   if (worker.expected) return verdict(leases, {})
   if (exit.placeLost) return judgeLostPlace(worker, leases, exit)
   const named = namedBy(worker, exit)
   if (named === undefined) return judgeCrash(worker, leases, exit)
-  // If it is not here, it was answered before, and its code went on: nobody who is here did it.
+  // If the named task has no lease here, it was already answered and its code went on running: no task held here is guilty.
   const guilty = worker.leases.get(named.lease)
   return verdict(leases, guilty && { guilty, status: named.status, error: named.error })
 }
@@ -74,7 +74,7 @@ function judgeCrash(worker: WorkerHandle, leases: readonly Lease[], exit: Worker
 function guiltyOf(ran: readonly Lease[], suspects: readonly Lease[]): Lease | undefined {
   const [only] = suspects
   if (only === undefined) return undefined
-  // It was a suspect before, and those who wait beside it were not.
+  // It was a suspect before; the waiting tasks beside it were not.
   if (suspects.length === 1 && only.group > 0) return only
   if (suspects.length === 1 && ran.length === 1 && !isWaiting(only)) return only
   return suspects.find(
@@ -92,7 +92,7 @@ function judgeLostPlace(worker: WorkerHandle, leases: readonly Lease[], exit: Wo
   return verdict(leases, { suspects: ran.filter(({ entry }) => entry.placesLost >= PLACES_LOST) })
 }
 
-/** Whoever is not accused is innocent. */
+/** All leases that are neither guilty nor suspect are innocent. */
 function verdict(
   leases: readonly Lease[],
   { guilty, status = 'crashed', error, suspects = [], waiting = [] }: Partial<Verdict> = {},
@@ -102,14 +102,14 @@ function verdict(
   return { status, suspects, waiting, innocent, ...(guilty && { guilty }), ...(error && { error }) }
 }
 
-/** It is charged: what it was there for is explained, and counts against nobody else. */
-export function explain(entry: Entry): void {
+/** The task is charged: its crashes are explained and no longer count against other tasks. */
+export function explain(entry: TaskEntry): void {
   for (const crash of entry.crashes ?? []) crash.explained = true
   entry.crashes = undefined
   entry.placesLostAlone = 0
 }
 
-const unexplained = ({ crashes = [] }: Entry): Crash[] => crashes.filter(({ explained }) => !explained)
+const unexplained = ({ crashes = [] }: TaskEntry): Crash[] => crashes.filter(({ explained }) => !explained)
 
 const isWaiting = ({ waitingCalls }: Lease) => waitingCalls > 0
 
@@ -122,7 +122,7 @@ function namedBy(
   worker: WorkerHandle,
   exit: WorkerExit,
 ): { lease: number; status: 'crashed' | 'timeout'; error: ErrorItem } | undefined {
-  if (worker.fate) return { ...worker.fate, status: 'crashed' }
+  if (worker.exiting) return { ...worker.exiting, status: 'crashed' }
   const words = parseLastWords(exit)
   if (words?.lease === undefined) return undefined
   return { lease: words.lease, status: 'timeout', error: blockedError(words.stack) }
@@ -138,7 +138,7 @@ function parseLastWords(exit: WorkerExit): LastWords | undefined {
   }
 }
 
-/** Nobody but the watchdog should write there, but a task can. */
+/** Only the watchdog should write to this pipe, but a task can. */
 const isLastWords = object({
   blocked: oneOf(true),
   lease: optional(whole),
@@ -155,14 +155,17 @@ function blockedError(stack: string): ErrorItem {
   }
 }
 
-/** What is told of a crash nobody could explain better. */
+/** How a worker ended, in short. */
+export const exitText = ({ reason, signal, code }: WorkerExit): string =>
+  reason ?? (signal === null ? `exit code ${code}` : `signal ${signal}`)
+
+/** The error of a crash without a better explanation. */
 export function crashError(exit: WorkerExit): ErrorItem {
-  const how = exit.reason ?? (exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`)
   const said = exit.stderr === undefined ? '' : `; its last words on stderr:\n${exit.stderr}`
   return {
     code: 'WORKER_CRASHED',
     name: 'TaskError',
-    message: `the worker that ran this task ended (${how})${said}`,
+    message: `the worker that ran this task ended (${exitText(exit)})${said}`,
     stack: undefined,
   }
 }

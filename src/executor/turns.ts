@@ -1,9 +1,9 @@
-/** A request, and who made it. */
+/** A request and its requester. */
 export interface Waiting<Who> {
   readonly by: Who
 }
 
-/** Serves a number of requests at once. Those who have requests waiting take turns, one request each. */
+/** Serves a limited number of requests at once. Requesters take turns, one request each. */
 export class Turns<Who, Request extends Waiting<Who>> {
   readonly #serve: (request: Request) => void
   readonly #queues = new Map<Who, Request[]>()
@@ -51,7 +51,7 @@ export class Turns<Who, Request extends Waiting<Who>> {
         if (first === undefined) break
         const [who, queue] = first
         const request = queue.shift()!
-        // If there are more of the same, they go to the end of the line.
+        // If the requester has more, it goes to the end of the line.
         this.#queues.delete(who)
         if (queue.length > 0) this.#queues.set(who, queue)
         this.#served.add(request)

@@ -1,19 +1,19 @@
-/** How much work a worker is given ahead of what it is doing: enough that it never waits for us. */
+/** A worker holds this much work ahead, so that it never waits for the driver. */
 const PREFETCH_MS = 20
 const PREFETCH_MAX = 1024
-/** Tasks that have their slots for longer are not given ahead: one that waits behind them could start at once elsewhere. */
+/** Longer tasks are not given ahead: a task queued behind them might start at once in another worker. */
 const PREFETCH_HELD_MS = 40
 const START = 1
-/** Less time than this says nothing: answers come in bursts. */
+/** Shorter measurements are unreliable: answers come in bursts. */
 const MEASURE_MS = 2
 /** Weight of the newest measurement of a worker's rate. */
 const NEWEST = 0.3
 
 /**
- * How many tasks a worker may hold. It begins small, and grows
- * - towards `concurrency` each time the worker says that all it has is waiting for I/O (so that tasks that compute are
- *   not heaped on one worker while another is idle), and
- * - beyond it by what the worker gets done in PREFETCH_MS: hundreds for tiny tasks, nothing for long ones.
+ * How many tasks a worker may hold. The window begins small and grows
+ * - up to `concurrency`, each time the worker reports that all its tasks wait for I/O (so that tasks that compute do not pile
+ *   up in one worker while another is idle), and
+ * - beyond it by as many tasks as the worker finishes in PREFETCH_MS: hundreds of tiny tasks, no long ones.
  */
 export class Window {
   readonly #concurrency: number
@@ -32,13 +32,13 @@ export class Window {
     this.limit = this.#grown
   }
 
-  /** Everything given is waiting for I/O. */
+  /** All of the worker's tasks wait for I/O. */
   hungry(): void {
     this.#grown = Math.min(this.#concurrency, this.#grown * 2)
     this.#update()
   }
 
-  /** The worker was given something after it had nothing: time before now says nothing about its speed. */
+  /** The worker was idle and got a task: the time before says nothing about its speed. */
   wokeUp(now: number): void {
     this.#seenAt = now
   }
@@ -48,7 +48,7 @@ export class Window {
     return load > this.#grown
   }
 
-  /** So many tasks came back, which had their slots for so long in all. */
+  /** `count` tasks ended, which had their slots for `heldMs` in total. */
   done(count: number, heldMs: number, now: number): void {
     this.#heldMs += NEWEST * (heldMs / count - this.#heldMs)
     this.#count += count

@@ -17,62 +17,62 @@ import {
 import { splitWire } from '../protocol/split-wire.ts'
 import type { WorkerName } from '../task.ts'
 import type { AgentState } from './agents.ts'
-import type { Entry, Lease } from './entry.ts'
 import type { Loaded } from './load-buckets.ts'
 import type { Pace } from './pace.ts'
+import type { Lease, TaskEntry } from './task-entry.ts'
 import { Window } from './window.ts'
 
 /** Tasks go to a worker in frames of about this size. */
 const BATCH_BYTES = 128 * 1024
 const AUTOMATIC = '#'.charCodeAt(0)
 
-/** One of the two voices of a worker. */
+/** One of the two channels of a worker. */
 export type Speaker = Channel<DriverMessage, WorkerMessage>
 
-/** A worker as the executor sees it: what it holds, and what may still be given to it. */
+/** A worker as the executor sees it: which tasks it holds, and how many more it may get. */
 export class WorkerHandle implements Loaded {
   readonly link: WorkerLink
   readonly name: WorkerName
   readonly channel: Speaker
-  /** Its thread beside the event loop, which only asks. */
+  /** The channel of its side thread, which only makes requests. */
   readonly #side: Speaker
   window: Window
   readonly leases = new Map<number, Lease>()
-  /** What it held when it was given up, or when another had answered: should it answer all the same, we know what. */
+  /** Leases that ended without an outcome from this worker. A late outcome is matched with them. */
   readonly lost = new Map<number, Lease>()
   state: 'starting' | 'ready' | 'retiring' | 'closed' = 'starting'
-  /** Tasks that it was given and that are not waiting for sub-tasks. */
+  /** Tasks that it holds and that do not wait for sub-tasks. */
   load = 0
   slot = -1
   bucket = 0
   /** How fast its machine is. */
   readonly pace: Pace
-  /** Of its tasks, how many wait for their turn at a service. */
+  /** How many of its tasks wait for their turn at a service. */
   queuing = 0
-  /** It could take more, and gets none while so many of its tasks wait for their turn. */
+  /** It gets no more tasks because too many of its tasks wait for their turn. */
   isHeldUp = false
-  /** More than this run may use; kept warm for one that may. */
+  /** It exceeds `workerNum` of this run; kept warm for another run. */
   spare = false
-  /** It takes nothing new, and is given suspects when it is empty. */
+  /** It gets no new tasks, and suspects once it is empty. */
   reserved = false
-  /** It runs suspects only, and says when each starts. */
+  /** It runs only suspects, and reports the start of each. */
   careful = false
-  /** The worker said that it exits because of this task. */
-  fate: { lease: number; error: ErrorItem } | undefined
-  /** We asked for its end: whoever is in it is innocent. */
+  /** The task that called `process.exit`, as the worker reported it. */
+  exiting: { lease: number; error: ErrorItem } | undefined
+  /** The driver ended it: all its tasks are innocent. */
   expected = false
-  /** Cancellations it has not yet taken notice of. */
+  /** Cancellations that it has not acknowledged. */
   readonly #unseen = new Set<number>()
   unseenTimer: NodeJS.Timeout | undefined
   #settings: WorkerSettings
-  /** What it was greeted with, once it was. */
+  /** The agreed codec, after the handshake. */
   #codec: string | undefined
   readonly #entryScript: string | undefined
-  /** The agents that it knows, each with the place that it was told. */
+  /** The agents that it was told of, each with the location of its code. */
   readonly #agents = new Map<number, BundlePlace | undefined>()
   readonly #profiles = new Set<number>()
   #batch: TaskItem[] = []
-  /** Bytes of steps that are stored, and of which it was not told yet. */
+  /** Bytes of stored steps that are not yet acknowledged to it. */
   #stored = 0
   #batchBytes = 0
 
@@ -99,7 +99,7 @@ export class WorkerHandle implements Loaded {
           try {
             receive(this, message, channel)
           } catch (cause) {
-            // Whatever it says that nobody thought of: it costs this worker, not the driver with all the others.
+            // An unexpected message must cost only this worker, not the driver and all other workers.
             channel.refuse(`a '${message.type}' that could not be handled`, cause)
           }
         },
@@ -112,7 +112,7 @@ export class WorkerHandle implements Loaded {
     this.#side = open(wires.side, checkSideMessage)
   }
 
-  /** Answers its first word. From here on both ends speak this codec. */
+  /** Answers `ready`. From here on both ends use this codec. */
   greet(codec: string): void {
     this.#codec = codec
     this.#hello(codec)
@@ -127,25 +127,25 @@ export class WorkerHandle implements Loaded {
   reconfigure(settings: WorkerSettings): void {
     this.#settings = settings
     this.window = new Window(settings.concurrency)
-    // Before that, the greeting to come has the new settings.
+    // Before the handshake there is nothing to send: `hello` will have the new settings.
     if (this.#codec !== undefined) this.#hello(this.#codec)
   }
 
-  /** Has this worker load an agent, once from each place. */
+  /** Has this worker load an agent, once per location of its code. */
   introduce(agent: AgentState): void {
     const { key, ref, params, size, place } = agent
     if (this.knows(agent)) return
     this.#agents.set(key, place)
     this.flush()
     if (place === undefined) this.channel.post({ type: 'agent', key, ref, params, entry: this.#entryScript }, size)
-    // A bundler prints functions anew, so their sources cannot be compared: the hash of the bundle stands for them.
+    // A bundler reprints functions, so sources cannot be compared; the bundle's hash is used instead.
     else {
       const bundled = { ...ref, fingerprint: undefined }
       this.channel.post({ type: 'agent', key, ref: bundled, params, entry: undefined, bundle: place }, size)
     }
   }
 
-  /** Whether it was told where this agent's code is: only then can it say what came of loading it. */
+  /** Whether it was told to load this agent: only then may it report the result. */
   knows({ key, place }: AgentState): boolean {
     return this.#agents.has(key) && this.#agents.get(key) === place
   }
@@ -178,7 +178,7 @@ export class WorkerHandle implements Loaded {
     if (this.#batchBytes > BATCH_BYTES) this.flush()
   }
 
-  /** The run that these belong to is over. */
+  /** The run of these profiles is over. */
   forget(profiles: readonly number[]): void {
     const known = profiles.filter((key) => this.#profiles.delete(key))
     if (known.length > 0) this.channel.ride({ type: 'forget', profiles: known })
@@ -192,7 +192,7 @@ export class WorkerHandle implements Loaded {
     this.channel.post({ type: 'run', tasks, careful: this.careful })
   }
 
-  /** Asks for a task to be given up; a worker that does not take notice in time has a blocked event loop. */
+  /** Asks the worker to cancel a task. If it does not acknowledge in time, its event loop is blocked. */
   cancel(lease: number, reason: 'cancelled' | 'deadline', noticeMs: number): void {
     this.flush()
     this.channel.control({ type: 'cancel', lease, reason })
@@ -200,10 +200,10 @@ export class WorkerHandle implements Loaded {
     this.unseenTimer ??= setTimeout(() => this.#onUnseen(noticeMs), noticeMs)
   }
 
-  /** Where the word may not have arrived, it is the way there that is blocked. */
+  /** If the cancel may not have been delivered, blame the connection, not the worker. */
   #onUnseen(noticeMs: number): void {
-    const steadyMs = this.link.steadyMs?.() ?? noticeMs
-    if (steadyMs >= noticeMs) this.end()
+    const connectedForMs = this.link.connectedForMs?.() ?? noticeMs
+    if (connectedForMs >= noticeMs) this.end()
     else this.unseenTimer = setTimeout(() => this.#onUnseen(noticeMs), noticeMs)
   }
 
@@ -214,7 +214,7 @@ export class WorkerHandle implements Loaded {
     this.unseenTimer = undefined
   }
 
-  /** So many bytes of the steps that it sent are stored: it may send as many more. */
+  /** These bytes of its steps are stored: it may send as many more. */
   stored(bytes: number): void {
     this.#stored += bytes
     if (this.#stored < STEP_WINDOW / 4 || this.state === 'closed') return
@@ -237,9 +237,9 @@ export class WorkerHandle implements Loaded {
     this.link.kill()
   }
 
-  /** Whether it cannot be heard at the moment. */
+  /** Whether it is disconnected at the moment. */
   get isAway(): boolean {
-    return this.link.steadyMs?.() === 0
+    return this.link.connectedForMs?.() === 0
   }
 
   get weight(): number {
@@ -257,7 +257,7 @@ export class WorkerHandle implements Loaded {
 
 const NO_EXTRAS = {}
 
-function extrasOf({ options }: Entry) {
+function extrasOf({ options }: TaskEntry) {
   const { info, previous, results } = options
   return {
     ...(info === undefined ? {} : { info }),

@@ -4,11 +4,11 @@ import type { ResponseRow, StepRow, TaskRow } from '../store/run-rows.ts'
 import type { ExperienceFormat, What } from './formats.ts'
 
 /**
- * What a column holds. `json` is any value, as JSON; the others may be null. `text` was written by people or programs, and may
- * be anything.
+ * The type of a column. `json` is any value, as JSON; the others may be null. `text` may contain anything, because people or
+ * programs wrote it.
  */
 export type ScalarType = 'text' | 'json' | 'integer' | 'real' | 'boolean' | 'time'
-/** Lists, for Parquet and JSONL only. Integers of lists have 32 bits. */
+/** Lists, for Parquet and JSONL only. Their integers have 32 bits. */
 export type ListType = 'integers' | 'reals' | 'booleans'
 export type ColumnType = ScalarType | ListType
 
@@ -16,7 +16,7 @@ export interface Column<Row> {
   readonly name: string
   /** `struct`: an object with these fields, for Parquet and JSONL only. */
   readonly type: ColumnType | { readonly struct: Readonly<Record<string, 'text' | 'integer'>> }
-  /** `undefined` and `null` are both nothing; a `time` is in milliseconds since 1970. */
+  /** `undefined` and `null` both mean no value. A `time` is in milliseconds since 1970. */
   readonly value: (row: Row, runId: string) => unknown
 }
 
@@ -26,7 +26,7 @@ const column = <Row>(name: string, type: ColumnType, value: Column<Row>['value']
   value,
 })
 
-/** The names are those of the views of the run file (docs/run-file.md), and mean the same; what is cut there is whole here. */
+/** The same names and meanings as in the views of the run file (docs/run-file.md), but with complete values. */
 export const RESPONSE_COLUMNS: readonly Column<ResponseRow>[] = [
   column('id', 'text', ({ response }) => response.id),
   column('status', 'text', ({ response }) => response.status),
@@ -94,21 +94,21 @@ export const TASK_COLUMNS: readonly Column<TaskRow>[] = [
   column('run_id', 'text', (_, runId) => runId),
 ]
 
-/** A table of a run: its columns, and its rows as they are read. */
+/** A table of a run: its columns, and its rows, which are read one by one. */
 export interface Table<Row> {
   readonly what: What | ExperienceFormat
   readonly runId: string
   readonly columns: readonly Column<Row>[]
   rows(): Iterable<Row> | AsyncIterable<Row>
-  /** The pieces of a line of JSONL, where it is not the row as it is. */
+  /** The parts of a JSONL line, if it is not the row itself. */
   line?(row: Row): Iterable<string>
-  /** What a row is called in a message. */
+  /** The name of a row in messages. */
   nameOf(row: Row): string
-  /** The run that a row comes from, where there are several. */
+  /** The run of a row, if there are several runs. */
   runOf?(row: Row): string
 }
 
-/** `subTasks`: those of sub-tasks too. */
+/** `subTasks`: also rows of sub-tasks. */
 export function tableOf(run: RunFile, what: What, subTasks: boolean): Table<never> {
   const { runId } = run
   const rows = run.rows()

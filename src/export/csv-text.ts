@@ -2,15 +2,15 @@ import type { Column, Table } from './columns.ts'
 import { jsonText } from './json-text.ts'
 
 /**
- * A text that begins like this would be a formula in a spreadsheet, and formulas can run programs and send data away. The last four
- * are the same signs in full width, which some spreadsheets take for them.
+ * A text that starts like this would be a formula in a spreadsheet, and formulas can run programs and send data. The last four
+ * are full-width forms of the same characters, which some spreadsheets also interpret.
  */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
 const NEEDS_QUOTES = /[",\r\n]/
 
 export const csvHeader = ({ columns }: Table<never>): string => `${columns.map(({ name }) => name).join(',')}\n`
 
-/** A line as RFC 4180 has it, ending with LF. */
+/** A line in the format of RFC 4180, ending with LF. */
 export const csvLine = <Row>({ columns, runId }: Table<Row>, row: Row): string =>
   `${columns.map((column) => quoted(cellOf(column, row, runId))).join(',')}\n`
 
@@ -19,7 +19,7 @@ function cellOf<Row>({ type, value: read }: Column<Row>, row: Row, runId: string
   if (value === undefined || value === null) return ''
   switch (type) {
     case 'json':
-      // Of a text it begins with a quote, so it is never a formula.
+      // The JSON of a text starts with a quote, so it is never a formula.
       return jsonText(value)
     case 'time':
       return new Date(value as number).toISOString()

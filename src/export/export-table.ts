@@ -10,11 +10,11 @@ import { fileOutput, type TextOutput } from './text-output.ts'
 
 interface FileOptions {
   readonly force: boolean
-  /** Aborted: nothing is left of the file. */
+  /** If aborted, the file is removed. */
   readonly signal: AbortSignal
 }
 
-/** Writes a table to a file, which is there only if all of it is; answers how many rows there were. */
+/** Writes a table to a file that appears only when it is complete. Returns the number of rows. */
 export async function exportToFile(
   table: Table<never>,
   format: Format,
@@ -40,7 +40,7 @@ export async function exportToFile(
   }
 }
 
-/** Writes a table as text, and ends the output; answers how many rows there were. */
+/** Writes a table as text and ends the output. Returns the number of rows. */
 export async function exportText(
   table: Table<never>,
   format: 'csv' | 'jsonl',
@@ -70,7 +70,7 @@ function* piecesOf(table: Table<never>, row: never): Generator<string> {
   }
 }
 
-/** What cannot be written is named: too deep, or longer than a text can be. */
+/** Adds the name of the row to an error: a value may be too deep, or longer than a string can be. */
 function naming<T>(table: Table<never>, row: never, write: () => T): T {
   try {
     return write()
@@ -82,5 +82,5 @@ function naming<T>(table: Table<never>, row: never, write: () => T): T {
 function unwritable(table: Table<never>, row: never, cause: unknown): ManyworldsError {
   if (ManyworldsError.is(cause)) return cause
   const message = cause instanceof Error ? cause.message : String(cause)
-  return new ManyworldsError('EXPORT_FAILED', `${table.nameOf(row)} cannot be written: ${message}`, { cause })
+  return new ManyworldsError('EXPORT_FAILED', `cannot write ${table.nameOf(row)}: ${message}`, { cause })
 }

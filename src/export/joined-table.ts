@@ -1,7 +1,7 @@
 import { RunFile } from '../store/run-file.ts'
 import type { Column, Table } from './columns.ts'
 
-/** The rows of several runs of a store as one table. Runs are opened one after the other, as they are read. */
+/** The rows of several runs of a store as one table. Runs are opened one after the other. */
 export function joinedTable(
   { path, name, runs }: { readonly path: string; readonly name: string; readonly runs: readonly string[] },
   make: (run: RunFile) => Table<never>,
@@ -19,11 +19,11 @@ export function joinedTable(
     async *rows() {
       for (const id of runs) {
         using run = RunFile.in(path, id)
-        // It was removed since.
+        // The run was removed in the meantime.
         if (run === undefined) continue
         const table = make(run)
         for await (const own of table.rows() as AsyncIterable<object>) {
-          // Lines of JSON that are the row as it is have to say which run it is.
+          // A JSON line that is the row itself must name its run.
           const row = table.line ? own : { runId: table.runId, ...own }
           origins.set(row, table)
           yield row
@@ -37,7 +37,7 @@ export function joinedTable(
   return joined as unknown as Table<never>
 }
 
-/** What is the same for all of them. */
+/** The part of the table that is the same for all runs. */
 function inRun(path: string, id: string, make: (run: RunFile) => Table<never>): Table<never> {
   using run = RunFile.in(path, id)
   if (run === undefined) throw new Error(`run ${id} was removed`)

@@ -3,19 +3,19 @@ import type { ResponseRow } from '../store/run-rows.ts'
 import type { Table } from './columns.ts'
 import { jsonText } from './json-text.ts'
 
-/** The pieces of a line of JSON: a row as `RunFile` gives it. */
+/** The parts of a JSON line: a row as `RunFile` returns it. */
 export function* jsonlLine(table: Table<never>, row: object): Generator<string> {
   if (table.line) yield* table.line(row as never)
   else if (table.what === 'responses') yield* responseLine(row as ResponseRow)
-  else yield `${jsonText(withoutNothing(row))}\n`
+  else yield `${jsonText(withoutEmptyFields(row))}\n`
 }
 
-/** A trajectory is written step by step: it may be longer than a text can be. */
+/** Writes a trajectory step by step, because it may be longer than a string can be. */
 function* responseLine({ response, steps, success: _, ending: __, ...known }: ResponseRow): Generator<string> {
   const { trajectory: ___, ...fields } = {
     trajectory: undefined,
-    ...withoutNothing(known),
-    ...withoutNothing(response),
+    ...withoutEmptyFields(known),
+    ...withoutEmptyFields(response),
   }
   const error = response.success ? {} : { error: plainError(response.error) }
   yield `${jsonText({ ...fields, ...error }).slice(0, -1)},"trajectory":[`
@@ -27,6 +27,6 @@ function* responseLine({ response, steps, success: _, ending: __, ...known }: Re
   yield ']}\n'
 }
 
-/** Without fields that are there and have no value. */
-const withoutNothing = (row: object): object =>
+/** Removes fields without a value. */
+const withoutEmptyFields = (row: object): object =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined && value !== null))

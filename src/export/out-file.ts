@@ -4,13 +4,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 
 /**
- * A file that is there once it is whole: it is written beside its place under another name, and renamed at the end. A process that is
- * killed leaves at most a file that ends with `.partial`.
+ * A file that appears only when it is complete: it is written to a temporary name next to it, and renamed at the end. A process
+ * that is killed leaves at most a file that ends with `.partial`.
  */
 export class OutFile {
   readonly #wanted: string
   readonly #replace: boolean
-  /** Where it is written. */
+  /** The temporary path that is written. */
   readonly path: string
 
   private constructor(wanted: string, replace: boolean) {
@@ -19,12 +19,12 @@ export class OutFile {
     this.path = join(dirname(wanted), `.${basename(wanted)}.${randomBytes(4).toString('hex')}.partial`)
   }
 
-  /** `replace`: a file of that name may be there. */
+  /** `replace`: allow an existing file. */
   static async at(path: string, replace: boolean): Promise<OutFile> {
     const there = await stat(path).catch(() => undefined)
-    if (there && !there.isFile()) throw failed(path, 'it is not a file')
+    if (there && !there.isFile()) throw failed(path, 'the path exists and is not a file')
     if (there && !replace) throw exists(path)
-    // A link stays one, and what it names is replaced.
+    // Keep a symbolic link, and replace its target.
     const file = new OutFile(there ? await realpath(path) : resolve(path), replace)
     try {
       await (await open(file.path, 'wx')).close()
@@ -44,7 +44,7 @@ export class OutFile {
     }
   }
 
-  /** Renaming would replace what somebody has put there since we looked. */
+  /** Moves the file without replacing: renaming would replace a file that was created in the meantime. */
   async #moveWhereNothingIs(): Promise<void> {
     try {
       await link(this.path, this.#wanted)
@@ -52,7 +52,7 @@ export class OutFile {
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (code === 'EEXIST') throw exists(this.#wanted)
-      // Some file systems have no links.
+      // Some file systems do not support links.
       await rename(this.path, this.#wanted)
     }
   }
@@ -62,10 +62,10 @@ export class OutFile {
   }
 }
 
-const exists = (path: string) => failed(path, 'it is there already; --force replaces it')
+const exists = (path: string) => failed(path, 'the file already exists; use --force to replace it')
 
-/** EACCES and its like in words are in the message; the code stands before it. */
+/** The message of the system, which starts with its code (EACCES and the like). */
 const words = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
 
 export const failed = (path: string, what: string, cause?: unknown): ManyworldsError =>
-  new ManyworldsError('EXPORT_FAILED', `${path} cannot be written: ${what}`, { cause })
+  new ManyworldsError('EXPORT_FAILED', `cannot write ${path}: ${what}`, { cause })

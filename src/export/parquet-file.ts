@@ -29,7 +29,7 @@ const ELEMENTS: Readonly<Record<ListType, Partial<SchemaElement>>> = {
 const isList = (type: Column<never>['type']): type is ListType =>
   typeof type === 'string' && Object.hasOwn(ELEMENTS, type)
 
-/** Lists have the three levels that the format asks for. */
+/** Lists have the three levels that the format requires. */
 function elementsOf({ name, type }: Pick<Column<never>, 'name' | 'type'>): SchemaElement[] {
   const optional = { name, repetition_type: 'OPTIONAL' } as const
   if (typeof type === 'object') {
@@ -44,7 +44,7 @@ function elementsOf({ name, type }: Pick<Column<never>, 'name' | 'type'>): Schem
   ]
 }
 
-/** Writes a table as a Parquet file, one row group after another; answers how many rows there were. */
+/** Writes a table as a Parquet file, one row group after the other. Returns the number of rows. */
 export async function writeParquet(
   table: Table<never>,
   path: string,
@@ -64,7 +64,7 @@ export async function writeParquet(
     total += rows
     data = columns.map(() => [])
     rows = chars = 0
-    // Neither reading nor writing waits for anything: a signal must get its turn.
+    // Reading and writing are synchronous, so yield to let signals be handled.
     await nextTurn()
   }
   for await (const row of table.rows()) {
@@ -99,7 +99,7 @@ function parquetValue({ type, value: read }: Column<never>, row: never, runId: s
     case 'time':
       return new Date(value as number)
     case 'integer':
-      // Agents report what they like as tokens; `usage` has it as it is.
+      // Agents may report anything as tokens. The column `usage` has the original value.
       return Number.isSafeInteger(value) ? BigInt(value as number) : null
     default:
       return value

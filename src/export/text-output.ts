@@ -2,23 +2,23 @@ import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { visible } from '../text/visible.ts'
+import { escapeControls } from '../text/escape-controls.ts'
 
-/** Small pieces are written together. */
+/** Small pieces are joined up to this size before they are written. */
 const CHUNK_CHARS = 256 * 1024
 
-/** Where text goes, as fast as it is taken. */
+/** A destination of text with back-pressure. */
 export interface TextOutput {
   /** Resolves when there is room for more. */
   write(text: string): Promise<void>
   end(): Promise<void>
 }
 
-/** To stdout: for the program that reads it as it is, for a terminal with control characters written out. */
+/** Writes to stdout: unchanged for a program, with control characters escaped for a terminal. */
 export function streamOutput(stream: Writable & { readonly isTTY?: boolean }): TextOutput {
   return gathering(
     async (text) => {
-      if (!stream.write(stream.isTTY ? visible(text) : text)) await once(stream, 'drain')
+      if (!stream.write(stream.isTTY ? escapeControls(text) : text)) await once(stream, 'drain')
     },
     async () => {},
   )
@@ -49,7 +49,7 @@ function gathering(send: (text: string) => Promise<void>, close: () => Promise<v
       chars += text.length
       if (chars < CHUNK_CHARS) return
       await flush()
-      // Reading from the store does not wait for anything: a signal must get its turn.
+      // Reading from the store is synchronous, so yield to let signals be handled.
       await nextTurn()
     },
     async end() {

@@ -2,35 +2,35 @@ import type { TaskErrorCode } from '../errors.ts'
 import type { TaskStatus } from '../task.ts'
 
 /**
- * Who is to blame that a rollout has no answer. What the agent did counts as unsolved. What happened to it tells nothing about the
- * agent: such a rollout has no result, and is counted apart.
+ * Who caused a rollout to have no answer. A failure of the agent counts as unsolved. A failure of the infrastructure says
+ * nothing about the agent: the rollout has no result and is counted separately.
  */
 export type Blame = 'agent' | 'infrastructure'
 
-/** `not-run`: the run left it undone, because its budget was used up or it was stopped. */
+/** `not-run`: the run ended before this rollout, because its budget was used up or it was stopped. */
 export type OutcomeStatus = TaskStatus | 'not-run'
 
 const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   TASK_THREW: 'agent',
   UNCAUGHT_IN_TASK: 'agent',
-  ANSWER_NOT_SERIALISABLE: 'agent',
+  ANSWER_NOT_SERIALIZABLE: 'agent',
   SETUP_FAILED: 'agent',
   ALL_SUBAGENTS_FAILED: 'agent',
   TASK_TIMEOUT: 'agent',
   TASK_BLOCKED_WORKER: 'agent',
-  // It is in a response only if the crash was charged to the task; a lost machine is not, and its tasks run again.
+  // Reported only if the crash is charged to the task. Tasks of a lost machine are not charged and run again.
   WORKER_CRASHED: 'agent',
   PROCESS_EXIT: 'agent',
   ACTION_INVALID: 'agent',
   ENVIRONMENT_FAULT: 'infrastructure',
-  // Charged to the episode whose action it was: an agent that breaks its world must not escape the count.
+  // Charged to the episode whose action caused it: an agent that breaks its world must be counted.
   WORLD_FAILED: 'agent',
   WORLD_CRASHED: 'agent',
   WORLD_TIMEOUT: 'agent',
   WORLD_UNAVAILABLE: 'infrastructure',
   WORLD_NOT_DETERMINISTIC: 'infrastructure',
   WORLD_DISCONNECTED: 'infrastructure',
-  // What the agent said was too long, was refused, or is not what it was to say.
+  // The agent's output was too long, was refused, or has the wrong form.
   MODEL_OUTPUT_INVALID: 'agent',
   MODEL_CONTEXT_LENGTH: 'agent',
   MODEL_CONTENT_FILTER: 'agent',
@@ -48,11 +48,11 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   TASK_CANCELLED: 'infrastructure',
   RUN_DEADLINE: 'infrastructure',
   RUN_BUDGET: 'infrastructure',
-  // It never ran: whatever failed before it is counted already.
+  // The task never ran. The failure of its dependency is already counted.
   DEPENDENCY_FAILED: 'infrastructure',
 }
 
-/** For codes of newer versions, which a run file may hold. */
+/** For error codes of newer versions, which a run file may contain. */
 const BY_STATUS: Readonly<Record<Exclude<OutcomeStatus, 'success'>, Blame>> = {
   failed: 'agent',
   timeout: 'agent',

@@ -1,9 +1,9 @@
 import type { Grade, GradePart } from './grade.ts'
 
-/** Thrown in a worker where a grader returns what is no grade. */
+/** The name of the error for an invalid return value of a grader. */
 export const GRADE_INVALID = 'GradeInvalid'
 
-/** What a grader returned, as a grade. Throws if it is none, and says what to return. */
+/** Converts the return value of a grader to a grade. Throws if it is invalid, and says what to return. */
 export function checkGrade(value: unknown, grader: string): Grade {
   const wrong = (what: string): never => {
     const text = `grader '${grader}' ${what}; return true, false, a number, or { reward, success, parts, feedback }`
@@ -15,9 +15,9 @@ export function checkGrade(value: unknown, grader: string): Grade {
   const { reward = sumOf(value as Grade), success = null, parts, feedback } = value as Partial<Grade>
   if (reward === undefined) return wrong('returned an object without `reward`')
   if (reward !== null && !Number.isFinite(reward))
-    return wrong(`returned the reward ${String(reward)}, which is no number to learn from`)
+    return wrong(`returned the reward ${String(reward)}, which is not a finite number`)
   if (success !== null && typeof success !== 'boolean') return wrong(`returned \`success\` ${String(success)}`)
-  if (feedback !== undefined && typeof feedback !== 'string') return wrong('returned `feedback` that is no text')
+  if (feedback !== undefined && typeof feedback !== 'string') return wrong('returned `feedback` that is not a text')
   for (const [name, part] of Object.entries(parts ?? {}))
     if (!isPart(part)) return wrong(`returned the part '${name}' without a finite \`value\` and \`weight\``)
   return { reward, success, ...(parts && { parts }), ...(feedback !== undefined && { feedback }) }
@@ -29,7 +29,7 @@ const isPart = (part: unknown): part is GradePart =>
   Number.isFinite((part as GradePart).value) &&
   Number.isFinite((part as GradePart).weight)
 
-/** The mean of the parts, by weight. */
+/** The weighted mean of the parts. */
 function sumOf({ parts }: Grade): number | undefined {
   if (parts === undefined || Object.keys(parts).length === 0) return undefined
   let sum = 0

@@ -3,13 +3,13 @@
  * With two distinct values it is the beta distribution.
  */
 
-/** Values, ascending and distinct, and how often each is there. */
+/** Distinct values in ascending order, and the count of each. */
 export interface Tally {
   readonly values: Float64Array
   readonly counts: Float64Array
 }
 
-/** More distinct values than this are put into as many bins, each with the mean of what is in it. */
+/** More distinct values than this are put into this many bins, each represented by its mean. */
 const MAX_DISTINCT = 1024
 
 export function tallyOf(numbers: readonly number[]): Tally {
@@ -40,12 +40,12 @@ function runs(sorted: Float64Array, keyOf: (value: number) => number): Tally {
   return { values: Float64Array.from(values), counts: Float64Array.from(counts) }
 }
 
-/** Trapezoids of this width, in units of the integrand's own scale, give ten digits or more. */
+/** The width of a trapezoid, in units of the integrand's scale. It gives ten digits or more. */
 const STEP = 0.14
 /** The integrand falls at least like 1/u², and the variable grows exponentially: about 200 steps for a single value. */
 const MAX_STEPS = 600
 const NEGLIGIBLE = 1e-13
-/** How far the path may bend: beyond this it would run along the poles. */
+/** The largest bend of the path. Beyond it, the path would run along the poles. */
 const MAX_BEND = 1
 
 /**
@@ -80,11 +80,11 @@ export function probabilityBelow({ values, counts }: Tally, t: number): number {
   for (let step = 0; step < MAX_STEPS; step++) {
     const x = step * STEP
     const [sinh, cosh] = [Math.sinh(x), Math.cosh(x)]
-    // Where on the path, seen from the saddle point.
+    // The position on the path, relative to the saddle point.
     const re = scale * bend * (cosh - 1)
     const im = scale * sinh
     const square = re * re + im * im
-    // Of 1/s, then of M(s), both relative to the saddle point: the logarithm of the size, and the phase.
+    // First 1/s, then M(s), both relative to the saddle point: the logarithm of the absolute value, and the phase.
     let logSize = -0.5 * Math.log1p((2 * re + square / saddle) / saddle)
     let phase = -Math.atan2(im, saddle + re)
     for (let i = 0; i < n; i++) {
@@ -99,7 +99,7 @@ export function probabilityBelow({ values, counts }: Tally, t: number): number {
   return Math.min(1, Math.max(0, (Math.exp(logPeak) * scale * sum * STEP) / Math.PI))
 }
 
-/** Where M(s)/s is smallest on the real line between 0 and `pole`; it is convex there, and a rough answer is good enough. */
+/** The minimum of M(s)/s on the real line between 0 and `pole`. The function is convex there, and a rough result is enough. */
 function saddlePoint(values: Float64Array, counts: Float64Array, t: number, pole: number): number {
   let [low, high] = [0, pole]
   for (let round = 0; round < 200 && high - low > 1e-3 * high; round++) {
@@ -115,13 +115,13 @@ function saddlePoint(values: Float64Array, counts: Float64Array, t: number, pole
   return (low + high) / 2
 }
 
-/** Of the logarithm of the probability. */
+/** Tolerance for the logarithm of the probability. */
 const CLOSE = 1e-10
 const ROUNDING = 1e-15
 
 /**
- * The value below which the weighted mean lies with probability `p`, for `p` up to 1/e: it is below its expectation with at least
- * that probability (Grünbaum).
+ * The value below which the weighted mean lies with probability `p`, for `p` up to 1/e: the mean is below its expectation
+ * with at least that probability (Grünbaum).
  */
 export function quantile(tally: Tally, p: number): number {
   const { values, counts } = tally
@@ -129,11 +129,11 @@ export function quantile(tally: Tally, p: number): number {
   const { mean, deviation } = moments(values, counts)
   let [low, high] = [values[0]!, mean]
   const wanted = Math.log(p)
-  // Where it would be if the mean were normal, or about so.
+  // Start where the quantile of a normal distribution would be, approximately.
   let t = mean - Math.sqrt(-2 * Math.log(2 * p)) * deviation
   let [before, gapBefore, wide] = [Number.NaN, Number.NaN, high - low]
   for (let round = 0; high - low > ROUNDING * Math.max(-low, high); round++) {
-    // The secant gets there in a few steps, as the logarithm is smooth; wherever it does not halve the rest in three, it is halved.
+    // The secant method converges in a few steps, because the logarithm is smooth. If three steps do not halve the interval, bisect.
     if (!(t > low && t < high) || (round % 3 === 2 && high - low > wide / 2)) t = (low + high) / 2
     if (round % 3 === 2) wide = high - low
     if (t <= low || t >= high) break
@@ -146,7 +146,7 @@ export function quantile(tally: Tally, p: number): number {
   return (low + high) / 2
 }
 
-/** Of the weighted mean. */
+/** Mean and standard deviation of the weighted mean. */
 function moments(values: Float64Array, counts: Float64Array): { mean: number; deviation: number } {
   let [n, mean, squares] = [0, 0, 0]
   for (let i = 0; i < values.length; i++) {

@@ -5,12 +5,12 @@ import { fromJsonl } from '../data/jsonl.ts'
 import { type DataSource, isAddress, nameOf } from '../data/open-bytes.ts'
 import type { RowSchema } from '../data/row-schema.ts'
 
-/** A question of the GAIA benchmark as a task. */
+/** A question of the GAIA benchmark, as a task. */
 export interface GaiaTask {
   readonly id: string
   readonly input: {
     readonly instruction: string
-    /** Path of the file that the question is about. */
+    /** The path of the file that the question refers to. */
     readonly file?: string
   }
   /** Left out in the test split, whose answers are secret. */
@@ -18,28 +18,28 @@ export interface GaiaTask {
   readonly metadata: {
     readonly level: 1 | 2 | 3
     readonly fileName?: string
-    /** What it took the annotator. */
+    /** The effort of the annotator. */
     readonly steps?: number
     readonly tools?: number
   }
 }
 
 export interface GaiaOptions<A extends AnyAgent | undefined = undefined> {
-  /** Given to every task, so that what comes out can go to `Runners.streamTask`. */
+  /** Assigned to every task, so that the tasks can be passed to `Runners.streamTask`. */
   readonly agent?: A
   /** Only questions of this level. */
   readonly level?: 1 | 2 | 3
-  /** Where the files are that questions are about; the folder of the JSONL file unless told otherwise. */
+  /** The folder of the files that questions refer to. Default: the folder of the JSONL file. */
   readonly files?: string
 }
 
 export type GaiaTaskOf<A> = A extends AnyAgent ? GaiaTask & { readonly agent: A } : GaiaTask
 
 /**
- * Reads the tasks of GAIA from its `metadata.jsonl`, which you download: the data set is not free to pass on. Grade with
- * `gaiaMatch()`.
+ * Reads the tasks of GAIA from its `metadata.jsonl`. Download that yourself: its license does not allow redistribution. Grade
+ * with `gaiaMatch()`.
  *
- * The annotator's steps and list of tools are left out: they give the solution away, and agents see `metadata`.
+ * The annotator's steps and list of tools are left out: they reveal the solution, and agents see `metadata`.
  *
  * @example
  * Runners.streamTask(gaiaTasks('GAIA/2023/validation/metadata.jsonl', { agent: solver, level: 1 }), { grade: gaiaMatch() })
@@ -57,10 +57,10 @@ export function gaiaTasks<A extends AnyAgent | undefined = undefined>(
   return fromJsonl(source, toTask, { schema: GAIA_ROW })
 }
 
-/** Beside the JSONL file, as the data set has them. */
+/** The folder of the JSONL file, where the data set has its files. */
 const folderOf = (source: DataSource) => (isAddress(source) ? '.' : dirname(nameOf(source, undefined)))
 
-/** A line of the file, read. */
+/** A parsed line of the file. */
 interface GaiaRow {
   readonly id: string
   readonly question: string
@@ -106,7 +106,7 @@ function readRow(row: Readonly<Record<string, unknown>>): GaiaRow | { readonly k
   if (level !== 1 && level !== 2 && level !== 3) return { key: 'Level', wrong: 'must be 1, 2 or 3' }
   if (typeof answer !== 'string' && typeof answer !== 'number')
     return { key: 'Final answer', wrong: 'must be text or a number' }
-  // The name comes from the data, and is joined to a path of yours.
+  // The name comes from the data and is joined to a path of the user.
   if (typeof fileName !== 'string' || basename(fileName) !== fileName || fileName === '..')
     return { key: 'file_name', wrong: 'must be a plain file name' }
   const annotator = Object(row['Annotator Metadata']) as Readonly<Record<string, unknown>>
@@ -116,7 +116,7 @@ function readRow(row: Readonly<Record<string, unknown>>): GaiaRow | { readonly k
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
 
-/** Written by hand: "5", "5 steps", "about 5". */
+/** Reads a count that was written by hand: "5", "5 steps", "about 5". */
 function countIn(text: unknown): number | undefined {
   const digits = /\d{1,6}/.exec(String(text ?? '').slice(0, 100))
   return digits ? Number(digits[0]) : undefined

@@ -5,10 +5,10 @@ import type { Grade } from './grade.ts'
 import type { GradeContext, Grader } from './grader.ts'
 import type { GradeSample } from './sample.ts'
 
-type CallerContext = Omit<GradeContext, 'params'>
+export type CallerContext = Omit<GradeContext, 'params'>
 
 /**
- * Grades one answer in this process, without a run: for tests of graders, and for graders that are made of others.
+ * Grades one answer in this process, without a run: for tests of graders, and for graders that combine others.
  *
  * @example
  * await gradeHere(exactMatch(), { answer: 'Paris', groundTruth: 'Paris' }) // { reward: 1, success: true }
@@ -23,7 +23,7 @@ export async function gradeHere(
   if (!found)
     throw new ManyworldsError(
       'GRADER_INVALID',
-      `grader '${name}' is not defined here: import ${module}, which defines it`,
+      `grader '${name}' is not defined in this process; import its module first: ${module}`,
     )
   const task = { id: '', input: undefined }
   const { signal } = ctx
@@ -42,12 +42,18 @@ const NO_RUN: CallerContext = {
   signal: new AbortController().signal,
   log() {},
   ask(service) {
-    throw new ManyworldsError('SERVICE_UNKNOWN', `there is no service '${service}': gradeHere grades without a run`)
+    throw new ManyworldsError(
+      'SERVICE_UNKNOWN',
+      `unknown service '${service}': gradeHere grades without a run, so there are no services`,
+    )
   },
   generate: ({ model }) => noModel(model),
   model: (name) => noModel(name),
 }
 
 function noModel(name: string): never {
-  throw new ManyworldsError('MODEL_UNKNOWN', `there is no model '${name}': gradeHere grades without a run`)
+  throw new ManyworldsError(
+    'MODEL_UNKNOWN',
+    `unknown model '${name}': gradeHere grades without a run, so there are no models`,
+  )
 }

@@ -1,34 +1,37 @@
-/** What a grader says about an answer. */
+/** The result of a grader. */
 export interface Grade {
-  /** How good it is; null: it cannot be told. */
+  /** How good the answer is; null: unknown. */
   readonly reward: number | null
-  /** What the reward is made of, by name: values and their weights. */
+  /** The parts of the reward by name, with values and weights. */
   readonly parts?: Readonly<Record<string, GradePart>>
-  /** Whether it counts as solved; null or left out: the grader does not say. */
+  /** Whether the answer counts as solved; null or left out: unknown. */
   readonly success?: boolean | null
-  /** A text for people, and for learners that read: what was wrong. */
+  /** What was wrong, for people and for learners that read texts. */
   readonly feedback?: string
 }
 
+/** One criterion of a grade. */
 export interface GradePart {
   readonly value: number
   readonly weight: number
 }
 
-/** The grade of a response: what its grader said, and who that was. */
+/** The grade of a response, with its grader. */
 export interface TaskGrade extends Grade {
   readonly success: boolean | null
-  /** Its name, and a hash of its source and options; the environment's name where that alone says how it went. */
+  /** The name of the grader and a hash of its source and options. Without a grader: the name of the agent. */
   readonly grader: { readonly name: string; readonly sha256?: string }
-  /** Why there is no grade: the grader threw, hung, crashed, or returned something else. `reward` is null then. */
+  /** Why there is no grade: the grader threw, hung, crashed, or returned an invalid value. `reward` is null then. */
   readonly error?: GradingError
 }
 
+/** Why an answer has no grade. */
 export interface GradingError {
   readonly code: GradingErrorCode
   readonly message: string
 }
 
+/** Codes of answers that could not be graded. */
 export type GradingErrorCode =
   | 'GRADER_THREW'
   | 'GRADER_TIMEOUT'

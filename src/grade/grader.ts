@@ -6,55 +6,56 @@ import { checkGrade } from './check-grade.ts'
 import type { Grade } from './grade.ts'
 import type { GradeSample } from './sample.ts'
 
-/** What a grading function may return: a grade, or a short form of one. */
+/** The return value of a grading function: a grade, or a short form of one. */
 export type GradeLike = Grade | number | boolean
 
-/** Grades what a task came to. It runs in a worker, after the outcome was stored. */
+/** Grades the outcome of a task. Runs in a worker, after the outcome was stored. */
 export type GradeFunction<Input = unknown, Answer = unknown, Options = unknown> = (
   sample: GradeSample<Input, Answer>,
   ctx: GradeContext<Options>,
 ) => GradeLike | Promise<GradeLike>
 
-/** What a grader may use: its options, services, and models of the run, so that a model can be the judge. */
+/** The context of a grader: its options, services, and the models of the run, for model judges. */
 export type GradeContext<Options = unknown> = Pick<
   Context<Options>,
   'signal' | 'log' | 'params' | 'ask' | 'generate' | 'model'
 >
 
 /**
- * A grader, by reference: workers import its module and find it by name, as they do with agents. It is plain data, and goes
- * wherever a grade can be asked for: `grade` of a task, of a run, or of an agent.
+ * A reference to a grader: workers import its module and find it by name, as they find agents. It is plain data, accepted as
+ * `grade` of a task, a run or an agent.
  */
 export interface Grader {
   readonly kind: 'grader'
   readonly name: string
   readonly ref: AgentRef
-  /** The options, which travel. */
+  /** The options, which are sent to workers. */
   readonly params: unknown
-  /** It wants to see the steps. */
+  /** Whether the grader needs the steps. */
   readonly trajectory: boolean
-  /** Of its source and options: which grader a grade is from. */
+  /** The hash of source and options: identifies the grader of a grade. */
   readonly sha256: string
-  /** Good enough to measure with, and easily cheated by whatever learns from its reward: not for training. */
+  /** Good enough for evaluation, but easy to exploit by a learner: not for training. */
   readonly evaluationOnly?: true
 }
 
+/** What `defineGrader` takes. */
 export interface GraderDefinition<Input, Answer, Options> {
   /** Unique in its module. */
   readonly name: string
   readonly grade: GradeFunction<Input, Answer, Options>
-  /** Plain data that varies: it is sent to workers, and the function finds it in `ctx.params`. */
+  /** Plain data that varies. It is sent to workers, where the function finds it in `ctx.params`. */
   readonly params?: Options
-  /** True: `sample.trajectory` has the steps. They have to be read and sent, so ask for them only if you need them. */
+  /** True: `sample.trajectory` has the steps. Reading and sending them costs time, so set it only if you need them. */
   readonly trajectory?: boolean
-  /** True: not for training, because what learns from its reward would find a way around it. */
+  /** True: not for training, because a learner would exploit it. */
   readonly evaluationOnly?: boolean
-  /** The module that workers import: `import.meta.url`. Only needed where the call site does not tell. */
+  /** The module that workers import: `import.meta.url`. Needed only if the call site cannot be determined. */
   readonly module?: string | URL
 }
 
 /**
- * Defines a grader. Call it at the top level of a module, as `defineAgent`.
+ * Defines a grader. Call it at the top level of a module, like `defineAgent`.
  *
  * @example
  * const close = defineGrader({
@@ -71,7 +72,7 @@ export function defineGrader<Input = unknown, Answer = unknown, Options = undefi
   return graderOf(registerGrader(name, grade as GradeFunction, url), params, traits)
 }
 
-/** The grader of an agent that has one: under a name beside its own. */
+/** The grader of an agent. A function is registered under a name derived from the agent's. */
 export function graderOfAgent(agent: string, grade: Grader | GradeFunction, module: string): Grader {
   if (isGrader(grade)) return grade
   return graderOf(registerGrader(`${agent}.grade`, grade, module), undefined, {})
@@ -96,7 +97,7 @@ function checkDefinition<D extends { readonly name: string; readonly grade: unkn
   return definition
 }
 
-/** The same grader with other options. */
+/** Returns the grader with other options. */
 export const withOptions = (grader: Grader, params: unknown): Grader => graderOf(grader.ref, params, grader)
 
 type Traits = Pick<GraderDefinition<unknown, unknown, unknown>, 'trajectory' | 'evaluationOnly'>

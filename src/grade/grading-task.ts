@@ -6,17 +6,17 @@ import type { Grade, GradingErrorCode, TaskGrade } from './grade.ts'
 import type { Grader } from './grader.ts'
 import type { GradeSample } from './sample.ts'
 
-/** What is known of a graded task besides its response. */
+/** The parts of the graded task that a sample needs. */
 type Graded = Pick<TaskLike, 'input' | 'tools' | 'metadata' | 'groundTruth'>
 
-/** Grading one answer, as a task: a grader is an agent whose input is a sample, and whose answer is a grade. */
+/** Makes a task that grades one answer: a grader is an agent whose input is a sample and whose answer is a grade. */
 export async function gradingTask(grader: Grader, task: Graded, response: TaskResponse): Promise<TaskLike> {
   const trajectory = grader.trajectory ? await stepsOf(response) : undefined
   const agent = { name: grader.name, ref: grader.ref, params: grader.params } as unknown as AnyAgent
   return { input: sampleOf(task, response, trajectory), agent }
 }
 
-/** What came of it. */
+/** Converts the response of a grading task to a grade. */
 export function gradeFrom(grader: Grader, response: TaskResponse): TaskGrade {
   if (response.success) {
     const { success = null, ...grade } = response.answer as Grade
@@ -33,7 +33,7 @@ export const noGrade = (grader: Grader, code: GradingErrorCode, message: string)
   error: { code, message },
 })
 
-/** Without a grader, the environment alone says how an episode went. */
+/** Without a grader, the result of the environment is the grade. */
 export function gradeOfEpisode({ episode, agentName }: TaskResponse): TaskGrade {
   const { reward, success } = episode!
   return { reward, success, grader: { name: agentName } }

@@ -1,7 +1,10 @@
-/** Graders, and functions that summarize and compare runs: `manyworlds/grade`. */
+/** `manyworlds/grade`: graders, and functions that summarize and compare runs. */
 export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
+export type { UsageFigure } from './compare.ts'
 export { type CompareOptions, type Comparison, compareRuns, type Difference, type UsedBy } from './compare.ts'
+export type { GaiaTaskOf } from './gaia-tasks.ts'
 export { type GaiaOptions, type GaiaTask, gaiaTasks } from './gaia-tasks.ts'
+export type { CallerContext } from './grade-here.ts'
 export { gradeHere } from './grade-here.ts'
 export { defineGrader } from './grader.ts'
 export { type ExactMatchOptions, exactMatch } from './graders/exact-match.ts'
@@ -10,6 +13,7 @@ export { type IncludesOptions, includes } from './graders/includes.ts'
 export { type JsonOptions, type JsonSchemaOptions, json } from './graders/json.ts'
 export { type NumericOptions, numeric } from './graders/numeric.ts'
 export { type RegexOptions, regex } from './graders/regex.ts'
+export type { PartFunction } from './graders/weighted.ts'
 export { type WeightedOptions, type WeightedParts, weighted } from './graders/weighted.ts'
 export {
   type Estimate,
@@ -23,6 +27,7 @@ export {
 export type { Interval, Range } from './mean-interval.ts'
 export { type Outcome, outcomeOf, type ResponseLike, type RolloutResult, resultOf } from './outcome.ts'
 export { passAtK } from './pass-at-k.ts'
+export type { Tally as CountsByCode } from './summarize.ts'
 export { type EvaluationSummary, type SummaryOptions, summarizeOutcomes, type UnsolvedTask } from './summarize.ts'
 export { atLeast, type ThresholdVerdict, tasksNeeded } from './threshold.ts'
 export { describeRate, describeReward } from './words.ts'

@@ -11,40 +11,40 @@ import {
 } from './mean-interval.ts'
 import { passAtK } from './pass-at-k.ts'
 
-/** A figure over tasks, with the interval in which the figure of all tasks of their kind lies with the given confidence. */
+/** A figure over tasks, with an interval that contains the figure of the whole population with the given confidence. */
 export interface Estimate extends Interval {
-  /** The mean over tasks; for each task the mean over its rollouts. */
+  /** The mean over tasks of the mean over each task's rollouts. */
   readonly value: number
   readonly confidence: number
-  /** Tasks and rollouts that it is made of. */
+  /** The number of tasks and rollouts that it is based on. */
   readonly tasks: number
   readonly rollouts: number
-  /** Why the interval says less than it seems to; missing if there is nothing to say. */
+  /** Why the interval is less reliable than it seems, if it is. */
   readonly warning?: string
 }
 
 export interface EstimateOptions {
-  /** 0.95 unless told otherwise. */
+  /** Default 0.95. */
   readonly confidence?: number
 }
 
 export interface RewardOptions extends EstimateOptions {
-  /** What rewards can be. Left out: 0 to 1, if all of them are. */
+  /** The range of possible rewards. Default: 0 to 1, if all rewards are in it. */
   readonly rewardRange?: Range
 }
 
-/** The rollouts of each task; null: no result, which is left out. Tasks are the population, not rollouts. */
+/** The rollouts of each task; null: no result, which is left out. The population is tasks, not rollouts. */
 export type TaskRollouts<Value> = Iterable<readonly (Value | null)[]>
 
 const UNIT: Range = [0, 1]
 
-/** The share of rollouts that succeed. Null if there is none. */
+/** The share of rollouts that succeed. Null if there are none. */
 export function successRate(tasks: TaskRollouts<boolean>, options: EstimateOptions = {}): Estimate | null {
   const { means, rollouts } = taskMeans(tasks)
   return estimate(means, rollouts, UNIT, options)
 }
 
-/** The mean reward. Null if there is none. */
+/** The mean reward. Null if there are no rewards. */
 export function meanReward(tasks: TaskRollouts<number>, options: RewardOptions = {}): Estimate | null {
   const range = checkRange(options.rewardRange)
   const { means, rollouts, min, max } = taskMeans(tasks)
@@ -55,7 +55,7 @@ export function meanReward(tasks: TaskRollouts<number>, options: RewardOptions =
 /** The chance that at least one of `k` rollouts of a task succeeds (unbiased). Tasks with fewer than `k` rollouts are left out. */
 export function passRate(tasks: TaskRollouts<boolean>, k: number, options: EstimateOptions = {}): Estimate | null {
   if (!Number.isInteger(k) || k < 1)
-    throw new ManyworldsError('CONFIG_INVALID', `\`k\` of pass@k must be a whole number of at least 1; it is ${k}`)
+    throw new ManyworldsError('CONFIG_INVALID', `\`k\` of pass@k must be a whole number of at least 1, it is ${k}`)
   const values: number[] = []
   let [rollouts, tooFew] = [0, 0]
   for (const results of tasks) {
@@ -75,7 +75,7 @@ export function passRate(tasks: TaskRollouts<boolean>, k: number, options: Estim
   return estimate(values, rollouts, UNIT, options, tooFew > 0 ? warning : undefined)
 }
 
-/** Undefined range: not known. */
+/** `range`: undefined if unknown. */
 export function estimate(
   means: readonly number[],
   rollouts: number,
@@ -86,7 +86,7 @@ export function estimate(
   const confidence = checkConfidence(options.confidence)
   if (means.length === 0) return null
   const interval = range ? boundedInterval(means, range, confidence) : studentInterval(means, confidence)
-  const single = means.length === 1 ? 'one task says next to nothing about others' : undefined
+  const single = means.length === 1 ? 'one task says almost nothing about other tasks' : undefined
   const warnings = [warning, single].filter((text) => text !== undefined)
   return {
     value: meanOf(means),
@@ -101,7 +101,7 @@ export function estimate(
 interface TaskMeans {
   readonly means: readonly number[]
   readonly rollouts: number
-  /** Of single rollouts. */
+  /** Over single rollouts. */
   readonly min: number
   readonly max: number
 }
@@ -115,7 +115,7 @@ function taskMeans(tasks: TaskRollouts<number | boolean>): TaskMeans {
       if (result === null) continue
       const value = Number(result)
       if (!Number.isFinite(value))
-        throw new ManyworldsError('CONFIG_INVALID', `a reward must be a finite number or null; it is ${value}`)
+        throw new ManyworldsError('CONFIG_INVALID', `a reward must be a finite number or null, it is ${value}`)
       if (value < min) min = value
       if (value > max) max = value
       sum += value
@@ -128,16 +128,16 @@ function taskMeans(tasks: TaskRollouts<number | boolean>): TaskMeans {
   return { means, rollouts, min, max }
 }
 
-/** The range in which rewards lie, or why none can be relied on. */
+/** The range of rewards, or a warning if none is reliable. */
 export function rangeOf(min: number, max: number, given?: Range): [warning: string | undefined, range?: Range] {
   const [low, high] = given ?? UNIT
-  // Sums of weighted parts may be beyond by a rounding error.
+  // Sums of weighted parts may exceed the range by a rounding error.
   const slack = ROUNDING * (high - low)
   if (min >= low - slack && max <= high + slack) return [undefined, [low, high]]
-  const outside = `rewards from ${short(min)} to ${short(max)} lie outside ${given ? `the given range ${low} to ${high}` : '0 to 1'}`
-  const equal = min === max ? ', and all are equal, so that nothing bounds it' : ''
+  const outside = `rewards from ${short(min)} to ${short(max)} are outside ${given ? `the given range ${low} to ${high}` : '0 to 1'}`
+  const equal = min === max ? ' and is unbounded because all rewards are equal' : ''
   return [
-    `${outside}, so the interval is Student's, which rare extreme rewards escape${equal}; give \`rewardRange\` for one that holds`,
+    `${outside}, so the interval is Student's, which ignores rare extreme rewards${equal}; give \`rewardRange\` for a reliable one`,
   ]
 }
 
@@ -149,6 +149,6 @@ export function checkRange(range?: Range): Range | undefined {
   if (Number.isFinite(min) && Number.isFinite(max) && min < max) return range
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `\`rewardRange\` must be two numbers, the smaller one first, such as [-1, 1]; it is [${range.join(', ')}]`,
+    `\`rewardRange\` must be two numbers, the smaller one first, such as [-1, 1], it is [${range.join(', ')}]`,
   )
 }

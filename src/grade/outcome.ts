@@ -3,16 +3,16 @@ import { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
 import type { Grade, TaskGrade } from './grade.ts'
 import { ROUNDING } from './mean-interval.ts'
 
-/** What is known of one rollout of a task: all that evaluation needs. Responses become this by `outcomeOf`. */
+/** The outcome of one rollout: all that evaluation needs. `outcomeOf` converts responses. */
 export interface Outcome {
   /** The same for all rollouts of a task, and in runs that are compared. */
   readonly taskId: string
   readonly status: OutcomeStatus
-  /** Of the error of a response that did not succeed. */
+  /** The error code of a response that did not succeed. */
   readonly code?: string
-  /** Left out: nobody graded it, and the response's own success counts. */
+  /** Left out: not graded, so the response's own success counts. */
   readonly grade?: Grade & Pick<TaskGrade, 'error'>
-  /** Overrides what the code says, for runtimes that know better. */
+  /** Overrides the blame that follows from the code. */
   readonly blame?: Blame
   readonly usage?: Usage
   readonly runMs?: number
@@ -21,16 +21,16 @@ export interface Outcome {
 
 /** How a rollout counts. */
 export type RolloutResult =
-  /** It has a result. Not graded: it failed before it could be, or the run has no grader. */
+  /** It has a result. If it is not graded, it failed before that, or the run has no grader. */
   | { readonly solved: boolean; readonly graded: boolean; readonly reward: number | null; readonly reason?: string }
-  /** It has none. */
+  /** It has no result. */
   | { readonly solved: null; readonly graded: false; readonly reward: null; readonly reason: string }
 
 const NOT_RUN = 'NOT_RUN'
 const NOT_GRADED = 'NOT_GRADED'
 
 export function resultOf({ status, code, grade, blame }: Outcome): RolloutResult {
-  // An episode that was cut short may have been graded all the same: the grade counts.
+  // A truncated episode may have been graded all the same: the grade counts.
   const solved = grade && isSolved(grade)
   if (grade && solved !== undefined) return { solved, graded: true, reward: grade.reward }
   if (status === 'success') {
@@ -42,23 +42,23 @@ export function resultOf({ status, code, grade, blame }: Outcome): RolloutResult
   return { solved: null, graded: false, reward: null, reason }
 }
 
-/** Undefined: it could not be graded. */
+/** Returns undefined if it could not be graded. */
 function isSolved({ success, reward, error }: NonNullable<Outcome['grade']>): boolean | undefined {
   if (error) return undefined
   return success ?? (reward === null ? undefined : reward >= 1 - ROUNDING)
 }
 
-/** A response, or what looks like one. */
+/** A response, or an object with the same fields. */
 export interface ResponseLike {
   readonly id: string
   readonly status: OutcomeStatus
   readonly error?: { readonly code: string }
   readonly grade?: Outcome['grade']
-  /** Which rollout of its task it is. */
+  /** The number of the rollout. */
   readonly rollout?: number
   readonly usage?: Usage
   readonly timing?: { readonly runMs: number }
-  /** Responses have none; give it for `groupBy`. */
+  /** Responses have no metadata; add it for `groupBy`. */
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
@@ -75,7 +75,7 @@ export function outcomeOf(response: ResponseLike): Outcome {
   }
 }
 
-/** The id of the task that a rollout is one of: the first has the task's own. Not its group, which several tasks may share. */
+/** The id of the task of a rollout: the first rollout has the task's own id. Not the group id, which several tasks may share. */
 export function taskOfRollout(id: string, rollout: number | null | undefined): string {
   const suffix = `@${rollout}`
   return rollout && rollout > 1 && id.endsWith(suffix) ? id.slice(0, -suffix.length) : id

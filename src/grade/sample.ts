@@ -1,10 +1,10 @@
 import type { Episode } from '../trajectory/episode.ts'
 import type { Step } from '../trajectory/step.ts'
 
-/** What a grader is given. */
+/** The input of a grader. */
 export interface GradeSample<Input = unknown, Answer = unknown> {
   readonly answer: Answer
-  /** The expected solution, as the task has it. No agent ever sees it. */
+  /** The expected solution of the task. No agent sees it. */
   readonly groundTruth: unknown
   readonly task: {
     readonly id: string

@@ -1,4 +1,4 @@
-/** The value that Student's t with `df` degrees of freedom (a whole number) exceeds in size with probability 1 - `confidence`. */
+/** The two-sided quantile of Student's t with `df` degrees of freedom (a whole number): P(|T| > result) = 1 - `confidence`. */
 export function studentT(confidence: number, df: number): number {
   let high = 1
   while (within(high, df) < confidence) high *= 2
@@ -18,7 +18,7 @@ function within(t: number, df: number): number {
   const odd = df % 2 === 1
   let term = odd ? cos : 1
   let sum = df === 1 ? 0 : term
-  // The terms fall, in the end geometrically: what is left does not change the sum.
+  // The terms decrease, finally geometrically: the rest does not change the sum.
   for (let k = odd ? 3 : 2; k < df && term > sum * 1e-17; k += 2) {
     term *= (cos * cos * (k - 1)) / k
     sum += term

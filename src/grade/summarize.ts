@@ -4,43 +4,43 @@ import { type Estimate, meanReward, passRate, type RewardOptions, successRate } 
 import { type Outcome, type RolloutResult, resultOf } from './outcome.ts'
 
 export interface SummaryOptions extends RewardOptions {
-  /** For which k to estimate pass@k; left out: 2, 4, 8, … up to the number of rollouts. */
+  /** The values of k for pass@k. Default: 2, 4, 8, … up to the number of rollouts. */
   readonly passAt?: readonly number[]
-  /** A key of `metadata`: figures for each of its values as well. A task whose value is a list belongs to several. */
+  /** A key of `metadata`: adds figures for each of its values. A task whose value is a list belongs to several groups. */
   readonly groupBy?: string
 }
 
-/** What a run came to. */
+/** The evaluation of a run. */
 export interface EvaluationSummary {
   readonly tasks: number
   readonly rollouts: number
-  /** Rollouts that are solved, are not, and have no result. */
+  /** The number of rollouts that are solved, unsolved, and without a result. */
   readonly solved: number
   readonly unsolved: number
   readonly withoutResult: number
-  /** The headline: what failed by the agent's own doing counts as unsolved. Null if no rollout has a result. */
+  /** The main figure. Failures of the agent count as unsolved. Null if no rollout has a result. */
   readonly success: Estimate | null
-  /** The share of solved rollouts among those that were graded. */
+  /** The share of solved rollouts among the graded ones. */
   readonly gradedSuccess: Estimate | null
-  /** Of graded rollouts: nobody makes up a reward for the others. */
+  /** The mean reward of graded rollouts. The others have no reward. */
   readonly reward: Estimate | null
   readonly passAt: Readonly<Record<number, Estimate>>
-  /** How many rollouts failed, by error code. The agent's failures are unsolved; the others have no result. */
+  /** The number of failed rollouts by error code. Failures of the agent are unsolved; the others have no result. */
   readonly failures: { readonly agent: Tally; readonly infrastructure: Tally }
-  /** Tasks that were not solved in every rollout with a result, the worst first. */
+  /** Tasks with an unsolved rollout, the worst first. */
   readonly unsolvedTasks: readonly UnsolvedTask[]
   readonly warnings: readonly string[]
-  /** By value of the key that `groupBy` names. */
+  /** By value of the `groupBy` key. */
   readonly groups?: Readonly<Record<string, EvaluationSummary>>
 }
 
-type Tally = Readonly<Record<string, number>>
+export type Tally = Readonly<Record<string, number>>
 
 export interface UnsolvedTask {
   readonly id: string
   readonly solved: number
   readonly rollouts: number
-  /** Error codes of rollouts that failed. */
+  /** Error codes of failed rollouts. */
   readonly reasons: readonly string[]
 }
 
@@ -49,7 +49,7 @@ interface TaskResults {
   readonly results: RolloutResult[]
 }
 
-/** A share of rollouts without a result that may bias what is left. */
+/** Above this share of rollouts without a result, the figures may be biased. */
 const MANY_WITHOUT_RESULT = 0.05
 const MAX_PASS_AT = 1024
 const MAX_GROUPS = 1000
@@ -57,7 +57,7 @@ const NO_GROUP = '(none)'
 const MAX_NAME_LENGTH = 200
 
 /**
- * Figures over the rollouts of a run, with tasks as the population.
+ * Summarizes the rollouts of a run, with tasks as the population.
  *
  * @example
  * const { success } = summarizeOutcomes(responses.map(outcomeOf))
@@ -73,8 +73,28 @@ export function summarizeOutcomes(outcomes: Iterable<Outcome>, options: SummaryO
   return { ...summarize(all, rest), groups }
 }
 
+/** The results of a run by task. Outcomes are added one by one and not kept, because a run may have many. */
+export class OutcomeResults {
+  readonly #tasks = new Map<string, TaskResults>()
+
+  add(outcome: Outcome): void {
+    let task = this.#tasks.get(outcome.taskId)
+    if (!task) this.#tasks.set(outcome.taskId, (task = { id: outcome.taskId, results: [] }))
+    task.results.push(resultOf(outcome))
+  }
+
+  summary(options: Omit<SummaryOptions, 'groupBy'> = {}): EvaluationSummary {
+    return summaryOf([...this.#tasks.values()], options)
+  }
+}
+
 function summarize(outcomes: Iterable<Outcome>, options: SummaryOptions): EvaluationSummary {
-  const tasks = byTask(outcomes)
+  const results = new OutcomeResults()
+  for (const outcome of outcomes) results.add(outcome)
+  return results.summary(options)
+}
+
+function summaryOf(tasks: readonly TaskResults[], options: SummaryOptions): EvaluationSummary {
   const every = tasks.flatMap(({ results }) => results)
   const solved = of(tasks, (result) => result.solved)
   const success = successRate(solved, options)
@@ -111,16 +131,6 @@ function summarize(outcomes: Iterable<Outcome>, options: SummaryOptions): Evalua
   }
 }
 
-function byTask(outcomes: Iterable<Outcome>): TaskResults[] {
-  const tasks = new Map<string, TaskResults>()
-  for (const outcome of outcomes) {
-    let task = tasks.get(outcome.taskId)
-    if (!task) tasks.set(outcome.taskId, (task = { id: outcome.taskId, results: [] }))
-    task.results.push(resultOf(outcome))
-  }
-  return [...tasks.values()]
-}
-
 const of = <Value>(tasks: readonly TaskResults[], pick: (result: RolloutResult) => Value) =>
   tasks.map(({ results }) => results.map(pick))
 
@@ -155,18 +165,18 @@ function warningsOn(results: readonly RolloutResult[]): string[] {
   const without = results.filter(({ solved }) => solved === null).length
   if (without > MANY_WITHOUT_RESULT * results.length)
     warnings.push(
-      `${without} of ${counted(results.length, 'rollout')} ${without === 1 ? 'has' : 'have'} no result; unless chance chose them, the figures are biased`,
+      `${without} of ${counted(results.length, 'rollout')} ${without === 1 ? 'has' : 'have'} no result; unless that was random, the figures are biased`,
     )
   const graded = results.filter((result) => result.graded).length
   const onTrust = results.filter((result) => result.solved === true && !result.graded).length
   if (graded > 0 && onTrust > 0)
     warnings.push(
-      `${counted(onTrust, 'rollout')} without a grade ${onTrust === 1 ? 'counts' : 'count'} as solved, by not having failed`,
+      `${counted(onTrust, 'rollout')} without a grade ${onTrust === 1 ? 'counts' : 'count'} as solved, because ${onTrust === 1 ? 'it' : 'they'} did not fail`,
     )
   const rewarded = results.filter(({ reward }) => reward !== null).length
   const failed = results.filter(({ solved, graded }) => solved === false && !graded).length
   if (rewarded > 0 && failed > 0)
-    warnings.push(`the mean reward leaves out ${counted(failed, 'rollout')} that failed before grading`)
+    warnings.push(`the mean reward excludes ${counted(failed, 'rollout')} that failed before grading`)
   return warnings
 }
 

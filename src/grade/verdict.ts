@@ -2,7 +2,7 @@ import { counted } from '../text/quantities.ts'
 import type { Difference } from './compare.ts'
 import { confidenceText, outwards } from './words.ts'
 
-/** Which run solves more, in one sentence. */
+/** Which run is better, in one sentence. */
 export function comparisonVerdict(
   success: Difference | null,
   [nameA, nameB]: readonly [a: string, b: string] = ['A', 'B'],
@@ -15,5 +15,5 @@ export function comparisonVerdict(
   if (low > 0) return `${nameB} is better by ${points(value)} points (${interval(low, high)})`
   if (high < 0) return `${nameA} is better by ${points(-value)} points (${interval(-high, -low)})`
   const sign = value > 0 ? '+' : ''
-  return `no difference can be told over ${counted(tasks, 'task')}: ${nameB} minus ${nameA} is ${sign}${points(value)} points (${interval(low, high)})`
+  return `no significant difference over ${counted(tasks, 'task')}: ${nameB} minus ${nameA} is ${sign}${points(value)} points (${interval(low, high)})`
 }

@@ -6,7 +6,7 @@ export const rateText = (value: number): string => `${(100 * value).toFixed(1)} 
 /** `95 %`, `99.9 %` */
 export const confidenceText = (confidence: number): string => `${Number((100 * confidence).toFixed(2))} %`
 
-/** `82.0 % (95 % interval 70.1 to 90.2)`. The ends are rounded outwards, so that no interval looks narrower than it is. */
+/** `82.0 % (95 % interval 70.1 to 90.2)`. The ends are rounded outwards, so that the interval never looks narrower than it is. */
 export function describeRate({ value, low, high, confidence }: Estimate): string {
   return `${rateText(value)} (${confidenceText(confidence)} interval ${outwards(100 * low, -1, 1)} to ${outwards(100 * high, 1, 1)})`
 }
@@ -20,7 +20,7 @@ export function describeReward({ value, low, high, confidence }: Estimate): stri
 export function outwards(value: number, direction: -1 | 1, digits: number): string {
   if (!Number.isFinite(value)) return value < 0 ? '-∞' : '∞'
   const unit = 10 ** digits
-  // Not further for what only rounding has put beyond a digit.
+  // Ignore what floating-point rounding adds beyond the last digit.
   const scaled = Number((value * unit).toPrecision(12))
   const rounded = (direction < 0 ? Math.floor(scaled) : Math.ceil(scaled)) / unit
   return (rounded === 0 ? 0 : rounded).toFixed(digits)

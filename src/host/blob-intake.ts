@@ -10,7 +10,7 @@ interface Coming {
   readonly bytes: number
   readonly hash: Hash
   file: IncomingBlob | undefined
-  /** Bytes that have come; and what is done with them, one piece after the other. */
+  /** Bytes received; and the chain of writes. */
   got: number
   work: Promise<void>
   pieces: number
@@ -19,13 +19,13 @@ interface Coming {
 
 export interface IntakeHooks {
   say(message: HostToDriver): void
-  /** All that has come is written: there is room for more. */
+  /** All received bytes are written: there is room for more. */
   taken(): void
-  /** The driver has said what makes no sense. */
+  /** The driver broke the protocol. */
   refuse(what: string): void
 }
 
-/** Takes the blobs of one driver and writes them to files, as they come. */
+/** Receives the blobs of one driver and writes them to files as they arrive. */
 export class BlobIntake {
   readonly #folder: BlobFolder
   readonly #hooks: IntakeHooks
@@ -38,7 +38,7 @@ export class BlobIntake {
   }
 
   async offer(sha256: string, bytes: number): Promise<void> {
-    if (this.#coming) return this.#hooks.refuse('an offer of a blob while another is on its way')
+    if (this.#coming) return this.#hooks.refuse('an offer of a blob while another is being sent')
     if (this.#folder.use(sha256, this)) return this.#hooks.say({ type: 'blob-have', sha256 })
     const rest = { file: undefined, got: 0, work: Promise.resolve(), pieces: 0, failed: false }
     const coming: Coming = { sha256, bytes, hash: createHash('sha256'), ...rest }
@@ -55,7 +55,7 @@ export class BlobIntake {
     else void this.#finish(coming)
   }
 
-  /** A piece of the one that was asked for. False: no more, until `taken`. */
+  /** A piece of the requested blob. False: send no more until `taken`. */
   piece(piece: Uint8Array): boolean {
     const coming = this.#coming
     const size = piece.byteLength
@@ -123,7 +123,7 @@ export class BlobIntake {
   }
 }
 
-/** What does not fit is not begun. Others may fill the disk meanwhile: then writing fails. */
+/** Refuses a blob that does not fit. If the disk fills up meanwhile, writing fails. */
 async function checkRoom(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize

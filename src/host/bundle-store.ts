@@ -7,25 +7,25 @@ import { BUNDLE_FILE } from '../call-site.ts'
 import { unpackBundle } from '../network/blob.ts'
 import { privateFolder } from '../private-folder.ts'
 
-/** Bundles that were not used lately are removed beyond this number. */
+/** Beyond this number, the least recently used bundles are removed. */
 const KEEP = 20
-/** Nobody takes that long to write a bundle. */
+/** Longer than any host takes to write a bundle. */
 const OLD_MS = 60 * 60 * 1000
-/** What is in use stays among the last used, also for other hosts that share the folder. */
+/** How often used bundles are marked as such, also for other hosts that share the folder. */
 const TOUCH_MS = 60_000
 const MANIFEST = '.manyworlds-files.json'
 
 /**
- * The code that drivers have sent, in a folder per content hash. What is here was verified: when it came, and again when
- * this process first uses what an earlier one has left.
+ * The code that drivers have sent, in one folder per content hash. It was verified when it arrived, and is verified again when
+ * this process first uses a bundle of an earlier process.
  */
 export class BundleStore {
-  /** Nobody but this user can write to it, so what was verified stays as it is. */
+  /** Only this user can write to it, so a verified bundle stays as it is. */
   readonly folder: string
   readonly #verified = new Set<string>()
-  /** Who uses which: those are not removed. */
+  /** Bundles in use, by user: these are not removed. */
   readonly #users = new Map<string, Set<object>>()
-  /** Users that have left: what was begun for them may still be under way. */
+  /** Users that have left: writes for them may still be going on. */
   readonly #left = new WeakSet<object>()
   readonly #coming = new Map<string, Promise<void>>()
 
@@ -43,9 +43,9 @@ export class BundleStore {
     return store
   }
 
-  /** Whether it is here; then it stays for as long as `user` needs it. */
+  /** Whether the bundle is here; if so, it stays as long as `user` needs it. */
   async has(sha256: string, user: object): Promise<boolean> {
-    // First, so that it is not removed while it is being looked at.
+    // Claim it first, so that it is not removed during the check.
     const alreadyUsed = this.#use(sha256, user)
     await this.#coming.get(sha256)?.catch(() => {})
     if (this.#verified.has(sha256) && existsSync(join(this.folder, sha256, BUNDLE_FILE))) {
@@ -62,14 +62,14 @@ export class BundleStore {
     return true
   }
 
-  /** What it has used is not needed by it any more. */
+  /** This user no longer needs its bundles. */
   async release(user: object): Promise<void> {
     this.#left.add(user)
     for (const sha256 of [...this.#users.keys()]) this.#drop(sha256, user)
     await this.#removeOld()
   }
 
-  /** Throws if it is not the bundle that its hash promises. Two drivers may send the same at the same time. */
+  /** Throws if the content does not match the hash. Two drivers may send the same bundle at the same time. */
   put(sha256: string, packed: Uint8Array, user: object): Promise<void> {
     this.#use(sha256, user)
     let coming = this.#coming.get(sha256)
@@ -98,7 +98,7 @@ export class BundleStore {
     await this.#removeOld()
   }
 
-  /** Answers whether it was used by it already. */
+  /** Returns whether the user had claimed it before. */
   #use(sha256: string, user: object): boolean {
     if (this.#left.has(user)) return false
     const users = this.#users.get(sha256)
@@ -114,12 +114,12 @@ export class BundleStore {
     if (users?.size === 0) this.#users.delete(sha256)
   }
 
-  /** Other hosts that share the folder see by this that it is used. */
+  /** Shows other hosts that share the folder that the bundle is used. */
   async #touch(sha256: string): Promise<void> {
     await utimes(join(this.folder, sha256), new Date(), new Date()).catch(() => {})
   }
 
-  /** Nodes may share a folder: somebody else may have put it there, and use it already. */
+  /** Nodes may share a folder: another one may have put the bundle there and use it already. */
   async #place(incoming: string, sha256: string): Promise<void> {
     const place = join(this.folder, sha256)
     for (let tries = 0; ; tries++)
@@ -129,7 +129,7 @@ export class BundleStore {
         if (await this.#verify(sha256)) return
         const { code } = error as NodeJS.ErrnoException
         if (tries >= 3 || (code !== 'ENOTEMPTY' && code !== 'EEXIST')) throw error
-        // What is there is not what it should be.
+        // The existing folder is damaged.
         await this.#discard(sha256)
       }
   }
@@ -140,7 +140,7 @@ export class BundleStore {
     await rm(unwanted, { recursive: true, force: true })
   }
 
-  /** Where nobody looks for a bundle; what stays there is removed at the next start. */
+  /** A temporary folder, outside of the bundles' names. Leftovers are removed at the next start. */
   #newName(): string {
     return join(this.folder, `.incoming-${randomBytes(6).toString('hex')}`)
   }
@@ -156,24 +156,24 @@ export class BundleStore {
     }
   }
 
-  /** What is new may be another node's, which is writing it. */
+  /** Keeps recent folders: another node may be writing them. */
   async #removeIfOld(path: string): Promise<void> {
     const at = (await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now()
     if (Date.now() - at > OLD_MS) await rm(path, { recursive: true, force: true })
   }
 
-  /** The least recently used beyond a number, never those that are used here. */
+  /** Removes the least recently used bundles, never those in use here. */
   async #removeOld(): Promise<void> {
     const names = (await readdir(this.folder).catch(() => [])).filter((name) => /^[0-9a-f]{64}$/.test(name))
     if (names.length <= KEEP) return
-    // Another host may remove the same ones.
+    // Another host may remove the same bundles.
     const at = async (name: string) => (await stat(join(this.folder, name)).catch(() => undefined))?.mtimeMs ?? 0
     const used = await Promise.all(names.map(async (name) => ({ name, at: await at(name) })))
     used.sort((a, b) => b.at - a.at)
     for (const { name } of used.slice(KEEP)) {
       if (this.#users.has(name)) continue
       this.#verified.delete(name)
-      // At once: it may come again while its files are being removed.
+      // Renamed first: the same bundle may arrive again while its files are being removed.
       await this.#discard(name)
     }
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { BlobFolder } from '../blob-folder.ts'
 import { BUNDLE_FILE } from '../call-site.ts'
 import type { EngineEvents, WorkerLink } from '../engines/engine.ts'
-import { LocalRuntime } from '../engines/local.ts'
+import { LocalRuntime } from '../engines/local/local-runtime.ts'
 import { type DriverToHost, type HostToDriver, parseDriverMessage } from '../network/host-messages.ts'
 import { BEAT_MS, BLOB_STREAM, BLOB_STREAM_BYTES, CHUNK_BYTES } from '../network/limits.ts'
 import { Mux } from '../network/mux.ts'
@@ -16,41 +16,41 @@ import type { BundleStore } from './bundle-store.ts'
 import { guardMemory } from './memory-guard.ts'
 import type { WorkFolder } from './work-folder.ts'
 
-/** The stream on which bundles come. */
+/** The stream of bundles. */
 export const BUNDLE_STREAM = 0
-/** A driver may announce so many bundles before it has sent one of them. */
+/** How many bundles a driver may offer before it has sent one. */
 const MAX_OFFERS = 100
 
 export interface DriverHooks {
   readonly bundles: BundleStore
   readonly blobs: BlobFolder
   readonly workFolder: WorkFolder
-  /** Whose packages workers may use. */
+  /** The folder whose packages workers may use. */
   readonly packagesFolder: string
   readonly env: Readonly<Record<string, string>>
   readonly workerMemoryMb: number | undefined
   readonly leaseMs: number
-  /** How many workers it may have of those it wants. */
+  /** How many of the wanted workers it may have. */
   grant(wanted: number): number
   /** One of its workers has ended. */
   freed(): void
-  /** It has said what it wants workers for. */
+  /** It has sent its placement. */
   came(): void
   log(line: string): void
-  /** Its driver is done, and its workers are gone; the driver waits for the end of the connection. */
+  /** Its driver is done and its workers are gone; the driver waits for the end of the connection. */
   dismissed(): Promise<void>
   ended(reason: string): void
 }
 
 type Place = Extract<DriverToHost, { type: 'place' }>
 
-/** One driver: its workers, its frames. When it is gone for longer than its lease, so are they. */
+/** One driver: its workers and their frames. If the driver is away for longer than its lease, its workers are ended. */
 export class DriverSession {
   readonly session: Session
   readonly startedAt = Date.now()
   driver = 'a driver'
   wanted = 0
-  /** It was told that it has to wait. */
+  /** The driver was told that it has to wait. */
   told = false
   /** The driver has said that it is done. */
   dismissed = false
@@ -58,9 +58,9 @@ export class DriverSession {
   readonly #mux: Mux
   readonly #links = new Map<number, WorkerLink>()
   readonly #blobs: BlobIntake
-  /** Bundles that were asked for. */
+  /** Bundles that were requested. */
   readonly #offered: { sha256: string; bytes: number }[] = []
-  /** Those, and the ones that are being looked for here. */
+  /** Requested bundles, and those that are being checked here. */
   #offers = 0
   #engine: LocalRuntime | undefined
   #starting: Promise<void> | undefined
@@ -74,14 +74,14 @@ export class DriverSession {
     this.#hooks = hooks
     this.session = new Session(id, hooks.leaseMs, {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
-      roomier: () => this.#mux.pump(),
+      drained: () => this.#mux.pump(),
       ended: (reason) => void this.#end(reason),
     })
     this.#mux = new Mux(this.session)
     this.#mux.open(BUNDLE_STREAM, {
       frame: (bytes) => this.#onBundle(bytes),
       drained: () => {},
-      // What was not offered is not even put together.
+      // Don't reassemble what was not offered.
       maxBytes: () => this.#offered[0]?.bytes ?? 0,
       credit: Number.POSITIVE_INFINITY,
     })
@@ -96,7 +96,7 @@ export class DriverSession {
       maxBytes: () => CHUNK_BYTES,
       credit: BLOB_STREAM_BYTES,
     })
-    // By the clock: a host has nothing else to do, so where time is missing, it was stopped.
+    // By the clock: a host is idle, so a gap means that it was suspended.
     this.#beats = setInterval(() => {
       const now = performance.now()
       const passed = now - this.#beatAt
@@ -122,17 +122,17 @@ export class DriverSession {
     this.#mux.control(message)
   }
 
-  /** Starts nothing more, and asks the driver to take its tasks elsewhere. */
+  /** Starts nothing more, and asks the driver to take its tasks to other hosts. */
   drain(reason: string): void {
     this.#draining = true
     void this.#engine?.scale(0)
     this.say({ type: 'drain', reason })
   }
 
-  /** There may be room for more of what it wants. */
+  /** There may be room for more of its wanted workers. */
   fill(): void {
     if (this.#draining || this.session.over) return
-    // What the driver has said about its workers may be nothing that a process can be started with.
+    // The driver's placement may be invalid, so starting a process may fail.
     this.#engine?.scale(this.#hooks.grant(this.wanted)).catch((error: Error) => this.#fail(error))
   }
 
@@ -177,7 +177,7 @@ export class DriverSession {
   }
 
   async #onOffer({ sha256, bytes }: { sha256: string; bytes: number }): Promise<void> {
-    if (++this.#offers > MAX_OFFERS) return this.session.refuse('more offers than anybody needs')
+    if (++this.#offers > MAX_OFFERS) return this.session.refuse('too many offers of bundles')
     if (await this.#hooks.bundles.has(sha256, this)) {
       this.#offers--
       return this.say({ type: 'have', sha256 })
@@ -186,11 +186,11 @@ export class DriverSession {
     this.say({ type: 'send', sha256 })
   }
 
-  /** Bundles come in the order in which they were asked for. */
+  /** Bundles arrive in the order of the requests. */
   #onBundle(bytes: Uint8Array): boolean {
     const expected = this.#offered.shift()
     if (expected === undefined || expected.bytes !== bytes.byteLength) {
-      this.session.refuse('a bundle that was not asked for')
+      this.session.refuse('a bundle that was not requested')
       return true
     }
     this.#offers--
@@ -204,20 +204,20 @@ export class DriverSession {
 
   async #place({ runtime, execArgv, env, output }: Place): Promise<void> {
     const { bundles, blobs, workFolder, workerMemoryMb, packagesFolder } = this.#hooks
-    if (!(await bundles.has(runtime, this))) throw new Error('the program of the workers was not sent')
+    if (!(await bundles.has(runtime, this))) throw new Error("the driver did not send the workers' program")
     this.#folder = await workFolder.newFolder('driver-')
     if (this.session.over) return this.#removeFolder()
     const engine = new LocalRuntime({
-      // What workers print is worth less than what they answer: it is dropped where the connection is too slow for both.
+      // Output is worth less than answers: it is dropped if the connection is too slow for both.
       show: (text) => this.session.hasRoom && this.say({ type: 'output', text: text.toString().slice(0, 100_000) }),
     })
     this.#engine = engine
     const events: EngineEvents = {
       link: (link) => this.#relay(link),
       retire: () => {},
-      roomier: () => {},
+      capacityGrew: () => {},
       failed: (error) => this.#fail(error),
-      // About this machine, for its operator: a driver would get the same line from each of its hosts.
+      // For this machine's operator only: a driver would get the same line from each of its hosts.
       notice: (line) => this.#hooks.log(line),
     }
     const placement = {
@@ -230,7 +230,7 @@ export class DriverSession {
         [PACKAGES_VARIABLE]: packagesFolder,
       },
       output,
-      elsewhere: { execArgv: [], env: {} },
+      remote: { execArgv: [], env: {} },
     }
     await engine.start(placement, events, new AbortController().signal)
   }
@@ -261,7 +261,7 @@ export class DriverSession {
     void link.closed.then((exit) => {
       this.#links.delete(worker)
       this.#hooks.freed()
-      // Its last frames come first: a crash is judged by what arrived before it.
+      // Send its last frames first: a crash is judged by what arrived before it.
       exited = () => {
         this.#mux.close(worker)
         this.say({ type: 'ended', worker, exit: { ...exit } })
@@ -270,7 +270,7 @@ export class DriverSession {
     })
   }
 
-  /** The driver waits until its workers are gone, which it sees by the end of the connection. */
+  /** The driver waits for the end of the connection, which tells it that its workers are gone. */
   async #goodbye(): Promise<void> {
     this.dismissed = true
     await this.#stopWorkers()
@@ -287,7 +287,7 @@ export class DriverSession {
     this.#hooks.ended(reason)
   }
 
-  /** Nobody wants what they still say; but if nobody reads it, the end of a worker that had to wait is never seen. */
+  /** Reads and drops the workers' last frames: otherwise the exit of a paused worker would never be seen. */
   async #stopWorkers(): Promise<void> {
     for (const [worker, link] of this.#links) {
       this.#mux.close(worker)

@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import { type Address, showAddress } from '../network/address.ts'
 import { type ClientTls, type DialError, dial } from '../network/dial.ts'
 import { newSessionId } from '../network/handshake.ts'
-import { nap, stayInTouch } from '../network/stay-in-touch.ts'
+import { nap, reconnect } from '../network/reconnect.ts'
 import type { DriverSession } from './driver-session.ts'
 import type { NodeHost } from './node-host.ts'
 
@@ -15,17 +15,17 @@ export interface JoinOptions {
   readonly tls: ClientTls | undefined
   /** How long to go on calling a driver that does not answer. */
   readonly giveUpMs: number
-  /** The same, where nobody listens. Default: as long. */
+  /** The same if nothing listens there. Default: equally long. */
   readonly absentMs?: number
-  /** Go on for ever, also after the driver is done: the next one may have the same address. */
+  /** Never stop calling, also after the driver is done: the next one may have the same address. */
   readonly stay: boolean
   readonly signal: AbortSignal
   readonly log: (line: string) => void
 }
 
-/** Calls a driver and works for it. Resolves when the driver is done; rejects when it cannot be reached, or does not want us. */
+/** Calls a driver and works for it. Resolves when the driver is done; rejects if it cannot be reached or refuses this host. */
 export async function joinDriver(host: NodeHost, options: JoinOptions): Promise<void> {
-  // While it waits for its driver, nothing else keeps this process alive.
+  // Keeps this process alive while it waits for its driver.
   const staying = setInterval(() => {}, LONGEST_MS)
   try {
     await keepJoining(host, options)
@@ -44,7 +44,7 @@ async function keepJoining(host: NodeHost, options: JoinOptions): Promise<void> 
     try {
       const session = await joinOnce(host, options)
       log(`joined the driver at ${name}`)
-      await stayInTouch(session.session, () => call(options, session), signal)
+      await reconnect(session.session, () => call(options, session), signal)
       if (session.dismissed && !stay) return
       wait = FIRST_MS
       tried = performance.now()

@@ -14,7 +14,7 @@ export interface ListenOptions {
   readonly log: (line: string) => void
 }
 
-/** Has drivers call this host. Whoever can call it without a token could run anything here, so it must not be anybody. */
+/** Listens for drivers. Anyone who can call without a token could run anything here, so beyond loopback a token is required. */
 export async function listenForDrivers(host: NodeHost, options: ListenOptions): Promise<Gate> {
   const { address, token, tls, log, maxConnections = DEFAULT_CONNECTIONS } = options
   if (token === undefined && !isLoopback(address.host))

@@ -3,7 +3,7 @@ import type { ProcessLink } from '../engines/worker-process.ts'
 
 const PAGE_BYTES = 4096
 
-/** Ends workers that use more memory than they may, before the machine has to choose whom to end. */
+/** Ends workers that exceed their memory limit, before the system's OOM killer chooses a process. */
 export function guardMemory(links: readonly ProcessLink[], limitMb: number): void {
   for (const link of links) {
     const usedMb = residentMb(link.info.pid)
@@ -12,7 +12,7 @@ export function guardMemory(links: readonly ProcessLink[], limitMb: number): voi
   }
 }
 
-/** 0 where the system does not tell. */
+/** 0 if the system does not tell. */
 function residentMb(pid: number | undefined): number {
   try {
     const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1])

@@ -19,24 +19,24 @@ import { hostEnvironment } from './worker-environment.ts'
 export interface HostOptions {
   /** The most workers, for all drivers together. Default: the machine's cores. */
   readonly workers?: number | undefined
-  /** What tasks may require. */
+  /** Labels that tasks may require. */
   readonly labels?: readonly string[] | undefined
   /** The most memory that a worker may use. */
   readonly workerMemoryMb?: number | undefined
-  /** Drivers at once. */
+  /** The most drivers at once. */
   readonly maxDrivers?: number | undefined
-  /** Variables of this process that workers get too. */
+  /** Environment variables of this process that workers get. */
   readonly passEnv?: readonly string[] | undefined
   /** Where bundles are kept. */
   readonly cacheFolder?: string | undefined
-  /** A folder of other hosts on this machine: a blob that one of them has need not be sent to this one. */
+  /** A folder shared with other hosts on this machine: blobs that one of them has need not be sent again. */
   readonly sharedBlobs?: string | undefined
-  /** The folder whose packages workers may use, beside what drivers send. Default: the current one. */
+  /** The folder whose packages workers may use in addition to what drivers send. Default: the current one. */
   readonly packagesFolder?: string | undefined
   readonly leaseMs?: number | undefined
-  /** Its number, where it is one of the slots of an engine. */
+  /** Its number, if it is a slot of an engine. */
   readonly slot?: number | undefined
-  /** What to do before a driver that is done sees its connection end. */
+  /** Called before the connection of a driver that is done is closed. */
   readonly beforeGoodbye?: (() => Promise<void>) | undefined
   readonly log: (line: string) => void
 }
@@ -70,7 +70,7 @@ export class NodeHost {
     this.#bundles = await this.#openBundles(this.#workFolder.path)
   }
 
-  /** A folder that was asked for has to do. Without the usual one, code is kept for as long as this host lives. */
+  /** A configured folder must be usable. If the default one is not, code is kept only as long as this host lives. */
   async #openBundles(workFolder: string): Promise<BundleStore> {
     const { cacheFolder: named, log } = this.#options
     if (named !== undefined) return BundleStore.open(named)
@@ -86,7 +86,7 @@ export class NodeHost {
     const { sharedBlobs } = this.#options
     if (sharedBlobs === undefined) return new BlobFolder(await workFolder.newFolder('blobs-'))
     removeLeftovers(sharedBlobs, BLOBS_PREFIX)
-    // Beside those of the others: what is in both is one file, and that does not work across file systems.
+    // Next to the other hosts' folders: shared blobs are hard links, which need the same file system.
     const own = new LockedFolder(join(sharedBlobs, `${BLOBS_PREFIX}${randomBytes(6).toString('hex')}`))
     this.#ownBlobs = own
     return new BlobFolder(own.path, sharedBlobs)
@@ -119,17 +119,17 @@ export class NodeHost {
     return this.#served
   }
 
-  /** Who may in: for a session that goes on, how many messages of it are here. */
+  /** Admits or refuses a caller; for a continued session, returns how many of its messages have arrived. */
   admit({ role, session, fresh }: Hello): number {
     if (role === 'status') return 0
-    if (role !== 'driver') throw new Refusal('ROLE', 'this is a node, and so is the caller; nodes call drivers')
+    if (role !== 'driver') throw new Refusal('ROLE', 'both ends are nodes; a node can only call a driver')
     const known = this.#sessions.get(session)
     if (!fresh) {
       if (known === undefined || known.session.over)
-        throw new Refusal('SESSION_GONE', 'the driver was away for longer than its lease, or the node was started anew')
+        throw new Refusal('SESSION_GONE', 'the driver was away for longer than its lease, or the node was restarted')
       return known.session.letGo()
     }
-    if (known !== undefined) throw new Refusal('MALFORMED', 'a session of that name is there already')
+    if (known !== undefined) throw new Refusal('MALFORMED', 'a session with that id already exists')
     if (this.#draining !== undefined) throw new Refusal('DRAINING', this.#draining)
     const most = this.#options.maxDrivers ?? DEFAULT_DRIVERS
     if (this.#sessions.size >= most)
@@ -151,7 +151,7 @@ export class NodeHost {
     else this.open(hello.session, peer.address).attach(peer, 0)
   }
 
-  /** A new conversation with a driver. */
+  /** A new session with a driver. */
   open(id: string, from: string): DriverSession {
     const { log, workerMemoryMb, passEnv, leaseMs = LEASE_MS } = this.#options
     const session: DriverSession = new DriverSession(id, {
@@ -180,7 +180,7 @@ export class NodeHost {
     return session
   }
 
-  /** Lets running tasks finish for so long, and then ends everything. */
+  /** Lets running tasks finish within this time, then ends everything. */
   async drain(reason: string, graceMs: number): Promise<void> {
     this.#draining = reason
     const sessions = [...this.#sessions.values()]
@@ -202,7 +202,7 @@ export class NodeHost {
     await this.#workFolder?.remove()
   }
 
-  /** First come, first served; what others leave is given to those who still want some. */
+  /** First come, first served; the rest goes to drivers that want more. */
   #grant(session: DriverSession, wanted: number): number {
     let others = 0
     for (const other of this.#sessions.values()) if (other !== session) others += other.workers
@@ -211,7 +211,7 @@ export class NodeHost {
     return granted
   }
 
-  /** Workers that are kept warm and do nothing are given back; for those that work, one has to wait, and is told so. */
+  /** Asks drivers to give back idle warm workers. Busy workers have to be waited for; the waiting driver is told so. */
   #askOthers(waiting: DriverSession, granted: number): void {
     const others = [...this.#sessions.values()].filter((other) => other !== waiting && other.workers > 0)
     for (const other of others) other.say({ type: 'others-wait' })

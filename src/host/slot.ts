@@ -1,26 +1,26 @@
 import { rmSync } from 'node:fs'
-import { connect } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { guardExit } from '../guard-exit.ts'
 import { type Address, showAddress } from '../network/address.ts'
 import type { DialError } from '../network/dial.ts'
+import { probeTcp } from '../network/tcp-probe.ts'
 import { privateFolder } from '../private-folder.ts'
 import { joinDriver } from './join.ts'
 import { NodeHost } from './node-host.ts'
-import { DRIVER_UNREACHABLE, type SlotOrder, type Unreachable } from './slot-order.ts'
+import { DRIVER_UNREACHABLE, type SlotInstructions, type Unreachable } from './slot-instructions.ts'
 
 /**
- * The program of a slot: a host with one worker, in the place of one task of somebody else's scheduler. Whoever loads it leaves
- * what it is to do on `globalThis`; a line of output says that it is done. Everything else goes to stderr.
+ * The program of a slot: a host with one worker, run as one task of a foreign scheduler. The loader puts the instructions on
+ * `globalThis`; a line on stdout reports the end. Everything else goes to stderr.
  */
 
-/** How long a driver is called that does not answer. A second slot is started in place of one that has given up. */
+/** How long to call a driver that does not answer. A slot that gives up is replaced by another one. */
 const GIVE_UP_MS = 5000
 /**
- * It listens before slots are started: where nobody does, it has ended, or it is another machine. Spark starts a slot four times
- * that fails, and each time has its core.
+ * The same if nothing listens there. The driver listens before slots are started, so it has ended, or the address belongs to
+ * another machine. Spark starts a failing slot four times, and each start occupies a core.
  */
 const ABSENT_MS = 300
 const PARENT_LOOK_MS = 250
@@ -31,7 +31,7 @@ const UNREACHABLE = 75
 guardExit()
 
 const parent = process.ppid
-// When what has started this is killed, nobody tells its children. Nobody reads an exit code either.
+// If the parent is killed, its children are not told. The exit code is not read either.
 setInterval(() => {
   if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL')
 }, PARENT_LOOK_MS).unref()
@@ -39,7 +39,7 @@ setInterval(() => {
 interface Loaded {
   readonly slot: string
   readonly orders: string
-  /** The folder that this came in. */
+  /** The folder of this program. */
   readonly folder: string
 }
 const { slot, orders, folder } = (globalThis as unknown as { manyworldsSlot: Loaded }).manyworldsSlot
@@ -47,14 +47,14 @@ rmSync(folder, { recursive: true, force: true })
 await work(slot, JSON.parse(orders))
 process.exit(0)
 
-async function work(slot: string, order: SlotOrder): Promise<void> {
+async function work(slot: string, order: SlotInstructions): Promise<void> {
   const log = (text: string) => void process.stderr.write(`${text}\n`)
   const host = new NodeHost({
     workers: 1,
     slot: Number(slot),
     cacheFolder: applicationFolder('manyworlds-bundles'),
     sharedBlobs: applicationFolder('manyworlds-blobs'),
-    // The driver sees the connection end when this process does: then nothing is left of it here.
+    // The connection closes with this process, so the driver knows that nothing is left here.
     beforeGoodbye: async () => {
       await host.removeWorkFolder()
       await new Promise<void>((resolve) => process.stdout.write(`${slot}\tdone\n`, () => resolve()))
@@ -72,18 +72,18 @@ async function work(slot: string, order: SlotOrder): Promise<void> {
     })
   } catch (error) {
     await host.close('the driver is gone')
-    // A driver that was there and has ended wants no other slot in place of this one.
+    // A driver that was connected and has ended needs no replacement of this slot.
     if (host.served && ((error as Error).cause as DialError | undefined)?.nobodyThere) return
     const tried = order.hosts.map((name) => showAddress({ host: name, port: order.port })).join(', ')
     const words: Unreachable = { from: hostname(), tried, why: (error as Error).message }
     log(`${DRIVER_UNREACHABLE} ${JSON.stringify(words)}`)
-    // Spark may not have read it yet when it sees the end.
+    // On failure, sleep briefly so that Spark reads stderr before it sees the exit.
     await sleep(HEARD_MS)
     process.exit(UNREACHABLE)
   }
 }
 
-/** In the folder that the scheduler has made for this application, and removes with it; undefined if that is open to others. */
+/** A folder inside the scheduler's folder for this application, removed with it; undefined if others can write there. */
 function applicationFolder(name: string): string | undefined {
   try {
     return privateFolder(join(process.cwd(), name))
@@ -92,8 +92,8 @@ function applicationFolder(name: string): string | undefined {
   }
 }
 
-/** The first address at which somebody answers; the first of all if they are silent. Throws at once if nobody listens anywhere. */
-async function findDriver({ hosts, port, tls }: SlotOrder): Promise<Address> {
+/** The first address that accepts a connection; the first of the list if all are silent. Throws if all of them refuse. */
+async function findDriver({ hosts, port, tls }: SlotInstructions): Promise<Address> {
   const addresses = hosts.map((host) => ({ host, port, secure: tls !== undefined }))
   for (const end = Date.now() + GIVE_UP_MS; Date.now() < end; await sleep(PARENT_LOOK_MS)) {
     let silent = false
@@ -104,25 +104,16 @@ async function findDriver({ hosts, port, tls }: SlotOrder): Promise<Address> {
     })
     const first = await Promise.any(probes).catch(() => undefined)
     if (first !== undefined) return first
-    if (!silent) throw new Error('nobody listens there')
-    // Nothing to choose from: whoever calls it will say what is wrong.
+    if (!silent) throw new Error('nothing listens there (ECONNREFUSED)')
+    // There is no choice: whoever connects will report what is wrong.
     if (addresses.length === 1) break
   }
   return addresses[0]!
 }
 
-function probe({ host, port }: Address): Promise<'listens' | 'nobody' | 'silent'> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: PROBE_MS })
-    const say = (what: 'listens' | 'nobody' | 'silent') => {
-      socket.destroy()
-      resolve(what)
-    }
-    socket.once('connect', () => say('listens'))
-    socket.once('timeout', () => say('silent'))
-    // The name of a machine may become known in a moment; a port that is closed stays closed.
-    socket.once('error', ({ code = '' }: NodeJS.ErrnoException) =>
-      say(/^(ENOTFOUND|EAI_AGAIN)$/.test(code) ? 'silent' : 'nobody'),
-    )
-  })
+async function probe(address: Address): Promise<'listens' | 'nobody' | 'silent'> {
+  const found = await probeTcp(address, { connectMs: PROBE_MS })
+  if (found.outcome !== 'failed') return found.outcome === 'open' ? 'listens' : 'silent'
+  // A host name may resolve in a moment; a port that is closed stays closed.
+  return /^(ENOTFOUND|EAI_AGAIN)$/.test(found.error.code ?? '') ? 'silent' : 'nobody'
 }

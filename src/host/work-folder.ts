@@ -6,7 +6,7 @@ import { LockedFolder, temporaryFolder } from '../locked-folder.ts'
 /** The names of such folders begin with this. */
 export const WORK_PREFIX = 'manyworlds-node-'
 
-/** Where a host's workers have their folders: a new folder among the temporary files. */
+/** The parent of the workers' folders: a new folder in the temporary directory. */
 export class WorkFolder {
   #folder = newFolder()
 
@@ -14,7 +14,7 @@ export class WorkFolder {
     return this.#folder.path
   }
 
-  /** A new folder in it; in another one, if programs that clean up temporary files have removed it. */
+  /** Makes a new folder in it, or in another one if a cleaner of temporary files has removed it. */
   newFolder(prefix: string): Promise<string> {
     if (!this.#folder.isOurs) {
       this.#folder.giveUp()

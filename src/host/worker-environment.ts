@@ -1,4 +1,4 @@
-/** What a worker gets of the environment of its host. The rest, tokens and keys among it, stays with the host. */
+/** The host's environment variables that a worker gets. All others, such as tokens and keys, stay with the host. */
 const PASSED =
   /^(PATH|HOME|USER|LOGNAME|SHELL|XDG_CACHE_HOME|LANG|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|CUDA_\w+|NVIDIA_\w+)$/
 

@@ -4,7 +4,7 @@ import { stepsOfDocument } from '../export/atif/from-atif.ts'
 import { fromLossless } from '../trajectory/read-lossless.ts'
 import { gradeOf, type ImportedTrajectory } from './imported-trajectory.ts'
 
-/** A document of ATIF that `checkAtif` found right. `id`: where it has none. */
+/** Converts an ATIF document that passed `checkAtif`. `id`: used if the document has none. */
 export function fromDocument(document: AtifTrajectory, id: string): ImportedTrajectory {
   const { steps, extra = {} } = document
   const own = ownFields(extra.manyworlds)
@@ -27,7 +27,7 @@ export function fromDocument(document: AtifTrajectory, id: string): ImportedTraj
   }
 }
 
-/** What our own exports tell besides. Of other documents there is nothing under this name, or something else. */
+/** The additional fields of our own exports. Other documents have nothing, or something else, under this name. */
 function ownFields(value: unknown): Record<string, unknown> {
   try {
     const fields = fromLossless(value)

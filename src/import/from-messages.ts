@@ -3,7 +3,7 @@ import { anything, type Check, list, maybe, object, oneOf, orNull, record, text 
 import type { Message, Step } from '../trajectory/step.ts'
 import { gradeOf, type ImportedTrajectory } from './imported-trajectory.ts'
 
-/** A conversation as OpenAI and TRL have it. */
+/** A conversation in the format of OpenAI and TRL. */
 interface Conversation {
   readonly messages: readonly WireMessage[]
   readonly tools?: readonly object[] | null
@@ -38,7 +38,7 @@ const conversation = object({
   tools: maybe(orNull(list(record(anything)))),
 })
 
-/** What is wrong with a line; none: nothing is. */
+/** Returns the problems of a line; an empty list if there are none. */
 export function checkMessages(value: unknown): string[] {
   const wrong: string[] = []
   conversation(value, '', (words) => wrong.push(words))
@@ -47,7 +47,7 @@ export function checkMessages(value: unknown): string[] {
   return messages.some(({ role }) => role === 'assistant') ? [] : ['`messages` has no message of the assistant']
 }
 
-/** Each message of the assistant is a call of its model, as far as anybody can tell: neither tokens nor usage are known. */
+/** Converts a conversation. Each message of the assistant becomes a model call; tokens and usage are unknown. */
 export function fromMessages(value: Conversation, fallback: string): ImportedTrajectory {
   const { messages, tools, id, reward, success, ...metadata } = value
   const read = messages.map((message, place) => messageOf(message, place))
@@ -63,7 +63,7 @@ export function fromMessages(value: Conversation, fallback: string): ImportedTra
   }
 }
 
-/** Calls without an id get one, which results that have none refer to by their order. */
+/** Converts a message. Calls without an id get one; results without an id are matched to calls by their order. */
 function messageOf({ role, content = null, ...more }: WireMessage, place: number): Message {
   const { reasoning_content: reasoning, tool_calls: calls, tool_call_id: callId } = more
   return {
@@ -110,14 +110,14 @@ function stepsOf(messages: readonly Message[], tools: string): Step[] {
     last = { index, messages: place + 1 }
     added = []
   }
-  // What comes after the last reply was never answered, and is kept as a note.
+  // Messages after the last reply were never answered. Keep them as notes.
   for (const message of added) if (message.role !== 'tool') steps.push(note(steps.length, message))
   return steps
 }
 
 const note = (index: number, message: Message): Step => ({ index, atMs: 0, kind: 'note', data: { message } })
 
-/** A result, with the call that it is of. Of one that names none it is the first call without a result. */
+/** A tool result with its call. If it names no call, it belongs to the first call without a result. */
 function answered<Call>(message: Message, open: ReadonlyMap<string, Call>): [Message, Call | undefined] {
   if (message.role !== 'tool') return [message, undefined]
   const callId = message.callId ?? open.keys().next().value

@@ -5,7 +5,7 @@ import type { Step } from '../trajectory/step.ts'
 import { trajectoryOf } from '../trajectory/trajectory-of.ts'
 import { totalUsage, type Usage } from '../trajectory/usage.ts'
 
-/** A trajectory from elsewhere, as the store takes it. */
+/** A trajectory from outside, as the store accepts it. */
 export interface ImportedTrajectory {
   readonly id: string
   readonly agent: string
@@ -15,7 +15,7 @@ export interface ImportedTrajectory {
   readonly rollout?: number
   readonly steps: readonly Step[]
   readonly answer: unknown
-  /** Why it did not succeed; left out: it did. */
+  /** Why it did not succeed. Left out: it succeeded. */
   readonly error?: { readonly code: string; readonly name: string; readonly message: string }
   readonly cancelled?: boolean
   readonly grade?: TaskGrade
@@ -24,7 +24,7 @@ export interface ImportedTrajectory {
 
 export const usageOf = ({ steps }: ImportedTrajectory): Usage => totalUsage(steps)
 
-/** What is broken about it, in plain words; see `checkTrajectory`. */
+/** Returns its problems; see `checkTrajectory`. */
 export function problemsOf(imported: ImportedTrajectory): string[] {
   const { id, agent, steps, answer, grade, rollout, groupId, ms } = imported
   const usage = usageOf(imported)
@@ -41,7 +41,7 @@ export function problemsOf(imported: ImportedTrajectory): string[] {
   return checkTrajectory(trajectoryOf({ ...response, ...group, ...(grade && { grade }) }, steps))
 }
 
-/** The reward that the file gives. */
+/** The grade from the reward and success in the file. */
 export const gradeOf = (reward: unknown, success: unknown): TaskGrade | undefined =>
   typeof reward === 'number' || typeof success === 'boolean'
     ? {

@@ -10,13 +10,13 @@ import { checkMessages, fromMessages } from './from-messages.ts'
 import type { ImportFormat } from './import-formats.ts'
 import { type ImportedTrajectory, problemsOf } from './imported-trajectory.ts'
 
-/** One document, or a line of JSONL. Longer lines are refused, not held in memory. */
+/** The largest size of a document or a line of JSONL. Larger ones are refused, because they are held in memory. */
 const MOST_BYTES = 256 * 1024 * 1024
 const MOST_PROBLEMS = 3
 
 /**
- * The trajectories of a file: JSONL, a JSON file with one document or a list of them, or a folder of JSON files. Each is checked;
- * the first that is wrong is thrown, as a `DataError` that says where.
+ * Reads the trajectories of a file: JSONL, a JSON file with one document or a list of them, or a folder of JSON files. Checks
+ * each of them; throws a `DataError` with the location of the first invalid one.
  */
 export async function* readTrajectories(
   path: string,
@@ -30,11 +30,11 @@ export async function* readTrajectories(
     const imported = trajectoryIn(value, known, place, `#${++number}`)
     const before = ids.get(imported.id)
     if (before)
-      throw wrong(place, [`its id '${imported.id.slice(0, 80)}' is that of ${before.file}:${before.line ?? 1} too`])
+      throw wrong(place, [`its id '${imported.id.slice(0, 80)}' is already used at ${before.file}:${before.line ?? 1}`])
     ids.set(imported.id, place)
     yield imported
   }
-  if (number === 0) throw wrong({ file: path }, ['there is no trajectory in it'])
+  if (number === 0) throw wrong({ file: path }, ['the file contains no trajectory'])
 }
 
 interface Found {
@@ -70,11 +70,13 @@ function filesIn(path: string): string[] {
 function jsonIn(file: string): unknown {
   const { size } = statSync(file)
   if (size > MOST_BYTES)
-    throw wrong({ file }, [`it has ${bytes(size)}, and at most ${bytes(MOST_BYTES)} are read at once; make it JSONL`])
+    throw wrong({ file }, [
+      `the file has ${bytes(size)}, but at most ${bytes(MOST_BYTES)} can be read at once; convert it to JSONL`,
+    ])
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch (cause) {
-    throw new DataError('DATA_INVALID', { file }, `this is not JSON: ${(cause as Error).message}`, { cause })
+    throw new DataError('DATA_INVALID', { file }, `not valid JSON: ${(cause as Error).message}`, { cause })
   }
 }
 
@@ -82,7 +84,7 @@ function formatOf(value: unknown, place: DataPlace): ImportFormat {
   const fields = typeof value === 'object' && value !== null ? value : {}
   if ('schema_version' in fields) return 'atif'
   if ('messages' in fields) return 'sft'
-  throw wrong(place, ['it has neither `schema_version`, as ATIF has, nor `messages`'])
+  throw wrong(place, ['unknown format: it has neither `schema_version` (ATIF) nor `messages` (SFT)'])
 }
 
 function trajectoryIn(value: unknown, format: ImportFormat, place: DataPlace, id: string): ImportedTrajectory {

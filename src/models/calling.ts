@@ -2,23 +2,23 @@ import { ManyworldsError } from '../errors.ts'
 import { duration } from '../text/quantities.ts'
 import { checkReply, failureWithout } from './check-reply.ts'
 import type { Permit, PermitOutcome, PermitRequest } from './driver/limiter.ts'
-import { CODES, type Failure, isPassing } from './failures.ts'
+import { CODES, type Failure, isRetryable } from './failures.ts'
 import type { HttpReply } from './http.ts'
 
-/** How long it may wait, and what else is known of a call that is tried again. */
+/** The permit for the next attempt of a call, and how long to wait for it. */
 export type PermitWanted = Pick<PermitRequest, 'notBefore' | 'first'> & { readonly waitMs: number }
 
-/** What a call is made of, in the driver or in a worker. */
+/** The parts of a call, in the driver or in a worker. */
 export interface Calling<Answer> {
-  /** For errors: "model 'small'", and at their end, where it is: "qwen3 at http://…". */
+  /** For errors: the model, "model 'small'", and its address, "qwen3 at http://…". */
   readonly what: string
   readonly where: string
-  /** Of what a wrong key would be in: for the hint. */
+  /** The environment variable with the key, for the hint. */
   readonly apiKeyEnv: string | undefined
   readonly permitMs: number
   readonly maxRetries: number
   permit(wanted: PermitWanted): Promise<Permit>
-  /** One try. Rejects only if it was taken back. */
+  /** One attempt. Rejects only if the call was cancelled. */
   attempt(): Promise<Attempt<Answer>>
 }
 
@@ -28,28 +28,28 @@ export type Attempt<Answer> =
       readonly failure?: never
       readonly answer: Answer
       readonly tokens: number | undefined
-      /** How often this one try was made anew, on another connection. */
+      /** How often this attempt was repeated on another connection. */
       readonly again?: number
     }
 
 export interface Called<Answer> {
   readonly answer: Answer
-  /** How often it was tried again. */
+  /** The number of retries. */
   readonly retries: number
-  /** For its turns, in all. */
+  /** The total time spent waiting for permits. */
   readonly waitedMs: number
-  /** The call that was answered. */
+  /** The duration of the successful attempt. */
   readonly ms: number
 }
 
 const BACKOFF_MS = 500
-const MOST_BACKOFF_MS = 30_000
-/** A server may ask for hours, when a day's quota is spent. Trying again costs one call. */
+const MAX_BACKOFF_MS = 30_000
+/** A server may ask for hours when a daily quota is used up. Trying earlier costs only one call. */
 export const LONGEST_PAUSE_MS = 300_000
-/** A server that always says that it is called too often ends a call by `permitMs`; this is for one that we never wait for. */
-const MOST_LIMITED = 1000
+/** Rate-limited calls normally end by `permitMs`; this limits servers whose refusals cause no waiting. */
+const MAX_LIMITED = 1000
 
-/** Calls a model until it answers: the one place that tries again. */
+/** Calls a model until it answers: the only place that retries. */
 export async function callModel<Answer>(calling: Calling<Answer>): Promise<Called<Answer>> {
   const { permitMs, maxRetries } = calling
   let waitedMs = 0
@@ -61,7 +61,7 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
     const asked = performance.now()
     const waitMs = Math.max(1, Math.round(permitMs - waitedMs))
     const permit = await calling.permit({ ...wanted, waitMs }).catch((error: unknown) => {
-      // That there was no second try says less than why the first one failed.
+      // Why the previous attempt failed is more helpful than the permit timeout.
       throw last && isTooLate(error) ? callError(calling, last, limited + failed, true) : error
     })
     const began = performance.now()
@@ -74,13 +74,13 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
     }
     last = failure
     const tries = limited + failed + 1
-    if (!isPassing(failure)) throw callError(calling, failure, tries)
+    if (!isRetryable(failure)) throw callError(calling, failure, tries)
     if (failure.kind === 'rate_limit') {
-      if (++limited > MOST_LIMITED || waitedMs >= permitMs) throw callError(calling, failure, tries, true)
+      if (++limited > MAX_LIMITED || waitedMs >= permitMs) throw callError(calling, failure, tries, true)
       wanted = { first: true }
     } else {
       if (++failed > maxRetries) throw callError(calling, failure, tries)
-      const backoff = Math.min(MOST_BACKOFF_MS, BACKOFF_MS * 2 ** (failed - 1)) * (0.5 + Math.random() / 2)
+      const backoff = Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** (failed - 1)) * (0.5 + Math.random() / 2)
       const asked = Math.min(failure.retryAfterMs ?? 0, LONGEST_PAUSE_MS)
       wanted = { first: true, notBefore: performance.now() + Math.max(backoff, asked) }
     }
@@ -89,7 +89,7 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
 
 const isTooLate = (error: unknown) => ManyworldsError.is(error) && error.code === 'MODEL_PERMIT_TIMEOUT'
 
-/** The permit is settled, whatever happens. */
+/** The permit is settled in any case. */
 async function tryOnce<Answer>({ attempt }: Calling<Answer>, permit: Permit): Promise<Attempt<Answer>> {
   let outcome: PermitOutcome = { kind: 'failed' }
   try {
@@ -106,7 +106,7 @@ async function tryOnce<Answer>({ attempt }: Calling<Answer>, permit: Permit): Pr
   }
 }
 
-/** A call over HTTP. */
+/** One attempt over HTTP. */
 export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt<HttpReply>> {
   let reply: HttpReply
   try {
@@ -120,33 +120,35 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
   if (failure) return { failure }
   const total = completion.usage?.total_tokens
   const { again = 0 } = reply
-  // What a server says may be anything.
+  // Servers may report anything.
   const known = typeof total === 'number' && total >= 0 && Number.isFinite(total)
   return { answer: reply, tokens: known ? total : undefined, again }
 }
 
-/** `late`: there was no time for another try. */
+/** `late`: there was no time for another attempt. */
 function callError(
   { what, where, apiKeyEnv, permitMs }: Pick<Calling<unknown>, 'what' | 'where' | 'apiKeyEnv' | 'permitMs'>,
   { kind, message, status, retryAfterMs = 0 }: Failure,
   tries: number,
   late = false,
 ): ManyworldsError {
-  const often = tries > 1 ? ` (tried ${tries} times)` : ''
-  const said = status === undefined ? message : `the server answered ${status}: ${message}`
+  const often = tries > 1 ? ` (${tries} attempts)` : ''
+  const problem = status === undefined ? message : `the server answered HTTP ${status}: ${message}`
   const pause = retryAfterMs >= 1000 ? `; it asked for a pause of ${duration(retryAfterMs)}` : ''
-  const why = late ? `${pause}; there was no other try within ${duration(permitMs)} (\`permitTimeoutMs\`)` : hint()
-  return new ManyworldsError(CODES[kind], `${what}: ${said}${often}${why} (${where})`)
+  const why = late
+    ? `${pause}; no further attempt was possible within ${duration(permitMs)} (\`permitTimeoutMs\`)`
+    : hint()
+  return new ManyworldsError(CODES[kind], `${what}: ${problem}${often}${why} (${where})`)
 
   function hint(): string {
     switch (kind) {
       case 'authentication':
-        if (status === undefined) return '; correct `baseURL`, or have its certificate trusted with NODE_EXTRA_CA_CERTS'
+        if (status === undefined) return '; correct `baseURL`, or trust its certificate with NODE_EXTRA_CA_CERTS'
         return apiKeyEnv === undefined
-          ? '; it was called without a key: name the variable that has it in `apiKeyEnv`'
-          : `; see the key in ${apiKeyEnv}`
+          ? '; the call had no API key: name its environment variable in `apiKeyEnv`'
+          : `; check the API key in ${apiKeyEnv}`
       case 'timeout':
-        return '; allow more with `timeoutMs` of the model'
+        return '; increase `timeoutMs` of the model'
       case 'invalid_request':
         return status === 404 || status === 405 ? notFound(message) : ''
       default:
@@ -155,8 +157,8 @@ function callError(
   }
 }
 
-/** No such model, or nothing at all at that address. */
+/** Either the model or the address is unknown. */
 const notFound = (message: string) =>
   /model/i.test(message)
     ? '; most servers list their models at `baseURL` + /models'
-    : '; see whether `baseURL` is right: with most servers it ends with /v1'
+    : '; check `baseURL`: with most servers it ends with /v1'

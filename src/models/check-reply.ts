@@ -7,13 +7,13 @@ export type CheckedReply =
   | { readonly failure: Failure; readonly completion?: never }
   | { readonly failure?: never; readonly completion: Completion }
 
-/** Whether a reply is an answer: some servers send half of one, or an error with status 200. */
+/** Whether a reply is a complete answer: some servers send a truncated one, or an error with status 200. */
 export function checkReply(reply: HttpReply): CheckedReply {
   const { status, body } = reply
   if (status < 200 || status >= 300) return { failure: failureOf(reply) }
   const completion = completionIn(body)
   if (completion === undefined)
-    return { failure: { kind: 'transient', message: `no answer, or half of one: ${start(body)}` } }
+    return { failure: { kind: 'transient', message: `an incomplete or invalid reply: ${start(body)}` } }
   const { choices, error } = completion
   if (error !== undefined && error !== null) return { failure: failureInside(reply, error) }
   const [first] = listOf(choices)
@@ -22,7 +22,7 @@ export function checkReply(reply: HttpReply): CheckedReply {
   return { completion }
 }
 
-/** An error with status 200. Some say in it which status they mean. */
+/** An error with status 200. Some contain the status they mean. */
 function failureInside(reply: HttpReply, error: unknown): Failure {
   const { code } = (typeof error === 'object' ? error : {}) as { code?: unknown }
   const meant = Number(code)
@@ -30,18 +30,18 @@ function failureInside(reply: HttpReply, error: unknown): Failure {
   return failureOf({ ...reply, status, body: JSON.stringify({ error }) })
 }
 
-/** What happened when there was no reply. */
+/** The failure of a call without a reply; undefined if the error is of another kind. */
 export function failureWithout(error: unknown): Failure | undefined {
   if (!(error instanceof HttpFailure)) return undefined
   const { message, timedOut, cause } = error
   const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException
   if (CERTIFICATE.test(code)) return { kind: 'authentication', message }
   if (code === 'EPROTO' && NO_TLS.test(message))
-    return { kind: 'authentication', message: 'the server does not speak TLS' }
+    return { kind: 'authentication', message: 'the server does not use TLS' }
   return { kind: timedOut ? 'timeout' : 'transient', message }
 }
 
-/** What Node says of certificates that it does not trust. They will not be better the next time. */
+/** Node's error codes for untrusted certificates. Retrying does not help. */
 const CERTIFICATE = /^ERR_TLS_CERT|_CERT$|^CERT_|_CERT_|^UNABLE_TO_VERIFY/
 const NO_TLS = /wrong version number/
 

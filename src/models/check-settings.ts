@@ -11,7 +11,10 @@ const isAddress = (text: string) => {
 
 const address = z.string().check(
   z.refine(isAddress, "must be a URL such as 'https://api.example.com/v1'"),
-  z.refine((text) => !/\/completions\/?$/.test(text), 'must end before `/chat/completions`, which is added to it'),
+  z.refine(
+    (text) => !/\/completions\/?$/.test(text),
+    'must not include `/chat/completions`, which is appended automatically',
+  ),
 )
 const text = z.string().check(z.minLength(1))
 const perMinute = z.number().check(z.positive(), z.maximum(1_000_000_000))
@@ -23,7 +26,7 @@ export const modelSettings = z.strictObject({
   baseURL: address,
   model: text,
   apiKeyEnv: z.optional(
-    z.string().check(z.regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable, not the key itself')),
+    z.string().check(z.regex(/^[A-Za-z_]\w*$/, 'must be the name of an environment variable, not the key itself')),
   ),
   requestsPerMinute: z.optional(perMinute),
   tokensPerMinute: z.optional(perMinute),
@@ -44,10 +47,10 @@ export const NAMED = "must have 1 to 64 letters, digits, '-', '_' or '.'"
 
 export const isModelName = (text: string): boolean => NAME.test(text)
 
-/** `models` of a run configuration; of objects of providers only that they are such. */
+/** `models` of a run configuration, without provider objects. */
 export const modelsSchema = z.record(z.string().check(z.regex(NAME, NAMED)), modelSettings)
 
-/** Objects of providers cannot be checked as settings are: they are taken out, and put back. */
+/** Provider objects cannot be validated like settings, so they are separated first. */
 export function splitModels(models: unknown): { settings: unknown; objects: Record<string, GivenModel> } {
   if (typeof models !== 'object' || models === null || Array.isArray(models)) return { settings: models, objects: {} }
   const entries = Object.entries(models)

@@ -1,4 +1,4 @@
-/** A reply of a server, as far as anything here reads it. All of it comes from outside: every field may be missing or wrong. */
+/** The fields of a server's reply that are used. All of it is untrusted: every field may be missing or wrong. */
 export interface Completion {
   readonly id?: unknown
   readonly model?: unknown
@@ -6,13 +6,13 @@ export interface Completion {
   readonly usage?: WireUsage | null
   readonly error?: unknown
   readonly prompt_token_ids?: unknown
-  /** llama.cpp: how many tokens of the prompt it had in its cache, and others. */
+  /** llama.cpp: among others, how many prompt tokens were cached. */
   readonly timings?: unknown
 }
 
 export interface Choice {
   readonly message?: WireReply
-  /** OpenRouter: the server behind it failed. */
+  /** OpenRouter: the upstream server failed. */
   readonly error?: unknown
   /** Of `/completions`. */
   readonly text?: unknown
@@ -37,7 +37,7 @@ export interface WireToolCall {
 }
 
 export interface WireLogProbs {
-  /** Of chat completions; and of `/completions` of llama.cpp. */
+  /** Of chat completions, and of `/completions` in llama.cpp. */
   readonly content?: readonly { readonly id?: unknown; readonly logprob?: unknown; readonly token?: unknown }[] | null
   /** Of `/completions`. */
   readonly token_logprobs?: readonly unknown[]
@@ -51,7 +51,7 @@ export interface WireUsage {
   readonly completion_tokens_details?: { readonly reasoning_tokens?: unknown } | null
 }
 
-/** Tokens of a call; undefined where the server does not say. */
+/** The tokens of a call; undefined if the server does not report them. */
 export interface TokenCount {
   readonly input: number | undefined
   readonly output: number | undefined
@@ -82,7 +82,7 @@ export function jsonObject(text: string): Completion | undefined {
   }
 }
 
-/** Its elements that are objects; none, if it is no list. */
+/** The elements that are objects; empty if the value is not a list. */
 export const listOf = <Element extends object>(value: readonly Element[] | null | undefined): Element[] =>
   Array.isArray(value) ? (value as Element[]).filter(isObject) : []
 

@@ -1,21 +1,21 @@
 import type { Message, ModelStep } from '../trajectory/step.ts'
 import type { Usage } from '../trajectory/usage.ts'
 
-/** What most calls of a model say about sampling. */
-interface SamplingOptions {
-  /** Its name in `models` of the run. */
+/** Common sampling options of model calls. */
+export interface SamplingOptions {
+  /** The model's name in `models` of the run. */
   readonly model: string
-  /** The most tokens to generate. */
+  /** The maximum number of tokens to generate. */
   readonly maxTokens?: number
   readonly temperature?: number
   readonly topP?: number
   readonly seed?: number
   readonly stop?: readonly string[]
-  /** Further fields of the request, as the server names them: `{ top_k: 20 }`. */
+  /** Additional fields of the request, in the server's names: `{ top_k: 20 }`. */
   readonly extraBody?: Readonly<Record<string, unknown>>
-  /** Takes the call back when it is aborted. */
+  /** Cancels the call when aborted. */
   readonly signal?: AbortSignal
-  /** Who calls: steps of judges and simulated users are not trained. Default `'agent'`. */
+  /** The role of the caller: steps of judges and simulated users are not trained on. Default `'agent'`. */
   readonly role?: ModelStep['role']
 }
 
@@ -24,13 +24,14 @@ export interface GenerateOptions<Output = unknown> extends SamplingOptions {
   readonly system?: string
   /** A question, or a conversation. */
   readonly prompt: string | readonly Message[]
-  /** The answer is JSON of this schema: one of zod (or another library of the Standard Schema), or a JSON schema. */
+  /** Makes the answer JSON of this schema: a zod schema (or another Standard Schema), or a JSON schema. */
   readonly schema?: OutputSchema<Output>
 }
 
-/** A schema of zod and others (standardschema.dev), or a JSON schema, whose values have the type that the caller says. */
+/** A Standard Schema such as zod's (standardschema.dev), or a JSON schema, whose output type the caller declares. */
 export type OutputSchema<Output> = StandardSchema<Output> | Readonly<Record<string, unknown>>
 
+/** A schema of any library that follows Standard Schema, such as zod. */
 export interface StandardSchema<Output> {
   readonly '~standard': {
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
@@ -38,24 +39,27 @@ export interface StandardSchema<Output> {
   }
 }
 
-type StandardResult<Output> =
+/** What a Standard Schema answers. */
+export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
 
+/** What `ctx.generate` answers. */
 export interface Generated<Output = unknown> {
   readonly text: string
-  /** With `schema`: the answer, checked. */
+  /** With `schema`: the validated answer. */
   readonly output: Output
   readonly reasoning: string | undefined
-  /** As the server says it: `stop`, `length`, … */
+  /** The server's value: `stop`, `length`, … */
   readonly finish: string
   readonly usage: Usage
-  /** What was sampled, where the server says it. */
+  /** The sampled tokens, if the server returns them. */
   readonly tokens: GeneratedTokens | undefined
-  /** The step of the trajectory that has the call. */
+  /** The index of the trajectory step that records the call. */
   readonly step: number
 }
 
+/** Token ids and log-probabilities of an answer, if the server gives them. */
 export interface GeneratedTokens {
   readonly ids: Int32Array
   readonly logProbs: Float64Array | null
@@ -67,13 +71,14 @@ export interface CompleteOptions extends SamplingOptions {
   readonly prompt: readonly number[] | Int32Array | string
 }
 
+/** What `ctx.complete` answers. */
 export interface Completed {
   readonly text: string
   readonly finish: string
   readonly usage: Usage
   /** Undefined if the server does not return ids. */
   readonly tokens: GeneratedTokens | undefined
-  /** How many tokens of the prompt the server had in its cache, if it says so. */
+  /** The number of cached prompt tokens, if the server reports it. */
   readonly cachedTokens: number | undefined
   readonly step: number
 }

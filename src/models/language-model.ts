@@ -1,6 +1,6 @@
 /**
- * A language model as the AI SDK (`ai` 7, version 4 of its specification) sees it, as far as this package has to do with it. Written
- * down here, because `ai` and its packages need not be installed.
+ * The part of the AI SDK's language model interface (`ai` 7, specification version 4) that this package uses. Declared
+ * here, because `ai` and its packages are optional.
  */
 export interface LanguageModel {
   readonly specificationVersion: 'v4'
@@ -11,7 +11,7 @@ export interface LanguageModel {
   doStream(options: CallOptions): PromiseLike<StreamResult>
 }
 
-/** A model of the user's, whatever package it comes from: it is asked as the specification says, and its results are checked. */
+/** A model object provided by the user, from any package: it is called as specified, and its results are checked. */
 export interface GivenModel {
   readonly specificationVersion: 'v4'
   readonly provider: string
@@ -45,7 +45,7 @@ export interface CallOptions {
 
 export type ProviderOptions = Record<string, Record<string, unknown>>
 
-interface FunctionTool {
+export interface FunctionTool {
   type: 'function'
   name: string
   description?: string
@@ -53,7 +53,7 @@ interface FunctionTool {
   strict?: boolean
 }
 
-interface ProviderTool {
+export interface ProviderTool {
   type: 'provider'
   id: string
   name: string
@@ -65,7 +65,7 @@ export type PromptMessage =
   | { role: 'assistant'; content: readonly AssistantPart[] }
   | { role: 'tool'; content: readonly (ToolResultPart | { type: 'tool-approval-response' })[] }
 
-interface TextPart {
+export interface TextPart {
   type: 'text'
   text: string
 }
@@ -77,7 +77,7 @@ export interface FilePart {
   mediaType: string
 }
 
-type FileData =
+export type FileData =
   | { type: 'data'; data: Uint8Array | string }
   | { type: 'url'; url: URL }
   | { type: 'text'; text: string }

@@ -1,6 +1,6 @@
 /**
- * On the `run` of an agent: the models that it will call, by its params. They are looked for before anything starts. By a symbol that
- * two copies of this package share.
+ * A property of an agent's `run` function: returns the models it will call, given its params, so that they can be
+ * checked before anything starts. A global symbol, because there may be two copies of this package.
  */
 export const MODELS_USED: unique symbol = Symbol.for('manyworlds.models-used')
 

@@ -1,13 +1,13 @@
 import type { PermitOutcome } from './driver/limiter.ts'
 import type { CallOptions, GenerateResult } from './language-model.ts'
 
-/** What models of the run there are: answered with `ModelDescriptions`. */
+/** Lists the models of the run; answered with `ModelDescriptions`. */
 export const MODELS = 'manyworlds.models'
-/** Calls a model, from the driver; answered with a `ModelAnswer`. Its answers are stored. */
+/** Calls a model through the driver; answered with a `ModelAnswer`, which is stored. */
 export const MODEL = 'manyworlds.model'
 /** The same for an object of an AI SDK provider; answered with an `ObjectAnswer`. */
 export const MODEL_OBJECT = 'manyworlds.model-object'
-/** For calls that workers make themselves: who makes one stores its answer under this, and asks for permits. */
+/** For calls that workers make themselves: the answer is stored under this request, and permits refer to it. */
 export const DIRECT = 'manyworlds.direct'
 /** Answered with one part when the call may be made. The request stays open until the call is settled. */
 export const PERMIT = 'manyworlds.permit'
@@ -17,12 +17,12 @@ export const PATHS = ['/chat/completions', '/completions'] as const
 export type ModelPath = (typeof PATHS)[number]
 
 export interface ModelAsked {
-  /** Its name in the run. */
+  /** The model's name in the run. */
   readonly model: string
   readonly path: ModelPath
   /** The exact text to send. */
   readonly body: string
-  /** The most tokens that it may take. */
+  /** The maximum number of tokens of the call. */
   readonly tokens: number
 }
 
@@ -30,7 +30,7 @@ export interface ModelAsked {
 export interface CallRecord {
   readonly ms: number
   readonly retries: number
-  /** It came from the cache: nobody was called. */
+  /** True if the answer came from the cache and no call was made. */
   readonly cached: boolean
 }
 
@@ -49,9 +49,9 @@ export interface ObjectAnswer extends CallRecord {
 
 export interface PermitAsked {
   readonly model: string
-  /** Made up by the worker; unique for its task. */
+  /** Chosen by the worker; unique within its task. */
   readonly permit: number
-  /** The request for the call that it is for. */
+  /** The request of the call that needs the permit. */
   readonly call: number
   readonly tokens: number
   readonly waitMs: number

@@ -11,16 +11,16 @@ import {
   type WireUsage,
 } from './completion.ts'
 
-/** The completion in a body: JSON, or a stream of chunks put together. Undefined: it is neither. */
+/** Parses a body: JSON, or a stream of chunks, which are merged. Undefined if it is neither. */
 export function completionIn(body: string): Completion | undefined {
-  // A mark of the byte order may come first.
+  // There may be a byte order mark.
   return /^\uFEFF?\s*(data|event|id|retry|:)/.test(body.slice(0, 100)) ? mergedChunks(body) : jsonObject(body)
 }
 
-/** What the chunks of a choice came to so far. */
+/** The state of a choice while its chunks are merged. */
 interface Growing {
   content: string
-  /** If it comes as parts, and not as text. */
+  /** If the content consists of parts instead of text. */
   parts: unknown[]
   reasoning: string
   refusal: string
@@ -37,7 +37,7 @@ interface Chunk extends Omit<Completion, 'choices'> {
   readonly choices?: readonly (Choice & { readonly index?: unknown; readonly delta?: WireReply })[]
 }
 
-/** The chunks of a stream (server-sent events) as the one completion that they are parts of. Undefined: the stream was cut short. */
+/** Merges the chunks of a stream (server-sent events) into one completion. Undefined if the stream is incomplete. */
 function mergedChunks(text: string): Completion | undefined {
   let head: Chunk | undefined
   let id = ''
@@ -54,7 +54,7 @@ function mergedChunks(text: string): Completion | undefined {
     if (chunk === undefined) return undefined
     if (chunk.error !== undefined && chunk.error !== null) return { error: chunk.error }
     head ??= chunk
-    // The first chunk may have nothing yet (Azure).
+    // The first chunk may be empty (Azure).
     id ||= textOf(chunk.id)
     model ||= textOf(chunk.model)
     usage = chunk.usage ?? usage
@@ -62,12 +62,12 @@ function mergedChunks(text: string): Completion | undefined {
   }
   if (head === undefined) return undefined
   const all = [...choices.entries()].sort(([a], [b]) => a - b).map(([, growing]) => growing)
-  // Without a word about its end, nobody knows whether this is all.
+  // Without an end marker, the stream may be incomplete.
   if (!done && !all.some(({ finish }) => finish !== undefined && finish !== null)) return undefined
   return { ...head, ...(id && { id }), ...(model && { model }), choices: all.map(grown), ...(usage && { usage }) }
 }
 
-/** The data of each event. Lines may end in any of three ways. */
+/** The data of each event. All three line endings are allowed. */
 function* events(text: string): Generator<string> {
   let data: string[] = []
   for (const line of text.split(/\r\n|\n|\r/)) {
@@ -110,8 +110,9 @@ interface GrowingCall {
 }
 
 /**
- * Calls in the chunks of a stream. A chunk belongs to the call with its `index`; some servers leave that out (Gemini), or give all calls
- * the same, and then a new id with a name begins a new call. Some repeat id and name in every chunk.
+ * Merges tool calls from the chunks of a stream. A chunk belongs to the call with its `index`. Some servers omit it
+ * (Gemini), or use the same for all calls; then a new id with a name starts a new call. Some repeat id and name in
+ * every chunk.
  */
 class GrowingCalls {
   readonly #all: GrowingCall[] = []
@@ -143,7 +144,7 @@ function isAnother(last: GrowingCall, index: number | undefined, id: string, nam
   if (id !== '' && id === last.id) return false
   if (name !== last.name) return true
   if (id === '' || index === undefined) return index === undefined
-  // The same name with another id: a new call, unless the one before has only begun.
+  // The same name with another id is a new call, unless the previous one has only begun.
   return given.startsWith('{') || last.arguments.endsWith('}')
 }
 

@@ -1,8 +1,8 @@
 import { HttpFailure, type HttpReply } from './http.ts'
 
-/** A server that failed is not used for so long, if there are others. */
+/** How long a failed server is avoided, if there are others. */
 const AVOID_MS = 10_000
-/** What a proxy answers for a server that is not there. */
+/** Statuses with which a proxy reports that a server is down. */
 const DOWN: readonly number[] = [502, 503, 504]
 
 interface Replica {
@@ -24,8 +24,8 @@ export class Replicas {
   }
 
   /**
-   * Calls the one with the fewest calls under way. One that is down fails at once, and so has always the fewest: those that failed
-   * lately come last.
+   * Calls the server with the fewest calls in flight. A server that is down fails immediately and would always have the
+   * fewest, so servers that failed recently come last.
    */
   async use(call: (url: string) => Promise<HttpReply>): Promise<HttpReply> {
     const replica = this.#next(performance.now())

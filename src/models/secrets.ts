@@ -7,14 +7,16 @@ const SECRET_HEADER = /auth|key|token|secret|cookie|password|credential/i
 const settingsIn = (models: ModelsConfig | undefined): ModelSettings[] =>
   Object.values(models ?? {}).filter((given): given is ModelSettings => !isLanguageModel(given))
 
-/** Variables that have keys of models: workers do not get them. */
+/** Environment variables that contain API keys, which are withheld from workers. */
 export const keyVariables = (models: ModelsConfig | undefined): string[] => {
   const settings = settingsIn(models)
   const named = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])
   return [...new Set([...named, ...variablesOf(settings.flatMap(secretHeaders))])]
 }
 
-/** Where secret headers come from, in a script or by `${NAME}` in a file: the variables that have such a value. */
+/**
+ * The environment variables from which the values of secret headers were taken, in a script or by `${NAME}` in a file.
+ */
 const variablesOf = (secrets: readonly string[]): string[] =>
   secrets.length === 0
     ? []
@@ -22,7 +24,7 @@ const variablesOf = (secrets: readonly string[]): string[] =>
         value.length >= LEAST_SECRET_CHARS && secrets.includes(value.trim()) ? [name] : [],
       )
 
-/** Values of keys, of headers that may be keys, and passwords in addresses: they are neither recorded nor printed. */
+/** Keys, headers that may contain keys, and passwords in URLs: they must be neither recorded nor printed. */
 export const modelSecrets = (models: ModelsConfig | undefined): string[] => [
   ...keyVariables(models).flatMap((name) => process.env[name]?.trim() || []),
   ...settingsIn(models).flatMap(secretHeaders),
@@ -32,7 +34,7 @@ export const modelSecrets = (models: ModelsConfig | undefined): string[] => [
 const passwords = ({ baseURL, replicas = [] }: ModelSettings): string[] =>
   [baseURL, ...replicas].flatMap((url) => new URL(url).password || []).flatMap((text) => [text, decoded(text)])
 
-/** What is no encoding is a text as it is. */
+/** Text that is not URL-encoded is returned unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -41,11 +43,11 @@ function decoded(text: string): string {
   }
 }
 
-/** Values of headers whose names sound like it. */
+/** The values of headers whose names suggest a secret. */
 export const secretHeaders = ({ headers = {} }: Pick<ModelSettings, 'headers'>): string[] =>
   Object.entries(headers).flatMap(([name, value]) => (SECRET_HEADER.test(name) ? [value, ...schemeless(value)] : []))
 
-/** Without `Bearer`: the key alone is the secret. */
+/** The value without a scheme such as `Bearer`, because the key alone is the secret. */
 const schemeless = (value: string): string[] => {
   const [, key] = /^\w+ +(\S.*)$/.exec(value) ?? []
   return key === undefined ? [] : [key]

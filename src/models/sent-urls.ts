@@ -1,10 +1,10 @@
 import type { CallOptions, PromptMessage } from './language-model.ts'
 
-/** URL objects do not survive the way to the driver: they go as texts, and are made anew there. */
+/** URL objects cannot be sent to the driver: they are sent as strings and recreated there. */
 export const withUrlsAsTexts = <Options extends Pick<CallOptions, 'prompt'>>(options: Options): Options =>
   withUrls(options, String)
 
-/** Throws if one is no URL. */
+/** Throws if a string is not a URL. */
 export const withUrlObjects = <Options extends Pick<CallOptions, 'prompt'>>(options: Options): Options =>
   withUrls(options, (url) => new URL(String(url)))
 
@@ -17,7 +17,7 @@ function changed(message: PromptMessage, change: (url: unknown) => unknown): Pro
   return { ...message, content: message.content.map((part) => changedPart(part, change)) } as PromptMessage
 }
 
-/** Files are parts of messages, and parts of the results of tools. */
+/** Files can be parts of messages, and parts of tool results. */
 function changedPart(part: object, change: (url: unknown) => unknown): object {
   const { data, output } = part as { data?: { type?: unknown; url?: unknown }; output?: Partial<ContentOutput> }
   if (data?.type === 'url') return { ...part, data: { ...data, url: change(data.url) } }

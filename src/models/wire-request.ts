@@ -3,8 +3,8 @@ import type { ModelStep, Step } from '../trajectory/step.ts'
 import { sentText } from './worker/chat-request.ts'
 
 /**
- * The body of the request that a model step records, byte for byte as the server got it, but for what was redacted. The reply is
- * `step.reply.wire`. Undefined: nobody here knows it, because an object of an AI SDK provider made the call.
+ * The body of the request that a model step records, byte for byte as it was sent, except for redactions. The reply is
+ * `step.reply.wire`. Undefined if it is unknown, because an object of an AI SDK provider made the call.
  */
 export function wireRequest({ steps }: { readonly steps: readonly Step[] }, step: ModelStep): string | undefined {
   const { wire, tools } = step.request
@@ -12,16 +12,16 @@ export function wireRequest({ steps }: { readonly steps: readonly Step[] }, step
   if (OBJECT_CALL in fields) return undefined
   const messages = messagesOf(steps, step).slice(0, -1)
   if (!(PROMPT in fields)) return sentText(messages, tools, wire, (index) => tokensUpTo(steps, index))
-  // A completion: its prompt is the one message, or the token ids.
+  // For a completion, the prompt is the only message, or the token ids.
   return JSON.stringify({ ...fields, [PROMPT]: fields[PROMPT] ?? messages[0]?.content ?? promptIds(steps, step) })
 }
 
-/** In the `wire` of a step for a completion: null stands for what the step has elsewhere. */
+/** In the `wire` of a completion step; null if the step stores it elsewhere. */
 export const PROMPT = 'prompt'
-/** In the `wire` of a step for an object of a provider: the options that it was given. */
+/** In the `wire` of a step of a provider object: the options it was given. */
 export const OBJECT_CALL = 'callOptions'
 
-/** The prompt of a step and what was sampled then. */
+/** The prompt and the completion of a step. */
 function tokensUpTo(steps: readonly Step[], index: number): Int32Array {
   const step = steps[index]
   if (step?.kind !== 'model' || step.tokens === null) return new Int32Array(0)

@@ -5,11 +5,11 @@ export const DEFAULT_PORT = 5000
 export interface Address {
   readonly host: string
   readonly port: number
-  /** Undefined: as the rest of the configuration says. */
+  /** Undefined: the rest of the configuration decides. */
   readonly secure: boolean | undefined
 }
 
-/** `worker1:5000`, `worker1`, `[::1]:5000`, `ws://…`, `wss://…`; what is wrong with it, if something is. */
+/** Parses `worker1:5000`, `worker1`, `[::1]:5000`, `ws://…`, `wss://…`; returns what is wrong if it is invalid. */
 export function parseAddress(text: string): Address | string {
   const [, scheme, rest = ''] = /^(?:(\w+):\/\/)?(.*)$/.exec(text.trim()) ?? []
   if (scheme !== undefined && scheme !== 'ws' && scheme !== 'wss')
@@ -30,6 +30,6 @@ export function parseAddress(text: string): Address | string {
 export const showAddress = ({ host, port }: Pick<Address, 'host' | 'port'>): string =>
   `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
 
-/** Whether only programs of this machine can call it. */
+/** Whether it is a loopback address. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)

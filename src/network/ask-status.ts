@@ -3,7 +3,7 @@ import { newSessionId } from './handshake.ts'
 import { type HostStatus, hostStatus, parse } from './host-messages.ts'
 import { HANDSHAKE_MS } from './limits.ts'
 
-/** Asks a node how it is. Throws a DialError that says why it cannot be used. */
+/** Asks a node for its status. Throws a DialError that says why it cannot be used. */
 export async function askStatus(call: Omit<Call, 'hello'>): Promise<HostStatus> {
   const hello = { role: 'status', session: newSessionId(), fresh: true, received: 0 } as const
   const { peer } = await dial({ ...call, hello })

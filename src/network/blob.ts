@@ -1,6 +1,6 @@
 import type { CodeBundle } from '../engines/engine.ts'
 
-/** A bundle as one piece of bytes: the length of a JSON header, the header, and then the contents one after the other. */
+/** A bundle as bytes: the length of a JSON header, the header, then the files one after the other. */
 interface Header {
   readonly code: number
   readonly files: readonly (readonly [path: string, bytes: number])[]
@@ -14,7 +14,7 @@ export function packBundle({ code, files }: CodeBundle): Buffer {
   return Buffer.concat([length, text, code, ...files.map(({ bytes }) => bytes)])
 }
 
-/** Throws if it is not such bytes. Whether it is the bundle that it should be, its hash tells. */
+/** Throws if the bytes are malformed. Does not check the hash. */
 export function unpackBundle(bytes: Uint8Array): Omit<CodeBundle, 'sha256'> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const headerEnd = 4 + buffer.readUInt32LE(0)

@@ -2,38 +2,38 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { type Address, isLoopback, showAddress } from './address.ts'
+import { connectWords, tlsWords } from './error-words.ts'
 import { type Hello, makeCall, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
 import { Peer } from './peer.ts'
-import { plainly } from './tls-words.ts'
 import { userToken } from './token.ts'
 
 export interface ClientTls {
-  /** Who signed the certificates of those we call, where it is nobody that everybody knows. */
+  /** The CA of the peer's certificate, if it is not a public one. */
   readonly ca?: Buffer | string | undefined
-  /** Our own certificate, for those who ask for one. */
+  /** Our own certificate, for peers that ask for one. */
   readonly cert?: Buffer | string | undefined
   readonly key?: Buffer | string | undefined
-  /** The name in their certificate, where it is not the one that we call. */
+  /** The name in the peer's certificate, if it differs from the address. */
   readonly serverName?: string | undefined
 }
 
 export interface Call {
   readonly address: Address
-  /** Undefined: this user's own where the address is this machine's, else none. */
+  /** Undefined: this user's own token if the address is on this machine, else none. */
   readonly token: string | undefined
-  /** Undefined: no TLS, unless the address asks for it. */
+  /** Undefined: no TLS, unless the address begins with `wss://`. */
   readonly tls: ClientTls | undefined
   readonly hello: Hello
 }
 
-/** Why a call came to nothing. */
+/** Why a call failed. */
 export class DialError extends Error {
-  /** Nobody listens there: a process that was there has ended. */
+  /** Nothing listens there (ECONNREFUSED): the process has ended. */
   readonly nobodyThere: boolean
-  /** Another try would come to the same, until somebody changes something. */
+  /** Retrying is useless until somebody changes the setup. */
   readonly hopeless: boolean
-  /** The other end does not know our session any more. */
+  /** The other end has dropped our session. */
   readonly sessionGone: boolean
 
   constructor(message: string, kind: 'absent' | 'hopeless' | 'session-gone' | 'other', cause?: unknown) {
@@ -44,15 +44,15 @@ export class DialError extends Error {
   }
 }
 
-/** Calls, and proves who we are. `received`: how many of our messages the other end has. */
+/** Connects and authenticates. `received`: how many of our messages the other end has. */
 export async function dial({ address, token, tls, hello }: Call): Promise<{ peer: Peer; received: number }> {
   const secure = address.secure ?? tls !== undefined
   let raw: Socket | undefined
   const socket = new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
     ...{ perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES, handshakeTimeout: HANDSHAKE_MS, origin: undefined },
-    // A peer does that itself.
+    // Peer enforces the limit itself.
     autoPong: false,
-    // The mask is there to protect proxies from web pages, which cannot call us. Nothing but zeros costs nothing.
+    // Masking protects proxies from web pages, which cannot call us. A mask of zeros costs nothing.
     generateMask: (mask) => void mask.fill(0),
     ...(secure ? tlsOptions(tls) : {}),
   })
@@ -64,7 +64,7 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('open', () => {
-        // Now, not when this promise has resolved: the first data may have come with the answer to the upgrade.
+        // Right now, before the promise resolves: the first data may have come with the upgrade response.
         known = raw && peer.limitStranger(raw)
         resolve()
       })
@@ -85,7 +85,7 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   }
 }
 
-/** Where it cannot be had, the other end decides: it may want none. */
+/** If this user's token cannot be read, the other end decides: it may need none. */
 function ownToken({ host }: Address): string | undefined {
   if (!isLoopback(host)) return undefined
   try {
@@ -121,10 +121,10 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
     }
   }
   const { code = '' } = error
-  const message = plainly(error.message)
+  const message = tlsWords(error.message)
   const because = (text: string, kind: 'absent' | 'hopeless' | 'other' = 'hopeless') => new DialError(text, kind, error)
-  if (code === 'ECONNREFUSED') return because('nobody listens there (connection refused)', 'absent')
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return because('there is no machine of that name', 'other')
+  const unconnected = connectWords(code)
+  if (unconnected !== undefined) return because(unconnected, code === 'ECONNREFUSED' ? 'absent' : 'other')
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return because(`its certificate is for another name (${message}); tls.serverName says which is right`)
   if (/ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE)/.test(code))

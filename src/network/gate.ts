@@ -2,15 +2,15 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
+import { tlsWords } from './error-words.ts'
 import { answerCall, type Hello, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
 import { Peer } from './peer.ts'
-import { plainly } from './tls-words.ts'
 
 export interface ServerTls {
   readonly cert: Buffer | string
   readonly key: Buffer | string
-  /** Those who call must show a certificate that one of these has signed. */
+  /** Callers must show a certificate signed by one of these CAs. */
   readonly clientCa?: Buffer | string | undefined
 }
 
@@ -20,26 +20,26 @@ export interface GateOptions {
   readonly token: string | undefined
   readonly tls: ServerTls | undefined
   readonly maxConnections: number
-  /** How many messages of that session are here already. Throws a Refusal. */
+  /** Returns how many messages of that session have arrived. Throws a Refusal. */
   admit(hello: Hello): number
-  /** Somebody who has proved to know the token. */
+  /** A caller has proved that it knows the token. */
   accept(peer: Peer, hello: Hello): void
-  /** Somebody who was sent away, and why: one line. */
+  /** A caller was refused: one line with the reason. */
   refused(line: string): void
 }
 
 export interface Gate {
   readonly port: number
   keepAlive(alive: boolean): void
-  /** Takes no more calls; those that were accepted go on. */
+  /** Accepts no more connections; accepted ones go on. */
   close(): void
 }
 
-/** Listens for those who call: drivers call a host, nodes call a driver. */
+/** Listens for connections: drivers call a host, joining nodes call a driver. */
 export async function openGate(options: GateOptions): Promise<Gate> {
   const { tls, host, port, maxConnections } = options
   const limits = {
-    // Whoever connects and says nothing is not kept.
+    // Close connections that send nothing.
     headersTimeout: HANDSHAKE_MS,
     requestTimeout: HANDSHAKE_MS,
     connectionsCheckingInterval: 1000,
@@ -51,11 +51,11 @@ export async function openGate(options: GateOptions): Promise<Gate> {
         ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true }),
       })
     : createServer(limits)
-  // A few more than are served, so that those can be told why not.
+  // Accept a few more than are served, so that they can be told why they are refused.
   server.maxConnections = maxConnections + 16
   const sockets = new WebSocketServer({
     ...{ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false },
-    // A peer does that itself.
+    // Peer enforces the limit itself.
     autoPong: false,
   })
   sockets.on('wsClientError', (_error, socket) => socket.destroy())
@@ -66,7 +66,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       .end('manyworlds speaks WebSocket here\n')
   })
   server.on('tlsClientError', (error: Error, socket: Socket) => {
-    options.refused(`${socket.remoteAddress ?? 'somebody'}: no TLS connection: ${plainly(error.message)}`)
+    options.refused(`${socket.remoteAddress ?? 'somebody'}: no TLS connection: ${tlsWords(error.message)}`)
   })
   server.on('clientError', (_error: Error, socket: Socket) => socket.destroy())
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -75,7 +75,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const why = full ? `${maxConnections} connections are there already, which is the limit` : whyNotUpgrade(request)
     if (why !== undefined) {
       options.refused(`${socket.remoteAddress ?? 'somebody'}: ${why}`)
-      // Nobody reads this socket any more, so nobody would see its other end close it.
+      // Nothing reads this socket any more, so its end would go unnoticed.
       socket.end(
         `HTTP/1.1 ${full ? '503 Too many connections' : '403 Forbidden'}\r\nconnection: close\r\n\r\n${why}\n`,
         () => socket.destroy(),
@@ -92,7 +92,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
           options.accept(peer, hello)
         },
         (error: Error) => {
-          // A broken connection explains itself; a session that is gone is the other end's to handle.
+          // Don't report a broken connection or a session that is gone: the other end handles both.
           if (!(error instanceof Refusal && error.code === 'SESSION_GONE')) options.refused(`${from}: ${error.message}`)
         },
       )
@@ -112,9 +112,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
 }
 
 function whyNotUpgrade({ headers, url }: IncomingMessage): string | undefined {
-  // Every web page may open a WebSocket to any address, also to this machine's own. Browsers say that they are one.
-  if (headers.origin !== undefined) return 'a browser has no business here'
-  if (headers.upgrade?.toLowerCase() !== 'websocket') return 'only WebSocket is spoken here'
-  if (url?.split('?', 1)[0] !== NETWORK_PATH) return `there is nothing at this path; use ${NETWORK_PATH}`
+  // Any web page may open a WebSocket to any address, also to loopback. Browsers reveal themselves by the Origin header.
+  if (headers.origin !== undefined) return 'browsers are not allowed to connect (Origin header)'
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return 'this port only accepts WebSocket connections'
+  if (url?.split('?', 1)[0] !== NETWORK_PATH) return `unknown path; use ${NETWORK_PATH}`
   return undefined
 }

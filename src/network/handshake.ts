@@ -1,30 +1,30 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod/mini'
 import { ownPackage } from '../own-package.ts'
-import { firstLine } from '../text/visible.ts'
+import { firstLine } from '../text/escape-controls.ts'
 import { HANDSHAKE_MS, MAX_HANDSHAKE_BYTES, NETWORK_VERSION } from './limits.ts'
 import type { Peer } from './peer.ts'
 
 /**
- * Who is there? Three messages, in text, before anything else:
+ * Mutual authentication in three text messages, before anything else:
  *
- *     who was called  →  challenge   a number that is used once
- *     who called      →  hello       what it wants, a number of its own, and the proof that it knows the token
- *     who was called  →  welcome     the proof that it knows the token too; or `refused`, and why
+ *     server  →  challenge   a nonce
+ *     client  →  hello       its role and session, a nonce of its own, and the proof that it knows the token
+ *     server  →  welcome     the proof that it knows the token too; or `refused` with the reason
  *
- * The token itself never travels. Whoever listens in learns nothing that could be used again, and an impostor who
- * answers in the place of a node gets neither code nor tasks.
+ * The token itself is never sent. An eavesdropper learns nothing that can be replayed, and an impostor of a node gets neither
+ * code nor tasks.
  */
 
-/** What the caller is: a driver calls a host, a host calls a driver that nodes join, and `status` only asks. */
+/** The client's role: a driver calls a host, a joining host calls a driver, and `status` only asks for the status. */
 export type Role = 'driver' | 'host' | 'status'
 
 /** A conversation that outlives its connections: see `session.ts`. */
 export interface Terms {
   readonly session: string
-  /** False: it goes on after a connection was lost. */
+  /** False: the session continues after a lost connection. */
   readonly fresh: boolean
-  /** How many messages of the other end this one has. */
+  /** How many messages of the other end have arrived. */
   readonly received: number
 }
 
@@ -34,7 +34,7 @@ export interface Hello extends Terms {
 
 export type RefusalCode = 'TOKEN' | 'VERSION' | 'BUSY' | 'DRAINING' | 'SESSION_GONE' | 'MALFORMED' | 'ROLE' | 'SILENT'
 
-/** The other end does not want us, or is not who it should be. */
+/** The other end refuses us, or could not authenticate itself. */
 export class Refusal extends Error {
   readonly code: RefusalCode
   constructor(code: RefusalCode, message: string) {
@@ -45,7 +45,7 @@ export class Refusal extends Error {
 
 const nonce = z.string().check(z.regex(/^[0-9a-f]{32}$/))
 const proof = z.string().check(z.regex(/^[0-9a-f]{64}$/))
-/** It is shown to people before its sender has proved anything, so it has nothing that a terminal would obey. */
+/** The text comes from an unauthenticated peer and is printed: control characters are escaped. */
 const version = z.string().check(z.regex(/^[\w.+-]{1,64}$/))
 const counter = z.number().check(z.int(), z.minimum(0))
 
@@ -68,7 +68,7 @@ export const newSessionId = (): string => randomBytes(16).toString('hex')
 
 const ourVersion = () => `${ownPackage.version} (Node ${process.version})`
 
-/** The end that was called. `admit` looks at what is wanted, and answers how much of it is there already; it may throw a Refusal. */
+/** The server's side. `admit` returns how many messages of the session have arrived, or throws a Refusal. */
 export async function answerCall(
   peer: Peer,
   { token, admit }: { token: string | undefined; admit: (hello: Hello) => number },
@@ -80,7 +80,7 @@ export async function answerCall(
     const hello = parse(helloSchema, await heard)
     checkVersion(hello, 'the caller')
     const words = [hello.role, hello.session, ours, hello.nonce]
-    // Without a token everybody who gets here may in: such a host listens on its own machine only.
+    // Without a token every caller is admitted: such a host listens on loopback only.
     if (token !== undefined && !isSame(hello.proof, prove(token, 'caller', words)))
       throw new Refusal('TOKEN', 'the token is not the one that is used here')
     const received = admit(hello)
@@ -94,7 +94,7 @@ export async function answerCall(
   }
 }
 
-/** The end that calls. Answers how much of what we have said is there already. */
+/** The client's side. Returns how many of our messages have arrived. */
 export async function makeCall(
   peer: Peer,
   { token, given, hello }: { token: string | undefined; given: boolean; hello: Hello },
@@ -122,7 +122,7 @@ export async function makeCall(
   return welcome.data.received
 }
 
-/** "Here" in its answer is over there. */
+/** Rewords the server's reason from the client's point of view. */
 const tokenAdvice = (given: boolean) =>
   given
     ? 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
@@ -162,7 +162,7 @@ function parse<Schema extends z.ZodMiniType>(schema: Schema, text: string): z.ou
   throw new Refusal('MALFORMED', `a message of the handshake is malformed (${issue?.path.join('.') || 'its type'})`)
 }
 
-/** The next message, as text. What else could come is a reason to give up. */
+/** The next message as text. Throws a Refusal for anything else. */
 async function nextMessage(peer: Peer): Promise<string> {
   const message = await peer.next(HANDSHAKE_MS)
   if (message === undefined)

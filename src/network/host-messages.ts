@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { MAX_BLOB_BYTES } from '../blobs.ts'
 import { MAX_BUNDLE_BYTES } from './limits.ts'
 
-/** Everything that a driver and a host say to each other about workers, code and blobs. Frames of workers are none of it. */
+/** All messages between a driver and a host about workers, code and blobs. Frames of workers are not among them. */
 
 const count = z.number().check(z.int(), z.minimum(0), z.maximum(100_000))
 const id = z.number().check(z.int(), z.minimum(1), z.maximum(2 ** 32 - 1))
@@ -12,7 +12,7 @@ const blobBytes = z.number().check(z.int(), z.minimum(0), z.maximum(MAX_BLOB_BYT
 const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/))
 const credit = z.object({ type: z.literal('credit'), worker: id, bytes })
 
-/** What a host is, and what it has. */
+/** How a host introduces itself. */
 const hostInfo = z.object({
   host: text(),
   pid: count,
@@ -24,13 +24,13 @@ const hostInfo = z.object({
   /** The most workers it may run, for all drivers together. */
   workers: count,
   labels: z.array(text(200)).check(z.maxLength(100)),
-  /** Which of the slots of an engine it is, if it is one. */
+  /** The number of the slot, if the host is one. */
   slot: z.optional(count),
 })
 export type HostInfo = z.output<typeof hostInfo>
 
 const driverMessage = z.discriminatedUnion('type', [
-  /** What workers are started with; said once. */
+  /** How to start workers; sent once. */
   z.object({
     type: z.literal('place'),
     driver: text(),
@@ -39,12 +39,12 @@ const driverMessage = z.discriminatedUnion('type', [
     env: z.record(text(), text(1024 * 1024)),
     output: z.enum(['drop', 'show']),
   }),
-  /** Keep so many workers. */
+  /** Keep this many workers. */
   z.object({ type: z.literal('workers'), workers: count }),
   z.object({ type: z.literal('kill'), worker: id }),
-  /** Here is code; do you have it? The answer is `have`, `send` or `refuse`. */
+  /** Offers code. The answer is `have`, `send` or `refuse`. */
   z.object({ type: z.literal('offer'), sha256, bytes }),
-  /** Here are bytes for the workers; do you have them? One at a time. The answer is `blob-have`, `blob-send` or `blob-refuse`. */
+  /** Offers a blob, one at a time. The answer is `blob-have`, `blob-send` or `blob-refuse`. */
   z.object({ type: z.literal('blob-offer'), sha256, bytes: blobBytes }),
   z.object({ type: z.literal('blob-drop'), sha256 }),
   credit,
@@ -72,14 +72,14 @@ const hostMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('refuse'), sha256, reason: text() }),
   z.object({ type: z.literal('blob-have'), sha256 }),
   z.object({ type: z.literal('blob-send'), sha256 }),
-  /** Perhaps after a part of it has come. The rest is let pass. */
+  /** May come after a part of it has arrived. The host ignores the rest. */
   z.object({ type: z.literal('blob-refuse'), sha256, reason: text() }),
-  /** This host is going away: its workers are to be given nothing more. */
+  /** This host is going away: its workers must get no new tasks. */
   z.object({ type: z.literal('drain'), reason: text() }),
-  /** What workers print outside of any task. */
+  /** Output that workers print outside of any task. */
   z.object({ type: z.literal('output'), text: text(1024 * 1024) }),
   z.object({ type: z.literal('notice'), line: text() }),
-  /** Another driver could use workers that this one keeps and does not use. */
+  /** Another driver waits for workers that this one keeps idle. */
   z.object({ type: z.literal('others-wait') }),
   credit,
   z.object({ type: z.literal('bye'), reason: text() }),
@@ -110,7 +110,7 @@ export type HostStatus = z.output<typeof hostStatus>
 export const parseDriverMessage = (bytes: Buffer): DriverToHost | undefined => parse(driverMessage, bytes)
 export const parseHostMessage = (bytes: Buffer): HostToDriver | undefined => parse(hostMessage, bytes)
 
-/** Undefined if it is not such a message. */
+/** Undefined if the message is malformed. */
 export function parse<Schema extends z.ZodMiniType>(schema: Schema, bytes: Buffer): z.output<Schema> | undefined {
   try {
     const result = schema.safeParse(JSON.parse(bytes.toString()))

@@ -1,45 +1,45 @@
-/** The numbers that both ends of a connection between driver and host go by. */
+/** Limits that both ends of a connection between driver and host use. */
 
-/** Of everything here and in `host-messages.ts`. Two ends with different numbers do not talk. */
+/** The version of everything here and in `host-messages.ts`. Both ends must have the same. */
 export const NETWORK_VERSION = 2
-/** Where a host, or a driver that nodes join, answers to an upgrade. */
+/** The path of the WebSocket, on a host and on a driver that nodes join. */
 export const NETWORK_PATH = '/manyworlds'
 
-/** From the first byte of a connection to its end of the handshake. */
+/** From the first byte of a connection to the end of its handshake. */
 export const HANDSHAKE_MS = 5000
-/** A message of the handshake, from somebody we do not know yet. */
+/** A handshake message, from an unauthenticated peer. */
 export const MAX_HANDSHAKE_BYTES = 4 * 1024
 
-/** Frames are cut into pieces of at most this size, so that no worker keeps the connection to itself. */
+/** Frames are cut into pieces of at most this size, so that no worker monopolizes the connection. */
 export const CHUNK_BYTES = 256 * 1024
-/** One message on the wire: a piece of a frame, or what is said about workers. */
+/** One message on the wire: a piece of a frame or a host message. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024
-/** A whole frame of a worker, put together again. */
+/** A reassembled frame of a worker. */
 export const MAX_FRAME_BYTES = 64 * 1024 * 1024
 /** A bundle. */
 export const MAX_BUNDLE_BYTES = 512 * 1024 * 1024
 
-/** What may be under way and not acknowledged, before frames have to wait. What is said about workers does not wait. */
+/** Unacknowledged bytes before frames have to wait. Host messages do not wait. */
 export const WINDOW_BYTES = 4 * 1024 * 1024
-/** What one worker may have under way in one direction, before the other end has taken some of it. */
+/** Bytes that one worker may have on the way in one direction before the other end has consumed some. */
 export const STREAM_BYTES = 1024 * 1024
-/** The stream on which blobs come: a number that no worker has. What may be under way on it. */
+/** The stream of blobs, a number that no worker has; and its credit in bytes. */
 export const BLOB_STREAM: number = 2 ** 32 - 1
 export const BLOB_STREAM_BYTES: number = 4 * STREAM_BYTES
-/** The receiver acknowledges after so many bytes or messages, and with each beat. */
+/** The receiver acknowledges after this many bytes or messages, and with each beat. */
 export const ACK_BYTES = 128 * 1024
 export const ACK_MESSAGES = 64
 
-/** Both ends say every so often that they are there. */
+/** The interval of heartbeats from both ends. */
 export const BEAT_MS = 1000
-/** A connection on which nothing comes for this long is given up, and made anew. */
+/** A connection that is silent for this long is closed and made again. */
 export const SILENT_MS = 3000
 /**
- * After the other end has closed the connection, it may be back within this time: it was not the process that ended. More
- * than SILENT_MS, since it may find out only then.
+ * How long the other end may take to reconnect after it has closed the connection. More than SILENT_MS, because it may notice
+ * a broken connection only then.
  */
 export const RETURN_MS = 4000
-/** A host that has not heard from its driver for so long ends its workers. */
+/** A host that has not heard from its driver for this long ends the driver's workers. */
 export const LEASE_MS = 15_000
-/** A driver that has not heard from a host for so long has its tasks run elsewhere. Later than the lease: never in two places. */
+/** A driver that has not heard from a host for this long runs its tasks on other hosts. Longer than the lease: never on two at once. */
 export const LOST_MS = 20_000

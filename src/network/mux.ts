@@ -1,20 +1,20 @@
 import { CHUNK_BYTES, MAX_FRAME_BYTES, STREAM_BYTES } from './limits.ts'
 import { KIND, type Session } from './session.ts'
 
-/** In front of a piece of a frame: kind, stream, whether it is the last piece. */
+/** The header of a piece: kind, stream, and whether it is the last piece of its frame. */
 const HEADER_BYTES = 6
-/** How far a sender may go beyond its credit: a piece that was begun is sent. */
+/** How far a sender may exceed its credit: a started piece is sent whole. */
 const OVERDRAFT_BYTES = HEADER_BYTES + CHUNK_BYTES
 
-/** What a piece takes of its stream's credit: an empty frame is not free either. */
+/** The credit that a piece costs: an empty frame is not free either. */
 const cost = (piece: Uint8Array) => HEADER_BYTES + piece.byteLength
 
 interface Outgoing {
   readonly frames: Uint8Array[]
-  /** Of the first frame: what is sent of it. */
+  /** Bytes of the first frame that were sent. */
   at: number
   credit: number
-  /** Its sender was told to wait. */
+  /** `send` returned false: the sender waits for `drained`. */
   blocked: boolean
   readonly drained: () => void
 }
@@ -23,11 +23,11 @@ interface Incoming {
   parts: Uint8Array[]
   size: number
   readonly maxBytes: () => number
-  /** What the other end may still send. */
+  /** Bytes that the other end may still send. */
   credit: number
-  /** Bytes whose credit was not given back yet. */
+  /** Bytes whose credit has not been returned. */
   owed: number
-  /** Bytes that the reader has not taken yet. */
+  /** Bytes that the reader has not consumed. */
   withheld: number
   readonly frame: (frame: Uint8Array) => boolean
 }
@@ -36,21 +36,21 @@ export interface StreamHooks {
   /** A frame arrived. False: give no credit for it until `taken` is called. */
   frame(frame: Uint8Array): boolean
   drained(): void
-  /** Of a frame that is on its way. */
+  /** Pieces of an incomplete frame. */
   readonly maxBytes?: () => number
-  /** Unlimited: for what is bounded by other means. */
+  /** Not limited here because other means limit it. */
   readonly credit?: number
 }
 
 /**
- * Many streams of frames over one session. Each has a credit of its own, so that a worker which does not read holds up
- * nobody else; those that have something to send take turns; and what is said *about* workers passes them all.
+ * Many streams of frames over one session. Each has its own credit, so that a worker that does not read blocks no other; streams
+ * take turns; and host messages overtake all frames.
  */
 export class Mux {
   readonly #session: Session
   readonly #outgoing = new Map<number, Outgoing>()
   readonly #incoming = new Map<number, Incoming>()
-  /** Streams with frames that wait, in the order in which they have their turns. */
+  /** Streams with waiting frames, in the order of their turns. */
   readonly #waiting = new Set<number>()
   #pumping = false
 
@@ -74,7 +74,7 @@ export class Mux {
     return this.#waiting.has(stream)
   }
 
-  /** Says something about workers: at once, ahead of all frames. */
+  /** Sends a host message at once, ahead of all frames. */
   control(message: object): void {
     const text = Buffer.from(JSON.stringify(message))
     const bytes = Buffer.allocUnsafe(text.byteLength + 1)
@@ -94,7 +94,7 @@ export class Mux {
     return !out.blocked
   }
 
-  /** The reader has taken frames for which it had answered false. */
+  /** The reader has consumed frames for which it had returned false. */
   taken(stream: number): void {
     const incoming = this.#incoming.get(stream)
     if (incoming === undefined || incoming.withheld === 0) return
@@ -103,9 +103,9 @@ export class Mux {
     this.#owe(stream, incoming, bytes)
   }
 
-  /** Sends what may be sent: a piece of each stream that has credit, in turns. */
+  /** Sends one piece per stream with credit, in turns, as far as allowed. */
   pump(): void {
-    // Whoever is told that it may go on sends more; that is for the loop which told it.
+    // `drained` makes senders send more; the outer loop handles that.
     if (this.#pumping) return
     this.#pumping = true
     try {
@@ -141,25 +141,25 @@ export class Mux {
     this.pump()
   }
 
-  /** A piece of a frame arrived. Answers what is wrong with it, if something is. */
+  /** A piece of a frame arrived. Returns what is wrong with it, if anything. */
   onData(bytes: Buffer): string | undefined {
     if (bytes.byteLength < HEADER_BYTES - 1) return 'a piece of a frame that is too short'
     const stream = bytes.readUInt32LE(0)
     const last = bytes[4] === 1
     const piece = bytes.subarray(HEADER_BYTES - 1)
     const incoming = this.#incoming.get(stream)
-    // Of a worker that has just ended.
+    // It belongs to a worker that has just ended.
     if (incoming === undefined) return undefined
-    // Our senders cut frames like this. Small pieces would cost far more memory than they have bytes.
+    // Our own senders send full pieces. Small pieces would cost far more memory than their bytes.
     if (last ? piece.byteLength > CHUNK_BYTES : piece.byteLength !== CHUNK_BYTES)
-      return 'a piece of a frame that has not the size of one'
+      return 'a piece of a frame with the wrong size'
     incoming.credit -= cost(piece)
-    if (incoming.credit < -OVERDRAFT_BYTES) return 'more of a stream than it had credit for'
+    if (incoming.credit < -OVERDRAFT_BYTES) return 'more bytes of a stream than its credit'
     incoming.size += piece.byteLength
     const maxBytes = incoming.maxBytes()
     if (incoming.size > maxBytes) return `a frame of more than ${maxBytes} bytes`
     if (!last) {
-      // It may be larger than the credit of its stream, and then has to go on.
+      // A frame may be larger than its stream's credit; then it needs more to continue.
       incoming.parts.push(piece)
       this.#owe(stream, incoming, cost(piece))
       return undefined

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
-import { firstLine } from '../text/visible.ts'
+import { firstLine } from '../text/escape-controls.ts'
 import { CHUNK_BYTES, MAX_HANDSHAKE_BYTES, MAX_MESSAGE_BYTES } from './limits.ts'
 
 export interface PeerMessage {
@@ -8,22 +8,22 @@ export interface PeerMessage {
   readonly isBinary: boolean
 }
 
-/** So much may come before anybody reads it: the other end may send all that it has right after its welcome. */
+/** Bytes that may arrive before they are read: the other end may send everything right after its welcome. */
 const MAX_EARLY_BYTES = 4 * MAX_MESSAGE_BYTES
-/** What a message costs us beside its bytes, about. */
+/** The approximate memory overhead of a message. */
 const MESSAGE_COST_BYTES = 64
 const TOO_MUCH = 'it sent too much data before the handshake completed'
-/** What WebSocket puts around a message. */
+/** The size of a WebSocket frame header. */
 const FRAME_BYTES = 14
-/** WebSocket's code for an end that broke the rules. */
+/** WebSocket close code: policy violation. */
 const BROKE_RULES = 1008
-/** Time to read why it was sent away. */
+/** Time to read the reason of the refusal. */
 const REFUSED_MS = 500
 
-/** A connection from which nothing is lost between those who read it: the handshake first, then a session. */
+/** A connection that loses no message between its readers: first the handshake, then a session. */
 export class Peer {
   readonly socket: WebSocket
-  /** The machine at the other end, for messages to people. */
+  /** The address of the other end, for messages. */
   readonly address: string
   /** Whether it keeps this process alive. */
   readonly keepAlive: (alive: boolean) => void
@@ -42,13 +42,13 @@ export class Peer {
     this.keepAlive = keepAlive
     socket.on('message', (data: RawData, isBinary: boolean) => {
       this.#messages++
-      // Whoever is being sent away may go on talking for a while.
+      // A refused peer may go on sending for a while.
       if (this.#refused) return
       const message = { bytes: data as Buffer, isBinary }
       if (this.#onMessage) this.#onMessage(message)
       else this.#keep(message)
     })
-    // Who asks and asks and does not read the answers gets no more of them: they would pile up here.
+    // Don't answer the pings of a peer that does not read: the pongs would pile up here.
     socket.on('ping', (data: Buffer) => {
       if (socket.bufferedAmount < CHUNK_BYTES) socket.pong(data)
     })
@@ -62,9 +62,9 @@ export class Peer {
   }
 
   /**
-   * Until the function that this answers is called, the other end has proved nothing, and its messages must be short. `ws` has one
-   * limit for the whole connection, and would put together the first megabyte of anybody. To be called once `ws` reads the socket:
-   * then it has seen what is counted here.
+   * Limits the bytes of an unauthenticated peer until the returned function is called. `ws` has one limit for the whole
+   * connection, and would assemble the first megabyte of anyone. To be called once `ws` reads the socket, so that both count
+   * the same bytes.
    */
   limitStranger(raw: Socket): () => void {
     let messages = this.#messages
@@ -74,7 +74,7 @@ export class Peer {
       messages = this.#messages
       if (unfinished <= MAX_HANDSHAKE_BYTES + FRAME_BYTES) return
       raw.off('data', count)
-      // Nothing more of it is read. Whoever waits for its message hears of this, and can tell it why it is sent away.
+      // Stop reading. The waiting reader gets an error and can tell the peer why it is refused.
       this.socket.pause()
       this.#sentTooMuch = true
       this.#onClose?.()
@@ -118,7 +118,7 @@ export class Peer {
     if (this.#closed !== undefined) onClose()
   }
 
-  /** Sends it away: it is told why, and whatever it still says is not heard. */
+  /** Closes the connection with a reason, and ignores what still arrives. */
   refuse(why: string): void {
     this.#refused = true
     this.#early.length = 0
@@ -128,7 +128,7 @@ export class Peer {
 
   #keep(message: PeerMessage): void {
     this.#earlyBytes += message.bytes.byteLength + MESSAGE_COST_BYTES
-    if (this.#earlyBytes > MAX_EARLY_BYTES) this.refuse('more than anybody says before it was answered')
+    if (this.#earlyBytes > MAX_EARLY_BYTES) this.refuse('too much data before the handshake completed')
     else this.#early.push(message)
   }
 }

@@ -1,29 +1,29 @@
 import { ACK_BYTES, ACK_MESSAGES, BEAT_MS, RETURN_MS, SILENT_MS, WINDOW_BYTES } from './limits.ts'
 import type { Peer } from './peer.ts'
 
-/** The first byte of a message says what it is. Those of kind `ack` are not counted; all others are, and arrive once, in order. */
+/** The first byte of a message is its kind. `ack` messages are not numbered; all others are, and arrive once, in order. */
 export const KIND = { control: 0, data: 1, ack: 2 } as const
 
 const ACK_LENGTH = 9
-/** Both ends are heard at least this often, while all is well. */
+/** Both ends send at least this often while the connection is good. */
 const STEADY_MS = 1.5 * BEAT_MS
-/** What is said about workers does not wait; but somebody who takes nothing of it at all is not worth our memory. */
+/** Host messages do not wait; but a peer that reads none of them is dropped at this limit. */
 const MAX_KEPT_BYTES = 16 * WINDOW_BYTES
-/** What a message costs us beside its bytes, about. */
+/** The approximate memory overhead of a message. */
 const MESSAGE_COST_BYTES = 64
 
 export interface SessionHooks {
-  /** A message arrived, without what says that it is one. */
+  /** A message arrived (without its session header). */
   message(kind: number, bytes: Buffer): void
-  /** Something was acknowledged: what waits may go on. */
-  roomier(): void
-  /** It is over: the other end has been away for too long, or has said what nobody says. */
+  /** Messages were acknowledged: waiting senders may go on. */
+  drained(): void
+  /** The session is over: the other end was away for too long or broke the protocol. */
   ended(reason: string): void
 }
 
 /**
- * A conversation between a driver and a host that outlives its connections: messages are kept until the other end has
- * them, and sent again over the next connection. A link that was cut for ten seconds has cost ten seconds.
+ * A session between a driver and a host that outlives its connections: messages are kept until they are acknowledged, and sent
+ * again over the next connection. A connection that is cut for ten seconds costs ten seconds, and no work.
  */
 export class Session {
   readonly id: string
@@ -34,20 +34,20 @@ export class Session {
   #received = 0
   #receivedBytes = 0
   #acknowledged = 0
-  /** Messages that the other end may not have; the last of them is number `#sent`. */
+  /** Unacknowledged messages; the last of them is number `#sent`. */
   readonly #kept: Buffer[] = []
   #keptBytes = 0
   #heard = false
   #heardAt = 0
-  /** Since then nothing was missed for longer than it takes to say so. */
+  /** Since when the connection has been up without a break. */
   #steadyFrom = 0
   #silentMs = 0
-  /** The other end has closed the connection, or what is between us has. */
+  /** The connection was closed, not by us. */
   #closed = false
   #over = false
   readonly #waiting: (() => void)[] = []
 
-  /** After `lostMs` of silence it is over. */
+  /** The session is over after `lostMs` of silence. */
   constructor(id: string, lostMs: number, hooks: SessionHooks) {
     this.id = id
     this.#lostMs = lostMs
@@ -62,8 +62,8 @@ export class Session {
     return this.#peer !== undefined
   }
 
-  /** For how long the other end was heard without a break. */
-  get steadyMs(): number {
+  /** For how long the connection has been up without a break. */
+  get connectedForMs(): number {
     const now = performance.now()
     return this.#peer === undefined || now - this.#heardAt > STEADY_MS ? 0 : now - this.#steadyFrom
   }
@@ -72,19 +72,19 @@ export class Session {
     return this.#over
   }
 
-  /** Whether more than what has to be may be sent. */
+  /** Whether frames may be sent, in addition to host messages. */
   get hasRoom(): boolean {
     return this.#peer !== undefined && this.#keptBytes < WINDOW_BYTES
   }
 
-  /** Lets go of its connection, because another is being made: what is received from now on would not be counted there. */
+  /** Detaches the connection because another is being made, whose counts would not include what still arrives here. */
   letGo(): number {
     this.#peer?.socket.terminate()
     this.#peer = undefined
     return this.#received
   }
 
-  /** Goes on over this connection. `theirs`: how many of our messages the other end has. */
+  /** Continues over this connection. `theirs`: how many of our messages the other end has. */
   attach(peer: Peer, theirs: number): void {
     if (this.#over) return peer.socket.terminate()
     this.#peer?.socket.terminate()
@@ -94,7 +94,7 @@ export class Session {
     this.#silentMs = 0
     this.#closed = false
     if (theirs > this.#sent || theirs < this.#sent - this.#kept.length)
-      return this.#break('a count of what it has that cannot be')
+      return this.#break('an impossible acknowledgement count')
     this.#forget(theirs)
     for (const message of this.#kept) peer.socket.send(message)
     peer.listen(
@@ -103,10 +103,10 @@ export class Session {
       },
       () => this.#onClose(peer),
     )
-    if (this.#peer === peer) this.#hooks.roomier()
+    if (this.#peer === peer) this.#hooks.drained()
   }
 
-  /** Says something, now or when there is a connection again. `message` begins with a byte for its kind. */
+  /** Sends a message now, or when there is a connection again. Its first byte is its kind. */
   send(message: Buffer): void {
     if (this.#over) return
     this.#sent++
@@ -119,11 +119,11 @@ export class Session {
     this.#peer?.socket.send(message)
   }
 
-  /** To be called every BEAT_MS: says that we are there, and counts how long the other end has been silent. */
+  /** To be called every BEAT_MS: sends a heartbeat, and counts how long the other end has been silent. */
   beat(passedMs = BEAT_MS): void {
     if (this.#over) return
     this.#acknowledge()
-    // What was heard may be as old as the last beat: where that is too long ago, it was us who were away.
+    // If our own last beat was too long ago, this process was suspended, not the other end.
     this.#silentMs = this.#heard && passedMs < this.#lostMs ? 0 : this.#silentMs + passedMs
     this.#heard = false
     if (this.#silentMs >= this.#lostMs)
@@ -132,7 +132,7 @@ export class Session {
           ? 'it has ended, or its connection was cut'
           : `nothing was heard from it for ${Math.round(this.#silentMs / 1000)} s`,
       )
-    // A connection may be dead without anybody having said so. Without it, a new one can be made.
+    // The connection may be dead without having been closed. Drop it, so that a new one can be made.
     if (this.#silentMs >= SILENT_MS) this.#peer?.socket.terminate()
   }
 
@@ -147,7 +147,7 @@ export class Session {
     this.#hooks.ended(reason)
   }
 
-  /** Resolves when its connection is gone; another may be attached, unless it is over. */
+  /** Resolves when its connection is gone; another may be attached unless the session is over. */
   untilDetached(): Promise<void> {
     if (this.#peer === undefined) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push(resolve))
@@ -163,14 +163,14 @@ export class Session {
     if (now - this.#heardAt > STEADY_MS) this.#steadyFrom = now
     this.#heardAt = now
     const kind = bytes[0]
-    if (!isBinary || kind === undefined) return this.#break('a message that is none of ours')
+    if (!isBinary || kind === undefined) return this.#break('a message that is not part of the protocol')
     if (kind === KIND.ack) {
       if (bytes.byteLength !== ACK_LENGTH) return this.#break('a malformed acknowledgement')
       const theirs = bytes.readDoubleLE(1)
       if (!(Number.isInteger(theirs) && theirs <= this.#sent && theirs >= this.#sent - this.#kept.length))
-        return this.#break('an acknowledgement of what was never sent')
+        return this.#break('an acknowledgement of messages that were never sent')
       this.#forget(theirs)
-      return this.#hooks.roomier()
+      return this.#hooks.drained()
     }
     if (kind !== KIND.control && kind !== KIND.data) return this.#break(`a message of unknown kind ${kind}`)
     this.#received++
@@ -180,7 +180,7 @@ export class Session {
   }
 
   #acknowledge(): void {
-    // One for whom so much waits does not read; the next one tells the same and more.
+    // The peer is not reading; skip this heartbeat, the next one includes its content.
     if (this.#peer === undefined || this.#peer.socket.bufferedAmount > 2 * WINDOW_BYTES) return
     const ack = Buffer.allocUnsafe(ACK_LENGTH)
     ack[0] = KIND.ack
@@ -198,21 +198,21 @@ export class Session {
   #onClose(peer: Peer): void {
     if (this.#peer !== peer) return
     this.#peer = undefined
-    // Not by our own doing, which has cost SILENT_MS already: a process that ended, or a link that will be back soon.
+    // Closed by the other end: either its process has ended, or it will be back soon. (If we closed it, SILENT_MS have passed already.)
     this.#closed = this.#silentMs < SILENT_MS
     if (this.#closed) this.#silentMs = Math.max(this.#silentMs, this.#lostMs - RETURN_MS)
     this.#heard = false
     this.#wake()
   }
 
-  /** The other end has said what nobody says: this connection ends, with the reason, and nothing else does. */
+  /** The other end broke the protocol: closes the session with the reason. */
   #break(what: string): void {
     this.#peer?.refuse(what)
     this.#peer = undefined
     this.end(`it sent ${what}`)
   }
 
-  /** For what only the reader of a message can see. */
+  /** For protocol errors that only the reader of a message can see. */
   refuse(what: string): void {
     this.#break(what)
   }

@@ -14,14 +14,14 @@ import { join } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 import { configFolder, privateFolder } from '../private-folder.ts'
 
-/** Shorter ones can be guessed by somebody who has listened in once. */
+/** Shorter tokens could be guessed from one recorded handshake. */
 const MIN_CHARS = 16
 /** Bits of a mode that concern other users. */
 const OTHERS = 0o077
 
 export const newToken = (): string => `mw_${randomBytes(32).toString('base64url')}`
 
-/** The token in a file, without the space around it. `option`: who named the file. */
+/** Reads the token from a file and trims it. `option`: the option that named the file, for errors. */
 export function readToken(path: string, option: string): string {
   let token: string
   try {
@@ -43,18 +43,18 @@ export function whyNotToken(token: string): string | undefined {
 }
 
 /**
- * The token of this user, for what runs on one machine and was given none: without it, every other user of the machine could
- * call a node, or answer in its place. Made when it is first needed. Throws if it cannot be kept where others cannot read it.
+ * The token of this user, for nodes on loopback without a token: otherwise every other user of the machine could call a node or
+ * impersonate one. Made on first use. Throws if it cannot be stored where only this user can read it.
  */
 export function userToken(): string {
   const path = userTokenFile()
   return readPrivate(path) ?? makePrivate(path)
 }
 
-/** Where that is. */
+/** The path of this user's token. */
 export const userTokenFile = (): string => join(privateFolder(configFolder()), 'node-token')
 
-/** For a port that only this machine can reach: of all its users, only this one is to use it. */
+/** For a loopback port: only this user of the machine may use it. */
 export function tokenForThisMachine(otherwise: string, warn: (line: string) => void): string | undefined {
   try {
     return userToken()
@@ -87,7 +87,7 @@ function readPrivate(path: string): string | undefined {
   }
 }
 
-/** Never over a token that is in use: another process may make one at the same moment. */
+/** Never overwrites a token: another process may create one at the same time. */
 function makePrivate(path: string): string {
   const own = `${path}.${randomBytes(6).toString('hex')}`
   writeFileSync(own, `${newToken()}\n`, { mode: 0o600, flag: 'wx' })
@@ -101,5 +101,5 @@ function makePrivate(path: string): string {
   return readPrivate(path)!
 }
 
-/** Whether others of this machine may read the file. */
+/** Whether other users of this machine may read the file. */
 export const isReadableByOthers = (path: string): boolean => (statSync(path).mode & OTHERS) !== 0

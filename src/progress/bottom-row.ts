@@ -3,12 +3,12 @@ import { CursorLine, type LineState } from './cursor-line.ts'
 import { interceptWrites } from './intercept-writes.ts'
 import { LeavingProcess } from './leaving-process.ts'
 import { surviveErrors } from './survive-errors.ts'
-import { DOWN, ERASE_BELOW, NO_COLOUR, RESTORE, SAVE, UP, WRAP_OFF, WRAP_ON } from './terminal-codes.ts'
+import { DOWN, ERASE_BELOW, RESET_STYLE, RESTORE, SAVE, UP, WRAP_OFF, WRAP_ON } from './terminal-codes.ts'
 
 /** How long a program at the other end of a pipe may take to write to the terminal. */
 const PIPE_MS = 80
 const REFRESH_MS = 100
-/** After something was printed the row is back at once, unless that was just done: a flood is not to be doubled. */
+/** After output the row is redrawn at once, but not more often than this: a flood of output must not be doubled. */
 const REDRAW_MS = 20
 const DEFAULT_COLUMNS = 80
 /**
@@ -59,7 +59,7 @@ export class BottomRow {
   /** First drawn at the first refresh, so that what is over at once does not flash. */
   show(): void {
     if (this.#release) return
-    // Nobody has looked since the last time.
+    // Writes since the last time were not followed.
     this.#line = new CursorLine()
     this.#release = [
       ...this.#printers.map((stream) => interceptWrites(stream, this.#printing)),
@@ -133,7 +133,7 @@ export class BottomRow {
     const makeRoom = line === 'fresh' ? '' : DOWN + UP
     const start = line === 'begun' ? '\r\n' : this.#freshLine()
     // We may not have heard of a new width yet: then the terminal cuts the row.
-    const row = `${WRAP_OFF}${NO_COLOUR}${text}${WRAP_ON}`
+    const row = `${WRAP_OFF}${RESET_STYLE}${text}${WRAP_ON}`
     this.#write(`${this.#eraser()}${makeRoom}${SAVE}${start}${row}${RESTORE}`)
     this.#drawn = { text, line }
     this.#drawnAt = performance.now()

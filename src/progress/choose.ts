@@ -3,6 +3,8 @@ import { jsonLines } from './json-lines.ts'
 import { liveLine } from './live-line.ts'
 import type { ObserveRun } from './observer.ts'
 import { plainLines } from './plain-lines.ts'
+import { progressCallback } from './progress-callback.ts'
+import type { RunProgress } from './run-progress.ts'
 
 interface Wishes {
   readonly progress: boolean
@@ -19,6 +21,12 @@ export function chooseDisplay({ progress, json, quiet, stream }: Wishes): Observ
   if (quiet || !progress) return undefined
   return canBeRedrawn(stream) ? liveLine(stream) : plainLines(stream)
 }
+
+/** What `progress` in a RunConfig asks for. */
+export const observeProgress = (progress: true | ((progress: RunProgress) => void)): ObserveRun =>
+  progress === true
+    ? chooseDisplay({ progress, json: false, quiet: false, stream: process.stderr })!
+    : progressCallback(progress)
 
 /** In other threads the streams are not the terminal itself. */
 export const canBeRedrawn = (stream: NodeJS.WritableStream): stream is NodeJS.WriteStream =>

@@ -2,9 +2,9 @@ import { displayWidth } from '../text/width.ts'
 
 /** Of a line without an end no more is remembered. */
 const MAX_LENGTH = 4096
-/** Colours are the only control sequences after which it is known where the cursor is. */
+/** Colors are the only control sequences after which it is known where the cursor is. */
 const ESCAPE = '\x1b'
-const COLOUR = /^\[[\d;:]*m/
+const COLOR = /^\[[\d;:]*m/
 /** Back, tabulator, down, form feed: the width of what follows says nothing about the column. */
 const MOVES = /[\b\t\v\f]/
 
@@ -35,8 +35,8 @@ export class CursorLine {
     if (this.#text === undefined) return 'unknown'
     if (this.#text.length > MAX_LENGTH) return 'unclear'
     const [start = '', ...sequences] = this.#text.split(ESCAPE)
-    if (sequences.some((sequence) => !COLOUR.test(sequence))) return 'unclear'
-    const text = start + sequences.map((sequence) => sequence.replace(COLOUR, '')).join('')
+    if (sequences.some((sequence) => !COLOR.test(sequence))) return 'unclear'
+    const text = start + sequences.map((sequence) => sequence.replace(COLOR, '')).join('')
     if (MOVES.test(text)) return 'unclear'
     if (text === '') return 'fresh'
     // The cursor is in front of the text, which would be erased with what is behind it.

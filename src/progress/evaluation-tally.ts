@@ -1,7 +1,7 @@
 import type { Outcome } from '../grade/outcome.ts'
 import { type EvaluationSummary, summarizeOutcomes } from '../grade/summarize.ts'
 
-/** Failures that are kept of a run that nobody has graded so far. */
+/** How many failures to keep of a run that has no grade yet. */
 const MAX_UNGRADED = 100_000
 
 /** What the rollouts of a run came to, for runs that are graded; it keeps a little of each. */

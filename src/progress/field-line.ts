@@ -8,7 +8,7 @@ const BAR_MAX = 24
 /** A part of a line. */
 export interface Field {
   readonly text: string
-  /** Where there is no room for all, the lowest go last. */
+  /** If not all fields fit, those with the lowest rank are kept. */
   readonly rank: number
   readonly format?: Parameters<Paint>[0]
 }
@@ -20,7 +20,7 @@ interface Layout {
   readonly bar?: { readonly done: number; readonly total: number } | undefined
 }
 
-/** One line, never wider than asked: what has no room is left out, a whole field at a time. */
+/** One line, never wider than `width`: fields that do not fit are left out. */
 export function fieldLine(fields: readonly Field[], { width, paint, bar }: Layout): string {
   const chosen = choose(fields, width)
   if (chosen.length === 0) return cut(fields[0]!.text, width)
@@ -35,7 +35,7 @@ export function fieldLine(fields: readonly Field[], { width, paint, bar }: Layou
   return texts.join(GAP)
 }
 
-/** Field by field by rank, as long as there is room; the first that has none ends it, so that a line does not flutter. */
+/** Takes fields by rank while they fit, and stops at the first that does not, so that the line does not flicker. */
 function choose(fields: readonly Field[], width: number): Field[] {
   const kept = new Set<Field>()
   for (const field of fields.toSorted((a, b) => a.rank - b.rank)) {

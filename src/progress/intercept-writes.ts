@@ -13,7 +13,7 @@ export function interceptWrites(stream: NodeJS.WriteStream, around: AroundWrite)
   stream.write = write
   return () => {
     active = false
-    // If somebody else has put themselves before us, ours stays below, and only passes on.
+    // If somebody else has wrapped `write` since, ours stays and only passes writes on.
     if (stream.write !== write) return
     if (own) Object.defineProperty(stream, 'write', own)
     else delete (stream as { write?: unknown }).write

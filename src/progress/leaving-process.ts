@@ -20,7 +20,8 @@ export class LeavingProcess {
   watch(): void {
     process.on('uncaughtExceptionMonitor', this.#dying)
     process.on('exit', this.#gone)
-    for (const signal of SIGNALS) process.on(signal, this.#signalled)
+    // Before others: a listener for one time is not counted any more when it was called.
+    for (const signal of SIGNALS) process.prependListener(signal, this.#signalled)
   }
 
   unwatch(): void {

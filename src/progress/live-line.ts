@@ -1,5 +1,5 @@
-import { painter, wantsColour } from '../text/paint.ts'
-import { visible } from '../text/visible.ts'
+import { escapeControls } from '../text/escape-controls.ts'
+import { painter, wantsColor } from '../text/paint.ts'
 import { liveRow } from './live-row.ts'
 import type { ObserveRun } from './observer.ts'
 import { summaryText } from './summary.ts'
@@ -15,7 +15,7 @@ export function liveLine(
 ): ObserveRun {
   return (start) => {
     const { runs, row, hideIfIdle } = liveRow(terminal, printers)
-    const colour = wantsColour(terminal)
+    const color = wantsColor(terminal)
     const tally = new Tally(start)
     runs.add(tally)
     row.show()
@@ -23,11 +23,11 @@ export function liveLine(
       response: (response) => tally.add(finishedTask(response)),
       retry: () => tally.retried(),
       total: (tasks) => tally.setTotal(tasks),
-      notice: (line) => row.print(painter(colour)('dim', `manyworlds: ${visible(line)}`)),
+      notice: (line) => row.print(painter(color)('dim', `manyworlds: ${escapeControls(line)}`)),
       end(ending) {
         runs.delete(tally)
         hideIfIdle()
-        row.print(summaryText(tally, { ending, file: start.file, colour, width: terminal.columns }))
+        row.print(summaryText(tally, { ending, file: start.file, color, width: terminal.columns }))
       },
     }
   }

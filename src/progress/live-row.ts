@@ -1,4 +1,4 @@
-import { painter, wantsColour } from '../text/paint.ts'
+import { painter, wantsColor } from '../text/paint.ts'
 import { BottomRow } from './bottom-row.ts'
 import { combined } from './combined.ts'
 import { statusLine } from './status-line.ts'
@@ -23,7 +23,7 @@ export function liveRow(
   if (terminal[SHOWN]) return terminal[SHOWN]
   const runs = new Set<Tally>()
   const trainings = new Set<TrainingTally>()
-  const paint = painter(wantsColour(terminal))
+  const paint = painter(wantsColor(terminal))
   const text = (width: number) => {
     const layout = { width, paint, bar: true }
     const [training] = trainings

@@ -1,6 +1,6 @@
-import { painter, wantsColour } from '../text/paint.ts'
+import { escapeControls } from '../text/escape-controls.ts'
+import { painter, wantsColor } from '../text/paint.ts'
 import { clock, count, counted } from '../text/quantities.ts'
-import { visible } from '../text/visible.ts'
 import { combined } from './combined.ts'
 import type { ObserveRun, RunStart } from './observer.ts'
 import { statusLine } from './status-line.ts'
@@ -17,7 +17,7 @@ export function plainLines(stream: NodeJS.WritableStream = process.stderr): Obse
   surviveErrors(stream)
   return (start) => {
     const tally = new Tally(start)
-    const say = (line: string) => void stream.write(`[${visible(start.runId)}] ${line}\n`)
+    const say = (line: string) => void stream.write(`[${escapeControls(start.runId)}] ${line}\n`)
     let saidAt = performance.now()
     let done = 0
     let quarter = 0
@@ -49,10 +49,10 @@ export function plainLines(stream: NodeJS.WritableStream = process.stderr): Obse
         quarter = Math.floor((4 * done) / tasks)
         tally.setTotal(tasks)
       },
-      notice: (line) => say(visible(line)),
+      notice: (line) => say(escapeControls(line)),
       end(ending) {
         clearInterval(timer)
-        stream.write(`${summaryText(tally, { ending, file: start.file, colour: wantsColour(stream) })}\n`)
+        stream.write(`${summaryText(tally, { ending, file: start.file, color: wantsColor(stream) })}\n`)
       },
     }
   }
@@ -63,5 +63,5 @@ function startLine({ total, sampledFrom, engineName, workerNum, concurrency, res
   const tasks = `${total === undefined ? 'tasks' : counted(total, 'task')}${sample}`
   const workers = workerNum === undefined ? 'all workers' : counted(workerNum, 'worker')
   const where = `on ${engineName}, ${workers} x ${concurrency}`
-  return `${resumed ? 'resumed' : 'started'}: ${tasks} ${where}${file === undefined ? '' : `; ${visible(file)}`}`
+  return `${resumed ? 'resumed' : 'started'}: ${tasks} ${where}${file === undefined ? '' : `; ${escapeControls(file)}`}`
 }

@@ -1,9 +1,9 @@
-/** What is longer ago than this hardly counts ... */
+/** Time constant of the exponential decay: older tasks hardly count, … */
 const MEMORY_MS = 10_000
-/** ... but at least about so many tasks do: otherwise the rate of long tasks would leap at each of them. */
+/** … but at least about this many tasks count; otherwise the rate of long tasks would jump with each of them. */
 const MEMORY_TASKS = 30
 const MEMORY_MAX_MS = 10 * 60_000
-/** Less time than this says nothing about a rate. */
+/** A rate is unknown before this much time has passed. */
 const KNOWN_AFTER_MS = 1000
 
 /**

@@ -67,6 +67,7 @@ export interface FailureGroup {
   readonly example: { readonly id: string; readonly message: string }
 }
 
+/** A task that took long. */
 export interface SlowTask {
   readonly id: string
   readonly status: TaskStatus

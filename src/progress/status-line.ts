@@ -1,6 +1,6 @@
+import { escapeControls, firstLine } from '../text/escape-controls.ts'
 import type { Paint } from '../text/paint.ts'
 import { clock, count, counted, percent, rate } from '../text/quantities.ts'
-import { firstLine, visible } from '../text/visible.ts'
 import type { StatusFigures } from './combined.ts'
 import { type Field, fieldLine } from './field-line.ts'
 
@@ -29,7 +29,7 @@ function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
   const failed = done - succeeded
   const fields: (Field | undefined)[] = [
     { text: total === undefined ? `${count(done)} done` : `${count(done)}/${count(total)}`, rank: 1 },
-    label === undefined ? undefined : { text: visible(label).replaceAll('\n', ' '), rank: 7, format: 'bold' },
+    label === undefined ? undefined : { text: escapeControls(label).replaceAll('\n', ' '), rank: 7, format: 'bold' },
     total === undefined ? undefined : { text: percent(done, total), rank: 0 },
     { text: `ok ${count(succeeded)}`, rank: 8, format: 'green' },
     failed === 0 ? undefined : { text: `failed ${count(failed)}`, rank: 2, format: 'red' },

@@ -1,5 +1,5 @@
-import { wantsColour } from '../text/paint.ts'
-import { visible } from '../text/visible.ts'
+import { escapeControls } from '../text/escape-controls.ts'
+import { wantsColor } from '../text/paint.ts'
 import type { ObserveRun } from './observer.ts'
 import { summaryText } from './summary.ts'
 import { surviveErrors } from './survive-errors.ts'
@@ -14,9 +14,9 @@ export function summaryOnly(stream: NodeJS.WriteStream): ObserveRun {
       response: (response) => tally.add(finishedTask(response)),
       retry: () => tally.retried(),
       total: (tasks) => tally.setTotal(tasks),
-      notice: (line) => void stream.write(`manyworlds: ${visible(line)}\n`),
+      notice: (line) => void stream.write(`manyworlds: ${escapeControls(line)}\n`),
       end(ending) {
-        const options = { ending, file: start.file, colour: wantsColour(stream), width: stream.columns }
+        const options = { ending, file: start.file, color: wantsColor(stream), width: stream.columns }
         stream.write(`${summaryText(tally, options)}\n`)
       },
     }

@@ -1,8 +1,7 @@
-import { ownCommand, runArgument } from '../text/own-command.ts'
+import { escapeControls, firstLine } from '../text/escape-controls.ts'
+import { ownCommand, runArgument, shellWord } from '../text/own-command.ts'
 import { type Paint, painter } from '../text/paint.ts'
 import { clock, count, counted, duration, precisePercent, rate, usageText } from '../text/quantities.ts'
-import { shellWord } from '../text/shell-word.ts'
-import { firstLine, visible } from '../text/visible.ts'
 import { cut, displayWidth, padEnd, padStart } from '../text/width.ts'
 import { wrap } from '../text/wrap.ts'
 import { evaluationLines } from './evaluation-lines.ts'
@@ -10,11 +9,11 @@ import { type RunState, type SummaryData, type SummaryFacts, summaryData } from 
 import type { Tally } from './tally.ts'
 
 const DEFAULT_WIDTH = 80
-/** Rows are at most this wide, so that the eye finds from one end to the other. */
+/** Wider rows are hard to read. */
 const MAX_WIDTH = 120
 const MIN_WIDTH = 40
 const LABEL = 11
-/** A speed that was held for less than this is none. */
+/** No rate is shown for shorter runs. */
 const SPEED_AFTER_MS = 1000
 
 /** Between the state and the time; when a run died is not known. */
@@ -27,7 +26,7 @@ const TIME_WORDS: Readonly<Record<RunState, string>> = {
 }
 
 interface SummaryLayout {
-  readonly colour: boolean
+  readonly color: boolean
   readonly width?: number | undefined
 }
 
@@ -35,7 +34,7 @@ interface SummaryLayout {
 export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout): string {
   const data = summaryData(tally, options)
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width || DEFAULT_WIDTH))
-  const paint = painter(options.colour)
+  const paint = painter(options.color)
   const lines = [
     ...headLines(data, width, paint),
     ...(data.evaluation ? evaluationLines(data.evaluation, width - LABEL) : []).flatMap(({ label, lines }) =>
@@ -69,14 +68,14 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
         : paint('red', `${count(tasks)} ${status}`),
     )
   return [
-    `run ${visible(runId)} ${paint(stateColour(data), state)}${time}: ${tasks}${sample}${speed}`,
+    `run ${escapeControls(runId)} ${paint(stateColor(data), state)}${time}: ${tasks}${sample}${speed}`,
     ...(byStatus.length === 0 ? [] : [`  ${byStatus.join(', ')}`]),
-    // An error that ends the run is thrown at its caller, who says it; here it is what the run file knows.
+    // An error that ends a run is reported by the caller; here it comes from the run file.
     ...(typeof error === 'string' ? wrap(firstLine(error), width - 2).map((line) => `  ${paint('red', line)}`) : []),
   ]
 }
 
-function stateColour({ state, counts, done }: SummaryData): Parameters<Paint>[0] {
+function stateColor({ state, counts, done }: SummaryData): Parameters<Paint>[0] {
   if (state === 'running') return 'cyan'
   return state !== 'finished' ? 'red' : counts.success === done ? 'green' : 'yellow'
 }
@@ -86,7 +85,7 @@ function failureLines({ failures }: SummaryData, width: number, paint: Paint): s
   const numberWidth = Math.max(0, ...failures.map((failure) => count(failure.count).length))
   const codeWidth = Math.max(0, ...failures.map(({ code }) => code.length))
   return failures.map(({ code, count: tasks, example }) => {
-    const start = `${padStart(count(tasks), numberWidth)}  ${padEnd(visible(code), codeWidth)}  `
+    const start = `${padStart(count(tasks), numberWidth)}  ${padEnd(escapeControls(code), codeWidth)}  `
     const text = cut(firstLine(`${example.id}: ${firstLine(example.message)}`), width - start.length)
     return `${paint('red', start)}${text}`
   })
@@ -98,7 +97,7 @@ function runTimeLines({ runMs }: SummaryData, width: number): string[] {
   return wrap(`p50 ${duration(p50)}   p90 ${duration(p90)}   p99 ${duration(p99)}   max ${duration(max)}`, width)
 }
 
-/** Of less than this nobody needs to hear. */
+/** Shorter waits are not shown. */
 const WAITED_MS = 1000
 
 function waitedLines({ waitedMs, done }: SummaryData): string[] {
@@ -148,7 +147,7 @@ function fileLines({ file, runId, failures }: SummaryData, ended: boolean, paint
     ...(ended ? [show] : []),
     ...(failures[0] === undefined ? [] : [`${show} ${shellWord(failures[0].example.id)}`]),
   ]
-  return [visible(file), ...commands.map((command) => paint('cyan', command))]
+  return [escapeControls(file), ...commands.map((command) => paint('cyan', command))]
 }
 
 const labelled = (label: string, lines: readonly string[], paint: Paint): string[] =>

@@ -1,8 +1,8 @@
 const surviving = new WeakSet<object>()
 
 /**
- * For streams to which progress is written: when whoever listened has gone (a closed pipe, a terminal that hung up),
- * the run goes on all the same.
+ * For streams that progress is written to: if the reader goes away (a closed pipe, a terminal that hung up), the run must
+ * go on.
  */
 export function surviveErrors(stream: NodeJS.WritableStream): void {
   if (surviving.has(stream)) return

@@ -2,6 +2,7 @@ import { type Outcome, outcomeOf } from '../grade/outcome.ts'
 import type { EvaluationSummary } from '../grade/summarize.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Usage } from '../trajectory/usage.ts'
+import { remainingMs } from './eta.ts'
 import { EvaluationTally } from './evaluation-tally.ts'
 import type { RunStart } from './observer.ts'
 import { Percentiles } from './percentiles.ts'
@@ -11,9 +12,6 @@ import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'
 const SLOWEST = 5
 /** Of the message of an example no more is kept. */
 const MESSAGE_LENGTH = 2000
-/** An estimate from fewer tasks than this would be silly, and so would one that lies further ahead. */
-const ETA_TASKS = 5
-const ETA_MAX_MS = 100 * 24 * 3_600_000
 
 /** What a tally has to know of a finished task; a row of a run file will do. */
 export interface FinishedTask {
@@ -117,7 +115,7 @@ export class Tally {
       retries: this.#retries,
       elapsedMs: now - this.#startedAt,
       perSecond,
-      etaMs: this.#etaMs(perSecond, running),
+      etaMs: remainingMs({ total: this.#total, done: this.#done, restored: this.#restored, running, perSecond }),
       runMs: count === 0 ? undefined : { p50, p90, p99, max },
       failures: [...this.#failures]
         .map(([code, { count, example }]) => ({ code, count, example }))
@@ -128,16 +126,6 @@ export class Tally {
       waiting: (this.#run.models?.waiting ?? []).toSorted((a, b) => b.queued - a.queued),
       models: this.#run.models?.used ?? [],
     }
-  }
-
-  #etaMs(perSecond: number | undefined, running: number): number | undefined {
-    if (this.#total === undefined || perSecond === undefined || perSecond === 0) return undefined
-    const left = this.#total - this.#done
-    if (left <= 0) return undefined
-    // Until as many have finished as are running, those that have are the quick ones.
-    if (this.#done - this.#restored < Math.max(ETA_TASKS, running)) return undefined
-    const etaMs = (1000 * left) / perSecond
-    return etaMs <= ETA_MAX_MS ? etaMs : undefined
   }
 
   #addFailure(task: FinishedTask): void {

@@ -5,37 +5,37 @@ import { creditFrame, fragmentFrame, KIND, LAST_STREAM, readCredit, readFragment
 
 /** What carries frames: a worker's link in the driver, the socket to the driver in a worker. */
 export interface Wire {
-  /** False: the other end is slow, wait for drain. The frame is taken all the same. */
+  /** False: the other end is slow; wait for drain. The frame is accepted in any case. */
   send(frame: Uint8Array): boolean
   onDrain(listener: () => void): void
   onFrame(listener: (frame: Uint8Array) => void): void
-  /** True while bytes wait in this process: what was sent would be lost with it. */
+  /** True while sent bytes are still buffered in this process; they would be lost if it ended. */
   holdsBytes?(): boolean
 }
 
-/** A message larger than this travels in fragments, and small messages pass it. */
+/** A larger message is sent in fragments, so that small messages can overtake it. */
 export const BULK_BYTES = 256 * 1024
 const FRAGMENT_BYTES = 64 * 1024
-/** Only the last fragment of a stream may be smaller: many small ones cost far more memory than they count for. */
+/** Only the last fragment of a stream may be smaller: each fragment has a cost in memory beyond its bytes. */
 const LEAST_FRAGMENT_BYTES = 4 * 1024
-/** Bytes of one stream that may be under way before its receiver has said that it took some. */
+/** Bytes of one stream that may be in flight before the receiver acknowledges some. */
 const STREAM_CREDIT = 1024 * 1024
-/** Streams under way at once; those behind them wait. A receiver refuses more: each may fill memory with its credit. */
+/** Streams in flight at once; the others wait. A receiver refuses more, because each may use up its credit in memory. */
 const MAX_STREAMS = 256
-/** A receiver that holds this much of unfinished streams lets only the oldest go on. */
+/** Above this many bytes of unfinished streams, a receiver gives credit to the oldest stream only. */
 const REASSEMBLY_BYTES = 128 * 1024 * 1024
 const MAX_MESSAGE_BYTES = MAX_VALUE_BYTES + 16 * 1024 * 1024
-/** First words are few: what comes before a codec is agreed on is from nobody in particular. */
+/** The largest frame before a codec is agreed on: the sender has not proved who it is. */
 const MAX_PLAIN_BYTES = 4 * 1024 * 1024
-/** More than this goes at once. */
+/** Larger batches are sent at once. */
 const SOON_BYTES = 64 * 1024
-/** Messages that waited go out so many in a frame: each is below the size of bulk, and a frame has a largest size. */
+/** Waiting messages per frame: each is smaller than a bulk message, and a frame has a maximum size. */
 const WAITING_PER_FRAME = 32
 
-/** Whether a message is one that the other end may send: undefined if it is, else what is wrong with it. */
+/** Undefined if the other end may send this message, else what is wrong with it. */
 export type MessageCheck = (message: unknown) => string | undefined
 
-/** Whether bytes may be decoded at all: undefined if they may, else why not. */
+/** Undefined if the bytes may be decoded, else why not. */
 export type BatchScan = (frame: Uint8Array) => string | undefined
 
 interface Outgoing {
@@ -62,7 +62,7 @@ interface Incoming {
  * fragments with credit per stream whenever nothing else wants to. Order is kept within the ordinary lane, and within a
  * key (a lease) also across lanes.
  *
- * Nothing that comes is trusted: what is no message of ours breaks the channel, and after that nothing is delivered.
+ * Nothing received is trusted: an invalid message breaks the channel, and nothing after it is delivered.
  */
 export class Channel<Out extends { type: string }, In extends { type: string }> {
   readonly #wire: Wire
@@ -71,15 +71,15 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   readonly #onBroken: (error: ManyworldsError) => void
   readonly #scan: BatchScan | undefined
   #codec = PLAIN
-  /** What batches come in, by their first byte. */
+  /** The codec of incoming batches, by their first byte. */
   #kind = kindOf(PLAIN)
-  /** Something came in the codec that was agreed on: the other end has heard of it, and is done with first words. */
+  /** A batch came in the agreed codec: the other end uses it, and JSON is no longer accepted. */
   #agreed = false
   #broken = false
   #full = false
   #waiting: Out[] = []
   #riders: Out[] = []
-  /** What goes with the end of the turn. */
+  /** Messages that are sent at the end of this turn of the event loop. */
   #soon: Out[] = []
   #soonBytes = 0
   #lastStream = 0
@@ -117,7 +117,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     this.#kind = kindOf(codec)
   }
 
-  /** A message that was delivered makes no sense: nothing more is. */
+  /** A delivered message was invalid: deliver nothing more. */
   refuse(what: string, cause: unknown): void {
     this.#refuse(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
   }
@@ -127,12 +127,12 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     this.#send([message])
   }
 
-  /** Sends with the next ordinary message, in the same frame and before it: what nobody needs any sooner. */
+  /** Sends in the same frame as the next ordinary message, and before it: for messages that are not urgent. */
   ride(message: Out): void {
     this.#riders.push(message)
   }
 
-  /** As `post`, in one frame with what else is said before the next turn: for small messages that come in numbers. */
+  /** As `post`, in one frame with all other messages of this turn of the event loop: for many small messages. */
   postSoon(message: Out, size = 0, key = 0): void {
     if (size > SOON_BYTES || (key !== 0 && this.#outgoingByKey.has(key))) return this.post(message, size, key)
     if (this.#soon.length === 0) queueMicrotask(() => this.#sendSoon())
@@ -176,7 +176,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     else this.#send(messages)
   }
 
-  /** True while something that was said has not left this process. */
+  /** True while a sent message is still in this process. */
   get holdsBytes(): boolean {
     return this.#full || (this.#wire.holdsBytes?.() ?? false)
   }
@@ -190,7 +190,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     if (!this.#wire.send(frame)) this.#full = true
   }
 
-  /** Undefined: it cannot be said, and so the other end would wait for it for ever. */
+  /** Undefined: it cannot be encoded, and the other end would wait for it forever. */
   #encode(messages: unknown[]): Uint8Array | undefined {
     try {
       return encode(messages, this.#codec)
@@ -293,7 +293,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     stream.size += size
     this.#held += size
     if (stream.size > MAX_MESSAGE_BYTES) return this.#refuse(`a message of more than ${MAX_MESSAGE_BYTES} bytes`)
-    // A fragment is sent whole when a part of it is covered.
+    // A fragment is sent whole if there is credit for a part of it.
     if (stream.size >= stream.allowed + FRAGMENT_BYTES) return this.#refuse('more of a stream than it had credit for')
     if (!last) {
       stream.owed += size
@@ -306,7 +306,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     this.#onBatch(Buffer.concat(stream.parts), 'a fragmented message')
   }
 
-  /** Gives credit back: to every stream while there is room, else only to the oldest, so that something always ends. */
+  /** Gives credit back: to every stream while there is room, else only to the oldest, so that one always finishes. */
   #grant(): void {
     for (const [id, stream] of this.#incoming) {
       if (stream.owed > 0) {
@@ -341,6 +341,6 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   }
 }
 
-/** A few bytes must not keep all of the memory alive that they came in. */
+/** Copies a small part of a large buffer, so that it does not keep the whole buffer in memory. */
 const ownBytes = (bytes: Uint8Array): Uint8Array =>
   bytes.buffer.byteLength > 2 * bytes.byteLength ? new Uint8Array(bytes) : bytes

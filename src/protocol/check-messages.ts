@@ -40,7 +40,7 @@ export const checkDriverMessage = (message: unknown): string | undefined => chec
 /** Undefined if a worker may say this, else what is wrong with it. */
 export const checkWorkerMessage = (message: unknown): string | undefined => check(message, WORKER_CHECKS)
 
-/** The same for its side thread, which only asks. */
+/** The same for its side thread, which only sends requests. */
 export function checkSideMessage(message: unknown): string | undefined {
   const wrong = checkWorkerMessage(message)
   if (wrong !== undefined) return wrong
@@ -111,7 +111,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   WORKER_CRASHED: true,
   PROCESS_EXIT: true,
   UNCAUGHT_IN_TASK: true,
-  ANSWER_NOT_SERIALISABLE: true,
+  ANSWER_NOT_SERIALIZABLE: true,
   SETUP_FAILED: true,
   REQUIRES_UNMET: true,
   ALL_SUBAGENTS_FAILED: true,
@@ -138,12 +138,12 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   PACKAGE_MISSING: true,
 }
 
-/** For what the driver keeps and passes on, and reads only later or never. */
+/** For values that the driver stores or passes on without reading them now. */
 const anyPacked = packed(undefined, (value) => isPacked(value))
 
 const wait = leaf(0.5, (ms) => finite(ms) && (ms as number) >= 0 && (ms as number) <= RETRY_AFTER_MAX_MS)
 
-/** An error on its way, also in the place of an outcome. */
+/** An error in a message, also in place of an outcome. */
 export const errorItem: Shape = object({
   code: nameIn(ERROR_CODES),
   name: errorText,
@@ -238,7 +238,7 @@ const step = tuple(
   ),
 )
 const STEP_FIELDS = (step.parts as Extract<Shape['parts'], { kind: 'tuple' }>).items
-const emits = list(tuple(lease, list(byHand(step, isStep)), list(anyText)))
+const records = list(tuple(lease, list(byHand(step, isStep)), list(anyText)))
 const tasks = list(
   tuple(
     whole,
@@ -285,12 +285,12 @@ function isStep(value: unknown): boolean {
   return true
 }
 
-function isEmitList(emits: unknown): boolean {
-  if (!Array.isArray(emits)) return false
-  for (let i = 0; i < emits.length; i++) {
-    const emit: unknown = emits[i]
-    if (!Array.isArray(emit) || emit.length !== 3 || !whole(emit[0])) return false
-    if (!areSteps(emit[1]) || !areLines(emit[2])) return false
+function isRecordList(records: unknown): boolean {
+  if (!Array.isArray(records)) return false
+  for (let i = 0; i < records.length; i++) {
+    const record: unknown = records[i]
+    if (!Array.isArray(record) || record.length !== 3 || !whole(record[0])) return false
+    if (!areSteps(record[1]) || !areLines(record[2])) return false
   }
   return true
 }
@@ -325,14 +325,14 @@ export const WORKER_MESSAGES = {
   ready: { protocol: whole, codecs: list(shortText, 64), node: shortText, pid: whole },
   loaded: { agent: whole },
   'load-failed': { agent: whole, code: nameIn(LOAD_FAILURES), message: errorText, stack: optional(errorText) },
-  done: { emits: byHand(emits, isEmitList), outcomes: byHand(outcomes, isOutcomeList) },
+  done: { records: byHand(records, isRecordList), outcomes: byHand(outcomes, isOutcomeList) },
   started: { leases: list(lease) },
   running: { tasks: list(tuple(lease, whole)) },
   'may-start': { lease },
   hungry: {},
   returned: { unstarted: list(lease) },
   retire: { reason: errorText, unstarted: list(lease) },
-  fate: { lease, error: errorItem },
+  exiting: { lease, error: errorItem },
   'cancel-seen': { lease },
   stray: { error: errorItem },
   ask: {
@@ -342,7 +342,7 @@ export const WORKER_MESSAGES = {
     kind: oneOf('one', 'parts', 'own'),
     slot: oneOf('keep', 'give'),
     clock: oneOf('runs', 'stands'),
-    // Each service looks at what it is asked.
+    // Each service checks its own question.
     body: anything,
   },
   unask: { request: whole, lease },

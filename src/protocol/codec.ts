@@ -3,7 +3,7 @@ import { portableText, readPortable } from './portable.ts'
 import { KIND } from './raw-frames.ts'
 import { scanV8 } from './scan-v8.ts'
 
-/** JSON, for the first words, which are said before anything is agreed: plain data, without undefined in lists. */
+/** JSON, for the messages before a codec is agreed on: plain data, without undefined in lists. */
 export const PLAIN = 'json'
 
 /**
@@ -12,16 +12,16 @@ export const PLAIN = 'json'
  */
 const V8 = `v8/${v8.serialize(null)[1]}`
 
-/** Several times slower, and the same on every Node: for two ends whose v8 differ. */
+/** Several times slower, and the same on every Node: used if the two ends have different versions of v8. */
 const PORTABLE = 'devalue/1'
 
 /**
  * What this process can speak, best first. With MANYWORLDS_CODEC=devalue in its environment it speaks the portable one
- * only: for tests, and for the day on which two versions of v8 misunderstand each other.
+ * only: for tests, and as a way out if two versions of v8 turn out to be incompatible.
  */
 export const CODECS: readonly string[] = process.env.MANYWORLDS_CODEC === 'devalue' ? [PORTABLE] : [V8, PORTABLE]
 
-/** The best of ours that the other end has too. */
+/** The best codec that both ends have. */
 export const agree = (theirs: readonly string[]): string | undefined => CODECS.find((codec) => theirs.includes(codec))
 
 export function encode(messages: readonly unknown[], codec: string): Uint8Array {

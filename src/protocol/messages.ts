@@ -16,7 +16,7 @@ export type Packed = unknown
 // ---- driver to worker
 
 export type DriverMessage =
-  /** The answer to `ready`: from here on both speak this codec. Again when the settings change. */
+  /** The answer to `ready`: from now on both ends use this codec. Sent again when the settings change. */
   | { type: 'hello'; protocol: number; codec: string; settings: WorkerSettings }
   | { type: 'agent'; key: number; ref: AgentRef; params: Packed; entry: string | undefined; bundle?: BundlePlace }
   | { type: 'profile'; key: number; profile: Profile }
@@ -100,7 +100,7 @@ export type WorkerMessage =
   | { type: 'loaded'; agent: number }
   | { type: 'load-failed'; agent: number; code: LoadFailure; message: string; stack: string | undefined }
   /** What tasks recorded and printed, and how some of them ended; of one task, the records come first. */
-  | { type: 'done'; emits: Emit[]; outcomes: Outcome[] }
+  | { type: 'done'; records: TaskRecords[]; outcomes: Outcome[] }
   | { type: 'started'; leases: number[] }
   /** These tasks of recorded runs have been running for a while: so many milliseconds. */
   | { type: 'running'; tasks: [lease: number, ms: number][] }
@@ -112,8 +112,8 @@ export type WorkerMessage =
   | { type: 'returned'; unstarted: number[] }
   /** Nothing new, please; replace me when I am empty. */
   | { type: 'retire'; reason: string; unstarted: number[] }
-  /** The worker is about to exit because of this task; its neighbours are innocent. */
-  | { type: 'fate'; lease: number; error: ErrorItem }
+  /** The worker is about to exit because of this task; the other tasks here are not to blame. */
+  | { type: 'exiting'; lease: number; error: ErrorItem }
   | { type: 'cancel-seen'; lease: number }
   /** An error that belongs to no running task. Plain, since it may come before a codec is agreed. */
   | { type: 'stray'; error: ErrorItem }
@@ -125,7 +125,7 @@ export type WorkerMessage =
   /** The answer to `yours`: the result of the work that the task did itself, to be stored. */
   | { type: 'hand-in'; request: number; lease: number; value: Packed }
 
-export type Emit = [lease: number, steps: PackedStep[], logs: string[]]
+export type TaskRecords = [lease: number, steps: PackedStep[], logs: string[]]
 /**
  * Whole microseconds: a small integer costs a byte or two where a fraction costs eight. `waitedUs`: how long its clock stood.
  * The last two are left out where there is nothing to say.
@@ -190,7 +190,7 @@ export interface Ask {
  * do not count.
  */
 export const MAX_OPEN_REQUESTS = 64
-/** How many parts of a stream may be sent before the task says that it took some. */
+/** How many parts of a stream may be sent before the task acknowledges some. */
 export const STREAM_PARTS = 16
 
 /** Names of services that only this package asks. */

@@ -2,14 +2,14 @@ import { deserialize, serialize } from 'node:v8'
 import { MAX_BIGINT_BITS, scanV8 } from './scan-v8.ts'
 import { MAX_DEPTH, whyNotSendable } from './sendable.ts'
 
-/** Above this a value is serialised on its own. */
+/** Above this a value is serialized on its own. */
 const INLINE_CHARS = 8 * 1024
 const INLINE_OBJECTS = 24
 const INLINE_DEPTH = 8
-/** More than this in one value is refused: it would not fit in memory a few times over. */
+/** A larger value is refused: several copies of it must fit in memory. */
 export const MAX_VALUE_BYTES = 512 * 1024 * 1024
 
-/** Thrown when a value cannot travel; the caller says whose value it was. */
+/** Thrown if a value cannot be sent. The caller adds whose value it was. */
 export class NotPackable extends Error {}
 
 const UNSUITABLE = Symbol('unsuitable')
@@ -23,7 +23,7 @@ const seen: object[] = []
  * - what cannot travel is found here, with the path to it, and not in the middle of a batch.
  *
  * Small plain data is copied and stays a value. Large plain data becomes its JSON text, which is twice as fast to read
- * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialisation. A boxed String and
+ * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialization. A boxed String and
  * bytes in a packed place therefore always mean that: a user's are never plain, and so are wrapped too.
  */
 export function pack(value: unknown): unknown {
@@ -36,7 +36,7 @@ export function pack(value: unknown): unknown {
   return packObject(value, packBytes)
 }
 
-/** Puts together what was packed before, each for itself: limits that each has kept are not asked for again. */
+/** Combines values that were packed one by one. Their limits are not checked again. */
 export function repack(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return pack(value)
   return packObject(value, (whole) => checkSize(whole, () => serializeAll(whole, 2 * MAX_DEPTH)))
@@ -68,7 +68,7 @@ function copyPlain(value: object, depth: number): unknown {
   if (depth > INLINE_DEPTH || seen.length >= INLINE_OBJECTS || seen.includes(value)) return UNSUITABLE
   seen.push(value)
   if (Array.isArray(value)) {
-    // Too many for us, and it shows at once.
+    // Too many, and the length alone shows it.
     if (value.length > INLINE_OBJECTS && typeof value[0] === 'object') return UNSUITABLE
     const copy: unknown[] = []
     for (let i = 0; i < value.length; i++) {
@@ -119,7 +119,7 @@ function packLarge(value: unknown, packRest: (value: unknown) => Uint8Array = pa
   return isExactJson(value) ? checkSize(value, () => new String(JSON.stringify(value))) : packRest(value)
 }
 
-/** The bytes of v8's serialisation, if the other end will take them. */
+/** The bytes of v8's serialization, if the other end will take them. */
 export const packBytes = (value: unknown): Uint8Array => checkSize(value, () => scanned(serializeAll(value)))
 
 function scanned(bytes: Uint8Array): Uint8Array {
@@ -146,7 +146,7 @@ function checkSize<P extends Uint8Array | JsonText>(value: unknown, make: () => 
 export const tooLarge = (size: string): string =>
   `it takes ${size}, and at most ${MAX_VALUE_BYTES} can be sent; pass a path or a key instead`
 
-/** v8 would send some objects as empty ones, without a word. */
+/** v8 would send some objects as empty objects, without an error. */
 function serializeAll(value: unknown, maxDepth = MAX_DEPTH): Uint8Array {
   const reason = whyNotSendable(value, maxDepth)
   if (reason !== undefined) throw new NotPackable(reason)
@@ -160,7 +160,7 @@ export const MAX_JSON_LEVELS: number = JSON_DEPTH + 1
 const JSON_VALUES = 1_000_000
 let values = 0
 
-/** Whether JSON would bring this back as it is: plain data, without undefined, -0, NaN or holes, and not a circle. */
+/** Whether JSON restores this exactly: plain data without undefined, -0, NaN, holes or cycles. */
 export function isExactJson(value: unknown): boolean {
   values = 0
   return isJson(value, 0)

@@ -7,7 +7,7 @@ import { MAX_BIGINT_BITS, MAX_RESERVED_BYTES } from './scan-v8.ts'
 /**
  * The portable codec: devalue's text, taught to bring back what v8 would.
  *
- * Bytes in a message always are v8's serialisation of one value (see `pack.ts` and `packed-step.ts`), which the v8 at the other
+ * Bytes in a message always are v8's serialization of one value (see `pack.ts` and `packed-step.ts`), which the v8 at the other
  * end may not be able to read. So the value in them is sent as a text of its own, and becomes bytes again over there.
  * Bytes inside such a value are a user's, and are sent as bytes.
  */
@@ -18,11 +18,11 @@ export const readPortable = (portable: string): unknown => devalue().parse(porta
 const MAX_BIGINT_DIGITS = Math.ceil(MAX_BIGINT_BITS * Math.log10(2)) + 1
 
 let loaded: typeof Devalue | undefined
-/** Nearly every worker speaks v8 and would load this for nothing, at its start, when somebody waits for it. */
+/** Loaded when first used: nearly all workers use v8's codec, and loading this would slow their start. */
 const devalue = () => (loaded ??= createRequire(import.meta.url)('devalue') as typeof Devalue)
 
 type Reducer = (thing: unknown) => unknown
-/** As for v8, whatever is of no kind it knows is plain data. */
+/** As in v8, an object of an unknown class is plain data. */
 const OPERATIONS = {
   shapeOf: (thing: object) => ({ kind: 'plain' as const, keys: Object.keys(thing) }),
 }
@@ -89,7 +89,7 @@ const VIEWS = new Map(
   ].map((name) => [name, (globalThis as unknown as Record<string, new (buffer: ArrayBuffer) => unknown>)[name]]),
 )
 
-/** What a view shows, not the buffer behind it, which may be a pool with other people's bytes in it. */
+/** The bytes of the view only: the buffer behind it may be a pool with unrelated data. */
 function reduceBytes(thing: ArrayBufferView | ArrayBuffer): BytesData {
   if (!ArrayBuffer.isView(thing)) {
     const base64 = Buffer.from(thing).toString('base64')
@@ -115,7 +115,7 @@ function reviveBytes([kind, base64, maxByteLength]: BytesData): unknown {
   return new View(buffer)
 }
 
-/** devalue would read it, however long it takes. */
+/** devalue has no limit, and parsing a long BigInt takes seconds. */
 function reviveBigInt(digits: unknown): bigint {
   if (typeof digits !== 'string' || digits.length > MAX_BIGINT_DIGITS) throw new TypeError('a BigInt that is too long')
   return BigInt(digits)

@@ -2,7 +2,7 @@ import { errorItem, experience } from './check-messages.ts'
 import { type ErrorItem, type Experience, OUTCOME, type OutcomeStatus, type Packed } from './messages.ts'
 import { readPacked } from './read-packed.ts'
 
-/** What an outcome holds: an answer, or an error. Throws if a worker does not say that. */
+/** The answer or the error of an outcome. Throws if it is malformed. */
 export function readOutcome(status: OutcomeStatus, packed: Packed): unknown {
   const value = readPacked(packed)
   if (status !== OUTCOME.success && status !== OUTCOME.cancelled && !errorItem(value))
@@ -10,7 +10,7 @@ export function readOutcome(status: OutcomeStatus, packed: Packed): unknown {
   return value as ErrorItem
 }
 
-/** What an outcome says about experience. Throws if a worker of ours would not say that. */
+/** What an outcome says about experience. Throws if it is malformed. */
 export function readExperience(packed: Packed): Experience | undefined {
   if (packed === undefined) return undefined
   const value = readPacked(packed)

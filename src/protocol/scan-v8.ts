@@ -1,8 +1,7 @@
 import { serialize } from 'node:v8'
 
 /**
- * Looks through v8's serialisation without making anything of it, so that bytes from another process cannot cost more
- * than they weigh. v8 itself checks lengths against the bytes that are there, with exceptions that matter:
+ * Checks v8's serialization without decoding it, so that a few bytes from another process cannot cost much memory or time. v8 itself checks lengths against the bytes that are there, with exceptions that matter:
  * - an array with holes only claims its length, and v8 sets aside eight bytes for each place: 240 MB for a dozen bytes;
  * - a resizable buffer claims how large it may become;
  * - it reads what is nested so deep that whoever looks at it later runs out of stack;

@@ -1,4 +1,4 @@
-/** v8 can write what is nested twice as deep as it can read, and the other end must not be the one to find out. */
+/** v8 can write values that are nested twice as deep as it can read. They are refused here, before they are sent. */
 export const MAX_DEPTH = 1000
 /**
  * Empty places that the arrays of one value may have together. `x[4e9] = 1` takes 30 bytes in v8's format, but whoever
@@ -8,7 +8,7 @@ const MAX_EMPTY_PLACES = 256 * 1024
 /** Properties with names are looked for only in arrays up to this length: listing them takes more memory than the array. */
 const MAX_NAMED_LENGTH = 100_000
 
-/** Something that cannot travel, and the way to it: the innermost step first, since it is put together on the way out. */
+/** A value that cannot be sent, and the path to it: the innermost key first, because the path is built on the way out. */
 interface Problem {
   readonly what: string
   readonly way: ((path: string) => string)[]
@@ -21,7 +21,7 @@ interface Walk {
   tooDeep: boolean
 }
 
-/** Where in a value the first thing is that cannot travel, or of which nothing would arrive; undefined if all is well. */
+/** The path to the first value that cannot be sent, or that would arrive empty; undefined if all can be sent. */
 export function whyNotSendable(value: unknown, maxDepth: number = MAX_DEPTH): string | undefined {
   const walk: Walk = { visited: new Set(), maxDepth, emptyPlaces: 0, tooDeep: false }
   const problem = find(value, walk, 0)

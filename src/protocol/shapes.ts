@@ -69,7 +69,7 @@ export function object(fields: Fields): Shape {
   return made(test, { kind: 'object', fields })
 }
 
-/** `test` where it comes by the million, and is written by hand; the parts say the same. */
+/** A shape with a hand-written `test`, for messages that come by the million; the parts describe the same. */
 export const byHand = (of: Shape, test: Test): Shape => made(test, of.parts)
 
 export const packed = (of: Shape | undefined, test: Test): Shape => made(test, { kind: 'packed', of })

@@ -1,14 +1,14 @@
 import { ManyworldsError } from '../errors.ts'
 import { cacheFolder, privateFolder } from '../private-folder.ts'
 
-/** Where Python environments are, and the programs that run in them: nobody else may be able to exchange those. */
+/** The folder of Python environments and the programs that run in them. It must not be writable by other users. */
 export function pythonFolder(): string {
   try {
     return privateFolder(cacheFolder('python'))
   } catch (cause) {
     throw new ManyworldsError(
       'PYTHON_SETUP_FAILED',
-      `${(cause as Error).message}; programs in it may have been exchanged: remove it, or name a folder of your own with XDG_CACHE_HOME`,
+      `${(cause as Error).message}; other users could have replaced programs in it; remove it, or use another folder with XDG_CACHE_HOME`,
       { cause },
     )
   }

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path'
 
 /**
- * Variables for programs on one of our own Pythons. What Python compiles is kept in the folder of its environment, not beside
- * our programs, which are in somebody's node_modules. It is kept even where the user's variables say otherwise, as they do in
- * many containers: a Ray starts a dozen Python processes, and each would compile all that it imports.
+ * Environment variables for programs in one of our Python environments. Bytecode is cached in the environment's folder,
+ * not beside our programs in node_modules. It is cached even if the user's variables disable that, as in many
+ * containers, because Ray starts a dozen Python processes, each of which would compile all its imports.
  */
 export const keptBytecode = (python: string): NodeJS.ProcessEnv => ({
   PYTHONPYCACHEPREFIX: join(dirname(dirname(python)), 'bytecode'),

@@ -5,8 +5,9 @@ import { CARRIED } from './carried.ts'
 import { type Lock, shortHash } from './lock.ts'
 
 /**
- * A file of the folder `python` that workers need too. On other machines they have no files of this package, so its text travels
- * with their code (`carried.ts`), and becomes a file when its path is asked for, beside the Python environments.
+ * A file of the folder `python` that workers need too. Workers on other machines do not have the files of this package,
+ * so the text is bundled with their code (`carried.ts`), and written beside the Python environments when its path is
+ * first needed.
  */
 export function carriedFile(name: string): Lock {
   const text = () => CARRIED[name] ?? missing(name)
@@ -25,7 +26,7 @@ function missing(name: string): never {
   throw new Error(`src/python/carried.ts does not have ${name}: run scripts/python-locks.ts`)
 }
 
-/** Under another name first: another process may look for it at the same time. */
+/** Written under a temporary name first, because another process may read it at the same time. */
 function written(path: string, text: string): string {
   if (statSync(path, { throwIfNoEntry: false })?.size === Buffer.byteLength(text)) return path
   const half = `${path}.${process.pid}`

@@ -9,50 +9,59 @@ import { pythonFolder } from './base-folder.ts'
 import { carriedFile } from './carried-file.ts'
 import { type Lock, shortHash } from './lock.ts'
 
-/** A Python environment that an engine or a world needs. */
-export interface Needs {
-  /** What it is for: `Ray 2.60.0`. */
+/** A Python environment that an engine or an environment needs. */
+export interface PythonEnvSpec {
+  /** For messages: `Ray 2.60.0`. */
   readonly title: string
-  /** A folder name that says what is in it. */
+  /** The name of its folder. */
   readonly folder: string
-  /** As pip names them. */
+  /** Requirements in pip's format. */
   readonly packages: readonly string[]
   /** `3.11` */
   readonly python: string
-  /** What is installed. Undefined: there is none, as for a version that only a cluster asks for. */
+  /** The locked packages. Undefined for versions without a lock file, such as one that only a cluster uses. */
   readonly lock: Lock | undefined
-  /** Installed besides, in versions that go with what is locked; as pip names them. */
+  /** Additional requirements in pip's format, in versions compatible with the locked ones. */
   readonly more?: readonly string[]
-  /** False: only the packages themselves, for those that depend on more than is used of them. */
+  /** False: install the packages without their dependencies, if those are not needed. */
   readonly dependencies?: boolean
-  /** More options of `uv pip install`, for what has no lock. */
+  /** Additional options of `uv pip install`, for environments without a lock. */
   readonly installOptions?: readonly string[]
 }
 
-/** Written when an environment is whole. */
+/** Written when an environment is complete. */
 const COMPLETE = '.complete'
 const OUTPUT_CHARS = 4000
 
-/** A gigabyte over a slow line. */
+/** Enough for a gigabyte over a slow connection. */
 const INSTALL_MS = 30 * 60_000
 
 const base = () => cacheFolder('python')
 
-/** A lock is in the name: what was installed by another one, or by none, is left alone. So are further packages. */
-export function environmentFolder({ folder, lock, more = [] }: Pick<Needs, 'folder' | 'lock' | 'more'>): string {
+/**
+ * The name includes the hashes of the lock and of additional packages, so that other installations are not affected.
+ */
+export function environmentFolder({
+  folder,
+  lock,
+  more = [],
+}: Pick<PythonEnvSpec, 'folder' | 'lock' | 'more'>): string {
   const also = more.length === 0 ? [] : [shortHash([...more].sort().join('\n'))]
   return join(base(), [folder, ...(lock === undefined ? [] : [lock.hash]), ...also].join('-'))
 }
 
-/** The environment's Python, if it was made. */
-export function existingEnvironment(needs: Needs): string | undefined {
+/** The environment's Python, if it exists. */
+export function existingEnvironment(needs: PythonEnvSpec): string | undefined {
   const folder = environmentFolder(needs)
   const python = join(folder, 'bin', 'python')
   return existsSync(join(folder, COMPLETE)) && existsSync(python) && isPrivateFolder(base()) ? python : undefined
 }
 
-/** The environment's Python. It is made with uv where it does not exist, in the user's cache folder: the system's Python is not touched. */
-export async function ensureEnvironment(needs: Needs, notice: (line: string) => void): Promise<string> {
+/**
+ * The environment's Python. If it does not exist, it is created with uv in the user's cache folder; the system's Python
+ * is not changed.
+ */
+export async function ensureEnvironment(needs: PythonEnvSpec, notice: (line: string) => void): Promise<string> {
   const ready = existingEnvironment(needs)
   if (ready !== undefined) return ready
   pythonFolder()
@@ -60,7 +69,7 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
     const made = existingEnvironment(needs)
     if (made !== undefined) return made
     const folder = environmentFolder(needs)
-    notice(`setting up Python for ${needs.title} in ${folder}; this is done once, and takes about a minute`)
+    notice(`setting up Python for ${needs.title} in ${folder}; this happens once and takes about a minute`)
     const began = Date.now()
     const uv = await findUv(notice)
     rmSync(folder, { recursive: true, force: true })
@@ -79,16 +88,16 @@ export async function ensureEnvironment(needs: Needs, notice: (line: string) => 
   })
 }
 
-/** The arguments of each installation. */
-function whatToInstall(needs: Needs, notice: (line: string) => void): string[][] {
+/** The arguments of each `pip install`. */
+function whatToInstall(needs: PythonEnvSpec, notice: (line: string) => void): string[][] {
   const { lock, packages, more = [], dependencies = true, installOptions = [], title } = needs
   const build = ['--build-constraints', carriedFile('build.txt').path]
   if (lock === undefined)
     notice(
-      `there is no lock file for ${title}: ${packages.join(', ')} as named, and what they depend on in its newest version`,
+      `there is no lock file for ${title}: installing ${packages.join(', ')} with the newest versions of their dependencies`,
     )
   if (more.length > 0)
-    notice(`there is no lock file for ${more.join(', ')}: as named, and what they depend on in its newest version`)
+    notice(`there is no lock file for ${more.join(', ')}: installing the newest versions of their dependencies`)
   const known = lock === undefined ? [] : ['--constraints', lock.path]
   const alone = dependencies ? [] : ['--no-deps']
   return [
@@ -101,7 +110,7 @@ function whatToInstall(needs: Needs, notice: (line: string) => void): string[][]
   ]
 }
 
-/** uv as it is installed, or one of our own beside the environments. */
+/** The installed uv, or our own copy beside the environments. */
 export async function findUv(notice: (line: string) => void): Promise<string> {
   const installed = onPath('uv')
   if (installed !== undefined) return installed
@@ -113,9 +122,9 @@ export async function findUv(notice: (line: string) => void): Promise<string> {
   if (python === undefined)
     throw new ManyworldsError(
       'PYTHON_MISSING',
-      'neither uv nor python3 is on the PATH; install uv (https://docs.astral.sh/uv) or Python 3.11, and run this again',
+      'neither uv nor python3 is on the PATH; install uv (https://docs.astral.sh/uv) or Python 3.11, and try again',
     )
-  notice('installing uv, which makes Python environments, beside them')
+  notice('installing uv, which creates the Python environments')
   pythonFolder()
   await run(python, ['-m', 'venv', '--clear', own], { title: 'uv' })
   const install = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r', lock.path]
@@ -136,8 +145,8 @@ export function onPath(program: string): string | undefined {
   return undefined
 }
 
-async function run(command: string, args: readonly string[], { title }: Pick<Needs, 'title'>): Promise<void> {
-  // The machine's own authorities, as pip has them: behind the proxy of a company those of uv are not enough.
+async function run(command: string, args: readonly string[], { title }: Pick<PythonEnvSpec, 'title'>): Promise<void> {
+  // Use the system's certificate authorities, like pip, because uv's own do not include a company's proxy.
   const env = { UV_SYSTEM_CERTS: '1', UV_NATIVE_TLS: '1', ...process.env }
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env, timeout: INSTALL_MS })
   let output = ''
@@ -149,7 +158,7 @@ async function run(command: string, args: readonly string[], { title }: Pick<Nee
   if (how === 0) return
   throw new ManyworldsError(
     'PYTHON_SETUP_FAILED',
-    `the Python environment for ${title} could not be made: \`${[command, ...args].join(' ')}\` ${typeof how === 'number' ? `ended with code ${how}` : `ended with ${how}`}:\n${output.trim()}`,
+    `cannot create the Python environment for ${title}: \`${[command, ...args].join(' ')}\` ${typeof how === 'number' ? `exited with code ${how}` : `failed (${how})`}:\n${output.trim()}`,
   )
 }
 
@@ -159,22 +168,22 @@ const ended = (child: ChildProcess) =>
     child.once('exit', (code, signal) => resolve(signal ?? code ?? 1))
   })
 
-/** Two programs that need the same environment at once: one makes it, the other waits. */
+/** If two programs need the same environment at once, one creates it and the other waits. */
 async function withLock<T>(
   path: string,
-  { title }: Pick<Needs, 'title'>,
+  { title }: Pick<PythonEnvSpec, 'title'>,
   notice: (line: string) => void,
   body: () => Promise<T>,
 ): Promise<T> {
   const began = performance.now()
-  let said = false
+  let isNoticed = false
   for (;;) {
     try {
       writeFileSync(path, String(process.pid), { flag: 'wx' })
       break
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new ManyworldsError('PYTHON_SETUP_FAILED', `${path} cannot be made: ${(cause as Error).message}`, {
+        throw new ManyworldsError('PYTHON_SETUP_FAILED', `cannot create ${path}: ${(cause as Error).message}`, {
           cause,
         })
       const owner = readOwner(path)
@@ -184,9 +193,11 @@ async function withLock<T>(
           'PYTHON_SETUP_FAILED',
           `another program (process ${owner ?? 'unknown'}) has been setting up Python for ${title} for ${INSTALL_MS / 60_000} minutes; stop it, or remove ${path}`,
         )
-      else if (!said) {
-        said = true
-        notice(`waiting for another program that sets up Python${owner === undefined ? '' : ` (process ${owner})`}`)
+      else if (!isNoticed) {
+        isNoticed = true
+        notice(
+          `waiting for another program that is setting up Python${owner === undefined ? '' : ` (process ${owner})`}`,
+        )
       }
       await sleep(200)
     }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 
-/** A file that says what is installed, to the last package and its hashes; made by scripts/python-locks.ts. */
+/** A file that lists the exact packages to install, with hashes; made by scripts/python-locks.ts. */
 export interface Lock {
   readonly path: string
-  /** Short, for names of folders. */
+  /** A short hash, for folder names. */
   readonly hash: string
 }
 

@@ -1,13 +1,13 @@
-/** Values that are shorter are no secrets: `none`, `EMPTY`, `test`. */
+/** Shorter values are not treated as secrets: `none`, `EMPTY`, `test`. */
 export const LEAST_SECRET_CHARS = 8
-/** What stands in the place of a secret. */
+/** The replacement of a secret. */
 export const REDACTED = '[redacted]'
-/** In bytes, whose number must not change, it is overwritten with asterisks. */
+/** In bytes, whose length must not change, a secret is overwritten with asterisks. */
 export const REDACTED_BYTE = 0x2a
 
 /**
- * The texts in which a secret is recognized: itself; as JSON writes it, also in JSON inside of JSON; as `console.log` shows
- * it inside of an object; in a URL; and in base64, whatever stands before it there (`Bearer …`, `user:…`).
+ * The forms in which a secret is recognized: as it is; escaped as in JSON, and as in JSON inside JSON; as `console.log` prints
+ * it inside an object; URL-encoded; and in base64, whatever comes before it there (`Bearer …`, `user:…`).
  */
 export function formsOf(secret: string): string[] {
   const escaped = jsonEscaped(secret)
@@ -15,11 +15,11 @@ export function formsOf(secret: string): string[] {
   return [secret, escaped, jsonEscaped(escaped), ...printed, ...urlForms(secret), ...base64Forms(secret)]
 }
 
-/** A text as it stands between the quotes of JSON. */
+/** The text as it appears between the quotes of JSON. */
 export const jsonEscaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 function urlForms(secret: string): string[] {
-  // Half of a surrogate pair has no form in a URL.
+  // A lone surrogate cannot be encoded in a URL.
   if (!secret.isWellFormed()) return []
   const encoded = encodeURIComponent(secret)
   const inForms = new URLSearchParams([['', secret]]).toString().slice(1)
@@ -27,8 +27,8 @@ function urlForms(secret: string): string[] {
 }
 
 /**
- * Three bytes are four characters, so there are three ways to write a text in the middle of others. At both ends a character may
- * depend on what stands beside it; those are left out.
+ * Three bytes become four characters, so a text in the middle of others can be encoded in three ways. Characters at both ends
+ * may depend on the neighboring bytes; they are left out.
  */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret)

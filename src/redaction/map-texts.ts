@@ -2,7 +2,7 @@ import { types } from 'node:util'
 
 export interface TextMap {
   text(text: string): string
-  /** The bytes with something else in the place of secrets; the same object if there are none. */
+  /** Returns the bytes with secrets replaced; the same object if there are none. */
   bytes(bytes: Uint8Array): Uint8Array
 }
 
@@ -13,9 +13,9 @@ const isErrorField = (key: string) => (ERROR_FIELDS as readonly string[]).includ
 const ERRORS = [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError] as const
 
 /**
- * A copy of a value in which every text has gone through `map`: also keys of objects and Maps, messages and stacks of errors, sources
- * of regular expressions, and the bytes of buffers. Everything else, cycles and shared objects included, is as it was. The value itself
- * if no text has changed. For what can be serialized (`protocol/pack.ts`).
+ * Copies a value and maps every text in it: also keys of objects and Maps, messages and stacks of errors, sources of regular
+ * expressions, and the bytes of buffers. Everything else stays the same, including cycles and shared objects. Returns the value
+ * itself if no text changed. For values that can be serialized (`protocol/pack.ts`).
  */
 export function mapTexts(value: unknown, map: TextMap): unknown {
   const copier = new Copier(map)
@@ -25,7 +25,7 @@ export function mapTexts(value: unknown, map: TextMap): unknown {
 
 class Copier {
   readonly #map: TextMap
-  /** By original: cycles end here, and what was shared stays shared. */
+  /** Copies by original, so that cycles end and shared objects stay shared. */
   readonly #copies = new Map<object, object>()
   changed = false
 
@@ -63,11 +63,11 @@ class Copier {
   }
 
   #array(list: readonly unknown[]): unknown[] {
-    // Long lists of numbers are common, and have no texts.
+    // Long lists of numbers are common and have no texts.
     if (isAllNumbers(list)) return this.#made(list, list as unknown[])
     const copy = this.#made(list, [] as unknown[])
     copy.length = list.length
-    // By keys: an array may have holes, properties with names, and far more places than elements.
+    // Copy by keys: an array may have holes, named properties, and a length far beyond its elements.
     this.#fields(list, copy)
     return copy
   }
@@ -79,7 +79,7 @@ class Copier {
       if (isError && isErrorField(key)) continue
       const item = this.copy((object as Record<string, unknown>)[key])
       const name = isList && isPlace(key) ? key : free(this.#text(key), (taken) => Object.hasOwn(copy, taken))
-      // As an assignment would, but for `__proto__`.
+      // Like an assignment, except for `__proto__`.
       Object.defineProperty(copy, name, { value: item, enumerable: true, writable: true, configurable: true })
     }
     return copy
@@ -104,7 +104,7 @@ class Copier {
     const Kind = ERRORS.find(({ prototype }) => Object.getPrototypeOf(error) === prototype) ?? Error
     const copy = this.#made(error, new Kind())
     for (const key of ERROR_FIELDS) {
-      // The copy has a stack of its own, which is that of this function.
+      // The new error has its own stack, which points here.
       if (!Object.hasOwn(error, key)) delete copy[key]
       else Object.defineProperty(copy, key, { value: this.copy(error[key]), writable: true, configurable: true })
     }
@@ -125,7 +125,7 @@ class Copier {
     return this.#made(value, new View(buffer))
   }
 
-  /** What is left of its source need not be a regular expression. */
+  /** Maps the source of a regular expression. The result need not be a valid expression. */
   #regExp(regExp: RegExp): unknown {
     const source = this.#text(regExp.source)
     if (source === regExp.source) return regExp
@@ -138,7 +138,7 @@ class Copier {
   }
 }
 
-/** Two keys may become the same text: the second one is told apart, so that no value is lost. */
+/** Two keys may become equal. The second gets a number, so that no value is lost. */
 function free(key: string, isTaken: (key: string) => boolean): string {
   let name = key
   for (let count = 2; isTaken(name); count++) name = `${key} (${count})`
@@ -148,7 +148,7 @@ function free(key: string, isTaken: (key: string) => boolean): string {
 const isPlace = (key: string) => /^\d+$/.test(key)
 
 function isAllNumbers(list: readonly unknown[]): boolean {
-  // Ends at the first hole.
+  // Stops at the first hole.
   for (let i = 0; i < list.length; i++) if (typeof list[i] !== 'number') return false
   return Object.keys(list).length === list.length
 }

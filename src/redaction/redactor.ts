@@ -7,25 +7,25 @@ import { formsOf, jsonEscaped, LEAST_SECRET_CHARS, REDACTED, REDACTED_BYTE } fro
 import { mapTexts } from './map-texts.ts'
 
 export interface Secrets {
-  /** Shorter ones than `LEAST_SECRET_CHARS` are ignored. */
+  /** Values shorter than `LEAST_SECRET_CHARS` are ignored. */
   readonly values: readonly string[]
-  /** With the flag `g`; see `config.ts`. */
+  /** Must have the flag `g`; see `config.ts`. */
   readonly patterns: readonly RegExp[]
 }
 
 /**
- * Takes the secrets of a run out of everything that it prints, reports and stores. Values are recognized in the forms of `forms.ts`.
- * Serialized values are searched as they are, and read only if something is found; with patterns they have to be read.
+ * Removes the secrets of a run from everything that it prints, reports and stores. Values are recognized in the forms of
+ * `forms.ts`. Serialized values are searched without decoding, and decoded only if something is found; patterns require decoding.
  */
 export class Redactor {
   readonly #patterns: readonly RegExp[]
-  /** In texts; in JSON text; in bytes. */
+  /** The forms in texts, in JSON text, and in bytes. */
   readonly #forms: readonly string[]
   readonly #inJson: readonly string[]
   readonly #inBytes: readonly Buffer[]
   readonly #fewestChars: number
   readonly #key: string
-  /** Answers of services, and results of `ctx.once`, that were not stored because of secrets in them. */
+  /** The number of service answers and `ctx.once` results that were not stored because they contain secrets. */
   skipped = 0
 
   private constructor(values: readonly string[], patterns: readonly RegExp[]) {
@@ -37,13 +37,13 @@ export class Redactor {
     this.#fewestChars = this.#forms.reduce((fewest, { length }) => Math.min(fewest, length), Number.POSITIVE_INFINITY)
   }
 
-  /** Undefined if there are no secrets: then nothing is searched. */
+  /** Returns undefined if there are no secrets, so that nothing is searched. */
   static of({ values, patterns }: Secrets): Redactor | undefined {
     const secrets = values.filter((value) => value.length >= LEAST_SECRET_CHARS && !REDACTED.includes(value))
     return secrets.length + patterns.length === 0 ? undefined : new Redactor(secrets, patterns)
   }
 
-  /** The same for two that look for the same. */
+  /** Equal for two redactors with the same secrets. */
   get key(): string {
     return this.#key
   }
@@ -53,12 +53,12 @@ export class Redactor {
     return spans === undefined ? text : replaced(text, spans)
   }
 
-  /** A copy without secrets; the value itself if it has none. */
+  /** Returns a copy without secrets, or the value itself if it has none. */
   value<T>(value: T): T {
     return mapTexts(value, this) as T
   }
 
-  /** Bytes are searched for values, not for patterns. */
+  /** Bytes are searched for values only, not for patterns. */
   bytes(bytes: Uint8Array): Uint8Array {
     const original = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let copy: Buffer | undefined
@@ -70,7 +70,7 @@ export class Redactor {
     return copy ?? bytes
   }
 
-  /** What `pack` has returned, without secrets; the same object if it has none. */
+  /** Removes secrets from a result of `pack`; returns the same object if it has none. */
   packed(packed: Packed): Packed {
     if (!this.#mayHave(packed)) return packed
     const value = readPacked(packed)
@@ -85,20 +85,20 @@ export class Redactor {
     return Object.is(clean, value) ? encoded : encode(clean)
   }
 
-  /** Whether there is a secret in it. */
+  /** Whether the value contains a secret. */
   has(packed: Packed): boolean {
     if (!this.#mayHave(packed)) return false
     const value = readPacked(packed)
     return !Object.is(this.value(value), value)
   }
 
-  /** Throws if there is a secret in a name, which is written and printed everywhere, and by which things are found. */
+  /** Throws if a name contains a secret: names are stored and printed everywhere, and things are looked up by them. */
   checkName(name: string, what: string): void {
     const clean = this.text(name)
     if (clean !== name)
       throw new ManyworldsError(
         'TASK_INVALID',
-        `${what} has a secret of the run in it: '${clean}'. Ids are not redacted, because tasks are found by them: give another one`,
+        `${what} contains a secret of the run: '${clean}'. Ids are not redacted, because tasks are looked up by id; give another one`,
       )
   }
 
@@ -113,7 +113,7 @@ export class Redactor {
     }
   }
 
-  /** What was thrown is there to help; what cannot be read is left out. */
+  /** The thrown value is optional, so it is dropped if it cannot be decoded. */
   #thrown(thrown: Packed): Packed {
     try {
       return this.packed(thrown)
@@ -125,11 +125,11 @@ export class Redactor {
   #mayHave(packed: Packed): boolean {
     if (packed instanceof String) return this.mayHave(packed.valueOf())
     if (packed instanceof Uint8Array) return this.mayHave(packed)
-    // Small data, which is not serialized.
+    // Small data is not serialized.
     return typeof packed === 'string' || (typeof packed === 'object' && packed !== null)
   }
 
-  /** Whether the JSON text, or the bytes of v8's serialization, may have a secret in them. */
+  /** Whether JSON text, or v8-serialized bytes, may contain a secret. */
   mayHave(serialized: string | Uint8Array): boolean {
     if (this.#patterns.length > 0) return true
     if (typeof serialized === 'string') {
@@ -140,7 +140,7 @@ export class Redactor {
     return this.#inBytes.some((form) => bytes.includes(form))
   }
 
-  /** Where secrets begin and end; undefined: there are none. */
+  /** The positions of secrets; undefined if there are none. */
   #spansIn(text: string): [from: number, to: number][] | undefined {
     let spans: [number, number][] | undefined
     if (text.length >= this.#fewestChars)
@@ -154,13 +154,13 @@ export class Redactor {
   }
 }
 
-/** Secrets may overlap: what remained of one of them would give it away. */
+/** Replaces all spans. Overlapping ones are merged, because the rest of one would reveal it. */
 function replaced(text: string, spans: [from: number, to: number][]): string {
   spans.sort(([a], [b]) => a - b)
   let clean = ''
   let at = 0
   for (const [from, to] of spans) {
-    // Those that begin inside of the one before belong to it.
+    // A span that starts inside the previous one is part of it.
     if (from >= at) clean += text.slice(at, from) + REDACTED
     at = Math.max(at, to)
   }
@@ -173,7 +173,7 @@ const uniqueBytes = (all: readonly Buffer[]): Buffer[] => [
   ...new Map(all.map((bytes) => [bytes.toString('latin1'), bytes])).values(),
 ]
 
-/** v8 writes texts in one or two bytes for each character; others write UTF-8. */
+/** v8 writes texts with one or two bytes per character; other code writes UTF-8. */
 function bytesOf(form: string): Buffer[] {
   const written = [Buffer.from(form), Buffer.from(form, 'utf16le')]
   return isLatin1(form) ? [...written, Buffer.from(form, 'latin1')] : written

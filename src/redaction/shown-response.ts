@@ -1,7 +1,7 @@
 import type { TaskResponse } from '../task.ts'
 import type { Redactor } from './redactor.ts'
 
-/** A response for those who print it; the program itself gets the answer as it is. */
+/** A response for printing, without secrets. The program itself gets the original answer. */
 export function shownResponse(response: TaskResponse, redactor: Redactor | undefined): TaskResponse {
   if (redactor === undefined || !response.success) return response
   const answer = redactor.value(response.answer)

@@ -6,14 +6,14 @@ import type { Redactor } from './redactor.ts'
 
 type Fields = Record<string, unknown>
 
-/** Before the numbers, two bytes say how they are written (`trajectory/numbers.ts`). */
+/** The length of the header before encoded numbers (`trajectory/numbers.ts`). */
 const NUMBERS_HEADER_BYTES = 2
 const MODEL = STEP_KINDS.indexOf('model')
 
 /**
- * Steps without secrets. A model step that had one says so, and loses its tokens: they would spell it. So does every model step that
- * continues its conversation or shares a list with it, for the same reason. `first`: the index of the first step; `redacted`: the
- * indices of earlier steps of the attempt that had secrets, to which those of these are added.
+ * Removes secrets from steps. A model step that contained one is marked as redacted and loses its tokens, which would reveal it.
+ * So does every model step that continues its conversation or shares a list with it. `first`: the index of the first step.
+ * `redacted`: the indices of redacted steps of the attempt so far; new ones are added.
  */
 export function redactSteps(
   redactor: Redactor,
@@ -49,7 +49,7 @@ function redactStep(redactor: Redactor, step: PackedStep, index: number, redacte
   const own: PackedStep = [...step]
   own[1] = typeof body === 'string' ? JSON.stringify(rest) : serialize(rest)
   const stays = (path: readonly string[]) => !(isModel && path[0] === 'tokens')
-  // Keys are redacted too, and paths are made of keys.
+  // Keys are redacted too, and paths consist of keys.
   const named = (path: readonly string[]) => path.map((key) => redactor.text(key))
   if (links)
     own[6] = links.filter(([path]) => stays(path)).map(([path, base, keep]) => [named(path), base, keep] as const)
@@ -58,13 +58,13 @@ function redactStep(redactor: Redactor, step: PackedStep, index: number, redacte
   return own
 }
 
-/** Whether a model step goes on from one that had a secret: its prompt has the secret too, if only as token ids. */
+/** Whether a model step continues a redacted one: its prompt then contains the secret too, at least as token ids. */
 function continuesOne({ request, tokens }: Fields, redacted: ReadonlySet<number>): boolean {
   const from = (of: unknown) => (typeof of === 'object' && of !== null && 'from' in of ? of.from : null)
   return [request, tokens].some((part) => redacted.has(from(part) as number))
 }
 
-/** Bytes are written as they are, and so are numbers below 128: texts can be found in them. */
+/** Bytes, and numbers below 128, are encoded as single bytes, so texts can be found in them. */
 function redactNumbers(redactor: Redactor, numbers: PackedStep[7]): PackedStep[7] {
   let clean: PackedNumbers[] | undefined
   for (const [place, [path, buffer]] of (numbers ?? []).entries()) {

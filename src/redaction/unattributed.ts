@@ -1,26 +1,26 @@
 import type { Redactor } from './redactor.ts'
 
-/** Runs of a process nearly always have the same secrets. */
+/** The runs of a process nearly always have the same secrets, so a few redactors are enough. */
 const MOST = 16
 
-/** By what they look for; the most recent last. They outlive their runs, because workers do. */
+/** Redactors by key, the most recent last. They outlive their runs, because workers do. */
 const known = new Map<string, Redactor>()
 
-/** From here on its secrets are taken out of what workers say outside of any task, too. */
+/** Makes the secrets of a run known, so that they are also removed from output of workers outside any task. */
 export function rememberSecrets(redactor: Redactor): void {
   known.delete(redactor.key)
   known.set(redactor.key, redactor)
   if (known.size > MOST) known.delete(known.keys().next().value!)
 }
 
-/** A text that belongs to no task, and so to no run in particular: what a worker prints while it loads code, a stray error. */
+/** Removes all known secrets from a text that belongs to no task, and so to no specific run: output while loading code, a stray error. */
 export function withoutKnownSecrets(text: string): string {
   let clean = text
   for (const redactor of known.values()) clean = redactor.text(clean)
   return clean
 }
 
-/** What a worker has printed, as it may be shown. */
+/** The output of a worker, without known secrets. */
 export function printableOutput(output: Buffer): Buffer | string {
   if (known.size === 0) return output
   const text = output.toString()

@@ -4,16 +4,16 @@ import type { TaskResponse } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
-/** A row of tokens; the names are those of TRL. */
+/** A row of tokens, with TRL's field names. */
 export interface AnsweredRow {
   readonly prompt_ids: readonly number[]
-  /** All that follows the prompt: completions, and what came between them. */
+  /** Everything after the prompt: completions, and the tokens between them. */
   readonly completion_ids: readonly number[]
-  /** Of the sampler; 0 where the mask is 0. */
+  /** The sampler's log-probabilities; 0 where the mask is 0. */
   readonly logprobs: readonly number[]
-  /** 1: the agent's model sampled the token; 0: it came from tools or others. */
+  /** 1: sampled by the agent's model; 0: from tools or others. */
   readonly env_mask: readonly number[]
-  /** Messages of the conversation, without those of the system. */
+  /** Messages of the conversation, without system messages. */
   readonly num_turns: number
 }
 
@@ -22,13 +22,13 @@ export interface AnsweredRollout {
   readonly trajectory: string
   /** From 1. */
   readonly rollout: number
-  /** Null: it failed, or nobody can tell. */
+  /** Null if the rollout failed, or the reward is unknown. */
   readonly reward: number | null
   readonly success: boolean | null
   readonly parts: Readonly<Record<string, { readonly value: number; readonly weight: number }>> | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly num_turns: number
-  /** Empty if it failed, or if `refused` says why its tokens cannot be trained. */
+  /** Empty if the rollout failed, or its tokens cannot be trained on for the reason in `refused`. */
   readonly rows: readonly AnsweredRow[]
   readonly refused: string | null
 }
@@ -39,8 +39,8 @@ export interface AnsweredGroup {
 }
 
 /**
- * What came of a rollout, for a trainer. One that failed is data: it has no reward, and no zero in its place. `temperature`: what the trainer
- * computes with, if it says so.
+ * The result of a rollout for a trainer. A failed rollout is data: its reward is null, not zero. `temperature`: the
+ * temperature of the trainer, if given.
  */
 export async function answered(response: TaskResponse, temperature: unknown): Promise<AnsweredRollout> {
   const trajectory = await response.toTrajectory()
@@ -76,13 +76,13 @@ function rowsOf(trajectory: Trajectory, temperature: unknown): Pick<AnsweredRoll
   return { rows, refused: null }
 }
 
-/** Why the log-probabilities of a call are not those of what it was sampled from; undefined: they are. */
+/** Why the log-probabilities of a call are not exact; undefined if they are. */
 function whyInexact(step: Step, wanted: unknown): string | undefined {
   if (step.kind !== 'model' || step.role !== 'agent' || step.tokens === null) return undefined
   const { tokens, sampling, index } = step
   if (tokens.constrained) return `step ${index} was decoded under a grammar or schema`
   if (wanted !== undefined && sampling.temperature !== wanted)
-    return `step ${index} was sampled at temperature ${sampling.temperature}, and the request says ${wanted}: the agent has one of its own`
+    return `step ${index} was sampled at temperature ${sampling.temperature}, but the request has ${wanted}; remove the temperature from the agent`
   if (tokens.of === 'processed' || sampling.temperature === 1) return undefined
-  return `step ${index} was sampled at temperature ${sampling.temperature}, and its log-probabilities are those before temperature: have the server give processed ones, and say so with \`model.logprobs\``
+  return `step ${index} was sampled at temperature ${sampling.temperature}, but its log-probabilities are without temperature; configure the server to return processed log-probabilities, and set \`model.logprobs\` to "processed"`
 }

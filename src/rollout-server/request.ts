@@ -2,8 +2,8 @@ import * as z from 'zod/mini'
 import { issuesText } from '../config-issues.ts'
 import { badRequest } from './problem.ts'
 
-/** A bound for mistakes: nobody compares more rollouts of one task than this. */
-const MOST_ROLLOUTS = 4096
+/** A safeguard against mistakes. */
+const MAX_ROLLOUTS = 4096
 
 const name = z.string().check(z.minLength(1), z.maxLength(200))
 const task = z.strictObject({
@@ -21,7 +21,7 @@ const model = z.strictObject({
 })
 const request = z.strictObject({
   tasks: z.array(task).check(z.minLength(1)),
-  rollouts: z._default(z.number().check(z.int(), z.minimum(1), z.maximum(MOST_ROLLOUTS)), 1),
+  rollouts: z._default(z.number().check(z.int(), z.minimum(1), z.maximum(MAX_ROLLOUTS)), 1),
   model: z.optional(model),
   seed: z.optional(z.number().check(z.int())),
   sampling: z.optional(z.record(z.string(), z.unknown())),
@@ -33,17 +33,17 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   model: Object.keys(model.shape),
 }
 
-/** Groups of rollouts, as a trainer asks for them. */
+/** A trainer's request for groups of rollouts. */
 export type RolloutRequest = z.infer<typeof request>
 export type RequestedModel = NonNullable<RolloutRequest['model']>
 
-/** Reads a body. Throws a `Problem` that names every mistake. */
+/** Parses and validates a body. Throws a `Problem` that names every mistake. */
 export function readRequest(text: string): RolloutRequest {
   let given: unknown
   try {
     given = JSON.parse(text)
   } catch (error) {
-    throw badRequest(`the body is not JSON: ${(error as Error).message}`)
+    throw badRequest(`the body is not valid JSON: ${(error as Error).message}`)
   }
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw badRequest('the body must be an object: { "tasks": [{ "input": … }], "rollouts": 8 }')

@@ -1,34 +1,34 @@
 import { randomInt } from 'node:crypto'
 import type { AnyAgent } from '../agent.ts'
+import { Problem } from '../network/http-problem.ts'
 import type { RunConfig } from '../run-config.ts'
 import { streamTask } from '../runners/runners.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
-import { aimed } from './aimed-agent.ts'
 import { type AnsweredGroup, type AnsweredRollout, answered } from './answer.ts'
-import { Problem } from './problem.ts'
 import type { RolloutRequest } from './request.ts'
+import { retargetAgent } from './retarget-agent.ts'
 
 const SEEDS = 2 ** 31
 
 export interface GroupsAsked {
   readonly agent: AnyAgent
-  /** What the file and the command line say of runs. */
+  /** The run options of the file and the command line. */
   readonly config: RunConfig
   readonly request: RolloutRequest
   readonly runId: string
-  /** Aborted when the caller goes away. */
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
-/** Runs the groups of a request as one run of the store, and gives them in the order in which they were asked for. */
+/** Runs the groups of a request as one run, and returns them in the requested order. */
 export async function runGroups(asked: GroupsAsked): Promise<AnsweredGroup[]> {
   const { config, request, runId, signal } = asked
   const { tasks, rollouts, seed = randomInt(SEEDS), deadlineMs } = request
-  const { agent, models } = aimed(asked.agent, config, request)
-  const ids = tasks.map(({ id }, place) => id ?? `t${place + 1}`)
-  const list = tasks.map(({ input, groundTruth, metadata }, place) =>
+  const { agent, models } = retargetAgent(asked.agent, config, request)
+  const ids = tasks.map(({ id }, index) => id ?? `t${index + 1}`)
+  const list = tasks.map(({ input, groundTruth, metadata }, index) =>
     agent.task(input, {
-      id: ids[place]!,
+      id: ids[index]!,
       ...(groundTruth !== undefined && { groundTruth }),
       ...(metadata && { metadata }),
     }),
@@ -44,6 +44,6 @@ export async function runGroups(asked: GroupsAsked): Promise<AnsweredGroup[]> {
   }
   const groups = [...found].map(([task, all]) => ({ task, rollouts: all.sort((a, b) => a.rollout - b.rollout) }))
   if (groups.some((group) => group.rollouts.length < rollouts))
-    throw new Problem(503, 'STOPPED', `run ${runId} was stopped before all its rollouts were done`)
+    throw new Problem(503, 'STOPPED', `run ${runId} was stopped before all its rollouts finished`)
   return groups
 }

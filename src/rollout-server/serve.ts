@@ -1,14 +1,15 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { bearerToken, TokenCheck } from '../network/bearer.ts'
 import type { ServerTls } from '../network/gate.ts'
+import { Problem } from '../network/http-problem.ts'
 import type { AnsweredGroup } from './answer.ts'
-import { Problem, problemOf } from './problem.ts'
+import { problemOf } from './problem.ts'
 import { type RolloutRequest, readRequest } from './request.ts'
 
 const HEADERS_MS = 10_000
-/** For a whole body; the answer may take as long as the rollouts do. */
+/** For receiving the body; the answer may take as long as the rollouts. */
 const BODY_MS = 120_000
 const MAX_HEADER_BYTES = 16 * 1024
 
@@ -18,15 +19,15 @@ export interface RolloutServerOptions {
   readonly token: string
   readonly tls?: ServerTls | undefined
   readonly maxBodyBytes: number
-  /** Requests at once; more are sent away. */
+  /** The maximum number of concurrent requests; others are refused. */
   readonly maxRequests: number
-  /** Runs the groups of a request; `signal` is aborted when the caller goes away. */
+  /** Runs the groups of a request; `signal` is aborted when the caller disconnects. */
   run(request: RolloutRequest, signal: AbortSignal): Promise<RolloutAnswer>
   log(line: string): void
 }
 
 export interface RolloutAnswer {
-  /** The run of the store that has these rollouts, and the file that it is in; null: nothing is stored. */
+  /** The id of the run, and the path of its store; null if nothing is stored. */
   readonly run: string
   readonly store: string | null
   readonly groups: readonly AnsweredGroup[]
@@ -34,7 +35,7 @@ export interface RolloutAnswer {
 
 export interface RolloutServer {
   readonly port: number
-  /** Takes no more requests, and resolves when those that it has are answered. */
+  /** Accepts no more requests, and resolves when the current ones are answered. */
   close(): Promise<void>
 }
 
@@ -48,10 +49,10 @@ export async function serveRollouts(options: RolloutServerOptions): Promise<Roll
         ...(tls.clientCa !== undefined && { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true }),
       })
     : createServer(limits)
-  const digest = digestOf(options.token)
-  const state = { going: 0, closing: false }
+  const token = new TokenCheck(options.token)
+  const state = { active: 0, closing: false }
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    handle(request, response, options, digest, state).catch((error: unknown) => {
+    handle(request, response, options, token, state).catch((error: unknown) => {
       const problem = problemOf(error)
       if (problem.status >= 500) options.log(`${request.method} ${request.url}: ${problem.code}: ${problem.message}`)
       answerProblem(response, problem)
@@ -73,7 +74,7 @@ export async function serveRollouts(options: RolloutServerOptions): Promise<Roll
 }
 
 interface State {
-  going: number
+  active: number
   closing: boolean
 }
 
@@ -81,27 +82,28 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
   options: RolloutServerOptions,
-  digest: Buffer,
+  token: TokenCheck,
   state: State,
 ): Promise<void> {
   const path = request.url?.split('?', 1)[0]
-  // Every web page may send requests to this machine. Browsers say that they are one.
-  if (request.headers.origin !== undefined) throw new Problem(403, 'FORBIDDEN', 'a browser has no business here')
+  // Any web page may send requests to this machine; browsers then send an Origin header.
+  if (request.headers.origin !== undefined)
+    throw new Problem(403, 'FORBIDDEN', 'requests from browsers (with an Origin header) are not allowed')
   if (path === '/health') {
     allowOnly(request, 'GET')
     return answerJson(response, 200, { ok: true })
   }
   if (path !== '/v1/rollouts')
-    throw new Problem(404, 'NOT_FOUND', `there is nothing at ${path}; there are GET /health and POST /v1/rollouts`)
-  checkToken(request, digest)
+    throw new Problem(404, 'NOT_FOUND', `${path} not found; available: GET /health, POST /v1/rollouts`)
+  checkToken(request, token)
   allowOnly(request, 'POST')
-  if (state.closing) throw new Problem(503, 'STOPPED', 'the server is being stopped')
-  if (state.going >= options.maxRequests)
-    throw new Problem(503, 'BUSY', `${state.going} requests are under way, which is the limit; try again later`)
-  state.going++
+  if (state.closing) throw new Problem(503, 'STOPPED', 'the server is shutting down')
+  if (state.active >= options.maxRequests)
+    throw new Problem(503, 'BUSY', `the limit of ${state.active} concurrent requests is reached; try again later`)
+  state.active++
   const gone = new AbortController()
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort(new Error('the caller went away'))
+    if (!response.writableFinished) gone.abort(new Error('the caller disconnected'))
   })
   try {
     const asked = readRequest(await bodyOf(request, options.maxBodyBytes))
@@ -109,41 +111,41 @@ async function handle(
     if (state.closing) response.setHeader('connection', 'close')
     if (!gone.signal.aborted) await answerGroups(response, answer)
   } finally {
-    state.going--
+    state.active--
   }
 }
 
 function allowOnly({ method, url }: IncomingMessage, allowed: string): void {
-  if (method !== allowed) throw new Problem(405, 'METHOD_NOT_ALLOWED', `${url} takes ${allowed}, not ${method}`)
+  if (method !== allowed)
+    throw new Problem(405, 'METHOD_NOT_ALLOWED', `${url} does not support ${method}; use ${allowed}`)
 }
 
-const digestOf = (text: string) => createHash('sha256').update(text).digest()
-
-function checkToken({ headers }: IncomingMessage, digest: Buffer): void {
-  const [, token] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? []
+function checkToken({ headers }: IncomingMessage, expected: TokenCheck): void {
+  const token = bearerToken(headers.authorization)
   if (token === undefined)
-    throw new Problem(401, 'UNAUTHORIZED', 'send the token of the server: authorization: Bearer …')
-  if (!timingSafeEqual(digestOf(token), digest))
-    throw new Problem(401, 'UNAUTHORIZED', 'this is not the token that the server was started with')
+    throw new Problem(401, 'UNAUTHORIZED', 'the token is missing; send `authorization: Bearer TOKEN`')
+  if (!expected.accepts(token))
+    throw new Problem(401, 'UNAUTHORIZED', 'the token is not the one that the server was started with')
 }
 
 function bodyOf(request: IncomingMessage, most: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = []
     let bytes = 0
-    // What comes after too much is read and forgotten: a connection that is cut while it is written to loses the answer.
+    // The rest of a body that is too large is read and discarded, because closing the connection while the caller still
+    // writes would lose the response.
     request.on('data', (part: Buffer) => {
       bytes += part.length
       if (bytes <= most) return void parts.push(part)
       parts.length = 0
-      reject(new Problem(413, 'BODY_TOO_LARGE', `the body may have at most ${most} bytes (--max-body)`))
+      reject(new Problem(413, 'BODY_TOO_LARGE', `the body is larger than ${most} bytes (--max-body)`))
     })
     request.on('end', () => resolve(Buffer.concat(parts).toString('utf8')))
     request.on('error', reject)
   })
 }
 
-/** Group by group: all of them in one text could be more than a string can hold. */
+/** Written group by group, because all groups could exceed the maximum string length. */
 async function answerGroups(response: ServerResponse, { groups, ...head }: RolloutAnswer): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/json' })
   const { length } = groups
@@ -155,9 +157,9 @@ async function answerGroups(response: ServerResponse, { groups, ...head }: Rollo
       })
   }
   await write(`${JSON.stringify(head).slice(0, -1)},"groups":[`)
-  for (const [place, group] of groups.entries()) {
+  for (const [index, group] of groups.entries()) {
     if (response.destroyed) return
-    await write(`${JSON.stringify(group)}${place < length - 1 ? ',' : ''}`)
+    await write(`${JSON.stringify(group)}${index < length - 1 ? ',' : ''}`)
   }
   response.end(']}\n')
 }

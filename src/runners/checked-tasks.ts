@@ -11,12 +11,12 @@ type Check = (item: ReadyTask) => void
 export function checkedTasks(tasks: Tasks, config: ResolvedConfig, redactor: Redactor | undefined): Tasks {
   const checks: Check[] = []
   if (redactor) checks.push(namesCheck(redactor))
-  // An executor serves others when one caller has a mistake in its task: that task alone fails.
+  // In an executor, a bad task fails alone: others go on using it.
   if (!(tasks.source instanceof PushSource)) checks.push(modelsCheck(config))
   return checks.reduce(withCheck, tasks)
 }
 
-/** Ids have no secrets in them. */
+/** Refuses ids that contain secrets. */
 function namesCheck(redactor: Redactor): Check {
   return ({ id, index, task }) => {
     redactor.checkName(id, `the id of task ${index + 1}`)

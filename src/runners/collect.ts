@@ -28,11 +28,11 @@ function toMap(byIndex: readonly (TaskResponse | undefined)[]): Map<string, Task
   return map
 }
 
-/** Nothing is lost: the responses that were there when the run failed are on its error. */
+/** If the run fails, its error carries the responses that had arrived. */
 const withPartial = (error: Error, byIndex: readonly TaskResponse[]) =>
   Object.assign(error, { responses: toMap(byIndex) })
 
-/** What an error shows is who called, not the insides of the executor, or of the thread, that noticed. */
+/** The stack of an error shows the caller, not the internals of the executor or the thread. */
 function fromCaller(error: Error, called: Error): Error {
   const frames = called.stack?.slice(called.stack.indexOf('\n')) ?? ''
   if (ManyworldsError.is(error)) error.stack = `${error.name}: ${error.message}${frames}`

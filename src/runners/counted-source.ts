@@ -1,7 +1,7 @@
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskResponse } from '../task.ts'
 
-/** Tells when a source has ended, and how many tasks there were; for runs that are watched and have no file. */
+/** Reports how many tasks a source had, when it ends; for observed runs without a file. */
 export class CountedSource implements TaskSource {
   readonly #inner: TaskSource
   readonly #ended: (tasks: number) => void

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Placement } from '../engines/engine.ts'
 import { ARGV_VARIABLE, WORKER_VARIABLE } from '../worker/role.ts'
 
-/** Where keys of model providers come from. Workers get them only if the run's `env` says so. */
+/** Variables with the keys of model providers. Workers get them only if the run's `env` says so. */
 const MODEL_KEY =
   /^(OPENAI|ANTHROPIC|AZURE(_OPENAI)?|GOOGLE(_GENERATIVE_AI)?|GEMINI|VERTEX|MISTRAL|GROQ|COHERE|DEEPSEEK|XAI|TOGETHER(_AI)?|FIREWORKS|PERPLEXITY|OPENROUTER|REPLICATE|CEREBRAS|DEEPINFRA|MOONSHOT|DASHSCOPE|HUGGINGFACE|AI_GATEWAY)_API_(KEY|TOKEN)$|^(HF_TOKEN|REPLICATE_API_TOKEN|HUGGING_FACE_HUB_TOKEN)$/
 
@@ -13,7 +13,7 @@ const DRIVER_FLAG = /^--?(inspect|watch|test|eval|print|check|interactive|input-
 const FLAGS_WITH_VALUE =
   /^(-e|--eval|-p|--print|-pe|--input-type|--watch-path|--watch-kill-signal|--test-(?!only$|force-exit$|update-snapshots$)[a-z-]+|--inspect-port|--inspect-publish-uid)$/
 
-/** Set by --watch: with it, every thread posts the modules it imports on the port that belongs to whoever started it. */
+/** Set by --watch; if it is set, every thread posts the modules that it imports to its parent. */
 const WATCH_VARIABLE = 'WATCH_REPORT_DEPENDENCIES'
 
 /** Flags that mean the same on another machine: no files, no packages, and complete in one word. */
@@ -24,7 +24,7 @@ export const isModelKey = (name: string): boolean => MODEL_KEY.test(name)
 
 /** What a worker on this machine is started with. */
 export interface LocalPlacement extends Omit<Placement, 'workers'> {
-  /** Variables that were kept from the workers. */
+  /** Variables that workers do not get. */
   readonly withheld: readonly string[]
   /** The same text for the same placement: what a worker that is already running cannot change. */
   readonly identity: string
@@ -64,7 +64,7 @@ function makePlacement(
     if ((isModelKey(name) || withhold.includes(name)) && extraEnv[name] === undefined) withheld.push(name)
     else env[name] = value
   }
-  // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait for one for ever.
+  // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait forever.
   if (env.NODE_OPTIONS !== undefined) env.NODE_OPTIONS = env.NODE_OPTIONS.replaceAll(/(?<!\S)--inspect\S*/g, '')
   for (const [name, value] of Object.entries(extraEnv)) if (value !== undefined) env[name] = value
   env[WORKER_VARIABLE] = '1'
@@ -77,7 +77,7 @@ function makePlacement(
     cwd: process.cwd(),
     env,
     output,
-    elsewhere: {
+    remote: {
       execArgv: workerFlags(process.execArgv).filter((flag) => TRAVELS.test(flag)),
       env: {
         ...Object.fromEntries(
@@ -110,7 +110,7 @@ export function entryScript(): string | undefined {
   const path = process.argv[1]
   if (path === undefined) return undefined
   try {
-    // `node .` and `node script` leave the rest of the name to be found.
+    // `node .` and `node script` leave the file name to module resolution.
     const found = createRequire(import.meta.url).resolve(path)
     return found.includes(`${sep}node_modules${sep}`) ? undefined : pathToFileURL(found).href
   } catch {

@@ -1,4 +1,4 @@
-import { Deque } from '../executor/deque.ts'
+import { Deque } from '../deque.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
@@ -24,7 +24,7 @@ interface Parts {
   readonly grader: Grader | undefined
   /** Calls `safe` when the grade is on disk. Left out for runs without a store. */
   readonly store: ((record: number, attempt: number, grade: TaskGrade, safe: () => void) => void) | undefined
-  /** The run that is graded cannot go on. */
+  /** Fails the run that is graded. */
   fail(error: Error): void
   /** There is room for more tasks. */
   wake(): void
@@ -41,13 +41,13 @@ interface Graded {
 }
 
 /**
- * Grades the answers of a run, between their commit and their report. A grader is code by reference, as an agent is, and
- * what it says of an answer is a task of a second run on the same workers: so it is placed, timed out and survived as any
- * task is, and the episode that it judges is never run again for its sake.
+ * Grades the answers of a run, after their commit and before they are reported. A grader is code by reference, as an agent
+ * is, and each grading is a task of a second run on the same workers. So it is placed and timed out as any task is, survives
+ * crashes, and never makes the graded episode run again.
  */
 export class Grading {
   readonly #parts: Parts
-  /** Tasks on their way, by their place: what is graded is more than an answer. */
+  /** Tasks in flight, by index: a grader sees the task as well as the answer. */
   readonly #tasks = new Map<number, ReadyTask>()
   readonly #source = new SampleSource()
   readonly #pending = new Map<number, Graded>()
@@ -103,7 +103,7 @@ export class Grading {
     }
   }
 
-  /** The run is over but for its grades. Resolves when the last of them was passed on; to an error if they cannot be given. */
+  /** All tasks have ended. Resolves when the last grade was passed on; to an error if grading failed. */
   async finish(stopped: boolean): Promise<Error | undefined> {
     const timer = stopped && setTimeout(() => this.#giveUp(), GRACE_MS)
     if (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
@@ -113,7 +113,7 @@ export class Grading {
     return this.#error
   }
 
-  /** Grades cannot be stored any more: nobody is to wait for them. */
+  /** Grades can no longer be stored, so nothing waits for them. */
   abandon(): void {
     this.#pending.clear()
     this.#giveUp()
@@ -161,7 +161,7 @@ export class Grading {
         end: (error) => {
           if (!error) return
           this.#error = error
-          // The code of a grader cannot be loaded, or no worker is to be had: what is not graded is passed on as it is.
+          // A grader's code cannot be loaded, or no worker can be started: pass the answers on without a grade.
           for (const [pending, { grader }] of [...this.#pending])
             this.#end(pending, noGrade(grader, 'GRADING_CANCELLED', error.message))
           this.#parts.fail(error)
@@ -173,7 +173,7 @@ export class Grading {
 
   #graded(number: number, response: TaskResponse): void {
     const graded = this.#pending.get(number)
-    // What a judge costs counts, but a run that has spent its budget still grades the answers it has.
+    // The cost of a judge counts, but a run that has spent its budget still grades the answers it has.
     this.#parts.options.budget?.spend(response.usage)
     if (!graded) return
     this.#end(number, gradeFrom(graded.grader, response))
@@ -192,7 +192,7 @@ export class Grading {
       if (this.#pending.size === 0) this.#idle()
     }
     const { store } = this.#parts
-    // A grade that was not given is given by a resumed run.
+    // A resumed run grades what was cancelled.
     if (store && grade.error?.code !== 'GRADING_CANCELLED') store(graded.record, graded.response.attempts, grade, done)
     else done()
   }
@@ -227,6 +227,6 @@ class SampleSource implements TaskSource {
   }
 }
 
-/** Whether the environment says how it went; an agent without one has nobody who does. */
+/** Whether the environment judged the episode. An agent without an environment has no judge. */
 const isJudged = (episode: Episode | undefined) =>
   episode !== undefined && (episode.reward !== null || episode.success !== null)

@@ -7,7 +7,7 @@ export class IdSet {
   #size = 0
   readonly #start = (Math.random() * 2 ** 32) >>> 0
 
-  /** False: it was there already. */
+  /** False if it was seen before. */
   add(id: string): boolean {
     let a = this.#start
     let b = ~this.#start

@@ -1,9 +1,9 @@
+import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { Service, ServiceCall } from '../executor/service.ts'
 import type { RateLimit } from '../limits.ts'
 import { describeWait, Limiter, type LimiterSettings } from '../models/driver/limiter.ts'
 import { permitFor } from '../models/driver/permit-for.ts'
-import { didYouMean } from '../near-miss.ts'
 import type { LimitAsked, Packed } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
 import { readPacked } from '../protocol/read-packed.ts'
@@ -42,7 +42,7 @@ async function pass(call: ServiceCall, limiters: ReadonlyMap<string, Limiter>): 
   if (limiter === undefined) throw unknown(name, [...limiters.keys()])
   try {
     const permit = await permitFor(limiter, call, { tokens: 0, waitMs })
-    // What the task does with it is its own affair: only how often is limited.
+    // Only the rate is limited; what the task does is not looked at.
     permit.settle({ kind: 'ok' })
   } catch (error) {
     if (!ManyworldsError.is(error) || error.code !== 'MODEL_PERMIT_TIMEOUT') throw error

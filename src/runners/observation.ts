@@ -5,12 +5,12 @@ import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import { shownResponse } from '../redaction/shown-response.ts'
 import type { TaskResponse } from '../task.ts'
+import { say } from '../text/say.ts'
 import type { Step } from '../trajectory/step.ts'
 import { CountedSource } from './counted-source.ts'
-import { notice } from './notice.ts'
 import { StepWatch } from './step-watch.ts'
 
-/** Those who watch a run, as one. Most runs have none, and pay nothing. */
+/** The observers of a run, as one. Most runs have none, and pay nothing. */
 export class Observation {
   #observers: readonly RunObserver[] = []
   readonly #redactor: Redactor | undefined
@@ -26,7 +26,7 @@ export class Observation {
   }
 
   notice(line: string): void {
-    if (this.#observers.length === 0) notice(line)
+    if (this.#observers.length === 0) say(line)
     for (const observer of this.#observers) observer.notice(line)
   }
 
@@ -35,7 +35,7 @@ export class Observation {
       for (const observer of this.#observers)
         if (observer.step) for (const step of steps) observer.step({ taskId, attempt, step })
     } catch (error) {
-      // A function of the user's: whoever made the run hears of it.
+      // The observer is the user's function: its error fails the run.
       this.failed(error instanceof Error ? error : new Error(String(error)))
     }
   }
@@ -48,13 +48,13 @@ export class Observation {
     for (const observer of this.#observers) observer.end({ error, interrupted })
   }
 
-  /** A source whose end the observers hear of. */
-  around(source: TaskSource): TaskSource {
+  /** Tells the observers how many tasks there were when the source ends. */
+  wrapSource(source: TaskSource): TaskSource {
     return this.#observers.length === 0 ? source : new CountedSource(source, (tasks) => this.total(tasks))
   }
 
-  /** A sink that lets the observers see what passes. */
-  before(sink: RunSink): RunSink {
+  /** Shows every response to the observers. */
+  wrapSink(sink: RunSink): RunSink {
     if (this.#observers.length === 0) return sink
     return {
       ...sink,
@@ -68,8 +68,8 @@ export class Observation {
     }
   }
 
-  /** A recorder that lets the observers hear of retries. */
-  with(recorder: RunRecorder | undefined): RunRecorder | undefined {
+  /** Tells the observers of retries and steps. */
+  wrapRecorder(recorder: RunRecorder | undefined): RunRecorder | undefined {
     if (this.#observers.length === 0) return recorder
     const watch = new StepWatch(
       (task, attempt, steps) => this.steps(task, attempt, steps),
@@ -77,6 +77,8 @@ export class Observation {
     )
     return {
       around: recorder?.around,
+      joined: (worker) => recorder?.joined(worker),
+      left: (worker, lost) => recorder?.left(worker, lost),
       retried: (entry, response) => {
         if (!response.success)
           for (const observer of this.#observers) observer.retry(entry.id, response.error.code, response.error.message)
@@ -101,6 +103,6 @@ export class Observation {
   }
 }
 
-/** What was cancelled before its turn came is simply not done. */
+/** A task that was cancelled before it started is not done, rather than failed. */
 const neverRan = ({ status, worker, error }: TaskResponse) =>
   status === 'cancelled' && worker === undefined && error.code !== 'DEPENDENCY_FAILED'

@@ -1,4 +1,6 @@
 import type { AnyAgent } from '../agent.ts'
+import { didYouMean } from '../did-you-mean.ts'
+import { definitionOf } from '../engines/make-engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { Service } from '../executor/service.ts'
 import type { ReadyTask } from '../executor/source.ts'
@@ -6,7 +8,6 @@ import type { CacheStore } from '../models/driver/cache.ts'
 import type { RunModels } from '../models/driver/run-models.ts'
 import { MODELS_USED, type ModelsUsed } from '../models/models-used.ts'
 import type { ModelSettings } from '../models/settings.ts'
-import { didYouMean } from '../near-miss.ts'
 import { LIMITS } from '../protocol/messages.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import { registry } from '../registry.ts'
@@ -21,7 +22,7 @@ export interface OpenedModels {
   services(store: CacheStore | undefined, redactor: Redactor | undefined): ReadonlyMap<string, Service>
 }
 
-/** The code for models is loaded only where there are some. Throws if they cannot be used: a key is not there. */
+/** Loads the code for models only if the run has some. Throws if one cannot be used, such as for a missing key. */
 export async function openModels(config: ResolvedConfig): Promise<OpenedModels | undefined> {
   const { models: given, engineName, inLocal, cache, unusableModels } = config
   if (given === undefined) return undefined
@@ -31,7 +32,11 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
     import('../models/driver/cached-calls.ts'),
     import('../models/driver/cache.ts'),
   ])
-  const models = new RunModels(given, { onThisMachine: engineName === 'local' || inLocal, cache }, unusableModels)
+  const models = new RunModels(
+    given,
+    { onThisMachine: definitionOf(engineName).onThisMachine === true || inLocal, cache },
+    unusableModels,
+  )
   return {
     models,
     services(store, redactor) {
@@ -41,7 +46,7 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
   }
 }
 
-/** Agents that say which models they call are looked at before their first task starts. */
+/** If an agent declares the models that it calls, they are checked before its first task starts. */
 export function modelsCheck({
   models,
   unusableModels = {},
@@ -68,7 +73,7 @@ function noModel(agent: string, name: string, models: ResolvedConfig['models']):
   )
 }
 
-/** What tasks may ask for: what the user has given, and what comes of other parts of the configuration. */
+/** The services of a run: the user's own, and those that other keys of the configuration bring. */
 export function servicesOf(
   { services, limits }: ResolvedConfig,
   ofModels: ReadonlyMap<string, Service> | undefined,
@@ -77,7 +82,7 @@ export function servicesOf(
   return new Map([...(own ?? []), ...(ofModels ?? []), [LIMITS, limitsService(limits)]])
 }
 
-/** What the run file has of a model. An allow list: headers and fields of bodies may be secret. */
+/** What the run file stores about a model. An allow list, because headers and body fields may be secret. */
 export function storedModels(models: NonNullable<ResolvedConfig['models']>): object {
   return Object.fromEntries(
     Object.entries(models).map(([name, given]) => [

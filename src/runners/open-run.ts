@@ -11,33 +11,37 @@ import { ALL_WORKERS } from '../run-config.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { counted } from '../text/quantities.ts'
+import { say } from '../text/say.ts'
 import { checkedTasks } from './checked-tasks.ts'
 import { Grading } from './grading.ts'
-import { notice } from './notice.ts'
 import { Observation } from './observation.ts'
 import { openModels, servicesOf } from './open-models.ts'
+import { runChain } from './run-chain.ts'
+import { type RunControl, type RunHost, runHost } from './run-host.ts'
 import { identify, type RunIdentity } from './run-identity.ts'
 import { refuseOtherSample } from './sampled-tasks.ts'
 import type { Tasks } from './source-of.ts'
 import { stored, withoutSecrets } from './stored-config.ts'
-import { type RunControl, type Surroundings, surroundings } from './surroundings.ts'
 import { hashesOf, userBlobs } from './user-blobs.ts'
 
-/** Opens a run on an executor: with its file, unless there is to be none, and with those who watch it. */
+/** Opens a run on an executor, with its file (unless it has none) and its observers. */
 export async function openRun(
   dispatcher: Dispatcher,
   config: ResolvedConfig,
   given: Tasks,
   sink: RunSink,
   carrySteps: boolean,
-  around: Surroundings | undefined = surroundings(),
+  host: RunHost | undefined = runHost(),
 ): Promise<Run> {
   const identity = identify(config)
   const redactor = redactorOf(config.redact, modelSecrets(config.models))
   const tasks = checkedTasks(given, config, redactor)
   const { sample } = tasks
   if (config.limit !== undefined && sample === undefined)
-    throw new ManyworldsError('CONFIG_INVALID', '`limit` needs all tasks together: give them to Runners')
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      '`limit` needs all tasks at once: call Runners.runTask or Runners.streamTask, not an executor',
+    )
   await refuseOtherSample(identity, config)
   const { runId, place } = identity
   const path = place?.path
@@ -67,7 +71,7 @@ export async function openRun(
   }
   const control: RunControl = { runId, file: path, running, stop }
   const { engineName, workerNum, concurrency } = config
-  observation.begin(await observers(config, around?.observe), {
+  observation.begin(await observers(config, host?.observe), {
     runId,
     file: path,
     total: tasks.all?.length,
@@ -111,7 +115,7 @@ export async function openRun(
   })
   const end = async (failure: Error | undefined, ended: Run) => {
     const interrupted = ended.stopping !== undefined && ended.stopping !== 'failed'
-    // The last responses come to be graded with their commit.
+    // The last responses are graded after their commit.
     await recorded?.flush()
     const ungraded = await grading!.finish(interrupted || failure !== undefined)
     const error = failure ?? ungraded
@@ -123,26 +127,23 @@ export async function openRun(
     if (ended.repeatedCalls > 0) observation.notice(repeated(ended.repeatedCalls))
     if (redactor && redactor.skipped > 0) observation.notice(notStored(redactor.skipped))
     observation.end(reason, interrupted)
-    if (!around?.ended(control)) sink.end(reason, ended)
+    if (!host?.ended(control)) sink.end(reason, ended)
   }
-  const told = observation.before(around ? stoppable(sink, () => stopped) : sink)
-  const graded = grading.wrapSink(told)
-  const safe = recorded ? recorded.recording.wrapSink(graded, () => dispatcher.wake(run!)) : graded
-  run = dispatcher.open(
-    options,
-    grading.wrapSource(recorded?.source ?? observation.around(tasks.source)),
-    { ...safe, end: (error, ended) => void end(error, ended) },
-    observation.with(recorded?.recording),
-  )
-  around?.started(control)
+  const chain = runChain(tasks.source, sink, {
+    ...{ recorded, grading, observation, stopped: host && (() => stopped) },
+    wake: () => dispatcher.wake(run!),
+  })
+  const ending = { ...chain.sink, end: (error: Error | undefined, ended: Run) => void end(error, ended) }
+  run = dispatcher.open(options, chain.source, ending, chain.recorder)
+  host?.started(control)
   if (early) dispatcher.failRun(run, early)
   return run
 }
 
 const notStored = (count: number) =>
-  `${count === 1 ? '1 answer of a service was' : `${count} answers of services were`} not stored because of secrets, in the answer or in its question: a resumed run asks again`
+  `${count === 1 ? '1 service answer was' : `${count} service answers were`} not stored, because the answer or its request contains secrets; a resumed run asks again`
 
-/** Errors of ours may have the last words of workers in them. */
+/** Our errors may quote a worker's stderr, which may contain secrets. */
 function redactedFailure(error: Error | undefined, redactor: Redactor | undefined): Error | undefined {
   if (redactor === undefined || !ManyworldsError.is(error)) return error
   const { message, stack } = error
@@ -152,7 +153,7 @@ function redactedFailure(error: Error | undefined, redactor: Redactor | undefine
 }
 
 const repeated = (calls: number) =>
-  `${counted(calls, 'call')} of models had no stored answer when a process died, and ${calls === 1 ? 'was' : 'were'} made again`
+  `${counted(calls, 'model call')} ${calls === 1 ? 'was' : 'were'} made again: a process died before the answer was stored`
 
 function whyStopped({ stopping, aborted, options }: Run): string | null {
   if (stopping === 'budget') return `it reached its budget (${options.budget})`
@@ -165,15 +166,7 @@ function budgetOf(limits: ResolvedConfig, recorded: RecordedRun | undefined): Bu
   return new Budget(limits, recorded?.spent() ?? { costUsd: 0, tokens: 0 })
 }
 
-/** When the program around the script stops a run, the script is not to take what was cancelled for an outcome. */
-const stoppable = (sink: RunSink, stopped: () => boolean): RunSink => ({
-  ...sink,
-  response(index, response, bytes, entry) {
-    if (!stopped() || response.status !== 'cancelled') sink.response(index, response, bytes, entry)
-  },
-})
-
-/** The run's file, opened and compared with what is given; the code for it is loaded only where there is one. */
+/** Opens the run file and compares it with the given tasks. The store's code is loaded only if there is a file. */
 async function record(
   { runId, place, mode, named }: RunIdentity,
   config: ResolvedConfig,
@@ -203,16 +196,16 @@ async function record(
   })
 }
 
-async function observers({ progress, onStep }: ResolvedConfig, around: ObserveRun | undefined): Promise<ObserveRun[]> {
-  const list = around ? [around] : []
-  // Alone, it must not keep what a user should know from being printed.
+async function observers({ progress, onStep }: ResolvedConfig, host: ObserveRun | undefined): Promise<ObserveRun[]> {
+  const list = host ? [host] : []
+  // If `onStep` is the only observer, notices must still be printed.
   const isAlone = list.length === 0 && progress === false
-  if (onStep) list.push(() => ({ ...NOTHING, ...(isAlone && { notice }), step: onStep }))
+  if (onStep) list.push(() => ({ ...NOTHING, ...(isAlone && { notice: say }), step: onStep }))
   if (progress === false) return list
-  const { observeProgress } = await import('../progress/for-config.ts')
+  const { observeProgress } = await import('../progress/choose.ts')
   return [...list, observeProgress(progress)]
 }
 
 const nothing = () => {}
-/** An observer of what most do not look at. */
+/** For an observer that looks at steps only. */
 const NOTHING = { response: nothing, retry: nothing, total: nothing, notice: nothing, end: nothing }

@@ -113,7 +113,7 @@ export class GraphSource implements TaskSource {
     return this.#nodes.map(({ item }) => item).filter(({ index }) => !pulled.has(index))
   }
 
-  /** Answers are let go when the last task that wanted them has them. */
+  /** Answers are released when the last task that needs them has them. */
   #resultsFor({ needs }: Node): unknown {
     const results = new Map<string, unknown>()
     for (const id of needs) {
@@ -158,7 +158,7 @@ function refuseCycles(nodes: readonly Node[], byId: ReadonlyMap<string, Node>): 
     }
   }
   if (free.length === nodes.length) return
-  // Whatever is left has a predecessor that is left: walking back must come round.
+  // Every remaining task has a remaining predecessor, so walking back must reach a cycle.
   const stuck = new Set(nodes.filter((node) => missing.get(node)! > 0))
   const path: Node[] = []
   let node = [...stuck][0]!
@@ -167,5 +167,5 @@ function refuseCycles(nodes: readonly Node[], byId: ReadonlyMap<string, Node>): 
     node = node.needs.map((id) => byId.get(id)!).find((needed) => stuck.has(needed))!
   }
   const cycle = [...path.slice(path.indexOf(node)), node].map(({ item }) => `'${item.id}'`)
-  throw new ManyworldsError('DEPENDENCY_CYCLE', `tasks depend on each other in a circle: ${cycle.join(' needs ')}`)
+  throw new ManyworldsError('DEPENDENCY_CYCLE', `tasks depend on each other in a cycle: ${cycle.join(' needs ')}`)
 }

@@ -5,8 +5,9 @@ import { Dispatcher } from '../executor/dispatcher.ts'
 import { keyVariables } from '../models/secrets.ts'
 import type { WorkerSettings } from '../protocol/messages.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
+import { say } from '../text/say.ts'
 import { entryScript, type LocalPlacement, placementOf } from './environment.ts'
-import { notice } from './notice.ts'
+import { poolShape, workerKind } from './pool-fit.ts'
 
 /** Workers are kept between calls: a pool per kind of worker, shared by the runs that want that kind. */
 interface Pool {
@@ -18,14 +19,12 @@ interface Pool {
 }
 
 const pools = new Map<string, Pool[]>()
-const classKeys = new WeakMap<object, number>()
-let nextClassKey = 1
 
 /** A pool for this configuration; `release` must be called when the run is over. */
 export function acquirePool(config: ResolvedConfig): { dispatcher: Dispatcher; release: () => void } {
   const placement = placementOf(config.env, config.showLogs ? 'show' : 'drop', keyVariables(config.models))
-  const key = keyOf(config, placement)
-  const shape = shapeOf(config)
+  const key = `${workerKind(config)}\0${placement.identity}`
+  const shape = poolShape(config)
   const alike = pools.get(key) ?? []
   // Runs of the same shape share workers; an idle pool takes on any shape; else a pool of its own.
   const found =
@@ -45,7 +44,7 @@ export function acquirePool(config: ResolvedConfig): { dispatcher: Dispatcher; r
   }
   clearTimeout(pool.warmTimer)
   pool.users++
-  return { dispatcher: pool.dispatcher, release: () => letGo(pool, config.warmMs) }
+  return { dispatcher: pool.dispatcher, release: () => letGo(pool, config.keepWarmMs) }
 }
 
 export function makeDispatcher(
@@ -60,17 +59,17 @@ export function makeDispatcher(
     settings: settingsOf(config, withheld),
     entryScript: entryScript(),
     bundle: bundleOptions(config, placement),
-    notice,
+    notice: say,
   })
   if (engine.publish) sayGoodbye(dispatcher)
   return dispatcher
 }
 
-/** Those with workers on other machines, until they are shut down. */
+/** Pools with workers on other machines, until they are shut down. */
 const remote = new Set<Dispatcher>()
 let watchesForTheEnd = false
 
-/** A program that ends by itself takes leave of other machines: they need not find out that nobody is there any more. */
+/** When the program ends by itself, it says goodbye to other machines, so that they need not wait for a timeout. */
 function sayGoodbye(dispatcher: Dispatcher): void {
   remote.add(dispatcher)
   void dispatcher.closing.then(() => remote.delete(dispatcher))
@@ -86,17 +85,17 @@ export async function shutdownPools(): Promise<void> {
   const all = [...pools.values()].flat()
   pools.clear()
   for (const pool of all) void closePool(pool)
-  // Also those that were not kept.
+  // Including pools that are not kept warm.
   await Promise.all(closing)
 }
 
-function letGo(pool: Pool, warmMs: number): void {
+function letGo(pool: Pool, keepWarmMs: number): void {
   if (--pool.users > 0) return
-  if (warmMs === 0 || !pool.dispatcher.usable) {
+  if (keepWarmMs === 0 || !pool.dispatcher.usable) {
     forget(pool)
     return
   }
-  pool.warmTimer = setTimeout(() => forget(pool), warmMs)
+  pool.warmTimer = setTimeout(() => forget(pool), keepWarmMs)
   pool.warmTimer.unref()
 }
 
@@ -117,30 +116,17 @@ async function closePool(pool: Pool): Promise<void> {
   await closed.finally(() => closing.delete(closed))
 }
 
-/** Environment, folder, command line: what a worker that is already running cannot change. */
-function keyOf(
-  { engineName, inLocal, cls, nodes, ray, spark, bundle }: ResolvedConfig,
-  { identity }: LocalPlacement,
-): string {
-  return [engineName, inLocal, cls && classKey(cls), JSON.stringify([nodes, ray, spark, bundle]), identity].join('\0')
-}
-
-/** A bundle is tried here first, in an environment like the one that it will have. */
+/** A bundle is first loaded here, in an environment like that of its workers. */
 function bundleOptions(
   { bundle: { files, external } }: ResolvedConfig,
-  { elsewhere }: Pick<Placement, 'elsewhere'>,
+  { remote }: Pick<Placement, 'remote'>,
 ): BundleOptions {
   const { PATH, HOME, LANG, TZ } = process.env
   return {
     ...(files === undefined ? {} : { files }),
     ...(external === undefined ? {} : { external }),
-    env: { PATH, HOME, LANG, TZ, ...elsewhere.env },
+    env: { PATH, HOME, LANG, TZ, ...remote.env },
   }
-}
-
-/** What a pool can be told between two runs. */
-function shapeOf({ workerNum, concurrency, recycleAfterTasks, recycleAboveMb }: ResolvedConfig): string {
-  return JSON.stringify([workerNum, concurrency, recycleAfterTasks, recycleAboveMb])
 }
 
 function settingsOf(
@@ -148,13 +134,4 @@ function settingsOf(
   withheldEnv: readonly string[],
 ): WorkerSettings {
   return { concurrency, recycleAfterTasks, recycleAboveMb, withheldEnv }
-}
-
-function classKey(cls: object): number {
-  let key = classKeys.get(cls)
-  if (key === undefined) {
-    key = nextClassKey++
-    classKeys.set(cls, key)
-  }
-  return key
 }

@@ -1,5 +1,5 @@
+import { Deque } from '../deque.ts'
 import { ManyworldsError } from '../errors.ts'
-import { Deque } from '../executor/deque.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import { automaticId, type TaskLike } from '../task.ts'
 import { checkTask, packTask } from '../task-checks.ts'
@@ -9,9 +9,15 @@ import { checkAgent } from './check-agent.ts'
 export class PushSource implements TaskSource {
   readonly #queue = new Deque<ReadyTask>()
   readonly #ids = new Set<string>()
+  readonly #inDriver: boolean
   #index = 0
   #ended = false
   #wake = () => {}
+
+  /** `inDriver`: no worker imports the agents. */
+  constructor(inDriver: boolean) {
+    this.#inDriver = inDriver
+  }
 
   open(wake: () => void): void {
     this.#wake = wake
@@ -20,11 +26,11 @@ export class PushSource implements TaskSource {
   push(task: TaskLike): string {
     const index = this.#index
     checkTask(task, index)
-    checkAgent(task.agent)
+    checkAgent(task.agent, this.#inDriver)
     if (task.dependsOn !== undefined)
       throw new ManyworldsError(
         'DEPENDENCY_NEEDS_ARRAY',
-        '`dependsOn` needs all tasks together: give them to Runners as an array',
+        '`dependsOn` needs all tasks at once: give them to Runners.runTask or Runners.streamTask as an array',
       )
     const id = task.id ?? automaticId(index)
     if (this.#ids.has(id))

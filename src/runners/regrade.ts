@@ -11,7 +11,7 @@ import { RunFile } from '../store/run-file.ts'
 import { automaticId, type TaskLike } from '../task.ts'
 import { streamTask } from './runners.ts'
 
-/** Grades that are written at once. */
+/** Grades per transaction. */
 const BATCH = 200
 
 interface Asked {

@@ -45,10 +45,10 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
     this.#error = undefined
     this.#queue = []
     this.#head = 0
-    // Whoever has asked for the next one gets none.
+    // Calls of `next()` that wait get no response.
     for (const waiting of this.#waiting.splice(0)) waiting.resolve({ done: true, value: undefined })
     if (this.#started) this.#started.dispatcher.stopRun(this.#started.run, 'cancelled')
-    // Whoever goes on finds the run ended, and its file free to be resumed.
+    // Wait for the end of the run, so that its file can be resumed at once.
     if (this.#began) await this.#ended.promise
     return { done: true, value: undefined }
   }
@@ -74,7 +74,7 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
   }
 
   #push(response: R, bytes: number): void {
-    // Nobody is there any more; what comes now was cancelled.
+    // The loop was left; responses that come now were cancelled.
     if (this.#over) return
     const waiting = this.#waiting.shift()
     if (waiting) waiting.resolve({ done: false, value: response })

@@ -5,10 +5,10 @@ import { defaultStore, newRunId, type RunLocation, runLocation } from '../store/
 /** Which run this is, where its file is, and whether it is to be a new one. */
 export interface RunIdentity {
   readonly runId: string
-  /** Where it is kept; undefined: nothing is stored. */
+  /** Its file; undefined if nothing is stored. */
   readonly place: RunLocation | undefined
   readonly mode: 'start' | 'resume' | 'auto'
-  /** False: its id was just made, so nobody else can have it. */
+  /** False: the id was just generated, so no other run has it. */
   readonly named: boolean
 }
 

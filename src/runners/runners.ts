@@ -3,13 +3,25 @@ import { ManyworldsError } from '../errors.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { OneOf, TaskFor, TaskIterable, TaskLike, TaskResponse, TasksFor } from '../task.ts'
 import { currentTask, mustPark, park, parkNow } from '../worker/role.ts'
-import { loadDriver, requireDriver } from './driver-side.ts'
+import { loadDriver, requireDriver } from './load-driver.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { TasksInput } from './source-of.ts'
 
-/** Runs one task. */
+/**
+ * Runs one task. A task that fails is a response with an `error`, not an exception.
+ *
+ * @example
+ * const response = await Runners.runTask(explain.task('tides'))
+ * console.log(response.success ? response.answer : response.error.message)
+ */
 export function runTask<A extends AnyAgent>(task: TaskFor<A>, runConf?: RunConfig): Promise<TaskResponse<AnswerOf<A>>>
-/** Runs many; the map is in the order in which they were given. */
+/**
+ * Runs many tasks at once. The map has a response for every task, by its id, in the order in which the tasks were given.
+ *
+ * @example
+ * const responses = await Runners.runTask([explain.task('tides'), explain.task('tariffs')], { workerNum: 4 })
+ * for (const { id, status } of responses.values()) console.log(id, status)
+ */
 export function runTask<List extends readonly AnyAgent[]>(
   tasks: TasksFor<List>,
   runConf?: RunConfig,
@@ -23,7 +35,7 @@ export function runTask<T extends { readonly agent: AnyAgent }>(
   task: OneOf<T>,
   runConf?: RunConfig,
 ): Promise<TaskResponse<AnswerOf<T['agent']>>>
-/** One or many. It comes last because the compiler shows a mistake in terms of the last: at the very input that is wrong. */
+/** One or many. The last overload, because the compiler reports mistakes in terms of the last: at the wrong input itself. */
 export function runTask<A extends AnyAgent, List extends readonly AnyAgent[]>(
   tasks: TaskFor<A> | TasksFor<List>,
   runConf?: RunConfig,
@@ -63,10 +75,10 @@ export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterabl
     if (parent)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        'inside a task, use ctx.runTask(tasks): its sub-tasks come back together',
+        'Runners.streamTask cannot be called inside a task; use ctx.runTask(tasks), which returns all responses together',
       )
     const { startRun } = await loadDriver()
-    // Whoever takes responses one by one may well have removed the file before the last is looked at.
+    // A caller that takes responses one by one may have removed the run file before it reads the last steps.
     return startRun(isSingle(tasks) ? [tasks] : tasks, runConf, sink, true)
   })
 }
@@ -74,6 +86,9 @@ export function streamTask(tasks: TasksInput, runConf?: RunConfig): AsyncIterabl
 /**
  * Runs an array of tasks and blocks this thread until they are done, as the Python name promises. The executor works in
  * a thread of its own. Prefer `runTask`.
+ *
+ * @example
+ * const responses = Runners.syncRunTask([explain.task('tides')])
  */
 export function syncRunTask<List extends readonly AnyAgent[]>(
   tasks: TasksFor<List>,
@@ -91,7 +106,12 @@ export function syncRunTask<List extends readonly AnyAgent[]>(
   >
 }
 
-/** AWorld's utility entry: the same as `runTask` with many. */
+/**
+ * AWorld's utility entry: the same as `Runners.runTask` with many tasks.
+ *
+ * @example
+ * const responses = await execTasks([explain.task('tides'), explain.task('tariffs')])
+ */
 export function execTasks<T extends { readonly agent: AnyAgent }>(
   tasks: TaskIterable<T>,
   runConf?: RunConfig,
@@ -104,7 +124,12 @@ export function execTasks(tasks: TasksInput, runConf?: RunConfig): Promise<unkno
   return runTask((isSingle(tasks) ? [tasks] : tasks) as never, runConf)
 }
 
-/** Ends the workers that are kept warm between calls. A program that just ends need not call it. */
+/**
+ * Ends the workers that are kept warm between calls. A program that just ends need not call it.
+ *
+ * @example
+ * process.once('SIGTERM', () => void Runners.shutdown())
+ */
 export async function shutdown(): Promise<void> {
   if (mustPark()) return park('Runners.shutdown()')
   await (await loadDriver()).shutdownPools()
@@ -125,7 +150,7 @@ async function runInside(
   if (other !== undefined)
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `inside a task, \`${other}\` is the run's own: sub-tasks can only be given timeoutMs and maxAttempts`,
+      `\`${other}\` cannot be set inside a task, because it belongs to the whole run; sub-tasks take only timeoutMs and maxAttempts`,
     )
   const own = {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

@@ -5,7 +5,7 @@ import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RunOverview } from '../store/stored-task.ts'
 import { count } from '../text/quantities.ts'
-import { notice } from './notice.ts'
+import { say } from '../text/say.ts'
 import { rolloutsOf } from './rollouts.ts'
 import type { RunIdentity } from './run-identity.ts'
 import { sourceOf, type Tasks, type TasksInput } from './source-of.ts'
@@ -21,9 +21,9 @@ export interface TaskSample {
 
 /** Tasks that are read between two turns of the event loop. */
 const TURN_TASKS = 1000
-/** An async source may read so many ahead. */
+/** How many tasks an async source may read ahead. */
 const AHEAD = 64
-/** Whoever waits for longer hears what for. */
+/** After this time a line on stderr says what the run is waiting for. */
 const SAY_AFTER_MS = 5000
 
 /**
@@ -33,7 +33,7 @@ const SAY_AFTER_MS = 5000
 export async function sampledTasks(tasks: TasksInput, config: ResolvedConfig): Promise<Tasks> {
   const { limit, sampleSeed: seed = config.seed, sequenceDependent, rollouts, signal } = config
   if (limit === undefined) return sourceOf(tasks, config)
-  const { source, all } = sourceOf(tasks, { sequenceDependent })
+  const { source, all } = sourceOf(tasks, { sequenceDependent, engineName: config.engineName })
   const dependent = all?.find(({ task }) => task.dependsOn !== undefined && task.dependsOn.length > 0)
   if (sequenceDependent || dependent)
     throw invalid(
@@ -55,8 +55,8 @@ async function readAll(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   let wake = () => {}
-  const say = () => notice(`all tasks are read to choose ${count(limit)} of them; ${count(sampler.offered)} so far`)
-  const timer = setTimeout(say, SAY_AFTER_MS)
+  const report = () => say(`reading all tasks to choose ${count(limit)} of them; ${count(sampler.offered)} so far`)
+  const timer = setTimeout(report, SAY_AFTER_MS)
   const stop = () => wake()
   signal?.addEventListener('abort', stop)
   source.open(
@@ -83,8 +83,8 @@ async function readAll(
 }
 
 /**
- * A run is resumed with the sample it was begun with. Tasks of an iterable would else be taken for new ones, and a sample of 50
- * would go on with all of a million.
+ * A run must be resumed with the sample that it began with. Otherwise tasks of an iterable would count as new ones, and a
+ * sample of 50 would go on with all of a million.
  */
 export async function refuseOtherSample({ runId, place, mode }: RunIdentity, config: ResolvedConfig): Promise<void> {
   if (mode === 'start' || place === undefined) return
@@ -101,7 +101,7 @@ export async function refuseOtherSample({ runId, place, mode }: RunIdentity, con
   )
 }
 
-/** Undefined: there is no such run yet; or it cannot be read, which is said when it is opened. */
+/** Undefined if there is no such run yet, or if it cannot be read, which is reported when it is opened. */
 async function earlierRun(runId: string, path: string): Promise<RunOverview | undefined> {
   const { RunFile } = await import('../store/run-file.ts')
   try {

@@ -1,5 +1,7 @@
+import { runsInDriver } from '../engines/make-engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import type { EngineName } from '../run-config.ts'
 import type { TaskLike } from '../task.ts'
 import { GraphSource, SequenceSource } from './ordered-sources.ts'
 import { RolloutSource, rolloutsOf } from './rollouts.ts'
@@ -11,9 +13,9 @@ export type TasksInput = readonly TaskLike[] | Iterable<TaskLike> | AsyncIterabl
 
 export interface Tasks {
   readonly source: TaskSource
-  /** All of them, where that is known. The source lets go of them as they are read. */
+  /** All tasks, if they are known. The source releases them as they are read. */
   readonly all: readonly ReadyTask[] | undefined
-  /** They are some of more. */
+  /** Set if these tasks are a sample of more. */
   readonly sample?: TaskSample
 }
 
@@ -21,6 +23,7 @@ export interface Order {
   readonly sequenceDependent: boolean
   /** How often each task is run. */
   readonly rollouts?: number | undefined
+  readonly engineName?: EngineName
 }
 
 export function sourceOf(tasks: TasksInput, order: Order): Tasks {
@@ -28,11 +31,12 @@ export function sourceOf(tasks: TasksInput, order: Order): Tasks {
   return { source: order.sequenceDependent ? new SequenceSource(source) : source, all }
 }
 
-function readerOf(tasks: TasksInput, { sequenceDependent, rollouts }: Order): Tasks {
+function readerOf(tasks: TasksInput, { sequenceDependent, rollouts, ...engine }: Order): Tasks {
+  const inDriver = runsInDriver(engine)
   if (rollouts !== undefined && sequenceDependent) throw noRollouts('the run is `sequenceDependent`')
   const rolled = (source: TaskSource) => (rollouts === undefined ? source : new RolloutSource(source, rollouts))
   if (Array.isArray(tasks)) {
-    const all = checkArray(tasks)
+    const all = checkArray(tasks, inDriver)
     const dependent = all.find(({ task }) => task.dependsOn !== undefined && task.dependsOn.length > 0)
     if (dependent && sequenceDependent)
       throw new ManyworldsError(
@@ -45,8 +49,9 @@ function readerOf(tasks: TasksInput, { sequenceDependent, rollouts }: Order): Ta
     return { source: new ArraySource(each), all: each }
   }
   if (typeof tasks === 'object' && tasks !== null) {
-    if (Symbol.asyncIterator in tasks) return { source: rolled(new AsyncIterableSource(tasks)), all: undefined }
-    if (Symbol.iterator in tasks) return { source: rolled(new IterableSource(tasks)), all: undefined }
+    if (Symbol.asyncIterator in tasks)
+      return { source: rolled(new AsyncIterableSource(tasks, inDriver)), all: undefined }
+    if (Symbol.iterator in tasks) return { source: rolled(new IterableSource(tasks, inDriver)), all: undefined }
   }
   throw new ManyworldsError(
     'TASK_INVALID',

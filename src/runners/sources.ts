@@ -10,15 +10,15 @@ const KEEP_PACKED_BYTES = 64 * 1024 * 1024
 const SMALL_BYTES = 16 * 1024
 
 /** An array, checked as a whole before anything starts. */
-export function checkArray(tasks: readonly TaskLike[]): ReadyTask[] {
+export function checkArray(tasks: readonly TaskLike[], inDriver = false): ReadyTask[] {
   const ids = new Set<string>()
   const ready: ReadyTask[] = new Array(tasks.length)
   let bytes = 0
   for (let index = 0; index < tasks.length; index++) {
     const task: unknown = tasks[index]
     checkTask(task, index)
-    checkAgent(task.agent)
-    // Automatic ids begin with a sign that users' may not: only those can meet twice.
+    checkAgent(task.agent, inDriver)
+    // Automatic ids begin with a character that the user's may not, so only the user's can collide.
     if (task.id !== undefined) {
       if (ids.has(task.id)) throw duplicate(task.id)
       ids.add(task.id)
@@ -45,7 +45,7 @@ export class ArraySource implements TaskSource {
   pull(): ReadyTask | 'end' {
     const item = this.#ready[this.#next]
     if (item === undefined) return 'end'
-    // The caller's array stays as it is; ours lets go of what is on its way.
+    // The caller's array is not changed; our copy releases tasks that have been read.
     this.#ready[this.#next++] = undefined as unknown as ReadyTask
     return item
   }
@@ -60,12 +60,17 @@ export class ArraySource implements TaskSource {
 /** Makes tasks out of what an iterable yields, one by one. */
 class Reader {
   readonly #ids = new IdSet()
+  readonly #inDriver: boolean
   #index = 0
+
+  constructor(inDriver: boolean) {
+    this.#inDriver = inDriver
+  }
 
   read(task: unknown): ReadyTask {
     const index = this.#index++
     checkTask(task, index)
-    checkAgent(task.agent)
+    checkAgent(task.agent, this.#inDriver)
     if (task.dependsOn !== undefined && task.dependsOn.length > 0)
       throw new ManyworldsError(
         'DEPENDENCY_NEEDS_ARRAY',
@@ -80,9 +85,10 @@ class Reader {
 /** Any iterable: read one at a time, when a worker has room. */
 export class IterableSource implements TaskSource {
   readonly #iterator: Iterator<unknown>
-  readonly #reader = new Reader()
+  readonly #reader: Reader
 
-  constructor(iterable: Iterable<unknown>) {
+  constructor(iterable: Iterable<unknown>, inDriver: boolean) {
+    this.#reader = new Reader(inDriver)
     this.#iterator = iterable[Symbol.iterator]()
   }
 
@@ -102,7 +108,7 @@ export class IterableSource implements TaskSource {
     try {
       this.#iterator.return?.()
     } catch {
-      // The run is ending; a generator's own clean-up failing changes nothing about it.
+      // The run is ending; an error in a generator's cleanup does not matter.
     }
     return []
   }
@@ -111,7 +117,7 @@ export class IterableSource implements TaskSource {
 /** Any async iterable: read ahead by as many tasks as the workers could take. */
 export class AsyncIterableSource implements TaskSource {
   readonly #iterator: AsyncIterator<unknown>
-  readonly #reader = new Reader()
+  readonly #reader: Reader
   readonly #buffer: ReadyTask[] = []
   #taken = 0
   #reading = false
@@ -120,7 +126,8 @@ export class AsyncIterableSource implements TaskSource {
   #wake = () => {}
   #room = () => 1
 
-  constructor(iterable: AsyncIterable<unknown>) {
+  constructor(iterable: AsyncIterable<unknown>, inDriver: boolean) {
+    this.#reader = new Reader(inDriver)
     this.#iterator = iterable[Symbol.asyncIterator]()
   }
 
@@ -186,7 +193,7 @@ const duplicate = (id: string) =>
   )
 
 function sourceFailed(cause: unknown): ManyworldsError {
-  // A data set of ours: its error names the file and the line already.
+  // The error of one of our data sets already names the file and the line.
   if (ManyworldsError.is(cause) && (cause.code === 'DATA_INVALID' || cause.code === 'DATA_UNREADABLE')) return cause
   return new ManyworldsError(
     'SOURCE_FAILED',

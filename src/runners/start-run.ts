@@ -1,27 +1,27 @@
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunSink } from '../executor/run.ts'
 import type { RunConfig } from '../run-config.ts'
-import { configured } from './configured.ts'
 import { openRun } from './open-run.ts'
 import { acquirePool } from './pools.ts'
+import { resolveRunConfig } from './resolve-run-config.ts'
+import { runHost } from './run-host.ts'
 import { sampledTasks } from './sampled-tasks.ts'
 import { sourceOf, type TasksInput } from './source-of.ts'
-import { surroundings } from './surroundings.ts'
 
 export interface StartedRun {
   readonly run: Run
   readonly dispatcher: Dispatcher
 }
 
-/** Checks everything that can be checked, and only then starts. `around`: what the run is part of. */
+/** Checks everything that can be checked, and only then starts. `host`: the program or training that the run is part of. */
 export async function startRun(
   tasks: TasksInput,
   config: RunConfig | undefined,
   sink: RunSink,
   carrySteps = false,
-  around = surroundings(),
+  host = runHost(),
 ): Promise<StartedRun> {
-  const resolved = configured(config, around)
+  const resolved = resolveRunConfig(config, host)
   const source = resolved.limit === undefined ? sourceOf(tasks, resolved) : await sampledTasks(tasks, resolved)
   const { dispatcher, release } = acquirePool(resolved)
   try {
@@ -37,7 +37,7 @@ export async function startRun(
         },
       },
       carrySteps,
-      around,
+      host,
     )
     return { run, dispatcher }
   } catch (error) {

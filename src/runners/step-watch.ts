@@ -1,9 +1,9 @@
-import type { Lease } from '../executor/entry.ts'
+import type { Lease } from '../executor/task-entry.ts'
 import { opened, type PackedStep } from '../trajectory/packed-step.ts'
 import type { Step } from '../trajectory/step.ts'
 import { StepUnpacker } from '../trajectory/unpack-steps.ts'
 
-/** Tells somebody of steps that are on disk, as they were recorded. Made only where somebody wants to know. */
+/** Passes steps to `onStep` once they are on disk. Exists only if the run has `onStep`. */
 export class StepWatch {
   readonly #tell: (task: string, attempt: number, steps: readonly Step[]) => void
   readonly #notice: (line: string) => void
@@ -24,7 +24,7 @@ export class StepWatch {
       const read = steps.map((step) => unpacker.next(opened(step)))
       this.#tell(entry.id, attempt, read)
     } catch (error) {
-      // Only a worker that does not keep to the protocol sends such steps. They must not end the run.
+      // Only a worker that breaks the protocol sends such steps. They must not end the run.
       this.#unpackers.set(lease, undefined)
       const why = error instanceof Error ? error.message : String(error)
       this.#notice(`steps of task '${entry.id}' cannot be read, so onStep is not called for them: ${why}`)

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { engineParts } from '../engines/all-parts.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRunOptions } from '../store/recorded-run.ts'
@@ -18,7 +19,7 @@ function scriptPath(): string | undefined {
   return url === undefined ? undefined : fileURLToPath(url)
 }
 
-/** Variables by name only: their values are keys more often than not. */
+/** Environment variables by name only: their values are often keys. */
 export function withoutSecrets({
   env,
   signal: _,
@@ -32,20 +33,11 @@ export function withoutSecrets({
   blobs: __________,
   models,
   unusableModels: ____________,
-  nodes,
-  ray,
-  spark,
   ...config
 }: ResolvedConfig): object {
-  const { addresses, listen } = nodes ?? {}
-  const { token: ___, runtimeEnv: ____, ...cluster } = ray ?? {}
-  // Spark's own settings may have passwords in them, and its address a token.
-  const { remote, conf: _____, env: ______, tls: _______, remoteTls: ________, ...where } = spark ?? {}
   return {
     ...config,
-    ...(nodes && { nodes: { addresses, listen } }),
-    ...(ray && { ray: cluster }),
-    ...(spark && { spark: { ...where, remote: remote?.split(';', 1)[0] } }),
+    ...storedEngineOptions(config),
     env: Object.keys(env),
     ...(redact.length > 0 && { redact: redact.length }),
     ...(services && { services: Object.keys(services) }),
@@ -53,4 +45,21 @@ export function withoutSecrets({
     ...(models && { models: storedModels(models) }),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }
+}
+
+/** Of the options of engines, those that their definitions name. */
+function storedEngineOptions(config: object): Record<string, object | undefined> {
+  const given = config as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>
+  return Object.fromEntries(
+    engineParts.flatMap(({ name, stored = {} }) =>
+      given[name] === undefined ? [] : [[name, allowed(given[name], stored)]],
+    ),
+  )
+}
+
+function allowed(options: Readonly<Record<string, unknown>>, list: object): object {
+  const kept = Object.entries(list as Readonly<Record<string, true | ((value: unknown) => unknown)>>).filter(
+    ([key]) => options[key] !== undefined,
+  )
+  return Object.fromEntries(kept.map(([key, how]) => [key, how === true ? options[key] : how(options[key])]))
 }

@@ -8,7 +8,7 @@ import type { SyncReply, SyncRequest } from './sync.ts'
 
 /** The thread behind `syncRunTask`: the same executor, on an event loop that is not blocked. */
 const { port, flag, argv } = workerData as { port: MessagePort; flag: Int32Array; argv: string[] }
-// The script that was started is the user's, not this one: workers look there for agents.
+// Workers look for agents in the user's script, not in this file.
 process.argv = argv
 
 port.on('message', async ({ tasks, config, agents }: SyncRequest) => {

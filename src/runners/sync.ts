@@ -1,5 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { bytesOf } from '../blobs.ts'
+import { runsInDriver } from '../engines/make-engine.ts'
+import { spreadEngine } from '../engines/spread-engine.ts'
 import { ManyworldsError } from '../errors.ts'
 import { allModels } from '../models/driver/models-file.ts'
 import { modelSecrets } from '../models/secrets.ts'
@@ -11,9 +13,9 @@ import { responseFromWire } from '../response.ts'
 import { ALL_WORKERS, type RunConfig } from '../run-config.ts'
 import { resolveConfig } from '../run-config-schema.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
+import { type RunHost, runHost } from './run-host.ts'
 import { identify } from './run-identity.ts'
 import { checkArray } from './sources.ts'
-import { type Surroundings, surroundings } from './surroundings.ts'
 
 /** What the thread answers. */
 export type SyncReply =
@@ -45,8 +47,15 @@ let thread: Thread | undefined
 
 /** Runs tasks in another thread and stops this one until they are done. */
 export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undefined): Map<string, TaskResponse> {
-  const around = surroundings()
-  const config = around ? around.configure(given ?? {}) : given
+  const around = runHost()
+  const wanted = around ? around.configure(given ?? {}) : given
+  // The thread refuses what is no configuration.
+  const config = wanted ? spreadEngine(wanted) : wanted
+  if (config && runsInDriver(config))
+    throw new ManyworldsError(
+      'SYNC_UNSUPPORTED',
+      'syncRunTask cannot use the inline engine, which needs this thread; use await runTask',
+    )
   if (!Array.isArray(tasks))
     throw new ManyworldsError(
       'SYNC_UNSUPPORTED',
@@ -70,21 +79,21 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
     typeof task === 'object' && task !== null ? { ...task, agent: bare(task.agent) } : task,
   )
   try {
-    // Nobody could replace a blob while this thread is blocked.
+    // A blob cannot be replaced while this thread is blocked.
     const blobs = config?.blobs && bytesOf(config.blobs)
     const sent = blobs ? { ...config, blobs } : config
     port.postMessage({ tasks: plain, config: sent, agents: registry.list() } satisfies SyncRequest)
   } catch (error) {
-    // The same check that the thread would make knows which task it is, and where in it.
+    // Repeat the check of the thread here: it knows which task is wrong, and where in it.
     checkArray(tasks)
     throw new ManyworldsError(
-      'INPUT_NOT_SERIALISABLE',
+      'INPUT_NOT_SERIALIZABLE',
       `a task or the run configuration cannot be sent to the thread that runs the tasks: ${(error as Error).message}; give plain data`,
       { cause: error },
     )
   }
   const observer = around && observe(around, config!, tasks.length)
-  // Nobody could listen to a signal now: let Ctrl-C do what it does by itself.
+  // No listener could run now, so restore the default action of Ctrl-C.
   withoutListeners('SIGINT', () => Atomics.wait(flag, 0, 0))
   const reply = receiveMessageOnPort(port)?.message as SyncReply | undefined
   if (reply === undefined) {
@@ -107,8 +116,8 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
   throw error
 }
 
-/** The program around the script hears of the run before this thread blocks, and of what came of it afterwards. */
-function observe(around: Surroundings, config: RunConfig, tasks: number): RunObserver {
+/** Tells the program around the script of the run before this thread blocks, and of its outcome afterwards. */
+function observe(around: RunHost, config: RunConfig, tasks: number): RunObserver {
   const resolved = resolveConfig(config)
   const { runId, place, mode } = identify(resolved)
   const { engineName, workerNum, concurrency } = resolved

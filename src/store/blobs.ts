@@ -17,7 +17,7 @@ const PREVIEW_CHARS = 1024
 /** Larger JSON is stored whole: splitting it means parsing it, which takes several times its size in memory. */
 const MAX_TAKEN_APART = 64 * 1024 * 1024
 const COMPRESS_BYTES = 512
-/** Keep the compressed form only if it is at most this fraction of the original. */
+/** Keep the compressed form only if it is smaller than this fraction of the original. */
 const WORTH_IT = 0.85
 /** The most that may be read for one response: three values of the largest size. */
 const MAX_READ_BYTES = 3 * MAX_VALUE_BYTES
@@ -142,7 +142,7 @@ export class BlobReader {
   read(stored: unknown): unknown {
     if (stored === null) return undefined
     if (typeof stored === 'number') return this.#readBlob(stored)
-    if (typeof stored !== 'string') throw new Error('a value is neither JSON nor the number of a blob')
+    if (typeof stored !== 'string') throw new Error('a stored value is neither JSON nor a blob number')
     this.take(stored.length)
     return decode(stored)
   }
@@ -163,11 +163,11 @@ export class BlobReader {
     this.take(size)
     const kinds = kind.split('+')
     const bytes = kinds.includes('zstd') ? zstdDecompressSync(data, { maxOutputLength: Math.max(1, size) }) : data
-    if (bytes.byteLength !== size) throw new Error(`blob ${number} has ${bytes.byteLength} bytes, and not ${size}`)
+    if (bytes.byteLength !== size) throw new Error(`blob ${number} has ${bytes.byteLength} bytes instead of ${size}`)
     return { kinds, bytes }
   }
 
-  /** Puts a long string back. `base`: the first key of the run. `texts`: the strings of this value that were read already. */
+  /** Restores a long string. `base`: the first key of the run. `texts`: strings of this value that were already read. */
   #putBack(inner: unknown, base: number, texts: Map<string, string>): unknown {
     if (typeof inner !== 'string' || !inner.startsWith(MARK)) return inner
     if (inner.startsWith(MARK + MARK)) return inner.slice(MARK.length)
@@ -178,11 +178,11 @@ export class BlobReader {
     return text
   }
 
-  /** A part is a string without parts of its own. */
+  /** Reads a part: a string that has no parts of its own. */
   #partOf(number: number): string {
     const { kinds, bytes } = this.#bytesOf(number)
     const text: unknown = kinds[0] === 'json' && !kinds.includes('parts') ? JSON.parse(textOf(bytes)) : undefined
-    if (typeof text !== 'string') throw new Error(`blob ${number} is used as a text, and is none`)
+    if (typeof text !== 'string') throw new Error(`blob ${number} is used as a part, but holds no string`)
     return text
   }
 
@@ -190,7 +190,7 @@ export class BlobReader {
   take(bytes: number): void {
     this.bytesRead += bytes
     this.#left -= bytes
-    if (this.#left < 0) throw new TooManyBytes(`one task, or one value, has more than ${MAX_READ_BYTES} bytes`)
+    if (this.#left < 0) throw new TooManyBytes(`a task or a value exceeds the read limit of ${MAX_READ_BYTES} bytes`)
   }
 }
 

@@ -1,25 +1,25 @@
 /**
- * A text as what differs from another: steps of an episode are much alike, and each is stored as its difference from the one
- * before. Pairs of new bytes and a piece that is copied, in the order of the text:
+ * Encodes a text as its difference from another. The steps of an episode resemble each other, so each is stored as its
+ * difference from the step before. A delta is a list of pairs, in the order of the text; numbers are varints:
  *
- *     how many new bytes, those bytes, where the copied piece begins, how long it is      (numbers as varints)
+ *     count of new bytes, the new bytes, start of the copied piece in the base, its length
  *
- * It takes a fraction of the time of a compressor, which would have to be set up anew for every step.
+ * This is several times faster than a compressor, which would need new state for every step.
  */
 
-/** A copied piece takes up to five bytes, so shorter ones are not worth it. */
+/** A copied piece costs up to five bytes, so shorter matches are not worth a copy. */
 const LEAST_COPY = 8
 const HASH_BITS = 11
 const table = new Int32Array(1 << HASH_BITS)
 
-/** Undefined: it would be longer than `most`. */
+/** Returns undefined if the delta would be longer than `most` bytes. */
 export function encodeDelta(base: Buffer, text: Buffer, most: number): Buffer | undefined {
   const out: number[] = []
   table.fill(-1)
   for (let at = 0; at + LEAST_COPY <= base.length; at++) table[hashAt(base, at)] = at
   let fresh = 0
   let at = 0
-  // Where the base goes on: most pieces follow on the last one.
+  // The position in the base after the last copy. Most copies continue there.
   let expected = 0
   while (at + LEAST_COPY <= text.length && out.length < most) {
     let from = isCopy(base, expected, text, at) ? expected : table[hashAt(text, at)]!
@@ -45,21 +45,21 @@ export function encodeDelta(base: Buffer, text: Buffer, most: number): Buffer | 
   return out.length > most ? undefined : Buffer.from(out)
 }
 
-/** Throws if it is none: it may come from anybody. `most`: the text has no more bytes than that. */
+/** Throws if the delta is malformed: the file may be hostile. `most`: the largest size of the text, in bytes. */
 export function decodeDelta(base: Buffer, delta: Uint8Array, most: number): Buffer {
   const parts: Uint8Array[] = []
   let size = 0
   let at = 0
   const take = (from: Uint8Array, start: number, length: number) => {
-    if (start + length > from.length) throw new Error('a step that differs from one that is not there')
-    if ((size += length) > most) throw new Error(`a step of more than ${most} bytes`)
+    if (start + length > from.length) throw new Error('a step delta copies bytes outside its base')
+    if ((size += length) > most) throw new Error(`a step exceeds ${most} bytes`)
     parts.push(from.subarray(start, start + length))
   }
   const number = (): number => {
     let value = 0
     for (let shift = 1; ; shift *= 128) {
       const byte = delta[at++]
-      if (byte === undefined || shift > 2 ** 28) throw new Error('a step that is cut off')
+      if (byte === undefined || shift > 2 ** 28) throw new Error('a step delta is truncated')
       value += (byte & 127) * shift
       if (byte < 128) return value
     }
@@ -89,7 +89,7 @@ function varint(out: number[], value: number): void {
 const word = (bytes: Buffer, at: number) =>
   bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
 
-/** Of eight bytes. */
+/** Hashes eight bytes. */
 const hashAt = (bytes: Buffer, at: number) =>
   Math.imul(word(bytes, at) ^ Math.imul(word(bytes, at + 4), 0x85ebca6b), 0x9e3779b1) >>> (32 - HASH_BITS)
 

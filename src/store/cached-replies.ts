@@ -8,23 +8,20 @@ import { type Columns, checkedRow, isAnything, isFields, isText, isTime, isWhole
 
 /** A body of up to this many characters is stored as text, which any SQLite tool can read. A longer one is compressed. */
 const INLINE_CHARS = 4096
-/** When an answer was used is noted at most this often, so that most lookups write nothing. */
+/** The time of last use is updated at most this often, so that most lookups write nothing. */
 const NOTE_USE_MS = 60 * 60 * 1000
 /** The most that one transaction removes, so that other drivers can write in between. */
 const PIECE_ROWS = 1000
 const PIECE_BYTES = 16 * 1024 * 1024
 
-/**
- * Answers of models, for all runs of the store. They belong to no run, and each row holds its own bytes, not a blob of a
- * run. So they stay when the run that made them is removed.
- */
+/** A row of the model reply cache. Rows belong to no run and use no blobs, so they stay when the run that made them is removed. */
 interface ReplyColumns {
   readonly reply: number
   readonly usedAt: number
   readonly status: number
   readonly headers: string
   readonly size: number
-  /** Text, or the bytes of zstd. */
+  /** Text, or zstd-compressed bytes. */
   readonly body: unknown
 }
 
@@ -38,7 +35,7 @@ const REPLY: Columns<ReplyColumns> = {
 }
 
 const FIND = 'SELECT reply, used_at AS usedAt, status, headers, size, body FROM _cache WHERE key = ?'
-/** Two drivers may have asked the same at the same time: the first answer stays. */
+/** Two drivers may have made the same call at the same time: the first reply wins. */
 const INSERT = `INSERT INTO _cache (key, model, at, used_at, status, headers, size, body) VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)
   ON CONFLICT (key) DO NOTHING`
 
@@ -49,12 +46,12 @@ export function writeReply(store: StoreDb, [, key, model, at, status, headers, b
   store.statement(INSERT).run(key, model, at, status, headers, Buffer.byteLength(body), stored)
 }
 
-/** The answers with these keys; undefined for those that are not there. */
+/** Finds the replies with these keys; undefined for each key that has none. */
 export function lookUp(store: StoreDb, keys: readonly Uint8Array[]): (CachedReply | undefined)[] {
   try {
     const rows = keys.map((key) => {
       const row = store.statement(FIND).get(key)
-      return row && checkedRow(row, REPLY, 'a cached answer')
+      return row && checkedRow(row, REPLY, 'a cached reply')
     })
     noteUse(store, rows)
     return rows.map((row) => row && { status: row.status, headers: headersOf(row.headers), body: bodyOf(row) })
@@ -65,17 +62,17 @@ export function lookUp(store: StoreDb, keys: readonly Uint8Array[]): (CachedRepl
 
 function bodyOf({ body, size }: ReplyColumns): string {
   if (typeof body === 'string') return body
-  if (!(body instanceof Uint8Array)) throw new Error('the body of a cached answer is neither text nor bytes')
+  if (!(body instanceof Uint8Array)) throw new Error('the body of a cached reply is neither text nor bytes')
   // The file may be hostile: a few bytes of zstd can expand to gigabytes.
   const bytes = zstdDecompressSync(body, { maxOutputLength: Math.max(1, size) })
-  if (bytes.byteLength !== size) throw new Error(`a cached answer has ${bytes.byteLength} bytes, and not ${size}`)
+  if (bytes.byteLength !== size) throw new Error(`a cached reply has ${bytes.byteLength} bytes instead of ${size}`)
   return bytes.toString()
 }
 
 function headersOf(json: string): Record<string, string> {
   const headers: unknown = JSON.parse(json)
   if (!isFields(headers) || !Object.values(headers).every(isText))
-    throw new Error('the headers of a cached answer are not an object of texts')
+    throw new Error('the headers of a cached reply are not an object of strings')
   return headers as Record<string, string>
 }
 
@@ -89,21 +86,21 @@ function noteUse(store: StoreDb, rows: readonly (ReplyColumns | undefined)[]): v
       for (const row of used) store.statement(note).run(now, row!.reply)
     })
   } catch {
-    // The answers can be used all the same. If the note is lost, `keep: { days }` may remove them too early.
+    // The replies are usable all the same. If the update is lost, `keep: { days }` may remove them too early.
   }
 }
 
-/** How many answers were last used before this time, and their bytes. */
+/** Counts the replies that were last used before this time, and their bytes. */
 export function countReplies(store: StoreDb, before: number): { replies: number; bytes: number } {
   const sql = 'SELECT count(*) AS replies, coalesce(sum(octet_length(body)), 0) AS bytes FROM _cache WHERE used_at < ?'
   return { ...(store.statement(sql).get(before) as { replies: number; bytes: number }) }
 }
 
-/** Whether answers were last used before this time. */
+/** Whether any reply was last used before this time. */
 export const hasReplies = (store: StoreDb, before: number): boolean =>
   store.statement('SELECT 1 FROM _cache WHERE used_at < ? LIMIT 1').get(before) !== undefined
 
-/** Removes answers that were last used before this time, in one transaction. Returns true if there may be more. */
+/** Removes replies that were last used before this time, in one transaction. Returns true if there may be more. */
 export function removeReplies(store: StoreDb, before: number): boolean {
   const oldest = `SELECT reply, octet_length(body) AS bytes FROM _cache WHERE used_at < ? ORDER BY used_at LIMIT ${PIECE_ROWS}`
   return store.transact(false, () => {

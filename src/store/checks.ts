@@ -4,13 +4,13 @@ import type { RunHeader } from './messages.ts'
 import { makeTables } from './migrations.ts'
 import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
 import { DatabaseSync, prepared } from './sqlite.ts'
-import { corrupt } from './store-errors.ts'
+import { corrupt, notAStore } from './store-errors.ts'
 import { type Columns, checkedRow, isNumber, isText, isTime, isWhole, orNull } from './stored-shapes.ts'
 
 /** Runs SQLite's quick_check before a resume. Only for files of one run: it reads the whole file. */
 export function quickCheck(db: DatabaseSync, path: string): void {
   const [first] = db.prepare('PRAGMA quick_check(1)').all() as { quick_check: string }[]
-  if (first?.quick_check !== 'ok') throw corrupt(path, first?.quick_check ?? 'it cannot be checked')
+  if (first?.quick_check !== 'ok') throw corrupt(path, first?.quick_check ?? 'quick_check returned nothing')
 }
 
 export const pragma = (db: DatabaseSync, name: string): number =>
@@ -20,15 +20,27 @@ export const schemaVersion = (db: DatabaseSync): number => pragma(db, 'user_vers
 
 /** Refuses files that are not ours, of a newer version, or whose schema is not exactly the one we create. */
 export function refuseOtherSchema(db: DatabaseSync, path: string): void {
-  if (pragma(db, 'application_id') !== APPLICATION_ID) throw corrupt(path, 'it is some other SQLite file')
+  if (pragma(db, 'application_id') !== APPLICATION_ID) throw someOtherDatabase(db, path)
   const version = schemaVersion(db)
   if (version > SCHEMA_VERSION)
     throw new ManyworldsError(
       'STORE_NEWER',
-      `${path} was written by a newer manyworlds (schema ${version}; this one reads up to ${SCHEMA_VERSION}). Update manyworlds, or start a run under another runId`,
+      `${path} was written by a newer manyworlds (schema ${version}; this one reads up to ${SCHEMA_VERSION}). Update manyworlds, or use another folder: \`store\` (--store)`,
     )
   const wrong = schemaProblem(db, version)
   if (wrong !== undefined) throw corrupt(path, wrong)
+}
+
+/** Without the table of our runs it has never been a store. */
+function someOtherDatabase(db: DatabaseSync, path: string): ManyworldsError {
+  const tables = [...schemaRows(db, MAX_SCHEMA_ROWS)].flatMap(({ type, name }) => (type === 'table' ? [name] : []))
+  if (tables.includes('_run')) return corrupt(path, 'it is some other SQLite file')
+  const shown = tables.slice(0, 3).map((name) => `\`${name.slice(0, 40)}\``)
+  const of =
+    shown.length === 0
+      ? ''
+      : ` with the table${shown.length === 1 ? '' : 's'} ${shown.join(', ')}${tables.length > 3 ? ', …' : ''}`
+  return notAStore(path, `another SQLite database${of}`)
 }
 
 interface SchemaRow {
@@ -38,14 +50,14 @@ interface SchemaRow {
   readonly sql: string
 }
 
-/** Entries of the schema that are read. Users may add some of their own. */
+/** How many schema entries are read at most. Users may have added some of their own. */
 const MAX_SCHEMA_ROWS = 1000
 const ourSchemas = new Map<number, ReadonlyMap<string, string>>()
 
 /**
- * A view in place of a table, a generated column or a trigger is code that runs when the file is read or written, and it
- * may never end. So our tables and indexes must be exactly those that we create. Views and tables that a user has added
- * are never used by us, and are allowed.
+ * Compares the schema with the one we create. A view in place of a table, a generated column or a trigger is code that runs
+ * when the file is read or written, and it may never end. So our tables and indexes must match exactly. Views and tables
+ * that a user has added are allowed, because we never use them.
  */
 function schemaProblem(db: DatabaseSync, version: number): string | undefined {
   let ours = ourSchemas.get(version)
@@ -53,11 +65,12 @@ function schemaProblem(db: DatabaseSync, version: number): string | undefined {
   const missing = new Map(ours)
   for (const { type, name, table, sql } of schemaRows(db, MAX_SCHEMA_ROWS)) {
     if (missing.get(`${type} ${name}`) === withoutSpaces(sql)) missing.delete(`${type} ${name}`)
-    else if (type === 'trigger') return `it has a trigger, \`${name}\``
-    else if (name.startsWith('_') || table.startsWith('_')) return `its ${type} \`${name}\` is not that of a run file`
+    else if (type === 'trigger') return `it has a trigger (\`${name}\`), which a run file never has`
+    else if (name.startsWith('_') || table.startsWith('_'))
+      return `its ${type} \`${name}\` does not match the schema of a run file`
   }
   const [first] = missing.keys()
-  return first === undefined ? undefined : `it has no ${first}`
+  return first === undefined ? undefined : `its ${first} is missing`
 }
 
 function schemaOfNewFile(version: number): ReadonlyMap<string, string> {
@@ -121,22 +134,22 @@ export function readRun(db: DatabaseSync, run: number | undefined): RunColumns {
     run === undefined
       ? prepared(db, 'SELECT * FROM _run LIMIT 2').all()
       : prepared(db, 'SELECT * FROM _run WHERE run = ? LIMIT 2').all(run)
-  if (rows.length !== 1) throw new Error(rows.length === 0 ? 'it has no run in it' : 'it has more than one run in it')
+  if (rows.length !== 1) throw new Error(rows.length === 0 ? 'it contains no run' : 'it contains more than one run')
   return checkedRun(rows[0])
 }
 
 export const checkedRun = (row: unknown): RunColumns => checkedRow(row, RUN, 'the run')
 
-/** Refuses a resume whose runId, seed or sequenceDependent differ from those of the run. */
+/** Refuses a resume whose runId, seed or sequenceDependent differs from that of the run. */
 export function refuseOtherHeader(was: RunColumns, wanted: RunHeader, path: string): void {
   const differ = (what: string, before: unknown, now: unknown) => {
     if (before !== now)
       throw new ManyworldsError(
         'RESUME_MISMATCH',
-        `run '${was.run_id}' (${path}) has ${what} ${String(before)}, and this call has ${String(now)}; a run is resumed as it was begun. Change it back, or start a run under another runId`,
+        `run '${was.run_id}' (${path}) was started with ${what} ${String(before)}, but this call has ${String(now)}. Change it back, or start a new run with another runId`,
       )
   }
-  differ('the runId', was.run_id, wanted.runId)
+  differ('runId', was.run_id, wanted.runId)
   differ('seed', was.seed, wanted.seed)
   differ('sequenceDependent', was.sequence_dependent === 1, wanted.sequenceDependent)
 }

@@ -10,20 +10,20 @@ const PAUSE_MS = 10
 
 export interface CacheSize {
   readonly replies: number
-  /** As they are stored. */
+  /** The stored size, after compression. */
   readonly bytes: number
 }
 
-/** The cached answers of a store that were last used before this time. */
+/** Counts the cached replies of a store that were last used before this time. */
 export function cacheSize(path: string, before: number): CacheSize {
   return existsSync(path) ? inStore(path, (store) => countReplies(store, before)) : { replies: 0, bytes: 0 }
 }
 
-/** Removes cached answers that were last used before this time. Runs may be in progress: they ask their models again. */
+/** Removes cached replies that were last used before this time. Runs in progress call their models again. */
 export function clearCache(path: string, before: number): void {
   inStore(path, (store) => {
     while (removeReplies(store, before)) pause()
-    while (store.giveBack(PIECE_PAGES)) pause()
+    while (store.returnFreePages(PIECE_PAGES)) pause()
   })
 }
 

@@ -11,7 +11,10 @@ import { StoreDb } from './store-db.ts'
 import { isConflict, storeError } from './store-errors.ts'
 import { isWhole } from './stored-shapes.ts'
 
-/** The tables of a run. `keys`: columns with keys of the run; the first decides which run a row belongs to. `values`: columns that may hold the number of a blob. */
+/**
+ * The tables of a run. `keys`: columns that hold keys of the run; the first decides which run a row belongs to.
+ * `values`: columns that may hold a blob number.
+ */
 export const TABLES: readonly { table: string; keys: readonly string[]; values: readonly string[] }[] = [
   { table: '_sessions', keys: ['epoch'], values: [] },
   { table: '_agents', keys: ['agent'], values: ['params'] },
@@ -34,12 +37,12 @@ type AnyRow = Record<string, unknown>
 
 /**
  * Copies a run into another store, where it gets a new number. A run in progress is copied in its current state. If the
- * copy fails, nothing of it is left.
+ * copy fails, its partial rows or file are removed.
  */
 export function copyRun(from: FoundRun, path: string): void {
   const shared = isSharedStore(path)
   if (!shared && existsSync(path))
-    throw new ManyworldsError('RUN_EXISTS', `${path} exists already; give another path, or remove it first`)
+    throw new ManyworldsError('RUN_EXISTS', `${path} already exists; give another path, or remove the file first`)
   using source = openForReading(from.path)
   let target: StoreDb | undefined
   let copied = false
@@ -47,7 +50,7 @@ export function copyRun(from: FoundRun, path: string): void {
     target = StoreDb.open(path, shared)
     const store = target
     // Checkpoint first: if the disk fills up during the copy, SQLite can then truncate its log.
-    store.emptyLog()
+    store.checkpoint()
     store.transact(true, () => new RunCopy(source, from, store, shared).copy())
     copied = true
   } catch (error) {
@@ -61,7 +64,7 @@ export function copyRun(from: FoundRun, path: string): void {
 function copyError(error: unknown, { runId }: FoundRun, path: string): ManyworldsError {
   const known = storeError(error, path, 'write')
   if (known.code !== 'STORE_FULL') return known
-  const text = `the disk is full: run '${runId}' was not copied to ${path}; make room, and copy it again`
+  const text = `the disk is full: run '${runId}' was not copied to ${path}. Free some space and copy it again`
   return new ManyworldsError('STORE_FULL', text, { cause: error })
 }
 
@@ -90,7 +93,7 @@ class RunCopy {
     const number = newRunNumber(this.#target, this.#shared)
     this.#range = [keyOf(run.run, 0), keyOf(run.run + 1, 0)]
     this.#base = keyOf(number, 0)
-    // A copy belongs to no training: that stays where it is.
+    // The copy belongs to no training, because the training is not copied.
     this.#insert('_run', { ...run, run: number, training: null })
     // Number the starts in their original order.
     for (const { start } of this.#rows(STARTS, ...this.#range)) this.#movedStart(start, '`start` of _starts')
@@ -104,11 +107,11 @@ class RunCopy {
     const { run: number, runId, path } = this.#from
     const sql = 'SELECT * FROM _run WHERE run = coalesce(?, run)'
     const run = this.#reading(() => this.#source.prepare(sql).get(number ?? null))
-    if (!run) throw new ManyworldsError('RUN_NOT_FOUND', `there is no run '${runId}' in ${path}`)
-    if (!isWhole(run.run)) throw this.#damaged('`run` of the run is no number')
+    if (!run) throw new ManyworldsError('RUN_NOT_FOUND', `no run '${runId}' in ${path}`)
+    if (!isWhole(run.run)) throw this.#damaged('`run` of _run is not a whole number')
     const { path: target } = this.#target
     if (this.#target.statement('SELECT 1 FROM _run WHERE run_id = ?').get(run.run_id as string))
-      throw new ManyworldsError('RUN_EXISTS', `${target} has a run '${String(run.run_id)}' already; remove that first`)
+      throw new ManyworldsError('RUN_EXISTS', `${target} already has a run '${String(run.run_id)}'; remove it first`)
     return run as AnyRow & { run: number }
   }
 
@@ -126,7 +129,7 @@ class RunCopy {
   #movedKey(key: unknown, what: string): number {
     const [from, before] = this.#range
     if (!isWhole(key) || (key as number) < from || (key as number) >= before)
-      throw this.#damaged(`${what} is ${String(key)}, which is no number of this run`)
+      throw this.#damaged(`${what} is ${String(key)}, which is not a key of this run`)
     return (key as number) - from + this.#base
   }
 
@@ -167,7 +170,7 @@ class RunCopy {
     try {
       this.#target.statement(sql).run(...(Object.values(row) as never[]))
     } catch (error) {
-      // The target accepts every row that a run writes, so the row itself is wrong.
+      // The target schema accepts every row that a run writes, so the row itself is damaged.
       throw isConflict(error) ? storeError(error, this.#from.path, 'read') : error
     }
   }

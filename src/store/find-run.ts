@@ -11,13 +11,13 @@ import { checkedRow, isText, isTime, isWhole } from './stored-shapes.ts'
 export interface FoundRun {
   readonly path: string
   readonly runId: string
-  /** Its number in the store. Undefined: the only run of its file. */
+  /** The number of the run in its store. Undefined: the only run of its file. */
   readonly run: number | undefined
-  /** The id of the training that it belongs to. */
+  /** The id of the training that the run belongs to. */
   readonly training?: string
 }
 
-/** With the time at which it was last written. */
+/** A run with the time at which it was last written. */
 interface DatedRun extends FoundRun {
   readonly time: number
 }
@@ -49,30 +49,31 @@ export function listRuns(folder: string): DatedRun[] {
     .sort((a, b) => a.time - b.time || (a.run ?? 0) - (b.run ?? 0) || (a.runId < b.runId ? -1 : 1))
 }
 
-/** Those that a person or a program has started. A training has hundreds, which are found by its id. */
+/** Selects runs that were not started by a training. A training has hundreds of runs; they are found by its id. */
 export const ownRuns = <Run extends FoundRun>(runs: readonly Run[]): Run[] =>
   runs.filter(({ training }) => training === undefined)
 
 /** Finds a run by its id, a prefix of its id, `last`, the path of its file, or FOLDER/ID. */
 export function findRun(name: string, folder: string): FoundRun {
-  if (name === '') throw notFound('no run was named')
+  if (name === '') throw notFound('the run name is empty; give a run id, `last`, or the path of a run file')
   if (isRunFile(name) && statSync(name, { throwIfNoEntry: false })?.isFile()) return inFile(resolve(name))
   if (name.includes('/')) {
     const place = resolve(dirname(name))
-    if (!existsSync(sharedStore(place))) throw notFound(`there is no run file ${name}, and no ${sharedStore(place)}`)
+    if (!existsSync(sharedStore(place)))
+      throw notFound(`${name} is not a run file (….sqlite), and there is no store ${sharedStore(place)}`)
     return findRun(basename(name), place)
   }
   const runs = listRuns(folder)
   const own = ownRuns(runs)
-  if (runs.length === 0) throw notFound(`there are no runs in ${folder} yet`)
+  if (runs.length === 0) throw notFound(`no runs in ${folder}`)
   if (name === 'last') return (own.length > 0 ? own : runs).at(-1)!
   const exact = runs.find(({ runId }) => runId === name)
   if (exact) return exact
   const begin = (some: readonly FoundRun[]) => some.filter(({ runId }) => runId.startsWith(name))
   const alike = begin(own).length > 0 ? begin(own) : begin(runs)
   if (alike.length === 1) return alike[0]!
-  if (alike.length > 1) throw notFound(`several runs begin with '${name}': ${names(alike)}; write more of the id`)
-  throw notFound(`there is no run '${name}' in ${folder}; the latest are ${names(runs)}. \`manyworlds runs\` lists all`)
+  if (alike.length > 1) throw notFound(`several runs start with '${name}': ${names(alike)}; give more of the id`)
+  throw notFound(`no run '${name}' in ${folder}; the latest are ${names(runs)}. Run \`manyworlds runs\` to list all`)
 }
 
 function inFile(path: string): FoundRun {
@@ -80,12 +81,12 @@ function inFile(path: string): FoundRun {
   const runs = runsIn(path)
   if (runs.length === 1) return runs[0]!
   throw notFound(
-    `${path} holds ${runs.length} runs; name one of them, with the folder by --dir: ${names(runs) || 'none yet'}`,
+    `${path} holds ${runs.length} runs; name one run and give the folder with --dir. Latest runs: ${names(runs) || 'none'}`,
   )
 }
 
 /** Lists the runs of a store with the time at which each was last written. */
-function runsIn(path: string): DatedRun[] {
+export function runsIn(path: string): DatedRun[] {
   using db = openForReading(path)
   try {
     const rows = db
@@ -98,7 +99,7 @@ function runsIn(path: string): DatedRun[] {
     return rows.map((row) => {
       const { run } = checkedRow<{ run: number }>(row, { run: isWhole }, 'a run')
       // A damaged id or time is reported when that run is opened. It must not hide the other runs.
-      const runId = isText(row.runId) ? String(row.runId) : `(run number ${run}, without a name)`
+      const runId = isText(row.runId) ? String(row.runId) : `(run number ${run}, no valid id)`
       const training = isText(row.training) ? { training: String(row.training) } : {}
       return { path, run, runId, time: isTime(row.time) ? Number(row.time) : 0, ...training }
     })
@@ -114,7 +115,7 @@ export function runIn(path: string, runId: string): FoundRun | undefined {
   return row && { path, runId, run: checkedRow<{ run: number }>(row, { run: isWhole }, 'a run').run }
 }
 
-/** A run may write only to its log. An empty log was created by a reader. */
+/** When a run was last changed. A run may have written only to its log. An empty log was created by a reader. */
 function changedAt(path: string): number {
   const file = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })

@@ -16,7 +16,7 @@ export interface NewGrade {
   readonly grade: TaskGrade
 }
 
-/** Adds grades to a run that nobody is running: it has no session of its own, and leaves the run as it ended. */
+/** Adds grades to a run that is not in progress. It starts no session, and leaves the status of the run as it was. */
 export class GradeWriter implements Disposable {
   readonly #store: StoreDb
   readonly #run: number
@@ -34,7 +34,7 @@ export class GradeWriter implements Disposable {
     }
   }
 
-  /** All of them, or none. */
+  /** Writes all grades, or none. */
   write(grades: readonly NewGrade[]): void {
     const store = this.#store
     try {

@@ -48,7 +48,7 @@ export class GroupCommit {
   }
 
   /** Calls back when everything added before is committed. Never calls back if that fails. */
-  whenSafe(callback: () => void): void {
+  afterCommit(callback: () => void): void {
     this.#after.push(callback)
     this.uncommitted++
     this.#arm()
@@ -115,7 +115,7 @@ export class GroupCommit {
   }
 }
 
-/** Calls back after `ms`; the function that it returns cancels that. Uses setImmediate for 0, because a timer takes at least 1 ms. */
+/** Calls back after `ms`; returns a function that cancels. Uses setImmediate for 0, because a timer takes at least 1 ms. */
 function later(ms: number, callback: () => void): () => void {
   if (ms > 0) {
     const timer = setTimeout(callback, ms)

@@ -14,19 +14,19 @@ import { StoreDb } from './store-db.ts'
 import { storeError } from './store-errors.ts'
 import { encode } from './values.ts'
 
-/** A transaction has about so much. */
+/** The approximate size of a transaction. */
 const BATCH_BYTES = 4 * 1024 * 1024
 const BATCH_ROWS = 2000
 
 interface ImportOptions {
   readonly runId: string
-  /** What `show` and `runs` call the script. */
+  /** Shown by `show` and `runs` as the script of the run. */
   readonly source: string
-  /** Aborted: nothing is left of the run. */
+  /** If aborted, the run is removed. */
   readonly signal: AbortSignal
 }
 
-/** Makes a run of trajectories that nobody ran here; answers how many there were. If it fails, nothing of it is left. */
+/** Creates a run from imported trajectories. Returns their number. If it fails, the partial run is removed. */
 export async function importTrajectories(
   { path, shared }: RunLocation,
   trajectories: AsyncIterable<ImportedTrajectory>,
@@ -61,7 +61,7 @@ export async function importTrajectories(
   }
 }
 
-/** The rows of trajectories, as a recording of a run would have written them. */
+/** Makes the rows that recording a run would have written. */
 class Rows {
   tasks = 0
   #rows: Row[] = []
@@ -111,7 +111,7 @@ class Rows {
     let key = this.#agents.get(name)
     if (key === undefined) {
       this.#agents.set(name, (key = this.#agents.size + 1))
-      // No module has it: it never ran here.
+      // The module is empty, because the agent never ran here.
       this.#rows.push([ROW.agent, key, name, '', null, null])
     }
     return key

@@ -14,7 +14,7 @@ export const STEP_SPAN = MOST_STEPS
 
 export const MOST_STARTS = 2 ** 33
 
-/** Prefix of the id of a run that is being removed. User-given ids have no brackets or spaces. */
+/** Prefix of the id of a run that is being removed. Ids given by users contain no parentheses or spaces. */
 export const REMOVED = '(removed) '
 
 export const keyOf = (run: number, number: number): number => run * RUN_SPAN + number

@@ -21,7 +21,7 @@ export class RunLock {
   static take(runFile: string): RunLock | undefined {
     const path = lockPath(runFile)
     for (;;) {
-      // `isLocked` of another process holds it for a moment.
+      // `isLocked` in another process may hold the lock for a moment.
       const db = new DatabaseSync(path, { timeout: LOOKING_MS })
       try {
         db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
@@ -36,7 +36,7 @@ export class RunLock {
     }
   }
 
-  /** Another process may have opened the file before it was removed. The epoch then protects the run (`RunWriter`). */
+  /** Another process may have opened the file before it was removed. In that case the epoch protects the run (`RunWriter`). */
   release(): void {
     rmSync(this.#path, { force: true })
     this.#db.close()

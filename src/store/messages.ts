@@ -11,7 +11,7 @@ export type ToThread =
   | { type: 'open'; file: number; request: OpenRequest }
   /** `session`: begin this session in the same transaction. */
   | { type: 'write'; file: number; rows: Row[]; session: Session | undefined }
-  /** Finds cached answers of models. */
+  /** Looks up cached model replies. */
   | { type: 'lookUp'; file: number; keys: Uint8Array[] }
   | { type: 'end'; file: number; ending: Ending | undefined }
   /** The process exits. The thread sets `done` when everything is closed. */
@@ -41,7 +41,7 @@ export interface OpenRequest {
   readonly keep: Keep | undefined
 }
 
-/** What is the same in all sessions of a run. */
+/** The part of a run that is the same in all its sessions. */
 export interface RunHeader {
   readonly runId: string
   readonly seed: number
@@ -99,6 +99,7 @@ export const ROW = {
   answer: 9,
   grade: 10,
   cached: 11,
+  workerLeft: 12,
 } as const
 
 /** Numbers in rows count within the run; the thread turns them into keys (`keys.ts`). */
@@ -107,6 +108,7 @@ export type Row =
   | AttemptRow
   | AgentRow
   | WorkerRow
+  | WorkerLeftRow
   | AgainRow
   | AllReadRow
   | BegunRow
@@ -172,17 +174,19 @@ export type AgentRow = [
   fingerprint: string | null,
   params: Encoded,
 ]
-export type WorkerRow = [kind: 3, worker: number, id: string, host: string, pid: number | null]
+export type WorkerRow = [kind: 3, worker: number, id: string, host: string, pid: number | null, joinedAt: number]
+/** `lost`: why, if it was not ended in an orderly way. */
+export type WorkerLeftRow = [kind: 12, worker: number, leftAt: number, lost: string | null]
 /**
- * The task runs again although it had a response, which becomes superseded. `fresh`: the attempts it has had, and the
- * answers that counted for them, do not count any more.
+ * A task that has a response runs again; the old response becomes superseded. `fresh`: its earlier attempts, and the
+ * service answers stored for them, no longer count.
  */
 export type AgainRow = [kind: 4, task: number, fresh: boolean]
-/** The source of tasks has ended: the total is the number of recorded tasks. */
+/** The source of tasks has ended, so the total is the number of recorded tasks. */
 export type AllReadRow = [kind: 5]
-/** The task is about to start, and has `rerun: 'never'`. */
+/** A task with `rerun: 'never'` is about to start. */
 export type BegunRow = [kind: 6, task: number]
-/** An attempt has run for 200 ms, or recorded a step. Starts are numbered within their session. */
+/** An attempt has run for 200 ms or has recorded a step. Starts are numbered within their session. */
 export type StartRow = [kind: 7, start: number, task: number, attempt: number, worker: number | null, at: number]
 /** Steps of a start; `first` is the index of the first one. */
 export type StepsRow = [kind: 8, start: number, first: number, steps: PackedStep[]]
@@ -198,7 +202,7 @@ export type GradeRow = [
   grader: string,
   record: Encoded,
 ]
-/** A durable service, or `ctx.once`, has answered an attempt of a task; or is about to (`begun`), if that has to be known. */
+/** A durable service or `ctx.once` has answered an attempt of a task. `begun` = 1: the call is about to be made, and its answer is not known yet. */
 export type AnswerRow = [
   kind: 9,
   answer: number,
@@ -211,7 +215,7 @@ export type AnswerRow = [
   value: Encoded,
   begun: 0 | 1,
 ]
-/** An answer of a model, for all runs of the store. */
+/** A cached model reply, for all runs of the store. */
 export type CachedRow = [
   kind: 11,
   key: Uint8Array,

@@ -13,6 +13,7 @@ const STEPS: readonly ((db: DatabaseSync) => void)[] = [
   runsByTime,
   cachedReplies,
   trainings,
+  comingAndGoing,
 ]
 
 /** Migrates a store to the current version. Call it inside a transaction. */
@@ -63,7 +64,7 @@ CREATE TABLE _blobs (
 CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash);`)
 }
 
-/** What a version adds. Data is never moved, so a reader can emulate the current version on an old store (`open-for-reading.ts`). */
+/** The columns and tables that a version adds. Data is never moved, so a reader can emulate the current version on an old store (`open-for-reading.ts`). */
 export interface Additions {
   readonly columns: readonly (readonly [table: string, column: string, type: string])[]
   readonly tables: readonly (readonly [name: string, columns: string])[]
@@ -88,24 +89,24 @@ DROP INDEX _blobs_by_hash;
 CREATE UNIQUE INDEX _blobs_by_hash ON _blobs (hash, blob / 2147483648);`)
 }
 
-/** Version 3: answers of durable services. */
+/** Version 3: stored answers of durable services. */
 function answersThatCount(db: DatabaseSync): void {
   add(db, ADDITIONS[3]!)
   db.exec('CREATE UNIQUE INDEX _answers_by_request ON _answers (task, attempt, hash, occurrence)')
 }
 
-/** Version 4: rollouts of tasks, how episodes ended, and grades; a task that is graded again has several. */
+/** Version 4: rollouts of tasks, how episodes ended, and grades. A task that is graded again has several grades. */
 function gradesAndRollouts(db: DatabaseSync): void {
   add(db, ADDITIONS[4]!)
   db.exec('CREATE INDEX _grades_by_task ON _grades (task)')
 }
 
-/** Version 5: an index of runs by time. (And the view `sessions` has the right run_id.) */
+/** Version 5: an index of runs by time. This version also corrects run_id in the view `sessions`. */
 function runsByTime(db: DatabaseSync): void {
   db.exec('CREATE INDEX _run_by_time ON _run (created_at)')
 }
 
-/** Version 6: cached answers of models, which belong to no run; and which calls were under way (`_answers.begun`). */
+/** Version 6: cached model replies, which belong to no run; and which service calls were in progress (`_answers.begun`). */
 function cachedReplies(db: DatabaseSync): void {
   add(db, ADDITIONS[6]!)
   db.exec(`
@@ -113,7 +114,7 @@ CREATE UNIQUE INDEX _cache_by_key ON _cache (key);
 CREATE INDEX _cache_by_use ON _cache (used_at);`)
 }
 
-/** Version 7: trainings (`trainings/`), and which runs belong to one; attempts whose steps were removed to save space. */
+/** Version 7: trainings (`trainings/`) and which runs belong to one; attempts whose steps were removed to save space. */
 function trainings(db: DatabaseSync): void {
   add(db, ADDITIONS[7]!)
   db.exec(`
@@ -125,7 +126,12 @@ CREATE UNIQUE INDEX _evals_by_version ON _evals (training, version, split);
 CREATE INDEX _run_by_training ON _run (training) WHERE training IS NOT NULL;`)
 }
 
-/** By version. A start is one lease of a task; `keys.ts` says how its steps are numbered. */
+/** Version 8: when workers joined and left. */
+function comingAndGoing(db: DatabaseSync): void {
+  add(db, ADDITIONS[8]!)
+}
+
+/** Additions by version. A start is one lease of a task; `keys.ts` says how its steps are numbered. */
 export const ADDITIONS: Readonly<Record<number, Additions>> = {
   2: {
     columns: [
@@ -193,7 +199,7 @@ export const ADDITIONS: Readonly<Record<number, Additions>> = {
   7: {
     columns: [
       ['_run', 'training', 'INTEGER'],
-      // How many steps the attempt had. NULL: they are all there.
+      // How many steps the attempt had. NULL: its steps were not removed.
       ['_attempts', 'removed_steps', 'INTEGER'],
     ],
     tables: [
@@ -226,5 +232,15 @@ export const ADDITIONS: Readonly<Record<number, Additions>> = {
   rollouts INTEGER NOT NULL, summary TEXT NOT NULL, at INTEGER NOT NULL`,
       ],
     ],
+  },
+  8: {
+    columns: [
+      ['_workers', 'joined_at', 'INTEGER'],
+      // NULL: it was there until the session ended.
+      ['_workers', 'left_at', 'INTEGER'],
+      // Why it was lost. NULL: it was not.
+      ['_workers', 'lost', 'TEXT'],
+    ],
+    tables: [],
   },
 }

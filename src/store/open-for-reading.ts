@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { refuseOtherSchema, schemaVersion } from './checks.ts'
+import { removingEmptyLog } from './empty-log.ts'
 import { ADDITIONS } from './migrations.ts'
 import { type DatabaseSync, openFile } from './sqlite.ts'
 import { cannotOpen, storeError } from './store-errors.ts'
@@ -15,7 +16,7 @@ export function openForReading(path: string): DatabaseSync {
     db = openReadOnly(path)
     refuseOtherSchema(db, path)
     addCompatViews(db)
-    return db
+    return removingEmptyLog(db, path)
   } catch (error) {
     db?.close()
     throw storeError(error, path, 'read')
@@ -60,7 +61,7 @@ export function addCompatViews(db: DatabaseSync): void {
   const columns = newer.flatMap(([, additions]) => additions.columns)
   const missing = new Map(newer.flatMap(([, { tables }]) => tables))
   for (const table of new Set(columns.map(([table]) => table))) {
-    // Of a table that is missing, all columns are.
+    // A missing table is created below, with all its columns.
     if (missing.has(table)) continue
     const added = columnsOf(table).map(
       ([, column, type]) => `${/DEFAULT (\S+)/.exec(type)?.[1] ?? 'NULL'} AS ${column}`,

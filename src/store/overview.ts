@@ -44,11 +44,11 @@ const LAST_SESSION = `SELECT ended_at AS endedAt, ending, error, owner, config -
 const ELAPSED =
   'SELECT sum(coalesce(ended_at, seen_at) - started_at) AS ms FROM _sessions WHERE epoch >= ? AND epoch < ?'
 
-/** Reads the overview of a run. Without a number: of the only run of its file. */
+/** Reads the overview of a run. Without a run number, reads the only run of its file. */
 export function readOverview(db: DatabaseSync, path: string, run: number | undefined): RunOverview {
   try {
     const seen = overviewOf(db, path, readRun(db, run))
-    // The run may have ended, or a new session begun, between the two queries. Look again.
+    // The run may have ended, or a new session begun, between the two queries. Read again.
     return seen.status === 'died' ? overviewOf(db, path, readRun(db, run)) : seen
   } catch (error) {
     throw storeError(error, path, 'read')
@@ -88,7 +88,7 @@ function sampleOf(json: string | null | undefined): Pick<RunOverview, 'sample'> 
   return { sample: sample as unknown as NonNullable<RunOverview['sample']> }
 }
 
-/** A run with its overview, or with the error that reading it gave. */
+/** A run with its overview, or with the error from reading it. */
 export type RunSummary = { readonly found: FoundRun } & (
   | { readonly overview: RunOverview; readonly problem?: undefined }
   | { readonly overview?: undefined; readonly problem: Error }

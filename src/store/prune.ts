@@ -1,5 +1,5 @@
 import { hasReplies, removeReplies } from './cached-replies.ts'
-import { halfRemoved, removePiece } from './remove-run.ts'
+import { partlyRemoved, removePiece } from './remove-run.ts'
 import type { StoreDb } from './store-db.ts'
 
 export interface Keep {
@@ -14,20 +14,20 @@ const MOST_AT_ONCE = 1000
 const PIECE_PAGES = 1000
 
 /**
- * Removes runs that `keep` does not cover, the oldest first, and cached answers that were not used for `keep.days`. Runs in
- * progress stay, and so do those of trainings, which could not be resumed without them.
+ * Removes runs that `keep` does not cover, the oldest first, and cached replies that were not used for `keep.days`. Runs in
+ * progress stay. So do the runs of trainings, because a training cannot be resumed without them.
  */
 export function prune(store: StoreDb, keep: Keep): void {
   const until = performance.now() + BUDGET_MS
-  const runs = [...halfRemoved(store), ...tooOld(store, keep)]
+  const runs = [...partlyRemoved(store), ...tooOld(store, keep)]
   for (const run of runs) while (removePiece(store, run) === 'more') if (performance.now() > until) return
   const unused = keep.days === undefined ? 0 : Date.now() - keep.days * DAY_MS
   const isUnused = unused > 0 && hasReplies(store, unused)
   if (isUnused) while (removeReplies(store, unused)) if (performance.now() > until) return
-  if (runs.length > 0 || isUnused) store.giveBack(PIECE_PAGES)
+  if (runs.length > 0 || isUnused) store.returnFreePages(PIECE_PAGES)
 }
 
-/** The oldest first; both queries use the index of runs by time. */
+/** Returns the oldest runs first. Both queries use the index of runs by time. */
 function tooOld(store: StoreDb, { days, runs }: Keep): number[] {
   let before = days === undefined ? 0 : Date.now() - days * DAY_MS
   let row = 0

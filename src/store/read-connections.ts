@@ -30,7 +30,7 @@ export function withStore<T>(from: RunInStore, read: (db: DatabaseSync) => T): T
   }
 }
 
-/** Call it before the process exits, so that the writer is the last to close and leaves one file. */
+/** Call this before the process exits: the writer must close last, so that SQLite removes its log. */
 export function closeReaders(): void {
   for (const path of [...open.keys()]) close(path)
 }
@@ -39,7 +39,7 @@ function connection(path: string): DatabaseSync {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
   if (inode === undefined) throw gone(path)
   let store = open.get(path)
-  // The file may have been replaced by a new store.
+  // The file may have been deleted and replaced by a new store.
   if (store && store.inode !== inode) close(path)
   store = open.get(path)
   if (store === undefined) {
@@ -61,5 +61,5 @@ function close(path: string): void {
 const gone = (path: string) =>
   new ManyworldsError(
     'STORE_GONE',
-    `the run of this response was removed from ${path}, and its steps with it. Read \`trajectory\` before the run is removed, or use \`store: false\`: responses then carry their steps`,
+    `the run of this response was removed from ${path}, including its steps. Read \`trajectory\` before removing the run, or use \`store: false\` to keep steps in responses`,
   )

@@ -20,7 +20,7 @@ export interface RecordedRunOptions {
   /** The file may hold many runs. */
   readonly shared: boolean
   readonly mode: 'start' | 'resume' | 'auto'
-  /** The id was given by the user, so another driver may use it: claim it before anything starts. */
+  /** The user chose the id, so another driver may use it too: claim it before anything starts. */
   readonly named: boolean
   readonly durability: 'normal' | 'full'
   readonly keep: Keep | undefined
@@ -28,13 +28,13 @@ export interface RecordedRunOptions {
   readonly seed: number
   readonly sequenceDependent: boolean
   readonly script: string | undefined
-  /** JSON; without values of environment variables. */
+  /** JSON, without the values of environment variables. */
   readonly config: string
   readonly source: TaskSource
   /** All tasks, if they were given as an array. */
   readonly all: readonly ReadyTask[] | undefined
   readonly notice: (line: string) => void
-  /** Takes the secrets of the run out of what is stored; undefined: it has none. */
+  /** Removes secrets from everything that is stored. Undefined: the run has no secrets. */
   readonly redactor: Redactor | undefined
   /** Called after steps were committed. Undefined if there is no `onStep`. */
   readonly onSteps: ((task: string, attempt: number, steps: readonly Step[]) => void) | undefined
@@ -48,10 +48,10 @@ export interface RecordedRunOptions {
 export interface RecordedRun {
   readonly source: TaskSource
   readonly recording: Recording
-  /** Cached answers of models, shared by all runs of the store. */
+  /** Cached model replies, shared by all runs of the store. */
   readonly cache: CacheStore
   readonly resumed: boolean
-  /** What earlier sessions have spent. */
+  /** The cost and tokens of earlier sessions. */
   spent(): Spent
   /** Resolves when everything so far is committed and its callbacks have run. */
   flush(): Promise<void>
@@ -61,7 +61,7 @@ export interface RecordedRun {
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
-/** Opens or creates the run and compares the given tasks with the recorded ones. Throws before anything starts if they differ. */
+/** Opens or creates the run and compares the given tasks with the recorded ones. If they differ, throws before anything starts. */
 export async function openRecordedRun(options: RecordedRunOptions): Promise<RecordedRun> {
   const { runId, path, shared, mode, durability, seed, sequenceDependent, notice, all, redactor } = options
   const header = { runId, seed, sequenceDependent, manyworlds: version, script: options.script ?? null }

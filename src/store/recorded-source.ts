@@ -5,7 +5,7 @@ import type { GroupCommit } from './group-commit.ts'
 import { DRIVER_DIED, type Recording } from './recording.ts'
 import type { RunHistory } from './run-history.ts'
 
-/** Tasks of an array that are recorded ahead of their turn, per commit. */
+/** How many tasks of an array are recorded ahead of their turn per commit. */
 const AHEAD = 1000
 
 interface Options {
@@ -13,7 +13,7 @@ interface Options {
   readonly recording: Recording
   readonly commit: GroupCommit
   readonly history: RunHistory | undefined
-  /** sequenceDependent: each task gets the answer of the one before. */
+  /** sequenceDependent: each task gets the answer of the previous task. */
   readonly sequence: boolean
   /** All tasks, if they were given as an array. */
   readonly all: readonly ReadyTask[] | undefined
@@ -59,7 +59,7 @@ export class RecordedSource implements TaskSource {
     return this.#matched(item)
   }
 
-  /** Adds what earlier sessions know of the task. */
+  /** Adds the outcome that earlier sessions recorded for the task. */
   #matched(item: ReadyTask): ReadyTask {
     const { history, recording } = this.#options
     const known = history?.task(item.id, recording.contentOf(item), this.#placeOf(item))
@@ -76,7 +76,7 @@ export class RecordedSource implements TaskSource {
     this.#inner.settled?.(index, response)
   }
 
-  /** The tasks that were not read. Those that an earlier session has finished are restored; nothing is recorded for the others. */
+  /** Returns the tasks that were not read. Those that an earlier session finished are restored; the others are not recorded. */
   close(): ReadyTask[] {
     return this.#inner.close().map((item) => this.#restored(item) ?? item)
   }
@@ -89,7 +89,7 @@ export class RecordedSource implements TaskSource {
       if (!known?.final) return undefined
       return { ...item, record: known.record, restored: known.response!, restoredBytes: known.bytes }
     } catch {
-      // The run is ending already, for another reason.
+      // The run is already ending for another reason.
       return undefined
     }
   }
@@ -113,7 +113,7 @@ export class RecordedSource implements TaskSource {
     for (const last = Math.min(end, this.#pending.length); this.#written < last; this.#written++) {
       const item = this.#pending[this.#written]
       this.#pending[this.#written] = undefined
-      // Tasks of an earlier session are recorded already.
+      // Tasks of an earlier session are already recorded.
       if (item) this.#options.recording.task(item, this.#records[this.#written]!)
     }
   }
@@ -130,7 +130,7 @@ export class RecordedSource implements TaskSource {
     let known = 0
     for (const item of all) {
       const record = history.check(item.id, recording.contentOf(item), this.#placeOf(item))
-      // Either recording was cut short before this task, or the task is new. More rollouts of known tasks are allowed.
+      // The task is new, or the earlier session ended before recording it. Additional rollouts of known tasks are allowed.
       const isFurther = item.rollout !== undefined && item.rollout.number > 1
       if (record === undefined && !isFurther && total !== null && recorded >= total)
         throw this.#changed(`task '${item.id}' is new`)
@@ -151,7 +151,7 @@ export class RecordedSource implements TaskSource {
     const { runId } = this.#options
     return new ManyworldsError(
       'RESUME_MISMATCH',
-      `${what}: run '${runId}' was begun with other tasks. Give the same ones, or start a run under another runId`,
+      `${what}: run '${runId}' was started with other tasks. Give the same tasks, or start a new run with another runId`,
     )
   }
 }

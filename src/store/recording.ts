@@ -2,12 +2,12 @@ import type { AgentRef, AnyAgent } from '../agent.ts'
 import { TaskError } from '../errors.ts'
 import { packParams } from '../executor/agents.ts'
 import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
-import type { AttemptRecords, Entry, Lease } from '../executor/entry.ts'
 import { groupOf } from '../executor/intake.ts'
 import type { RunRecorder } from '../executor/recorder.ts'
 import { recordsOf } from '../executor/records.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { ReadyTask } from '../executor/source.ts'
+import type { AttemptRecords, Lease, TaskEntry } from '../executor/task-entry.ts'
 import type { WorkerHandle } from '../executor/worker-handle.ts'
 import type { TaskGrade } from '../grade/grade.ts'
 import type { Packed } from '../protocol/messages.ts'
@@ -25,10 +25,10 @@ import { ROLE } from './schema.ts'
 import { encodeError } from './stored-error.ts'
 import { endingText } from './stored-experience.ts'
 import { StoredSteps } from './stored-steps.ts'
-import { StoredSurroundings } from './stored-surroundings.ts'
+import { StoredTrajectoryContext } from './stored-trajectory-context.ts'
 import { type Encoded, encode, encodePacked, type TaskContent } from './values.ts'
 
-/** No more tasks are read while more rows, or bytes of answers, than this are uncommitted. */
+/** No more tasks are read while more rows, or more bytes of answers, than this are uncommitted. */
 const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
@@ -42,8 +42,9 @@ export class Recording implements RunRecorder {
   readonly #agents = new Map<string, number>()
   readonly #agentOf = new WeakMap<object, { key: number; params: Encoded }>()
   readonly #workers = new WeakMap<WorkerName, number>()
-  /** Tasks that start from the beginning, though an earlier session has had them. */
+  /** Tasks of earlier sessions that start over: their stored answers no longer count. */
   readonly #fresh = new Set<number>()
+  readonly #openedAt = Date.now()
   #bytes = 0
   #full = false
 
@@ -55,12 +56,12 @@ export class Recording implements RunRecorder {
   /** Filled in when the session is committed. Responses that refer to it are not reported before that. */
   readonly #session: { -readonly [Key in keyof Begun]: Begun[Key] } = { run: 0, createdAt: 0, epoch: 0 }
   readonly #from: RunInStore
-  readonly around: StoredSurroundings
+  readonly around: StoredTrajectoryContext
 
   constructor(commit: GroupCommit, path: string, opened: Opened, history: RunHistory | undefined, hooks: Hooks) {
     this.#commit = commit
     this.#from = { path, run: this.#session }
-    this.around = new StoredSurroundings(this.#from)
+    this.around = new StoredTrajectoryContext(this.#from)
     this.#history = history
     this.#next = { ...opened.next, start: 1 }
     this.#hooks = hooks
@@ -71,7 +72,7 @@ export class Recording implements RunRecorder {
     Object.assign(this.#session, session)
   }
 
-  /** Reserves numbers for so many tasks; returns the first. */
+  /** Reserves numbers for `tasks` tasks; returns the first. */
   reserve(tasks: number): number {
     const first = this.#next.task
     this.#next.task += tasks
@@ -99,7 +100,7 @@ export class Recording implements RunRecorder {
     ])
   }
 
-  /** The content of a task, to compare it with what an earlier session was given. */
+  /** The content of a task, for comparison with what an earlier session recorded. */
   contentOf(item: ReadyTask): TaskContent {
     const { task, index } = item
     const { input, info } = item.packed ?? packTask(task, index)
@@ -113,7 +114,7 @@ export class Recording implements RunRecorder {
     }
   }
 
-  /** The task has a response from an earlier session, and is run again. */
+  /** The task has a response from an earlier session and runs again. */
   again(record: number, fresh: boolean): void {
     this.#commit.add([ROW.again, record, fresh])
     if (fresh) this.#fresh.add(record)
@@ -123,9 +124,9 @@ export class Recording implements RunRecorder {
     this.#commit.add([ROW.allRead])
   }
 
-  begin(entry: Entry, start: () => void): void {
+  begin(entry: TaskEntry, start: () => void): void {
     this.#commit.add([ROW.begun, entry.record])
-    this.#commit.whenSafe(start)
+    this.#commit.afterCommit(start)
   }
 
   /** Wraps a sink: responses are passed on after they are committed. */
@@ -139,7 +140,7 @@ export class Recording implements RunRecorder {
       response: (index, response, bytes, entry) => {
         if (entry && isWorthKeeping(entry, response)) this.#attempt(entry, ROLE.final, response)
         this.#bytes += bytes
-        this.#commit.whenSafe(() => {
+        this.#commit.afterCommit(() => {
           this.#bytes -= bytes
           sink.response(index, response, bytes, entry)
         })
@@ -152,7 +153,7 @@ export class Recording implements RunRecorder {
     }
   }
 
-  retried(entry: Entry, response: TaskResponse): void {
+  retried(entry: TaskEntry, response: TaskResponse): void {
     this.#attempt(entry, ROLE.retried, response)
   }
 
@@ -168,13 +169,13 @@ export class Recording implements RunRecorder {
     const rows = steps.map(ownBytes)
     this.#commit.add([ROW.steps, start, recordsOf(lease).count, rows])
     this.#unstored.set(worker, (this.#unstored.get(worker) ?? 0) + bytes)
-    this.#commit.whenSafe(() => {
+    this.#commit.afterCommit(() => {
       if (!this.#closed) this.#isStored(worker, bytes)
       this.#stepWatch?.committed(lease, rows)
     })
   }
 
-  /** Nothing more is written: release the workers that wait for a commit of their steps. */
+  /** Nothing more is written. Releases the workers that wait for their steps to be committed. */
   close(): void {
     this.#closed = true
     for (const [worker, bytes] of this.#unstored) this.#isStored(worker, bytes)
@@ -191,8 +192,8 @@ export class Recording implements RunRecorder {
     this.#startOf(lease, ms)
   }
 
-  answersOf(entry: Entry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer | undefined]> {
-    // Those of a task that starts from the beginning may still be there until the next commit.
+  answersOf(entry: TaskEntry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer | undefined]> {
+    // The answers of a task that starts over may still be in the file until the next commit.
     if (entry.record === 0 || this.#fresh.has(entry.record)) return []
     return this.#history?.answers(entry.record, attempt) ?? []
   }
@@ -202,7 +203,7 @@ export class Recording implements RunRecorder {
     const number = this.#next.answer++
     const encoded = whole(encodePacked(value))
     this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), encoded, 0])
-    this.#commit.whenSafe(safe)
+    this.#commit.afterCommit(safe)
   }
 
   called({ entry, attempt }: Lease, service: string, { hash, occurrence }: AnswerKey): void {
@@ -210,20 +211,20 @@ export class Recording implements RunRecorder {
     this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), null, 1])
   }
 
-  /** A task was graded: calls `safe` when that is on disk. `record`: the task's number. */
+  /** Records a grade; calls `safe` when it is committed. `record`: the number of the task. */
   grade(record: number, attempt: number, grade: TaskGrade, safe: () => void): void {
     const { reward, success, grader } = grade
     const solved = success === null ? null : success ? 1 : 0
     const number = this.#next.grade++
     this.#commit.add([ROW.grade, number, record, attempt, Date.now(), reward, solved, grader.name, encode(grade)])
-    this.#commit.whenSafe(safe)
+    this.#commit.afterCommit(safe)
   }
 
-  stepsOf(entry: Entry, { start }: AttemptRecords): StepSource {
+  stepsOf(entry: TaskEntry, { start }: AttemptRecords): StepSource {
     return new StoredSteps(this.#from, { session: this.#session, task: entry.record, number: start })
   }
 
-  /** The number of the lease's start; records it if that was not done yet. */
+  /** Returns the start number of the lease. Records the start if that has not happened yet. */
   #startOf(lease: Lease, ms: number): number {
     const records = recordsOf(lease)
     if (records.start === 0) {
@@ -235,7 +236,7 @@ export class Recording implements RunRecorder {
     return records.start
   }
 
-  subTask(child: Entry, instead: Entry | undefined): TaskResponse | undefined {
+  subTask(child: TaskEntry, instead: TaskEntry | undefined): TaskResponse | undefined {
     const parent = child.parent!
     const { agent } = child
     const { key, params } = this.#agentKey(agent, agent.ref, () => agent.params)
@@ -266,12 +267,12 @@ export class Recording implements RunRecorder {
     return undefined
   }
 
-  subTaskEnded(child: Entry, response: TaskResponse): void {
+  subTaskEnded(child: TaskEntry, response: TaskResponse): void {
     if (isWorthKeeping(child, response)) this.#attempt(child, ROLE.final, response)
   }
 
   /** The response of a sub-task with `rerun: 'never'` that may have been running when the driver died. */
-  #crashed(child: Entry, record: number): TaskResponse {
+  #crashed(child: TaskEntry, record: number): TaskResponse {
     child.record = record
     const response = makeResponse(
       {
@@ -292,12 +293,12 @@ export class Recording implements RunRecorder {
     return response
   }
 
-  /** What `pack` returned, as it is stored. */
+  /** Encodes a packed value for storage, without secrets. */
   #stored(packed: unknown): Encoded {
     return whole(this.#clean(encodePacked(packed)))
   }
 
-  /** Without the secrets of the run. */
+  /** Removes the secrets of the run. */
   #clean(encoded: Encoded): Encoded {
     const { redactor } = this.#hooks
     return redactor ? redactor.encoded(encoded) : encoded
@@ -311,7 +312,7 @@ export class Recording implements RunRecorder {
     return this.#commit.uncommitted > MAX_UNCOMMITTED || this.#bytes > MAX_UNCOMMITTED_BYTES
   }
 
-  #attempt(entry: Entry, role: number, response: TaskResponse, records = entry.records): void {
+  #attempt(entry: TaskEntry, role: number, response: TaskResponse, records = entry.records): void {
     const { logs, timing, status } = response
     const error = response.success ? undefined : response.error
     const answer = response.success
@@ -364,17 +365,30 @@ export class Recording implements RunRecorder {
     const before = this.#history?.fingerprint(name, module)
     if (before === undefined || before === null || fingerprint === undefined || before === fingerprint) return
     this.#hooks.notice(
-      `the code of agent '${name}' has changed since the run was begun: what was done before keeps the answers of the old code`,
+      `the code of agent '${name}' has changed since the run started; finished tasks keep the answers of the old code`,
     )
   }
 
-  #workerKey(worker: WorkerName | undefined): number | null {
+  /** A worker has joined during the run. Those that were there before are recorded with their first attempt. */
+  joined(worker: WorkerName): void {
+    if (!this.#closed) this.#workerKey(worker, Date.now())
+  }
+
+  left(worker: WorkerName, lost: string | undefined): void {
+    const key = this.#workers.get(worker)
+    if (key === undefined || this.#closed) return
+    const { redactor } = this.#hooks
+    const why = lost === undefined ? null : redactor ? redactor.text(lost) : lost
+    this.#commit.add([ROW.workerLeft, key, Date.now(), why])
+  }
+
+  #workerKey(worker: WorkerName | undefined, joinedAt = this.#openedAt): number | null {
     if (worker === undefined) return null
     let key = this.#workers.get(worker)
     if (key === undefined) {
       key = this.#next.worker++
       this.#workers.set(worker, key)
-      this.#commit.add([ROW.worker, key, worker.id, worker.host, worker.pid ?? null])
+      this.#commit.add([ROW.worker, key, worker.id, worker.host, worker.pid ?? null, joinedAt])
     }
     return key
   }
@@ -398,10 +412,11 @@ function episodeColumns(
 }
 
 /** The error of a task with `rerun: 'never'` that may have been running when the driver died. */
-export const DRIVER_DIED = "the driver died while this task may have been running, and it has rerun: 'never'"
+export const DRIVER_DIED =
+  "the driver died while this task may have been running, and rerun: 'never' forbids another attempt"
 
 /** A task that was cancelled before it ran stays pending in the store. */
-const isWorthKeeping = (entry: Entry, response: TaskResponse) =>
+const isWorthKeeping = (entry: TaskEntry, response: TaskResponse) =>
   response.status !== 'cancelled' || entry.worker !== undefined || response.error.code === 'DEPENDENCY_FAILED'
 
 const dependsOn = (task: TaskLike) =>

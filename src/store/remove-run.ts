@@ -6,7 +6,7 @@ import { lastSession } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
 import { storeError } from './store-errors.ts'
 
-/** The most that one transaction removes. Large runs are removed in pieces, so that other drivers can write in between. */
+/** The most that one transaction removes. Large runs are removed in pieces so that other drivers can write in between. */
 const PIECE_ROWS = 5000
 const PIECE_BYTES = 16 * 1024 * 1024
 /** Pages that one transaction returns to the file system. */
@@ -28,8 +28,8 @@ function removeFromStore(path: string, runs: readonly number[]): void {
   try {
     const store = StoreDb.open(path, true)
     try {
-      for (const run of [...runs, ...halfRemoved(store)]) while (removePiece(store, run) === 'more') pause()
-      while (store.giveBack(PIECE_PAGES)) pause()
+      for (const run of [...runs, ...partlyRemoved(store)]) while (removePiece(store, run) === 'more') pause()
+      while (store.returnFreePages(PIECE_PAGES)) pause()
     } finally {
       store.close(false)
     }
@@ -39,7 +39,7 @@ function removeFromStore(path: string, runs: readonly number[]): void {
 }
 
 /** Runs whose removal was cut short. */
-export function halfRemoved(store: StoreDb): number[] {
+export function partlyRemoved(store: StoreDb): number[] {
   const rows = store.statement('SELECT run FROM _run WHERE run_id >= ? AND run_id < ?').all(REMOVED, `${REMOVED}~`)
   return rows.map(({ run }) => run as number)
 }
@@ -55,7 +55,7 @@ export function removePiece(store: StoreDb, run: number): 'gone' | 'more' | 'bus
       store.statement('DELETE FROM _run WHERE run = ?').run(run)
       return 'gone'
     }
-    // With another created_at, responses of this run that a program still holds throw STORE_GONE, and read no partial steps.
+    // With another created_at, responses that a program still holds throw STORE_GONE instead of reading partial steps.
     store.statement('UPDATE _run SET run_id = ?, created_at = 0 WHERE run = ?').run(`${REMOVED}${run}`, run)
     return 'more'
   })

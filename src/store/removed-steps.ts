@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import type { StepSource } from '../response.ts'
 import type { Step } from '../trajectory/step.ts'
 
-/** Stands for the steps of an attempt that were removed to save space: to read them is an error, and not an empty list. */
+/** Stands for steps that were removed to save space. Reading them throws instead of returning an empty list. */
 export class RemovedSteps implements StepSource {
   readonly #count: number
   readonly #path: string
@@ -23,7 +23,7 @@ export class RemovedSteps implements StepSource {
   #gone(): ManyworldsError {
     return new ManyworldsError(
       'STORE_GONE',
-      `the ${this.#count} steps of this response were removed from ${this.#path} to save space, as its training was told to. What it came to is there; \`removedSteps\` tells such responses from others`,
+      `the ${this.#count} steps of this response were removed from ${this.#path} to save space, as configured for its training. The outcome is still stored; check \`removedSteps\` before reading the trajectory`,
     )
   }
 }

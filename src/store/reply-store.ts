@@ -5,7 +5,7 @@ import type { GroupCommit } from './group-commit.ts'
 import { ROW } from './messages.ts'
 import type { StoreFile } from './store-thread.ts'
 
-/** In one message: their answers are copied together, and commits wait meanwhile. */
+/** Lookups per message. Their replies are copied together, and commits wait meanwhile. */
 const MOST_LOOKUPS = 64
 
 interface Lookup {
@@ -14,7 +14,7 @@ interface Lookup {
   readonly reject: (error: Error) => void
 }
 
-/** The driver's side of the cached answers of a store. SQLite is called in the writer thread only. */
+/** The driver's side of a store's cached model replies. SQLite is called only in the writer thread. */
 export class ReplyStore implements CacheStore {
   readonly #file: StoreFile
   readonly #commit: GroupCommit
@@ -36,7 +36,7 @@ export class ReplyStore implements CacheStore {
     })
   }
 
-  /** Resolves when the answer is committed. If there is one with this key already, that one stays. */
+  /** Resolves when the reply is committed. If the key already has a reply, that one stays. */
   write(key: Uint8Array, model: string, { status, headers, body }: CachedReply): Promise<void> {
     if (this.#closed) return Promise.reject(this.#closed)
     const bytes = Buffer.byteLength(body)
@@ -44,16 +44,16 @@ export class ReplyStore implements CacheStore {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unsafe.add(reject)
     this.#commit.add([ROW.cached, ownBytes(key), model, Date.now(), status, JSON.stringify(headers), body])
-    this.#commit.whenSafe(() => {
+    this.#commit.afterCommit(() => {
       this.#unsafe.delete(reject)
       resolve()
     })
     return promise
   }
 
-  /** Nothing more is accepted. Writes that are under way go on. */
+  /** Accepts nothing more. Writes in progress continue. */
   close(): void {
-    this.#closed ??= new ManyworldsError('STORE_FAILED', 'the run has ended, and its store is closed')
+    this.#closed ??= new ManyworldsError('STORE_FAILED', 'the run has ended and its store is closed')
   }
 
   /** The store can no longer be written. */
@@ -92,5 +92,5 @@ const ownBytes = (key: Uint8Array) => new Uint8Array(key)
 const tooLarge = (model: string, bytes: number) =>
   new ManyworldsError(
     'STORE_FAILED',
-    `an answer of model '${model}' has ${bytes} bytes, and the cache takes at most ${MAX_VALUE_BYTES}. Ask for shorter answers, or use \`cache: false\``,
+    `a reply of model '${model}' has ${bytes} bytes; the cache accepts at most ${MAX_VALUE_BYTES}. Request shorter replies, or use \`cache: false\``,
   )

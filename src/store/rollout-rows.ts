@@ -1,5 +1,6 @@
 import type { OutcomeStatus } from '../grade/blame.ts'
 import { type Outcome, taskOfRollout } from '../grade/outcome.ts'
+import { currentCode } from '../renamed-codes.ts'
 import type { BlobReader } from './blobs.ts'
 import { ROLE } from './schema.ts'
 import { gradeOf } from './stored-experience.ts'
@@ -16,8 +17,8 @@ import {
   usageOf,
 } from './stored-shapes.ts'
 
-/** All tasks of a run, with what came of them as far as evaluation is concerned. */
-export const ROLLOUTS = `SELECT t.id, t.rollout, t.info, a.status, a.error_code AS code, a.usage, a.run_us AS runUs,
+/** Reads all tasks of a run with the outcome that evaluation needs. */
+export const ROLLOUTS = `SELECT t.task, t.id, t.rollout, t.info, a.status, a.error_code AS code, a.usage, a.run_us AS runUs,
   (SELECT n.record FROM _grades n WHERE n.task = t.task ORDER BY n.grade DESC LIMIT 1) AS grade,
   a.episode_reward AS reward, a.episode_success AS success
   FROM _tasks t LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final}
@@ -49,14 +50,14 @@ const COLUMNS: Columns<RolloutColumns> = {
   success: orNull(isWhole),
 }
 
-/** `withMetadata`: also what the task says of itself, which may have to be read from a blob. */
+/** `withMetadata`: also read the metadata of the task, which may be in a blob. */
 export function rolloutOf(row: unknown, blobs: BlobReader, withMetadata: boolean): Outcome {
   const { id, rollout, info, status, code, usage, runUs, ...graded } = checkedRow(row, COLUMNS, 'a rollout')
   const metadata = withMetadata ? metadataOf(blobs.read(info)) : undefined
   return {
     taskId: taskOfRollout(id, rollout),
     status: status ?? 'not-run',
-    ...(code !== null && { code }),
+    ...(code !== null && { code: currentCode(code) }),
     ...(status === 'success' && gradeIn(graded, blobs)),
     usage: usageOf(usage),
     ...(runUs !== null && { runMs: runUs / 1000 }),
@@ -64,7 +65,7 @@ export function rolloutOf(row: unknown, blobs: BlobReader, withMetadata: boolean
   }
 }
 
-/** What a grader said or, without one, the environment. */
+/** The grade from a grader or, if there is none, from the environment. */
 function gradeIn(
   { grade, reward, success }: Pick<RolloutColumns, 'grade' | 'reward' | 'success'>,
   blobs: BlobReader,

@@ -61,8 +61,12 @@ export class RowWriter {
       case ROW.agent:
         return this.#writeAgent(row)
       case ROW.worker: {
-        const [, worker, id, host, pid] = row
-        return this.#execute(INSERT_WORKER, this.#key(worker), this.#epoch, id, host, pid)
+        const [, worker, id, host, pid, joinedAt] = row
+        return this.#execute(INSERT_WORKER, this.#key(worker), this.#epoch, id, host, pid, joinedAt)
+      }
+      case ROW.workerLeft: {
+        const [, worker, leftAt, lost] = row
+        return this.#execute(SET_WORKER_LEFT, leftAt, lost, this.#key(worker))
       }
       case ROW.again:
         return this.#again(row[1], row[2])
@@ -85,7 +89,7 @@ export class RowWriter {
     }
   }
 
-  /** False if another session has begun since. */
+  /** False if another session has begun since this one. */
   isLatest(): boolean {
     const { epoch } = this.#statement('SELECT epoch FROM _run WHERE run = ?').get(this.#run) as { epoch: number }
     return epoch === this.#epoch
@@ -103,7 +107,7 @@ export class RowWriter {
     this.#written.clear()
   }
 
-  /** Resets the state, so that the same rows can be written again. */
+  /** Resets the state so that the same rows can be written again. */
   rolledBack(): void {
     for (const number of this.#made) this.#starts.delete(number)
     for (const steps of this.#written) steps.loseContext()
@@ -167,7 +171,7 @@ export class RowWriter {
       digest,
     )
     if (start !== 0) this.#endStart(start, status)
-    // The task is not running between two attempts.
+    // Between two attempts the task is not running.
     if (role === ROLE.retried) this.#setBegun(task, 0)
     if (role === ROLE.final && !isSubTask) this.#counts[status]++
   }
@@ -267,7 +271,8 @@ export const INSERT_GRADE =
   'INSERT INTO _grades (grade, task, attempt, at, reward, success, grader, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
 export const SET_GRADE = `UPDATE _attempts SET reward = ?, success = ? WHERE task = ? AND role = ${ROLE.final}`
 const INSERT_AGENT = 'INSERT INTO _agents (agent, epoch, name, module, fingerprint, params) VALUES (?, ?, ?, ?, ?, ?)'
-const INSERT_WORKER = 'INSERT INTO _workers (worker, epoch, id, host, pid) VALUES (?, ?, ?, ?, ?)'
+const INSERT_WORKER = 'INSERT INTO _workers (worker, epoch, id, host, pid, joined_at) VALUES (?, ?, ?, ?, ?, ?)'
+const SET_WORKER_LEFT = 'UPDATE _workers SET left_at = ?, lost = ? WHERE worker = ?'
 const COUNT_TASKS = 'UPDATE _run SET total = (SELECT count(*) FROM _tasks WHERE parent = ?) WHERE run = ?'
 const UPDATE_COUNTS = 'UPDATE _run SET success = ?, failed = ?, timeout = ?, crashed = ?, cancelled = ? WHERE run = ?'
 const FINAL_STATUS = `SELECT status FROM _attempts JOIN _tasks USING (task) WHERE task = ? AND role = ${ROLE.final} AND parent = ?`

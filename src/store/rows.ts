@@ -105,7 +105,7 @@ export function responseOf(
   columns: AttemptColumns,
   { blobs, from, around }: StoredIn,
 ): TaskResponse {
-  if (!isText(id) || !isText(agentName)) throw new Error('the id of a task, or the name of an agent, is no text')
+  if (!isText(id) || !isText(agentName)) throw new Error('the id of a task or the name of an agent is not a string')
   const row = checkedRow(columns, ATTEMPT, `an attempt of task '${id.slice(0, 80)}'`)
   const base = {
     id,

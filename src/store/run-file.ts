@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
+import { ManyworldsError } from '../errors.ts'
 import type { Outcome } from '../grade/outcome.ts'
+import { currentCode } from '../renamed-codes.ts'
 import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
@@ -34,21 +36,24 @@ import {
   usageOf,
 } from './stored-shapes.ts'
 import { StoredSteps } from './stored-steps.ts'
-import { StoredSurroundings } from './stored-surroundings.ts'
 import type { RunOverview, StoredAttempt, StoredTask, UnfinishedAttempt } from './stored-task.ts'
+import { StoredTrajectoryContext } from './stored-trajectory-context.ts'
 
 const FROM = `FROM _attempts a JOIN _tasks t USING (task) JOIN _agents g USING (agent) ${ATTEMPT_JOIN}`
 const ROLES = ['final', 'retried', 'superseded'] as const
 
-/** Responses that are read before their trajectories. */
+/** How many sub-tasks of one id an error names. */
+const MAX_NAMED = 5
+
+/** How many responses are read before their trajectories. */
 const TRAJECTORY_BATCH = 16
 
 type ResponseRow = AttemptColumns & { readonly seq: number; readonly id: string; readonly agentName: string }
 
-/** The responses of the run's tasks, without those of sub-tasks. */
+/** Selects the responses of the run's tasks, without those of sub-tasks. */
 const OF_TASKS = `a.role = ${ROLE.final} AND t.parent = ? AND a.seq > ? AND a.seq < ?`
 
-/** The first of them. */
+/** Selects the first of those responses. */
 const AT = `SELECT a.seq, t.id, g.name AS agentName, ${ATTEMPT_COLUMNS} ${FROM} WHERE ${OF_TASKS} ORDER BY a.seq LIMIT 1`
 
 interface TaskColumns {
@@ -120,17 +125,17 @@ export interface BriefResponse {
   readonly runMs: number
   readonly waitedMs: number
   readonly usage: Usage
-  /** The message of its error; read on first use. */
+  /** The message of the error; read on first use. */
   readonly message: string
 }
 
-/** A response and its place in the order of commits. */
+/** A response and its position in the order of commits. */
 export interface SeenResponse {
   readonly seq: number
   readonly response: TaskResponse
 }
 
-interface TrajectoriesOptions {
+export interface TrajectoriesOptions {
   readonly failed?: boolean
   readonly removed?: (response: TaskResponse) => void
 }
@@ -139,7 +144,7 @@ interface TrajectoriesOptions {
 export interface AnsweredTask {
   readonly response: TaskResponse
   readonly input: unknown
-  /** groundTruth, metadata, tools, groupId, where the task has them. */
+  /** groundTruth, metadata, tools and groupId, if the task has them. */
   readonly info?: Readonly<Record<string, unknown>>
 }
 
@@ -155,10 +160,10 @@ export class RunFile implements Disposable {
   readonly path: string
   readonly runId: string
   readonly #db: DatabaseSync
-  /** Its number in the store. */
+  /** The number of the run in the store. */
   readonly #run: number
   readonly #from: RunInStore
-  readonly #around: StoredSurroundings
+  readonly #around: StoredTrajectoryContext
   readonly #blobs: BlobReader
 
   private constructor({ path, run }: FoundRun) {
@@ -169,7 +174,7 @@ export class RunFile implements Disposable {
       this.#run = found.run
       const db = () => (this.#db.isOpen ? this.#db : undefined)
       this.#from = { path, run: { run: found.run, createdAt: found.created_at }, db }
-      this.#around = new StoredSurroundings(this.#from)
+      this.#around = new StoredTrajectoryContext(this.#from)
       this.runId = found.run_id
       this.#blobs = new BlobReader(this.#db)
     } catch (error) {
@@ -178,7 +183,7 @@ export class RunFile implements Disposable {
     }
   }
 
-  /** `run`: the id of a run, the beginning of one, `'last'`, or a path. `store`: the folder to look in. */
+  /** `run`: the id of a run, a prefix of it, `'last'`, or a path. `store`: the folder to look in. */
   static open(run: string, options: { readonly store?: string } = {}): RunFile {
     return new RunFile(findRun(run, runFolder(options.store)))
   }
@@ -193,7 +198,7 @@ export class RunFile implements Disposable {
     return new RunFile(found)
   }
 
-  /** Opens a run of a store by its exact id; undefined if it is not there. */
+  /** Opens a run of a store by its exact id; returns undefined if there is none. */
   static in(path: string, runId: string): RunFile | undefined {
     const found = existsSync(path) ? runIn(path, runId) : undefined
     return found && new RunFile(found)
@@ -209,7 +214,7 @@ export class RunFile implements Disposable {
   }
 
   /**
-   * The responses of the run's tasks in the order of their commits. `after`: only those after this place. `failed`: only
+   * The responses of the run's tasks in the order of their commits. `after`: only those after this position. `failed`: only
    * those that did not succeed.
    */
   *seen(after = 0, { failed = false }: { readonly failed?: boolean } = {}): Generator<SeenResponse> {
@@ -225,7 +230,7 @@ export class RunFile implements Disposable {
       })
   }
 
-  /** The response at a place that `seen` gave; undefined if there is none. */
+  /** The response at a position that `seen` returned; undefined if there is none. */
   seenAt(seq: number): TaskResponse | undefined {
     return this.#reading(() => {
       const row = prepared(this.#db, AT).get(...this.#tasksAfter(seq - 1)) as ResponseRow | undefined
@@ -235,7 +240,7 @@ export class RunFile implements Disposable {
     })
   }
 
-  /** The responses of the run's tasks with what they were asked: input, metadata and the expected solution. */
+  /** The responses of the run's tasks, each with the input, metadata and ground truth of its task. */
   *answered(): Generator<AnsweredTask> {
     const rows = this.#all(
       `SELECT t.id, g.name AS agentName, t.input, t.info, ${ATTEMPT_COLUMNS} ${FROM} WHERE ${OF_TASKS} ORDER BY a.seq`,
@@ -277,7 +282,7 @@ export class RunFile implements Disposable {
           ...{
             id,
             status,
-            code: code ?? undefined,
+            code: code === null ? undefined : currentCode(code),
             runMs: runUs / 1000,
             waitedMs: waitedUs / 1000,
             usage: usageOf(usage),
@@ -290,8 +295,8 @@ export class RunFile implements Disposable {
   }
 
   /**
-   * What evaluation needs of every task of the run, also of those that were not run; see `summarizeOutcomes`. `metadata`: also
-   * what tasks say of themselves.
+   * The outcome of every task of the run for evaluation, including tasks that were not run; see `summarizeOutcomes`.
+   * `metadata`: also read the metadata of tasks.
    */
   *rollouts({ metadata = false }: { readonly metadata?: boolean } = {}): Generator<Outcome> {
     for (const row of this.#all(ROLLOUTS, keyOf(this.#run, 0), ...this.#range()))
@@ -301,13 +306,13 @@ export class RunFile implements Disposable {
       })
   }
 
-  /** How many responses have lost their steps to save space. */
+  /** The number of responses whose steps were removed to save space. */
   thinned(): number {
     const sql = `SELECT count(*) AS n FROM _attempts WHERE seq >= ? AND seq < ? AND role = ${ROLE.final} AND removed_steps IS NOT NULL`
     return this.#row<{ n: number }>(sql, { n: isWhole }, ...this.#range())!.n
   }
 
-  /** The place of the latest attempt in the order of commits. */
+  /** The position of the latest attempt in the order of commits. */
   lastSeq(): number {
     const sql = 'SELECT coalesce(max(seq), 0) AS seq FROM _attempts WHERE seq >= ? AND seq < ?'
     return numberOf(this.#row<{ seq: number }>(sql, { seq: isWhole }, ...this.#range())!.seq)
@@ -318,9 +323,10 @@ export class RunFile implements Disposable {
   }
 
   /**
-   * The trajectories of the run's tasks, with their sub-tasks as branches, in the order in which their responses were committed; `failed`:
-   * only those of tasks that did not succeed. Read a few at a time: the run may be going on, and of any size. A trajectory whose steps were removed
-   * to save space throws `STORE_GONE`, unless `removed` is there, which is called for it instead.
+   * The trajectories of the run's tasks, with sub-tasks as branches, in the order in which their responses were committed.
+   * `failed`: only tasks that did not succeed. Trajectories are read a few at a time, so the run may be of any size and in
+   * progress. If the steps of a trajectory were removed to save space, reading throws `STORE_GONE`; with `removed`, that
+   * callback is called instead.
    *
    * @example
    * for await (const trajectory of run.trajectories()) console.log(JSON.stringify(trajectory))
@@ -340,7 +346,7 @@ export class RunFile implements Disposable {
     }
   }
 
-  /** Ids and states of all tasks, including sub-tasks, in the order in which they were recorded. */
+  /** Ids and statuses of all tasks, including sub-tasks, in the order in which they were recorded. */
   *tasks(): Generator<{ readonly id: string; readonly status: TaskStatus | 'pending' }> {
     const rows = this.#all(
       `SELECT t.id, coalesce(a.status, 'pending') AS status FROM _tasks t
@@ -351,9 +357,35 @@ export class RunFile implements Disposable {
     for (const row of rows) yield this.#reading(() => checkedRow(row, TASK_STATE, 'a task'))
   }
 
-  /** One task with all its attempts. A sub-task is found by its whole id. */
+  /**
+   * One task with all its attempts. A sub-task is found by its whole id, `parent/child`, or by the id it was given, `child`. If several
+   * sub-tasks were given that id, `TASK_NOT_FOUND` names them.
+   */
   task(id: string): StoredTask | undefined {
-    const row = this.#row(
+    const whole = this.#taskRow(id)
+    if (whole) return this.#taskOf(id, whole)
+    const found = this.#subTasksNamed(id)
+    if (found.length > 1)
+      throw new ManyworldsError(
+        'TASK_NOT_FOUND',
+        `run ${this.runId} has several sub-tasks with the id '${id}'; give the whole id of one: ${found.slice(0, MAX_NAMED).join(', ')}${found.length > MAX_NAMED ? ', …' : ''}`,
+      )
+    return found[0] === undefined ? undefined : this.#taskOf(found[0], this.#taskRow(found[0])!)
+  }
+
+  /** Whole ids of sub-tasks that were given this id by their parents. */
+  #subTasksNamed(id: string): string[] {
+    const rows = this.#all(
+      `SELECT DISTINCT t.id FROM _tasks t JOIN _tasks p ON p.task = t.parent
+       WHERE t.task >= ? AND t.task < ? AND t.id = p.id || '/' || ? ORDER BY t.id LIMIT ${MAX_NAMED + 1}`,
+      ...this.#range(),
+      id,
+    )
+    return Array.from(rows, (row) => checkedRow<{ id: string }>(row, { id: isText }, 'a sub-task').id)
+  }
+
+  #taskRow(id: string): TaskColumns | undefined {
+    return this.#row(
       `SELECT t.task, t.input, t.info, t.depends_on AS dependsOn, g.name AS agentName, p.id AS parentId
        FROM _tasks t JOIN _agents g USING (agent) LEFT JOIN _tasks p ON p.task = t.parent
        WHERE t.id = ? AND t.task >= ? AND t.task < ? ORDER BY t.parent_attempt DESC LIMIT 1`,
@@ -361,7 +393,9 @@ export class RunFile implements Disposable {
       id,
       ...this.#range(),
     )
-    if (!row) return undefined
+  }
+
+  #taskOf(id: string, row: TaskColumns): StoredTask {
     const attempts = [
       ...(this.#all(
         `SELECT a.seq, ${ATTEMPT_COLUMNS} ${FROM} WHERE a.task = ? ORDER BY a.seq`,
@@ -396,7 +430,7 @@ export class RunFile implements Disposable {
     }
   }
 
-  /** Attempts that have started and not ended: they are in progress, or were cut short. */
+  /** Attempts that started and have not ended: they are in progress or were interrupted. */
   #unfinished(task: number): UnfinishedAttempt[] {
     const rows = this.#all(
       `SELECT b.start, b.attempt, b.at, b.epoch, b.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid
@@ -412,12 +446,12 @@ export class RunFile implements Disposable {
     })
   }
 
-  /** Follows the steps of the run: each call of `next()` returns those that were written since the last call. */
+  /** Follows the steps of the run: each call of `next()` returns the steps written since the last call. */
   stepTail(): StepTail {
     return new StepTail(this.#db, this.#range(), (read) => this.#reading(read))
   }
 
-  /** What the views show, with whole values. */
+  /** Reads the same rows as the SQL views, with complete values. */
   rows(): RunRows {
     return new RunRows(this.#db, this.#run, {
       reading: (read) => this.#reading(read),
@@ -456,7 +490,7 @@ export class RunFile implements Disposable {
         yield value
       }
     } finally {
-      // Whoever left early left a statement open, and each of those makes the next one slower.
+      // If the caller stopped early, end the statement. Each open statement slows down the next one.
       if (this.#db.isOpen) rows.return?.()
     }
   }

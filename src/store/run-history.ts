@@ -16,7 +16,7 @@ import { ROLE } from './schema.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 import { type Columns, checkedRow, isAnything, isBytes, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
-import { StoredSurroundings } from './stored-surroundings.ts'
+import { StoredTrajectoryContext } from './stored-trajectory-context.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
 interface TaskColumns {
@@ -53,11 +53,11 @@ const ANSWER: Columns<{ hash: Uint8Array; occurrence: number; value: unknown; be
 const CHARGED_TASK: Columns<TaskColumns & Pick<Row, 'charged'>> = { ...TASK, charged: orNull(isWhole) }
 
 interface Row extends TaskColumns, Partial<AttemptColumns> {
-  /** Failed attempts that count, from sessions that were cut short. */
+  /** Failed attempts that count, from interrupted sessions. */
   readonly charged: number | null
 }
 
-/** What earlier sessions recorded of a task. */
+/** The recorded outcome of a task from earlier sessions. */
 export interface StoredOutcome {
   readonly record: number
   readonly attempts: number
@@ -68,7 +68,7 @@ export interface StoredOutcome {
   readonly begun: boolean
   /** The response is final. Otherwise the task runs again. */
   readonly final: boolean
-  /** It starts from the beginning: neither its attempts nor the answers of services to them count any more. */
+  /** The task starts over: its earlier attempts, and the service answers stored for them, no longer count. */
   readonly fresh: boolean
 }
 
@@ -77,13 +77,13 @@ interface Options {
   readonly redactor: Redactor | undefined
 }
 
-/** What earlier sessions of a run recorded. Tasks are looked up one by one, so memory does not grow with the run. */
+/** Reads what earlier sessions of a run recorded. Tasks are looked up one by one, so memory does not grow with the run. */
 export class RunHistory {
   readonly #db: DatabaseSync
   readonly #path: string
   readonly #run: number
   readonly #from: RunInStore
-  readonly #around: StoredSurroundings
+  readonly #around: StoredTrajectoryContext
   readonly #runId: string
   readonly #retryFailed: boolean
   readonly #redactor: Redactor | undefined
@@ -101,7 +101,7 @@ export class RunHistory {
     this.#blobs = new BlobReader(this.#db)
     const createdAt = this.#reading(() => readRun(this.#db, run)).created_at
     this.#from = { path, run: { run, createdAt } }
-    this.#around = new StoredSurroundings(this.#from)
+    this.#around = new StoredTrajectoryContext(this.#from)
     const task = `t.task, t.hash, t.begun, t.place, g.name AS agentName, t.input, t.info, t.depends_on AS dependsOn, g.params`
     const found = `FROM _tasks t JOIN _agents g USING (agent)`
     this.#find = this.#db.prepare(
@@ -112,7 +112,7 @@ export class RunHistory {
     this.#match = this.#db.prepare(`SELECT ${task} ${found} WHERE t.id = ? AND t.parent = ? AND t.parent_attempt = 0`)
   }
 
-  /** Throws RESUME_MISMATCH if the task differs from the recorded one. Returns its number; undefined if it is not recorded. */
+  /** Returns the number of the task; undefined if it is not recorded. Throws RESUME_MISMATCH if it differs from the recorded one. */
   check(id: string, content: TaskContent, place: number | undefined): number | undefined {
     return this.#reading(() => {
       const row = this.#match.get(id, keyOf(this.#run, 0))
@@ -135,7 +135,7 @@ export class RunHistory {
       const row = this.#row(id, parent, parentAttempt)
       if (!row) return undefined
       const known = this.#known(id, row)
-      // A parent may well ask for something else when it runs again.
+      // A parent may give its sub-task another input when it runs again.
       return this.#same(row, content) ? known : { ...known, final: false, fresh: true }
     })
   }
@@ -156,16 +156,16 @@ export class RunHistory {
     })
   }
 
-  /** What all attempts have spent, including those that were cut short. */
+  /** The cost and tokens of all attempts, including interrupted ones. */
   spent(): Spent {
     const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
     return this.#reading(() => {
       const row = this.#db.prepare(SPENT).get(...range, ...range)
-      return checkedRow<Spent>(row, { costUsd: isNumber, tokens: isNumber }, 'what was spent')
+      return checkedRow<Spent>(row, { costUsd: isNumber, tokens: isNumber }, 'the cost of the run')
     })
   }
 
-  /** Ids of the tasks of the run, in their order. */
+  /** Ids of the run's tasks, in submission order. */
   *ids(): Generator<string> {
     const rows = this.#reading(() =>
       this.#db.prepare('SELECT id FROM _tasks WHERE parent = ? ORDER BY place').all(keyOf(this.#run, 0)),
@@ -204,7 +204,7 @@ export class RunHistory {
 
   #known(id: string, row: Row): StoredOutcome {
     const answered = row.status !== undefined && row.status !== null
-    // One who asks for failures to be tried again wants all attempts for them.
+    // With `retryFailed`, a failed task gets its full number of attempts again.
     const fresh = answered && row.status !== 'cancelled'
     const before = this.#blobs.bytesRead
     this.#blobs.refill()
@@ -232,15 +232,15 @@ export class RunHistory {
   #compare(id: string, row: TaskColumns, content: TaskContent, place: number | undefined): void {
     if (place !== undefined && row.place !== place)
       throw this.#refusal(
-        `task '${id}' is number ${place + 1} of the sequence, and was number ${(row.place ?? 0) + 1} when the run was begun`,
+        `task '${id}' is number ${place + 1} of the sequence, but was number ${(row.place ?? 0) + 1} when the run started`,
       )
     if (this.#same(row, content)) return
-    throw this.#refusal(`task '${id}' is not the one that the run was begun with. ${this.#difference(row, content)}`)
+    throw this.#refusal(`task '${id}' has changed since the run started. ${this.#difference(row, content)}`)
   }
 
   #same(row: TaskColumns, content: TaskContent): boolean {
     if (Buffer.compare(row.hash, contentHash(content)) === 0) return true
-    // v8 can serialize equal values to different bytes, so compare the values. So can an earlier session have had fewer secrets.
+    // Compare the values: v8 can serialize equal values to different bytes, and an earlier session may have redacted fewer secrets.
     const isExact = ![content.input, content.info, content.params].some((part) => part instanceof Uint8Array)
     if (isExact && this.#redactor === undefined) return false
     const { agentName, input, info, params, dependsOn } = content
@@ -249,14 +249,14 @@ export class RunHistory {
     return isSameValue(stored, [agentName, dependsOn, ...[input, info, params].map(decode)])
   }
 
-  /** A stored value, without what is a secret by now. */
+  /** Reads a stored value and redacts the current secrets. */
   #read(stored: unknown): unknown {
     const value = this.#blobs.read(stored)
     return this.#redactor ? this.#redactor.value(value) : value
   }
 
   #difference(row: TaskColumns, content: TaskContent): string {
-    if (row.agentName !== content.agentName) return `Its agent was '${row.agentName}' and is '${content.agentName}'`
+    if (row.agentName !== content.agentName) return `Its agent was '${row.agentName}' and is now '${content.agentName}'`
     const parts: [what: string, was: unknown, is: Encoded][] = [
       ['Its input differs', row.input, content.input],
       ["Its agent's params differ", row.params, content.params],
@@ -266,7 +266,7 @@ export class RunHistory {
     for (const [what, stored, is] of parts) {
       const was = this.#read(stored)
       const now = decode(is)
-      if (!isSameValue(was, now)) return `${what}: it was begun with ${brief(was)}, and now has ${brief(now)}`
+      if (!isSameValue(was, now)) return `${what}: it was ${brief(was)} and is now ${brief(now)}`
     }
     return 'Its content differs'
   }
@@ -274,7 +274,7 @@ export class RunHistory {
   #refusal(what: string): ManyworldsError {
     return new ManyworldsError(
       'RESUME_MISMATCH',
-      `${what}. Give the same tasks to run '${this.#runId}' (${this.#path}), or start a run under another runId`,
+      `${what}. Give the same tasks to run '${this.#runId}' (${this.#path}), or start a new run with another runId`,
     )
   }
 

@@ -13,7 +13,7 @@ export interface RunLocation {
   readonly shared: boolean
 }
 
-/** The store of runs that don't name one, from MANYWORLDS_STORE; `off` means none. */
+/** The store of runs that don't name one, from MANYWORLDS_STORE. Returns false if it is `off`. */
 export function defaultStore(env = process.env): string | false {
   const value = env.MANYWORLDS_STORE
   if (value === undefined || value === '') return FOLDER
@@ -23,7 +23,7 @@ export function defaultStore(env = process.env): string | false {
 /** `store`: a folder with a store of many runs, or the file of one run. */
 export function runLocation(store: string, runId: string): RunLocation {
   if (isFile(store)) return { path: resolve(store), shared: isSharedStore(store) }
-  // A run may have a file of its own in the folder: written by an earlier version, or copied there.
+  // The run may have its own file in the folder: written by an earlier version, or copied there.
   const own = resolve(store, `${runId}${EXTENSION}`)
   const shared = sharedStore(store)
   return own !== shared && existsSync(own) ? { path: own, shared: false } : { path: shared, shared: true }
@@ -38,12 +38,12 @@ const isFile = (store: string) =>
 export const runIdOfPath = (path: string): string => basename(path, EXTENSION)
 export const isRunFile = (name: string): boolean => name.endsWith(EXTENSION)
 
-/** An id that sorts by time, is easy to type and unlikely to collide: 20261116-093000-k3f9qz. */
+/** Makes an id that sorts by time, is easy to type and unlikely to collide: 20261116-093000-k3f9qz. */
 export function newRunId(now = new Date(), random = Math.random): string {
   const time = now.toISOString().replaceAll(/[-:]/g, '').replace('T', '-').slice(0, 15)
   const letters = Array.from({ length: 6 }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]).join('')
   return `${time}-${letters}`
 }
 
-/** Without characters that look alike. */
+/** Letters and digits, except those that look alike. */
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789'

@@ -19,32 +19,32 @@ import {
 } from './stored-shapes.ts'
 import { stepsIn } from './stored-steps.ts'
 
-/** Rows that are read at a time. Between two reads nothing is held open, so a run that goes on is not held up. */
+/** Rows per read. No statement stays open between two reads, so a run in progress is not delayed. */
 const PAGE = 500
 
-/** A response, and what else is known of its attempt. */
+/** A response, with more columns of its attempt. */
 export interface ResponseRow {
   readonly seq: number
-  /** The session. */
+  /** The number of the session. */
   readonly epoch: number
   /** Milliseconds since 1970. */
   readonly endedAt: number
-  /** Of the attempt as a whole: its grade or, if nobody graded it, what its environment said. */
+  /** The reward of the attempt as a whole: its grade or, if it was not graded, the reward of its environment. */
   readonly reward: number | null
   readonly success: boolean | null
-  /** Of the policy that it ran with. */
+  /** The version of the policy that the attempt used. */
   readonly version: number | null
-  /** How its episode ended, as text. */
+  /** How the episode ended, as text. */
   readonly ending: string | null
   readonly response: TaskResponse
-  /** Its steps, one by one; faster than `response.steps()` for whoever reads those of many. */
+  /** Reads the steps one by one. Faster than `response.steps()` if you read many responses. */
   steps(): Iterable<Step>
 }
 
 export interface StepRow {
   readonly id: string
   readonly attempt: number
-  /** The attempt is the task's response. */
+  /** Whether the attempt is the task's response. */
   readonly isFinal: boolean
   readonly step: Step
 }
@@ -66,7 +66,7 @@ export interface TaskRow {
 }
 
 export interface RowsOptions {
-  /** Those of sub-tasks too. Default false. */
+  /** Also rows of sub-tasks. Default false. */
   readonly subTasks?: boolean
 }
 
@@ -123,14 +123,14 @@ const STEPS: Columns<StepsColumns> = {
   isFinal: oneOf(0, 1),
 }
 
-/** How the run file reads. */
+/** What RunFile provides for reading rows. */
 interface RowReader {
-  /** Makes a clear error of whatever is thrown. */
+  /** Turns any error into a ManyworldsError. */
   reading<T>(read: () => T): T
   response(id: string, agentName: string, row: AttemptColumns): TaskResponse
 }
 
-/** What the views of a run show, one row at a time and with whole values: what exports are made of. */
+/** Reads the same rows as the SQL views of a run, one at a time and with complete values. Exports are built from it. */
 export class RunRows {
   readonly #db: DatabaseSync
   readonly #run: number
@@ -144,7 +144,7 @@ export class RunRows {
     this.#blobs = new BlobReader(db)
   }
 
-  /** In the order of their commits, up to the latest at this moment. */
+  /** Responses in the order of their commits, up to the latest one at the time of the call. */
   *responses({ subTasks = false }: RowsOptions = {}): Generator<ResponseRow> {
     const sql = `SELECT a.seq, t.id, g.name AS agentName, a.epoch, a.reward AS total, a.success AS solved, a.version, ${ATTEMPT_COLUMNS}
       FROM _attempts a JOIN _tasks t USING (task) JOIN _agents g USING (agent) ${ATTEMPT_JOIN}
@@ -162,7 +162,7 @@ export class RunRows {
       })
   }
 
-  /** Task by task, attempt by attempt; also of attempts that go on, were cut short or do not count. */
+  /** Steps by task and attempt, including attempts that are in progress, were interrupted or are superseded. */
   *steps({ subTasks = false }: RowsOptions = {}): Generator<StepRow> {
     const sql = `SELECT t.task, t.id FROM _tasks t WHERE t.task > ? AND t.task <= ? ${this.#which(subTasks)}
       ORDER BY t.task LIMIT ${PAGE}`
@@ -195,7 +195,7 @@ export class RunRows {
     }
   }
 
-  /** In the order in which they were read. */
+  /** Tasks in the order in which they were read. */
   *tasks({ subTasks = false }: RowsOptions = {}): Generator<TaskRow> {
     const sql = `SELECT t.task, t.id, t.place, p.id AS parentId, nullif(t.parent_attempt, 0) AS parentAttempt, g.name AS agentName,
       coalesce((SELECT status FROM _attempts a WHERE a.task = t.task AND a.role = ${ROLE.final}), 'pending') AS status,
@@ -231,7 +231,7 @@ export class RunRows {
     return this.#reading(() => (this.#db.prepare(sql).get(...range) as { last: number }).last)
   }
 
-  /** Rows of the run, whose keys go up, as far as `last`. */
+  /** Reads rows page by page, in ascending order of their keys, up to `last`. */
   *#pages<Row extends object>(sql: string, key: string, last: number): Generator<Row> {
     const page = this.#reading(() => this.#db.prepare(sql))
     for (let after = keyOf(this.#run, 0); ; ) {

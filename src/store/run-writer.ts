@@ -34,7 +34,7 @@ export class RunWriter {
     return this.#request.keep
   }
 
-  /** Finds the run and checks it. Writes nothing: that begins with the first session. */
+  /** Finds and checks the run. Writes nothing before the first session. */
   static open(store: StoreDb, request: OpenRequest, open: Set<number>): { writer: RunWriter; opened: Opened } {
     const { header, mode, shared } = request
     const { db, path } = store
@@ -50,7 +50,7 @@ export class RunWriter {
     return { writer, opened: { run: run?.run, next: nextNumbers(store, run?.run) } }
   }
 
-  /** Begins a session, if one is given, and writes rows, in one transaction. */
+  /** Begins a session, if one is given, and writes rows, all in one transaction. */
   write(rows: readonly Row[], session: Session | undefined): Begun | undefined {
     const before = this.#run
     try {
@@ -92,7 +92,7 @@ export class RunWriter {
     return { run, createdAt, epoch }
   }
 
-  /** Writes how the session ended, if one was begun. */
+  /** Writes how the session ended, if one has begun. */
   end(ending: Ending | undefined): void {
     if (this.#run !== undefined) this.#open.delete(this.#run)
     if (!ending || this.#takenOver || this.#rows === undefined) return
@@ -101,7 +101,7 @@ export class RunWriter {
       .run(Date.now(), ending.how, ending.error, keyOf(this.#run!, this.#epoch))
   }
 
-  /** Returns the number of the run; creates it if it is new. Throws if another driver has it. */
+  /** Returns the number of the run, and creates the run if it is new. Throws if another driver owns it. */
   #claim(): number {
     const { store } = this
     const { header, mode, shared } = this.#request
@@ -113,20 +113,20 @@ export class RunWriter {
     return known.run
   }
 
-  /** Throws if another driver has begun a session since. */
+  /** Throws if another driver has begun a session since this one. */
   #own(): void {
     this.#takenOver = !this.#rows!.isLatest()
     if (this.#takenOver)
       throw new ManyworldsError(
         'RUN_LOCKED',
-        `another driver has taken over run '${this.#request.header.runId}' in ${this.store.path}; this one writes nothing more`,
+        `another driver has taken over run '${this.#request.header.runId}' in ${this.store.path}; this driver stops writing`,
       )
   }
 }
 
 type Statements = Pick<StoreDb, 'statement'>
 
-/** In a single-run file, any id finds the run; a wrong one is refused later, with a clear error. */
+/** In a single-run file, any id finds the run; `refuseOtherHeader` then reports a wrong id. */
 function findRun(store: Statements, runId: string, shared: boolean): RunColumns | undefined {
   const row =
     store.statement('SELECT * FROM _run WHERE run_id = ?').get(runId) ??
@@ -134,7 +134,7 @@ function findRun(store: Statements, runId: string, shared: boolean): RunColumns 
   return row && checkedRun(row)
 }
 
-/** The number of a new run. Call it inside a transaction, so that no other driver takes the same. */
+/** Returns the number for a new run. Call this inside a transaction, so that no other driver takes the same number. */
 export function newRunNumber(store: Statements, shared: boolean): number {
   if (!shared) return 0
   const { last } = store.statement('SELECT coalesce(max(run), 0) AS last FROM _run').get() as { last: number }
@@ -143,11 +143,11 @@ export function newRunNumber(store: Statements, shared: boolean): number {
   if (free < MOST_RUNS) return free
   throw new ManyworldsError(
     'STORE_FULL',
-    `this store has ${MOST_RUNS - 1} runs, and cannot hold more. Remove some (manyworlds rm, \`keep\`), or use another folder: \`store\` (--store, MANYWORLDS_STORE)`,
+    `this store has ${MOST_RUNS - 1} runs, which is the maximum. Remove some (\`manyworlds rm\`, \`keep\`), or use another folder: \`store\` (--store, MANYWORLDS_STORE)`,
   )
 }
 
-/** Numbers of runs that were removed. A server with `keep` needs them after some hours. */
+/** Finds the number of a removed run. A server with `keep` reaches the last number after some hours and then reuses numbers. */
 const LOWEST_FREE = `SELECT min(n) AS free FROM (SELECT 1 AS n WHERE NOT EXISTS (SELECT 1 FROM _run WHERE run = 1)
   UNION ALL SELECT * FROM (SELECT run + 1 FROM _run r WHERE run >= 1
   AND NOT EXISTS (SELECT 1 FROM _run WHERE run = r.run + 1) ORDER BY run LIMIT 1))`
@@ -164,7 +164,7 @@ function create(store: Statements, header: RunHeader, shared: boolean): number {
   return run
 }
 
-/** Throws RUN_LOCKED if a living driver, or another call in this process, has the run. */
+/** Throws RUN_LOCKED if a living driver, or another call in this process, owns the run. */
 function refuseOwned(store: StoreDb, { run, run_id: runId }: RunColumns, open: ReadonlySet<number>): void {
   const last = lastSession(store, run)
   if (last === undefined || last.endedAt !== null) return
@@ -214,7 +214,7 @@ function nextNumbers(store: Statements, run: number | undefined): Opened['next']
   }
 }
 
-/** Throws if the file of a run to resume is missing or empty. Call it before the store is opened, which would create it. */
+/** Throws if the file of a run to resume is missing or empty. Call this before opening the store, which would create the file. */
 export function refuseMissing({ path, mode, header }: OpenRequest): void {
   if (mode !== 'resume') return
   const file = statSync(path, { throwIfNoEntry: false })
@@ -225,11 +225,11 @@ export function refuseMissing({ path, mode, header }: OpenRequest): void {
 const notFound = (path: string, runId: string) =>
   new ManyworldsError(
     'RUN_NOT_FOUND',
-    `there is no run '${runId}' to resume in ${path}. \`manyworlds runs\` lists those that are there; \`resume: 'auto'\` with a runId starts a run that does not exist yet`,
+    `no run '${runId}' to resume in ${path}. Run \`manyworlds runs\` to list the stored runs, or use \`resume: 'auto'\` with a runId to start the run if it does not exist`,
   )
 
 const alreadyThere = (path: string, runId: string) =>
   new ManyworldsError(
     'RUN_EXISTS',
-    `run '${runId}' exists already (${path}). Continue it with \`resume: '${runId}'\` (\`--resume ${runArgument(runId, path)}\`), or with \`resume: 'auto'\`, which does what fits; give another runId; or remove it with \`manyworlds rm ${runArgument(runId, path)}\``,
+    `run '${runId}' already exists (${path}). Resume it with \`resume: '${runId}'\` (\`--resume ${runArgument(runId, path)}\`); use \`resume: 'auto'\` to start or resume; give another runId; or remove it with \`manyworlds rm ${runArgument(runId, path)}\``,
   )

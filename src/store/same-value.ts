@@ -7,7 +7,7 @@ import { types } from 'node:util'
 export function isSameValue(one: unknown, other: unknown, compared = new Map<object, object>()): boolean {
   if (Object.is(one, other)) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
-  // Part of a cycle, or compared before: equal so far, or the comparison has failed elsewhere.
+  // The pair is part of a cycle or was compared before. If it was unequal, the whole comparison has already failed.
   if (compared.has(one)) return compared.get(one) === other
   compared.set(one, other)
   const same = (a: unknown, b: unknown) => isSameValue(a, b, compared)

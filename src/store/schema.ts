@@ -3,24 +3,24 @@ import { RUN_SPAN, STEP_SPAN } from './keys.ts'
 
 /**
  * The current schema. Tables (`migrations.ts`) begin with `_` and are compact: integer codes, and values as JSON text or as
- * the number of a blob. The views are for people and other tools. docs/run-file.md describes them, and they stay stable
- * when the tables change.
+ * a blob number. The views are for people and other tools. docs/run-file.md describes them, and they stay stable when the
+ * tables change.
  */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 /** SQLite's application_id, in the header of the file: "mwrf", a manyworlds run file. */
 export const APPLICATION_ID = 0x6d777266
 
 /** The role of an attempt. */
 export const ROLE = {
-  /** It is the task's response. */
+  /** The attempt is the task's response. */
   final: 0,
-  /** It failed, and the task was tried again. */
+  /** The attempt failed, and the task was tried again. */
   retried: 1,
-  /** Another attempt counts instead: this one came too late, or the task was run again on request. */
+  /** Another attempt counts instead: this one came too late, or the task was rerun on request. */
   superseded: 2,
 } as const
 
-/** A value as JSON; of a large one, a JSON string with its beginning. */
+/** A value as JSON. For a large value: a JSON string with its beginning. */
 const shown = (column: string) =>
   `CASE typeof(${column}) WHEN 'integer' THEN (SELECT preview FROM _blobs WHERE blob = ${column}) ELSE ${column} END`
 
@@ -29,7 +29,7 @@ const cut = (column: string) =>
 
 const time = (column: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`
 
-/** The id of the run that a row belongs to. `_run` has columns too: qualify a key of the same name, such as `epoch`. */
+/** The id of the run that a row belongs to. Qualify a key that is also a column of `_run`, such as `epoch`. */
 const runOf = (key: string) => `(SELECT run_id FROM _run WHERE run = ${key} / ${RUN_SPAN}) AS run_id`
 
 const KIND = `CASE s.kind ${STEP_KINDS.map((kind, number) => `WHEN ${number} THEN '${kind}'`).join(' ')} END`
@@ -51,7 +51,7 @@ const STEP = `CASE WHEN ${IS_WHOLE} THEN json_set(s.record, ${ifThere('reward', 
 const STEPS_OF = (start: string) =>
   `FROM _steps s WHERE s.key >= ${start} * ${STEP_SPAN} AND s.key < (${start} + 1) * ${STEP_SPAN}`
 
-/** The steps of an attempt as a JSON list; if SQL cannot show one of them, only their number. */
+/** The steps of an attempt as a JSON list. If SQL cannot show one of them, only their count. */
 const TRAJECTORY = `CASE WHEN a.start IS NULL THEN ${shown('a.trajectory')}
   WHEN a.removed_steps IS NOT NULL THEN json_quote(a.removed_steps || ' steps, which were removed to save space')
   ELSE (SELECT CASE WHEN min(${IS_WHOLE}) THEN json_group_array(json(${STEP})) ELSE json_quote(count(*) || ' steps: see the view steps') END
@@ -62,7 +62,7 @@ const IS_CUT = [
   `coalesce((SELECT NOT min(${IS_WHOLE}) ${STEPS_OF('a.start')}), 0)`,
 ].join(' OR ')
 
-/** The final observation of a step agent is its answer, and is not stored twice. */
+/** The final observation of a step agent is its answer, so it is not stored twice. */
 const FINAL_OBSERVATION = `CASE WHEN a.ending IS NOT NULL AND a.final_observation IS NULL THEN ${shown('a.answer')}
   ELSE ${shown('a.final_observation')} END`
 
@@ -90,7 +90,8 @@ CREATE VIEW run AS SELECT run_id, ${time('created_at')} AS created_at, manyworld
 CREATE VIEW sessions AS SELECT epoch % ${RUN_SPAN} AS epoch, ${time('started_at')} AS started_at, ${time('ended_at')} AS ended_at,
   ending, error, ${time('seen_at')} AS seen_at, pid, host, node, config, ${runOf('s.epoch')} FROM _sessions s;
 CREATE VIEW agents AS SELECT agent, epoch, name, module, fingerprint, ${shown('params')} AS params, ${runOf('agent')} FROM _agents;
-CREATE VIEW workers AS SELECT worker, epoch, id, host, pid, ${runOf('worker')} FROM _workers;
+CREATE VIEW workers AS SELECT worker, epoch, id, host, pid, ${runOf('worker')}, ${time('joined_at')} AS joined_at,
+  ${time('left_at')} AS left_at, lost FROM _workers;
 CREATE VIEW tasks AS SELECT t.id, t.place, p.id AS parent, nullif(t.parent_attempt, 0) AS parent_attempt, g.name AS agent,
   coalesce((SELECT status FROM _attempts a WHERE a.task = t.task AND a.role = ${ROLE.final}), 'pending') AS status,
   ${shown('t.input')} AS input, ${shown('t.info')} AS info, t.depends_on, t.options, lower(hex(t.hash)) AS hash,

@@ -4,12 +4,12 @@ import type sqlite from 'node:sqlite'
 export const { DatabaseSync } = load()
 export type DatabaseSync = sqlite.DatabaseSync
 
-/** Opens a file that may be hostile: its schema is not trusted, and only its rows can be changed. */
+/** Opens a file that may be hostile: its schema is not trusted and cannot be changed by SQL. */
 export function openFile(
   path: string | URL,
   options: { readonly readOnly?: boolean; readonly timeout: number },
 ): DatabaseSync {
-  // Older Nodes ignore `defensive`.
+  // Older versions of Node ignore `defensive`.
   const db = new DatabaseSync(path, { ...options, defensive: true } as sqlite.DatabaseSyncOptions)
   db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON')
   return db

@@ -31,17 +31,17 @@ export const STEP_COLUMNS = 'key, kind, at_us, reward, version, usage, links, re
  * - bytes: the first byte says how to decode the rest, see below
  */
 const FORM = {
-  /** v8.serialize, for what JSON cannot hold. */
+  /** v8.serialize, for values that JSON cannot represent. */
   v8: 1,
   v8Zstd: 2,
-  /** JSON, deflated with the bodies of earlier steps as the dictionary: turns of a conversation are much alike. */
+  /** JSON, deflated with the bodies of earlier steps as the dictionary: the turns of a conversation resemble each other. */
   inContext: 3,
-  /** JSON of an action, as what differs from that of the action before it: see `body-delta.ts`. */
+  /** JSON of an action, as its difference from the previous action: see `body-delta.ts`. */
   delta: 4,
 } as const
 
 const INLINE_CHARS = 4096
-/** The first so many characters of an attempt are not deflated. Most attempts have no more. */
+/** The first characters of an attempt are not deflated. Most attempts have no more than this. */
 const PLAIN_CHARS = 4096
 /** A shorter body is not worth compressing. */
 const COMPRESS_CHARS = 160
@@ -51,16 +51,16 @@ const WORTH_IT = 0.85
 const CONTEXT_CHARS = 32 * 1024
 
 const ACTION = STEP_KINDS.indexOf('action')
-/** Shorter actions stay as they are. */
+/** Shorter actions are stored without a delta. */
 const DELTA_CHARS = 64
 /** A UTF-16 unit takes up to three bytes of UTF-8. */
 const MOST_BYTES = 3 * INLINE_CHARS
 
-/** The dictionary for the next body: the end of the bodies so far. Encoder and decoder maintain the same. */
+/** The dictionary for the next body: the end of the bodies so far. Encoder and decoder keep the same dictionary. */
 class Context {
   #text = ''
   chars = 0
-  /** That of the last action. */
+  /** The body of the last action. */
   action: Buffer | undefined
 
   add(body: string, kind: number): void {
@@ -84,12 +84,12 @@ export class StepEncoder {
     this.#blobs = blobs
   }
 
-  /** Call it when encoded steps may not have been written. Later steps are then stored without a dictionary. */
+  /** Call this when encoded steps may not have been written. Later steps are then stored without a dictionary. */
   loseContext(): void {
     this.#context = undefined
   }
 
-  /** The values of `STEP_COLUMNS`. */
+  /** Returns the values of `STEP_COLUMNS`. */
   encode(key: number, step: PackedStep): SQLInputValue[] {
     const [atUs, body, kind = 0, reward = null, usage, version = null, links, numbers] = step
     return [
@@ -133,7 +133,7 @@ function deflated(context: Context, body: string): Uint8Array | undefined {
   return packed.length < body.length * WORTH_IT ? formed(FORM.inContext, packed) : undefined
 }
 
-/** A row of `_steps`, as SQLite gives it. */
+/** A row of `_steps` as SQLite returns it. */
 export interface StepRow {
   readonly kind: number
   readonly at_us: number
@@ -156,36 +156,43 @@ const STEP: Columns<StepRow> = {
   numbers: orNull(isBytes),
 }
 
-/** Decodes the steps of one start, in their order. Throws if one is malformed. */
+/** Decodes the steps of one start, in order. Throws if one is malformed. */
 export class StepDecoder {
-  readonly #context = new Context()
+  readonly #bodies = new StepBodies()
   readonly #unpacker: StepUnpacker
 
   constructor(unpacker: StepUnpacker) {
     this.#unpacker = unpacker
   }
 
-  /** `blobs` may belong to another connection for each step. */
+  /** `blobs` may use another connection for each step. */
   next(row: StepRow, blobs: BlobReader): Step {
     const { at_us: atUs, kind, reward, record, usage, links, numbers } = checkedRow(row, STEP, 'a step')
+    const body = this.#bodies.next(record, kind, blobs)
     return this.#unpacker.next({
-      ...{ atUs, kind, reward, fields: this.#fields(record, kind, blobs) },
+      ...{ atUs, kind, reward, fields: typeof body === 'string' ? JSON.parse(body) : body.value },
       usage: usage === null ? null : usageOf(usage),
       links: links === null ? null : linksOf(links),
       numbers: numbers === null ? null : decodeArrays(numbers, blobs),
     })
   }
+}
 
-  #fields(record: unknown, kind: number, blobs: BlobReader): unknown {
-    if (typeof record === 'number') return blobs.read(record)
+/** Decodes the bodies of the steps of one start, in order: each has what its step adds to earlier ones. */
+export class StepBodies {
+  readonly #context = new Context()
+
+  /** The body as JSON text, or as a value if it is not stored as text. */
+  next(record: unknown, kind: number, blobs: BlobReader): string | { readonly value: unknown } {
+    if (typeof record === 'number') return { value: blobs.read(record) }
     if (typeof record === 'string') return this.#inContext(record, kind)
     if (!(record instanceof Uint8Array)) throw new Error('a step has no record')
     const bytes = record.subarray(1)
     switch (record[0]) {
       case FORM.v8:
-        return deserialize(bytes)
+        return { value: deserialize(bytes) }
       case FORM.v8Zstd:
-        return deserialize(zstdDecompressSync(bytes, { maxOutputLength: INLINE_CHARS }))
+        return { value: deserialize(zstdDecompressSync(bytes, { maxOutputLength: INLINE_CHARS })) }
       case FORM.inContext: {
         const limits = { dictionary: this.#context.dictionary, maxOutputLength: MOST_BYTES }
         return this.#inContext(inflateRawSync(bytes, limits).toString(), kind)
@@ -199,9 +206,9 @@ export class StepDecoder {
     }
   }
 
-  #inContext(body: string, kind: number): unknown {
+  #inContext(body: string, kind: number): string {
     this.#context.add(body, kind)
-    return JSON.parse(body)
+    return body
   }
 }
 

@@ -24,7 +24,7 @@ const START: Columns<StartColumns> = { start: isWhole, id: isText, attempt: isWh
 
 interface OpenStart extends StartColumns {
   readonly decoder: StepDecoder
-  /** The last step that was read. */
+  /** The key of the last step that was read. */
   key: number
 }
 
@@ -45,7 +45,7 @@ export class StepTail {
     this.#reading = reading
   }
 
-  /** Steps that were written since the last call. */
+  /** Returns the steps written since the last call. */
   *next(): Generator<SeenStep> {
     this.#reading(() => this.#findStarts())
     const hasEnded = this.#db.prepare('SELECT 1 FROM _attempts WHERE task = ? AND start = ?')

@@ -14,11 +14,11 @@ import { locked } from './store-errors.ts'
 
 /** How long SQLite itself waits for a lock of another process. */
 const BUSY_MS = 10_000
-/** Checkpoint after so many pages in the log, so that a page that changes often is copied once. */
+/** Checkpoint after this many pages in the log, so that a page that changes often is copied once. */
 const LOG_PAGES = 4000
 
 /**
- * An open store with an owner: a random name, with a lock file that is held while the process lives. Drivers share a store:
+ * An open store with an owner: a random name with a lock file that is held while the process lives. Drivers share a store;
  * SQLite lets one of them write at a time. Each session names the owner of its run.
  */
 export class StoreDb {
@@ -42,7 +42,7 @@ export class StoreDb {
     this.#inode = statSync(path).ino
   }
 
-  /** Opens the store, or creates it. An existing store is not changed before the first transaction. */
+  /** Opens or creates the store. An existing store is not changed before the first transaction. */
   static open(path: string, shared: boolean): StoreDb {
     mkdirSync(dirname(path), { recursive: true })
     const db = openFile(path, { timeout: BUSY_MS })
@@ -76,12 +76,12 @@ export class StoreDb {
   }
 
   /** Checkpoints: moves the log into the file, as far as readers allow. */
-  emptyLog(): void {
+  checkpoint(): void {
     this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
   }
 
-  /** Returns free pages to the file system. True if there are more. */
-  giveBack(pages: number): boolean {
+  /** Returns free pages to the file system. Returns true if there are more. */
+  returnFreePages(pages: number): boolean {
     const unused = () => pragma(this.db, 'freelist_count')
     const before = unused()
     if (before > 0) this.db.exec(`PRAGMA incremental_vacuum(${pages})`)
@@ -97,7 +97,7 @@ export class StoreDb {
     return statement
   }
 
-  /** The next number of a start. Call it inside a transaction, so that no other driver takes the same. */
+  /** Returns the next start number. Call this inside a transaction, so that no other driver takes the same number. */
   nextStart(): number {
     this.#lastStart ??= (
       this.statement('SELECT coalesce(max(start), 0) AS last FROM _starts').get() as { last: number }
@@ -105,7 +105,7 @@ export class StoreDb {
     if (++this.#lastStart < MOST_STARTS) return this.#lastStart
     throw new ManyworldsError(
       'STORE_FULL',
-      `${this.path} has no more numbers for attempts; use another folder: \`store\``,
+      `${this.path} has reached its limit of ${MOST_STARTS} attempts; use another folder: \`store\` (--store)`,
     )
   }
 
@@ -113,12 +113,12 @@ export class StoreDb {
     return owner === this.owner || ownerIsAlive(this.path, owner)
   }
 
-  /** `plain`: leave WAL mode, so that one file is left that can be read anywhere. */
+  /** `plain`: leave WAL mode, so that a single file remains that can be read anywhere. */
   close(plain: boolean): void {
     try {
       if (plain) this.db.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = DELETE')
     } catch {
-      // A reader has it open. It stays in WAL mode, which works as well.
+      // A reader has the store open. It stays in WAL mode, which works as well.
     }
     this.db.close()
     this.#lock.release()
@@ -133,7 +133,7 @@ export class StoreDb {
     if (!this.exists)
       throw new ManyworldsError(
         'STORE_FAILED',
-        `${this.path} was removed or replaced since this run was begun: nothing more of the run is stored, and it cannot be resumed`,
+        `${this.path} was removed or replaced while this run was in progress; nothing more is stored and the run cannot be resumed`,
       )
   }
 
@@ -166,12 +166,12 @@ export class StoreDb {
   }
 }
 
-/** A driver that died while it created the file leaves an empty one. */
+/** A driver that died while creating the file leaves an empty one. */
 const isEmpty = (db: DatabaseSync) => db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
 
 function create(db: DatabaseSync, shared: boolean): void {
   if (shared) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
-  // An empty store needs no fsync: a power cut can take nothing from it.
+  // An empty store needs no fsync: a power cut cannot lose anything.
   db.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
   // Another driver may have created it meanwhile.
   if (isEmpty(db)) migrate(db, 0)
@@ -182,11 +182,11 @@ const OWNER = /^[0-9a-f]{12}$/
 
 const ownerPath = (path: string, owner: string) => `${path}-owner-${owner}`
 
-/** Whether the process of an owner lives. */
+/** Whether the process of an owner is alive. */
 export function ownerIsAlive(path: string, owner: string | null): boolean {
-  // In version 1 the lock is that of the file.
+  // A driver of version 1 locks the file itself.
   if (owner === null) return isLocked(path)
-  // The name becomes part of a path, and the file may be hostile.
+  // The owner becomes part of a path, and the file may be hostile.
   return OWNER.test(owner) && isLocked(ownerPath(path, owner))
 }
 

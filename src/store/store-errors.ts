@@ -1,6 +1,7 @@
-import { closeSync, openSync, statfsSync } from 'node:fs'
+import { closeSync, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
+import { fileKind } from './file-kind.ts'
 
 /** Result codes of SQLite; the low byte is the primary code. */
 const ERROR = 1
@@ -39,17 +40,20 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
   const make = (kind: ManyworldsError['code'], text: string) => new ManyworldsError(kind, text, { cause: error })
   switch (kindOf(error)) {
     case FULL:
-      return make('STORE_FULL', `the disk is full: the run file ${path} cannot grow. ${AFTER_SPACE}`)
+      return make('STORE_FULL', `the disk is full (SQLITE_FULL): cannot write the run file ${path}. ${AFTER_SPACE}`)
     case BUSY:
     case LOCKED:
       return make(
         'STORE_FAILED',
-        `another process holds the write lock of ${path} (SQLite: ${message}); \`fuser ${path}\` names it. ${KEPT}`,
+        `another process holds the write lock of ${path} (SQLite: ${message}); run \`fuser ${path}\` to find it. ${KEPT}`,
       )
+    case NOTADB: {
+      const kind = fileKind(path)
+      return kind === undefined ? corrupt(path, message, error) : notAStore(path, kind, error)
+    }
     case CORRUPT:
     case CONSTRAINT:
     case MISMATCH:
-    case NOTADB:
       return corrupt(path, message, error)
     case PERM:
     case READONLY:
@@ -57,34 +61,35 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
       if (tooManyFiles())
         return make(
           'STORE_FAILED',
-          `${path} cannot be opened: the process has too many open files (EMFILE, see \`ulimit -n\`). ${FEWER_RUNS}`,
+          `cannot open ${path}: the process has too many open files (EMFILE, see \`ulimit -n\`). ${FEWER_RUNS}`,
         )
-      if (doing === 'read') return make('STORE_NOT_WRITABLE', `${path} cannot be read (${message}). ${READABLE(path)}`)
-      return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
+      if (isFolder(path)) return notAStore(path, 'a folder', error)
+      if (doing === 'read') return make('STORE_NOT_WRITABLE', `cannot read ${path} (${message}). ${READABLE(path)}`)
+      return make('STORE_NOT_WRITABLE', `cannot ${doing} the run file ${path} (${message}). ${ELSEWHERE}`)
     case IOERR:
       // SQLite reports a full disk as SQLITE_IOERR for its -shm file.
       if (noSpaceAt(path))
-        return make('STORE_FULL', `the disk is full: the run file ${path} cannot grow. ${AFTER_SPACE}`)
-      return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
+        return make('STORE_FULL', `the disk is full: cannot write the run file ${path}. ${AFTER_SPACE}`)
+      return make('STORE_FAILED', `cannot ${doing} the run file ${path}: ${message}. ${KEPT}`)
   }
   if (isNoSpace(error))
-    return make('STORE_FULL', `the disk is full: no run file can be made at ${path}. ${AFTER_SPACE}`)
+    return make('STORE_FULL', `the disk is full (${code}): cannot create the run file ${path}. ${AFTER_SPACE}`)
   if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'ENOENT', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'].includes(code ?? ''))
-    return make('STORE_NOT_WRITABLE', `the run file ${path} cannot be ${PAST[doing]} (${message}). ${ELSEWHERE}`)
+    return make('STORE_NOT_WRITABLE', `cannot ${doing} the run file ${path} (${message}). ${ELSEWHERE}`)
   // An integer beyond 2^53. We never write one.
   if (code === 'ERR_OUT_OF_RANGE') return corrupt(path, message, error)
   if (doing !== 'write' && isAboutContent(error)) return corrupt(path, message, error)
-  return make('STORE_FAILED', `the run file ${path} cannot be ${PAST[doing]}: ${message}. ${KEPT}`)
+  return make('STORE_FAILED', `cannot ${doing} the run file ${path}: ${message}. ${KEPT}`)
 }
 
-/** Whether the error is about the content of the file (JSON, zstd, v8, our own checks), and not about the disk or the system. */
+/** Whether the error is about the content of the file (JSON, zstd, v8, our own checks) rather than the disk or the system. */
 function isAboutContent(error: unknown): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException
   // A closed connection says nothing about the content.
   return [0, ERROR].includes(kindOf(error)) && syscall === undefined && code !== 'ERR_INVALID_STATE'
 }
 
-/** RUN_LOCKED, with the process that has the run if it is known. */
+/** RUN_LOCKED, with the process that owns the run if it is known. */
 export function locked(
   path: string,
   by: { runId: string; pid: number; host: string; startedAt: number } | undefined,
@@ -100,7 +105,15 @@ export function locked(
 export const corrupt = (path: string, detail: string, cause?: unknown): ManyworldsError =>
   new ManyworldsError(
     'STORE_CORRUPT',
-    `${path} is damaged, or is not a manyworlds store (${detail}). It was not changed; \`sqlite3 ${path} .recover\` extracts what can still be read. Move it away, or use another folder: \`store\` (--store)`,
+    `${path} is damaged or is not a manyworlds store (${detail}). It was not changed; \`sqlite3 ${path} .recover\` extracts the rows that are still readable. Move the file away, or use another folder: \`store\` (--store)`,
+    { cause },
+  )
+
+/** The file is a sound one of another kind: there is nothing to recover. */
+export const notAStore = (path: string, kind: string, cause?: unknown): ManyworldsError =>
+  new ManyworldsError(
+    'NOT_A_STORE',
+    `${path} is ${kind}, not a manyworlds store. It was not changed. Name a folder, or the path of a store: \`store\` (--store, --dir, MANYWORLDS_STORE)`,
     { cause },
   )
 
@@ -113,6 +126,8 @@ function noSpaceAt(path: string): boolean {
   }
 }
 
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
 /** SQLite reports EMFILE only as SQLITE_CANTOPEN. */
 function tooManyFiles(): boolean {
   try {
@@ -123,11 +138,10 @@ function tooManyFiles(): boolean {
   }
 }
 
-const FEWER_RUNS = 'Give the tasks to fewer runs, or use `store: false`'
-const PAST = { open: 'opened', write: 'written', read: 'read' } as const
-const AFTER_SPACE = 'What was committed is safe: make room, and resume the run'
-const KEPT = 'What was committed is safe: resume the run when the problem is fixed'
+const FEWER_RUNS = 'Run fewer runs at once, or use `store: false`'
+const AFTER_SPACE = 'Committed results are safe: free some space and resume the run'
+const KEPT = 'Committed results are safe: fix the problem and resume the run'
 const READABLE = (path: string) =>
-  `Check its permissions. If its folder cannot be written and a driver was killed there, copy the file to another folder, together with ${path}-wal`
+  `Check its permissions. If its folder is read-only and a driver was killed there, copy the file together with ${path}-wal to another folder`
 const ELSEWHERE =
   'Use another folder: `store: "path"` (--store, MANYWORLDS_STORE), or no store: `store: false` (--no-store)'

@@ -32,7 +32,7 @@ export class StoreFile {
   onWaiting: (message: string) => void = () => {}
   onBegun: (begun: Begun) => void = () => {}
   readonly answers: Waiting[] = []
-  /** A session that begins with the next rows. */
+  /** The session that begins with the next rows. */
   #session: Session | undefined
 
   private constructor(path: string, number: number) {
@@ -46,7 +46,7 @@ export class StoreFile {
     return { file, opened: opened! }
   }
 
-  /** Begins a session: at once, or with the first rows, which saves a transaction for small runs. */
+  /** Begins a session: immediately, or with the first rows, which saves a transaction for small runs. */
   async begin(session: Session, atOnce: boolean): Promise<void> {
     this.#session = session
     if (atOnce) await this.write([])
@@ -59,13 +59,13 @@ export class StoreFile {
     if (begun) this.onBegun(begun)
   }
 
-  /** Finds cached answers of models, in the order of their keys. */
+  /** Looks up cached model replies, in the order of the keys. */
   async lookUp(keys: Uint8Array[]): Promise<(CachedReply | undefined)[]> {
     const { found } = await this.#ask({ type: 'lookUp', file: this.number, keys })
     return found!
   }
 
-  /** Ends the session. Without an ending: nothing was begun. */
+  /** Ends the session. Without an ending, no session has begun. */
   async end(ending: Ending | undefined): Promise<void> {
     // The run had no rows, so the session has not begun yet.
     if (ending && this.#session) await this.write([])
@@ -82,11 +82,11 @@ export class StoreFile {
 
 let nextFile = 1
 let thread: Worker | undefined
-/** The number of answers that are still to come from the thread. */
+/** The number of replies still expected from the thread. */
 let expected = 0
 const open = new Map<number, StoreFile>()
 
-// One thread writes all runs of this process. It keeps the process alive only while answers are outstanding.
+// One thread writes all runs of this process. It keeps the process alive only while replies are outstanding.
 function send(file: StoreFile, message: ToThread): void {
   thread ??= start()
   if (expected === 0) thread.ref()
@@ -98,7 +98,7 @@ function send(file: StoreFile, message: ToThread): void {
 /** How long the exit of the process may wait for stores to be closed. */
 const CLOSE_MS = 1000
 
-/** Closes idle stores when the process exits, so that one file and no lock is left. */
+/** Closes idle stores when the process exits, so that a single file and no lock file remains. */
 function closeWithProcess(worker: Worker): void {
   process.once('exit', () => {
     if (thread !== worker) return
@@ -115,7 +115,7 @@ function start(): Worker {
     // Don't pass on the user's flags (loaders, --import), and suppress Node's warning about node:sqlite.
     execArgv: ['--disable-warning=ExperimentalWarning'],
     name: 'manyworlds run files',
-    // Messages are short-lived. With a larger young generation few of them are copied by the collector.
+    // Messages are short-lived. With a larger young generation, the garbage collector copies fewer of them.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
   worker.on('message', receive)
@@ -125,7 +125,7 @@ function start(): Worker {
     for (const file of open.values())
       for (const { reject } of file.answers.splice(0))
         reject(
-          new ManyworldsError('STORE_FAILED', `the thread that writes run files failed: ${error.message}`, {
+          new ManyworldsError('STORE_FAILED', `the thread that writes run files crashed: ${error.message}`, {
             cause: error,
           }),
         )

@@ -1,4 +1,5 @@
 import type { TaskError } from '../errors.ts'
+import { currentCode } from '../renamed-codes.ts'
 import { errorFromPlain, type PlainError, plainError } from '../response.ts'
 import { isFields, isText } from './stored-shapes.ts'
 import { type Encoded, encode } from './values.ts'
@@ -7,7 +8,7 @@ import { type Encoded, encode } from './values.ts'
 const KNOWN = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError } as const
 
 interface StoredError extends PlainError {
-  /** The class of the thrown error, if it has no other properties. It is then rebuilt from the fields here. */
+  /** The class of the thrown error, if it has no other properties. The error is then rebuilt from the fields here. */
   readonly thrown?: keyof typeof KNOWN
 }
 
@@ -20,8 +21,9 @@ export function encodeError(error: TaskError): Encoded {
 
 /** Throws if the stored value is not an error. */
 export function decodeError(stored: unknown): TaskError {
-  if (!isStoredError(stored)) throw new Error('the error of a response is none')
-  const { thrown, ...plain } = stored
+  if (!isStoredError(stored)) throw new Error('the error of a response has the wrong shape')
+  const { thrown, ...rest } = stored
+  const plain = { ...rest, code: currentCode(rest.code) }
   if (thrown === undefined) return errorFromPlain(plain)
   const cause = new KNOWN[thrown](plain.message)
   Object.defineProperty(cause, 'stack', { value: plain.stack, configurable: true, writable: true })

@@ -12,7 +12,7 @@ const TRUNCATIONS: Readonly<Record<Truncation, true>> = {
   environment: true,
 }
 
-/** The column `ending`. */
+/** The text for the column `ending`. */
 export const endingText = (ending: Ending): string =>
   ending.kind === 'truncated' ? TRUNCATED + ending.by : ending.kind
 
@@ -28,7 +28,7 @@ interface EpisodeRow {
   readonly ending: string | null
   readonly reward: number | null
   readonly success: number | null
-  /** Null: it is the answer. */
+  /** Null if it equals the answer. */
   readonly finalObservation: unknown
   readonly answer: unknown
 }
@@ -46,13 +46,12 @@ export function episodeOf(
   }
 }
 
-/** A grade as it was stored. Throws if it is none. */
+/** Returns a stored grade. Throws if the value is not a grade. */
 export function gradeOf(value: unknown): TaskGrade {
   if (!isFields(value)) throw new Error('a grade is not an object')
   const { reward, success, grader } = value
-  if (reward !== null && !isNumber(reward)) throw new Error('the reward of a grade is no number')
-  if (success !== null && typeof success !== 'boolean')
-    throw new Error('`success` of a grade is neither true nor false')
-  if (!isFields(grader) || !isText(grader.name)) throw new Error('a grade does not say who gave it')
+  if (reward !== null && !isNumber(reward)) throw new Error('`reward` of a grade is not a number')
+  if (success !== null && typeof success !== 'boolean') throw new Error('`success` of a grade is not a boolean')
+  if (!isFields(grader) || !isText(grader.name)) throw new Error('a grade has no `grader.name`')
   return value as unknown as TaskGrade
 }

@@ -17,7 +17,7 @@ export const isWhole: Test = (value) => Number.isSafeInteger(value) && (value as
 export const isNumber: Test = (value) => Number.isFinite(value)
 export const isTime: Test = (value) => Number.isFinite(value) && Math.abs(value as number) <= MAX_TIME_MS
 export const isBytes: Test = (value) => value instanceof Uint8Array
-/** Checked when it is decoded. */
+/** For values that are checked when they are decoded. */
 export const isAnything: Test = () => true
 export const orNull =
   (test: Test): Test =>

@@ -10,17 +10,17 @@ import { type DatabaseSync, prepared } from './sqlite.ts'
 import { STEP_COLUMNS, StepDecoder, type StepRow } from './step-rows.ts'
 import { oldStepsOf } from './stored-shapes.ts'
 
-/** Which steps: those of a start, by its number in the store or in a session; or, in version 1, a value of the attempt. */
+/** Identifies steps: those of a start, by its number in the store or in a session; or, in version 1, a value of the attempt. */
 export type StepsOf =
   | { readonly start: number }
   | { readonly session: Begun; readonly task: number; readonly number: number }
   | { readonly value: unknown }
 
-/** The most time, and the most characters, that are read before other work on the event loop gets its turn. */
+/** The longest time and the most characters to read before other work on the event loop gets its turn. */
 const TURN_MS = 5
 const TURN_CHARS = 256 * 1024
 
-/** Steps that are read from the store on each use, and not cached. */
+/** Steps that are read from the store on each use and not cached. */
 export class StoredSteps implements StepSource {
   readonly #from: RunInStore
   readonly #of: StepsOf
@@ -50,7 +50,7 @@ export class StoredSteps implements StepSource {
   }
 }
 
-/** Reads what fits in one turn of the event loop. */
+/** Reads as many steps as fit in one turn of the event loop. */
 function readTurn(cursor: StepCursor, db: DatabaseSync): { turn: Step[]; done: boolean } {
   const turn: Step[] = []
   const began = performance.now()
@@ -63,19 +63,18 @@ function readTurn(cursor: StepCursor, db: DatabaseSync): { turn: Step[]; done: b
   return { turn, done: false }
 }
 
-/** The steps, each with its approximate size. */
+/** Returns the steps, each with its approximate size. */
 export function* stepsIn(db: DatabaseSync, of: StepsOf): Generator<{ step: Step; chars: number }, void> {
   const cursor = new StepCursor(of, 'one by one')
   for (let next = cursor.next(db); next; next = cursor.next(db)) yield next
 }
 
 /**
- * A position in the steps of an attempt. It holds no statement, because the connection may have been replaced between two
- * steps.
+ * A position in the steps of an attempt. It holds no statement, because the connection may be replaced between two steps.
  */
 class StepCursor {
   readonly #of: StepsOf
-  /** The caller holds all steps, so their total size is limited. */
+  /** Whether the caller holds all steps at once. If so, their total size is limited. */
   readonly #atOnce: boolean
   readonly #decoder: StepDecoder
   /** The remaining steps of version 1, last first. */

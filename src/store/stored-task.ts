@@ -9,23 +9,23 @@ export interface StoredTask {
   readonly parentId?: string
   readonly agentName: string
   readonly input: unknown
-  /** groundTruth, metadata, tools, groupId, where the task has them. */
+  /** groundTruth, metadata, tools and groupId, if the task has them. */
   readonly info?: Readonly<Record<string, unknown>>
   readonly dependsOn?: readonly string[]
-  /** `pending`: it has no response. `running`: an attempt is in progress. */
+  /** `pending`: the task has no response. `running`: an attempt is in progress. */
   readonly status: TaskStatus | 'pending' | 'running'
-  /** Undefined while it has none. */
+  /** Undefined while the task has no response. */
   readonly response?: TaskResponse
   /** In the order in which they ended, including the one that is the response. */
   readonly attempts: readonly StoredAttempt[]
-  /** Attempts that have recorded a step, or run for 200 ms, and have not ended: in progress, or cut short. */
+  /** Attempts that recorded a step or ran for 200 ms and have not ended: they are in progress or were interrupted. */
   readonly unfinished: readonly UnfinishedAttempt[]
   readonly subTaskIds: readonly string[]
 }
 
 export interface UnfinishedAttempt {
   readonly attempt: number
-  /** The session that it belongs to, from 1. If that is not the last session, the attempt was cut short. */
+  /** The number of the session, from 1. If it is not the last session, the attempt was interrupted. */
   readonly session: number
   /** Milliseconds since 1970. */
   readonly startedAt: number
@@ -36,12 +36,12 @@ export interface UnfinishedAttempt {
 
 export interface StoredAttempt {
   readonly attempt: number
-  /** `final`: it is the response. `retried`: the task was tried again. `superseded`: another counts instead. */
+  /** `final`: it is the response. `retried`: the task was tried again. `superseded`: another attempt counts instead. */
   readonly role: 'final' | 'retried' | 'superseded'
   readonly status: TaskStatus
   readonly answer?: unknown
   readonly error?: PlainError
-  /** Empty if its steps were removed to save space: `removedSteps` is how many there were. */
+  /** Empty if the steps were removed to save space: `removedSteps` is then their number. */
   readonly trajectory: readonly Step[]
   readonly removedSteps?: number
   readonly logs: readonly string[]
@@ -55,16 +55,16 @@ export interface StoredAttempt {
 export interface RunOverview {
   readonly runId: string
   readonly file: string
-  /** `died`: its driver was killed, and the run was not resumed. */
+  /** `died`: the driver was killed, and the run was not resumed. */
   readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed'
-  /** Milliseconds since 1970, of the first session and of the end of the last. */
+  /** Milliseconds since 1970: start of the first session, end of the last. */
   readonly startedAt: number
   readonly endedAt?: number
-  /** How long its sessions took together; the pauses between them do not count. */
+  /** The total duration of all sessions, without the pauses between them. */
   readonly elapsedMs: number
   /** Undefined while the source of tasks has not ended. */
   readonly total?: number
-  /** There if the tasks are a sample: at most `limit` of the `of` that were given, chosen with `seed`. */
+  /** Set if the tasks are a sample: at most `limit` of the `of` given tasks, chosen with `seed`. */
   readonly sample?: { readonly limit: number; readonly seed: number; readonly of: number }
   /** Responses by status; sub-tasks are not counted. */
   readonly counts: Readonly<Record<TaskStatus, number>>
@@ -72,8 +72,8 @@ export interface RunOverview {
   readonly engineName?: string
   /** How often the run was started or resumed. */
   readonly sessions: number
-  /** Why the last session failed, or was stopped. */
+  /** Why the last session failed or was stopped. */
   readonly error?: string
-  /** The size of its file. Undefined for a run in a store of many. */
+  /** The size of the file. Undefined if the run is in a shared store. */
   readonly bytes?: number
 }

@@ -8,7 +8,7 @@ import { isExactJson } from '../protocol/pack.ts'
  */
 export type Encoded = string | Uint8Array | null
 
-/** Encodes what `pack` returned, which often is encoded already. */
+/** Encodes a result of `pack`, which is often encoded already. */
 export function encodePacked(packed: unknown): Encoded {
   if (packed === undefined) return null
   if (packed instanceof String) return packed.valueOf()
@@ -44,7 +44,7 @@ export function contentHash({ agentName, params, input, info, dependsOn }: TaskC
 }
 
 const SEPARATOR = Buffer.from([0])
-/** v8's header has a version that differs between releases of Node that serialize alike otherwise. */
+/** The v8 header has a version that differs between releases of Node even if the rest is identical. */
 const V8_HEADER_BYTES = 2
 
 const bytesOf = (part: Encoded) =>

@@ -6,9 +6,9 @@ import { RunWriter, refuseMissing } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
 import { isBusy, isFull, storeError } from './store-errors.ts'
 
-/** How long a full disk is retried before the run fails. */
+/** How long to retry on a full disk before the run fails. */
 const FULL_MS = 10_000
-/** How long a lock of another process is retried. Importing a run of many gigabytes takes a while. */
+/** How long to retry while another process holds the lock. Importing a run of many gigabytes takes a while. */
 const BUSY_MS = 120_000
 const TRY_AGAIN_MS = 250
 /** A shared store stays open for the next run, because opening it costs more than a small run. */
@@ -76,7 +76,7 @@ function handle(message: Exclude<ToThread, { type: 'close' }>): Answer {
       if (!open) return {}
       const { ending } = message
       try {
-        // A failed run has waited already.
+        // A failed run has already waited.
         if (ending?.how === 'failed') open.writer.end(ending)
         else withRetries(file, (writer) => writer.end(ending))
       } finally {
@@ -93,16 +93,16 @@ function removeOlder(file: number): void {
   try {
     if (writer.keep && store.shared) prune(store.db, writer.keep)
   } catch (error) {
-    // This run has begun; the next one will try again.
+    // The run has begun. The next run tries again.
     const { message } = storeError(error, writer.store.path, 'write')
-    say({ type: 'waiting', file, message: `older runs could not be removed: ${message}` })
+    say({ type: 'waiting', file, message: `cannot remove older runs: ${message}` })
   }
 }
 
 function acquire(path: string, shared: boolean): OpenStore {
   let store = stores.get(path)
   if (store && !store.db.exists) {
-    // Runs that are open in it fail with STORE_FAILED at their next commit; a new run gets a new store.
+    // Open runs of the old file fail with STORE_FAILED at their next commit; a new run gets a new store.
     stores.delete(path)
     if (store.users === 0) close(store)
     store = undefined
@@ -137,11 +137,11 @@ function closeAll(done: Int32Array): void {
 
 function writerOf(file: number): RunWriter {
   const open = files.get(file)
-  if (!open) throw new Error('the thread that had it open has ended')
+  if (!open) throw new Error('the run file is not open in the writer thread, which was restarted')
   return open.writer
 }
 
-/** Retries while the disk is full or another process has the lock: both often pass, and no finished work should be lost. */
+/** Retries while the disk is full or another process holds the lock: both often pass, and no finished work should be lost. */
 function withRetries<T>(file: number, write: (writer: RunWriter) => T): T {
   const writer = writerOf(file)
   let said = false
@@ -161,9 +161,9 @@ function withRetries<T>(file: number, write: (writer: RunWriter) => T): T {
 
 function waitingText(error: unknown, path: string, ms: number): string {
   const seconds = Math.ceil(ms / 1000)
-  if (isFull(error)) return `the disk is full: ${path} cannot grow. Waiting up to ${seconds} s for space`
+  if (isFull(error)) return `the disk is full: cannot write ${path}. Waiting up to ${seconds} s for free space`
   const { message } = error as Error
-  return `another process holds the write lock of ${path} (SQLite: ${message}). Waiting up to ${seconds} s for it`
+  return `another process holds the write lock of ${path} (SQLite: ${message}). Waiting up to ${seconds} s for the lock`
 }
 
 function pause(): void {

@@ -5,7 +5,7 @@ import type { Agent } from '../agent.ts'
 import { defineGrader } from '../grade/grader.ts'
 import { defineIn } from './define.ts'
 
-/** The agents of the conformance kit: one for each way in which a task can behave, or misbehave. */
+/** The agents of the conformance kit: one for each way in which a task can behave or misbehave. */
 const define = defineIn(import.meta.url)
 
 export const echo = define('echo', (input: unknown) => input)
@@ -19,7 +19,7 @@ export const whoAmI = define('who-am-i', async (ms: number) => {
   return process.pid
 })
 
-/** Throws what is asked for. */
+/** Throws the requested kind of value. */
 export const thrower = define(
   'thrower',
   async (what: 'error' | 'subclass' | 'string' | 'null' | 'undefined' | 'object' | 'function') => {
@@ -45,12 +45,12 @@ export const thrower = define(
   },
 )
 
-/** Ends its own process in the way that is asked for, after having recorded a step and a line. */
+/** Records a step and a line, then ends its own process in the requested way. */
 export const killer = define('killer', async (how: 'sigkill' | 'exit' | 'abort' | 'none', ctx) => {
   if (how === 'none') return 'alive'
   ctx.step({ action: 'last step' })
   console.log('last line')
-  // A turn of the event loop, so that the records are on their way.
+  // Wait, so that the records are sent first.
   await sleep(20)
   if (how === 'exit') process.exit(7)
   if (how === 'abort') process.abort()
@@ -59,13 +59,13 @@ export const killer = define('killer', async (how: 'sigkill' | 'exit' | 'abort' 
   return 'never'
 })
 
-/** Kills its worker at once, in the first instant of its run. */
+/** Kills its worker as soon as it runs. */
 export const suddenKiller = define('sudden-killer', (kill: boolean) => {
   if (kill) process.kill(process.pid, 'SIGKILL')
   return 'alive'
 })
 
-/** Never gives its event loop back. */
+/** Blocks its event loop forever. */
 export const busyLoop = define('busy-loop', async (input: { afterMs: number; pidFile?: string }) => {
   if (input.pidFile !== undefined) {
     const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
@@ -75,25 +75,25 @@ export const busyLoop = define('busy-loop', async (input: { afterMs: number; pid
   for (;;) Math.random()
 })
 
-/** Pays no attention to its signal. */
+/** Ignores its signal. */
 export const deaf = define('deaf', async (ms: number) => {
   await sleep(ms)
   return 'late'
 })
 
-/** Heeds its signal. */
+/** Obeys its signal. */
 export const obedient = define('obedient', async (ms: number, ctx) => {
   await sleep(ms, undefined, { signal: ctx.signal })
   return 'done'
 })
 
-/** Fails until the attempt that is asked for. */
+/** Fails until the requested attempt. */
 export const stubborn = define('stubborn', (succeedsAt: number, ctx) => {
   if (ctx.attempt < succeedsAt) throw new Error(`attempt ${ctx.attempt}`)
   return { attempt: ctx.attempt, key: ctx.idempotencyKey }
 })
 
-/** Throws outside of its own call stack. */
+/** Throws outside its own call stack. */
 export const stray = define('stray', async () => {
   setTimeout(() => {
     throw new Error('thrown from a timer')
@@ -102,7 +102,7 @@ export const stray = define('stray', async () => {
   return 'never'
 })
 
-/** Writes a line per start, so that a test can count how often it was started. */
+/** Writes a line per start, so that a test can count the starts. */
 export const countStarts = define('count-starts', async (input: { file: string; kill: boolean }) => {
   appendFileSync(input.file, 'started\n')
   if (input.kill) process.kill(process.pid, 'SIGKILL')
@@ -110,7 +110,7 @@ export const countStarts = define('count-starts', async (input: { file: string; 
   return 'done'
 })
 
-/** A tree of sub-tasks: `width` children, `depth` levels. */
+/** A tree of sub-tasks with `width` children per level and `depth` levels. */
 export const tree: Agent<{ depth: number; width: number }, number, undefined> = define(
   'tree',
   async ({ depth, width }: { depth: number; width: number }, ctx): Promise<number> => {
@@ -122,7 +122,7 @@ export const tree: Agent<{ depth: number; width: number }, number, undefined> = 
   },
 )
 
-/** A parent whose only child takes its worker down. */
+/** A parent whose only child kills its worker. */
 export const parentOfKiller = define('parent-of-killer', async (_: null, ctx) => {
   const response = await ctx.runTask(killer.task('sigkill'))
   return response.status
@@ -149,7 +149,7 @@ export const printer = define('printer', async (word: string, ctx) => {
   return word
 })
 
-/** Walks by chance, at a pace that differs each time, and records where it went. */
+/** A random walk with random pauses that records its path. */
 export const wanders = define('wanders', async (steps: number, ctx) => {
   const pace = ctx.randomStream('pace')
   let place = 0
@@ -170,7 +170,7 @@ export const isRight = defineGrader({
   },
 })
 
-/** Takes down the worker in which it is to grade an answer, as the answer says. */
+/** Kills or blocks the worker that grades, as the answer says. */
 export const spoilsGrade = defineGrader({
   name: 'kit-spoils-grade',
   module: import.meta.url,

@@ -3,10 +3,10 @@ import type { AskOptions } from '../agent.ts'
 import { askAside } from '../worker/side-ask.ts'
 import { defineIn } from './define.ts'
 
-/** Agents of the conformance kit that ask services of the driver. */
+/** Agents of the conformance kit that call services of the driver. */
 const define = defineIn(import.meta.url)
 
-/** Asks a service, and answers with what it says or with its error. */
+/** Calls a service, and returns its answer or its error. */
 export const asksFor = define(
   'asks-for',
   async ({ service, question, options }: { service: string; question?: unknown; options?: AskOptions }, ctx) => {
@@ -19,7 +19,7 @@ export const asksFor = define(
   },
 )
 
-/** Asks for many things at once, more than may be open; with others, when all of them are there. */
+/** Makes many requests at once, more than may be open. `together`: waits for the other tasks first. */
 export const asksAll = define(
   'asks-all',
   async ({ service, count, together }: { service: string; count: number; together?: boolean }, ctx) => {
@@ -28,7 +28,7 @@ export const asksAll = define(
   },
 )
 
-/** Takes parts of a stream, all of them or the first few. */
+/** Reads the parts of a stream: all, or the first few. */
 export const takesParts = define('takes-parts', async ({ parts, most }: { parts: number; most?: number }, ctx) => {
   let count = 0
   let inOrder = true
@@ -39,20 +39,20 @@ export const takesParts = define('takes-parts', async ({ parts, most }: { parts:
   return { count, inOrder }
 })
 
-/** Kills its worker while it waits for so many answers, and for the rest of a stream. */
+/** Kills its worker while requests and a stream are open. */
 export const crashesWaiting = define('crashes-waiting', async (requests: number, ctx) => {
   for (let i = 0; i < requests; i++) ctx.ask('never', i).catch(() => {})
   for await (const _ of ctx.askStream('allOpen', requests)) process.kill(process.pid, 'SIGKILL')
 })
 
-/** Ends while it waits. */
+/** Ends while requests are open. */
 export const leaves = define('leaves', async (_: null, ctx) => {
   for (let i = 0; i < 10; i++) ctx.ask('never', i).catch(() => {})
   await ctx.ask('hello')
   return 'left'
 })
 
-/** Takes a request back, and asks how many are open then. */
+/** Aborts a request, and then asks how many are open. */
 export const takesBack = define('takes-back', async (_: null, ctx) => {
   const controller = new AbortController()
   const taken = ctx.ask('never', 0, { signal: controller.signal }).catch((error: Error) => error.message)
@@ -61,7 +61,7 @@ export const takesBack = define('takes-back', async (_: null, ctx) => {
   return { reason: await taken, waiting: await ctx.ask<number>('hello') }
 })
 
-/** Asks from beside its event loop, which it then blocks with a process that it waits for. */
+/** Makes a request from the side thread while it blocks its event loop with a child process. */
 export const asksAside = define('asks-aside', async (ms: number, ctx) => {
   const { flag, answer } = askAside(ctx, 'time', null)
   spawnSync(process.execPath, ['-e', `setTimeout(() => {}, ${ms})`])
@@ -69,14 +69,14 @@ export const asksAside = define('asks-aside', async (ms: number, ctx) => {
   return { answer: await answer, whileBlocked }
 })
 
-/** Asks for bills, one after the other. */
+/** Requests bills, one after the other. */
 export const billed = define('billed', async ({ name, bills }: { name: string; bills: number }, ctx) => {
   const answers: string[] = []
   for (let i = 0; i < bills; i++) answers.push(await ctx.ask<string>('bill', `${name}/${i}`))
   return answers
 })
 
-/** Asks a model of the run. */
+/** Calls a model of the run. */
 export const asksModel = define('asks-model', async (prompt: string, ctx) => {
   const { text } = await ctx.generate({ model: 'echo', prompt })
   return text

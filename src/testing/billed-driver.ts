@@ -7,11 +7,11 @@ import { billed } from './asking-agents.ts'
 import type { EngineFactory } from './case.ts'
 
 /**
- * A driver whose tasks ask for answers that count, one after the other. With `killAt` it kills itself when the answer of that
- * number is committed and not yet given.
+ * A driver whose tasks request durable answers, one after the other. With `killAt` it kills itself when that answer is committed
+ * but not delivered yet.
  */
 const [module, name, store, ledger, killAt] = process.argv.slice(2) as string[]
-/** This thread gives answers, another commits them: in this time without a turn, a commit can end and no answer can go. */
+/** This thread delivers answers and another commits them: while this thread is blocked, a commit can finish but no answer can be sent. */
 const TURN_MS = 200
 
 const factory = ((await import(module!)) as Record<string, EngineFactory>)[name!]!
@@ -24,7 +24,7 @@ const services = {
       appendFileSync(ledger!, `${question}\n`)
       const [task, bill] = question.split('/') as [string, string]
       const before = given.get(`${task}/${Number(bill) - 1}`)
-      // Whoever asks the next has got the one before.
+      // A task that requests the next bill has received the previous answer.
       if (before !== undefined && !isStored(before))
         appendFileSync(ledger!, `${before} was given before it was stored\n`)
       await sleep(2)
@@ -44,7 +44,7 @@ await shutdown()
 function dieWhenStored(answer: string): void {
   for (const until = Date.now() + TURN_MS; Date.now() < until; )
     if (isStored(answer)) process.kill(process.pid, 'SIGKILL')
-  // It may not have been sent to the other thread yet.
+  // The answer may not have been sent to the writer thread yet.
   setImmediate(dieWhenStored, answer)
 }
 

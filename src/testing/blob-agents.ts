@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Agent, defineAgent } from '../agent.ts'
 import { defineIn } from './define.ts'
 
-/** The agents of the conformance kit that use blobs. */
+/** Agents of the conformance kit that use blobs. */
 const define = defineIn(import.meta.url)
 
-/** The arrays that tasks of this worker were given for a blob. */
+/** The arrays that tasks of this worker received for each blob. */
 const given = new Map<string, Set<Uint8Array>>()
 
-/** Reads a blob, and says what it got, and how many copies of that its worker has made so far. */
+/** Reads a blob, and returns its hash and how many copies this worker has made so far. */
 export const usesBlob = define('uses-blob', async ({ name, ms = 0 }: { name: string; ms?: number }, ctx) => {
   try {
     const bytes = await ctx.blob(name)
@@ -24,21 +24,21 @@ export const usesBlob = define('uses-blob', async ({ name, ms = 0 }: { name: str
   }
 })
 
-/** Reads a blob, has the driver replace it, and reads it again. */
+/** Reads a blob, lets the driver replace it, and reads it again. */
 export const seesReplaced = define('sees-replaced', async (name: string, ctx) => {
   const before = hash('sha256', await ctx.blob(name))
   await ctx.ask('replace')
   return { before, after: hash('sha256', await ctx.blob(name)) }
 })
 
-/** Says that it begins to load a blob, and loads it. */
+/** Announces that it starts to load a blob, and loads it. */
 export const loadsLarge = define('loads-large', async (name: string, ctx) => {
   await ctx.ask('begin')
   const bytes = await ctx.blob(name)
   return { bytes: bytes.byteLength, last: bytes.at(-1), pid: process.pid }
 })
 
-/** Kills its worker while that loads a blob. */
+/** Kills its worker while the worker loads a blob. */
 export const diesLoading = define('dies-loading', async ({ name, ms }: { name: string; ms: number }, ctx) => {
   ctx.blob(name).catch(() => {})
   await sleep(ms)
@@ -46,7 +46,7 @@ export const diesLoading = define('dies-loading', async ({ name, ms }: { name: s
   await sleep(60_000)
 })
 
-/** Its setup reads a blob, whose hash is in its params. */
+/** Reads a blob in `setup`; the hash is in its params. */
 export const setsUpBlob: Agent<number, string, { sha256: string }> = defineAgent({
   name: 'kit-sets-up-blob',
   module: import.meta.url,

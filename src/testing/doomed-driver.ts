@@ -2,7 +2,7 @@ import { runTask } from '../runners/runners.ts'
 import { busyLoop } from './agents.ts'
 import type { EngineFactory } from './case.ts'
 
-/** A driver for the kit to kill: two workers, each with a busy loop and a child process. */
+/** A driver that the kit kills: two workers, each with a busy loop and a child process. */
 const [module, name, pidFile] = process.argv.slice(2) as [string, string, string]
 const factory = ((await import(module)) as Record<string, EngineFactory>)[name]!
 await runTask(

@@ -7,7 +7,7 @@ import { bandit, collect, type LearnerCase, type LearnerFactory, learn, lights, 
 
 const SEED = 'kit'
 
-/** A started learner, for as long as a case needs it. */
+/** Runs `use` with a started learner, and disposes of it. */
 async function withLearner(
   kit: LearnerFactory,
   use: (learner: Learner, first: Published) => Promise<void>,
@@ -27,20 +27,17 @@ export const learnerCases: readonly LearnerCase[] = [
       withLearner(kit, async (learner, first) => {
         const before = await score(kit, first, bandit)
         const after = await score(kit, await learn(kit, learner, bandit), bandit)
-        ok(before < 0.65, `a learner that has learned nothing gets about .5 of the bandit, this one got ${before}`)
-        ok(after > 0.7, `after ${kit.updates} updates it should get almost .8 of the bandit, it got ${after}`)
+        ok(before < 0.65, `an untrained learner should get about 0.5 of the bandit, it got ${before}`)
+        ok(after > 0.7, `after ${kit.updates} updates it should get almost 0.8 of the bandit, it got ${after}`)
       }),
   },
   {
-    name: 'it learns that what is right depends on what is seen',
+    name: 'it learns that the right action depends on the observation',
     run: (kit) =>
       withLearner(kit, async (learner, first) => {
         const before = await score(kit, first, lights)
         const after = await score(kit, await learn(kit, learner, lights), lights)
-        ok(
-          before < 0.5,
-          `a learner that has learned nothing gets about a third of the lights right, this one ${before}`,
-        )
+        ok(before < 0.5, `an untrained learner should get about a third of the lights right, it got ${before}`)
         ok(after > 0.85, `after ${kit.updates} updates it should get almost all lights right, it got ${after}`)
       }),
   },
@@ -56,7 +53,7 @@ export const learnerCases: readonly LearnerCase[] = [
     },
   },
   {
-    name: 'what was saved goes on where it was, bit for bit',
+    name: 'a saved state continues where it was, bit for bit',
     run: (kit) =>
       withLearner(kit, async (learner) => {
         const published = await learn(kit, learner, lights, 3)
@@ -76,18 +73,18 @@ export const learnerCases: readonly LearnerCase[] = [
         }
         await learner.load(state)
         await learner.update({ rows })
-        deepStrictEqual((await learner.publish()).ref, next.ref, 'the same learner, sent back')
+        deepStrictEqual((await learner.publish()).ref, next.ref, 'the same learner after loading its saved state')
       }),
   },
   {
-    name: 'a version that was published never changes',
+    name: 'a published version never changes',
     run: (kit) =>
       withLearner(kit, async (learner, first) => {
         checkHash(first)
         const before = first.bytes && Uint8Array.from(first.bytes)
         const again = await learner.publish()
         deepStrictEqual(again, first, 'the same version twice')
-        // Whoever has the bytes may do with them what he likes.
+        // The caller may change its copy of the bytes.
         again.bytes?.fill(0)
         const next = await learn(kit, learner, bandit, 2)
         checkHash(next)
@@ -100,7 +97,7 @@ export const learnerCases: readonly LearnerCase[] = [
       }),
   },
   {
-    name: 'an empty batch changes nothing, and makes no version',
+    name: 'an empty batch changes nothing and makes no new version',
     run: (kit) =>
       withLearner(kit, async (learner) => {
         const published = await learn(kit, learner, bandit, 1)
@@ -118,7 +115,7 @@ export const learnerCases: readonly LearnerCase[] = [
         const published = await learn(kit, learner, bandit, 1)
         const state = await learner.save()
         const rows = await collect(kit, published, bandit, 1)
-        for (const wrong of [{ advantage: NaN }, { weight: Infinity }, { behaviour: NaN }, { index: 7 }]) {
+        for (const wrong of [{ advantage: NaN }, { weight: Infinity }, { behavior: NaN }, { index: 7 }]) {
           const spoiled = rows.map((row, at) => (at === 40 ? { ...row, ...wrong } : row))
           await rejects(learner.update({ rows: spoiled }), (error) => ManyworldsError.is(error), JSON.stringify(wrong))
           deepStrictEqual((await learner.publish()).ref, published.ref)
@@ -129,7 +126,7 @@ export const learnerCases: readonly LearnerCase[] = [
       }),
   },
   {
-    name: 'a state that is not its own is refused, and it goes on as before',
+    name: 'an invalid state is refused, and the learner continues as before',
     run: (kit) =>
       withLearner(kit, async (learner) => {
         const published = await learn(kit, learner, bandit, 1)
@@ -143,14 +140,14 @@ export const learnerCases: readonly LearnerCase[] = [
 ]
 
 export const anyOrderCase: LearnerCase = {
-  name: 'the order of the rows changes nothing but the last bits',
+  name: 'the order of the rows changes only the last bits',
   run: async (kit) => {
     const seen: number[][] = []
     for (const turn of [(rows: readonly unknown[]) => rows, (rows: readonly unknown[]) => rows.toReversed()])
       await withLearner(kit, async (learner, first) => {
         const rows = turn(await collect(kit, first, lights, 0)) as Awaited<ReturnType<typeof collect>>
         await learner.update({ rows })
-        seen.push((await collect(kit, await learner.publish(), lights, 1)).map(({ behaviour }) => behaviour))
+        seen.push((await collect(kit, await learner.publish(), lights, 1)).map(({ behavior }) => behavior))
       })
     const apart = seen[0]!.map((logProb, i) => Math.abs(logProb - seen[1]![i]!))
     ok(Math.max(...apart) < 1e-6, `log-probabilities differ by ${Math.max(...apart)}`)
@@ -159,6 +156,6 @@ export const anyOrderCase: LearnerCase = {
 
 function checkHash({ ref, bytes }: Published): void {
   if (bytes === null) return
-  strictEqual(ref.digest, hash('sha256', bytes), '`digest` is the SHA-256 of the bytes')
+  strictEqual(ref.digest, hash('sha256', bytes), '`digest` must be the SHA-256 of the bytes')
   deepStrictEqual(ref.at, { blob: ref.digest })
 }

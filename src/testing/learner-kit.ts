@@ -3,28 +3,28 @@ import { randomFrom } from '../random.ts'
 import type { Learner, Published } from '../train/learner.ts'
 import type { ActionRow } from '../train/row.ts'
 
-/** What the kit tests. */
+/** The learner under test. */
 export interface LearnerFactory {
-  /** Makes a learner that has learned nothing. */
+  /** Makes an untrained learner. */
   learner(): Learner | Promise<Learner>
-  /** Opens what it published. */
+  /** Opens published bytes. */
   open(bytes: Uint8Array): OpenPolicy | Promise<OpenPolicy>
 }
 
 export interface LearnerKitOptions {
-  /** So many updates of 64 episodes must be enough to learn the two small tasks. Default 60. */
+  /** The number of updates, of 64 episodes each, in which it must learn the two small tasks. Default 60. */
   readonly updates?: number
-  /** False: it draws from the rows by their places, so another order gives another version. Default true. */
+  /** False: it samples rows by position, so another order gives another version. Default true. */
   readonly anyOrder?: boolean
 }
 
 export interface LearnerCase {
-  /** A promise, as a user would notice it. */
+  /** A guarantee, as a user would notice it. */
   readonly name: string
   run(kit: LearnerFactory & Required<LearnerKitOptions>): Promise<void>
 }
 
-/** A task of one decision. */
+/** A task with one decision. */
 export interface Problem {
   readonly observations: readonly unknown[]
   readonly candidates: readonly unknown[]
@@ -38,7 +38,7 @@ export const bandit: Problem = {
   reward: (_, action, random) => (random() < (action === 'right' ? 0.8 : 0.2) ? 1 : 0),
 }
 
-/** Which of three is right depends on what is seen; they all are right equally often. */
+/** Which of three actions is right depends on the observation; all are right equally often. */
 export const lights: Problem = {
   observations: [{ light: 'red' }, { light: 'amber' }, { light: 'green' }],
   candidates: ['stop', 'wait', 'go'],
@@ -48,7 +48,7 @@ export const lights: Problem = {
 
 const EPISODES = 64
 
-/** Decisions of a version, with rewards less their mean as advantages. */
+/** Collects decisions of a version. Advantages are rewards minus their mean. */
 export async function collect(
   { open }: LearnerFactory,
   { ref, bytes }: Published,
@@ -71,14 +71,14 @@ export async function collect(
   return taken.map(({ observation, choice, reward }) => ({
     ...{ kind: 'action', observation, candidates, action: choice.action, version: ref.version },
     index: choice.index ?? candidates.indexOf(choice.action),
-    behaviour: choice.logProb!,
+    behavior: choice.logProb!,
     advantage: reward - mean,
     return: reward,
     weight: 1 / EPISODES,
   }))
 }
 
-/** Updates one after another, each from episodes of the version before. */
+/** Makes updates one after the other, each from episodes of the previous version. */
 export async function learn(
   kit: LearnerFactory & Required<LearnerKitOptions>,
   learner: Learner,
@@ -94,7 +94,7 @@ export async function learn(
   return published
 }
 
-/** The mean reward of a version, on decisions that it was not trained on. */
+/** The mean reward of a version, on decisions that it was not trained with. */
 export async function score(kit: LearnerFactory, published: Published, problem: Problem): Promise<number> {
   const parts = await Promise.all([1001, 1002, 1003, 1004].map((part) => collect(kit, published, problem, part)))
   const returns = parts.flat().map((row) => row.return!)

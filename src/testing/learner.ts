@@ -8,8 +8,8 @@ const CASE_TIMEOUT_MS = 300_000
 const { describe, it } = await testRunner()
 
 /**
- * Checks a learner against the promises that training relies on. Call it in a test file of Vitest or node:test. The factory is called
- * for each case, and makes a learner of version 0 whose policy chooses among candidates.
+ * Checks a learner against the guarantees that training relies on. Call it in a test file of Vitest or node:test. The factory is
+ * called for each case, and makes a learner of version 0 whose policy chooses among candidates.
  *
  * @example
  * const policy = softmaxPolicy()

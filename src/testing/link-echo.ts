@@ -1,10 +1,10 @@
 import { Socket } from 'node:net'
 import { frameReader, writeFrame } from '../engines/frames.ts'
-import { endProcess } from '../worker/end-process.ts'
+import { endProcess } from '../worker/watchdog-contract.ts'
 import { framesFd } from '../worker/watchdog-start.ts'
 import { answerTo } from './link-property.ts'
 
-/** In place of the worker's program: answers each frame with what it got, for `checkLink`. */
+/** Replaces the worker's program: answers each frame with its size and checksum, for `checkLink`. */
 
 const socket = new Socket({ fd: framesFd, readable: true, writable: true })
 socket.on('error', endProcess)

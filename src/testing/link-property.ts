@@ -1,31 +1,32 @@
 import { crc32 } from 'node:zlib'
 import type { WorkerLink } from '../engines/engine.ts'
 
-/** One ordinary frame, and what is sent while it waits. */
+/** One normal frame, and the urgent frames that are sent while it waits. */
 export interface LinkStep {
   readonly bytes: number
-  /** Sizes of urgent frames (as control messages are), which go on while the next ordinary one has to wait. */
+  /** Sizes of urgent frames (like control messages), which are sent while the next normal frame has to wait. */
   readonly urgent: readonly number[]
-  /** How long the worker stops reading when it gets this frame: so that buffers fill up. */
+  /** How long the worker stops reading after this frame, so that buffers fill up. */
   readonly stallMs: number
   /** The size of the worker's answer. */
   readonly answerBytes: number
 }
 
-/** What the property needs of a link. */
+/** The part of a link that the check needs. */
 type CheckedLink = Pick<WorkerLink, 'send' | 'onDrain' | 'onFrame' | 'closed'>
 
-/** In front of a frame: its number, how long to stall, the size of the answer. In front of an answer: number, size, CRC. */
+/** The header of a frame: its number, the stall time, the size of the answer. The header of an answer: number, size, CRC. */
 const HEADER_BYTES = 12
-/** Nothing moves for so long: it never will. */
+/** If nothing happens for this long, the link is stuck. */
 const STUCK_MS = 30_000
 
 /**
- * What `Channel` relies on, for every link:
- * - whoever was told `false` by `send` is told to drain, whatever else is sent in between, and nobody else is;
- * - frames arrive whole and in the order of `send`, in both directions.
+ * Checks what `Channel` relies on, for every link:
+ * - after `send` returned `false`, the link reports a drain, whatever else is sent in between, and otherwise it does not;
+ * - frames arrive complete and in the order of `send`, in both directions.
  *
- * The other end has to answer by `answerTo`, as the program `link-echo.ts` does. Resolves when every frame was answered; rejects with what went wrong.
+ * The other end must answer with `answerTo`, as `link-echo.ts` does. Resolves when every frame was answered; rejects with the
+ * first problem.
  */
 export async function checkLink(link: CheckedLink, steps: readonly LinkStep[]): Promise<void> {
   const sent: { bytes: number; crc: number; answerBytes: number }[] = []
@@ -39,12 +40,12 @@ export async function checkLink(link: CheckedLink, steps: readonly LinkStep[]): 
     moved()
   }
   link.onDrain(() => {
-    if (waits === undefined) return fail('the link said drain, though nobody was told to wait')
+    if (waits === undefined) return fail('the link reported a drain, but send had not returned false')
     waits.resolve()
     waits = undefined
   })
   link.onFrame((frame) => {
-    // The first word of the worker: it is there.
+    // The first frame of the worker only says that it has started.
     if (frame.byteLength === 0) return
     const wrong = wrongWith(frame, answered, sent[answered])
     answered++
@@ -62,14 +63,14 @@ export async function checkLink(link: CheckedLink, steps: readonly LinkStep[]): 
   }
   for (const [index, { bytes, urgent, stallMs, answerBytes }] of steps.entries()) {
     send(bytes, stallMs, answerBytes)
-    // While it waits: now with nothing drained, now with a part of it.
+    // While it waits: sometimes before anything has drained, sometimes after a part has.
     for (const size of urgent) {
       if (waits === undefined) break
       send(size, 0, 0)
       await tick(size % 5)
     }
     if (waits !== undefined)
-      await within(waits.promise, () => `frame ${index} was told to wait, and never to go on (${urgent.length} urgent)`)
+      await within(waits.promise, () => `no drain was reported after frame ${index} (${urgent.length} urgent frames)`)
     if (problem) throw problem
   }
   while (answered < sent.length) {
@@ -79,10 +80,10 @@ export async function checkLink(link: CheckedLink, steps: readonly LinkStep[]): 
   }
 }
 
-/** Has the other end stop reading for a while. */
+/** A frame that makes the other end stop reading for a while. */
 export const stallFrame = (ms: number): Buffer => makeFrame(0, 0, ms, 0)
 
-/** What the other end answers to a frame, and how long it stalls then. */
+/** The answer of the other end to a frame, and how long it stalls after that. */
 export function answerTo(frame: Buffer): { answer: Buffer; stallMs: number } {
   const answer = Buffer.alloc(HEADER_BYTES + frame.readUInt32LE(8), frame[0])
   answer.writeUInt32BE(frame.readUInt32BE(0), 0)
@@ -95,7 +96,7 @@ export function answerTo(frame: Buffer): { answer: Buffer; stallMs: number } {
 export function randomSteps(random: () => number, count: number): LinkStep[] {
   const size = (most: number) => Math.floor(most ** random())
   return Array.from({ length: count }, () => ({
-    // Some of any size; and many that fill a window piece by piece, as fragments of large messages do.
+    // Some of any size, and many that fill a window piece by piece, like fragments of large messages.
     bytes: random() < 0.2 ? size(2 ** 21) : Math.floor(2 ** 17 * random()),
     urgent: random() < 0.5 ? [] : Array.from({ length: Math.ceil(6 * random()) }, () => size(2 ** 12)),
     stallMs: random() < 0.1 ? Math.floor(20 * random()) : 0,
@@ -105,7 +106,7 @@ export function randomSteps(random: () => number, count: number): LinkStep[] {
 
 function makeFrame(number: number, bytes: number, stallMs: number, answerBytes: number): Buffer {
   const frame = Buffer.alloc(HEADER_BYTES + bytes, number % 251)
-  // Its first byte must be none that marks a frame of the side wire.
+  // The first byte must not mark a frame of the side wire.
   frame.writeUInt32BE(number, 0)
   frame.writeUInt32LE(stallMs, 4)
   frame.writeUInt32LE(answerBytes, 8)
@@ -118,12 +119,12 @@ function wrongWith(
   sent: { bytes: number; crc: number; answerBytes: number } | undefined,
 ): string | undefined {
   const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength)
-  if (sent === undefined) return `an answer came to frame ${number}, which was not sent`
+  if (sent === undefined) return `received an answer to frame ${number}, which was not sent`
   const expected = HEADER_BYTES + sent.answerBytes
   if (bytes.byteLength !== expected) return `answer ${number} has ${bytes.byteLength} bytes instead of ${expected}`
-  if (bytes.readUInt32BE(0) !== number) return `answer ${bytes.readUInt32BE(0)} came in place of ${number}`
+  if (bytes.readUInt32BE(0) !== number) return `answer ${bytes.readUInt32BE(0)} arrived instead of ${number}`
   if (bytes.readUInt32LE(4) !== sent.bytes || bytes.readUInt32LE(8) !== sent.crc)
-    return `frame ${number} of ${sent.bytes} bytes arrived with ${bytes.readUInt32LE(4)}, or with other content`
+    return `frame ${number} of ${sent.bytes} bytes arrived with ${bytes.readUInt32LE(4)} bytes or with other content`
   return undefined
 }
 
@@ -132,7 +133,7 @@ const tick = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 async function within(promise: Promise<void>, what: () => string): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const stuck = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what()}; nothing has moved for ${STUCK_MS / 1000} s`)), STUCK_MS)
+    timer = setTimeout(() => reject(new Error(`${what()}; nothing happened for ${STUCK_MS / 1000} s`)), STUCK_MS)
   })
   try {
     await Promise.race([promise, stuck])

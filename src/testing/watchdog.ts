@@ -1,2 +1,2 @@
-/** Programs that travel bring their watchdog as a file beside them: this is that of `link-echo.ts`. */
+/** A program that is sent to other machines needs its watchdog as a file beside it: this is the one of `link-echo.ts`. */
 import '../worker/watchdog.ts'

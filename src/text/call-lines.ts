@@ -1,10 +1,11 @@
 import type { Step, ToolStep } from '../trajectory/step.ts'
-import { errorText, jsonIn, resultLines } from './content-lines.ts'
+import { errorText, resultLines } from './content-lines.ts'
+import { oneLine } from './escape-controls.ts'
 import { excerptLines, someRows } from './excerpt.ts'
 import { inline } from './inline.ts'
+import { jsonIn } from './json-in.ts'
 import { duration } from './quantities.ts'
 import { type ValueLayout, valueLines } from './value-lines.ts'
-import { oneLine } from './visible.ts'
 import { cut, displayWidth } from './width.ts'
 
 const INDENT = '  '

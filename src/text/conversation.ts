@@ -1,5 +1,5 @@
+import { escapeControls } from './escape-controls.ts'
 import type { Paint } from './paint.ts'
-import { visible } from './visible.ts'
 
 /** A message as the models' interfaces have it; others of its fields are shown too. */
 interface Message {
@@ -8,7 +8,7 @@ interface Message {
   readonly [extra: string]: unknown
 }
 
-const COLOURS: Readonly<Record<string, Parameters<Paint>[0]>> = {
+const COLORS: Readonly<Record<string, Parameters<Paint>[0]>> = {
   system: ['bold', 'magenta'],
   user: ['bold', 'green'],
   assistant: ['bold', 'blue'],
@@ -32,7 +32,7 @@ export function messageLines(
   lines: (label: string | undefined, value: unknown) => string[],
 ): string[] {
   return [
-    paint(COLOURS[role] ?? 'bold', visible(role).replaceAll('\n', ' ')),
+    paint(COLORS[role] ?? 'bold', escapeControls(role).replaceAll('\n', ' ')),
     ...parts(content).flatMap((part) => lines(undefined, part)),
     ...Object.entries(more).flatMap(([key, value]) => lines(key, value)),
   ]

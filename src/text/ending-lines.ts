@@ -1,17 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TaskGrade } from '../grade/grade.ts'
-import type { Episode } from '../trajectory/episode.ts'
+import type { Episode, Truncation } from '../trajectory/episode.ts'
+import { oneLine } from './escape-controls.ts'
 import { excerptLines } from './excerpt.ts'
 import { inline } from './inline.ts'
 import { labelledLines, type ValueLayout } from './value-lines.ts'
-import { oneLine } from './visible.ts'
 import { wrap } from './wrap.ts'
 
 const FEEDBACK = { chars: 1500, lines: 30 }
 
+/** Where the name of a limit would mislead: a server says only that a reply was cut, not by which limit. */
+const LIMITS: Partial<Record<Truncation, string>> = { context: "maxOutputTokens or the model's context" }
+
 /** `truncated by maxSteps, reward 0.5, not solved` */
 export function endingText({ ending, reward, success }: Episode): string {
-  const how = ending.kind === 'truncated' ? `truncated by ${ending.by}` : ending.kind
+  const how = ending.kind === 'truncated' ? `truncated by ${LIMITS[ending.by] ?? ending.by}` : ending.kind
   const solved = success === null ? '' : success ? 'solved' : 'not solved'
   return [how, rewardText(reward), solved].filter((part) => part !== '').join(', ')
 }
@@ -19,10 +22,10 @@ export function endingText({ ending, reward, success }: Episode): string {
 /** How an episode came to its end. What was seen last is mostly the answer too, and is not said twice. */
 export function episodeLines(episode: Episode, answer: unknown, layout: ValueLayout): string[] {
   const { ending, success, finalObservation } = episode
-  const colour =
+  const color =
     success === true ? 'green' : success === false ? 'red' : ending.kind === 'truncated' ? 'yellow' : 'reset'
   return [
-    ...wrap(oneLine(endingText(episode)), layout.width).map((row) => layout.paint(colour, row)),
+    ...wrap(oneLine(endingText(episode)), layout.width).map((row) => layout.paint(color, row)),
     ...(isDeepStrictEqual(finalObservation, answer) || finalObservation === undefined
       ? []
       : labelledLines('final observation', finalObservation, layout)),
@@ -37,9 +40,9 @@ export function gradeLines(
   const { paint, width } = layout
   const solved = success === null ? '' : success ? 'solved' : 'not solved'
   const figures = [rewardText(reward), solved, `by ${oneLine(grader.name)}`].filter((part) => part !== '').join(', ')
-  const colour = success === true ? 'green' : success === false ? 'red' : 'reset'
+  const color = success === true ? 'green' : success === false ? 'red' : 'reset'
   return [
-    ...wrap(figures, width).map((row) => paint(colour, row)),
+    ...wrap(figures, width).map((row) => paint(color, row)),
     ...Object.entries(parts ?? {}).flatMap(([name, { value, weight }]) =>
       wrap(oneLine(`${name}: ${inline(value)} (weight ${inline(weight)})`), width).map((row) => paint('dim', row)),
     ),

@@ -10,7 +10,7 @@ export interface Excerpt {
 
 /** A cut goes back to the end of a word, if there is one within so many characters. */
 const WORD_CHARS = 40
-/** So few characters, or rows, are not worth a remark that they are missing. */
+/** Omitting fewer characters or rows than this is not worth a note. */
 const SLACK_CHARS = 80
 const SLACK_ROWS = 3
 

@@ -4,7 +4,7 @@ import { wrap } from './wrap.ts'
 
 interface Fact {
   readonly text: string
-  readonly colour: 'dim' | 'yellow'
+  readonly color: 'dim' | 'yellow'
 }
 
 const SEPARATOR = ' · '
@@ -16,15 +16,15 @@ export function factRows(
 ): string[] {
   const rows: string[] = []
   let used = Number.POSITIVE_INFINITY
-  for (const [place, { text, colour }] of facts.entries()) {
+  for (const [place, { text, color }] of facts.entries()) {
     const [open, close] = [place === 0 ? '[' : '· ', place === facts.length - 1 ? ']' : '']
     const wide = displayWidth(text + close)
     if (used + SEPARATOR.length + wide <= width) {
-      rows.push(`${rows.pop()}${paint('dim', SEPARATOR)}${paint(colour, text)}${paint('dim', close)}`)
+      rows.push(`${rows.pop()}${paint('dim', SEPARATOR)}${paint(color, text)}${paint('dim', close)}`)
       used += SEPARATOR.length + wide
     } else {
       for (const row of wrap(open + text + close, Math.max(2, width))) {
-        rows.push(paint(colour, row))
+        rows.push(paint(color, row))
         used = displayWidth(row)
       }
     }

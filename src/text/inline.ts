@@ -1,6 +1,6 @@
 import { inspect, types } from 'node:util'
 import { bigintText } from './bigint-text.ts'
-import { visible } from './visible.ts'
+import { escapeControls } from './escape-controls.ts'
 import { displayWidth } from './width.ts'
 
 /** No terminal has a longer line. */
@@ -21,10 +21,10 @@ export function inline(value: unknown, width: number): string | undefined
 export function inline(value: unknown, width = Number.POSITIVE_INFINITY): string | undefined {
   const line: Line = { left: Math.min(LINE_CHARS, UNITS_PER_COLUMN * width), above: new Set() }
   const text = textOf(value, line)
-  if (width === Number.POSITIVE_INFINITY) return visible(text)
+  if (width === Number.POSITIVE_INFINITY) return escapeControls(text)
   // An escaped line end; a raw one stands in the stack of an error.
   if (line.left <= 0 || text.includes('\\n') || text.includes('\n')) return undefined
-  const safe = visible(text)
+  const safe = escapeControls(text)
   return displayWidth(safe) <= width ? safe : undefined
 }
 

@@ -1,12 +1,13 @@
 import type { Message, ModelStep, Step } from '../trajectory/step.ts'
 import { callLines } from './call-lines.ts'
-import { contentLines, jsonIn } from './content-lines.ts'
+import { contentLines } from './content-lines.ts'
+import { escapeControls, oneLine } from './escape-controls.ts'
 import { factRows } from './fact-rows.ts'
+import { jsonIn } from './json-in.ts'
 import type { Paint } from './paint.ts'
 import { count, counted, duration, usageText } from './quantities.ts'
 import type { Talk } from './talk.ts'
 import type { ValueLayout } from './value-lines.ts'
-import { oneLine, visible } from './visible.ts'
 import { cut, displayWidth } from './width.ts'
 import { wrap } from './wrap.ts'
 
@@ -19,7 +20,7 @@ const REASONING = { chars: 700, lines: 12 }
 
 /** Of the reply, by who called. */
 const SPEAKERS = { agent: 'assistant', judge: 'judge', user: 'simulated user' } as const
-const COLOURS: Readonly<Record<string, Parameters<Paint>[0]>> = {
+const COLORS: Readonly<Record<string, Parameters<Paint>[0]>> = {
   system: ['bold', 'magenta'],
   user: ['bold', 'green'],
   assistant: ['bold', 'blue'],
@@ -47,7 +48,7 @@ function messageLines(message: Message, layout: ValueLayout): string[] {
   const inside = narrower(layout)
   const about = callId === undefined ? '' : cut(oneLine(callId), layout.width - displayWidth(role) - 2)
   return [
-    paint(COLOURS[role] ?? 'bold', role) + paint('dim', about === '' ? '' : `  ${about}`),
+    paint(COLORS[role] ?? 'bold', role) + paint('dim', about === '' ? '' : `  ${about}`),
     ...[
       ...reasoningLines(reasoning, inside),
       ...contentLines(content, inside, role === 'system' ? SYSTEM : SAID),
@@ -80,7 +81,7 @@ function replyLines(step: Model, talk: Talk, layout: ValueLayout): string[] {
   ]
   const head = `${index}  ${speaker}  +${duration(atMs)}`
   if (displayWidth(head) > layout.width) return [cut(head, layout.width), ...lines.map(indent)]
-  const painted = `${paint('dim', `${index}  `)}${paint(COLOURS[speaker]!, speaker)}${paint('dim', `  +${duration(atMs)}`)}`
+  const painted = `${paint('dim', `${index}  `)}${paint(COLORS[speaker]!, speaker)}${paint('dim', `  +${duration(atMs)}`)}`
   return [painted, ...lines.map(indent)]
 }
 
@@ -99,8 +100,8 @@ function factLines(step: Model, { paint, width }: ValueLayout): string[] {
     redacted ? 'redacted: secrets were removed' : '',
   ]
   const facts = [
-    ...quiet.filter((fact) => fact !== '').map((text) => ({ text, colour: 'dim' as const })),
-    ...unusual.filter((fact) => fact !== '').map((text) => ({ text, colour: 'yellow' as const })),
+    ...quiet.filter((fact) => fact !== '').map((text) => ({ text, color: 'dim' as const })),
+    ...unusual.filter((fact) => fact !== '').map((text) => ({ text, color: 'yellow' as const })),
   ]
   return factRows(facts, { paint, width })
 }
@@ -110,7 +111,7 @@ function reasoningLines(reasoning: string | undefined, layout: ValueLayout): str
   if (reasoning === undefined || reasoning === '') return []
   const { paint, width } = layout
   const text = reasoning.trim()
-  const line = `reasoning: ${visible(text)}`
+  const line = `reasoning: ${escapeControls(text)}`
   if (!line.includes('\n') && displayWidth(line) <= width) return [paint('dim', line)]
   const rows = contentLines(text, narrower(layout), REASONING)
   return [paint('dim', cut('reasoning:', width)), ...rows.map((row) => paint('dim', indent(row)))]

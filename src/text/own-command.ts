@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, dirname, join, relative, sep } from 'node:path'
 import { defaultStore, isSharedStore, runLocation } from '../store/run-path.ts'
+import { escapeControls } from './escape-controls.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'cli', `main${import.meta.filename.slice(-3)}`)
 
@@ -19,6 +20,10 @@ export function runArgument(runId: string, file: string): string {
   if (store !== false && runLocation(store, runId).path === file) return runId
   return relative(process.cwd(), isSharedStore(file) ? join(dirname(file), runId) : file)
 }
+
+/** As one word of a command that can be copied into a shell: `#3` would be a comment there. */
+export const shellWord = (text: string): string =>
+  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${escapeControls(text).replaceAll("'", `'\\''`)}'`
 
 function isExecutable(path: string): boolean {
   try {

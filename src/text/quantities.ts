@@ -30,7 +30,7 @@ export function clock(ms: number): string {
   return rest >= 3600 ? `${Math.floor(rest / 3600)}:${minutesOn}` : minutesOn.replace(/^0(?=\d:)/, '')
 }
 
-/** `0.4 ms`, `120 ms`, `1.2 s`, `2:05 min`, `1:02:03 h`. Compared with what rounding makes of it: never `1000 ms`. */
+/** `0.4 ms`, `120 ms`, `1.2 s`, `2:05 min`, `1:02:03 h`. Thresholds consider rounding, so that it never says `1000 ms`. */
 export function duration(ms: number): string {
   if (ms < 9.95) return `${ms.toFixed(1).replace('.0', '')} ms`
   if (ms < 999.5) return `${Math.round(ms)} ms`

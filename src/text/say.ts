@@ -1,6 +1,6 @@
-import { visible } from './visible.ts'
+import { escapeControls } from './escape-controls.ts'
 
-/** A line of ours on stderr. Much of what we have to say was written by others: nothing of it may steer the terminal. */
+/** Prints a line on stderr. Control characters are escaped, because messages may quote text of others. */
 export function say(line: string): void {
-  process.stderr.write(`manyworlds: ${visible(line)}\n`)
+  process.stderr.write(`manyworlds: ${escapeControls(line)}\n`)
 }

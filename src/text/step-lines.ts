@@ -1,10 +1,10 @@
 import type { OpenedBranch } from '../trajectory/branches.ts'
 import type { Step } from '../trajectory/step.ts'
 import { endingText } from './ending-lines.ts'
+import { firstLine } from './escape-controls.ts'
 import { inline } from './inline.ts'
 import { duration, usageText } from './quantities.ts'
 import { labelledLines, type ValueLayout } from './value-lines.ts'
-import { firstLine } from './visible.ts'
 import { cut } from './width.ts'
 
 const INDENT = '  '

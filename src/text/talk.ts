@@ -1,12 +1,18 @@
-import { isDeepStrictEqual } from 'node:util'
 import { messagesOf } from '../trajectory/conversation.ts'
 import type { Message, ModelStep, Step, ToolStep } from '../trajectory/step.ts'
 
 type Model = Step & ModelStep
 
-/** What the steps of a trajectory have to do with each other. All of them are well-formed. */
+/** Whether two contents of messages are the same. */
+type IsSame = (one: unknown, other: unknown) => boolean
+
+/**
+ * What the steps of a trajectory have to do with each other. All of them are well-formed. `isSame` is given, because the viewer's
+ * page has no `node:util`.
+ */
 export class Talk {
   readonly #steps: readonly Step[]
+  readonly #isSame: IsSame
   readonly #byIndex = new Map<number, Step>()
   /** Of each model step: the one that it goes on from, or else the one before it in its branch. */
   readonly #before = new Map<Model, Model>()
@@ -17,8 +23,9 @@ export class Talk {
   /** What models were told of calls, by step and id. */
   readonly #told = new Map<string, Message>()
 
-  constructor(steps: readonly Step[]) {
+  constructor(steps: readonly Step[], isSame: IsSame) {
     this.#steps = steps
+    this.#isSame = isSame
     const last = new Map<number, Model>()
     for (const step of steps) {
       this.#byIndex.set(step.index, step)
@@ -50,15 +57,15 @@ export class Talk {
     const { from, keep, added } = step.request
     const before = this.#before.get(step)
     if (before === undefined) return { messages: added, remark: '' }
-    const isNew = (message: Message) => !isAnswerTo(before, message) && !isReply(before, message)
+    const isNew = (message: Message) => !isAnswerTo(before, message) && !isReply(before, message, this.#isSame)
     if (from === null) {
-      const same = commonStart(messagesOf(this.#steps, before), added)
+      const same = commonStart(messagesOf(this.#steps, before), added, this.#isSame)
       const remark = same > 0 ? `the first ${same} messages as in step ${before.index}` : 'a new conversation'
       return { messages: added.slice(same).filter(isNew), remark }
     }
     const known = this.#messages.get(before) ?? keep
     // One message less: the reply comes again, in other words.
-    const isCut = keep < known - (added.some((message) => isReply(before, message)) ? 1 : 0)
+    const isCut = keep < known - (added.some((message) => isReply(before, message, this.#isSame)) ? 1 : 0)
     const remark = isCut ? `goes on after the first ${keep} of the ${known} messages of step ${from}` : ''
     return { messages: added.filter(isNew), remark }
   }
@@ -74,20 +81,20 @@ const isAnswerTo = ({ reply }: ModelStep, { role, callId }: Message): boolean =>
   role === 'tool' && callId !== undefined && (reply.calls ?? []).some(({ id }) => id === callId)
 
 /** Clients send replies again, some with the arguments of calls written in another way. */
-function isReply({ reply }: ModelStep, message: Message): boolean {
+function isReply({ reply }: ModelStep, message: Message, isSame: IsSame): boolean {
   if (message.role !== 'assistant') return false
   const ids = ({ calls = [] }: Message) => calls.map(({ id }) => id).join('\n')
-  return ids(reply) === ids(message) && (ids(reply) !== '' || sameContent(reply, message))
+  return ids(reply) === ids(message) && (ids(reply) !== '' || sameContent(reply, message, isSame))
 }
 
-function commonStart(known: readonly Message[], added: readonly Message[]): number {
+function commonStart(known: readonly Message[], added: readonly Message[], isSame: IsSame): number {
   let same = 0
-  while (same < known.length && same < added.length && isSame(known[same]!, added[same]!)) same++
+  while (same < known.length && same < added.length && sameMessage(known[same]!, added[same]!, isSame)) same++
   return same
 }
 
-const isSame = (one: Message, other: Message): boolean =>
-  one.role === other.role && one.callId === other.callId && sameContent(one, other)
+const sameMessage = (one: Message, other: Message, isSame: IsSame): boolean =>
+  one.role === other.role && one.callId === other.callId && sameContent(one, other, isSame)
 
-const sameContent = ({ content: one }: Message, { content: other }: Message): boolean =>
-  isDeepStrictEqual(one ?? null, other ?? null)
+const sameContent = ({ content: one }: Message, { content: other }: Message, isSame: IsSame): boolean =>
+  isSame(one ?? null, other ?? null)

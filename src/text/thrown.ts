@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { pack } from '../protocol/pack.ts'
 
-/** More than this of a message or a stack helps nobody, and would go through everything that shows and stores errors. */
+/** Longer messages and stacks are cut: they do not help, and everything that shows or stores errors would carry them. */
 const MAX_CHARS = 64 * 1024
 
 /** What an error says. */
@@ -11,7 +11,7 @@ interface Words {
   readonly stack: string | undefined
 }
 
-/** What there is to say of whatever was thrown. Never throws, whatever that is. */
+/** Name, message and stack of any thrown value. Never throws. */
 export function wordsOf(thrown: unknown): Words {
   try {
     if (thrown instanceof Error || isErrorLike(thrown))

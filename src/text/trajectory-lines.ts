@@ -1,13 +1,14 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { BranchReason, OpenedBranch } from '../trajectory/branches.ts'
 import { isWellFormed } from '../trajectory/shapes.ts'
 import type { Step } from '../trajectory/step.ts'
 import { branchOrder, type Placed } from './branch-order.ts'
 import { toolLines } from './call-lines.ts'
+import { oneLine } from './escape-controls.ts'
 import { modelBlocks } from './model-lines.ts'
 import { stepLines } from './step-lines.ts'
 import { Talk } from './talk.ts'
 import type { ValueLayout } from './value-lines.ts'
-import { oneLine } from './visible.ts'
 import { cut, displayWidth } from './width.ts'
 import { wrap } from './wrap.ts'
 
@@ -28,7 +29,7 @@ const REASONS: Readonly<Record<BranchReason, string>> = {
 /** The steps of a task for a reader: conversations as such, each call of a tool with its result, branches indented. */
 export function trajectoryLines(steps: readonly Step[], layout: ValueLayout): string[] {
   const isRead = new Set(steps.filter(isWellFormed))
-  const talk = new Talk([...isRead])
+  const talk = new Talk([...isRead], isDeepStrictEqual)
   const lines: string[] = []
   let last: { depth: number; airy: boolean } | undefined
   for (const placed of inOrder(steps, isRead)) {

@@ -1,9 +1,9 @@
 import { inspect, stripVTControlCharacters, types } from 'node:util'
 import { isConversation, messageLines } from './conversation.ts'
+import { escapeControls } from './escape-controls.ts'
 import { inline } from './inline.ts'
 import type { Paint } from './paint.ts'
 import { count, counted } from './quantities.ts'
-import { visible } from './visible.ts'
 import { cut, displayWidth } from './width.ts'
 import { wrap } from './wrap.ts'
 
@@ -14,7 +14,7 @@ const NODES = 2000
 const FULL_NODES = 500_000
 /** What `--full` shows of one text. */
 const FULL_TEXT_LENGTH = 20_000_000
-/** Nested so deep that no more columns are left, a value is not laid out any more. */
+/** A value nested so deep that no columns are left is not laid out. */
 const NARROWEST = 16
 /** Texts that are put in quotes: they would be taken for a number and such, or for nothing at all. */
 const LOOKS_DIFFERENT = /^(\s*|true|false|null|undefined|NaN|-?[\d.]+(e[+-]?\d+)?n?)$/
@@ -44,7 +44,7 @@ export const labelledLines = (label: string, value: unknown, layout: ValueLayout
 /** Text as it is meant to be read, cut if it is long. */
 export function textLines(text: string, { width, paint, full }: ValueLayout): string[] {
   const shown = text.slice(0, full ? FULL_TEXT_LENGTH : TEXT_LENGTH)
-  const lines = wrap(visible(shown), Math.max(2, width))
+  const lines = wrap(escapeControls(shown), Math.max(2, width))
   if (shown.length === text.length) return lines
   return [...lines, paint('dim', cut(`… (${count(text.length)} characters${full ? '' : ', --full shows all'})`, width))]
 }
@@ -74,7 +74,7 @@ function linesOf(value: unknown, place: Place): string[] {
       labelled(inline(key, place.width / 2) ?? '…', item, inside),
     )
   if (types.isNativeError(value)) return textLines(inspect(value, { depth: 0 }), place)
-  if (ArrayBuffer.isView(value) || types.isProxy(value)) return wrap(visible(inspect(value)), place.width)
+  if (ArrayBuffer.isView(value) || types.isProxy(value)) return wrap(escapeControls(inspect(value)), place.width)
   const keys = Object.keys(value)
   return someOf(keys, keys.length, place, (key) => labelled(key, (value as Record<string, unknown>)[key], inside))
 }
@@ -89,7 +89,7 @@ function* places(items: readonly unknown[]): Generator<unknown> {
 }
 
 function labelled(label: string, value: unknown, place: Place): string[] {
-  const name = visible(label).replaceAll('\n', '\\n')
+  const name = escapeControls(label).replaceAll('\n', '\\n')
   const lines = linesOf(value, narrower(place))
   const [first = '', ...more] = lines
   const width = displayWidth(`${name}: ${stripVTControlCharacters(first)}`)

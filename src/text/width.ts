@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util'
+
 const PRINTABLE_ASCII = /^[ -~]*$/
 /** Characters that are drawn in two columns: Hangul, CJK, kana, full-width forms, and emoji. */
 const WIDE =
@@ -7,7 +9,7 @@ const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]$/u
 /** One picture, however many characters it is made of: joined, with a skin, a flag, or in the form that U+FE0F asks for. */
 const PICTURE = /\ufe0f|\p{Emoji_Presentation}/u
 
-/** No sensible text has more code units in a column: a family of emoji has 12 in two. */
+/** Real text has fewer code units per column: a family emoji has 12 in two. */
 const UNITS_PER_COLUMN = 20
 
 const segmenter = new Intl.Segmenter()
@@ -28,9 +30,10 @@ export function cells(text: string): Cell[] {
     .map((segment) => ({ text: segment, width: cellWidth(segment) }))
 }
 
-/** Columns that a text without control characters takes on a terminal. */
+/** Columns that a text takes on a terminal. Color codes take none; other control characters must be escaped before. */
 export function displayWidth(text: string): number {
   if (isAscii(text)) return text.length
+  if (text.includes('\x1b')) return displayWidth(stripVTControlCharacters(text).replaceAll('\x1b', ''))
   let width = 0
   for (const { segment } of segmenter.segment(text)) width += cellWidth(segment)
   return width
@@ -43,13 +46,13 @@ function cellWidth(segment: string): number {
   return width
 }
 
-/** Spaces to the right, or to the left, until it is so wide. */
+/** Pads with spaces on the right, or on the left, to this width. */
 export const padEnd = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - displayWidth(text)))
 export const padStart = (text: string, width: number): string =>
   ' '.repeat(Math.max(0, width - displayWidth(text))) + text
 
-/** At most so wide; what is left out is marked. */
+/** Cuts a text to this width; an ellipsis marks the cut. */
 export function cut(text: string, width: number): string {
   // A huge text is not measured to its end.
   const measured = text.slice(0, UNITS_PER_COLUMN * width)

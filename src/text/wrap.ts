@@ -1,19 +1,24 @@
 import { cells, displayWidth, isAscii } from './width.ts'
 
-/** Rows of at most `width` columns (2 or more), broken between words where that is possible. The text must be visible. */
-export const wrap = (text: string, width: number): string[] =>
-  text.split('\n').flatMap((line) => (displayWidth(line) <= width ? [line] : wrapLine(line, width)))
+interface WrapOptions {
+  /** A word wider than a row is chopped, or kept whole on a row of its own. Default: chopped. Painted texts must be kept. */
+  readonly longWords?: 'chop' | 'keep'
+}
 
-function wrapLine(line: string, width: number): string[] {
+/** Rows of at most `width` columns (2 or more), broken between words where possible. */
+export const wrap = (text: string, width: number, { longWords = 'chop' }: WrapOptions = {}): string[] =>
+  text.split('\n').flatMap((line) => (displayWidth(line) <= width ? [line] : wrapLine(line, width, longWords)))
+
+function wrapLine(line: string, width: number, longWords: 'chop' | 'keep'): string[] {
   const rows: string[] = []
   let row = ''
   let used = 0
-  // Each word with the spaces after it; those may hang over the edge, where nobody sees them.
+  // Each word with the spaces after it; those may exceed the width, since they are trimmed.
   for (const word of line.match(/[^ ]* +|[^ ]+$/g) ?? []) {
     const bare = displayWidth(word.trimEnd())
     if (used + bare > width) {
       if (row !== '') rows.push(row.trimEnd())
-      row = bare > width ? chop(word, width, rows) : word
+      row = bare > width && longWords === 'chop' ? chop(word, width, rows) : word
       used = displayWidth(row)
     } else {
       row += word
@@ -24,7 +29,7 @@ function wrapLine(line: string, width: number): string[] {
   return rows
 }
 
-/** Puts the rows that a word fills, which is wider than one, to the others, and returns the rest of it. */
+/** Adds to `rows` the full rows of a word that is wider than one row; returns the rest of it. */
 function chop(word: string, width: number, rows: string[]): string {
   if (isAscii(word)) {
     const full = Math.ceil(word.length / width) - 1

@@ -9,8 +9,9 @@ import type { ActionRow, Row } from './row.ts'
 import { valueLoss } from './value-loss.ts'
 
 /**
- * The loss of rows and its derivatives by what a policy said of them: a core only carries these on to its weights. Rows are added one
- * by one, in their order, so where a batch is cut into micro-batches changes no bit of the metrics.
+ * Computes the loss of rows and its derivatives with respect to the policy's outputs; a core only backpropagates these
+ * to its weights. Rows are added one by one, in order, so the metrics are bit-identical for any split into
+ * micro-batches.
  */
 export class ActionLoss {
   readonly #tally = newTally()
@@ -21,12 +22,12 @@ export class ActionLoss {
   #values = 0
 
   /**
-   * The derivative of the row's loss by the logit of each candidate; the weight of the row is in it. `reference`: what the reference
-   * policy says, needed if `rule.kl` is above 0.
+   * The derivative of the row's loss with respect to each candidate's logit, multiplied by the row's weight.
+   * `reference`: the log-probabilities of the reference policy, required if `rule.kl` is above 0.
    */
   byLogits(row: ActionRow, rule: LossRule, logProbs: Float64Array, reference?: Float64Array): Float64Array {
-    const { index, behaviour, proximal, advantage, weight } = row
-    const sample = asSampled({ logProb: logProbs[index]!, behaviour, proximal, advantage }, rule)
+    const { index, behavior, proximal, advantage, weight } = row
+    const sample = asSampled({ logProb: logProbs[index]!, behavior, proximal, advantage }, rule)
     const result = sampleLoss(sample, rule)
     addSample(this.#tally, sample, result, weight)
     const spread = entropy(logProbs)
@@ -44,12 +45,12 @@ export class ActionLoss {
     return byLogit
   }
 
-  /** The derivative of the row's loss by the value; the weight of the row is in it. */
+  /** The derivative of the row's loss with respect to the value, multiplied by the row's weight. */
   byValue({ return: target, weight }: ActionRow, rule: LossRule, value: number): number {
     if (target === undefined)
       throw new ManyworldsError(
         'ROW_INVALID',
-        'rows need a `return` to train the value head; or set `value` of the loss to 0',
+        'training the value head requires a `return` in every row; add it, or set `value` of the loss to 0',
       )
     const { loss, byValue } = valueLoss(value, target)
     this.#value += loss
@@ -58,7 +59,7 @@ export class ActionLoss {
     return weight * rule.value * byValue
   }
 
-  /** Of all rows so far. */
+  /** Metrics over all rows so far. */
   metrics(rule: LossRule): Metrics {
     const { samples } = this.#tally
     if (samples === 0) return { samples, loss: 0 }
@@ -73,11 +74,11 @@ export class ActionLoss {
   }
 }
 
-/** `kind`: of the policy, for the message. */
+/** Returns the row, or throws if it is not an action row. `kind`: the kind of policy, for the message. */
 export function actionRow(row: Row, at: number, kind: string): ActionRow {
   if (row.kind === 'action') return row
   throw new ManyworldsError(
     'ROW_INVALID',
-    `row ${at} has tokens; a ${kind} policy learns from actions among candidates`,
+    `row ${at} contains tokens; a ${kind} policy can only be trained on actions chosen from candidates`,
   )
 }

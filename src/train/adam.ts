@@ -7,11 +7,13 @@ const BETA_1 = 0.9
 const BETA_2 = 0.999
 const EPSILON = 1e-8
 
-/** Adam with bias correction, in float64. Each weight is moved by itself, and the norm is summed in the order of the weights. */
+/**
+ * Adam with bias correction, in float64. The norm is summed in the order of the weights, so that it is reproducible.
+ */
 export class Adam {
   #mean: Float64Array
   #square: Float64Array
-  // Products rather than Math.pow, which may differ between machines.
+  // Running products, because Math.pow may differ between machines.
   #power1 = 1
   #power2 = 1
 
@@ -20,7 +22,9 @@ export class Adam {
     this.#square = new Float64Array(count)
   }
 
-  /** Moves the weights and empties the gradient. A gradient that is not finite moves nothing. */
+  /**
+   * Updates the weights and clears the gradient. Throws, without changing any weight, if the gradient is not finite.
+   */
   step(
     weights: Float64Array,
     gradient: Float64Array,
@@ -29,7 +33,10 @@ export class Adam {
     const norm = gradientNorm([gradient])
     if (!Number.isFinite(norm)) {
       gradient.fill(0)
-      throw new ManyworldsError('LEARNER_FAILED', `the norm of the gradient is ${norm}; no weight was moved`)
+      throw new ManyworldsError(
+        'LEARNER_FAILED',
+        `the gradient norm is ${norm}, not a finite number; the weights were not changed`,
+      )
     }
     const scale = clipScale(norm, clipNorm)
     const correction1 = 1 - (this.#power1 *= BETA_1)
@@ -38,7 +45,7 @@ export class Adam {
     const square = this.#square
     for (let i = 0; i < weights.length; i++) {
       const g = gradient[i]! * scale
-      // Most weights are of no feature that ever occurred.
+      // Most weights belong to features that never occurred.
       if (g === 0 && square[i] === 0) continue
       const m = (mean[i] = BETA_1 * mean[i]! + (1 - BETA_1) * g)
       const v = (square[i] = BETA_2 * square[i]! + (1 - BETA_2) * g * g)
@@ -47,7 +54,10 @@ export class Adam {
     gradient.fill(0)
     const wrong = weights.findIndex((weight) => !Number.isFinite(weight))
     if (wrong !== -1)
-      throw new ManyworldsError('LEARNER_FAILED', `weight ${wrong} is ${weights[wrong]} after a step with lr ${lr}`)
+      throw new ManyworldsError(
+        'LEARNER_FAILED',
+        `weight ${wrong} is ${weights[wrong]} after an optimizer step with lr ${lr}; lower \`lr\``,
+      )
     return { gradientNorm: norm, gradientScale: scale }
   }
 

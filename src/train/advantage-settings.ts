@@ -2,28 +2,40 @@ import { ManyworldsError } from '../errors.ts'
 import type { GrpoSettings } from './advantages.ts'
 import { checkKeys } from './check-keys.ts'
 
-/** How good each action of an episode was, compared with what could be expected. */
+/** How the advantage of each action is computed: how much better it was than expected. */
 export type AdvantageSettings =
-  /** The reward of the episode, compared with those of its group: each of its actions has the same advantage. */
+  /**
+   * Group-relative: the episode's reward compared with the other rewards of its group. All actions of an episode get
+   * the same advantage.
+   */
   | ({ readonly name: 'grpo' } & GrpoSettings)
   | { readonly name: 'rloo' }
-  /** The discounted return from each action on, less a baseline: that of the batch, that of all batches so far, or none. */
+  /**
+   * The discounted return from each action on, minus a baseline: the mean of this batch, the running mean of all
+   * earlier batches, or none.
+   */
   | ({
       readonly name: 'reinforce'
       readonly discount?: number
       readonly baseline?: 'batch' | 'running' | 'none'
     } & Normalize)
-  /** Rejection sampling: of each group those with the highest reward are imitated, at most `most` of equals, if it is at least `atLeast`. Goes with the loss 'sft'. */
+  /**
+   * Rejection sampling: imitates the rollouts of each group that have its highest reward, at most `most` of them, if
+   * that reward is at least `atLeast`. Use it with the loss 'sft'.
+   */
   | { readonly name: 'best'; readonly most?: number; readonly atLeast?: number }
-  /** For policies with a value head: what came of an action, compared with what its value was. With the default `lambda` of 1 it is the return less the value. */
+  /**
+   * Generalized advantage estimation, for policies with a value head. With the default `lambda` of 1, the advantage is
+   * the return minus the value.
+   */
   | ({ readonly name: 'gae'; readonly discount?: number; readonly lambda?: number } & Normalize)
 
-interface Normalize {
-  /** Advantages less the mean of the batch, over their standard deviation. Default false. */
+export interface Normalize {
+  /** Subtract the batch mean from advantages and divide by the standard deviation. Default false. */
   readonly normalize?: boolean
 }
 
-/** What the loss is divided by: the actions of the batch, or its episodes and in each of them its actions. */
+/** The denominator of the loss: all actions of the batch, or the episodes and then the actions within each episode. */
 export type Normalizer = 'actions' | 'episodes'
 
 const NAMES = ['grpo', 'rloo', 'best', 'reinforce', 'gae']

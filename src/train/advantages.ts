@@ -1,25 +1,25 @@
 import { checkBetween, checkFinite, checkNumbers, checkRewards } from './check-numbers.ts'
 import { moments } from './moments.ts'
 
-/** Of the scale of the rewards: sums of weighted parts, such as .7 + .2 + .1, miss each other by less. */
+/** Relative to the largest reward. Rounding errors of weighted sums such as .7 + .2 + .1 are smaller. */
 const ROUNDING = 1e-12
 const DEFAULT_EPS = 1e-6
 const NORMALIZE_EPS = 1e-8
 
 export interface GroupAdvantages {
-  /** One array for each group, one number for each of its rewards. */
+  /** One array per group, with one number per reward. */
   readonly advantages: readonly Float64Array[]
-  /** Indexes of groups of two or more whose rewards are all the same. Their advantages are 0: they teach nothing, skip them. */
+  /** Indexes of groups of two or more with identical rewards. Their advantages are 0, so they can be skipped. */
   readonly flat: readonly number[]
-  /** Indexes of groups of one, which have nothing to be compared with. Their advantages are 0 as well. */
+  /** Indexes of groups of one, which have nothing to be compared with. Their advantages are also 0. */
   readonly single: readonly number[]
 }
 
-/** REINFORCE leave-one-out: each reward less the mean of the others in its group. */
+/** REINFORCE leave-one-out: each reward minus the mean of the other rewards of its group. */
 export function rloo(groups: readonly ArrayLike<number>[]): GroupAdvantages {
   return byGroup(groups, (rewards) => {
     const { mean } = moments(rewards)
-    // The mean of the others is further from the reward than the mean of all, by n / (n - 1).
+    // A reward's distance from the mean of the others is n / (n - 1) times its distance from the mean of all.
     const scale = rewards.length / (rewards.length - 1)
     return Float64Array.from(rewards, (reward) => (reward - mean) * scale)
   })
@@ -32,7 +32,7 @@ export interface GrpoSettings {
   readonly eps?: number
 }
 
-/** Group-relative advantages: each reward less the mean of its group, over the standard deviation. */
+/** Group-relative advantages: each reward minus the mean of its group, divided by the standard deviation. */
 export function grpo(groups: readonly ArrayLike<number>[], settings: GrpoSettings = {}): GroupAdvantages {
   const { std = true, eps = DEFAULT_EPS } = settings
   checkBetween('eps', eps, 0, Number.POSITIVE_INFINITY)
@@ -59,7 +59,10 @@ function byGroup(
   return { advantages, flat, single }
 }
 
-/** By the rewards, not by their deviation: the mean of three times .1 is not .1, and a small deviation would be divided by itself. */
+/**
+ * Compares the rewards, not their deviation: because of rounding, the mean of three times .1 is not .1, and dividing
+ * that tiny deviation by itself would give an advantage of about 1.
+ */
 function isFlat(rewards: ArrayLike<number>): boolean {
   let min = rewards[0]!
   let max = min
@@ -71,8 +74,8 @@ function isFlat(rewards: ArrayLike<number>): boolean {
 }
 
 /**
- * Returns less a baseline: one for all, or one for each, such as the values of their states. A baseline that does not depend on the
- * actions it is subtracted from leaves the expected gradient as it is.
+ * Returns minus a baseline: one number for all, or one per return, such as the values of the states. A baseline that
+ * does not depend on the action does not change the expected gradient.
  */
 export function minusBaseline(returns: ArrayLike<number>, baseline: number | ArrayLike<number>): Float64Array {
   checkNumbers('returns', returns)
@@ -81,12 +84,12 @@ export function minusBaseline(returns: ArrayLike<number>, baseline: number | Arr
   return Float64Array.from(returns, (value, i) => value - (typeof baseline === 'number' ? baseline : baseline[i]!))
 }
 
-/** The mean of the batch itself as the baseline. It scales the expected gradient by (n - 1) / n. A batch of one gives 0. */
+/** Returns minus their own mean. This scales the expected gradient by (n - 1) / n; a batch of one gives 0. */
 export function minusBatchMean(returns: ArrayLike<number>): Float64Array {
   return returns.length === 0 ? new Float64Array(0) : minusBaseline(returns, moments(returns).mean)
 }
 
-/** Less their mean, over their standard deviation (with n). Numbers that are all the same give 0. */
+/** Subtracts the mean and divides by the standard deviation (with n). Identical numbers give 0. */
 export function normalized(advantages: ArrayLike<number>): Float64Array {
   checkNumbers('advantages', advantages)
   if (advantages.length === 0 || isFlat(advantages)) return new Float64Array(advantages.length)
@@ -95,16 +98,16 @@ export function normalized(advantages: ArrayLike<number>): Float64Array {
   return Float64Array.from(advantages, (value) => (value - mean) / divisor)
 }
 
-/** A mean over all batches so far. Plain data, so that a checkpoint can hold it. */
+/** A mean over all batches so far. Plain data, so that it can be stored in a checkpoint. */
 export interface RunningMean {
   readonly mean: number
-  /** How many returns the mean stands for. */
+  /** The number of returns in the mean; with `decay`, the sum of their weights. */
   readonly weight: number
 }
 
 /**
- * The running mean after a batch. Subtract the one from before the batch: then no return is in its own baseline. With `decay` below 1,
- * each return makes those before it count so much less.
+ * The running mean after a batch. As the baseline of a batch, use the mean from before it, so that no return is part of
+ * its own baseline. With `decay` below 1, each return multiplies the weight of all earlier ones by `decay`.
  */
 export function nextRunningMean(
   { mean, weight }: RunningMean = { mean: 0, weight: 0 },

@@ -3,21 +3,21 @@ import { checkKeys } from './check-keys.ts'
 import type { Metrics } from './learner.ts'
 import type { TestReport } from './pipeline/epoch-report.ts'
 
-/** When something is reported. Each compares with the first batches of the training. */
+/** Thresholds for alarms. `entropy` and `length` compare with the first batch of the training. */
 export interface AlarmSettings {
-  /** Entropy below this share of what it was at first: the policy hardly tries anything any more. Default .01. */
+  /** Entropy fell below this fraction of its first value: the policy has almost stopped exploring. Default .01. */
   readonly entropy?: number
-  /** Episodes longer or shorter by this factor. Default 5. */
+  /** Episodes became longer or shorter by this factor. Default 5. */
   readonly length?: number
-  /** This share of actions could not be read. Default .2. */
+  /** The fraction of actions that could not be parsed. Default .2. */
   readonly parseFailures?: number
   /** Mean KL divergence from the reference policy, in nats per decision. Default 1. */
   readonly kl?: number
-  /** Success on `offTask` lower than that of the first version by so much. Default .1. */
+  /** The success rate on `offTask` fell by more than this since the first version. Default .1. */
   readonly offTask?: number
 }
 
-interface Looked {
+interface CheckedBatch {
   readonly metrics: Metrics
   readonly length: number | null
   readonly trajectories: readonly TrajectoryParts[]
@@ -30,10 +30,10 @@ interface FirstFigures {
 
 const OFF_TASK_LOSS = 0.1
 
-/** Codes of errors of actions that an environment, or a parser, could not make sense of. */
+/** Error texts for actions that an environment or a parser could not interpret. */
 const UNREADABLE = /ACTION_INVALID|cannot be parsed|no such tool/i
 
-/** Notices when a training goes wrong in one of the usual ways. */
+/** Detects common ways in which a training goes wrong. */
 export class Alarms {
   readonly #settings: Required<AlarmSettings>
   #first: FirstFigures = { entropy: null, length: null }
@@ -44,29 +44,31 @@ export class Alarms {
     this.#settings = { entropy, length, parseFailures, kl, offTask }
   }
 
-  look({ metrics, length, trajectories }: Looked): string[] {
+  check({ metrics, length, trajectories }: CheckedBatch): string[] {
     const { entropy = null } = metrics as { entropy?: number }
     this.#first = { entropy: this.#first.entropy ?? entropy, length: this.#first.length ?? length }
-    const said: string[] = []
+    const alarms: string[] = []
     const { entropy: entropyAtFirst, length: lengthAtFirst } = this.#first
     if (entropy !== null && entropyAtFirst !== null && entropy < entropyAtFirst * this.#settings.entropy)
-      said.push(
-        `entropy has fallen from ${entropyAtFirst.toPrecision(3)} to ${entropy.toPrecision(3)}: the policy hardly tries anything else any more`,
+      alarms.push(
+        `entropy has fallen from ${entropyAtFirst.toPrecision(3)} to ${entropy.toPrecision(3)}: the policy has almost stopped exploring`,
       )
     if (length !== null && lengthAtFirst !== null) {
       const factor = length / lengthAtFirst
       if (factor > this.#settings.length || factor < 1 / this.#settings.length)
-        said.push(`episodes have ${length.toFixed(1)} actions, and had ${lengthAtFirst.toFixed(1)} at first`)
+        alarms.push(
+          `the mean episode length is ${length.toFixed(1)} actions; in the first batch it was ${lengthAtFirst.toFixed(1)}`,
+        )
     }
     const { kl } = metrics as { kl?: number }
     if (kl !== undefined && kl > this.#settings.kl)
-      said.push(
-        `the policy has moved ${kl.toPrecision(3)} nats per decision away from where it began (KL divergence; the bound is ${this.#settings.kl}): lower \`lr\`, or raise \`kl\` of the loss`,
+      alarms.push(
+        `the KL divergence from the reference policy is ${kl.toPrecision(3)} nats per decision (threshold ${this.#settings.kl}): lower \`lr\`, or raise \`kl\` of the loss`,
       )
     const share = unreadableShare(trajectories)
     if (share > this.#settings.parseFailures)
-      said.push(`${(share * 100).toFixed(0)} % of actions could not be read by the environment`)
-    return said
+      alarms.push(`${(share * 100).toFixed(0)} % of actions could not be parsed by the environment`)
+    return alarms
   }
 
   save(): FirstFigures {
@@ -78,13 +80,13 @@ export class Alarms {
   }
 }
 
-/** What a training has cost elsewhere. */
+/** Alarms about tasks outside of the training set. */
 export function offTaskAlarms(report: TestReport | null, { offTask = OFF_TASK_LOSS }: AlarmSettings = {}): string[] {
   const lost = -(report?.difference?.value ?? 0)
   if (report === null || lost <= offTask) return []
   const { low, high } = report.difference!
   return [
-    `version ${report.version} is worse than the first one at tasks of another kind, by ${lost.toFixed(3)} (95 % interval ${(-high).toFixed(3)} to ${(-low).toFixed(3)}; the bound is ${offTask}): lower \`lr\`, raise \`kl\` of the loss, or stop earlier`,
+    `the success rate of version ${report.version} on the \`offTask\` tasks is ${lost.toFixed(3)} lower than that of the first version (95 % interval ${(-high).toFixed(3)} to ${(-low).toFixed(3)}; threshold ${offTask}): lower \`lr\`, raise \`kl\` of the loss, or stop earlier`,
   ]
 }
 

@@ -2,31 +2,34 @@ import { ManyworldsError } from '../errors.ts'
 import { checkKeys } from './check-keys.ts'
 import { type LossSettings, lossRule } from './loss-settings.ts'
 
-/** How a batch of rows changes weights. */
+/** How a batch of rows updates the weights. */
 export interface Algorithm {
   readonly loss: LossSettings
   /** The learning rate. */
   readonly lr: number
-  /** A gradient that is longer is made so long. Default: as it is. */
+  /** Gradients with a larger norm are scaled down to this norm. Default: no clipping. */
   readonly clipNorm?: number
-  /** How often each batch is learned from. Default 1. */
+  /** How many times each batch is trained on. Default 1. */
   readonly epochs?: number
-  /** Steps of the optimizer for each time; above 1, rows are shuffled by the seed. Default 1. */
+  /** Optimizer steps per epoch; above 1, rows are shuffled by the seed. Default 1. */
   readonly miniBatches?: number
-  /** Rows that the core is given at a time. It changes memory and no number. Default 4096. */
+  /** Rows passed to the core at a time. Affects memory, not results. Default 4096. */
   readonly microBatch?: number
-  /** Where rows have no proximal log-probability: that of the policy that acted, or that of the learner when the update begins. Default `behaviour`. */
-  readonly proximal?: 'behaviour' | 'learner'
+  /**
+   * The proximal policy of rows without a proximal log-probability: the policy that acted, or the learner at the start
+   * of the update. Default `behavior`.
+   */
+  readonly proximal?: 'behavior' | 'learner'
 }
 
 const MICRO_BATCH_ROWS = 4096
 
 export const ALGORITHM_KEYS = ['loss', 'lr', 'clipNorm', 'epochs', 'miniBatches', 'microBatch', 'proximal']
 
-/** Checks it once, before anything is learned. */
+/** Validates the algorithm and fills in defaults. */
 export function checkedAlgorithm(algorithm: Algorithm): Required<Algorithm> {
   checkKeys(algorithm, ALGORITHM_KEYS, '`algorithm`')
-  const { loss, lr, clipNorm = Infinity, epochs = 1, miniBatches = 1, proximal = 'behaviour' } = algorithm
+  const { loss, lr, clipNorm = Infinity, epochs = 1, miniBatches = 1, proximal = 'behavior' } = algorithm
   const { microBatch = MICRO_BATCH_ROWS } = algorithm
   const refuse = (key: string, must: string, value: unknown) => {
     throw new ManyworldsError('CONFIG_INVALID', `\`${key}\` of the algorithm must be ${must}; it is ${String(value)}`)
@@ -35,7 +38,7 @@ export function checkedAlgorithm(algorithm: Algorithm): Required<Algorithm> {
   if (!(lr > 0 && lr < Infinity)) refuse('lr', 'a number above 0', lr)
   if (!(clipNorm > 0)) refuse('clipNorm', 'a number above 0', clipNorm)
   for (const [key, value] of Object.entries({ epochs, miniBatches, microBatch }))
-    if (!(Number.isInteger(value) && value >= 1)) refuse(key, 'a whole number from 1', value)
-  if (proximal !== 'behaviour' && proximal !== 'learner') refuse('proximal', "'behaviour' or 'learner'", proximal)
+    if (!(Number.isInteger(value) && value >= 1)) refuse(key, 'a whole number of at least 1', value)
+  if (proximal !== 'behavior' && proximal !== 'learner') refuse('proximal', "'behavior' or 'learner'", proximal)
   return { loss, lr, clipNorm, epochs, miniBatches, microBatch, proximal }
 }

@@ -1,13 +1,13 @@
 export interface BestOptions {
-  /** Of several that are equally good, at most so many, the first ones. Default: all. */
+  /** If several are equally good, keep at most this many, the first ones. Default: all. */
   readonly most?: number | undefined
-  /** The best must have at least this reward, or there is none. */
+  /** Select nothing if the highest reward is below this. */
   readonly atLeast?: number | undefined
 }
 
 /**
- * Rejection sampling: the places of the rollouts of a group that have its highest reward, in their order. A rollout without a reward,
- * because it failed or nobody can tell, is never among them.
+ * Rejection sampling: the indexes of the rollouts of a group that have its highest reward, in order. Rollouts without a
+ * reward are never selected.
  */
 export function bestRollouts(
   rewards: readonly (number | null)[],
@@ -17,5 +17,5 @@ export function bestRollouts(
   if (known.length === 0) return []
   const highest = known.reduce((a, b) => Math.max(a, b))
   if (highest < atLeast) return []
-  return rewards.flatMap((reward, place) => (reward === highest ? [place] : [])).slice(0, most)
+  return rewards.flatMap((reward, index) => (reward === highest ? [index] : [])).slice(0, most)
 }

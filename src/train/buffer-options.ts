@@ -5,23 +5,28 @@ import { checkFailedPolicy, type FailedPolicy } from './failed-rollouts.ts'
 import type { AdvantageRule } from './open-group.ts'
 
 export interface ExperienceBufferOptions {
-  /** The most trajectories that are held, those of open groups included. Default 100,000. */
+  /** The maximum number of trajectories held, including those of open groups. Default 100,000. */
   readonly capacity?: number
-  /** For samples. Default 0. */
+  /** The seed for sampling. Default 0. */
   readonly seed?: number | string
-  /** What failed rollouts count. Default `'drop'`. */
+  /** What failed rollouts count as. Default `'drop'`. */
   readonly failed?: FailedPolicy
-  /** Fixes the advantages of a group when it closes. Default: each reward less the mean of its group. */
+  /** Computes the advantages of a group when it closes. Default: each reward minus the mean of its group. */
   readonly advantages?: AdvantageRule
-  /** A group closes when so many of its members have come. Default: as their trajectories say (`group.size`). */
+  /** A group closes when this many of its members were added. Default: `group.size` of their trajectories. */
   readonly groupSize?: number
-  /** The most groups that are open. Default 10,000. */
+  /** The maximum number of open groups. Default 10,000. */
   readonly maxOpenGroups?: number
-  /** Trajectories of other splits are left out. Default: `'train'`, and those that have none (null). */
+  /**
+   * The splits to accept; other trajectories are left out. Default: `'train'`, and trajectories without a split (null).
+   */
   readonly splits?: readonly (Split | null)[]
-  /** About so many of the newest trajectories are held as they came, which is fast; older ones are packed, which is small. Default 1,024. */
+  /**
+   * About how many of the newest trajectories are held uncompressed, for speed; older ones are compressed. Default
+   * 1,024.
+   */
   readonly unpacked?: number
-  /** Where to go on with samples, for a training that is resumed: `draws` of the buffer before. Default 0. */
+  /** Where to continue sampling when a training is resumed: `draws` of the previous buffer. Default 0. */
   readonly draws?: number
 }
 

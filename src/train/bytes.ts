@@ -2,7 +2,7 @@ import { endianness } from 'node:os'
 
 const SWAPPED = endianness() === 'BE'
 
-/** Writes little endian bytes; arrays begin at multiples of 8. */
+/** Writes little-endian bytes; arrays are aligned to 8 bytes. */
 export class ByteWriter {
   #bytes = new Uint8Array(1024)
   #view = new DataView(this.#bytes.buffer)
@@ -29,10 +29,10 @@ export class ByteWriter {
     this.#put(value)
   }
 
-  /** Numbers of which most may be 0: those are left out if that is shorter. */
+  /** An array of numbers; zeros are left out if that is shorter. */
   vector(values: Float64Array): void {
     let count = 0
-    // By index: iterators of typed arrays cost ten times as much.
+    // By index, because iterators of typed arrays are ten times slower.
     for (let i = 0; i < values.length; i++) if (values[i] !== 0) count++
     const isSparse = count * 12 < values.length * 8
     this.u32(values.length)
@@ -76,7 +76,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what `ByteWriter` wrote. Throws a RangeError at bytes that it cannot have written. */
+/** Reads what `ByteWriter` wrote. Throws a RangeError if the bytes are malformed. */
 export class ByteReader {
   readonly #bytes: Uint8Array
   readonly #view: DataView
@@ -96,7 +96,7 @@ export class ByteReader {
   }
 
   text(): string {
-    // A copy: blobs may be in memory that threads share, which TextDecoder does not take.
+    // Copied, because TextDecoder does not accept the shared memory that blobs may be in.
     return new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(this.bytes()))
   }
 
@@ -106,24 +106,26 @@ export class ByteReader {
     return this.#bytes.subarray(at, at + length)
   }
 
-  /** `length`: how many numbers there must be. All of them must be finite. */
+  /** Reads exactly `length` numbers, all of which must be finite. */
   vector(length: number): Float64Array<ArrayBuffer> {
-    const [said, count] = [this.u32(), this.u32()]
-    if (said !== length || count > length) throw new RangeError(`${said} numbers where ${length} are expected`)
+    const [stored, count] = [this.u32(), this.u32()]
+    if (stored !== length || count > length) throw new RangeError(`expected ${length} numbers, found ${stored}`)
     if (count === length) return finite(this.#array(Float64Array, count))
     const places = this.#array(Uint32Array, count)
     const others = finite(this.#array(Float64Array, count))
     const values = new Float64Array(length)
     let last = -1
     for (const [i, place] of places.entries()) {
-      if (place <= last || place >= length) throw new RangeError(`place ${place} after ${last} in ${length} numbers`)
+      if (place <= last || place >= length)
+        throw new RangeError(`invalid index ${place} after ${last} in ${length} numbers`)
       values[(last = place)] = others[i]!
     }
     return values
   }
 
   end(): void {
-    if (this.#at !== this.#bytes.length) throw new RangeError(`${this.#bytes.length - this.#at} bytes too many`)
+    if (this.#at !== this.#bytes.length)
+      throw new RangeError(`${this.#bytes.length - this.#at} unexpected bytes at the end`)
   }
 
   #array<T extends Float64Array | Uint32Array>(
@@ -132,14 +134,15 @@ export class ByteReader {
   ): T {
     this.#at = Math.ceil(this.#at / 8) * 8
     const at = this.#skip(count * kind.BYTES_PER_ELEMENT)
-    // A copy, so that it is aligned; not `slice`, which of a Buffer is no copy.
+    // Copied, for alignment; not with `slice`, which on a Buffer does not copy.
     const bytes = new Uint8Array(this.#bytes.subarray(at, this.#at))
     return new kind((SWAPPED ? swapped(bytes, kind.BYTES_PER_ELEMENT) : bytes).buffer as ArrayBuffer)
   }
 
   #skip(bytes: number): number {
     const at = this.#at
-    if (at + bytes > this.#bytes.length) throw new RangeError(`${this.#bytes.length} bytes are too few`)
+    if (at + bytes > this.#bytes.length)
+      throw new RangeError(`unexpected end of data after ${this.#bytes.length} bytes`)
     this.#at += bytes
     return at
   }
@@ -147,7 +150,7 @@ export class ByteReader {
 
 function finite<T extends Float64Array>(values: T): T {
   const at = values.findIndex((value) => !Number.isFinite(value))
-  if (at !== -1) throw new RangeError(`number ${at} is ${values[at]}`)
+  if (at !== -1) throw new RangeError(`number ${at} is ${values[at]}, not finite`)
   return values
 }
 

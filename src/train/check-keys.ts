@@ -1,7 +1,7 @@
+import { nearest } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
-import { nearest } from '../near-miss.ts'
 
-/** A key that nobody reads is a mistake that would be noticed late, or never. `where`: such as "`loss`". */
+/** Throws on an unknown key, which would otherwise have no effect. `where`: for the message, such as "`loss`". */
 export function checkKeys(given: object, allowed: readonly string[], where: string): void {
   const unknown = Object.keys(given).find((key) => !allowed.includes(key))
   if (unknown === undefined) return

@@ -4,19 +4,19 @@ export function checkLength(what: string, numbers: ArrayLike<number>, length: nu
   if (numbers.length !== length) refuse(`${what}: the length must be ${length}; it is ${numbers.length}`)
 }
 
-/** A NaN would spread silently to every weight of a policy, and a missing number is one. */
+/** Throws on NaN or a missing number, because either would silently spread to every weight. */
 export function checkNumbers(what: string, numbers: ArrayLike<number>, length = numbers.length): void {
   checkLength(what, numbers, length)
   for (let i = 0; i < length; i++)
     if (!Number.isFinite(numbers[i])) refuse(`${what}: number ${i} is ${numbers[i]}; it must be finite`)
 }
 
-/** A rollout that failed has null for its reward, which is not 0. */
+/** Like `checkNumbers`; a failed rollout has a reward of null, not 0. */
 export function checkRewards(what: string, rewards: ArrayLike<number>): void {
   for (let i = 0; i < rewards.length; i++)
     if (!Number.isFinite(rewards[i]))
       refuse(
-        `${what}: number ${i} is ${rewards[i]}; it must be finite. Drop rollouts without a reward, or decide on one, before this`,
+        `${what}: number ${i} is ${rewards[i]}; it must be finite. Drop rollouts without a reward, or give them one, first`,
       )
 }
 
@@ -25,7 +25,7 @@ export function checkFinite(what: string, value: number): void {
 }
 
 export function checkBetween(what: string, value: number, min: number, max: number): void {
-  // NaN and what is no number fail as well: no comparison holds for them.
+  // NaN and non-numbers fail as well, because no comparison holds for them.
   if (value >= min && value <= max) return
   const range = max === Number.POSITIVE_INFINITY ? `of at least ${min}` : `from ${min} to ${max}`
   refuse(`\`${what}\` must be a number ${range}; it is ${value}`)

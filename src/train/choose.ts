@@ -2,7 +2,10 @@ import type { Choice, PolicyMode, PolicyRef } from '../agents/policy.ts'
 import { ManyworldsError, TaskError } from '../errors.ts'
 import { exp } from './exact-math.ts'
 
-/** A candidate by its log-probability or, in mode `'greedy'`, the best one, the first of equals, with the probability 1. */
+/**
+ * Draws a candidate by its log-probability. Mode `'greedy'`: takes the most probable one, the first of equals, with
+ * probability 1.
+ */
 export function choose<Action>(
   candidates: readonly Action[],
   logProbs: Float64Array,
@@ -13,7 +16,6 @@ export function choose<Action>(
   return { action: candidates[index]!, index, logProb: mode === 'greedy' ? 0 : logProbs[index]! }
 }
 
-/** `policy`: its name. */
 export function checkCandidates<Action>(
   candidates: readonly Action[] | undefined,
   policy: string,
@@ -21,17 +23,19 @@ export function checkCandidates<Action>(
   if (candidates === undefined || candidates.length === 0)
     throw new TaskError(
       'ACTION_INVALID',
-      `policy '${policy}' chooses among candidates, and the environment lists none; have reset and step return \`candidates\``,
+      `policy '${policy}' chooses from candidates, but the environment provided none; return \`candidates\` from its reset and step`,
     )
 }
 
-/** Where the weights of a version are; null: it has learned nothing. `kind`: of the policy, for the message. */
+/**
+ * The blob with the weights of a version; null: the version is untrained. `kind`: the kind of policy, for the message.
+ */
 export function blobOf({ policy, version, at }: PolicyRef, kind: string): string | null {
   if (at === null) return null
   if ('blob' in at) return at.blob
   throw new ManyworldsError(
     'POLICY_INVALID',
-    `version ${version} of policy '${policy}' is a model that is served; a ${kind} policy has its weights in a blob`,
+    `version ${version} of policy '${policy}' is a served model; a ${kind} policy needs its weights in a blob`,
   )
 }
 
@@ -51,6 +55,6 @@ function draw(logProbs: Float64Array, at: number): number {
     last = i
     if (at < sum) return i
   }
-  // By rounding the sum may be a little less than 1.
+  // Because of rounding, the sum may be slightly below 1.
   return last
 }

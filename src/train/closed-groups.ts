@@ -1,13 +1,16 @@
 import type { HeldGroup } from './held-group.ts'
 import { Ring } from './ring.ts'
 
-/** The closed groups of a buffer, in the order in which they were closed. The newest are held as they came, the others packed. */
+/**
+ * The closed groups of a buffer, in the order in which they were closed. The newest are held uncompressed, the others
+ * packed.
+ */
 export class ClosedGroups {
   readonly #groups = new Ring<HeldGroup>()
-  /** Of groups of runs that have a name: what comes late, or once more, is known by it. */
+  /** Keys of the groups that belong to a named run, to detect late and duplicate trajectories. */
   readonly #keys = new Set<string>()
   readonly #mostUnpacked: number
-  /** So many groups, the oldest, are packed; the others have so many trajectories. */
+  /** The oldest `#packed` groups are packed; the others have `#unpackedSize` trajectories. */
   #packed = 0
   #unpackedSize = 0
   #packedBytes = 0
@@ -28,16 +31,15 @@ export class ClosedGroups {
     return this.#keys.has(key)
   }
 
-  /** From 0, the oldest. */
-  at(place: number): HeldGroup | undefined {
-    return this.#groups.at(place)
+  /** Index 0 is the oldest group. */
+  at(index: number): HeldGroup | undefined {
+    return this.#groups.at(index)
   }
 
   push(group: HeldGroup): void {
     this.#groups.push(group)
     if (group.run !== null) this.#keys.add(group.key)
     this.#unpackedSize += group.size
-    // Each group is packed once.
     while (this.#unpackedSize > this.#mostUnpacked) this.#packNext()
   }
 

@@ -1,23 +1,24 @@
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
-/** Which rewards returns are made of: the one reward of the trajectory, at its end; or those of its steps, where they came. */
+/** Which rewards returns are computed from: the trajectory's one reward, at its end, or the rewards of its steps. */
 export type ReturnsOf = 'grade' | 'steps'
 
-/** The steps of a trajectory in which its agent decided: its actions or, in conversations, its calls of models. Places in `steps`. */
+/** Indexes of the steps in which the agent made a decision: its actions or, in conversations, its model calls. */
 export function decisionsOf({ steps }: Pick<Trajectory, 'steps'>): number[] {
-  const actions = placesOf(steps, (step) => step.kind === 'action')
-  return actions.length > 0 ? actions : placesOf(steps, (step) => step.kind === 'model' && step.role === 'agent')
+  const actions = indexesOf(steps, (step) => step.kind === 'action')
+  return actions.length > 0 ? actions : indexesOf(steps, (step) => step.kind === 'model' && step.role === 'agent')
 }
 
-function placesOf(steps: Trajectory['steps'], matches: (step: Trajectory['steps'][number]) => boolean): number[] {
-  const places: number[] = []
-  for (const [place, step] of steps.entries()) if (matches(step)) places.push(place)
-  return places
+function indexesOf(steps: Trajectory['steps'], matches: (step: Trajectory['steps'][number]) => boolean): number[] {
+  const indexes: number[] = []
+  for (const [index, step] of steps.entries()) if (matches(step)) indexes.push(index)
+  return indexes
 }
 
 /**
- * The rewards of a trajectory, one for each decision. `'grade'`: `reward` for the last one, 0 for those before. `'steps'`: what each step was given, also
- * steps that are none: their reward goes to the last decision before them, or to the first one if there is none before. `extra` is added to the last.
+ * The rewards of a trajectory, one per decision. `'grade'`: `reward` at the last decision, 0 at the others. `'steps'`:
+ * the rewards of the steps; the reward of a step that is not a decision goes to the decision before it, or to the first
+ * one if there is none. `extra` is added to the last.
  */
 export function decisionRewards(
   { steps }: Pick<Trajectory, 'steps'>,

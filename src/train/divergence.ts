@@ -3,7 +3,7 @@ import { exp, expm1, log } from './exact-math.ts'
 import { importanceOf, type SampleLogProbs } from './importance.ts'
 import type { LossRule } from './loss-settings.ts'
 
-/** Log-probabilities of candidates. A logit of -Infinity excludes its candidate. */
+/** Log-probabilities of candidates. A logit of -Infinity excludes a candidate. */
 export function logSoftmax(logits: ArrayLike<number>): Float64Array {
   let max = Number.NEGATIVE_INFINITY
   for (let i = 0; i < logits.length; i++) max = Math.max(max, logits[i]!)
@@ -15,20 +15,20 @@ export function logSoftmax(logits: ArrayLike<number>): Float64Array {
   return logProbs
 }
 
-/** The derivative of the log-probability of candidate `index`, by each logit. */
+/** The derivative of the log-probability of candidate `index` with respect to each logit. */
 export function logProbByLogit(logProbs: ArrayLike<number>, index: number): Float64Array {
   const byLogit = new Float64Array(logProbs.length)
   for (let i = 0; i < logProbs.length; i++) byLogit[i] = (i === index ? 1 : 0) - exp(logProbs[i]!)
   return byLogit
 }
 
-/** A figure of a distribution over candidates, and its derivative by each of their logits. */
+/** A value computed from a distribution over candidates, and its derivative with respect to each logit. */
 export interface OverCandidates {
   readonly value: number
   readonly byLogit: Float64Array
 }
 
-/** Of a distribution, in nats: `-Σ p log p`. */
+/** The entropy of a distribution, in nats: `-Σ p log p`. */
 export function entropy(logProbs: ArrayLike<number>): OverCandidates {
   let value = 0
   for (let i = 0; i < logProbs.length; i++) value -= weighted(logProbs[i]!, logProbs[i]!)
@@ -37,7 +37,10 @@ export function entropy(logProbs: ArrayLike<number>): OverCandidates {
   return { value, byLogit }
 }
 
-/** KL(p ‖ reference) = `Σ p (log p - log reference)`, exact. Infinite if p allows what the reference excludes. */
+/**
+ * KL(p ‖ reference) = `Σ p (log p - log reference)`, exact. Infinite if the reference excludes a candidate that p
+ * allows.
+ */
 export function exactKl(logProbs: ArrayLike<number>, reference: ArrayLike<number>): OverCandidates {
   checkLength('log-probabilities of the reference', reference, logProbs.length)
   let value = 0
@@ -47,7 +50,7 @@ export function exactKl(logProbs: ArrayLike<number>, reference: ArrayLike<number
   return { value, byLogit }
 }
 
-/** `figure` times the probability. A candidate that is excluded adds nothing, though its own figure is infinite. */
+/** `figure` times the probability. An excluded candidate contributes 0, although its `figure` is infinite. */
 function weighted(logProb: number, figure: number): number {
   const probability = exp(logProb)
   return probability === 0 ? 0 : probability * figure
@@ -59,10 +62,10 @@ export interface SampledKl {
 }
 
 /**
- * KL(p ‖ reference) from one sample, where the other candidates are not known: k3 = e^-d - 1 + d with d = log p - log reference, times
- * p / behaviour. With that factor, differentiated too, the value and the derivative are right in expectation for samples of `behaviour`.
- * Alone (`klCorrection: false`), k3 is right for samples of p only, and even there its derivative is that of another divergence,
- * KL(reference ‖ p).
+ * Estimates KL(p ‖ reference) from one sample, when the other candidates are unknown: k3 = e^-d - 1 + d with d = log p
+ * - log reference, times p / behavior. With this factor, which is differentiated too, the value and the derivative are
+ * unbiased for samples of `behavior`. Without it (`klCorrection: false`), k3 is unbiased only for samples of p, and
+ * even then its derivative is that of KL(reference ‖ p).
  */
 export function sampledKl(
   sample: SampleLogProbs & { readonly reference: number },

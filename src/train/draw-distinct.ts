@@ -1,6 +1,6 @@
 /**
- * Numbers below `count` in random order, each once. Fisher and Yates' shuffle, of which only the moves are kept: taking k numbers costs k draws,
- * however many there are.
+ * Draws the numbers below `count` in random order, each once. A Fisher-Yates shuffle that stores only the swapped
+ * entries, so drawing k numbers costs O(k), whatever `count` is.
  */
 export function* drawDistinct(count: number, random: () => number): Generator<number, undefined> {
   const moved = new Map<number, number>()

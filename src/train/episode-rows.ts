@@ -10,23 +10,28 @@ import { explainedVariance } from './value-loss.ts'
 
 export interface EpisodeRows {
   readonly rows: readonly Row[]
-  /** Groups without variance, and groups of one, for algorithms that compare within groups: nothing can be learned from them. */
+  /**
+   * Groups with identical rewards, and groups of one, for algorithms that compare within groups: nothing can be learned
+   * from them.
+   */
   readonly flat: number
   readonly single: number
-  /** Of what the rows were made. */
+  /** The number of episodes that the rows were made from. */
   readonly episodes: number
-  /** The mean of the returns, for a running baseline. */
+  /** The return of each episode, for a running baseline. */
   readonly returns: readonly number[]
-  /** With 'gae': how much of what came the values foretold; undefined: it cannot be said. */
+  /**
+   * With 'gae': the fraction of the returns' variance that the values explain; undefined if the returns do not vary.
+   */
   readonly explainedVariance: number | undefined
 }
 
-/** What a policy expects after the last action of episodes that were cut short. */
+/** The value of the final observation of truncated episodes. */
 export type LastValues = ReadonlyMap<Episode, number>
 
 /**
- * Each action that is learned from as a row. Weights are shares of the whole batch, with the groups that teach nothing: they add up to 1 if there are none.
- * Otherwise one group with variance among many without would make as large a step as a whole batch.
+ * Makes a row of each action that is trained on. Weights are fractions of the whole batch, including groups that teach
+ * nothing. Otherwise one group with variance among many without would make as large a step as a whole batch.
  */
 export function rowsOf(
   groups: readonly (readonly Episode[])[],
@@ -45,18 +50,20 @@ export function rowsOf(
           .filter(({ advantage }) => settings.name !== 'best' || advantage === 1),
   )
   const all = used.map(({ episode }) => episode)
-  const gained = settings.name === 'reinforce' ? all.map((one) => gainedBy(one, settings.discount ?? 1)) : []
-  const baseline = settings.name === 'reinforce' ? baselineOf(settings, gained, running) : 0
+  const episodeReturns = settings.name === 'reinforce' ? all.map((one) => returnsOf(one, settings.discount ?? 1)) : []
+  const baseline = settings.name === 'reinforce' ? baselineOf(settings, episodeReturns, running) : 0
   const batch = groups.flat()
   const decisions = batch.reduce((sum, episode) => sum + episode.decisions, 0)
   const made = used.flatMap(({ episode, advantage }, i): Row[] => {
     const weight = normalizer === 'actions' ? 1 / decisions : 1 / (batch.length * episode.decisions)
     if (episode.lines.length > 0) {
-      const ofAll = advantage ?? ofEpisode(episode, settings, gained[i]!, baseline)
-      return episode.lines.map((line) => tokenRow(line, ofAll, weight))
+      const shared = advantage ?? episodeAdvantage(episode, settings, episodeReturns[i]!, baseline)
+      return episode.lines.map((line) => tokenRow(line, shared, weight))
     }
     const { advantages, targets } =
-      advantage === undefined ? ofSteps(episode, settings, gained[i], baseline, lasts) : alike(episode, advantage)
+      advantage === undefined
+        ? stepAdvantages(episode, settings, episodeReturns[i], baseline, lasts)
+        : equalAdvantages(episode, advantage)
     return episode.actions.map((step, t) => rowOf(step, advantages[t]!, targets?.[t], weight, episode))
   })
   const rows = 'normalize' in settings && settings.normalize ? normalizedRows(made) : made
@@ -65,12 +72,12 @@ export function rowsOf(
     flat: compared?.flat.length ?? 0,
     single: compared?.single.length ?? 0,
     episodes: all.length,
-    returns: gained.map((values) => values[0]!),
-    explainedVariance: settings.name === 'gae' ? foretold(all, rows) : undefined,
+    returns: episodeReturns.map((values) => values[0]!),
+    explainedVariance: settings.name === 'gae' ? explainedByValues(all, rows) : undefined,
   }
 }
 
-/** A line of tokens counts as one: all its tokens have the same advantage. */
+/** A line of tokens counts as one sample, because all its tokens have the same advantage. */
 function normalizedRows(rows: readonly Row[]): readonly Row[] {
   const advantages = normalized(
     rows.map((row) => (row.kind === 'action' ? row.advantage : row.advantage[row.mask.indexOf(1)]!)),
@@ -82,7 +89,7 @@ function normalizedRows(rows: readonly Row[]): readonly Row[] {
   )
 }
 
-function foretold(episodes: readonly Episode[], rows: readonly Row[]): number | undefined {
+function explainedByValues(episodes: readonly Episode[], rows: readonly Row[]): number | undefined {
   const values = episodes.flatMap(({ actions }) => actions.map((step) => step.value!))
   return explainedVariance(
     values,
@@ -90,15 +97,20 @@ function foretold(episodes: readonly Episode[], rows: readonly Row[]): number | 
   )
 }
 
-/** What came from each action on. A language model is paid for the whole of what it said. */
-const gainedBy = (episode: Episode, discount: number): Float64Array =>
+/** The return from each action on. A language model gets one return for the whole episode. */
+const returnsOf = (episode: Episode, discount: number): Float64Array =>
   episode.lines.length > 0 ? Float64Array.of(episode.reward) : returns(rewardsOf(episode), discount)
 
-function ofEpisode({ task }: Episode, { name }: AdvantageSettings, gained: Float64Array, baseline: number): number {
+function episodeAdvantage(
+  { task }: Episode,
+  { name }: AdvantageSettings,
+  gained: Float64Array,
+  baseline: number,
+): number {
   if (name === 'gae')
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `advantages by 'gae' need a value head, and the language model of task '${task}' has none: use 'grpo', 'rloo' or 'reinforce'`,
+      `advantages by 'gae' need a value head, but the language model of task '${task}' has none: use 'grpo', 'rloo' or 'reinforce'`,
     )
   return gained[0]! - baseline
 }
@@ -114,7 +126,9 @@ function compare(groups: readonly (readonly Episode[])[], settings: Compared): G
   return settings.name === 'grpo' ? grpo(rewards, settings) : imitated(rewards, settings)
 }
 
-/** 1 for those that are imitated. A group without one teaches nothing; one that is right in all rollouts does. */
+/**
+ * 1 for rollouts to imitate. A group without one teaches nothing; a group in which all rollouts are right does teach.
+ */
 function imitated(rewards: readonly (readonly number[])[], settings: BestOptions): GroupAdvantages {
   const best = rewards.map((group) => new Set(bestRollouts(group, settings)))
   return {
@@ -126,15 +140,15 @@ function imitated(rewards: readonly (readonly number[])[], settings: BestOptions
 
 interface Advantages {
   readonly advantages: ArrayLike<number>
-  /** What a value head is trained towards. */
+  /** Training targets of the value head. */
   readonly targets?: ArrayLike<number>
 }
 
-const alike = ({ actions }: Episode, advantage: number): Advantages => ({
+const equalAdvantages = ({ actions }: Episode, advantage: number): Advantages => ({
   advantages: new Float64Array(actions.length).fill(advantage),
 })
 
-function ofSteps(
+function stepAdvantages(
   episode: Episode,
   settings: AdvantageSettings,
   gained: Float64Array | undefined,
@@ -144,13 +158,13 @@ function ofSteps(
   if (gained) return { advantages: minusBaseline(gained, baseline), targets: gained }
   const { discount = 1, lambda = 1 } = settings as { discount?: number; lambda?: number }
   const values = episode.actions.map((step) => step.value ?? missingValue(episode, step.index))
-  // Cut short, the episode would have gone on from where it was; else nothing follows.
+  // A truncated episode would have continued from its final observation; after a terminated one nothing follows.
   const last = episode.isCut ? lasts.get(episode)! : 0
   const { advantages, returns: targets } = gae(rewardsOf(episode), values, { discount, lambda, last })
   return { advantages, targets }
 }
 
-/** Of each step; what the whole episode was given beyond them is for its last action. */
+/** The rewards of the steps; the rest of the episode's reward is added to its last action. */
 function rewardsOf({ actions, reward }: Episode): Float64Array {
   const rewards = Float64Array.from(actions, (step) => step.reward)
   let sum = 0
@@ -186,15 +200,15 @@ function rowOf(
   if (candidates === undefined || choice === undefined || logProb === null || policy === null)
     throw new ManyworldsError(
       'ROW_INVALID',
-      `step ${step.index} of task '${task}', rollout ${rollout}, cannot be learned from: it does not say ${candidates === undefined || choice === undefined ? 'which candidates there were' : 'how likely its policy chose it'}; let a policy of manyworlds/train act`,
+      `step ${step.index} of task '${task}', rollout ${rollout}, cannot be trained on: its ${candidates === undefined || choice === undefined ? 'candidates were' : 'log-probability was'} not recorded; act with a policy of manyworlds/train`,
     )
   if (step.mode === 'greedy')
     throw new ManyworldsError(
       'ROW_INVALID',
-      `step ${step.index} of task '${task}', rollout ${rollout}, cannot be learned from: it was chosen in mode 'greedy', which tries nothing else; collect in mode 'sample'`,
+      `step ${step.index} of task '${task}', rollout ${rollout}, cannot be trained on: it was chosen in mode 'greedy', which does not explore; collect in mode 'sample'`,
     )
   return {
-    ...{ kind: 'action', observation, candidates, action, index: choice, behaviour: logProb, advantage, weight },
+    ...{ kind: 'action', observation, candidates, action, index: choice, behavior: logProb, advantage, weight },
     ...(target !== undefined && { return: target }),
     version: policy.version,
   }

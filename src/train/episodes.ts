@@ -4,38 +4,40 @@ import { type FailedPolicy, judge } from './failed-rollouts.ts'
 import { compareRollouts } from './rollout-order.ts'
 import { type TokenLine, tokenLines } from './token-lines.ts'
 
-/** What a learner needs of a trajectory. */
+/** The parts of a trajectory that a learner needs. */
 export interface Episode {
   readonly task: string
   readonly rollout: number
   readonly group: string
-  /** Of the whole: its grade, or what its environment said. */
+  /** The reward of the whole episode: its grade, or the environment's reward. */
   readonly reward: number
   readonly actions: readonly (Step & ActionStep)[]
-  /** Of a language model: the tokens that it sampled, in place of actions. */
+  /** For a language model: the tokens it sampled, instead of actions. */
   readonly lines: readonly TokenLine[]
-  /** How many actions, or tokens, were chosen. */
+  /** The number of chosen actions or sampled tokens. */
   readonly decisions: number
-  /** It was cut short: what would have followed is worth something. */
+  /** The episode was truncated, so the state after its last action has a value. */
   readonly isCut: boolean
-  /** What was seen after the last action. */
+  /** The observation after the last action. */
   readonly finalObservation: unknown
 }
 
 export interface Episodes {
-  /** By group, groups by their names, and in each by rollout: sums must not depend on who was first. */
+  /**
+   * Groups sorted by name, with their members sorted by rollout: sums must not depend on which rollout finished first.
+   */
   readonly groups: readonly (readonly Episode[])[]
   /** Rollouts without a reward that were left out. */
   readonly dropped: number
-  /** Episodes without an action that a policy chose. */
+  /** Episodes without any action chosen by a policy. */
   readonly empty: number
-  /** Calls of language models that nothing is learned from, and why. */
+  /** Calls of language models that cannot be trained on, with the reason. */
   readonly refused: readonly string[]
-  /** How often the tokens of a reply came back as others, so that a conversation is two for the learner. */
+  /** How often a reply came back with different tokens, which splits its conversation in two. */
   readonly drifted: number
 }
 
-/** Sorts trajectories into groups, and says what those count that have no reward. */
+/** Sorts trajectories into groups, and applies the policy for failed rollouts to those without a reward. */
 export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: FailedPolicy): Episodes {
   const groups = new Map<string, Episode[]>()
   const refused: string[] = []

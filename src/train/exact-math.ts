@@ -1,7 +1,7 @@
 /**
- * exp, expm1, log and tanh of + − × ÷ alone, exp and log after fdlibm (error below one unit in the last place). Those of `Math` may
- * differ between versions of Node and between machines, as `**` may, and a curve that is promised to be the same, number for number, cannot
- * depend on them.
+ * exp, expm1, log and tanh implemented with + − × ÷ only; exp and log follow fdlibm (error below one unit in the last
+ * place). The functions of `Math`, and `**`, may differ between Node versions and machines, and training curves must be
+ * reproducible bit for bit.
  */
 
 const LN2_HIGH = 0.6931471803691238
@@ -34,10 +34,10 @@ export function exp(x: number): number {
   return y * POWERS[1074 + k]!
 }
 
-/** exp(x) − 1. Right to 14 digits. */
+/** exp(x) − 1, accurate to 14 digits. */
 export function expm1(x: number): number {
   if (x > 0.03 || x < -0.03 || Number.isNaN(x)) return exp(x) - 1
-  // The series: where x is small, the difference would have lost its digits.
+  // A series, because for small x the subtraction would lose digits.
   let sum = 0
   for (let n = 9; n > 0; n--) sum = ((1 + sum) * x) / n
   return sum
@@ -49,7 +49,7 @@ const SQRT2 = Math.SQRT2
 export function log(x: number): number {
   if (!(x > 0)) return x === 0 ? -Infinity : NaN
   if (x === Infinity) return x
-  // Powers of two, which lose no bit. What is asked for here is mostly the sum of a few exponentials: a short way.
+  // Scale by powers of two, which is exact. Arguments are mostly sums of a few exponentials, so the loops are short.
   let k = 0
   while (x > TWO_64) {
     x /= TWO_64
@@ -77,7 +77,7 @@ export function log(x: number): number {
   return k * LN2_HIGH - (half - (s * (half + (odd + even)) + k * LN2_LOW) - f)
 }
 
-/** The hyperbolic tangent. Right to 14 digits. */
+/** The hyperbolic tangent, accurate to 14 digits. */
 export function tanh(x: number): number {
   const t = expm1(x < 0 ? 2 * x : -2 * x)
   const size = -t / (t + 2)

@@ -16,14 +16,14 @@ import { compareRollouts } from './rollout-order.ts'
 import { trajectoriesInOrder } from './run-order.ts'
 
 /**
- * Experience to learn from: a fixed number of trajectories, the oldest of which make room for the newest.
+ * Experience to learn from: a fixed number of trajectories; the oldest make room for the newest.
  *
- * - Groups stay together: rollouts of a task are sampled together and leave together. A trajectory without a group is a group of its own.
- * - A group closes when all of its members have come, whether they are kept or not, or by `closeGroups`. Then its advantages are fixed, and it can be sampled.
- * - A group that never closes is never sampled. It is dropped, as `abandoned`, when it is the oldest and room is needed, or when more than `maxOpenGroups` are open.
- * - Each operation takes constant time for each trajectory that it adds, removes or returns, however many are held.
- * - A sample depends on the seed, on how many were drawn before, and on what is held. `addBatch` and `addRun` sort what they are given, so it does not depend
- *   on who was finished first.
+ * - Groups stay together: rollouts of a task are sampled together and dropped together. A trajectory without a group is a group of its own.
+ * - A group closes when all of its members were added, whether they were kept or not, or by `closeGroups`. Then its advantages are fixed and it can be sampled.
+ * - A group that never closes is never sampled. It is dropped, and counted as `abandoned`, when it is the oldest and room is needed, or when more than `maxOpenGroups` are open.
+ * - Each operation takes constant time per trajectory added, removed or returned, however many are held.
+ * - A sample depends only on the seed, the number of earlier draws, and the held groups. `addBatch` and `addRun` sort their trajectories, so samples do not
+ *   depend on which rollout finished first.
  *
  * @example
  * const buffer = await ExperienceBuffer.fromRun('last', { capacity: 50_000, failed: { penalize: 0.5 } })
@@ -59,7 +59,7 @@ export class ExperienceBuffer {
     this.#draws = this.#options.draws
   }
 
-  /** A buffer with the trajectories of a run: an open run file, or what `RunFile.open` takes. */
+  /** A buffer with the trajectories of a run: an open run file, or anything `RunFile.open` accepts. */
   static async fromRun(run: RunFile | string, options: ExperienceBufferOptions = {}): Promise<ExperienceBuffer> {
     const buffer = new ExperienceBuffer(options)
     if (typeof run !== 'string') {
@@ -72,12 +72,12 @@ export class ExperienceBuffer {
     return buffer
   }
 
-  /** Trajectories held, those of open groups included. */
+  /** Trajectories held, including those of open groups. */
   get size(): number {
     return this.#size
   }
 
-  /** Samples drawn so far: all that a resumed training has to know, besides the trajectories. */
+  /** Samples drawn so far: with the trajectories, all that is needed to resume sampling. */
   get draws(): number {
     return this.#draws
   }
@@ -90,14 +90,17 @@ export class ExperienceBuffer {
   }
 
   /**
-   * Adds a trajectory to its group. The size of a group that is still being run may be told too small by the store: give `groupSize`, or take
-   * trajectories from `ParallelTaskExecutor`, which knows it.
+   * Adds a trajectory to its group. While a run is in progress, the store may report a group size that is too small:
+   * set `groupSize`, or take trajectories from `ParallelTaskExecutor`, which knows it.
    */
   addTrajectory(trajectory: Trajectory): Added {
     return this.#add(trajectory, this.#options.groupSize ?? trajectory.group?.size ?? undefined)
   }
 
-  /** Adds trajectories in the order of `compareRollouts`, in whatever order they are given. Returns how many are held of them. */
+  /**
+   * Adds trajectories in the order of `compareRollouts`, whatever order they are given in. Returns how many of them are
+   * held.
+   */
   addBatch(trajectories: Iterable<Trajectory>): number {
     let held = 0
     for (const trajectory of [...trajectories].sort(compareRollouts))
@@ -106,9 +109,10 @@ export class ExperienceBuffer {
   }
 
   /**
-   * Adds the trajectories of a run, one group after the other. Groups of a run that has ended are closed, also if rollouts are missing. If the run goes
-   * on, only groups that reach `groupSize` are; add it again later for what is new. Rollouts whose steps were removed to save space are left out, and counted
-   * in `stats().added.removed`. Returns how many were held.
+   * Adds the trajectories of a run, group by group. If the run has ended, its groups are closed, even if rollouts are
+   * missing. If it is still in progress, only groups that reach `groupSize` are closed; add the run again later to get
+   * the rest. Rollouts whose steps were removed to save space are left out and counted in `stats().added.removed`.
+   * Returns how many are held.
    */
   async addRun(run: RunFile): Promise<number> {
     const isRunning = run.overview().status === 'running'
@@ -124,7 +128,10 @@ export class ExperienceBuffer {
     return held
   }
 
-  /** Closes open groups with the members that have come: all, or those for which `which` says so. Returns how many were closed. */
+  /**
+   * Closes open groups with the members they have: all of them, or those for which `which` returns true. Returns how
+   * many were closed.
+   */
   closeGroups(which: (group: { readonly id: string; readonly run: string | null }) => boolean = () => true): number {
     let closed = 0
     for (const group of [...this.#open.values()])
@@ -136,8 +143,8 @@ export class ExperienceBuffer {
   }
 
   /**
-   * Whole groups, each at most once, until there are at least `size` trajectories or nothing is left; members of a group stand together. Empty if no
-   * group is closed.
+   * Whole groups, each at most once, until there are at least `size` trajectories or no groups are left; members of a
+   * group are adjacent. Empty if no group is closed.
    */
   sampleBatch(size: number): Experience[] {
     checkCount('size', size, 1)
@@ -149,7 +156,7 @@ export class ExperienceBuffer {
     return batch
   }
 
-  /** So many groups, each at most once; fewer if there are not as many. */
+  /** This many groups, each at most once; fewer if there are not enough. */
   sampleGroups(count: number): ExperienceGroup[] {
     checkCount('count', count, 1)
     const groups: ExperienceGroup[] = []
@@ -160,20 +167,21 @@ export class ExperienceBuffer {
     return groups
   }
 
-  /** All closed groups, the oldest first. */
+  /** All closed groups, oldest first. */
   *groups(): Generator<ExperienceGroup, undefined> {
     const all = Array.from({ length: this.#closed.length }, (_, place) => this.#closed.at(place)!)
     for (const group of all) yield experienceOf(group, this.#returns)
   }
 
   /**
-   * From now on, what is sampled has `returns`, one for each decision: `G[t] = r[t] + discount · G[t+1]`. They are computed when a trajectory is
-   * sampled. `'grade'`: the reward of the trajectory comes at its end, so a longer way to the same reward does not pay. `'steps'`: rewards are those of the steps.
+   * From now on, samples have `returns`, one per decision: `G[t] = r[t] + discount · G[t+1]`. They are computed when a
+   * trajectory is sampled. `'grade'`: the trajectory's reward comes at its end, so reaching it in fewer steps gives a
+   * higher return. `'steps'`: uses the rewards of the steps.
    */
   computeReturns(discount = 0.99, of: ReturnsOf = 'grade'): void {
     checkBetween('discount', discount, 0, 1)
     if (of !== 'grade' && of !== 'steps')
-      throw new ManyworldsError('CONFIG_INVALID', `returns are those of 'grade' or of 'steps', not of '${of}'`)
+      throw new ManyworldsError('CONFIG_INVALID', `\`of\` must be 'grade' or 'steps'; it is '${of}'`)
     this.#returns = { discount, of }
   }
 
@@ -205,7 +213,7 @@ export class ExperienceBuffer {
     if (Math.max(size, (known?.members.length ?? 0) + 1) > capacity)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `group '${group?.id}' has more than ${capacity} trajectories, and groups stay together; give the ExperienceBuffer a larger \`capacity\``,
+        `group '${group?.id}' has more than ${capacity} trajectories, and groups cannot be split; give the ExperienceBuffer a larger \`capacity\``,
       )
   }
 
@@ -216,7 +224,7 @@ export class ExperienceBuffer {
     return group
   }
 
-  /** The group goes that was opened first, closed or not; but not the one that room is made for. */
+  /** Drops the group that was opened first, closed or not, except the one that room is made for. */
   #makeRoom(needed: OpenGroup): void {
     const open = this.#oldestOpen(needed)
     const closed = this.#closed.at(0)
@@ -224,7 +232,7 @@ export class ExperienceBuffer {
     else this.#evict()
   }
 
-  /** Looks at two at most. */
+  /** Examines at most two groups. */
   #oldestOpen(except: OpenGroup | undefined): OpenGroup | undefined {
     for (const group of this.#open.values()) if (group !== except) return group
     return undefined
@@ -248,14 +256,14 @@ export class ExperienceBuffer {
   }
 
   #close(open: OpenGroup): void {
-    // Nothing of it was kept.
+    // No member was kept.
     if (open.members.length === 0) return void this.#open.delete(open.key)
     const group = open.close(this.#options.advantages)
     this.#open.delete(open.key)
     this.#closed.push(group)
   }
 
-  /** Closed groups in random order. Each draw has numbers of its own, so that a training goes on with nothing but their count. */
+  /** Closed groups in random order. Each draw has its own random stream, so the number of draws is enough to resume. */
   *#draw(): Generator<HeldGroup, undefined> {
     const { seed } = this.#options
     const key = { seed, purpose: 'experience', stream: 'sample', task: '', visit: this.#draws++, rollout: 1 }

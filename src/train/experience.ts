@@ -3,16 +3,19 @@ import { decisionRewards, decisionsOf, type ReturnsOf } from './decisions.ts'
 import type { HeldGroup } from './held-group.ts'
 import { returns } from './returns.ts'
 
-/** A rollout as it is trained. */
+/** A rollout to train on. */
 export interface Experience {
   readonly trajectory: Trajectory
-  /** What its grader gave or, without one, its environment; if it failed, what the policy for such says. */
+  /**
+   * The grader's reward or, without a grader, the environment's; for a failed rollout, the reward set by the policy for
+   * failed rollouts.
+   */
   readonly reward: number
-  /** True: it failed, and `reward` is that of the policy. */
+  /** True: the rollout failed, and `reward` was set by the policy for failed rollouts. */
   readonly failed: boolean
-  /** Compared with its group, fixed when that was closed. */
+  /** Relative to its group; fixed when the group was closed. */
   readonly advantage: number
-  /** After `computeReturns`: one for each decision; see `decisionsOf`. */
+  /** After `computeReturns`: one return per decision; see `decisionsOf`. */
   readonly returns?: Float64Array
 }
 
@@ -31,11 +34,11 @@ export interface ReturnsRule {
 
 export function experienceOf(group: HeldGroup, rule: ReturnsRule | undefined): ExperienceGroup {
   const { id, run, rewards, advantages } = group
-  const members = group.trajectories().map((trajectory, place): Experience => {
-    const reward = rewards[place]!
-    const failed = group.failed[place]!
+  const members = group.trajectories().map((trajectory, index): Experience => {
+    const reward = rewards[index]!
+    const failed = group.failed[index]!
     const more = rule && { returns: returnsOf(trajectory, reward, failed, rule) }
-    return { trajectory, reward, failed, advantage: advantages[place]!, ...more }
+    return { trajectory, reward, failed, advantage: advantages[index]!, ...more }
   })
   return { id, run, members }
 }
@@ -47,7 +50,7 @@ function returnsOf(
   { discount, of }: ReturnsRule,
 ): Float64Array {
   const decisions = decisionsOf(trajectory)
-  // What a failed rollout was given on its way counts; what it is charged comes at its end.
+  // A failed rollout keeps the rewards of its steps; the penalty is added at its end.
   const given = of === 'grade' ? { of, reward } : { of, extra: failed ? reward : 0 }
   return returns(decisionRewards(trajectory, decisions, given), discount)
 }

@@ -3,24 +3,24 @@ import { blameFor } from '../grade/blame.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
 /**
- * What a rollout counts that failed, and so has no reward:
- * - `'drop'`: nothing; its group is compared without it.
+ * What a failed rollout, which has no reward, counts as:
+ * - `'drop'`: it is left out; its group is compared without it.
  * - `'zero'`: a reward of 0.
  * - `{ penalize: 0.5 }`: a reward of -0.5.
  *
- * Only what the agent did is counted so. Where its world or its model was not to be had, where it was cancelled, or its grader gave no reward, nobody can
- * tell how good it was, and the rollout is dropped in any case.
+ * This applies only to failures caused by the agent. If the environment or the model was unavailable, the rollout was cancelled, or the grader gave no
+ * reward, the rollout is always dropped, because its quality is unknown.
  */
 export type FailedPolicy = 'drop' | 'zero' | { readonly penalize: number }
 
-/** The reward that a rollout is trained with, or why it is not. */
+/** The reward that a rollout is trained with, or the reason why it is not trained on. */
 export type Judgement =
   | { readonly reward: number; readonly failed: boolean }
   | { readonly reward: null; readonly why: 'failed' | 'lost' | 'ungraded' }
 
 /**
- * The reward of a trajectory: what its grader said or, without one, its environment. Null: it failed, was cancelled, or nobody graded it. It is never a
- * zero that nobody gave.
+ * The reward of a trajectory: its grade or, without a grader, the environment's reward. Null if it failed, was
+ * cancelled, or was not graded; a missing reward is never reported as 0.
  */
 export function rewardOf({ grade, episode, ending }: Pick<Trajectory, 'grade' | 'episode' | 'ending'>): number | null {
   if (grade !== null) return finite(grade.reward)
@@ -28,7 +28,7 @@ export function rewardOf({ grade, episode, ending }: Pick<Trajectory, 'grade' | 
   return finite(episode?.reward)
 }
 
-/** A sum of rewards may have run over; nothing can be learned from that. */
+/** A sum of rewards may have overflowed. */
 const finite = (reward: number | null | undefined): number | null => (Number.isFinite(reward) ? reward! : null)
 
 export function judge(trajectory: Pick<Trajectory, 'grade' | 'episode' | 'ending'>, policy: FailedPolicy): Judgement {
@@ -42,13 +42,13 @@ export function judge(trajectory: Pick<Trajectory, 'grade' | 'episode' | 'ending
   return { reward: policy === 'zero' ? 0 : -policy.penalize, failed: true }
 }
 
-/** Programs without a compiler hear of it here. */
+/** Checks at run time, for programs without a type checker. */
 export function checkFailedPolicy(policy: unknown): asserts policy is FailedPolicy {
   if (policy === 'drop' || policy === 'zero') return
   const amount = typeof policy === 'object' && policy !== null ? (policy as { penalize?: unknown }).penalize : undefined
   if (typeof amount === 'number' && Number.isFinite(amount) && amount > 0) return
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    "`failed` must be 'drop', 'zero', or { penalize: amount } with an amount above 0, which is taken off: { penalize: 0.5 } counts as a reward of -0.5",
+    "`failed` must be 'drop', 'zero', or { penalize: amount } with an amount above 0; { penalize: 0.5 } gives a reward of -0.5",
   )
 }

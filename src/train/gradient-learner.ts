@@ -13,7 +13,7 @@ import { checkRows, type Row } from './row.ts'
 const MAGIC = 0x4c47574d
 
 /**
- * Makes a learner of a core. The same seed and the same batches give the same versions, bit for bit, whatever `microBatch` is.
+ * Makes a learner from a core. The same seed and batches produce the same versions, bit for bit, for any `microBatch`.
  *
  * @example
  * const learner = gradientLearner(softmaxCore(policy), { loss: { name: 'clip' }, lr: 0.05 })
@@ -27,9 +27,11 @@ class GradientLearner implements Learner {
   readonly #algorithm: Required<Algorithm>
   #seed: number | string | undefined
   #version = 0
-  /** The state of the core, if nothing has changed since it was asked for: one may take hundreds of megabytes. */
+  /**
+   * The state of the core, if it is unchanged since it was last read; cached because it may be hundreds of megabytes.
+   */
   #state: Uint8Array | undefined
-  /** A state that the core still has to go back to, because it died. */
+  /** True: the core died, and must load `#state` before the next call. */
   #lost = false
 
   constructor(core: GradientCore, algorithm: Required<Algorithm>) {
@@ -38,7 +40,7 @@ class GradientLearner implements Learner {
   }
 
   get ended(): boolean {
-    // Whoever wraps a learner by its prototype asks this of the wrapper, which has no private members.
+    // When a learner is wrapped through its prototype, `this` is the wrapper, which has no private members.
     return #core in this ? (this.#core.ended ?? false) : false
   }
 
@@ -54,7 +56,7 @@ class GradientLearner implements Learner {
     if (this.#core.values === undefined)
       throw new ManyworldsError(
         'LEARNER_INVALID',
-        `policy '${this.#core.policy}' has no value head, which advantages by 'gae' need; give it \`value: true\``,
+        `policy '${this.#core.policy}' has no value head, but advantages by 'gae' need one; set \`value: true\` in its options`,
       )
     await this.#recover()
     return this.#core.values(observations)
@@ -74,8 +76,8 @@ class GradientLearner implements Learner {
       this.#state = undefined
       return metrics
     } catch (error) {
-      await this.#goBack(before)
-      const where = `update ${this.#version + 1} of policy '${this.#core.policy}' failed, and version ${this.#version} stays`
+      await this.#restore(before)
+      const where = `update ${this.#version + 1} of policy '${this.#core.policy}' failed; version ${this.#version} was kept`
       if (ManyworldsError.is(error))
         throw new ManyworldsError(error.code, `${where}: ${error.message}`, { cause: error })
       throw new ManyworldsError('LEARNER_FAILED', `${where}: ${wordsOf(error).message}`, { cause: error })
@@ -90,7 +92,7 @@ class GradientLearner implements Learner {
     return { ref: { policy: this.#core.policy, version: this.#version, digest, at: { blob: digest } }, bytes }
   }
 
-  /** Versions are bytes that the driver has: there is nothing to free. */
+  /** Versions are bytes held by the driver, so there is nothing to free. */
   async retire(_ref: PolicyRef): Promise<void> {}
 
   async save(): Promise<Uint8Array> {
@@ -107,7 +109,7 @@ class GradientLearner implements Learner {
   async load(state: Uint8Array): Promise<void> {
     const { version, seed, core } = readState(state)
     await this.#core.load(core)
-    // A copy: whoever has the bytes may do with them what he likes.
+    // Copied, because the caller may modify its bytes.
     this.#state = core.slice()
     this.#lost = false
     this.#version = version
@@ -118,11 +120,11 @@ class GradientLearner implements Learner {
     await this.#core[Symbol.asyncDispose]?.()
   }
 
-  /** A core that died is started again only when it is needed: whoever runs this learner may prefer to end it. */
-  async #goBack(before: Uint8Array): Promise<void> {
+  /** A core that died is restarted only when needed, because the caller may dispose of this learner instead. */
+  async #restore(before: Uint8Array): Promise<void> {
     this.#state = before
     this.#lost = true
-    // If that fails too, the next call tries again; this one has an error to report already.
+    // If this fails too, the next call tries again; the update's own error is the one to report.
     if (!this.ended) await this.#recover().catch(() => {})
   }
 
@@ -134,7 +136,7 @@ class GradientLearner implements Learner {
 
   #started(): void {
     if (this.#seed === undefined)
-      throw new ManyworldsError('LEARNER_INVALID', 'call `start({ seed })` of a learner before anything else')
+      throw new ManyworldsError('LEARNER_INVALID', 'the learner was not started; call `start({ seed })` first')
   }
 
   async #learn(given: readonly Row[]): Promise<Metrics> {
@@ -151,7 +153,7 @@ class GradientLearner implements Learner {
     return mergeMetrics(steps)
   }
 
-  /** The rows of each step. Their weights make up for it that a step has only a part of them. */
+  /** The rows of each step. Weights are scaled up, because a step has only a part of the rows. */
   #parts(rows: readonly Row[], count: number, epoch: number): readonly (readonly Row[])[] {
     if (count === 1) return [rows]
     const [stream, visit, rollout] = ['mini-batches', this.#version, epoch + 1]
@@ -191,7 +193,7 @@ const weighted = (row: Row, factor: number): Row =>
 function readState(state: Uint8Array): { version: number; seed: number | string; core: Uint8Array } {
   try {
     const reader = new ByteReader(state)
-    if (reader.u32() !== MAGIC) throw new RangeError('they begin with other bytes')
+    if (reader.u32() !== MAGIC) throw new RangeError('the magic number does not match')
     const version = reader.f64()
     const seed = JSON.parse(reader.text()) as number | string
     const core = reader.bytes()
@@ -200,7 +202,7 @@ function readState(state: Uint8Array): { version: number; seed: number | string;
   } catch (error) {
     throw new ManyworldsError(
       'LEARNER_INVALID',
-      `these ${state.length} bytes are not the state of a learner, or are damaged: ${(error as Error).message}`,
+      `these ${state.length} bytes are not the state of a learner, or they are damaged: ${(error as Error).message}`,
       { cause: error },
     )
   }

@@ -2,23 +2,23 @@ import { deserialize, serialize } from 'node:v8'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { Trajectory, type TrajectoryParts } from '../trajectory/trajectory.ts'
 
-/** Rollouts of a group repeat each other: the fastest level finds most of it. */
+/** Rollouts of a group are so similar that the fastest level compresses well. */
 const LEVEL = { level: 1 }
 
 /**
- * A closed group. It can be packed: all its trajectories as one block of compressed bytes, about a tenth of what they take as JSON, since rollouts of one
- * task have much in common. A group comes and goes as a whole, so nothing smaller has to be found in it.
+ * A closed group. It can be packed: all its trajectories become one compressed block, about a tenth of their JSON size,
+ * because rollouts of one task are similar. Groups are added and dropped as a whole, so no part needs separate access.
  */
 export class HeldGroup {
-  /** Of the group that was opened first, 0. */
+  /** The position in the order in which groups were opened, from 0. */
   readonly order: number
   readonly key: string
   readonly id: string
   readonly run: string | null
-  /** Lists rather than typed arrays, which take ten times as much for one number. */
+  /** Arrays, because a typed array takes ten times as much memory for one number. */
   readonly rewards: readonly number[]
   readonly advantages: readonly number[]
-  /** Failed: their rewards are those of the policy for such. */
+  /** True for failed rollouts, whose rewards were set by the policy for failed rollouts. */
   readonly failed: readonly boolean[]
   #held: readonly Trajectory[] | Uint8Array
 
@@ -40,20 +40,20 @@ export class HeldGroup {
     return this.rewards.length
   }
 
-  /** 0: it is not packed. */
+  /** 0 if the group is not packed. */
   get packedBytes(): number {
     return this.#held instanceof Uint8Array ? this.#held.byteLength : 0
   }
 
-  /** A group that holds what cannot be written, such as a function, stays as it is. */
+  /** Compresses the trajectories. A group with values that cannot be serialized, such as functions, stays unpacked. */
   pack(): void {
     if (this.#held instanceof Uint8Array) return
     try {
       const bytes = deflateRawSync(serialize(this.#held.map(partsOf)), LEVEL)
-      // Copied: what zlib returns is a view on a block of 16 KB, which would be kept with it.
+      // Copied, because zlib returns a view of a 16 KB block, which would stay in memory.
       this.#held = new Uint8Array(bytes)
     } catch {
-      // It takes more memory, and is as good.
+      // The group stays unpacked.
     }
   }
 

@@ -1,5 +1,5 @@
 export { moveRewards } from '../trajectory/rewards.ts'
-export type { AdvantageSettings, Normalizer } from './advantage-settings.ts'
+export type { AdvantageSettings, Normalize as NormalizeSetting, Normalizer } from './advantage-settings.ts'
 export {
   type GroupAdvantages,
   type GrpoSettings,
@@ -13,7 +13,8 @@ export {
 export type { AlarmSettings } from './alarms.ts'
 export type { Algorithm } from './algorithm.ts'
 export type { ExperienceBufferOptions } from './buffer-options.ts'
-export type { BufferStats } from './buffer-stats.ts'
+export type { Added as AddedAs, BufferStats } from './buffer-stats.ts'
+export type { ReturnsOf } from './decisions.ts'
 export type { Experience, ExperienceGroup } from './experience.ts'
 export { ExperienceBuffer } from './experience-buffer.ts'
 export type { FailedPolicy } from './failed-rollouts.ts'
@@ -35,12 +36,19 @@ export type {
 export type { LearnerLimits, LearnerReference, RunningLearner } from './learner-calls.ts'
 export { type LearnerProcess, runLearnerInProcess } from './learner-process.ts'
 export { runLearnerInThread } from './learner-thread.ts'
+export type { LoraCore } from './lora/lora-core.ts'
 export { type LoraCoreOptions, loraCore } from './lora/lora-core.ts'
 export { type LoraPolicy, type LoraPolicyOptions, lora } from './lora/lora-policy.ts'
-export type { AdapterServerOptions } from './lora/served/adapter-server.ts'
+export type { AdapterDialect, AdapterServerOptions } from './lora/served/adapter-server.ts'
 export { type ServedElsewhere, sglang, vllm } from './lora/served/servers.ts'
-export type { LoraBase, LoraOptimizer, LoraOptions } from './lora/settings.ts'
-export type { LossSettings } from './loss-settings.ts'
+export type { LoraBase, LoraOptimizer, LoraOptions, LoraSettings } from './lora/settings.ts'
+export type {
+  Computing as LoraComputing,
+  Sidecar as LoraSidecar,
+  SidecarOptions as LoraSidecarOptions,
+} from './lora/sidecar.ts'
+export type { LossName, LossSettings } from './loss-settings.ts'
+export type { NeuralCore } from './neural/neural-core.ts'
 export { type NeuralCoreOptions, neuralCore } from './neural/neural-core.ts'
 export {
   type NeuralPolicy,
@@ -48,12 +56,28 @@ export {
   neuralPolicy,
   type OpenNeuralPolicy,
 } from './neural/neural-policy.ts'
-export type { NeuralInputs, NeuralOptions } from './neural/settings.ts'
+export type { NeuralInputs, NeuralOptions, NeuralSettings } from './neural/settings.ts'
+export type { AdvantageRule } from './open-group.ts'
 export { type ExecutorConfig, ParallelTaskExecutor } from './parallel-task-executor.ts'
 export type { EpochReport, TestReport } from './pipeline/epoch-report.ts'
-export type { ObserveTraining, TrainingObserver, TrainingStart } from './pipeline/observer.ts'
-export type { EvaluateOptions, PipelineOptions, TrainingAlgorithm, TrainingTasks } from './pipeline/options.ts'
+export type { ObserveTraining, TrainingGoal, TrainingObserver, TrainingStart } from './pipeline/observer.ts'
+export type {
+  EvaluateOptions,
+  NotForTrainings,
+  PipelineOptions,
+  TrainingAlgorithm,
+  TrainingTasks,
+} from './pipeline/options.ts'
 export { DistributedTrainingPipeline } from './pipeline/pipeline.ts'
+export type { TrainingResult } from './pipeline/result.ts'
+export type { Trainable } from './pipeline/trainable.ts'
+export type {
+  EvalRow as TrainingEvalRow,
+  EvaluationFigures,
+  Figure as TrainingFigure,
+  UpdateReport,
+  UpdateRow as TrainingUpdateRow,
+} from './pipeline/training-record.ts'
 export { loadPolicy, type ServedPolicy, savePolicy, type TrainedPolicy } from './policy-folder.ts'
 export { type PromptLearner, promptLearner } from './prompts/prompt-learner.ts'
 export type { PromptBudget, PromptLearnerOptions } from './prompts/prompt-options.ts'
@@ -67,7 +91,8 @@ export { type OpenSinks, openSinks } from './sinks/open-sinks.ts'
 export type { TrainingAbout, TrainingSink } from './sinks/sink.ts'
 export { type SinkSetting, sinkOf } from './sinks/sink-of.ts'
 export { tensorboard } from './sinks/tensorboard.ts'
-export type { Feature, SoftmaxOptions } from './softmax/settings.ts'
+export type { Feature, SoftmaxOptions, SoftmaxSettings } from './softmax/settings.ts'
+export type { SoftmaxCore } from './softmax/softmax-core.ts'
 export { type SoftmaxCoreOptions, softmaxCore } from './softmax/softmax-core.ts'
 export {
   type OpenSoftmaxPolicy,
@@ -75,12 +100,15 @@ export {
   type SoftmaxQuestion,
   softmaxPolicy,
 } from './softmax/softmax-policy.ts'
-export type { SweepGrid } from './sweep/grid.ts'
+export type { AlgorithmKey as SweepAlgorithmKey, OptionKey as SweepOptionKey, SweepGrid } from './sweep/grid.ts'
 export type { PointSummary, SweepResult, SweepSummary } from './sweep/summary.ts'
 export type { Sweep } from './sweep/sweep.ts'
+export type { RolloutTask, RolloutTasks } from './task-notes.ts'
 export { type TinkerWeights, tinkerWeights } from './tinker/checkpoint.ts'
 export { type TinkerSampleRequest, type TinkerSampler, tinkerSampler } from './tinker/sampler.ts'
 export type { TinkerOptions } from './tinker/settings.ts'
+export type { TinkerCore } from './tinker/tinker-core.ts'
 export { tinkerCore } from './tinker/tinker-core.ts'
 export { tinkerLearner } from './tinker/tinker-learner.ts'
 export type { TinkerSample } from './tinker/wire.ts'
+export type { TrajectoryStream } from './trajectory-stream.ts'

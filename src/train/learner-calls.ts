@@ -4,7 +4,10 @@ import { wordsOf } from '../text/thrown.ts'
 import type { Batch, Learner, LearnerStart, Metrics, Published } from './learner.ts'
 import type { FromLearner, LearnerCall, LearnerMethod, SentError } from './learner-messages.ts'
 
-/** A learner by reference: a module, the name of a function that it exports and that makes a learner, and what that is given. */
+/**
+ * A learner by reference: a module, the name of an exported function that makes a learner, and the options passed to
+ * it.
+ */
 export interface LearnerReference {
   readonly module: string | URL
   readonly export: string
@@ -12,33 +15,33 @@ export interface LearnerReference {
   readonly options?: unknown
 }
 
-/** Limits of a learner in a thread or process of its own. */
+/** Limits for a learner in its own thread or process. */
 export interface LearnerLimits {
-  /** How long one call may take, an update above all. The learner is ended then. Default 10 minutes. */
+  /** Timeout of one call, such as an update; the learner is killed when it expires. Default 10 minutes. */
   readonly callMs?: number
-  /** How long the module may take to load. Default one minute. */
+  /** Timeout for loading the module. Default one minute. */
   readonly loadMs?: number
-  /** How much memory its JavaScript may take; above that, only the learner ends. Default: as Node has it. */
+  /** The maximum size of its JavaScript heap; beyond that, the learner is killed. Default: Node's. */
   readonly memoryMb?: number
 }
 
-/** A learner in a thread or a process of its own. */
+/** A learner in its own thread or process. */
 export interface RunningLearner extends Learner {
-  /** True once it can do nothing more: it ended, was terminated, or took too long. What failed before is an update, not the learner. */
+  /** True once it is unusable: it exited, was terminated, or a call timed out. False after a failed update. */
   readonly ended: boolean
   values(observations: readonly unknown[]): Promise<Float64Array>
-  /** Ends it at once. Calls that are not answered, and later ones, fail with `LEARNER_FAILED`. */
+  /** Kills it at once. Pending and later calls fail with `LEARNER_FAILED`. */
   terminate(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The way to a learner elsewhere. */
+/** The connection to a learner in a thread or process. */
 export interface LearnerChannel {
   /** What it is, for messages. */
   readonly kind: 'thread' | 'process'
   /** Throws if the message cannot be copied. */
   post(message: LearnerCall): void
-  /** Whether it keeps this process from ending. */
+  /** Whether the learner keeps this process from exiting. */
   keepAlive(alive: boolean): void
   kill(): Promise<void>
 }
@@ -53,7 +56,7 @@ interface Waiting {
   readonly timer: NodeJS.Timeout
 }
 
-/** Programs without a compiler hear of it here. */
+/** Checks at run time, for programs without a type checker. */
 export function moduleUrl({ module }: LearnerReference): string {
   const url = String(module)
   if (URL.canParse(url)) return url
@@ -64,17 +67,24 @@ export function moduleUrl({ module }: LearnerReference): string {
 }
 
 export const optionsNotPlain = (cause: unknown): ManyworldsError =>
-  new ManyworldsError('LEARNER_INVALID', `\`options\` of a learner must be plain data: ${wordsOf(cause).message}`, {
-    cause,
-  })
+  new ManyworldsError(
+    'LEARNER_INVALID',
+    `\`options\` of a learner must be plain data that can be cloned: ${wordsOf(cause).message}`,
+    {
+      cause,
+    },
+  )
 
-/** Calls of a learner elsewhere, and their answers. Every call ends: by an answer, by its time, or with the learner. */
+/**
+ * Sends calls to a learner and receives its answers. Every call ends: with an answer, by its timeout, or when the
+ * learner exits.
+ */
 export class LearnerCalls implements RunningLearner {
   readonly #channel: LearnerChannel
   readonly #callMs: number
   readonly #waiting = new Map<number, Waiting>()
   #calls = READY
-  /** Why it can do nothing any more. */
+  /** Why the learner is unusable. */
   #ended: ManyworldsError | undefined
 
   constructor(channel: LearnerChannel, { callMs = CALL_MS }: LearnerLimits) {
@@ -87,7 +97,7 @@ export class LearnerCalls implements RunningLearner {
   }
 
   async ready({ loadMs = LOAD_MS }: LearnerLimits): Promise<void> {
-    const late = `has not loaded its module within ${loadMs} ms`
+    const late = `did not load its module within ${loadMs} ms (\`loadMs\`)`
     await new Promise((resolve, reject) => {
       if (this.#ended) reject(this.#ended)
       else this.#wait(READY, loadMs, late, resolve, reject)
@@ -117,23 +127,23 @@ export class LearnerCalls implements RunningLearner {
         return this.#take(READY)?.resolve(undefined)
       case 'unusable': {
         const { error } = message
-        this.#take(READY)?.reject(received(error, 'LEARNER_INVALID', 'the learner cannot be made: '))
-        this.end('could not be made')
+        this.#take(READY)?.reject(received(error, 'LEARNER_INVALID', 'cannot create the learner: '))
+        this.end('could not create the learner')
         return void this.#channel.kill()
       }
       case 'result':
         return this.#take(message.id)?.resolve(message.value)
       case 'error':
         this.#take(message.id)?.reject(received(message.error, 'LEARNER_FAILED', ''))
-        // At once: whoever hears of the error asks whether that was the end.
-        if (message.ended) this.end('ended, because the process that it computes in died')
+        // Immediately, because a caller that receives the error checks `ended`.
+        if (message.ended) this.end('exited, because its compute process died')
         return
       case 'ended':
         return this.end(message.how)
     }
   }
 
-  /** It can do nothing more; the first reason counts. */
+  /** Marks the learner as unusable; the first reason is kept. */
   end(how: string, cause?: unknown): void {
     this.#ended ??= new ManyworldsError('LEARNER_FAILED', `the ${this.#channel.kind} of the learner ${how}`, { cause })
     for (const id of [...this.#waiting.keys()]) this.#take(id)!.reject(this.#ended)
@@ -146,11 +156,11 @@ export class LearnerCalls implements RunningLearner {
       try {
         this.#channel.post({ id, method, args })
       } catch (error) {
-        // A function or a class instance that cannot be copied.
-        const message = `\`${method}\` was given what cannot be sent to a ${this.#channel.kind}: ${wordsOf(error).message}`
+        // Functions and some class instances cannot be cloned.
+        const message = `the arguments of \`${method}\` cannot be sent to the learner's ${this.#channel.kind}: ${wordsOf(error).message}`
         return reject(new ManyworldsError('ROW_INVALID', message, { cause: error }))
       }
-      const late = `has not answered \`${method}\` within ${this.#callMs} ms, and was ended`
+      const late = `was killed, because it did not answer \`${method}\` within ${this.#callMs} ms (\`callMs\`)`
       this.#wait(id, this.#callMs, late, resolve as (value: unknown) => void, reject)
     })
   }
@@ -160,7 +170,7 @@ export class LearnerCalls implements RunningLearner {
       this.end(late)
       void this.#channel.kill()
     }, ms)
-    // It keeps the process alive only while a call is open.
+    // The learner keeps the process alive only while a call is pending.
     if (this.#waiting.size === 0) this.#channel.keepAlive(true)
     this.#waiting.set(id, { resolve, reject, timer })
   }
@@ -173,7 +183,7 @@ export class LearnerCalls implements RunningLearner {
   }
 }
 
-/** An error of the learner, with the stack that it had there as its cause. */
+/** Recreates an error of the learner; the cause has its original stack. */
 function received(
   { code, name, message, stack }: SentError,
   otherwise: 'LEARNER_INVALID' | 'LEARNER_FAILED',

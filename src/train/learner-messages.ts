@@ -1,9 +1,9 @@
 import type { ErrorCode } from '../errors.ts'
 
-/** What crosses between the driver and the thread of a learner. */
+/** Messages between the driver and the thread of a learner. */
 export type LearnerMethod = 'start' | 'update' | 'publish' | 'retire' | 'save' | 'load' | 'values'
 
-/** Where the thread finds the learner: like agents, it travels by module and name. */
+/** How the thread finds the learner: by module and name, like agents. */
 export interface LearnerThreadData {
   readonly module: string
   readonly name: string
@@ -21,9 +21,9 @@ export type FromLearner =
   | { readonly type: 'ready' }
   | { readonly type: 'unusable'; readonly error: SentError }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
-  /** `ended`: it can do nothing more, because the process that it computes in died. */
+  /** `ended`: the learner is unusable, because its compute process died. */
   | { readonly type: 'error'; readonly id: number; readonly error: SentError; readonly ended: boolean }
-  /** Said by the process of a learner whose thread is gone. */
+  /** Sent by the process of a learner when its thread has exited. */
   | { readonly type: 'ended'; readonly how: string }
 
 export interface SentError {
@@ -33,7 +33,7 @@ export interface SentError {
   readonly stack: string | undefined
 }
 
-/** Those that every learner has. */
+/** The methods that every learner must have. */
 export const LEARNER_METHODS: readonly Exclude<LearnerMethod, 'values'>[] = [
   'start',
   'update',

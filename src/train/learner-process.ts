@@ -11,14 +11,14 @@ import {
 } from './learner-calls.ts'
 import type { FromLearner, LearnerThreadData } from './learner-messages.ts'
 
-/** A learner in a process of its own. */
+/** A learner in its own process. */
 export interface LearnerProcess extends RunningLearner {
   readonly pid: number | undefined
 }
 
 /**
- * Like `runLearnerInThread`, in a process: for learners that may crash, take much memory, or start processes of their own. It ends with this
- * process, also when that is killed, and takes what it started along.
+ * Like `runLearnerInThread`, in a process: for learners that may crash, use much memory, or start processes of their own. It exits with this process,
+ * even if that is killed, together with the processes it started.
  *
  * @example
  * const learner = await runLearnerInProcess({ module: new URL('./learner.ts', import.meta.url), export: 'makeLearner' })
@@ -34,7 +34,7 @@ export async function runLearnerInProcess(
     execArgv: workerFlags(process.execArgv),
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // A process group of its own: a Ctrl-C at the terminal is for the driver, which decides what becomes of the learner.
+    // A separate process group, so that Ctrl-C reaches only the driver, which decides what to do with the learner.
     detached: true,
   })
   const exited = new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ export async function runLearnerInProcess(
   const calls = new LearnerCalls(
     {
       kind: 'process',
-      // If the process is gone, its exit says so.
+      // A failed send is ignored: the process has exited, and its exit is reported.
       post: (message) => void child.send(message, () => {}),
       keepAlive: (alive) => keepAlive(child, alive),
       kill,
@@ -62,11 +62,11 @@ export async function runLearnerInProcess(
     limits,
   )
   child.on('message', (message: FromLearner) => calls.receive(message))
-  child.on('error', (error) => calls.end(`could not be started: ${error.message}`, error))
+  child.on('error', (error) => calls.end(`could not start: ${error.message}`, error))
   child.on('exit', (code, signal) => {
-    // What it started may still be there.
+    // Processes that it started may still be running.
     killGroup(child)
-    calls.end(signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`)
+    calls.end(signal === null ? `exited with code ${code}` : `was killed by ${signal}`)
   })
   keepAlive(child, false)
   await calls.ready(limits)

@@ -11,20 +11,20 @@ import {
 } from './learner-messages.ts'
 import { wrongMetric } from './metrics.ts'
 
-/** The thread of a learner: imports it, then answers calls one after the other. */
+/** The thread of a learner: imports it, then answers calls one at a time. */
 const port = parentPort!
 const { module, name, options } = workerData as LearnerThreadData
 
-function say(message: FromLearner): void {
+function send(message: FromLearner): void {
   port.postMessage(message, [...buffersOf(message)])
 }
 
-/** Bytes that are nobody else's are handed over rather than copied. */
+/** Buffers that can be transferred instead of copied. */
 function* buffersOf(message: FromLearner): Iterable<ArrayBuffer> {
   if (message.type !== 'result') return
   const { value } = message
   const bytes = value instanceof Uint8Array ? value : (value as { bytes?: unknown } | undefined)?.bytes
-  // A Buffer may be a piece of a pool that others use too.
+  // Not part of a Buffer pool, which others use too.
   if (
     bytes instanceof Uint8Array &&
     bytes.buffer instanceof ArrayBuffer &&
@@ -41,31 +41,34 @@ const sent = (error: unknown): SentError => ({
 async function make(): Promise<Learner> {
   const exported = ((await import(module)) as Record<string, unknown>)[name]
   if (typeof exported !== 'function')
-    throw new ManyworldsError('LEARNER_INVALID', `${module} does not export a function '${name}' that makes a learner`)
+    throw new ManyworldsError(
+      'LEARNER_INVALID',
+      `${module} does not export a function '${name}'; export a function that returns a learner`,
+    )
   const learner = (await exported(options)) as Learner
   const missing = LEARNER_METHODS.find((method) => typeof learner?.[method] !== 'function')
   if (missing !== undefined)
     throw new ManyworldsError(
       'LEARNER_INVALID',
-      `'${name}' of ${module} made something without \`${missing}\`, which is no learner`,
+      `'${name}' of ${module} did not return a learner: \`${missing}\` is missing`,
     )
   return learner
 }
 
-/** An update that came to no finite numbers: nobody knows what is in the weights now. */
-let spoiled: string | undefined
+/** Set after an update with non-finite metrics: the weights may be corrupt. */
+let corrupted: string | undefined
 
 async function call(learner: Learner, { method, args }: LearnerCall): Promise<unknown> {
-  if (method === 'load' || method === 'start') spoiled = undefined
-  else if (spoiled !== undefined && method !== 'retire')
-    throw new ManyworldsError('LEARNER_FAILED', `${spoiled}; \`load\` the state of the last good version first`)
+  if (method === 'load' || method === 'start') corrupted = undefined
+  else if (corrupted !== undefined && method !== 'retire')
+    throw new ManyworldsError('LEARNER_FAILED', `${corrupted}; \`load\` the state of the last good version first`)
   if (typeof learner[method] !== 'function')
-    throw new ManyworldsError('LEARNER_INVALID', `the learner has no \`${method}\`, which advantages by 'gae' need`)
+    throw new ManyworldsError('LEARNER_INVALID', `the learner has no \`${method}\`, but advantages by 'gae' need it`)
   const value: unknown = await (learner[method] as (...args: unknown[]) => unknown)(...args)
   const wrong = method === 'update' ? wrongMetric(value) : undefined
   if (wrong === undefined) return value
-  spoiled = `the last update failed: ${wrong}`
-  throw new ManyworldsError('LEARNER_FAILED', spoiled)
+  corrupted = `the last update failed: ${wrong}`
+  throw new ManyworldsError('LEARNER_FAILED', corrupted)
 }
 
 try {
@@ -74,13 +77,13 @@ try {
   port.on('message', (message: LearnerCall) => {
     last = last.then(async () => {
       try {
-        say({ type: 'result', id: message.id, value: await call(learner, message) })
+        send({ type: 'result', id: message.id, value: await call(learner, message) })
       } catch (error) {
-        say({ type: 'error', id: message.id, error: sent(error), ended: learner.ended ?? false })
+        send({ type: 'error', id: message.id, error: sent(error), ended: learner.ended ?? false })
       }
     })
   })
-  say({ type: 'ready' })
+  send({ type: 'ready' })
 } catch (error) {
-  say({ type: 'unusable', error: sent(error) })
+  send({ type: 'unusable', error: sent(error) })
 }

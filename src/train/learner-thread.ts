@@ -11,9 +11,9 @@ import {
 import type { FromLearner, LearnerThreadData } from './learner-messages.ts'
 
 /**
- * Runs a learner in a thread of its own, so that collecting goes on while it learns. Rows are copied; groups arrive as plain data. What
- * a learner throws is thrown here, with its code or `LEARNER_FAILED`. A thread that ends by itself fails all calls: start
- * another one, with the state of the last good version.
+ * Runs a learner in its own thread, so that collecting continues while it learns. Rows are copied; groups arrive as plain data. An error of the learner
+ * is rethrown here, with its code or `LEARNER_FAILED`. If the thread exits by itself, all calls fail: start another one with the state of the last good
+ * version.
  *
  * @example
  * const learner = await runLearnerInThread({ module: new URL('./learner.ts', import.meta.url), export: 'makeLearner' })
@@ -41,7 +41,7 @@ export async function runLearnerInThread(
   )
   worker.on('message', (message: FromLearner) => calls.receive(message))
   worker.on('error', (error) => calls.end(`failed: ${wordsOf(error).message}`, error))
-  worker.on('exit', (code) => calls.end(`ended with exit code ${code}`))
+  worker.on('exit', (code) => calls.end(`exited with code ${code}`))
   await calls.ready(limits)
   return calls
 }

@@ -7,62 +7,65 @@ import type { Usage } from '../trajectory/usage.ts'
 import type { LossSettings } from './loss-settings.ts'
 import type { Row } from './row.ts'
 
-/** Numbers about an update, by name. All of them are finite. */
+/** Numbers about an update, by name. All must be finite. */
 export type Metrics = Readonly<Record<string, number>>
 
-/** The part of a learner that has weights and knows their gradient. */
+/** The part of a learner that holds weights and computes their gradient. */
 export interface GradientCore {
   /** The name of the policy whose weights these are. */
   readonly policy: string
-  /** Log-probabilities of what was done: one per row of an action, one per token of a row of tokens. */
+  /** Log-probabilities of the recorded actions or tokens: one per action row, one per token of a token row. */
   forward(
     rows: readonly Row[],
     of: 'current' | 'reference',
   ): Promise<{ logProbs: Float64Array[]; values?: Float64Array }>
-  /** What the value head expects of the rest of an episode, by observation; left out: there is none. */
+  /** The value head's estimate of the remaining return for each observation; omitted if there is no value head. */
   values?(observations: readonly unknown[]): Promise<Float64Array>
-  /** Adds the gradient of these rows to what was added since the last step. Resolves to metrics of all of them. */
+  /** Accumulates the gradient of these rows until the next step. Resolves to metrics over all accumulated rows. */
   forwardBackward(rows: readonly Row[], loss: LossSettings): Promise<Metrics>
-  /** Moves the weights along the gradient, and begins the next one. A gradient that is not finite moves nothing, and throws. */
+  /**
+   * Applies the gradient to the weights and clears it. Throws, without changing the weights, if the gradient is not
+   * finite.
+   */
   optimStep(options: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics>
-  /** What `open` of the policy reads. */
+  /** The bytes that `open` of the policy reads. */
   weights(): Maybe<Uint8Array>
-  /** All that the next step depends on: the weights and the optimizer. */
+  /** Everything that the next step depends on: the weights and the optimizer. */
   state(): Maybe<Uint8Array>
-  /** Goes on from a state. A gradient that was begun is dropped. */
+  /** Restores a state. An accumulated gradient is dropped. */
   load(state: Uint8Array): Maybe<void>
-  /** True: the process that has its weights died. `load` starts another one. */
+  /** True: the process that held the weights died. `load` starts another one. */
   readonly ended?: boolean
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }
 
-/** Rollouts of one task by one version of a policy, which are compared with each other. */
+/** Rollouts of one task by one version of a policy, compared with each other. */
 export interface LearnerGroup {
   readonly id: string
   readonly ref: PolicyRef
   readonly members: readonly Trajectory[]
-  /** What the task was given. */
+  /** The input of the task. */
   readonly input?: unknown
 }
 
-/** What an update learns from: rows for learners of weights, groups for those who read what happened. */
+/** The data of an update: rows for learners of weights, groups for learners that read trajectories. */
 export interface Batch {
   readonly rows: readonly Row[]
   readonly groups?: readonly LearnerGroup[]
   /** The number of the update. */
   readonly update?: number
-  /** Asks a model of the training. */
+  /** Asks one of the training's models. */
   readonly ask?: Ask
 }
 
 /**
- * Asks a model of the training: as a run of its own, so that the answer is limited, paid for and stored like all others, and after a crash is there again.
- * One question per update.
+ * Asks one of the training's models. The question is a run of its own, so the answer is rate-limited, counted and
+ * stored like any other, and is available again after a crash. One question per update.
  */
 export type Ask = (question: Question) => Promise<Answered>
 
 export interface Question {
-  /** Its name in `models`. */
+  /** The model's name in `models`. */
   readonly model: string
   readonly prompt: string
   readonly temperature?: number
@@ -70,92 +73,99 @@ export interface Question {
 }
 
 export interface Answered {
-  /** Null: the call failed, for the reason in `error`. */
+  /** Null if the call failed; `error` has the reason. */
   readonly text: string | null
   readonly error?: string
   readonly usage: Usage
 }
 
-/** What a learner asks for that chooses itself what to learn from. */
+/** The next request of a learner that selects its own training data. */
 export type Want =
   | {
-      /** Episodes of these training tasks, by a version that is kept, to learn from. */
+      /** Episodes of these training tasks, by a stored version, to learn from. */
       readonly kind: 'collect'
-      /** The epoch that they belong to, from 1: a larger number ends the one before. */
+      /** The epoch these episodes belong to, from 1; a larger number ends the previous epoch. */
       readonly epoch: number
       readonly version: number
       readonly tasks: readonly string[]
-      /** An earlier update: its tasks had the same chances, so that two versions can be compared. */
+      /** An earlier update whose random seed is used again, so that two versions can be compared. */
       readonly seedOf?: number
-      /** Episodes that may still come, these included, without those of the test. */
+      /** How many more episodes may follow, including these but not those of the test. */
       readonly left?: number
     }
-  /** The validation tasks by this version. Their outcomes come with `validated`. */
+  /** Runs the validation tasks with this version. The outcomes are passed to `validated`. */
   | { readonly kind: 'validate'; readonly version: number }
   | { readonly kind: 'finished'; readonly why: string }
 
-/** What a learner that chooses itself knows of its training. */
+/** What a learner that selects its own training data is told about its training. */
 export interface LearnerTraining {
   readonly policy: Policy
-  /** The names of the models that the agent calls, as far as it says so. */
+  /** The names of the models that the agent calls, if it declares them. */
   readonly calls: readonly string[]
   readonly models: ModelsConfig
   /** Ids of tasks. */
   readonly train: readonly string[]
   readonly validation: readonly string[]
-  /** How often a task is run: for learning, and in validation. */
+  /** Rollouts per task: for training, and for validation. */
   readonly rollouts: { readonly train: number; readonly validation: number }
-  /** Episodes of the test at the end. */
+  /** Episodes of the final test. */
   readonly testEpisodes: number
-  /** Says something to whoever watches. */
+  /** Shows a line to observers of the training. */
   notice(line: string): void
 }
 
-/** A version of a policy, and its bytes: the driver has them put where workers find them. */
+/** A version of a policy, and its bytes, which the driver makes available to workers. */
 export interface Published {
   readonly ref: PolicyRef
-  /** Null: the version is found elsewhere, or is its code alone. */
+  /** Null: the version is stored elsewhere, or consists of its code alone. */
   readonly bytes: Uint8Array | null
 }
 
-/** Where a learner begins. */
+/** How a learner starts. */
 export interface LearnerStart {
-  /** Of the training; the same seed and the same batches give the same versions. */
+  /** The training's seed; the same seed and batches produce the same versions. */
   readonly seed: number | string
-  /** What `save` gave; left out: it begins with version 0. */
+  /** The result of `save`; omitted: start with version 0. */
   readonly state?: Uint8Array
-  /** For learners that choose themselves. */
+  /** For learners that select their own training data. */
   readonly training?: LearnerTraining
 }
 
 /**
- * What makes a policy better. The driver calls one method at a time. A method that throws leaves the learner as it was, so that
- * the last good version stays.
+ * Improves a policy. The driver calls one method at a time. A method that throws must leave the learner unchanged, so
+ * that the last good version is kept.
  */
 export interface Learner {
   start(options: LearnerStart): Promise<Published>
-  /** What the policy expects of episodes that were cut short, from their last observations on; only advantages by 'gae' ask. */
+  /** The values of the final observations of truncated episodes; required only for advantages by 'gae'. */
   values?(observations: readonly unknown[]): Promise<Float64Array>
-  /** Makes the next version. An empty batch changes nothing, and makes none. */
+  /** Makes the next version. An empty batch changes nothing and makes no version. */
   update(batch: Batch): Promise<Metrics>
-  /** The version as it is now. A version never changes: the same number always has the same bytes. */
+  /** The current version. Versions are immutable: the same number always has the same bytes. */
   publish(): Promise<Published>
-  /** Nobody acts by this version any more. */
+  /** This version is no longer used for acting. */
   retire(ref: PolicyRef): Promise<void>
-  /** All that the next update depends on. */
+  /** Everything that the next update depends on. */
   save(): Promise<Uint8Array>
-  /** Goes on from what `save` gave: the next update is the same, bit for bit. */
+  /** Restores what `save` returned: the next update is the same, bit for bit. */
   load(state: Uint8Array): Promise<void>
-  /** True: it died, and what it has learned since it was saved is lost. It goes on with `start` and a state. */
+  /**
+   * True: the learner died, and everything learned since the last `save` is lost. Call `start` with a state to
+   * continue.
+   */
   readonly ended?: boolean
   /**
-   * Of learners that choose themselves what to learn from: what to do next. It changes nothing, so that it gives the same until `update` or `validated` was
-   * called. `save` is called after updates: after a crash, `validated` comes again with the same outcomes.
+   * For learners that select their own training data: what to do next. It must not change anything, and must return the
+   * same until `update` or `validated` is called. `save` is called after updates: after a crash, `validated` is called
+   * again with the same outcomes.
    */
   want?(): Want
-  /** What came of the validation tasks, one outcome per rollout. */
+  /** The results of the validation tasks, one outcome per rollout. */
   validated?(validation: { readonly version: number; readonly outcomes: readonly Outcome[] }): void
-  /** Before anything starts: throws what is wrong, and returns, as plain data, what else its versions depend on. A training goes on only with the same. */
+  /**
+   * Called before anything starts. Throws if the training is invalid; returns, as plain data, whatever else the
+   * versions depend on. A training can only be resumed if this is unchanged.
+   */
   prepare?(training: Omit<LearnerTraining, 'notice'>): unknown
   [Symbol.asyncDispose]?(): PromiseLike<void>
 }

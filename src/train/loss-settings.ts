@@ -5,31 +5,33 @@ import { checkBetween, checkFinite } from './check-numbers.ts'
 export const LOSS_NAMES = ['clip', 'is', 'cispo', 'reinforce', 'sft'] as const
 export type LossName = (typeof LOSS_NAMES)[number]
 
-/** How samples become a loss. Formulas: docs/training.md. */
+/** How the loss of samples is computed. Formulas: docs/training.md. */
 export interface LossSettings {
   readonly name: LossName
-  /** `clip` and `cispo`: the ratio counts as at least 1 - clipLow. Default .2 for `clip`, 1 (no bound) for `cispo`. */
+  /**
+   * `clip` and `cispo`: the lower bound of the ratio is 1 - clipLow. Default .2 for `clip`, 1 (no bound) for `cispo`.
+   */
   readonly clipLow?: number
-  /** `clip` and `cispo`: the ratio counts as at most 1 + clipHigh. Default .2 for `clip`, 4 for `cispo`. */
+  /** `clip` and `cispo`: the upper bound of the ratio is 1 + clipHigh. Default .2 for `clip`, 4 for `cispo`. */
   readonly clipHigh?: number
-  /** `clip`: with a negative advantage, the ratio counts as at most this. Above 1, such as 3. Left out: no bound. */
+  /** `clip`: the upper bound of the ratio when the advantage is negative. Above 1, such as 3. Default: no bound. */
   readonly dualClip?: number
-  /** The most that proximal / behaviour may weigh. At least 1. Default 2. */
+  /** The maximum of the weight proximal / behavior. At least 1. Default 2. */
   readonly maxWeight?: number
   /** Coefficient of the entropy, which is subtracted from the loss. Default 0. */
   readonly entropy?: number
   /** Coefficient of the KL divergence from the reference policy. Default 0. */
   readonly kl?: number
   /**
-   * For tokens, whose KL divergence is estimated from samples: weighs the estimate by p / behaviour, so that its gradient is right in
-   * expectation. Default true; false: as it is. Actions have it exactly, either way.
+   * For tokens, whose KL divergence is estimated from samples: weight the estimate by p / behavior, which makes its
+   * gradient unbiased. Default true. No effect on actions, whose KL divergence is exact.
    */
   readonly klCorrection?: boolean
   /** Coefficient of the value loss. Default 0. */
   readonly value?: number
 }
 
-/** Settings that were checked, with every default filled in. */
+/** Validated settings with all defaults. */
 export interface LossRule {
   readonly name: LossName
   /** Bounds of the ratio. */
@@ -47,20 +49,20 @@ const MAX_WEIGHT = 2
 const KEYS = ['name', 'clipLow', 'clipHigh', 'dualClip', 'maxWeight', 'entropy', 'kl', 'klCorrection', 'value']
 const DEFAULT_CLIP: Readonly<Record<LossName, { readonly low: number; readonly high: number } | undefined>> = {
   clip: { low: 0.2, high: 0.2 },
-  // One-sided, as its authors use it: small ratios are harmless, as they weigh little.
+  // One-sided, as in the CISPO paper: small ratios are harmless because they have little weight.
   cispo: { low: 1, high: 4 },
   is: undefined,
   reinforce: undefined,
   sft: undefined,
 }
 
-/** Checks settings once, before anything is trained. */
+/** Validates settings and fills in defaults. */
 export function lossRule(settings: LossSettings): LossRule {
   const { name, dualClip, maxWeight = MAX_WEIGHT, entropy = 0, kl = 0, klCorrection = true, value = 0 } = settings
   if (!LOSS_NAMES.includes(name))
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `there is no loss ${JSON.stringify(name)}; there are ${LOSS_NAMES.join(', ')}`,
+      `unknown loss ${JSON.stringify(name)}; use one of ${LOSS_NAMES.join(', ')}`,
     )
   checkKeys(settings, KEYS, '`loss`')
   const clip = DEFAULT_CLIP[name]

@@ -3,8 +3,8 @@ import type { SampleLogProbs } from './importance.ts'
 import type { SampleLoss } from './losses.ts'
 
 /**
- * Sums over the samples of an update. One tally goes through all of its micro-batches, in their order: then the figures are the same, to
- * the last bit, wherever it was cut.
+ * Sums over the samples of an update. One tally is passed through all micro-batches in order, so the figures are
+ * bit-identical for any split.
  */
 export interface LossTally {
   samples: number
@@ -34,12 +34,12 @@ export const newTally = (): LossTally => ({
 
 export function addSample(
   tally: LossTally,
-  { logProb, behaviour }: SampleLogProbs,
+  { logProb, behavior }: SampleLogProbs,
   { loss, ratio, staleness, isClipped, isCapped }: SampleLoss,
   weight: number,
 ): void {
-  // Not the capped one: what the cap hides is what one wants to see.
-  const moved = logProb - behaviour
+  // Uncapped, because the purpose is to show what the cap hides.
+  const moved = logProb - behavior
   const importance = exp(moved)
   tally.samples++
   tally.loss += weight * loss
@@ -54,8 +54,8 @@ export function addSample(
 }
 
 /**
- * Figures of the policy loss. Each sample counts once, whatever its weight; only `loss` is weighted. Without samples there are no
- * means, and they are left out.
+ * Metrics of the policy loss. Each sample counts once, whatever its weight; only `loss` is weighted. Without samples,
+ * means are omitted.
  */
 export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string, number>> {
   const { samples, loss } = tally
@@ -66,15 +66,15 @@ export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string,
     // p / proximal.
     ratio: tally.ratio / samples,
     largestRatio: tally.largestRatio,
-    // Samples at a bound of the ratio.
+    // Fraction of samples at a bound of the ratio.
     clipFraction: tally.clipped / samples,
-    // Samples whose proximal / behaviour was above `maxWeight`, and the largest before the cap.
+    // Fraction of samples whose proximal / behavior exceeded `maxWeight`, and the largest value before the cap.
     cappedShare: tally.capped / samples,
     largestWeight: tally.largestWeight,
-    // Kish: as many samples of the policy itself would tell as much about it.
+    // Kish's effective sample size: the number of on-policy samples with the same information.
     effectiveSampleSize:
       tally.squaredImportance > 0 ? (tally.importance * tally.importance) / tally.squaredImportance : 0,
-    // KL(behaviour ‖ p), by k3 with samples of `behaviour`.
-    klFromBehaviour: tally.kl / samples,
+    // KL(behavior ‖ p), estimated by k3 from samples of `behavior`.
+    klFromBehavior: tally.kl / samples,
   }
 }

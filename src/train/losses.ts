@@ -9,15 +9,15 @@ export interface Sample extends SampleLogProbs {
 
 export interface SampleLoss extends Importance {
   readonly loss: number
-  /** The derivative of the loss by `logProb`. */
+  /** The derivative of the loss with respect to `logProb`. */
   readonly byLogProb: number
-  /** A bound of the ratio took effect. */
+  /** Whether a bound of the ratio took effect. */
   readonly isClipped: boolean
 }
 
 /**
- * The policy loss of one action or token, and its derivative, so that a core needs the derivative of the log-probability only.
- * The weight of the row is not in it.
+ * The policy loss of one action or token, and its derivative with respect to the log-probability, which a core
+ * multiplies by the derivative of the log-probability. Not multiplied by the row's weight.
  */
 export function sampleLoss(given: Sample, rule: LossRule): SampleLoss {
   const sample = asSampled(given, rule)
@@ -39,7 +39,7 @@ export function sampleLoss(given: Sample, rule: LossRule): SampleLoss {
       byLogProb = loss = -importance * advantage
       break
     case 'cispo': {
-      // The clipped ratio is a constant weight: unlike with `clip`, every sample keeps a gradient.
+      // The clipped ratio is a constant weight, so unlike with `clip`, every sample keeps a gradient.
       const clipped = Math.min(Math.max(ratio, rule.minRatio), rule.maxRatio)
       isClipped = clipped !== ratio
       byLogProb = -correction * clipped * advantage
@@ -53,17 +53,17 @@ export function sampleLoss(given: Sample, rule: LossRule): SampleLoss {
       byLogProb = isClipped ? 0 : loss
     }
   }
-  // One literal instead of a spread, which takes microseconds: this runs for every token.
+  // One literal instead of a spread, which takes microseconds; this runs for every token.
   return { loss, byLogProb, isClipped, ratio, staleness, correction, isCapped, importance }
 }
 
-/** `sft` imitates, whoever acted: its samples count as those of the policy itself. */
+/** `sft` imitates samples of any policy: treat them as samples of the current one. */
 export const asSampled = <Known extends SampleLogProbs>(sample: Known, { name }: LossRule): Known =>
-  name === 'sft' ? { ...sample, behaviour: sample.logProb, proximal: sample.logProb } : sample
+  name === 'sft' ? { ...sample, behavior: sample.logProb, proximal: sample.logProb } : sample
 
 /**
- * The bound that stands in for the ratio, if one does: where the policy has already moved far enough in the direction that the advantage
- * asks for and, by the dual clip, where a bad action that became much more probable would outweigh all others.
+ * The bound that replaces the ratio, if any: either the policy has already moved far enough in the direction of the
+ * advantage or, with the dual clip, a bad action that became much more probable would outweigh all others.
  */
 function boundOf(ratio: number, advantage: number, { minRatio, maxRatio, dualClip }: LossRule): number | undefined {
   if (advantage === 0) return undefined
@@ -72,28 +72,30 @@ function boundOf(ratio: number, advantage: number, { minRatio, maxRatio, dualCli
   return ratio > dualClip ? dualClip : undefined
 }
 
-/** Actions or tokens, one number for each in every array. */
+/** Actions or tokens; each array has one number per sample. */
 export interface Samples {
   readonly logProbs: ArrayLike<number>
-  readonly behaviour: ArrayLike<number>
+  readonly behavior: ArrayLike<number>
   readonly proximal?: ArrayLike<number> | undefined
   readonly advantages: ArrayLike<number>
-  /** Of each sample in the loss. Where it is 0, such as on tokens that were not sampled, the other numbers are not looked at. */
+  /** The weight of each sample in the loss. Where it is 0, such as for prompt tokens, the other numbers are ignored. */
   readonly weights: ArrayLike<number>
 }
 
 export interface PolicyLoss {
   /** The sum of weight times loss. */
   readonly loss: number
-  /** Its derivative by each log-probability. */
+  /** Its derivative with respect to each log-probability. */
   readonly byLogProb: Float64Array
 }
 
-/** The policy loss of many samples, in their order. What it notices is added to `tally`; `lossMetrics` makes figures of that. */
+/**
+ * The policy loss of many samples, in order. Statistics are added to `tally`; `lossMetrics` turns them into metrics.
+ */
 export function policyLoss(samples: Samples, rule: LossRule, tally: LossTally = newTally()): PolicyLoss {
-  const { logProbs, behaviour, proximal, advantages, weights } = samples
+  const { logProbs, behavior, proximal, advantages, weights } = samples
   checkNumbers('weights', weights, logProbs.length)
-  checkLength('behaviour', behaviour, logProbs.length)
+  checkLength('behavior', behavior, logProbs.length)
   if (proximal) checkLength('proximal', proximal, logProbs.length)
   checkLength('advantages', advantages, logProbs.length)
   const byLogProb = new Float64Array(logProbs.length)
@@ -103,7 +105,7 @@ export function policyLoss(samples: Samples, rule: LossRule, tally: LossTally = 
     if (weight === 0) continue
     const given = {
       logProb: logProbs[i]!,
-      behaviour: behaviour[i]!,
+      behavior: behavior[i]!,
       proximal: proximal?.[i],
       advantage: advantages[i]!,
     }

@@ -1,15 +1,18 @@
 import type { Metrics } from './learner.ts'
 
-/** What is wrong with metrics; undefined: nothing. */
+/** Describes what is wrong with metrics; undefined if they are valid. */
 export function wrongMetric(metrics: unknown): string | undefined {
-  if (typeof metrics !== 'object' || metrics === null) return `metrics must be numbers by name; they are ${metrics}`
+  if (typeof metrics !== 'object' || metrics === null)
+    return `metrics must be an object of numbers; they are ${metrics}`
   for (const [name, value] of Object.entries(metrics))
     if (typeof value !== 'number' || !Number.isFinite(value))
-      return `\`${name}\` of its metrics is ${String(value)}, which is no finite number; look for a division by zero, or a learning rate that is too high`
+      return `metric \`${name}\` is ${String(value)}, not a finite number; look for a division by zero, or a learning rate that is too high`
   return undefined
 }
 
-/** Of several steps: their mean; what is the largest of something stays the largest; samples are added. */
+/**
+ * Merges the metrics of several steps: maxima (`largest…`) stay maxima, `samples` are summed, the rest are averaged.
+ */
 export function mergeMetrics(steps: readonly Metrics[]): Metrics {
   if (steps.length === 1) return steps[0]!
   const merged: Record<string, number> = {}

@@ -1,4 +1,7 @@
-/** Mean, and sum of squared distances from it. In two passes: the difference of large sums would lose the small spread. */
+/**
+ * The mean, and the sum of squared distances from it. In two passes, because the difference of large sums would lose
+ * precision.
+ */
 export function moments(values: ArrayLike<number>): { readonly mean: number; readonly squares: number } {
   let sum = 0
   for (let i = 0; i < values.length; i++) sum += values[i]!

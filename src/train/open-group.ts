@@ -4,8 +4,8 @@ import { HeldGroup } from './held-group.ts'
 import { compareRollouts } from './rollout-order.ts'
 
 /**
- * Makes advantages of the rewards of groups: `grpo`, `rloo`, or one of your own. Called with one group at a time, whose rewards are in the order of
- * `compareRollouts`.
+ * Computes advantages from the rewards of groups: `grpo`, `rloo`, or your own function. Called with one group at a
+ * time, whose rewards are in the order of `compareRollouts`.
  */
 export type AdvantageRule = (groups: readonly Float64Array[]) => { readonly advantages: readonly ArrayLike<number>[] }
 
@@ -15,13 +15,13 @@ interface Member {
   readonly failed: boolean
 }
 
-/** A group to which members may come. */
+/** A group that is still waiting for members. */
 export class OpenGroup {
   readonly order: number
   readonly key: string
   readonly id: string
   readonly run: string | null
-  /** All that have come, also those that are not kept. */
+  /** Ids of all added trajectories, including those that were not kept. */
   readonly seen = new Set<string>()
   readonly members: Member[] = []
 
@@ -32,9 +32,9 @@ export class OpenGroup {
     this.run = run
   }
 
-  /** Its advantages are fixed now, whatever happens to other groups later. */
+  /** Closes the group and fixes its advantages. */
   close(rule: AdvantageRule): HeldGroup {
-    // The order in which they came must not show: sums of floating-point numbers depend on it.
+    // Sorted, because floating-point sums depend on the order, and the order of arrival must not matter.
     const members = this.members.toSorted((a, b) => compareRollouts(a.trajectory, b.trajectory))
     const rewards = members.map(({ reward }) => reward)
     const advantages = this.#advantages(rule, rewards)
@@ -51,11 +51,11 @@ export class OpenGroup {
     if (advantages.length === rewards.length && advantages.every(Number.isFinite)) return advantages
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `\`advantages\` gave [${advantages.join(', ')}] for group '${this.id}' with the rewards [${rewards.join(', ')}]: it must give as many finite numbers`,
+      `\`advantages\` returned [${advantages.join(', ')}] for group '${this.id}' with the rewards [${rewards.join(', ')}]: it must return one finite number per reward`,
     )
   }
 }
 
-/** Ids of groups are those of their run. */
+/** Group ids are unique only within a run. */
 export const groupKey = ({ run, group, task, visit, id }: Trajectory): string =>
   JSON.stringify(group === null ? [run, visit, task, id] : [run, visit, group.id])

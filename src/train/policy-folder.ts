@@ -51,22 +51,25 @@ const shape = z.discriminatedUnion('core', [
   z.strictObject({ ...common, core: z.literal('texts') }),
 ])
 
-/** A policy whose versions are bytes. */
+/** A policy whose versions are stored as bytes. */
 export type TrainedPolicy<Observation = unknown, Action = unknown> =
   | SoftmaxPolicy<Observation, Action>
   | NeuralPolicy<Observation, Action>
   | TextPolicy
 
-/** A version of a policy, in a user's own program. */
+/** A version of a policy, for use in your own program. */
 export interface ServedPolicy<Observation = unknown, Action = unknown> {
   readonly name: string
   readonly version: number
-  /** Of a policy that is texts, `textPolicy()`: the texts, by their names. */
+  /** For a `textPolicy()`: the texts, by name. */
   readonly text?: Texts
-  /** Chooses at once. Texts choose nothing: their `act` throws. Default mode `'greedy'`; with `'sample'`, `random` is `Math.random` unless it is given. */
+  /**
+   * Chooses synchronously. A text policy chooses nothing: its `act` throws. The default mode is `'greedy'`; `'sample'`
+   * uses `random`, by default `Math.random`.
+   */
   act(question: {
     readonly observation: Observation
-    /** Left out: all `actions` of a neural policy that lists them. */
+    /** Default: all `actions` of a neural policy that lists them. */
     readonly candidates?: readonly Action[]
     readonly mode?: PolicyMode
     readonly random?: () => number
@@ -74,15 +77,15 @@ export interface ServedPolicy<Observation = unknown, Action = unknown> {
 }
 
 /**
- * Writes a version of a policy to a folder: its weights, and a description in JSON, which comes last and replaces an earlier one
- * in one step. Whoever reads the folder meanwhile has the version before or this one.
+ * Writes a version of a policy to a folder: its weights, and a JSON description, which is written last and replaces the
+ * old one atomically. A concurrent reader gets either the old version or this one.
  */
 export async function savePolicy<Observation, Action>(
   folder: string,
   policy: TrainedPolicy<Observation, Action>,
   { version, bytes }: { readonly version: number; readonly bytes: Uint8Array },
 ): Promise<void> {
-  // Bytes that are not weights of this policy are refused here, where the right ones can still be found.
+  // Refuse bytes that are not weights of this policy now, while the right ones can still be found.
   policy.openBytes(bytes)
   const sha256 = hash('sha256', bytes)
   const file = `${sha256}.weights`
@@ -103,7 +106,7 @@ export async function savePolicy<Observation, Action>(
 }
 
 /**
- * Opens what `savePolicy` wrote, without workers or a store. A policy with functions of its own is given with its code.
+ * Opens what `savePolicy` wrote, without workers or a store. Pass `policy` if the policy has custom functions.
  *
  * @example
  * const policy = await loadPolicy('best')
@@ -118,7 +121,7 @@ export async function loadPolicy<Observation = unknown, Action = unknown>(
   if (policy !== undefined && policy.core !== core)
     throw new ManyworldsError(
       'POLICY_INVALID',
-      `policy '${name}' in ${folder} is ${core}, and the one given is ${policy.core}`,
+      `policy '${name}' in ${folder} is of kind '${core}', but \`policy\` is of kind '${policy.core}'`,
     )
   const code = policy ?? policyOf<Observation, Action>(description, folder)
   const bytes = await readWeights(folder, description.weights)
@@ -133,7 +136,7 @@ export async function loadPolicy<Observation = unknown, Action = unknown>(
   }
 }
 
-/** The policy as it was, if nothing of it is code. */
+/** Recreates the policy from its settings, if it has no custom functions. */
 function policyOf<Observation, Action>(
   description: z.infer<typeof shape>,
   folder: string,
@@ -142,10 +145,10 @@ function policyOf<Observation, Action>(
   const needsCode = (what: string) => {
     throw new ManyworldsError(
       'POLICY_INVALID',
-      `policy '${name}' in ${folder} has ${what} of its own, whose code is not in the folder: loadPolicy(folder, { policy })`,
+      `policy '${name}' in ${folder} has custom ${what}, whose code is not in the folder; pass the policy: loadPolicy(folder, { policy })`,
     )
   }
-  // The first texts are nobody's: those of the folder are read.
+  // A placeholder: the texts are read from the folder.
   if (core === 'texts') return textPolicy({ name, texts: { instructions: '-' } })
   if (core === 'softmax') {
     const { bits, temperature, features, hasValue: value } = description.settings
@@ -164,7 +167,7 @@ function policyOf<Observation, Action>(
 function refuseToAct(name: string): never {
   throw new ManyworldsError(
     'POLICY_INVALID',
-    `policy '${name}' is texts for a model, and chooses no actions: read its \`text\``,
+    `policy '${name}' consists of texts and cannot choose actions; use its \`text\``,
   )
 }
 
@@ -177,15 +180,15 @@ async function describe(folder: string): Promise<z.infer<typeof shape>> {
   } catch (error) {
     if (ManyworldsError.is(error)) throw error
     const why = error instanceof z.core.$ZodError ? z.prettifyError(error) : wordsOf(error).message
-    throw new ManyworldsError('POLICY_INVALID', `${path} does not describe a policy: ${why}`, { cause: error })
+    throw new ManyworldsError('POLICY_INVALID', `${path} is not a policy description: ${why}`, { cause: error })
   }
 }
 
-/** A language model does not run in this process. */
+/** A language model cannot run in this process. */
 const isAdapter = (folder: string) =>
   new ManyworldsError(
     'POLICY_INVALID',
-    `${folder} has a LoRA adapter of a language model: serve it, for example with vLLM (--enable-lora --lora-modules NAME=${folder}), and call that; or load it in Python with PEFT`,
+    `${folder} contains a LoRA adapter of a language model; serve it, for example with vLLM (--enable-lora --lora-modules NAME=${folder}), and call that server, or load it in Python with PEFT`,
   )
 
 async function readWeights(folder: string, { file, sha256 }: { file: string; sha256: string }): Promise<Uint8Array> {
@@ -199,7 +202,7 @@ async function readWeights(folder: string, { file, sha256 }: { file: string; sha
     })
   }
   if (hash('sha256', bytes) !== sha256)
-    throw new ManyworldsError('POLICY_INVALID', `${path} is damaged: its bytes do not have the hash of its name`)
+    throw new ManyworldsError('POLICY_INVALID', `${path} is damaged: its SHA-256 does not match ${DESCRIPTION}`)
   return bytes
 }
 

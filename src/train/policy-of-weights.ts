@@ -8,7 +8,7 @@ import { unpackTexts } from './prompts/texts.ts'
 import { softmaxPolicy } from './softmax/softmax-policy.ts'
 import { settingsOf as softmaxSettingsOf } from './softmax/weights.ts'
 
-/** Makes a policy of the header of its weights; undefined: they are of another kind. */
+/** Makes a policy from the header of its weights; undefined if they are of another kind. */
 type Kind = (name: string, bytes: Uint8Array) => TrainedPolicy | undefined
 
 const softmax: Kind = (name, bytes) => {
@@ -39,8 +39,8 @@ const texts: Kind = (name, bytes) => {
 const KINDS: Readonly<Record<TrainedPolicy['core'], Kind>> = { softmax, neural, texts }
 
 /**
- * The policy that weights belong to, from the weights alone: their header says all but the code of its own functions, which throw
- * when they are called. So it can be saved, and not always act.
+ * Recreates a policy from its weights alone: their header has everything except the code of custom functions, which
+ * throw when called. So the policy can always be saved, but not always act.
  */
 export function policyOfWeights(name: string, bytes: Uint8Array): TrainedPolicy {
   try {
@@ -53,12 +53,15 @@ export function policyOfWeights(name: string, bytes: Uint8Array): TrainedPolicy 
     throw invalid(name, `they are damaged: ${(cause as Error).message}`, cause)
   }
   const kinds = Object.keys(KINDS).join(', ')
-  throw invalid(name, `they begin as none that this version of manyworlds knows (${kinds}); save it by its own code`)
+  throw invalid(
+    name,
+    `they are of none of the kinds that this version of manyworlds knows (${kinds}); save the policy from its own program`,
+  )
 }
 
 const invalid = (name: string, why: string, cause?: unknown) =>
-  new ManyworldsError('POLICY_INVALID', `the weights of policy '${name}' cannot be told: ${why}`, { cause })
+  new ManyworldsError('POLICY_INVALID', `cannot read the weights of policy '${name}': ${why}`, { cause })
 
 function missing(name: string): never {
-  throw new ManyworldsError('POLICY_INVALID', `policy '${name}' has functions of its own, whose code is not here`)
+  throw new ManyworldsError('POLICY_INVALID', `policy '${name}' has custom functions, whose code is not available here`)
 }

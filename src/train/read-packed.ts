@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
 import { ByteReader } from './bytes.ts'
 
-/** Reads bytes of a policy or its learner to their end. `what`: for the message if they are not what they should be. */
+/** Reads all bytes of a policy or learner. `what`: for the message if they are malformed. */
 export function readPacked<T>(bytes: Uint8Array, what: string, read: (reader: ByteReader) => T): T {
   try {
     const reader = new ByteReader(bytes)
@@ -12,7 +12,7 @@ export function readPacked<T>(bytes: Uint8Array, what: string, read: (reader: By
     if (ManyworldsError.is(error)) throw error
     throw new ManyworldsError(
       'POLICY_INVALID',
-      `these ${bytes.length} bytes are not ${what}, or are damaged: ${(error as Error).message}`,
+      `these ${bytes.length} bytes are not ${what}, or they are damaged: ${(error as Error).message}`,
       { cause: error },
     )
   }

@@ -1,8 +1,8 @@
 import { checkBetween, checkFinite, checkNumbers, checkRewards } from './check-numbers.ts'
 
 /**
- * The discounted return of each step: `G[t] = r[t] + discount · G[t+1]`. `last` is the value of what the episode would have gone on with:
- * 0 if it terminated, an estimate if it was cut short.
+ * The discounted return of each step: `G[t] = r[t] + discount · G[t+1]`. `last` is the value of the state after the
+ * last step: 0 if the episode terminated, an estimate if it was truncated.
  */
 export function returns(rewards: ArrayLike<number>, discount: number, last = 0): Float64Array {
   checkRewards('rewards', rewards)
@@ -16,18 +16,18 @@ export function returns(rewards: ArrayLike<number>, discount: number, last = 0):
 
 export interface GaeSettings {
   readonly discount: number
-  /** 0: one step and the value after it (less variance). 1: the whole return (less bias). */
+  /** 0: one step plus the next value (less variance). 1: the whole return (less bias). */
   readonly lambda: number
-  /** 1 where a token was sampled. Others are skipped: time does not pass on them, and their rewards do not count; see `moveRewards`. */
+  /** 1 where a token was sampled. Other tokens are skipped, and their rewards are ignored; see `moveRewards`. */
   readonly mask?: ArrayLike<number>
-  /** The value of the state after the last step, for an episode that was cut short. Left out: it terminated, and nothing follows. */
+  /** The value of the state after the last step, for a truncated episode. Default 0: the episode terminated. */
   readonly last?: number
 }
 
 export interface Gae {
   /** 0 where the mask is 0. */
   readonly advantages: Float64Array
-  /** Advantage plus value: what a value function is trained towards. 0 where the mask is 0. */
+  /** Advantage plus value: the training target of a value function. 0 where the mask is 0. */
   readonly returns: Float64Array
 }
 

@@ -1,4 +1,4 @@
-/** A queue in which every place is reached in constant time. */
+/** A queue with access to every index in constant time. */
 export class Ring<T> {
   #items: (T | undefined)[] = new Array(16)
   #head = 0
@@ -8,9 +8,9 @@ export class Ring<T> {
     return this.#length
   }
 
-  /** From 0, the oldest. */
-  at(place: number): T | undefined {
-    return place < this.#length ? this.#items[this.#slot(place)] : undefined
+  /** Index 0 is the oldest item. */
+  at(index: number): T | undefined {
+    return index < this.#length ? this.#items[this.#slot(index)] : undefined
   }
 
   push(item: T): void {
@@ -27,15 +27,15 @@ export class Ring<T> {
     return item
   }
 
-  /** Its size is a power of two. */
-  #slot(place: number): number {
-    return (this.#head + place) & (this.#items.length - 1)
+  /** The capacity is a power of two. */
+  #slot(index: number): number {
+    return (this.#head + index) & (this.#items.length - 1)
   }
 
-  /** Twice the size, so that the copies cost each item a constant. */
+  /** Doubles the capacity, so that pushing takes amortized constant time. */
   #grow(): void {
     const items = new Array<T | undefined>(this.#items.length * 2)
-    for (let place = 0; place < this.#length; place++) items[place] = this.at(place)
+    for (let index = 0; index < this.#length; index++) items[index] = this.at(index)
     this.#items = items
     this.#head = 0
   }

@@ -12,39 +12,42 @@ import type { Row } from './row.ts'
 
 export interface TrainerOptions {
   readonly learner: Learner
-  /** How good each action was. Default: `{ name: 'grpo' }`. */
+  /** How advantages are computed. Default: `{ name: 'grpo' }`. */
   readonly advantages?: AdvantageSettings
-  /** What rollouts count that have no reward. Default: they are left out. */
+  /** What rollouts without a reward count as. Default: they are left out. */
   readonly failed?: FailedPolicy
-  /** What the loss is divided by. Default: the actions of the batch. */
+  /** The denominator of the loss. Default: the actions of the batch. */
   readonly normalizer?: Normalizer
-  /** When a training that goes wrong is reported. */
+  /** Thresholds for alarms. */
   readonly alarms?: AlarmSettings
 }
 
-/** What came of one batch. */
+/** The result of one batch. */
 export interface TrainReport {
-  /** Of the policy after it. The same as before if nothing could be learned. */
+  /** The version after the batch; unchanged if nothing could be learned. */
   readonly version: number
   readonly episodes: number
-  /** Those that were learned from. */
+  /** Episodes that were trained on. */
   readonly trained: number
   readonly reward: number | null
   readonly successRate: number | null
-  /** Episodes of which `reward` and `length`, and of which `successRate`, are the means. */
+  /** The number of episodes in the means `reward` and `length`, and in `successRate`. */
   readonly rewarded: number
   readonly judged: number
-  /** Actions per episode; of a language model, tokens. */
+  /** Actions per episode; for a language model, tokens. */
   readonly length: number | null
-  /** Groups whose episodes all had the same reward, and groups of one: nothing can be learned from them. */
+  /** Groups with identical rewards and groups of one, from which nothing can be learned. */
   readonly skippedGroups: number
-  /** Rollouts without a reward that were left out. */
+  /** Rollouts without a reward, which were left out. */
   readonly dropped: number
-  /** How many versions older than the learner the policy was that acted, over the actions that were learned from. Null: there were none. */
+  /**
+   * How many versions older than the learner the acting policy was, over the rows that were trained on. Null if there
+   * were none.
+   */
   readonly staleness: Staleness | null
-  /** Loss, entropy, KL, clip fraction, gradient norm, …: what the learner says. */
+  /** Metrics of the learner: loss, entropy, KL, clip fraction, gradient norm, … */
   readonly metrics: Metrics
-  /** What looks wrong, in words. */
+  /** Messages about what looks wrong. */
   readonly alarms: readonly string[]
 }
 
@@ -57,8 +60,8 @@ export interface Staleness {
 const MAGIC = 0x5452574d
 
 /**
- * Makes an agent better from what it did: takes trajectories, says how good each of their actions was, and has a learner change the policy.
- * A batch of any size is learned from, and the result does not depend on the order in which its trajectories came.
+ * Improves an agent from its trajectories: computes the advantage of each action, and has a learner update the policy.
+ * Batches can have any size, and the result does not depend on the order of their trajectories.
  *
  * @example
  * const trainer = new RLTrainer({ learner, advantages: { name: 'grpo' } })
@@ -95,7 +98,7 @@ export class RLTrainer {
     this.#alarms = new Alarms(alarms)
   }
 
-  /** Begins, or goes on from what `save` gave. */
+  /** Starts the training, or resumes it from what `save` returned. */
   async start({ seed, state }: { readonly seed: number | string; readonly state?: Uint8Array }): Promise<Published> {
     const before = state && readState(state)
     const first = await this.#learner.start({ seed, ...(before && { state: before.learner }) })
@@ -107,16 +110,22 @@ export class RLTrainer {
     return first
   }
 
-  /** Learns from trajectories. Those without a reward, and groups that teach nothing, are left out and counted. */
+  /**
+   * Trains on trajectories. Those without a reward, and groups from which nothing can be learned, are left out and
+   * counted.
+   */
   async trainStep(trajectories: Iterable<TrajectoryParts>): Promise<TrainReport> {
     if (this.#version === undefined)
-      throw new ManyworldsError('LEARNER_INVALID', 'call `start({ seed })` of a trainer before trainStep()')
+      throw new ManyworldsError(
+        'LEARNER_INVALID',
+        'the trainer was not started; call `start({ seed })` before trainStep()',
+      )
     const all = [...trajectories]
     const { groups, dropped, refused, drifted } = episodesOf(all, this.#failed)
     if (groups.length === 0 && refused.length > 0)
       throw new ManyworldsError(
         'ROW_INVALID',
-        `nothing of ${all.length} episodes can be learned from: ${refused[0]}${refused.length > 1 ? `; and ${refused.length - 1} more such calls` : ''}`,
+        `none of the ${all.length} episodes can be trained on: ${refused[0]}${refused.length > 1 ? `; and ${refused.length - 1} more such calls` : ''}`,
       )
     const lasts = this.#advantages.name === 'gae' ? await this.#lastValues(groups.flat()) : undefined
     const made = rowsOf(groups, this.#advantages, this.#normalizer, this.#running, lasts)
@@ -132,24 +141,24 @@ export class RLTrainer {
       ...{ version: this.#version, episodes: all.length, trained: made.episodes, dropped, metrics },
       ...{ skippedGroups: made.flat + made.single, staleness, ...figures(episodes, all) },
     }
-    const alarms = this.#alarms.look({ ...report, trajectories: all })
+    const alarms = this.#alarms.check({ ...report, trajectories: all })
     return { ...report, alarms: [...alarms, ...refusals(refused)] }
   }
 
-  /** The learner says them before it changes: on-policy, it is the version that acted. */
+  /** Computed before the update: on-policy, the learner is still the version that acted. */
   async #lastValues(episodes: readonly Episode[]): Promise<LastValues> {
     const cut = episodes.filter(({ isCut }) => isCut)
     if (cut.length === 0) return new Map()
     if (this.#learner.values === undefined)
       throw new ManyworldsError(
         'LEARNER_INVALID',
-        "advantages by 'gae' need a learner with `values`: episodes that were cut short count with the value of their last observation",
+        "advantages by 'gae' need a learner with `values`, because truncated episodes count with the value of their final observation",
       )
     const unseen = cut.find(({ finalObservation }) => finalObservation === undefined)
     if (unseen)
       throw new ManyworldsError(
         'ROW_INVALID',
-        `task '${unseen.task}', rollout ${unseen.rollout}, was cut short, and does not say what was seen last: advantages by 'gae' need it`,
+        `task '${unseen.task}', rollout ${unseen.rollout}, was truncated and has no final observation, but advantages by 'gae' need it`,
       )
     const values = await this.#learner.values(cut.map(({ finalObservation }) => finalObservation))
     return new Map(cut.map((episode, i) => [episode, values[i]!]))
@@ -159,7 +168,7 @@ export class RLTrainer {
     return this.#learner.publish()
   }
 
-  /** All that the next step depends on. From there, the same trajectories give the same numbers. */
+  /** Everything that the next step depends on. After resuming from it, the same trajectories give the same numbers. */
   async save(): Promise<Uint8Array> {
     const out = new ByteWriter()
     out.u32(MAGIC)
@@ -175,7 +184,7 @@ export class RLTrainer {
   }
 }
 
-/** Of language models: what was learned from, and what could not be. */
+/** Metrics for language models: tokens trained on, and calls that could not be used. */
 function tokenFigures(episodes: readonly Episode[], refusedCalls: number, driftedTurns: number): Metrics {
   const isOfTokens = refusedCalls > 0 || episodes.some(({ lines }) => lines.length > 0)
   if (!isOfTokens) return {}
@@ -185,9 +194,7 @@ function tokenFigures(episodes: readonly Episode[], refusedCalls: number, drifte
 const refusals = (refused: readonly string[]): string[] =>
   refused.length === 0
     ? []
-    : [
-        `nothing was learned from ${refused.length} call${refused.length === 1 ? '' : 's'} of the model, such as ${refused[0]}`,
-      ]
+    : [`${refused.length} model call${refused.length === 1 ? '' : 's'} could not be trained on, such as ${refused[0]}`]
 
 function stalenessOf(rows: readonly Row[], version: number): Staleness | null {
   if (rows.length === 0) return null
@@ -215,13 +222,17 @@ function figures(episodes: readonly Episode[], all: readonly TrajectoryParts[]) 
 function readState(state: Uint8Array) {
   try {
     const reader = new ByteReader(state)
-    if (reader.u32() !== MAGIC) throw new RangeError('it does not begin as one')
+    if (reader.u32() !== MAGIC) throw new RangeError('the magic number does not match')
     const running = { mean: reader.f64(), weight: reader.f64() }
     const alarms: unknown = JSON.parse(reader.text())
     return { running, alarms, learner: reader.bytes() }
   } catch (cause) {
-    throw new ManyworldsError('LEARNER_INVALID', `this is not the state of a trainer: ${(cause as Error).message}`, {
-      cause,
-    })
+    throw new ManyworldsError(
+      'LEARNER_INVALID',
+      `these bytes are not the state of a trainer, or they are damaged: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    )
   }
 }

@@ -1,13 +1,13 @@
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
-/** What says where a rollout stands among others. */
+/** The fields that determine the order of rollouts. */
 export type RolloutPlace = Pick<Trajectory, 'task' | 'visit' | 'rollout' | 'id'> & {
   readonly group: { readonly id: string } | null
 }
 
 /**
- * The order of rollouts in every batch and sum: by group, task, visit and rollout. It has nothing to do with who was finished first, and not with
- * the language of the machine.
+ * The order of rollouts in every batch and sum: by group, task, visit and rollout. It does not depend on which rollout finished first, nor on the
+ * machine's locale.
  *
  * @example
  * for await (const trajectory of executor.distributeTasks(tasks, { rollouts: 8 })) trajectories.push(trajectory)

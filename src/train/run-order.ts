@@ -4,8 +4,9 @@ import type { Trajectory } from '../trajectory/trajectory.ts'
 import { compareRollouts, type RolloutPlace } from './rollout-order.ts'
 
 /**
- * The trajectories of a run in the order of `compareRollouts`, so one group after the other, read one at a time. Only ids are read before: where each
- * response is in the file says when it was committed, and that depends on who was fast. `removed` is called for those without their steps.
+ * The trajectories of a run in the order of `compareRollouts`, so group by group, read one at a time. Ids are read
+ * first, because the order in the file is the order of commits, which depends on timing. `removed` is called for
+ * rollouts whose steps were removed.
  */
 export async function* trajectoriesInOrder(run: RunFile, removed: () => void): AsyncGenerator<Trajectory> {
   const places: (RolloutPlace & { readonly seq: number })[] = []

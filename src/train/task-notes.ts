@@ -2,24 +2,27 @@ import type { AnyAgent } from '../agent.ts'
 import { automaticId, type TaskLike } from '../task.ts'
 import { Trajectory, type TrajectoryParts } from '../trajectory/trajectory.ts'
 
-/** A task, or one without its agent. */
+/** A task whose agent may be omitted. */
 export type RolloutTask = Omit<TaskLike, 'agent'> & { readonly agent?: AnyAgent }
+
+export type RolloutTasks = Iterable<RolloutTask> | AsyncIterable<RolloutTask>
 
 interface Note {
   readonly split: TrajectoryParts['split']
   readonly groupId: string | undefined
-  /** Rollouts that have not come back. */
+  /** Rollouts that have not finished. */
   left: number
 }
 
 /**
- * What a trajectory needs to know of its task, and the store tells too late or, if there is none, not at all: how many belong to its group, and its split, so that
- * tasks which are for tests are never trained on. Kept from when a task is read until its last rollout is back.
+ * Facts about a task that its trajectories need, but that the store has too late or, without a store, not at all: the
+ * size of its group, and its split, so that test tasks are never trained on. Kept from when a task is read until its
+ * last rollout has finished.
  */
 export class TaskNotes {
   readonly #notes = new Map<string, Note>()
   readonly #rollouts: number | undefined
-  /** How many tasks have a group that they name; undefined: it cannot be known. */
+  /** The number of tasks per named group; undefined if unknown. */
   readonly #tasksOf: ReadonlyMap<string, number> | undefined
 
   /** `all`: the tasks, if they are known before the run. */
@@ -37,7 +40,7 @@ export class TaskNotes {
     })
   }
 
-  /** The trajectory, with what is known of its task. */
+  /** Adds the facts about the task to its trajectory. */
   complete(trajectory: Trajectory): Trajectory {
     const note = this.#notes.get(trajectory.task)
     if (note === undefined) return trajectory
@@ -55,7 +58,7 @@ export class TaskNotes {
 function countGroups(tasks: readonly RolloutTask[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const task of tasks) {
-    // Of what is no task, `Runners` tells.
+    // `Runners` reports invalid tasks.
     const groupId = task?.groupId
     if (groupId !== undefined) counts.set(groupId, (counts.get(groupId) ?? 0) + 1)
   }

@@ -3,16 +3,16 @@ import { type TokenRow as Line, type TokenSpan, tokenRows } from '../trajectory/
 import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { TokenRow } from './row.ts'
 
-/** Tokens of a trajectory that its policy has sampled, and that can be learned from. */
+/** The tokens of a trajectory that its policy sampled and that can be trained on. */
 export interface TokenLines {
   readonly lines: readonly TokenLine[]
-  /** Calls of the policy that nothing is learned from, by reason. */
+  /** The policy's calls that cannot be trained on, with the reason. */
   readonly refused: readonly string[]
-  /** How often the tokens of a reply came back as others. */
+  /** How often a reply came back with different tokens. */
   readonly drifted: number
 }
 
-/** One conversation. The mask is 1 where a token is trained. */
+/** One conversation. The mask is 1 where a token is trained on. */
 export interface TokenLine {
   readonly ids: Int32Array
   readonly mask: Uint8Array
@@ -20,13 +20,14 @@ export interface TokenLine {
   readonly temperature: number
   /** The oldest version that acted in it. */
   readonly version: number
-  /** How many tokens are trained. */
+  /** The number of tokens trained on. */
   readonly count: number
 }
 
 /**
- * What of a trajectory is learned from: what its policy sampled, with the log-probabilities of that very sampler. Other models in it are
- * context. Whatever the learner could not compute in the same way is refused, with the reason, and never guessed.
+ * Selects the tokens to train on: those that the policy sampled, with the log-probabilities of the same sampler. Tokens
+ * of other models are context. Calls whose probabilities the learner could not reproduce are refused with a reason,
+ * never guessed.
  */
 export function tokenLines({ steps, branches }: Pick<Trajectory, 'steps' | 'branches'>): TokenLines {
   const { rows, refused } = tokenRows({ steps })
@@ -41,15 +42,15 @@ export function tokenLines({ steps, branches }: Pick<Trajectory, 'steps' | 'bran
   return { lines, refused: [...reasons, ...withoutTokens(steps)], drifted }
 }
 
-/** The row of a line: each of its tokens has the same advantage and the same weight. */
+/** Makes a row from a line; all its tokens have the same advantage and weight. */
 export function tokenRow(line: TokenLine, advantage: number, weight: number): TokenRow {
-  const { ids, mask, logProbs: behaviour, temperature, version } = line
+  const { ids, mask, logProbs: behavior, temperature, version } = line
   const filled = (value: number) => Float64Array.from(mask, (isTrained) => (isTrained === 1 ? value : 0))
   return {
     kind: 'tokens',
     ids,
     mask,
-    behaviour,
+    behavior,
     advantage: filled(advantage),
     weight: filled(weight),
     temperature,
@@ -83,32 +84,36 @@ function callOfPolicy(steps: readonly Step[], index: number): (Step & ModelStep)
   return step?.kind === 'model' && step.role === 'agent' && step.policy !== null ? step : undefined
 }
 
-/** Those that `tokenRows` does not know of. */
+/** Calls that `tokenRows` does not report. */
 function* withoutTokens(steps: readonly Step[]): Generator<string> {
   for (const { index } of steps) {
     const step = callOfPolicy(steps, index)
     if (step && step.tokens === null && step.redacted !== true)
-      yield `step ${index} has no token ids: its server does not return them, or was not asked to (\`tokens\` of the model)`
+      yield `step ${index} has no token ids: the server does not return them, or they were not requested (\`tokens\` of the model)`
   }
 }
 
-/** Why the learner would compute something else than what was sampled from; undefined: it would not. */
-function whyNot({ tokens, sampling }: ModelStep, { temperature }: TokenSpan, others: number): string | undefined {
+/** Why the learner's probabilities would differ from the sampler's; undefined if they would not. */
+function whyNot(
+  { tokens, sampling }: ModelStep,
+  { temperature }: TokenSpan,
+  othersTemperature: number,
+): string | undefined {
   const { topP, topK, minP, other } = sampling
   const { presence_penalty, frequency_penalty, repetition_penalty, logit_bias } = (other ?? {}) as Record<
     string,
     unknown
   >
-  if (temperature === 0) return 'was chosen at temperature 0, which tries nothing else'
+  if (temperature === 0) return 'was sampled at temperature 0, which does not explore'
   if (tokens!.constrained)
     return 'was decoded under a grammar or schema: its log-probabilities are not those of the model alone'
   if ((topP !== null && topP < 1) || (topK !== null && topK > 0) || (minP !== null && minP > 0))
-    return 'was sampled from a part of the distribution (top_p, top_k or min_p); the learner computes with the whole'
+    return 'was sampled from a truncated distribution (top_p, top_k or min_p), but the learner computes the full distribution'
   if ((repetition_penalty ?? 1) !== 1 || (presence_penalty ?? 0) !== 0 || (frequency_penalty ?? 0) !== 0 || logit_bias)
-    return 'was sampled with penalties, which the learner does not compute'
+    return 'was sampled with penalties or a logit bias, which the learner does not compute'
   if (tokens!.of === 'raw' && temperature !== 1)
-    return `was sampled at temperature ${temperature}, and its log-probabilities are those before temperature: have the server give processed ones, and say \`tokens: 'processed'\``
-  if (!Number.isNaN(others) && temperature !== others)
-    return `was sampled at temperature ${temperature}, and others of its conversation at ${others}`
+    return `was sampled at temperature ${temperature}, but its log-probabilities are without temperature: configure the server to return processed log-probabilities, and set \`tokens: 'processed'\``
+  if (!Number.isNaN(othersTemperature) && temperature !== othersTemperature)
+    return `was sampled at temperature ${temperature}, but other calls of its conversation at ${othersTemperature}`
   return undefined
 }

@@ -2,8 +2,9 @@ import type { TaskResponse } from '../task.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
 /**
- * Trajectories of responses, as they come. Not an async generator: that would let go of the run only when the response that it waits for is there. Nothing
- * starts before the first `next()`, and a run whose trajectories nobody takes reads no more tasks.
+ * The trajectories of responses as they finish. Not an async generator, because `return` of a generator would wait for
+ * the pending response before releasing the run. Nothing starts before the first `next()`, and a run whose trajectories
+ * are not consumed reads no more tasks.
  */
 export class TrajectoryStream implements AsyncIterableIterator<Trajectory, undefined>, AsyncDisposable {
   readonly #responses: AsyncIterableIterator<TaskResponse, undefined>
@@ -28,14 +29,14 @@ export class TrajectoryStream implements AsyncIterableIterator<Trajectory, undef
     try {
       return { done: false, value: this.#complete(await response.toTrajectory()) }
     } catch (error) {
-      // The store cannot be read any more, and whoever left does not want it.
+      // The store can no longer be read, and a consumer that left the loop does not need the trajectory.
       if (this.#left) return { done: true, value: undefined }
       await this.return()
       throw error
     }
   }
 
-  /** Cancels what is not done, and returns when the run has ended. */
+  /** Cancels unfinished tasks, and returns when the run has ended. */
   async return(): Promise<IteratorResult<Trajectory, undefined>> {
     this.#left = true
     await this.#responses.return?.()

@@ -3,14 +3,14 @@ import { moments } from './moments.ts'
 
 export interface ValueLoss {
   readonly loss: number
-  /** The derivative of the loss by the value. */
+  /** The derivative of the loss with respect to the value. */
   readonly byValue: number
   readonly isClipped: boolean
 }
 
 /**
- * Half the squared error. With `clip`, the value gains nothing by moving further than `clip` from `old`, what it was when the episode was
- * collected: the larger of both errors counts.
+ * Half the squared error. With `clip`, moving the value further than `clip` from `old`, its value when the episode was
+ * collected, does not reduce the loss: the larger of both errors counts.
  */
 export function valueLoss(
   value: number,
@@ -28,8 +28,8 @@ export function valueLoss(
 }
 
 /**
- * How much of the variance of returns the values foretell: 1 all of it, 0 none, below 0 they are worse than a constant. Undefined if the
- * returns do not vary.
+ * The fraction of the returns' variance that the values explain: 1 is all, 0 none, below 0 worse than a constant.
+ * Undefined if the returns do not vary.
  */
 export function explainedVariance(values: ArrayLike<number>, returns: ArrayLike<number>): number | undefined {
   checkNumbers('returns', returns)

@@ -1,6 +1,6 @@
 import { open, rename, rm } from 'node:fs/promises'
 
-/** The file is there whole or not at all, also after a power failure. */
+/** Writes a file atomically: it exists completely or not at all, even after a power failure. */
 export async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`
   try {

@@ -2,30 +2,32 @@ import type { Ending } from './episode.ts'
 import type { Step } from './step.ts'
 
 /**
- * A line of steps in a trajectory. The task's own is 0; others belong to sub-agents of a group, to sub-tasks, or to an agent
- * that went on with another conversation.
+ * A sequence of steps in a trajectory. Branch 0 is that of the task's agent; others belong to sub-agents of a group, to
+ * sub-tasks, or to an agent that continued with another conversation.
  */
 export interface Branch {
   readonly id: number
   readonly agent: string
-  /** Null: it is the task's own. */
+  /** Null for branch 0. */
   readonly parent: BranchParent | null
-  /** Of a sub-task: its id. */
+  /** The id of the sub-task, if the branch is one. */
   readonly task?: string
-  /** How it ended, where it has an end of its own: an episode of a sub-agent, or a sub-task. */
+  /** How the branch ended, if it has its own end: an episode of a sub-agent, or a sub-task. */
   readonly end?: BranchEnd
 }
 
+/** Where a branch left another. */
 export interface BranchParent {
   readonly branch: number
-  /** The step of that branch after which it began; null: before its first step, or nobody knows. */
+  /** The step of the parent branch after which this one starts. Null: before its first step, or unknown. */
   readonly step: number | null
   readonly why: BranchReason
 }
 
-/** `compaction`: an agent went on with a shorter conversation. `drift`: the tokens of a reply came back as others. */
+/** `compaction`: the agent continued with a shorter conversation. `drift`: a reply came back with other tokens. */
 export type BranchReason = 'parallel' | 'serial' | 'subtask' | 'compaction' | 'drift'
 
+/** How a branch ended. */
 export interface BranchEnd {
   readonly ending: Ending | { readonly kind: 'failed' | 'cancelled'; readonly error: unknown }
   readonly finalObservation?: unknown
@@ -33,19 +35,19 @@ export interface BranchEnd {
   readonly success: boolean | null
 }
 
-/** A branch as the first step of it declares it. */
+/** A branch as its first step declares it. */
 export interface OpenedBranch {
   readonly id: number
   readonly agent: string
   readonly parent: BranchParent
 }
 
-/** Under this a context says which branch it is, and opens others. */
+/** The property of a context that identifies its branch and opens others. */
 export const BRANCHES: unique symbol = Symbol.for('manyworlds.branches')
 
-/** Where the steps of a context go. */
+/** Where a context records its steps. */
 export interface BranchPlace {
-  /** The branch of its own steps. */
+  /** The branch of the context's own steps. */
   readonly number: number
   /** Opens a branch and returns its number, for `branch` of the steps that belong to it. */
   open(opening: BranchOpening): number
@@ -57,36 +59,36 @@ export interface BranchSource {
 
 export interface BranchOpening {
   readonly why: BranchReason
-  /** Left out: the agent that opens it. */
+  /** Default: the agent that opens the branch. */
   readonly agent?: string
-  /** The branch that it comes from; left out: that of the agent that opens it. */
+  /** The parent branch. Default: that of the agent that opens the branch. */
   readonly from?: number
-  /** The step of that branch after which it begins; left out: the last one so far. */
+  /** The step of the parent branch after which the branch starts. Default: the last one so far. */
   readonly step?: number | null
-  /** For groups, whose sub-agents are numbered in advance. */
+  /** For groups, which number their sub-agents in advance. */
   readonly number?: number
-  /** The sub-agent of a group that opens it, and how many numbers the group has taken; set by contexts on the way. */
+  /** The sub-agent of a group that opens the branch, and how many numbers the group has reserved; set by the contexts in between. */
   readonly owner?: number
   readonly taken?: number
 }
 
-/** Opens a branch of a trajectory, on behalf of an agent that was made by this package. */
+/** Opens a branch of a trajectory, for agents that this package defines. */
 export const openBranch = (ctx: object, opening: BranchOpening): number => (ctx as BranchSource)[BRANCHES].open(opening)
 
 /**
- * The branches of an attempt. Their numbers do not depend on time: sub-agents of groups are numbered by their places, from 1 to
- * n - 1; the k-th branch that the agent with the number b opens beyond that is b + k·n.
+ * The branches of an attempt. Their numbers do not depend on timing: sub-agents of groups are numbered by position, from 1 to
+ * n - 1; the k-th branch that agent number b opens beyond that is b + k·n.
  */
 export class Branches implements BranchPlace {
   readonly number = 0
   readonly #agent: () => string
   readonly #opened = new Map<number, number>()
-  /** Those that no step has declared yet. */
+  /** Branches that no step has declared yet. */
   readonly #undeclared = new Map<number, OpenedBranch>()
   /** The last step of each branch that has one. */
   readonly #last = new Map<number, number>()
 
-  /** `agent`: the name of the task's agent. `steps`: how many it has recorded before, all in its own branch. */
+  /** `agent`: the name of the task's agent. `steps`: how many steps it has already recorded, all in branch 0. */
   constructor(agent: () => string, steps: number) {
     this.#agent = agent
     if (steps > 0) this.#last.set(0, steps - 1)
@@ -105,7 +107,7 @@ export class Branches implements BranchPlace {
     return next
   }
 
-  /** What the next step of a branch has to declare: the branch and those that it comes from, the outermost first. */
+  /** The branches that the next step of a branch must declare: the branch itself and its parents, the outermost first. */
   undeclared(branch: number): OpenedBranch[] | undefined {
     if (this.#undeclared.size === 0) return undefined
     const opens: OpenedBranch[] = []
@@ -116,14 +118,14 @@ export class Branches implements BranchPlace {
     return opens.length === 0 ? undefined : opens
   }
 
-  /** A step was recorded. */
+  /** Call this after a step was recorded. */
   recorded(step: number, branch: number, opens: readonly OpenedBranch[] | undefined): void {
     this.#last.set(branch, step)
     for (const { id } of opens ?? []) this.#undeclared.delete(id)
   }
 }
 
-/** The branches of steps, by number; those without a step, and without one in a branch that comes from them, are not known. */
+/** The branches of steps, by number. A branch is unknown if neither it nor a child branch has a step. */
 export function branchesOf(agent: string, steps: readonly Step[]): Branch[] {
   const found = new Map<number, Branch>([[0, { id: 0, agent, parent: null }]])
   for (const step of steps) {

@@ -1,15 +1,15 @@
 import { types } from 'node:util'
 
-/** Objects and lists that are looked at; what is larger is cut. A small graph can have more paths than anybody can walk. */
+/** How many objects and lists are visited; larger values are cut. A small graph can have an exponential number of paths. */
 const MOST_OBJECTS = 100_000
-/** Values that are nested deeper do not travel. */
+/** More deeply nested values cannot be sent to workers anyway. */
 const MOST_LEVELS = 1001
 
 let left = 0
 
 /**
- * A text that two values share if they are the same data, and no others do: JSON with the keys of objects in order. What JSON has
- * no form for is written as no JSON is: `NaN`, `-0`, `undefined`, `1n`, `Date(0)`, `Map[…]`, `Int32Array(…)`.
+ * Returns a text that is equal for two values if and only if they are the same data: JSON with sorted keys. Values without a
+ * JSON form are written in a form that is not JSON: `NaN`, `-0`, `undefined`, `1n`, `Date(0)`, `Map[…]`, `Int32Array(…)`.
  */
 export function canonical(value: unknown): string {
   switch (typeof value) {
@@ -20,7 +20,7 @@ export function canonical(value: unknown): string {
     case 'object':
       if (value === null) return 'null'
       left = MOST_OBJECTS
-      // Nearly everything is plain data, and much of it has its keys in order: then JSON's own writer is the quickest.
+      // Nearly all values are plain data, often with sorted keys. For those, JSON.stringify is the fastest.
       if (isSortedJson(value, 0)) return JSON.stringify(value)
       left = MOST_OBJECTS
       return textOf(value, [])
@@ -52,7 +52,7 @@ function isSortedObject(value: object, level: number): boolean {
     for (let i = 0; i < value.length; i++) if (!isSortedJson(value[i], level)) return false
     return true
   }
-  // A `toJSON` of its own would be called.
+  // JSON.stringify would call its own `toJSON`.
   if (Object.getPrototypeOf(value) !== Object.prototype || Object.hasOwn(value, 'toJSON')) return false
   let before = ''
   for (const key in value) {
@@ -62,7 +62,7 @@ function isSortedObject(value: object, level: number): boolean {
   return true
 }
 
-/** `above`: the objects that this one is in. */
+/** `above`: the objects that contain this one. */
 function textOf(value: unknown, above: object[]): string {
   if (typeof value === 'string') return quoted(value)
   if (typeof value === 'number') return numberText(value)
@@ -110,7 +110,7 @@ function fieldsText(object: Readonly<Record<string, unknown>>, above: object[]):
   return `${text}}`
 }
 
-/** Most objects have a few keys, and for those this is quicker than `sort()`. */
+/** Insertion sort, which is faster than `sort()` for the few keys of most objects. */
 function sorted(keys: string[]): string[] {
   if (keys.length > 12) return keys.sort()
   for (let i = 1; i < keys.length; i++) {
@@ -124,10 +124,10 @@ function sorted(keys: string[]): string[] {
 
 const PLAIN = /^[ !#-[\]-~]{0,40}$/
 
-/** As JSON has it. */
+/** Quotes a text as JSON does. */
 const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
-/** Numbers as their bytes, which are exact; of NaN there are many, and only one is written. */
+/** Writes numbers as bytes, which are exact. NaN has many bit patterns, so all are written as one. */
 function viewText(view: ArrayBufferView): string {
   const name = types.isTypedArray(view) ? view[Symbol.toStringTag] : 'DataView'
   const isFloat = view instanceof Float64Array || view instanceof Float32Array

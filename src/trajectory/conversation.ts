@@ -1,14 +1,14 @@
 import type { Message, ModelStep, Step, ToolStep } from './step.ts'
 
 /**
- * The messages of a model step: those of its request, and then its reply. A request that continues an earlier step keeps the first of
- * that step's messages, its reply included.
+ * The messages of a model step: its request, then its reply. A request that continues an earlier step keeps the first messages
+ * of that step, which include its reply.
  */
 export function messagesOf(steps: readonly Step[], step: ModelStep): Message[] {
   const line: ModelStep[] = [step]
   for (let { from } = step.request; from !== null; ) {
     const earlier = steps[from]
-    // Only what came before can be continued, so this ends.
+    // A step can only continue an earlier one, so this loop ends.
     if (earlier?.kind !== 'model' || (earlier.request.from ?? -1) >= from) break
     line.push(earlier)
     from = earlier.request.from
@@ -21,20 +21,20 @@ export function messagesOf(steps: readonly Step[], step: ModelStep): Message[] {
   return messages
 }
 
-/** A call that a model asked for, with what came of it. */
+/** A tool call that a model made, with its result. */
 export interface ToolCall {
-  /** The model step that asked for it, and its place among that step's calls. */
+  /** The model step that made the call, and the position among its calls. */
   readonly step: number
   readonly position: number
   readonly id: string
   readonly name: string
-  /** The arguments, as the model wrote them. */
+  /** The arguments as the model wrote them. */
   readonly raw: string
-  /** Undefined: nobody ran it. */
+  /** Undefined if the call was not executed. */
   readonly result: (Step & ToolStep) | undefined
 }
 
-/** The call that a tool step answers; undefined: the agent's own code called, or it names a call that there is not. */
+/** The call that a tool step answers. Undefined: the agent's own code made it, or the reference is invalid. */
 export function callOf(steps: readonly Step[], { call, index }: Step & ToolStep): Omit<ToolCall, 'result'> | undefined {
   if (call === null || call.step >= index) return undefined
   const asked = steps[call.step]
@@ -42,7 +42,7 @@ export function callOf(steps: readonly Step[], { call, index }: Step & ToolStep)
   return found?.id === call.id ? { step: call.step, position: call.position, ...found } : undefined
 }
 
-/** All calls of tools that models asked for, in their order. */
+/** All tool calls that models made, in order. */
 export function toolCalls({ steps }: { readonly steps: readonly Step[] }): ToolCall[] {
   const results = new Map<string, Step & ToolStep>()
   for (const step of steps) {

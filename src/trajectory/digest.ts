@@ -4,30 +4,30 @@ import { canonical } from './canonical.ts'
 import type { Ending, Episode } from './episode.ts'
 import type { Message, ModelStep, Step, StepTokens, ToolStep } from './step.ts'
 
-/** A branch is hashed while it grows once it has so many characters; most never have. */
+/** A branch is hashed incrementally from this many characters on. Most branches stay shorter. */
 const CHUNK_CHARS = 16 * 1024
 
-/** What is kept of a branch. */
+/** The state of a branch. */
 interface BranchText {
   opened: OpenedBranch | undefined
   text: string
   hash: Hash | undefined
   steps: number
-  /** Ids of calls in the order in which they came up: servers make new ones each time, their order stays. */
+  /** Call ids, numbered in the order in which they appear: servers make new ids each time, but the order is stable. */
   calls: Map<string, number> | undefined
-  /** Results of tools since the last step of another kind. They come as the tools end, and count in the order of the calls. */
+  /** Tool results since the last step of another kind. They arrive in any order and are digested in the order of the calls. */
   results: { readonly step: number; readonly position: number; readonly text: string }[]
 }
 
 /**
- * The digest of a trajectory: SHA-256 of what an agent did and saw. It is the same wherever and whenever the same happened, so it is
- * made of an allow list: actions, candidates, observations, rewards, messages, tokens, log-probabilities, results of tools, and
- * the ending. Times, places, attempts, versions, usage, retries, notes' texts and ids of servers are not in it. Branches are taken one
- * by one, in the order of their numbers: how their steps interleave does not matter.
+ * Computes the digest of a trajectory: SHA-256 of what an agent did and saw. It must not depend on where or when that
+ * happened, so it uses an allow list: actions, candidates, observations, rewards, messages, tokens, log-probabilities, tool
+ * results, and the ending. It excludes times, machines, attempts, versions, usage, retries, texts of notes and ids of servers.
+ * Branches are digested one by one, in the order of their numbers, so the interleaving of their steps does not matter.
  */
 export class TrajectoryDigest {
   readonly #branches = new Map<number, BranchText>()
-  /** Of each step so far: its branch and its place there. */
+  /** For each step so far: its branch and its position there. */
   readonly #places: [branch: number, place: number][] = []
   #byClock = false
 
@@ -47,7 +47,7 @@ export class TrajectoryDigest {
     if (branch.text.length > CHUNK_CHARS) hashText(branch)
   }
 
-  /** Undefined if there is nothing to compare, or if the clock ended it: then it depends on more than what happened. */
+  /** Returns undefined if there is nothing to compare, or if a timeout ended the episode: the result then depends on timing. */
   end(status: 'success' | 'failed', episode: Episode | undefined): string | undefined {
     if (this.#byClock || (episode && endedByClock(episode.ending))) return undefined
     if (this.#places.length === 0 && episode === undefined) return undefined
@@ -105,13 +105,13 @@ export class TrajectoryDigest {
     return `tool\n${lines(asked, name, given.raw, result, messageIn(error), reward)}`
   }
 
-  /** A step that another refers to: by its place in its branch, since its index depends on how branches interleave. */
+  /** Identifies a step by its position in its branch, because its index depends on how branches interleave. */
   #place(step: number | null): unknown {
     return step === null ? null : (this.#places[step] ?? step)
   }
 }
 
-/** The digest of an attempt that was recorded: the same as its response has. */
+/** The digest of a recorded attempt; equal to that of its response. */
 export function digestOf(
   steps: Iterable<Step>,
   { status, episode }: { readonly status: 'success' | 'failed'; readonly episode?: Episode | undefined },
@@ -158,7 +158,7 @@ function messageOf({ role, content, reasoning, calls, callId }: Message, branch:
   return [role, content, reasoning ?? null, called ?? null, callId === undefined ? null : place(callId)]
 }
 
-/** Of an error, what it says; its stack names files of a machine. */
+/** The message of an error, without its stack, which contains paths of a machine. */
 function messageIn(error: unknown): unknown {
   const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined
   return typeof message === 'string' ? message : error

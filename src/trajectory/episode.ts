@@ -1,31 +1,32 @@
-/** How an episode ended; what failed or was cancelled is in the status of its response. */
+/** How an episode ended. Failure and cancellation are in the status of the response. */
 export type Ending =
   | { readonly kind: 'terminated' }
-  /** Cut short: by a limit of the agent, its clock, or the environment's own limit. */
+  /** Truncated by a limit or the timeout of the agent, or by a limit of the environment. */
   | { readonly kind: 'truncated'; readonly by: Truncation }
-  /** The environment said that it is done, and not whether it came to an end or was cut short. */
+  /** The environment was done, but did not tell whether the episode terminated or was truncated. */
   | { readonly kind: 'unknown' }
 
+/** What cut an episode short. */
 export type Truncation = 'maxSteps' | 'budget' | 'context' | 'timeout' | 'environment'
 
-/** What an agent in an environment came to, besides its answer. */
+/** The result of an agent in an environment, besides its answer. */
 export interface Episode {
   readonly ending: Ending
-  /** What the environment showed after the last action; a learner needs it where an episode was cut short. */
+  /** The observation after the last action. A learner needs it for truncated episodes. */
   readonly finalObservation?: unknown
-  /** The sum of the rewards of its steps. */
+  /** The sum of the rewards of the steps. */
   readonly reward: number | null
-  /** Whether the environment calls it solved; null: it does not say. */
+  /** Whether the environment reports the task as solved; null: unknown. */
   readonly success: boolean | null
 }
 
-/** Under this a context takes the end of an episode. */
+/** The method of a context that receives the end of an episode. */
 export const EPISODE: unique symbol = Symbol.for('manyworlds.episode')
 
-/** What takes the end of an episode: the context of a task. */
+/** Receives the end of an episode: the context of a task. */
 export interface EpisodeSink {
   [EPISODE](episode: Episode): void
 }
 
-/** Says how an episode ended, on behalf of an agent that was made by this package; once, before its answer. */
+/** Reports how an episode ended, once, before the answer. For agents that this package defines. */
 export const endEpisode = (ctx: object, episode: Episode): void => (ctx as EpisodeSink)[EPISODE](episode)

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 /** The first `keep` elements of the list at `path` are those of the list at the same path of step `base`. */
 export type ListLink = [path: readonly string[], base: number, keep: number]
 
-/** Lists that are remembered per path: conversations of an agent, a judge and a few sub-agents may alternate there. */
+/** How many lists are remembered per path: conversations of an agent, a judge and a few sub-agents may alternate there. */
 const MOST_LISTS = 8
 const MOST_PATHS = 64
 /** Shorter lists are not worth a link. */
@@ -66,7 +66,7 @@ function longestStart(known: readonly KnownList[], elements: readonly string[]):
   return longest
 }
 
-/** Told by one text where that is quicker than one for each element: most lists that steps have are short ones of words. */
+/** A fast check with a single JSON.stringify: most lists in steps are short lists of primitives. */
 const isShort = (list: readonly unknown[]): boolean =>
   list.length < LEAST_CHARS &&
   list.every((element) => typeof element !== 'object') &&

@@ -1,33 +1,36 @@
 import { types } from 'node:util'
 import { isExactJson } from '../protocol/pack.ts'
+import { setField } from './set-field.ts'
+
+export { setField }
 
 /**
- * Any value that a step can hold, as plain JSON that brings it back. What JSON has no form for is an object with the key `$`, which
- * says what it is:
+ * Plain JSON that restores any value that a step can hold. Values without a JSON form are objects with the key `$`, which names
+ * their type:
  *
  * | value | written as |
  * |---|---|
- * | NaN, infinities, -0, undefined, an empty place of a list | `{"$":"NaN"}`, `"Infinity"`, `"-Infinity"`, `"-0"`, `"undefined"`, `"empty"` |
+ * | NaN, infinities, -0, undefined, a hole in a list | `{"$":"NaN"}`, `"Infinity"`, `"-Infinity"`, `"-0"`, `"undefined"`, `"empty"` |
  * | bigint | `{"$":"bigint","value":"12"}` |
- * | Date | `{"$":"Date","value":0}`: milliseconds since 1970; null: an invalid one |
+ * | Date | `{"$":"Date","value":0}`: milliseconds since 1970; null: an invalid date |
  * | Map, Set | `{"$":"Map","value":[[key, value], …]}`, `{"$":"Set","value":[…]}` |
  * | arrays of numbers, buffers | `{"$":"Int32Array","value":[…]}`; of an ArrayBuffer or a DataView, its bytes |
  * | Error | `{"$":"Error","value":{"name":…,"message":…,"stack":…}}`, with its `cause` if it has one |
  * | RegExp | `{"$":"RegExp","value":["source","flags"]}` |
  * | `new Number(1)` and the like | `{"$":"boxed","value":1}` |
- * | an object or a list that is inside itself | `{"$":"above","value":1}`: so many levels up |
+ * | an object or a list that is inside itself | `{"$":"above","value":1}`: the number of levels up |
  * | an object that has the key `$` itself | `{"$":"object","value":{…}}` |
  *
- * Instances of classes come back as plain objects, as they do from a worker.
+ * Instances of classes are restored as plain objects, as they are when they come from a worker.
  */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** What cannot be written, or is not what was written. */
+/** A value that cannot be written, or JSON that `toLossless` did not write. */
 export class NotLossless extends Error {}
 
-/** A small graph can have more paths than anybody can walk. */
+/** A small graph can have an exponential number of paths. */
 const MOST_OBJECTS = 10_000_000
-/** Values that are nested deeper do not travel. */
+/** More deeply nested values cannot be sent to workers anyway. */
 export const MOST_LEVELS = 1100
 export const ARRAYS = {
   Int8Array,
@@ -50,7 +53,7 @@ export function toLossless(value: unknown): Json {
   return write(value, [])
 }
 
-/** Of exact JSON, which is no circle. */
+/** For exact JSON, which has no cycles. */
 function hasMark(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.some(hasMark)
@@ -73,7 +76,7 @@ function write(value: unknown, above: object[]): Json {
     case 'object':
       return value === null ? null : writeInside(value, above)
     default:
-      throw new NotLossless(`a ${typeof value} cannot be written`)
+      throw new NotLossless(`cannot write a ${typeof value}`)
   }
 }
 
@@ -119,7 +122,7 @@ function writeList(list: readonly unknown[], inside: (value: unknown) => Json): 
 function writeArray(array: NodeJS.TypedArray): Json {
   const name = array[Symbol.toStringTag]
   if (name in BIG_ARRAYS) return marked(name, Array.from(array as BigInt64Array, String))
-  if (!(name in ARRAYS)) throw new NotLossless(`a ${name} cannot be written`)
+  if (!(name in ARRAYS)) throw new NotLossless(`cannot write a ${name}`)
   return marked(name, Array.from(array as Float64Array, writeNumber))
 }
 
@@ -143,9 +146,3 @@ function writeFields(
 
 const bytesOf = (buffer: ArrayBufferLike, offset: number, length: number): Json =>
   Array.from(new Uint8Array(buffer, offset, length))
-
-/** A plain assignment of `__proto__` would set the prototype. */
-export function setField(object: object, key: string, value: unknown): void {
-  if (key !== '__proto__') (object as Record<string, unknown>)[key] = value
-  else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
-}

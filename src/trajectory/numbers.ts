@@ -67,7 +67,7 @@ export function encodeNumbers(numbers: NumberArray): ArrayBuffer {
   return bytes.buffer
 }
 
-/** Leaves room for the header, and uses a buffer of its own. */
+/** Writes numbers to a new buffer, with room for the header. */
 function write(numbers: NumberArray, written: number): Uint8Array<ArrayBuffer> {
   switch (written) {
     case WRITTEN.whole:
@@ -105,7 +105,7 @@ export function mostDecodedBytes(buffer: ArrayBuffer): number {
   return buffer.byteLength * (written === WRITTEN.float64 ? 1 : written === WRITTEN.float32 ? 2 : 8)
 }
 
-/** How many numbers there are. */
+/** Counts the numbers. */
 function countOf(bytes: Uint8Array): number {
   const size = bytes.length - HEADER_BYTES
   switch (bytes[1]) {

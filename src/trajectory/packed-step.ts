@@ -8,19 +8,20 @@ import { survey } from './survey.ts'
 import { USAGE_KEYS, type Usage } from './usage.ts'
 
 /**
- * A step as it is sent and stored. Fields with a column of their own stand beside `body`, which holds the rest: JSON, or the
- * bytes of v8.serialize if JSON cannot restore it. A tuple whose empty end is left out: most steps have two or four elements.
+ * A step as it is sent and stored. Fields with a column of their own are next to `body`, which holds the rest: JSON, or the
+ * bytes of v8.serialize if JSON cannot restore it. Empty elements at the end of the tuple are left out: most steps have two to
+ * four elements.
  */
 export type PackedStep = [
   atUs: number,
   body: string | Uint8Array,
-  /** Place in `STEP_KINDS`. */
+  /** The index in `STEP_KINDS`. */
   kind?: number,
   reward?: number | null,
   usage?: Usage | null,
-  /** Of the policy that chose the action or gave the completion. */
+  /** The version of the policy that chose the action or made the completion. */
   version?: number | null,
-  /** Lists of which `body` has only the elements that an earlier step does not have. */
+  /** Lists of which `body` has only the elements that the earlier step does not have. */
   links?: readonly ListLink[] | null,
   /** Arrays of numbers (`numbers.ts`); `body` has null in their place. */
   numbers?: readonly PackedNumbers[] | null,
@@ -64,9 +65,9 @@ export function packStep(step: Step, memory: () => ListMemory): PackedStep {
 }
 
 const tooMany = (path: readonly string[], count: number) =>
-  `\`${path.join('.')}\` has ${count} numbers, and at most ${MOST_NUMBERS} can be recorded in one array`
+  `\`${path.join('.')}\` has ${count} numbers; one array can have at most ${MOST_NUMBERS}`
 
-/** Of a value that is exact JSON, stringify can only fail because the text is too long. */
+/** For exact JSON, stringify can only fail because the text is too long. */
 function jsonOf(value: object): string {
   try {
     return JSON.stringify(value)
@@ -76,8 +77,8 @@ function jsonOf(value: object): string {
 }
 
 /**
- * The fields that have no place of their own. Copied one by one: an object that properties were deleted from is slow
- * in everything that comes after, and this is done for every step.
+ * Returns the fields that have no column of their own. Copies them one by one, because deleting properties makes an object
+ * slow, and this runs for every step.
  */
 function bodyOf(step: Step, hasReward: boolean, hasUsage: boolean): Record<string, unknown> {
   const body: Record<string, unknown> = {}
@@ -104,7 +105,7 @@ export function checkStep(step: PackedStep): void {
     throw new TypeError('the body of a step is not an object')
 }
 
-/** A packed step whose body was read. */
+/** A packed step with its decoded body. */
 export interface OpenedStep {
   readonly atUs: number
   readonly fields: unknown
@@ -113,7 +114,7 @@ export interface OpenedStep {
   readonly usage: Usage | null | undefined
   readonly links: readonly ListLink[] | null | undefined
   readonly numbers: readonly PackedNumbers[] | null | undefined
-  /** The number of holes in its arrays, which take memory too. */
+  /** The number of holes in arrays, which take memory too. */
   readonly emptyPlaces?: number
 }
 
@@ -137,7 +138,7 @@ function versionOf(step: StepContent): number | null {
   return Number.isSafeInteger(version) && version! >= 0 ? version! : null
 }
 
-/** Drops the empty end of the tuple. */
+/** Drops empty elements at the end of the tuple. */
 function trimmed(packed: PackedStep): PackedStep {
   let length = packed.length
   while (length > 2 && (packed[length - 1] === null || (length === 3 && packed[2] === 0))) length--

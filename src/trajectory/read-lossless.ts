@@ -1,11 +1,12 @@
-import { ARRAYS, BIG_ARRAYS, MOST_LEVELS, NotLossless, setField } from './lossless-json.ts'
+import { ARRAYS, BIG_ARRAYS, MOST_LEVELS, NotLossless } from './lossless-json.ts'
+import { setField } from './set-field.ts'
 
-/** Of a bigint; more do not travel. */
+/** The longest bigint; longer ones cannot be sent to workers. */
 const MOST_DIGITS = 20_000
 
 type ArrayName = keyof typeof ARRAYS
 
-/** Throws `NotLossless` if it is not what `toLossless` writes: it may come from anybody. */
+/** Throws `NotLossless` if the JSON is not the output of `toLossless`: it may come from outside. */
 export const fromLossless = (json: unknown): unknown => read(json, [])
 
 function read(json: unknown, above: object[]): unknown {
@@ -81,7 +82,7 @@ function readMarked(mark: string, value: unknown, above: object[]): unknown {
 
 function readAbove(value: unknown, above: object[]): object {
   const object = above[above.length - numberIn(value, 'above')]
-  if (object === undefined) throw new NotLossless(`{"$":"above"} names a level that there is not`)
+  if (object === undefined) throw new NotLossless(`{"$":"above"} refers to a level that does not exist`)
   return object
 }
 
@@ -139,7 +140,8 @@ function readError(value: unknown, above: object[]): Error {
 
 function readArray(mark: string, value: unknown): object {
   if (Object.hasOwn(ARRAYS, mark)) return readNumbers(value, mark as ArrayName)
-  if (!Object.hasOwn(BIG_ARRAYS, mark)) throw new NotLossless(`{"$":${JSON.stringify(mark.slice(0, 40))}} is not known`)
+  if (!Object.hasOwn(BIG_ARRAYS, mark))
+    throw new NotLossless(`{"$":${JSON.stringify(mark.slice(0, 40))}} is not a known type`)
   const numbers = listIn(value, mark).map(readBigint)
   return BIG_ARRAYS[mark as keyof typeof BIG_ARRAYS].from(numbers)
 }
@@ -151,7 +153,7 @@ function readNumbers(value: unknown, name: ArrayName): InstanceType<(typeof ARRA
     const number = read(list[i], [])
     if (typeof number !== 'number') throw wrong(name)
     array[i] = number
-    // What does not fit would be another number.
+    // A number that does not fit the array would be stored as another number.
     if (!Object.is(array[i], number)) throw wrong(name)
   }
   return array
@@ -172,4 +174,4 @@ function numberIn(value: unknown, mark: string): number {
   return value
 }
 
-const wrong = (mark: string) => new NotLossless(`{"$":"${mark}"} has a value that is none`)
+const wrong = (mark: string) => new NotLossless(`{"$":"${mark}"} has an invalid value`)

@@ -1,10 +1,10 @@
 import type { NoteStep, StepContent, StepRecord } from './step.ts'
 import { USAGE_KEYS, type Usage } from './usage.ts'
 
-/** The method of a context that records steps of every kind; `ctx.step()` records notes only. */
+/** The method of a context that records steps of every kind; `ctx.step()` records only notes. */
 export const RECORD: unique symbol = Symbol.for('manyworlds.record')
 
-/** How many steps a context has recorded: the index of the next one. */
+/** The number of steps that a context has recorded: the index of the next one. */
 export const STEPS: unique symbol = Symbol.for('manyworlds.steps')
 
 /** A context that records steps: that of a task, or of an agent inside one. */
@@ -14,8 +14,8 @@ export interface StepSink {
 }
 
 /**
- * What `recordStep` answers with while there is nothing to wait for: who compares need not await every step. On globalThis,
- * because the agent and the worker may have two copies of this package.
+ * The promise that `recordStep` returns if there is nothing to wait for. Callers compare with it to avoid an await for every
+ * step. It is on globalThis because the agent and the worker may have two copies of this package.
  */
 export const RECORDED: Promise<void> = sharedPromise()
 
@@ -24,10 +24,10 @@ function sharedPromise(): Promise<void> {
   return (holder[Symbol.for('manyworlds.recorded')] ??= Promise.resolve())
 }
 
-/** The index that the next step will have. Recording is done at once, so nothing comes between this and `recordStep`. */
+/** The index of the next step. Recording is synchronous, so no other step can come between this call and `recordStep`. */
 export const nextStep = (ctx: object): number => (ctx as StepSink)[STEPS]
 
-/** Records a step of any kind. For agents that this package makes. */
+/** Records a step of any kind. For agents that this package defines. */
 export const recordStep = (ctx: object, content: StepContent): Promise<void> => (ctx as StepSink)[RECORD](content)
 
 const FIELDS: Readonly<Record<keyof StepRecord, true>> = {
@@ -42,14 +42,16 @@ const FIELDS: Readonly<Record<keyof StepRecord, true>> = {
 /** Checks the argument of `ctx.step()` and makes a step of it. */
 export function noteOf(record: StepRecord): NoteStep {
   if (typeof record !== 'object' || record === null)
-    throw new TypeError('ctx.step() takes an object, such as { action, observation, reward }')
-  // For programs that are not type-checked.
+    throw new TypeError('ctx.step() needs an object, such as { action, observation, reward }')
+  // Check at run time, for programs without a type checker.
   for (const key in record)
     if (!Object.hasOwn(FIELDS, key))
       throw new TypeError(
-        `ctx.step(): '${key}' is no field of a step (${Object.keys(FIELDS).join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
+        `ctx.step(): '${key}' is not a field of a step (${Object.keys(FIELDS).join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
       )
-  const { reward, usage } = record
+  const { reward, usage, text } = record
+  if (text !== undefined && typeof text !== 'string')
+    throw new TypeError(`ctx.step(): 'text' must be a string, it is ${shown(text)}; other values go under data`)
   if (reward !== undefined && typeof reward !== 'number')
     throw new TypeError(`ctx.step(): 'reward' must be a number, it is ${shown(reward)}`)
   if (usage !== undefined) checkUsage(usage)
@@ -62,7 +64,7 @@ function checkUsage(usage: Usage): void {
   for (const [key, value] of Object.entries(usage)) {
     if (!(USAGE_KEYS as readonly string[]).includes(key))
       throw new TypeError(
-        `ctx.step(): 'usage.${key}' is no kind of usage (${USAGE_KEYS.join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
+        `ctx.step(): 'usage.${key}' is not a field of usage (${USAGE_KEYS.join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
       )
     if (value !== undefined && typeof value !== 'number')
       throw new TypeError(`ctx.step(): 'usage.${key}' must be a number, it is ${shown(value)}`)

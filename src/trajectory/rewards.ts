@@ -3,22 +3,22 @@ import type { Step } from './step.ts'
 import type { TokenRow } from './token-rows.ts'
 
 export interface PlacedRewards {
-  /** For each row, one number for each token; other than 0 only where the mask is 1. */
+  /** For each row, one number per token; nonzero only where the mask is 1. */
   readonly rewards: readonly Float64Array[]
-  /** The sum of what has no token to stand on: no row trains one. */
+  /** The sum of rewards that have no token, because no row trains one. */
   readonly unplaced: number
 }
 
-interface Rewarded {
+export interface Rewarded {
   readonly branches: readonly Branch[]
   readonly steps: readonly Step[]
   readonly grade: { readonly reward: number | null } | null
 }
 
 /**
- * The rewards of a trajectory, on the tokens of its rows. That of a step goes to the last token that was sampled at or before it: in its own
- * branch or, if there is none, in those that it comes from; failing that, to the first token that is sampled after it. So nothing is lost to
- * a mask. `'grade'`: instead, the reward of the grade, on the last token of all.
+ * Assigns the rewards of a trajectory to the tokens of its rows. The reward of a step goes to the last token sampled at or
+ * before it: in its own branch or, if there is none, in its parents; otherwise to the first token sampled after it. So no
+ * reward is lost to a mask. `'grade'`: assigns the reward of the grade to the last token of all instead.
  */
 export function rewardsOnTokens(
   trajectory: Rewarded,
@@ -48,7 +48,7 @@ interface Place {
 }
 
 interface Places {
-  /** In the order of steps. */
+  /** Sorted by step. */
   readonly all: readonly Place[]
   readonly byBranch: ReadonlyMap<number, readonly Place[]>
 }
@@ -79,7 +79,7 @@ function placeFor(step: Step, branches: ReadonlyMap<number, Branch>, { all, byBr
 
 const lastUpTo = (places: readonly Place[], step: number): Place | undefined => places[firstAfter(places, step) - 1]
 
-/** Where the first place after a step is: by halves, since a trajectory may have many. */
+/** The index of the first place after a step, by binary search, because a trajectory may have many. */
 function firstAfter(places: readonly Place[], step: number): number {
   let low = 0
   let high = places.length
@@ -92,14 +92,14 @@ function firstAfter(places: readonly Place[], step: number): number {
 }
 
 /**
- * Moves rewards that stand where the mask is 0 to the last token before them where it is 1 or, before the first such token, to that.
- * What is computed over sampled tokens alone, such as returns and advantages, then misses none.
+ * Moves rewards from tokens with mask 0 to the last token before them with mask 1 or, if there is none, to the first such
+ * token. Returns and advantages that are computed over sampled tokens only then include every reward.
  */
 export function moveRewards(rewards: ArrayLike<number>, mask: ArrayLike<number>): Float64Array {
   const moved = new Float64Array(rewards.length)
   let target = 0
   while (target < mask.length && mask[target] !== 1) target++
-  // With nothing to stand on they stay where they are.
+  // Without a sampled token, the rewards stay where they are.
   if (target === mask.length) return moved.map((_, i) => rewards[i]!)
   for (let i = 0; i < rewards.length; i++) {
     if (mask[i] === 1) target = i

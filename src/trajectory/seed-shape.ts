@@ -1,18 +1,18 @@
 import type { ModelStep, Step } from './step.ts'
 import type { TrajectoryParts } from './trajectory.ts'
 
-/** A trajectory with the fields that the Python recipe of AWorld gives it. */
+/** A trajectory with the fields of AWorld's Python recipe. */
 export interface SeedTrajectory {
   readonly taskId: string
   readonly agentId: string
   readonly steps: readonly SeedStep[]
-  /** The answer or, if there is none, what the environment showed last. */
+  /** The answer or, if there is none, the last observation. */
   readonly finalResult: unknown
-  /** What the grader said or, without one, the environment; null: nobody did. */
+  /** The result of the grader or, without one, of the environment; null: unknown. */
   readonly success: boolean | null
-  /** Tokens that the agent's model wrote. */
+  /** The number of tokens that the agent's model generated. */
   readonly tokenCount: number
-  /** Seconds. */
+  /** In seconds. */
   readonly executionTime: number
   readonly metadata: Readonly<Record<string, unknown>>
 }
@@ -62,7 +62,7 @@ function doneAndSeen(step: Step): { action: unknown; observation: unknown } {
 const actionOf = ({ reply }: ModelStep) =>
   reply.calls && reply.calls.length > 0 ? { content: reply.content, calls: reply.calls } : reply.content
 
-/** By their ids or, where a server does not tell those, as it counted them. Judges and simulated users are not the agent. */
+/** Counts token ids or, if the server does not return them, uses its count. Excludes judges and simulated users. */
 function tokensOf(step: Step): number {
   if (step.kind === 'model' && step.role !== 'agent') return 0
   if (step.kind === 'model' && step.tokens) return step.tokens.completion.length

@@ -1,7 +1,7 @@
-/** Says what is wrong with a value, at its place; says nothing if it is right. */
+/** Reports what is wrong with a value, with its path. Reports nothing if the value is valid. */
 export type Check = (value: unknown, place: string, say: (wrong: string) => void) => void
 
-/** A check of one value. `what` goes on after "must be". */
+/** A check of one value. `what` follows "must be". */
 const leaf =
   (what: string, isRight: (value: unknown) => boolean): Check =>
   (value, place, say) => {
@@ -9,7 +9,7 @@ const leaf =
   }
 
 export const text = leaf('a text', (value) => typeof value === 'string')
-/** NaN and infinities are numbers: whether they make sense is another question. */
+/** NaN and infinities count as numbers here; other checks judge them. */
 export const number = leaf('a number', (value) => typeof value === 'number')
 export const whole = leaf('a whole number from 0', (value) => Number.isSafeInteger(value) && (value as number) >= 0)
 export const flag = leaf('true or false', (value) => typeof value === 'boolean')
@@ -30,7 +30,7 @@ export const orNull =
     if (value !== null) check(value, place, say)
   }
 
-/** It may be left out. */
+/** The value may be left out. */
 export const maybe =
   (check: Check): Check =>
   (value, place, say) => {
@@ -46,7 +46,7 @@ export const list =
 
 type Fields = Readonly<Record<string, Check>>
 
-/** Fields that are not named here may be there too. */
+/** Other fields than these are allowed. */
 export const object = (fields: Fields): Check => {
   const checks = Object.entries(fields)
   return (value, place, say) => {
@@ -63,7 +63,7 @@ export const record =
     for (const [key, one] of Object.entries(value)) item(one, within(place, key), say)
   }
 
-/** An object that is of one of several kinds, by its field `kind`. */
+/** An object whose field `kind` selects its check. */
 export const byKind =
   (kinds: Readonly<Record<string, Check>>): Check =>
   (value, place, say) => {

@@ -17,7 +17,7 @@ import {
   whole,
 } from './shape-checks.ts'
 
-/** What a trajectory that comes from elsewhere has to look like before anybody works with it. */
+/** The shapes of a trajectory from outside, checked before any other code uses it. */
 const usage = object({
   inputTokens: maybe(number),
   outputTokens: maybe(number),
@@ -106,10 +106,10 @@ const trajectory: Check = object({
   ...{ grade: orNull(grade), digest: orNull(text), usage, ms: number, meta: record(anything) },
 })
 
-/** Whether the fields of a step are of their types: a store may hold what no agent of this package has recorded. */
+/** Whether the fields of a step have the right types: a store may contain steps that this package did not record. */
 export function isWellFormed(value: unknown): boolean {
   try {
-    // At the first word there is nothing more to find out.
+    // Stop at the first problem.
     step(value, 'step', (words) => {
       throw new TypeError(words)
     })
@@ -119,7 +119,7 @@ export function isWellFormed(value: unknown): boolean {
   }
 }
 
-/** What is wrong with the shape of a trajectory, place by place; none: its fields are of their types. */
+/** Returns the problems with the shape of a trajectory, each with its path; an empty list if all fields have the right types. */
 export function wrongShapes(value: unknown): string[] {
   const wrong: string[] = []
   trajectory(value, '', (words) => wrong.push(words))

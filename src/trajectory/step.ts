@@ -8,6 +8,7 @@ import type { Usage } from './usage.ts'
  */
 export type Step = StepPlace & StepContent
 
+/** What a step records, by its `kind`. */
 export type StepContent = ModelStep | ActionStep | ToolStep | NoteStep
 
 export const STEP_KINDS = ['note', 'model', 'action', 'tool'] as const satisfies readonly StepContent['kind'][]
@@ -15,20 +16,21 @@ export const STEP_KINDS = ['note', 'model', 'action', 'tool'] as const satisfies
 /** The most steps that an attempt may record. Keys in the store depend on it (`store/keys.ts`). */
 export const MOST_STEPS = 2 ** 20
 
-/** Where a step stands. */
+/** The position of a step. */
 export interface StepPlace {
-  /** Place in the trajectory, from 0. */
+  /** The position in the trajectory, from 0. */
   readonly index: number
   /** Milliseconds since the attempt started. */
   readonly atMs: number
 }
 
-interface StepBase {
-  /** The agent of a group that recorded it. */
+/** What all kinds of steps have. */
+export interface StepBase {
+  /** The agent of a group that recorded the step. */
   readonly agent?: string
-  /** The branch of the trajectory that the step belongs to; left out: the task's own. */
+  /** The branch that the step belongs to. Default: 0, that of the task's agent. */
   readonly branch?: number
-  /** Branches that begin with this step, which is the first of them; see `Branch`. */
+  /** Branches that start with this step; see `Branch`. */
   readonly opens?: readonly OpenedBranch[]
   /** Declared for every kind, so that code can read them without checking `kind`. Notes and actions have them. */
   readonly action?: unknown
@@ -52,17 +54,17 @@ export interface NoteStep extends StepBase {
   readonly kind: 'note'
   readonly text?: string
   readonly data?: unknown
-  /** The episode of a sub-agent ends here; that of the task's own agent is with its response. */
+  /** Set if the episode of a sub-agent ends here. The episode of the task's own agent is in its response. */
   readonly ends?: Episode
 }
 
-/** Which policy chose an action or gave a completion. */
+/** The policy that chose an action or made a completion. */
 export interface PolicyVersion {
   readonly name: string
   readonly version: number
 }
 
-/** A message of a conversation, with the arguments of calls as the model wrote them. */
+/** A message of a conversation. The arguments of calls are as the model wrote them. */
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: unknown
@@ -71,14 +73,14 @@ export interface Message {
   readonly callId?: string
 }
 
-/** One call of a model, as it went over the wire. */
+/** One model call, as it was sent and received. */
 export interface ModelStep extends StepBase {
   readonly kind: 'model'
-  /** Who called. */
+  /** The role of the caller. */
   readonly role: 'agent' | 'judge' | 'user'
   readonly policy: PolicyVersion | null
   readonly server: { readonly model: string; readonly id?: string }
-  /** The first `keep` messages of step `from`, and then those that were added. */
+  /** The first `keep` messages of step `from`, followed by `added`. */
   readonly request: {
     readonly from: number | null
     readonly keep: number
@@ -90,14 +92,14 @@ export interface ModelStep extends StepBase {
   readonly finish: string
   readonly cached: boolean
   readonly tokens: StepTokens | null
-  /** Secrets were removed from it, or from a step that it continues: it has no tokens, and is not for training. */
+  /** Secrets were removed from the step, or from one that it continues: it has no tokens and is not used for training. */
   readonly redacted?: boolean
   readonly sampling: Sampling
   readonly ms: number
   readonly retries: number
 }
 
-/** Token ids as the sampler had them: those of step `from` with its completion, then `tail`, then what was sampled. */
+/** Token ids from the sampler: those of step `from` including its completion, then `tail`, then the sampled ones. */
 export interface StepTokens {
   readonly tokenizer: string
   readonly from: number | null
@@ -106,13 +108,13 @@ export interface StepTokens {
   /** One for each id of `completion`; null if the server does not return them. */
   readonly logProbs: Float64Array | null
   readonly of: 'raw' | 'processed'
-  /** The server did not say which ids its prompt had: `tail` is empty, and the step cannot be trained. */
+  /** The server did not return the token ids of the prompt: `tail` is empty, and the step cannot be trained. */
   readonly promptUnknown?: true
   /** Decoding was constrained by a grammar or schema, so the log-probabilities are not those of the model alone. */
   readonly constrained: boolean
 }
 
-/** What the call asked for. Null: nothing, so the server's default holds, which nobody knows. */
+/** The sampling parameters of the call. Null: not set, so the unknown default of the server applies. */
 export interface Sampling {
   readonly temperature: number | null
   readonly topP: number | null

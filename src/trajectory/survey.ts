@@ -15,11 +15,11 @@ export interface Survey {
 const DEPTH = 6
 /** Shorter arrays of numbers stay JSON, where people can read them. */
 const LEAST_NUMBERS = 8
-/** At most so many lists, and so many arrays, are taken out of a step. */
+/** The most lists, and the most arrays, that are extracted from a step. */
 const MOST_FOUND = 64
 /**
- * Objects that refer to each other have very many paths. A step is left whole if more objects than this would have to be
- * searched, or checked.
+ * Objects that refer to each other can have very many paths. If more objects than this would have to be searched or checked,
+ * nothing is extracted from the step.
  */
 const MOST_SEARCHED = 10_000
 const MOST_CHECKED = 1_000_000
@@ -61,7 +61,7 @@ export function survey(fields: object): Survey {
   }
 
   const lookInside = (object: Record<string, unknown>): boolean => {
-    // Taking numbers out of a circular value would unroll it.
+    // Extracting numbers from a circular value would unroll it.
     if (++searched > MOST_SEARCHED || ancestors.includes(object)) leaveWhole = true
     ancestors.push(object)
     let exact = true
@@ -86,7 +86,7 @@ const MAX_NAMED_LENGTH = 100_000
 const isPlainList = (list: readonly unknown[]) =>
   list.length > MAX_NAMED_LENGTH || Object.keys(list).length === list.length
 
-/** The lists of a step: at least all those that `survey` finds. Call it before arrays of numbers are put back. */
+/** The lists of a step: at least all those that `survey` finds. Call this before arrays of numbers are restored. */
 export function listsIn(fields: object): [path: Path, list: unknown[]][] {
   const lists: [Path, unknown[]][] = []
   const path: string[] = []

@@ -1,24 +1,24 @@
 import type { ModelStep, PolicyVersion, Step, StepTokens } from './step.ts'
 
-/** One line of tokens for a learner: prompt, completion, what came between, the next completion, … */
+/** One sequence of tokens for a learner: prompt, completion, the text in between, the next completion, … */
 export interface TokenRow {
-  /** The branch of its last step. */
+  /** The branch of the row's last step. */
   readonly branch: number
   readonly ids: Int32Array
-  /** 1: the agent's model has sampled this token, and it is trained in this row. */
+  /** 1: the agent's model sampled this token, and this row trains it. */
   readonly mask: Uint8Array
-  /** What the sampler said, where the mask is 1; else 0. */
+  /** The log-probability from the sampler where the mask is 1; otherwise 0. */
   readonly logProbs: Float64Array
-  /** Where the completions are. */
+  /** The positions of the completions. */
   readonly spans: readonly TokenSpan[]
 }
 
-/** The completion of a step: `ids` from `start` up to before `end`. */
+/** The completion of a step: `ids` from `start` (inclusive) to `end` (exclusive). */
 export interface TokenSpan {
   readonly step: number
   readonly start: number
   readonly end: number
-  /** False: another row trains it, or it is not the agent's. */
+  /** False: another row trains it, or another role than the agent sampled it. */
   readonly isTrained: boolean
   readonly policy: PolicyVersion | null
   readonly temperature: number
@@ -30,15 +30,15 @@ export interface TokenRows {
   readonly refused: readonly { readonly step: number; readonly why: string }[]
 }
 
-/** A few steps can claim a long beginning again and again. */
+/** A few steps can reference a long prefix many times, so the total is limited. */
 const MOST_TOKENS = 100_000_000
 
 type TokenStep = Step & ModelStep & { readonly tokens: StepTokens }
 
 /**
- * The tokens of a trajectory, as rows with masks. A row follows a conversation to its end: tokens as the sampler had them, 1 on
- * completions, 0 on all else. Conversations that begin alike share that beginning, and each token that was sampled is trained in the first
- * row that has it, and in no other. A row in which a completion has no log-probabilities is refused, not guessed.
+ * Builds rows of tokens with masks from a trajectory. A row follows a conversation to its end, with tokens as the sampler had
+ * them: mask 1 on completions, 0 elsewhere. Conversations with a common prefix share it; each sampled token is trained only in
+ * the first row that has it. If a completion in a row has no log-probabilities, the row is refused.
  */
 export function tokenRows({ steps }: { readonly steps: readonly Step[] }): TokenRows {
   const known = new Map<number, TokenStep>()
@@ -46,7 +46,7 @@ export function tokenRows({ steps }: { readonly steps: readonly Step[] }): Token
   for (const step of steps)
     if (hasTokens(step)) takeStep(step, known, refused)
     else if (step.kind === 'model' && step.redacted && step.role === 'agent')
-      refused.set(step.index, `step ${step.index} had secrets, which were removed together with its tokens`)
+      refused.set(step.index, `step ${step.index} contained secrets, which were removed together with its tokens`)
   const trained = new Set<number>()
   const rows: TokenRow[] = []
   let total = 0
@@ -69,15 +69,15 @@ export function tokenRows({ steps }: { readonly steps: readonly Step[] }): Token
 export const hasTokens = (step: Step): step is TokenStep =>
   step.kind === 'model' && step.tokens !== null && step.redacted !== true
 
-/** Those that continue a step which is not there cannot be put together. */
+/** Steps that continue a missing step are refused. */
 function takeStep(step: TokenStep, known: Map<number, TokenStep>, refused: Map<number, string>): void {
   const { from } = step.tokens
   if (from === null || known.has(from)) known.set(step.index, step)
   else if (step.role === 'agent')
-    refused.set(step.index, `step ${step.index} continues the tokens of step ${from}, which has none`)
+    refused.set(step.index, `step ${step.index} continues the tokens of step ${from}, which has no tokens`)
 }
 
-/** Steps that no other continues: where rows end. */
+/** Steps that no other step continues: the ends of rows. */
 function ends(known: ReadonlyMap<number, TokenStep>): TokenStep[] {
   const continued = new Set<number | null>()
   for (const { tokens } of known.values()) continued.add(tokens.from)
@@ -94,19 +94,20 @@ function lineTo(last: TokenStep, known: ReadonlyMap<number, TokenStep>): TokenSt
   return line.reverse()
 }
 
-/** Only what the agent's own model sampled is trained; judges and simulated users are context. */
+/** Why a step cannot be trained. Only completions of the agent's own model are trained; judges and simulated users are context. */
 function whyNot({ index, role, tokens, sampling }: TokenStep): string | undefined {
   const { completion, logProbs, promptUnknown } = tokens
-  if (promptUnknown) return `step ${index} has no ids of its prompt: its server does not return them`
+  if (promptUnknown) return `step ${index} has no token ids of its prompt: the server does not return them`
   if (role !== 'agent') return undefined
-  if (sampling.temperature === null) return `step ${index} was sampled at a temperature that its call does not say`
-  if (logProbs === null) return `step ${index} has no log-probabilities of its sampler`
+  if (sampling.temperature === null)
+    return `step ${index} was sampled at an unknown temperature: the call did not set one`
+  if (logProbs === null) return `step ${index} has no log-probabilities: the server did not return them`
   if (logProbs.length !== completion.length)
     return `step ${index} has ${logProbs.length} log-probabilities for ${completion.length} tokens`
   return undefined
 }
 
-/** The row of a line of steps; marks what it trains. */
+/** Makes the row of a sequence of steps, and marks the steps that it trains. */
 function rowOf(line: readonly TokenStep[], trained: Set<number>): TokenRow {
   const length = line.reduce((sum, { tokens }) => sum + tokens.tail.length + tokens.completion.length, 0)
   const ids = new Int32Array(length)

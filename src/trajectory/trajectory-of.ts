@@ -6,7 +6,7 @@ import type { Step, StepContent } from './step.ts'
 import { type Split, Trajectory, type TrajectoryEnding, type TrajectoryParts } from './trajectory.ts'
 import type { Usage } from './usage.ts'
 
-/** What a trajectory needs to know of a response. */
+/** The parts of a response that a trajectory needs. */
 interface ResponseParts {
   readonly id: string
   readonly agentName: string
@@ -23,23 +23,23 @@ interface ResponseParts {
   readonly digest?: string
 }
 
-/** What is known besides a response and its steps: all of it where there is a store. */
-export interface TrajectorySurroundings {
+/** What a trajectory needs besides the response and its steps. Complete only if there is a store. */
+export interface TrajectoryContext {
   readonly run?: { readonly id: string; readonly seed: number | string }
   readonly task?: {
     readonly input: unknown
     readonly metadata?: Readonly<Record<string, unknown>> | undefined
   }
   readonly groupSize?: number
-  /** Those of the tasks that it asked for, which become branches of it. */
+  /** The trajectories of sub-tasks, which become branches. */
   readonly subTasks?: readonly Trajectory[]
 }
 
-/** Puts a trajectory together. */
+/** Assembles a trajectory. */
 export function trajectoryOf(
   response: ResponseParts,
   steps: readonly Step[],
-  { run, task, groupSize, subTasks = [] }: TrajectorySurroundings = {},
+  { run, task, groupSize, subTasks = [] }: TrajectoryContext = {},
 ): Trajectory {
   const { id, agentName, status, episode, rollout = 1, groupId } = response
   const meta = task?.metadata ?? {}
@@ -79,7 +79,7 @@ function endingOf({ status, episode, error }: ResponseParts): TrajectoryEnding {
   return { kind: status === 'cancelled' ? 'cancelled' : 'failed', error: told }
 }
 
-/** Adds sub-tasks: their steps after those that are there, in branches of their own. */
+/** Adds sub-tasks: their steps are appended, in new branches. */
 function withSubTasks(parts: TrajectoryParts, subTasks: readonly Trajectory[]): TrajectoryParts {
   if (subTasks.length === 0) return parts
   const branches = [...parts.branches]
@@ -105,7 +105,7 @@ function movedBranch({ id, parent, ...rest }: Branch, sub: Trajectory, offset: n
   return { ...rest, id: branch(id), parent: from }
 }
 
-/** What a branch says of a sub-task. */
+/** The branch fields of a sub-task. */
 function rootOf(sub: Trajectory): Pick<Branch, 'task' | 'end'> {
   const { id, ending, episode, grade } = sub
   const final = 'finalObservation' in sub ? { finalObservation: sub.finalObservation } : {}
@@ -118,11 +118,11 @@ const shifted = (step: number | null, offset: number) => (step === null ? null :
 function movedStep(step: Step, offset: number, branch: Numbers): Step {
   const { opens, ...own } = step
   const place = { index: step.index + offset, branch: branch(step.branch ?? 0) }
-  // The table of branches says it now.
+  // Drop `opens`: the table of branches has it now.
   return { ...own, ...movedReferences(step, offset), ...place } as Step
 }
 
-/** The steps that a step refers to, which have moved with it. */
+/** Shifts the references of a step to other steps. */
 function movedReferences(step: StepContent, offset: number): Partial<StepContent> {
   if (step.kind === 'tool') return { call: step.call && { ...step.call, step: step.call.step + offset } }
   if (step.kind !== 'model') return {}

@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import type { TaskGrade } from '../grade/grade.ts'
+import { currentCode } from '../renamed-codes.ts'
 import type { Branch } from './branches.ts'
 import type { Ending } from './episode.ts'
 import { type Json, NotLossless, toLossless } from './lossless-json.ts'
@@ -11,12 +12,13 @@ import type { Usage } from './usage.ts'
 
 export const TRAJECTORY_SCHEMA = 2
 
+/** What a task is used for in training. */
 export type Split = 'train' | 'validation' | 'test'
 
-/** How a trajectory ended: its episode, or an agent without one, came to its end; or it failed, or was cancelled. */
+/** How a trajectory ended: its episode or its agent ended, failed, or was cancelled. */
 export type TrajectoryEnding = Ending | { readonly kind: 'failed' | 'cancelled'; readonly error: TrajectoryError }
 
-/** `error` of a response, as plain data. */
+/** The `error` of a response, as plain data. */
 export interface TrajectoryError {
   readonly code: string
   readonly name: string
@@ -25,43 +27,43 @@ export interface TrajectoryError {
   readonly cause?: unknown
 }
 
-/** What a trajectory is made of. */
+/** The fields of a trajectory. */
 export interface TrajectoryParts {
-  /** The id of its response: that of the task, with `@2`, `@3`, … for further rollouts. */
+  /** The id of the response: that of the task, with `@2`, `@3`, … for further rollouts. */
   readonly id: string
-  /** The id of the run; null: not known. */
+  /** The id of the run; null: unknown. */
   readonly run: string | null
   /** The id of the task. */
   readonly task: string
-  /** The name of its agent. */
+  /** The name of the agent. */
   readonly agent: string
   readonly split: Split | null
-  /** Those that it is compared with in training; `size` is null where it is not known. */
+  /** The group that it is compared within in training. `size` is null if unknown. */
   readonly group: { readonly id: string; readonly size: number | null } | null
-  /** How often a training came to this task before. */
+  /** How often a training used this task before. */
   readonly visit: number
-  /** From 1. */
+  /** The number of the rollout, from 1. */
   readonly rollout: number
   readonly attempt: number
-  /** Of the run; null: not known. */
+  /** The seed of the run; null: unknown. */
   readonly seed: number | string | null
-  /** By number; the first is the task's own, with the number 0. */
+  /** Sorted by number. The first is branch 0, that of the task's agent. */
   readonly branches: readonly Branch[]
   readonly steps: readonly Step[]
-  /** What the task was given, and what it answered; left out where they are not known, or there is no answer. */
+  /** The input and the answer of the task. Left out if unknown, or if there is no answer. */
   readonly input?: unknown
   readonly answer?: unknown
-  /** What the environment showed after the last action. */
+  /** The observation after the last action. */
   readonly finalObservation?: unknown
   readonly ending: TrajectoryEnding
-  /** What the environment said of the episode; null: there was none. */
+  /** The result according to the environment; null: there was no episode. */
   readonly episode: { readonly reward: number | null; readonly success: boolean | null } | null
-  /** How good it is; null: nobody graded it. A reward of null is no zero: nobody can tell. */
+  /** The grade; null: not graded. A reward of null is not zero: it is unknown. */
   readonly grade: TaskGrade | null
-  /** Of what its own agent did and saw, without sub-tasks; null: not comparable. */
+  /** The digest of what the task's agent did and saw, without sub-tasks; null: not comparable. */
   readonly digest: string | null
   readonly usage: Usage
-  /** How long the attempt ran. */
+  /** How long the attempt ran, in milliseconds. */
   readonly ms: number
   /** `metadata` of the task. */
   readonly meta: Readonly<Record<string, unknown>>
@@ -71,8 +73,8 @@ export interface TrajectoryParts {
 export type TrajectoryJson = { readonly schema: typeof TRAJECTORY_SCHEMA } & { readonly [key: string]: Json }
 
 /**
- * All of what a task did, whatever kind of agent it has. It holds plain data; what can be made of it are functions:
- * `tokenRows`, `rewardsOnTokens`, `messagesOf`, `checkTrajectory`.
+ * Everything that a task did, for all kinds of agents. It is plain data; use functions to process it: `tokenRows`,
+ * `rewardsOnTokens`, `messagesOf`, `checkTrajectory`.
  */
 export class Trajectory implements TrajectoryParts {
   readonly schema = TRAJECTORY_SCHEMA
@@ -103,39 +105,47 @@ export class Trajectory implements TrajectoryParts {
     Object.assign(this, parts)
   }
 
-  /** Plain JSON that brings everything back, so `JSON.stringify(trajectory)` loses nothing. */
+  /** Returns plain JSON that restores everything, so `JSON.stringify(trajectory)` is lossless. */
   toJSON(): TrajectoryJson {
     try {
       const fields = Object.entries(this).map(([key, value]): [string, Json] => [key, written(key, value)])
       return Object.fromEntries(fields) as TrajectoryJson
     } catch (error) {
       if (!(error instanceof NotLossless)) throw error
-      throw invalid(`the trajectory of task '${this.id}' cannot be written as JSON: ${error.message}`)
+      throw invalid(`cannot write the trajectory of task '${this.id}' as JSON: ${error.message}`)
     }
   }
 
-  /** Throws `TRAJECTORY_INVALID` if it is not what `toJSON` gives. Whether it makes sense says `checkTrajectory`. */
+  /** Throws `TRAJECTORY_INVALID` if the value is not the output of `toJSON`. Use `checkTrajectory` to check its content. */
   static fromJSON(json: unknown): Trajectory {
     if (typeof json !== 'object' || json === null || Array.isArray(json))
-      throw invalid('a trajectory is an object, as Trajectory.toJSON() gives it; parse its text with JSON.parse first')
+      throw invalid(
+        'a trajectory must be an object from Trajectory.toJSON(); if it is a text, parse it with JSON.parse first',
+      )
     const { schema } = json as { schema?: unknown }
     if (schema !== TRAJECTORY_SCHEMA)
       throw invalid(
-        `a trajectory with schema ${JSON.stringify(schema)}; this version of manyworlds reads schema ${TRAJECTORY_SCHEMA}`,
+        `unsupported trajectory schema ${JSON.stringify(schema)}; this version of manyworlds reads schema ${TRAJECTORY_SCHEMA}`,
       )
     const parts = fieldsOf(json)
     const [wrong] = wrongShapes(parts)
-    if (wrong !== undefined) throw invalid(`a malformed trajectory: ${wrong}`)
-    return new Trajectory(parts as TrajectoryParts)
+    if (wrong !== undefined) throw invalid(`malformed trajectory: ${wrong}`)
+    return new Trajectory(withCurrentCode(parts as TrajectoryParts))
   }
 
-  /** The fields of the Python recipe, in camelCase. `executionTime` is in seconds. */
+  /** Returns the fields of AWorld's Python recipe, in camelCase. `executionTime` is in seconds. */
   toSeedShape(): SeedTrajectory {
     return seedShape(this)
   }
 }
 
-/** Steps one by one: most are plain data, and are not copied then. */
+function withCurrentCode(parts: TrajectoryParts): TrajectoryParts {
+  const { ending } = parts
+  if (!('error' in ending)) return parts
+  return { ...parts, ending: { ...ending, error: { ...ending.error, code: currentCode(ending.error.code) } } }
+}
+
+/** Converts steps one by one: most are plain data, which needs no copy. */
 const written = (key: string, value: unknown): Json =>
   key === 'steps' ? (value as readonly Step[]).map(toLossless) : toLossless(value)
 
@@ -145,7 +155,7 @@ function fieldsOf(json: object): unknown {
     return fields
   } catch (error) {
     if (!(error instanceof NotLossless)) throw error
-    throw invalid(`a malformed trajectory: ${error.message}`)
+    throw invalid(`malformed trajectory: ${error.message}`)
   }
 }
 

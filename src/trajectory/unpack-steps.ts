@@ -4,11 +4,11 @@ import { type OpenedStep, opened, type PackedStep } from './packed-step.ts'
 import { STEP_KINDS, type Step } from './step.ts'
 import { listsIn } from './survey.ts'
 
-/** A few bytes can claim a long list again and again: a limit to the elements of lists that are built for one attempt. */
+/** The most list elements restored for one attempt. A few bytes can reference a long list many times. */
 const MOST_ELEMENTS = 200_000_000
-/** The limit where all steps are held at once. A list takes 8 bytes for each element. */
+/** The limit if all steps are held at once. A list takes 8 bytes per element. */
 export const MOST_ELEMENTS_AT_ONCE = 64_000_000
-/** After so many links a list is copied, so that no list follows a longer chain. */
+/** After this many links a list is copied, so that no chain gets longer. */
 const MOST_LINKS = 256
 
 /** A list of an earlier step: the first `keep` elements of `base`, then `added`. */
@@ -22,12 +22,11 @@ interface KeptList {
 }
 
 /**
- * Restores the steps of one attempt, in their order. It keeps the lists that later steps may continue, and nothing else of
- * a step.
+ * Restores the steps of one attempt, in order. It keeps only the lists that later steps may continue.
  */
 export class StepUnpacker {
   readonly #mostElements: number
-  /** By step, then by path. */
+  /** Lists by step, then by path. */
   readonly #lists: (Map<string, KeptList> | undefined)[] = []
   #count = 0
   #elements = 0
@@ -39,7 +38,7 @@ export class StepUnpacker {
   /** Restores the next step. Throws if it is malformed: it may come from another machine. */
   next({ atUs, fields, kind, reward, usage, links, numbers, emptyPlaces = 0 }: OpenedStep): Step {
     this.#grow(emptyPlaces)
-    if (typeof fields !== 'object' || fields === null) throw new Error('its body is not an object')
+    if (typeof fields !== 'object' || fields === null) throw new Error('the body of the step is not an object')
     const lists = new Map<string, KeptList>()
     for (const [path, base, keep] of links ?? []) {
       const list = this.#continued(fields, path, base, keep)
@@ -70,7 +69,7 @@ export class StepUnpacker {
     const earlier = this.#lists[base]?.get(JSON.stringify(path))
     const added = valueAt(fields, path)
     if (earlier === undefined || !Array.isArray(added) || keep > earlier.length)
-      throw new Error(`it continues a list that step ${base} does not have`)
+      throw new Error(`the step continues a list that step ${base} does not have`)
     const length = keep + added.length
     this.#grow(length)
     const list = { base: earlier, keep, added, length, links: earlier.links + 1 }
@@ -80,14 +79,14 @@ export class StepUnpacker {
   #grow(elements: number): void {
     this.#elements += elements
     if (this.#elements > this.#mostElements)
-      throw tooLarge(`their lists have more than ${this.#mostElements} elements in all`)
+      throw tooLarge(`their lists have more than ${this.#mostElements} elements in total`)
   }
 }
 
 export const tooLarge = (why: string): ManyworldsError =>
   new ManyworldsError(
     'TRAJECTORY_TOO_LARGE',
-    `the steps do not fit in memory together: ${why}. Read them one by one: for await (const step of response.steps())`,
+    `the steps are too large to read at once: ${why}. Read them one by one: for await (const step of response.steps())`,
   )
 
 const whole = (elements: unknown[]): KeptList => ({
@@ -109,7 +108,7 @@ function elementsOf(list: KeptList): unknown[] {
   return elements
 }
 
-/** All steps of an attempt. */
+/** Restores all steps of an attempt. */
 export function unpackSteps(steps: readonly PackedStep[]): Step[] {
   const unpacker = new StepUnpacker(MOST_ELEMENTS_AT_ONCE)
   return steps.map((step) => unpacker.next(opened(step)))
@@ -129,6 +128,6 @@ function setAt(object: object, path: readonly string[], value: unknown): void {
   const key = path.at(-1)
   // Replace own properties only: a hostile path must not reach a prototype.
   if (typeof holder !== 'object' || holder === null || key === undefined || !Object.hasOwn(holder, key))
-    throw new Error(`it has nothing at ${path.join('.')}`)
+    throw new Error(`the step has no value at ${path.join('.')}`)
   ;(holder as Record<string, unknown>)[key] = value
 }

@@ -7,17 +7,17 @@ import { atLeast } from '../grade/threshold.ts'
 /** A matcher for Vitest: `import 'manyworlds/vitest'`. */
 
 export interface PassOptions {
-  /** 0.95 unless told otherwise. */
+  /** Default 0.95. */
   readonly confidence?: number
 }
 
-/** What can be judged: what `runTask` returns, a list of responses, or a summary of them. */
+/** What can be judged: the result of `runTask`, a list of responses, or a summary of them. */
 export type Judged = ReadonlyMap<string, ResponseLike> | Iterable<ResponseLike> | EvaluationSummary
 
 interface PassMatchers<R = unknown> {
   /**
-   * Passes if the responses show, with the given confidence, that at least this share of all tasks of their kind is solved: the
-   * whole interval must be at or above it. Few tasks show little: for 0.9 it takes 36, all solved.
+   * Passes if the responses show, with the given confidence, that at least this share of all such tasks is solved: the whole
+   * interval must be at or above the rate. Few tasks show little: a rate of 0.9 needs 36 tasks, all solved.
    */
   toPassAtLeast(rate: number, options?: PassOptions): R
 }
@@ -40,7 +40,7 @@ function summaryOf(received: unknown, options: PassOptions): EvaluationSummary {
     if (options.confidence !== undefined && made !== undefined && made !== options.confidence)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `toPassAtLeast: the summary was made with a confidence of ${made}; give the responses to judge them with ${options.confidence}`,
+        `toPassAtLeast: the summary has a confidence of ${made}; pass the responses to use ${options.confidence}`,
       )
     return received
   }
@@ -49,7 +49,7 @@ function summaryOf(received: unknown, options: PassOptions): EvaluationSummary {
   if (!list || wrong >= 0)
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `toPassAtLeast: give responses, as runTask returns them, or a summary of them${list ? `; item ${wrong} is no response` : ''}`,
+      `toPassAtLeast: give the responses of runTask or a summary of them${list ? `; item ${wrong} is not a response` : ''}`,
     )
   return summarizeOutcomes((list as ResponseLike[]).map(outcomeOf), options)
 }

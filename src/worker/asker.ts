@@ -1,18 +1,18 @@
 import type { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
 
-/** On whose behalf this worker asks the driver: a task that runs, or one that waits until its agent is set up. */
+/** The task on whose behalf this worker makes a request: one that runs, or one that waits for its agent's `setup`. */
 export interface Asker {
   readonly lease: number
-  /** Nobody listens to it any more; and what it hears if it asks all the same. */
+  /** It is over; and the error that further requests get. */
   readonly settled: boolean
   readonly whyOver: unknown
-  /** Aborted when it is to give up. */
+  /** Aborted when it is cancelled. */
   readonly signal: AbortSignal
-  /** What it has asked for, once it has. */
+  /** Its requests, if it has made any. */
   asks: Asks | undefined
-  /** The blobs it has asked for, by the names under which it did. */
+  /** The blobs it has asked for, by the name it used. */
   blobs: Map<string, Promise<Uint8Array>> | undefined
-  /** The task, if it runs. Others have neither a clock nor a slot, and so never stop the one or give the other. */
+  /** The task, if it runs. Only running tasks have a clock to stop and a slot to release. */
   readonly running: TaskContext | undefined
 }

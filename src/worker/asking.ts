@@ -1,18 +1,18 @@
 import type { AskOptions } from '../agent.ts'
+import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
-import { didYouMean } from '../near-miss.ts'
 import { LIMITS, type LimitAsked, ONCE, OWN_SERVICES, type Packed } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import { type Asking, DEFAULT_LIMIT_MS } from './requests.ts'
 
 const MAX_NAME_CHARS = 256
-/** The driver knows why a task waits too long, and says so first. */
+/** Added to the driver's own limit, so that the driver, which knows the reason, reports first. */
 const GRACE_MS = 5000
 const NO_LIMIT = Number.POSITIVE_INFINITY
 const OPTIONS: Readonly<Record<keyof AskOptions, true>> = { signal: true, limitMs: true, slot: true, clock: true }
 const OPTION_NAMES = Object.keys(OPTIONS)
 
-/** Checks the arguments of `ctx.ask()` and `ctx.askStream()`. `call`: which of them, for the error. */
+/** Checks the arguments of `ctx.ask()` and `ctx.askStream()`. `call`: the name for the error. */
 export function checkedAsking(
   call: string,
   service: unknown,
@@ -95,6 +95,6 @@ function bodyOf(value: unknown, what: string): { body: Packed; size: number } {
     return { body, size: lastPackedSize(body) }
   } catch (error) {
     if (!(error instanceof NotPackable)) throw error
-    throw new ManyworldsError('VALUE_NOT_SERIALISABLE', `${what} cannot be sent: ${error.message}; give plain data`)
+    throw new ManyworldsError('VALUE_NOT_SERIALIZABLE', `${what} cannot be sent: ${error.message}; give plain data`)
   }
 }

@@ -9,25 +9,25 @@ import type { Asker } from './asker.ts'
 import { blobAsking } from './blob-asking.ts'
 import type { Requests } from './requests.ts'
 
-/** Read at a time, and hashed before the event loop gets its turn. */
+/** Bytes read and hashed before the event loop gets its turn. */
 const PIECE_BYTES = 1024 * 1024
-/** How often a file is looked for that is on its way to this machine. */
+/** How often to look for a file that is on its way to this machine. */
 const LOOK_MS = 100
 
 /**
- * Reads one blob: from the file that the engine has brought to this machine, else over the link. Every byte is hashed. It
- * reads on behalf of a task, since requests belong to tasks. When that task ends, another can go on where it stopped.
+ * Reads one blob: from the file that the engine put on this machine, else over the link. All bytes are hashed. Requests belong
+ * to tasks, so it reads on behalf of one. When that task ends, another can go on where it stopped.
  */
 export class BlobReader {
   readonly #blob: BlobOpened
-  /** Where engines put blobs; undefined: this one does not. */
+  /** The folder in which the engine puts blobs; undefined: it does not. */
   readonly #folder: string | undefined
   readonly #requests: Requests
-  /** What has come over the link. */
+  /** The bytes received over the link. */
   #bytes: Uint8Array | undefined
   #hash: Hash | undefined
   #filled = 0
-  /** Counts those for whom it was read over the link; only the last may add to it. */
+  /** Counts the tasks it was read for over the link; only the last may add bytes. */
   #turn = 0
 
   constructor(blob: BlobOpened, folder: string | undefined, requests: Requests) {
@@ -36,7 +36,7 @@ export class BlobReader {
     this.#requests = requests
   }
 
-  /** Of a task that has ended, nobody waits for what this comes to. */
+  /** The result is ignored if the task has ended. */
   async read(task: Asker): Promise<Uint8Array> {
     const bytes = await this.#fromFile(task)
     if (bytes !== undefined) return bytes
@@ -44,7 +44,7 @@ export class BlobReader {
     return this.#fromLink(task)
   }
 
-  /** Undefined: there is no such file, and there will be none. */
+  /** Undefined: the file does not exist, and will not. */
   async #fromFile(task: Asker): Promise<Uint8Array | undefined> {
     if (this.#folder === undefined) return undefined
     const path = join(this.#folder, this.#blob.sha256)
@@ -60,7 +60,7 @@ export class BlobReader {
     }
   }
 
-  /** It may be on its way. Other hosts may take longer for it than this one: it is taken as soon as it is here. */
+  /** The file may be on its way. It is used as soon as it is here, even if other hosts are still waiting for theirs. */
   async #awaitFile(task: Asker, path: string): Promise<FileHandle | undefined> {
     const found = new AbortController()
     let answered = false
@@ -69,9 +69,9 @@ export class BlobReader {
       .finally(() => {
         answered = true
       })
-    // Nobody listens once the file is here.
+    // Ignored once the file is here.
     answer.catch(() => {})
-    // There is no answer for a task that has ended.
+    // A task that has ended gets no answer.
     while (!answered && !task.settled) {
       await Promise.race([answer.catch(() => {}), sleep(LOOK_MS)])
       const file = await openIfThere(path)
@@ -131,7 +131,7 @@ export class BlobReader {
   }
 }
 
-/** Not cleared first: all of it is written before anybody sees it. */
+/** Not zeroed: all of it is written before it is read. */
 const newBytes = (size: number) => new Uint8Array(Buffer.allocUnsafeSlow(size).buffer)
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {

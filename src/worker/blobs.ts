@@ -5,30 +5,30 @@ import { blobAsking } from './blob-asking.ts'
 import { BlobReader } from './blob-reader.ts'
 import type { Requests } from './requests.ts'
 
-/** Blobs that no running task uses are kept up to this size, those that were used last; one at least. */
+/** Blobs that no running task uses are kept up to this total size, the most recently used first; at least one. */
 const IDLE_BYTES = 256 * 1024 * 1024
 
-/** One that is here. */
+/** A blob in memory. */
 interface Kept {
   readonly bytes: Uint8Array
   readonly users: Set<Asker>
 }
 
-/** One that is being read. */
+/** A blob that is being read. */
 interface Load {
   readonly reader: BlobReader
   readonly done: PromiseWithResolvers<Uint8Array>
   readonly waiting: Set<Asker>
-  /** Called when the task on whose behalf it is read has ended. */
+  /** Called when the task it is read for has ended. */
   carrierLeft: () => void
   carrier: Asker | undefined
 }
 
-/** The blobs in this worker. Each is read once, however many tasks want it, and kept for as long as one of them runs. */
+/** The blobs in this worker. Each is read once for all tasks, and kept as long as one of them runs. */
 export class WorkerBlobs {
   readonly #requests: Requests
   readonly #folder: string | undefined
-  /** The one that was used last is at the end. */
+  /** In the order of use, the last used at the end. */
   readonly #kept = new Map<string, Kept>()
   readonly #loads = new Map<string, Load>()
 
@@ -38,7 +38,7 @@ export class WorkerBlobs {
     this.#folder = folder
   }
 
-  /** For one task a name stands for the same bytes from the first time on that it asks. */
+  /** A task gets the same bytes each time it asks for a name. */
   get(task: Asker, name: string): Promise<Uint8Array> {
     checkName(name)
     task.blobs ??= new Map()
@@ -46,13 +46,13 @@ export class WorkerBlobs {
     if (bytes === undefined) {
       bytes = this.#get(task, name)
       task.blobs.set(name, bytes)
-      // What failed may be asked for again.
+      // A failed read may be tried again.
       bytes.catch(() => task.blobs?.delete(name))
     }
     return bytes
   }
 
-  /** The task has ended: what it used is kept only as far as there is room, and others go on with what it was reading. */
+  /** The task has ended: its blobs are kept only while there is room, and another task takes over what it was reading. */
   leave(task: Asker): void {
     for (const load of this.#loads.values()) {
       load.waiting.delete(task)
@@ -88,7 +88,7 @@ export class WorkerBlobs {
     }
     load.done.promise.catch(() => {})
     this.#loads.set(blob.sha256, load)
-    // The one that has asked is added first.
+    // Add the asking task first.
     queueMicrotask(() => void this.#load(blob.sha256, load))
     return load
   }
@@ -96,7 +96,7 @@ export class WorkerBlobs {
   async #load(sha256: string, load: Load): Promise<void> {
     try {
       let bytes: Uint8Array | undefined
-      // One may have come at the last moment.
+      // Another task may have arrived meanwhile.
       do bytes = await carry(load)
       while (bytes === undefined && load.waiting.size > 0)
       if (bytes === undefined) return
@@ -124,7 +124,7 @@ export class WorkerBlobs {
   }
 }
 
-/** Reads on behalf of one task after the other, until one of them has lived long enough. Undefined: nobody waits any more. */
+/** Reads on behalf of one task after the other until it is done. Undefined: no task waits any more. */
 async function carry(load: Load): Promise<Uint8Array | undefined> {
   for (;;) {
     const [task] = load.waiting
@@ -138,7 +138,7 @@ async function carry(load: Load): Promise<Uint8Array | undefined> {
   }
 }
 
-/** The task is told to give up: it does not wait until the others have what they want. */
+/** Rejects as soon as the task is cancelled, without waiting for the read. */
 function orAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -1,6 +1,6 @@
 /**
- * Where a worker process begins. Its watchdog thread takes longest to come up, and no task may start before it is there;
- * so it is started first, and the rest of the worker loads beside it.
+ * The entry point of a worker process. No task may start before the watchdog thread runs, and the thread takes longest to
+ * start. So it is started first, while the rest of the worker loads.
  */
 import './watchdog-start.ts'
 import { checkNode } from '../oldest-node.ts'
@@ -8,7 +8,7 @@ import { checkNode } from '../oldest-node.ts'
 try {
   checkNode()
 } catch (error) {
-  // Whoever started this process shows what it printed last.
+  // The parent process shows the last lines of stderr.
   process.stderr.write(`manyworlds: ${(error as Error).message} [NODE_TOO_OLD]\n`)
   process.exit(1)
 }

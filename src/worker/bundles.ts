@@ -8,7 +8,7 @@ import { registry } from '../registry.ts'
 
 /** Set by the host of a worker: the folder in which it puts bundles, each in a folder named by its hash. */
 export const BUNDLES_VARIABLE = 'MANYWORLDS_BUNDLES'
-/** Set by the host too: the folder whose packages a bundle may ask for. */
+/** Also set by the host: the folder from which a bundle may import packages. */
 export const PACKAGES_VARIABLE = 'MANYWORLDS_PACKAGES'
 
 const folder = process.env[BUNDLES_VARIABLE]
@@ -16,26 +16,26 @@ const packages = process.env[PACKAGES_VARIABLE]
 delete process.env[BUNDLES_VARIABLE]
 delete process.env[PACKAGES_VARIABLE]
 
-/** How the driver and a worker on another machine call a module that came in a bundle: neither knows the other's folders. */
+/** How the driver and a worker on another machine name a bundled module: neither knows the other's folders. */
 const SCHEME = 'bundle:'
 
 interface Bundle {
   readonly modules: Readonly<Record<string, () => Promise<unknown>>>
 }
 
-/** The URL that a module of a bundle has here. From now on, agents are told apart by the bundle's source map. */
+/** The URL of a bundled module on this machine. From now on, the bundle's source map tells the modules of agents apart. */
 export function moduleInBundle({ sha256 }: BundlePlace, label: string): string {
   if (folder === undefined) throw new Error('this worker was started without a folder for bundles')
   if (!registry.bundled) {
     registry.bundled = true
-    // Node reads a source map when it imports the file.
+    // Node reads a source map only when it imports the file.
     process.setSourceMapsEnabled(true)
     if (packages !== undefined) findPackagesIn(packages)
   }
   return pathToFileURL(join(folder, sha256, label)).href
 }
 
-/** Imports a module, from its bundle if it came in one. */
+/** Imports a module, from its bundle if it has one. */
 export async function importModule(url: string): Promise<void> {
   const place = placeOf(url)
   if (place === undefined) {
@@ -48,13 +48,13 @@ export async function importModule(url: string): Promise<void> {
   await load()
 }
 
-/** A reference as the driver understands it. */
+/** A reference that the driver understands. */
 export function refForDriver(ref: AgentRef): AgentRef {
   const place = placeOf(ref.module)
   return place === undefined ? ref : { ...ref, module: `${SCHEME}${place.sha256}/${place.label}` }
 }
 
-/** What a bundle leaves out on purpose is installed on this machine, in another folder than the bundle's. */
+/** Finds packages that the bundle leaves out on purpose: they are installed in another folder of this machine. */
 function findPackagesIn(installed: string): void {
   const bundles = pathToFileURL(`${folder}/`).href
   const parentURL = pathToFileURL(`${installed}/`).href

@@ -3,19 +3,19 @@ import type { DriverMessage, TaskItem, WorkerMessage } from '../protocol/message
 import type { Slots } from './slots.ts'
 
 /**
- * Tasks of which the driver must know that they start: suspects, so that a crash shows which of them it was, and tasks that
- * must never be started twice (`rerun: 'never'`), for which the driver first has that on record.
+ * Tasks whose start the driver must know of: suspects, so that a crash shows which of them was running, and tasks with
+ * `rerun: 'never'`, whose start the driver stores first.
  */
 export class CarefulStarts {
   readonly #channel: Channel<WorkerMessage, DriverMessage>
   readonly #slots: Slots
   readonly #flush: () => void
-  /** Tasks that wait for the driver's `go`, and those that have it. */
+  /** Tasks that wait for the driver's `go`, and tasks that have it. */
   readonly #asking = new Map<number, TaskItem>()
   readonly #allowed = new Set<number>()
   /** The lease that was announced last. */
   #announced = 0
-  /** This worker has suspects: each start is announced, and each outcome sent at once. */
+  /** This worker runs suspects: it announces each start and sends each outcome at once. */
   suspects = false
 
   constructor(channel: Channel<WorkerMessage, DriverMessage>, slots: Slots, flush: () => void) {
@@ -25,8 +25,8 @@ export class CarefulStarts {
   }
 
   /**
-   * Whether a task may start. `asking`: the driver was asked, and `go` will bring it back. `later`: the wire is full, and it
-   * may start only once the driver knows of it. `once`: it must never be started twice.
+   * Whether a task may start. `asking`: the driver was asked; `go` will return the task. `later`: the send buffer is full, and
+   * the task may start only once the announcement is sent. `once`: the task has `rerun: 'never'`.
    */
   announce(item: TaskItem, once: boolean): 'now' | 'asking' | 'later' {
     const lease = item[0]
@@ -39,7 +39,7 @@ export class CarefulStarts {
     return 'now'
   }
 
-  /** The driver's answer: the task, which may now start. Undefined: it was cancelled. */
+  /** The driver has answered: returns the task, which may now start. Undefined: it was cancelled. */
   go(lease: number): TaskItem | undefined {
     const item = this.stopAsking(lease)
     if (item) this.#allowed.add(lease)
@@ -54,14 +54,14 @@ export class CarefulStarts {
     return item
   }
 
-  /** While it waits for the answer, it has its slot. */
+  /** It keeps its slot while it waits for the answer. */
   #ask(lease: number, item: TaskItem): void {
     this.#asking.set(lease, item)
     this.#slots.taken++
     this.#channel.control({ type: 'may-start', lease })
   }
 
-  /** False while that it starts, or anything said before it, could still be lost. */
+  /** False while the announcement, or anything sent before it, could still be lost. */
   #isAnnounced(lease: number): boolean {
     if (this.#announced !== lease) {
       this.#flush()

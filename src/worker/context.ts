@@ -32,21 +32,21 @@ const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
 const PURPOSE = 'run'
 const VISIT = 0
 
-/** Why the signal of a task is aborted whose code has come to its end. */
+/** The abort reason of a task whose code has ended. */
 const TASK_ENDED = new DOMException('the task has ended', 'AbortError')
 
-/** Why signals of tasks were aborted. */
+/** The abort reasons of tasks. */
 const reasons = new WeakSet<object>([TASK_ENDED])
 
-/** Nobody need hear of what a task left behind, and was told to stop. */
+/** Errors of code that a task left behind are ignored once its signal is aborted. */
 export const isLeftover = (error: unknown): boolean =>
   isReason(error) || (error instanceof Error && isReason(error.cause))
 
 const isReason = (value: unknown) => typeof value === 'object' && value !== null && reasons.has(value)
 
 /**
- * A running task: what its agent sees as `ctx`, and what the worker knows of it. One object for both, and everything
- * rare is made when it is asked for, because this is allocated for every task.
+ * A running task: the agent's `ctx` and the worker's own state. One object for both, with rare parts made on first use, because
+ * it is allocated for every task.
  */
 export class TaskContext implements Context, Asker, StepSink, EpisodeSink, BranchSource, ModelSource {
   readonly lease: number
@@ -54,17 +54,17 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
   readonly params: unknown
   readonly state: unknown
   readonly startedAt: number
-  /** Set once the driver has been told how it ended; what the agent still does after that is not listened to. */
+  /** Set once the outcome was sent; what the agent does after that is ignored. */
   settled = false
-  /** It counts among the running ones. */
+  /** It counts as running. */
   holdsSlot = true
-  /** Its code has come to an end. */
+  /** Its code has ended. */
   ended = false
-  /** It was given up, and its code goes on regardless. */
+  /** It was abandoned, and its code still runs. */
   zombie = false
-  /** What it has asked the driver for, once it has. */
+  /** Its requests, if it has made any. */
   asks: Asks | undefined
-  /** The blobs it has asked for, by the names under which it did. */
+  /** The blobs it has asked for, by the name it used. */
   blobs: Map<string, Promise<Uint8Array>> | undefined
   timer: NodeJS.Timeout | undefined
   deadline = Number.POSITIVE_INFINITY
@@ -118,18 +118,18 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
 
   abort(reason: unknown): void {
     if (this.#abort === undefined) this.#abort = new AbortController()
-    // Whatever was thrown outside of a task's own calls may be it.
+    // An error outside of the task's own calls may be this abort reason.
     if (typeof reason === 'object' && reason !== null) reasons.add(reason)
     this.#abort.abort(reason)
   }
 
-  /** Its code has come to an end, and so has whatever it left that listens to its signal: a grader may look now. */
+  /** Its code has ended, and so has everything that listens to its signal: a grader may run now. */
   end(): void {
     this.ended = true
     if (this.#abort?.signal.aborted === false) this.#abort.abort(TASK_ENDED)
   }
 
-  /** What its code hears if it asks for something when it is over. */
+  /** The error of requests made after its end. */
   get whyOver(): unknown {
     const reason: unknown = this.#abort?.signal.reason
     if (reason !== undefined && reason !== TASK_ENDED) return reason
@@ -139,7 +139,7 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
     )
   }
 
-  /** What it has in common with other tasks of its run; no other run has the same number. */
+  /** The number of its profile, which no other run has. */
   get profile(): number {
     return this.#item[1]
   }
@@ -226,7 +226,7 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
 
   /** The digest of its trajectory, once it has ended; undefined if there is nothing to compare. */
   digest(status: OutcomeStatus): string | undefined {
-    // What a time-out or somebody else has ended depends on when that was.
+    // The steps of a task that was ended from outside depend on the time, so it has no digest.
     if (status !== OUTCOME.success && status !== OUTCOME.failed) return undefined
     if (this.#digest === undefined && this.episode === undefined) return undefined
     this.#digest ??= new TrajectoryDigest()
@@ -237,12 +237,12 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
     return this.#profile.timeoutMs!
   }
 
-  /** The run file does not know yet that it runs. */
+  /** The store does not know yet that it runs. */
   get isUnknown(): boolean {
     return this.#profile.recorded && !this.announced && this.#steps === 0
   }
 
-  /** What earlier steps had in their lists; made for tasks that record lists. */
+  /** Lists of earlier steps; made for tasks that record lists. */
   readonly #lists = () => {
     this.#listMemory ??= new ListMemory()
     return this.#listMemory

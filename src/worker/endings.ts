@@ -10,7 +10,7 @@ import type { SideThread } from './side.ts'
 import type { Slots } from './slots.ts'
 import type { Timeouts } from './timeouts.ts'
 
-/** How long a task that was timed out or cancelled keeps its slot, so that one that heeds its signal ends in peace. */
+/** How long a timed-out or cancelled task keeps its slot, so that code that obeys its signal can end first. */
 const ZOMBIE_GRACE_MS = 500
 
 interface Parts {
@@ -21,23 +21,23 @@ interface Parts {
   readonly blobs: WorkerBlobs
   readonly side: SideThread
   readonly timeouts: Timeouts
-  /** To the driver: how a task has ended. */
+  /** Sends the outcome of a task to the driver. */
   outcome(outcome: Outcome, size: number): void
-  /** Sends what has gathered. */
+  /** Sends what is buffered. */
   flush(): void
-  /** The slot of this task is for others. */
+  /** Frees the slot of this task. */
   release(task: TaskContext): void
-  /** Variables that were kept from this worker, for a hint in errors that name one. */
+  /** Environment variables that were withheld from this worker, for a hint in errors that name one. */
   withheldEnv(): readonly string[]
 }
 
 /**
- * How tasks end. There are two ends, in either order: the driver is told once how the task came out (`settle`), and the
- * task's code comes to its end (`finish`). What the code still does between the first and the second counts for nothing.
+ * How tasks end. Two things happen, in either order: the driver gets the one outcome (`settle`), and the task's code returns or
+ * throws (`finish`). What the code does after `settle` is ignored.
  */
 export class Endings {
   readonly #parts: Parts
-  /** Tasks that were given up and whose code goes on regardless. */
+  /** Abandoned tasks whose code still runs. */
   #zombies = 0
 
   constructor(parts: Parts) {
@@ -55,8 +55,8 @@ export class Endings {
   }
 
   /**
-   * Ends a task for the driver; whatever its code still does is not listened to. `reason`: it was given up, and what it waits
-   * for fails with that.
+   * Ends a task for the driver; what its code still does is ignored. `reason`: the task was abandoned, and its pending requests
+   * fail with this error.
    */
   settle(
     task: TaskContext,
@@ -86,7 +86,7 @@ export class Endings {
     if (task.blobs) blobs.leave(task)
   }
 
-  /** Timed out or cancelled: the driver knows at once, the code gets its signal and, for a moment, keeps its slot. */
+  /** Timed out or cancelled: the driver is told at once, the code gets its signal and keeps its slot for a moment. */
   abandon(task: TaskContext, status: OutcomeStatus, code: TaskErrorCode, message: string): void {
     if (task.settled) return
     const error = new DOMException(message, status === OUTCOME.timeout ? 'TimeoutError' : 'AbortError')
@@ -108,7 +108,7 @@ export class Endings {
     this.#parts.outcome([lease, OUTCOME.cancelled, error, 0], 0)
   }
 
-  /** Whatever was thrown, ready to travel. */
+  /** A thrown value, packed. */
   error(code: TaskErrorCode, thrown: unknown, prefix = ''): unknown {
     return pack(errorItem(code, thrown, this.#parts.withheldEnv(), prefix))
   }
@@ -127,7 +127,7 @@ export class Endings {
       this.settle(
         task,
         OUTCOME.failed,
-        pack({ code: 'ANSWER_NOT_SERIALISABLE', name: 'TaskError', message, stack: undefined }),
+        pack({ code: 'ANSWER_NOT_SERIALIZABLE', name: 'TaskError', message, stack: undefined }),
       )
       return
     }
@@ -145,7 +145,7 @@ export class Endings {
   }
 }
 
-/** What a task came to besides its answer, if there is something to tell. */
+/** Grade, episode and digest of a task, if it has any. */
 function packExperience(task: TaskContext): unknown {
   const { episode } = task
   const digest = task.digest(OUTCOME.success)

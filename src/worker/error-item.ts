@@ -4,7 +4,7 @@ import { pack } from '../protocol/pack.ts'
 import { retryOf } from '../retry-errors.ts'
 import { wordsOf } from '../text/thrown.ts'
 
-/** Whatever was thrown, in a form that can travel. Never throws, whatever that is. */
+/** Turns any thrown value into a form that can be sent. Never throws. */
 export function errorItem(
   code: TaskErrorCode,
   thrown: unknown,
@@ -17,12 +17,12 @@ export function errorItem(
     ...retryOf(thrown),
     ...travelling(thrown),
   }
-  // Our own errors name the variable that has a model's key. The driver reads it there: workers need no such variable.
+  // Our own errors name the variable with a model's key. The driver reads it; workers don't need it.
   const advice = item.code.startsWith('MODEL_') ? '' : hint(item.message, withheldEnv)
   return { ...item, message: prefix + item.message + advice }
 }
 
-/** Codes of errors that agents of this package fail with themselves. */
+/** Codes of errors that this package's own agents throw. */
 const OWN_CODES: readonly TaskErrorCode[] = [
   'ALL_SUBAGENTS_FAILED',
   'ENVIRONMENT_FAULT',

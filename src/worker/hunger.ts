@@ -1,14 +1,13 @@
 import type { Slots } from './slots.ts'
 
 /**
- * Tells the driver that this worker could take more tasks: once for each batch that it was given, when all of the batch is
- * running and none of it is done. It is waiting for I/O then, and does not compute. If it waits for a turn at a service of
- * the driver, more tasks would wait too: the driver knows that.
+ * Tells the driver that this worker could take more tasks: once per batch, when all tasks of the batch are running and none is
+ * done. Then they wait for I/O and don't compute. If they wait for a turn at a service, the driver knows that and sends none.
  */
 export class Hunger {
   readonly #slots: Slots
   readonly #say: () => void
-  /** A batch has come, and it was not said yet. */
+  /** A batch has arrived and `hungry` was not yet sent for it. */
   #fresh = false
 
   constructor(slots: Slots, say: () => void) {
@@ -20,7 +19,7 @@ export class Hunger {
     this.#fresh = true
   }
 
-  /** Nothing waits to be started. */
+  /** No task waits to be started. */
   sayIfHungry(): void {
     if (!this.#fresh) return
     const { taken, total } = this.#slots

@@ -1,11 +1,11 @@
 import { registry } from '../registry.ts'
 
-/** What to do about `module`, which this worker could not import, where Node's own words do not say it; else nothing. */
+/** Advice on why `module` could not be imported, where Node's own message gives none. */
 export function loadAdvice(error: unknown, module: string): string {
   if (!(error instanceof Error)) return ''
   if (lacksBuiltin(error))
     return `; this worker has Node ${process.version} (${process.execPath}), which does not have it: use a newer one there`
-  // What travels to other machines is compiled before it is sent.
+  // Code for other machines is compiled before it is sent.
   if (registry.bundled || !needsCompiler(error, module) || hasCompiler()) return ''
   return '; Node only takes the types out of TypeScript. Enums, parameter properties, decorators, imports without their extension, aliases of tsconfig.json and types that are imported without `import type` need a compiler: install tsx, and start the program with `node --import tsx` (a test runner with NODE_OPTIONS="--import tsx"). Workers then use it too'
 }
@@ -23,12 +23,12 @@ function needsCompiler(error: Error & { code?: unknown }, module: string): boole
       return false
     case 'ERR_UNKNOWN_FILE_EXTENSION':
       return /^Unknown file extension "\.[cm]?tsx?"/.test(message)
-    // Of a file that imports something by another name than it has on disk.
+    // The file imports something under another name than it has on disk.
     case 'ERR_MODULE_NOT_FOUND':
     case 'ERR_UNSUPPORTED_DIR_IMPORT':
       return isTypeScript(message)
     default:
-      // A decorator, or a type that was imported as a value. V8 shows the file above the message, or not at all.
+      // A decorator, or a type imported as a value. V8 shows the file above the message, or not at all.
       return error.name === 'SyntaxError' && [module, firstLine(error.stack)].some(isTypeScript)
   }
 }

@@ -1,46 +1,38 @@
 import { fileURLToPath } from 'node:url'
 import type { AgentRef, RunnableDefinition } from '../agent.ts'
 import { ManyworldsError } from '../errors.ts'
-import type { LoadFailure } from '../protocol/messages.ts'
 import { registry } from '../registry.ts'
 import { importModule } from './bundles.ts'
 import { loadAdvice } from './load-advice.ts'
+import { LoadError } from './load-error.ts'
 import { whoWaits } from './long-stack.ts'
 import { onParked } from './role.ts'
 
-/** How long an agent may be missing after its module was evaluated: it may be defined in an async main(). */
+/** How long to wait for an agent after its module was evaluated: it may be defined in an async main(). */
 const LATE_DEFINITION_MS = 3000
-/** The same after a `Runners` call, which never returns here: only what does not wait for that call can still come. */
+/** The same after a `Runners` call, which never returns in a worker: only code that does not await the call can still run. */
 const LATE_AFTER_PARKING_MS = 1000
-/** How long a module may go on loading after a `Runners` call of which it cannot be told whether it waits for it. */
+/** How long a module may go on loading after a `Runners` call, if it is unknown whether the module awaits that call. */
 const SLOW_AFTER_PARKING_MS = 15_000
 
 const PARKS_KEPT = 100
 
-export class LoadError extends Error {
-  readonly code: LoadFailure
-  constructor(code: LoadFailure, message: string, options?: { cause?: unknown }) {
-    super(message, options)
-    this.code = code
-  }
-}
-
 /** Every module is evaluated once; agents that come later wait for the same evaluation. */
 const evaluations = new Map<string, Promise<void>>()
-/** Where reading a script ended: at which call, and its stack. */
+/** The `Runners` call at which the script was parked, and its stack. */
 const parks: { readonly call: string; readonly stack: string }[] = []
-/** Those who wait for an agent to be defined, or for a script to be parked. */
+/** Callbacks that wait for an agent to be defined, or for a script to be parked. */
 const waiting = new Set<() => void>()
 const wake = () => {
   for (const check of waiting) check()
 }
 registry.onDefine = wake
 
-/** `refuse` throws where a call cannot be the end of reading a script. */
+/** `refuse` throws if the script cannot be parked at a call. */
 export function readScripts(refuse: (call: string) => void): void {
   onParked((call) => {
     refuse(call)
-    // A timer of the script may come here again and again.
+    // A timer of the script may get here repeatedly.
     if (parks.length >= PARKS_KEPT) return
     parks.push({ call, stack: whoWaits() })
     wake()
@@ -67,7 +59,7 @@ export async function loadAgent(ref: AgentRef, entry: string | undefined): Promi
   return found.definition
 }
 
-/** Evaluates a module until it has settled, or is parked, and so never will. */
+/** Evaluates a module until it has settled or is parked (then it never settles). */
 async function evaluate(module: string, ref: AgentRef): Promise<void> {
   let evaluation = evaluations.get(module)
   if (!evaluation) {
@@ -78,12 +70,12 @@ async function evaluate(module: string, ref: AgentRef): Promise<void> {
     await Promise.race([evaluation, parkedIn(module)])
   } catch (error) {
     if ((error as Error)?.name === 'Parked') return
-    // The agent may have been defined before the module failed: what happens below it is the driver's affair.
+    // The agent may have been defined before the module failed; code below it matters only in the driver.
     if (!registry.find(ref.module, ref.name)) throw loadFailed(module, ref, error)
   }
 }
 
-/** Another script's parking is no reason to give up a module that just takes long to load, unless it takes very long. */
+/** If another script was parked, this module may just be slow: wait for it, up to a limit. */
 async function parkedIn(module: string): Promise<void> {
   const before = parks.length
   const here = () => parks.some(({ stack }) => stack.includes(module) || stack.includes(pathOf(module)))

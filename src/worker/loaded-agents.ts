@@ -9,17 +9,17 @@ export interface LoadedAgent {
   params: unknown
   state: unknown
   setUp: boolean
-  /** While its `setup` runs: the blobs that it asks for. */
+  /** The blobs that its `setup` asks for, while it runs. */
   setup: SetupBlobs | undefined
   readonly waiting: TaskItem[]
 }
 
 interface Hooks {
-  /** These can be started now: they were the first to come. */
+  /** These tasks can start now; they go first. */
   ready(items: readonly TaskItem[]): void
-  /** The agent's `setup` has failed; these waited for it. */
+  /** The agent's `setup` has failed; these tasks waited for it. */
   failed(items: readonly TaskItem[], definition: RunnableDefinition, error: unknown): void
-  /** A `setup` begins, for which these wait. */
+  /** A `setup` begins; these tasks wait for it. */
   blobsFor(waiting: readonly TaskItem[]): SetupBlobs
 }
 
@@ -38,7 +38,7 @@ export class LoadedAgents {
     return this.#byKey.keys()
   }
 
-  /** Large params travel slowly: tasks may name an agent before it is here. */
+  /** Tasks may name an agent before its message is here: large params take longer. */
   get(key: number): LoadedAgent {
     let agent = this.#byKey.get(key)
     if (agent === undefined) {
@@ -55,12 +55,12 @@ export class LoadedAgents {
     return agent
   }
 
-  /** The agent's code is there: start what waited for it. */
+  /** The agent's code is loaded: starts the tasks that waited for it. */
   ready(agent: LoadedAgent): void {
     this.#hooks.ready(agent.waiting.splice(0))
   }
 
-  /** A task comes before its agent's code is loaded, or before its `setup` has run. */
+  /** Holds a task until its agent's code is loaded and its `setup` has run. */
   wait(agent: LoadedAgent, item: TaskItem): void {
     agent.waiting.push(item)
     if (agent.setup) agent.setup.changed()
@@ -76,7 +76,7 @@ export class LoadedAgents {
     })
   }
 
-  /** True: it waited, and does not any more. */
+  /** Removes a task that waits. False: it does not wait here. */
   remove(lease: number): boolean {
     for (const { waiting, setup } of this.#byKey.values()) {
       const at = waiting.findIndex((item) => item[0] === lease)
@@ -96,7 +96,7 @@ export class LoadedAgents {
       agent.state = await outsideTasks.run('setup', () => definition.setup!(agent.params, ctx))
       agent.setUp = true
     } catch (error) {
-      // Not remembered: the next task tries again, so that a passing fault does not turn this worker into a black hole.
+      // Not remembered: the next task tries again, so that a temporary failure does not make this worker fail all tasks.
       this.#hooks.failed(agent.waiting.splice(0), definition, error)
     }
     setup.end()

@@ -1,17 +1,17 @@
 import { registry } from '../registry.ts'
 
-/** Callers that wait for this call, further than a stack is usually shown. */
+/** A longer stack limit than usual, to see all async callers. */
 const LIMIT = 100
 
 /**
- * The files of the callers that wait for this call, as far as V8 knows them. They are named by the files that run, whether
- * or not source maps are enabled; in a bundle, only its source map tells the modules apart.
+ * The files of the callers that await this call, as far as V8 knows them. These are the files that run, whether or not source
+ * maps are enabled; in a bundle, only its source map tells the modules apart.
  */
 export function whoWaits(): string {
   return registry.bundled ? longStack() : longStack((sites) => sites.map((site) => site.getFileName()).join('\n'))
 }
 
-/** Whether the top level of a module makes this call, or awaits whoever does. */
+/** Whether the top level of a module makes or awaits this call. */
 export function isTopLevel(): boolean {
   let found = false
   longStack((sites) => {
@@ -21,7 +21,7 @@ export function isTopLevel(): boolean {
   return found
 }
 
-// Nothing without a name but a module begins at 1:1. In a bundle, each module is a function that is named after its file.
+// Only a module is an unnamed frame at 1:1. In a bundle, each module is a function named after its file.
 function isModule(site: NodeJS.CallSite): boolean {
   if (site.getFileName()?.startsWith('node:') !== false) return false
   const name = site.getFunctionName()

@@ -1,10 +1,10 @@
 import type { TaskContext } from './context.ts'
 
-/** A task that has run for this long is announced to the run file; how often tasks are looked at for that. */
+/** A task that has run for this long is reported to the store; tasks are checked this often. */
 const LONG_MS = 200
 const LOOK_MS = 100
 
-/** A run file has a row for tasks that run for a while, so that one sees what is going on; most are over before. */
+/** Reports tasks that run for a while, so that users see what is running. Most tasks end earlier and cost nothing here. */
 export class LongTasks {
   readonly #live: ReadonlyMap<number, TaskContext>
   readonly #announce: (tasks: [lease: number, ms: number][]) => void

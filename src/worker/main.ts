@@ -4,29 +4,17 @@ import { callerModule } from '../call-site.ts'
 import { framedWire } from '../engines/frames.ts'
 import { ManyworldsError } from '../errors.ts'
 import { guardExit } from '../guard-exit.ts'
-import { Channel } from '../protocol/channel.ts'
-import { checkDriverMessage } from '../protocol/check-messages.ts'
-import { CODECS } from '../protocol/codec.ts'
-import {
-  type BundlePlace,
-  type DriverMessage,
-  OUTCOME,
-  PROTOCOL_VERSION,
-  type WorkerMessage,
-} from '../protocol/messages.ts'
-import { pack, unpack } from '../protocol/pack.ts'
-import { splitWire } from '../protocol/split-wire.ts'
+import { type BundlePlace, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
+import { pack } from '../protocol/pack.ts'
 import { moduleInBundle } from './bundles.ts'
 import { isLeftover } from './context.ts'
-import { endProcess } from './end-process.ts'
 import { errorItem } from './error-item.ts'
-import { LoadError, loadAgent, readScripts } from './load.ts'
+import { loadAgent, readScripts } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, BLOBS_VARIABLE, becomeWorker, parkNow } from './role.ts'
 import { guardPorts, markIntervals, outsideTasks, refuseRuns } from './script-guard.ts'
-import { SideThread } from './side.ts'
-import { TaskRunner } from './task-runner.ts'
-import { Timeouts } from './timeouts.ts'
+import { serveDriver } from './serve.ts'
+import { endProcess } from './watchdog-contract.ts'
 import { framesFd, sideFd, watchdog } from './watchdog-start.ts'
 
 const TASK_COUNT_MS = 500
@@ -43,21 +31,18 @@ const leave = () => {
 socket.on('error', leave)
 socket.on('close', leave)
 
-const wires = splitWire(framedWire(socket))
-const channel = new Channel<WorkerMessage, DriverMessage>(wires.main, checkDriverMessage, receive, (error) => {
-  process.stderr.write(`manyworlds worker: ${error.message}\n`)
-  realExit(1)
+const { runner, channel, ready } = serveDriver({
+  wire: framedWire(socket),
+  sideFd,
+  shared: watchdog.shared,
+  leaving: leaving.signal,
+  blobFolder: process.env[BLOBS_VARIABLE],
+  load: (ref, entry, bundle) => (bundle ? loadBundled(ref, bundle) : loadAgent(ref, entry)),
+  broken(error) {
+    if (error) process.stderr.write(`manyworlds worker: ${error.message}\n`)
+    realExit(1)
+  },
 })
-const runner = new TaskRunner(
-  channel,
-  (self) =>
-    new Timeouts(self.live, watchdog.shared, (task, ms) =>
-      self.endings.abandon(task, OUTCOME.timeout, 'TASK_TIMEOUT', `the task did not end within ${ms} ms`),
-    ),
-  leaving.signal,
-  new SideThread(sideFd, wires.side, (why) => runner.recycling.retire(`its side thread has failed: ${why}`)),
-  process.env[BLOBS_VARIABLE],
-)
 delete process.env[BLOBS_VARIABLE]
 watchdog.blameBy(() => {
   const task = runner.current()
@@ -81,59 +66,7 @@ const tellDriver = ({ message, stack }: ManyworldsError) => {
 }
 readScripts(refuseRuns(tellDriver))
 showDriversArguments()
-channel.control({ type: 'ready', protocol: PROTOCOL_VERSION, codecs: CODECS, node: process.version, pid: process.pid })
-
-function receive(message: DriverMessage): void {
-  switch (message.type) {
-    case 'hello':
-      if (message.protocol !== PROTOCOL_VERSION || !CODECS.includes(message.codec)) realExit(1)
-      channel.speak(message.codec)
-      runner.side.speak(message.codec)
-      return runner.configure(message.settings)
-    case 'agent':
-      void load(message)
-      return
-    case 'profile':
-      runner.profiles.set(message.key, message.profile)
-      return
-    case 'forget':
-      for (const key of message.profiles) runner.profiles.delete(key)
-      return
-    case 'run':
-      return runner.take(message.tasks, message.careful)
-    case 'recall':
-      return runner.recall()
-    case 'go':
-      return runner.go(message.lease)
-    case 'cancel':
-      return runner.cancel(message.lease, message.reason)
-    case 'stored':
-      return runner.outbox.stored(message.bytes)
-    case 'answer':
-      return runner.requests.onAnswer(message)
-    case 'clock':
-      return runner.requests.onClock(message.request, message.stands)
-    case 'yours':
-      return runner.requests.onYours(message.request)
-    default:
-      message satisfies never
-  }
-}
-
-async function load({ key, ref, params, entry, bundle }: Extract<DriverMessage, { type: 'agent' }>): Promise<void> {
-  const agent = runner.agents.get(key)
-  agent.params = unpack(params)
-  try {
-    agent.definition = await (bundle ? loadBundled(ref, bundle) : loadAgent(ref, entry))
-  } catch (error) {
-    const code = error instanceof LoadError ? error.code : 'AGENT_LOAD_FAILED'
-    const { message, stack } = errorItem('SETUP_FAILED', error)
-    channel.control({ type: 'load-failed', agent: key, code, message, stack })
-    return
-  }
-  channel.control({ type: 'loaded', agent: key })
-  runner.agents.ready(agent)
-}
+ready()
 
 function loadBundled(ref: AgentRef, bundle: BundlePlace): Promise<RunnableDefinition> {
   const entry = bundle.entry === undefined ? undefined : moduleInBundle(bundle, bundle.entry)
@@ -157,13 +90,13 @@ function showDriversArguments(): void {
 
 guardExit({ group: true })
 
-let fate: WorkerMessage | undefined
+let exiting: WorkerMessage | undefined
 const realExit = process.exit.bind(process)
 process.exit = ((code?: number) => {
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     const { stack, message } = errorItem('PROCESS_EXIT', new Error(`the task called process.exit(${code ?? ''})`))
-    fate = { type: 'fate', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message, stack } }
+    exiting = { type: 'exiting', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message, stack } }
   }
   // A script that a worker only reads for its agents may end itself, not the worker.
   if (task === undefined && callerModule() !== undefined) parkNow('process.exit()')
@@ -175,7 +108,7 @@ process.on('exit', () => {
   // would garble the stream; those tasks are then run again.
   if (socket.writableLength > 0) return
   runner.outbox.last()
-  if (fate) channel.control(fate)
+  if (exiting) channel.control(exiting)
 })
 
 process.on('uncaughtException', (error) => {

@@ -1,17 +1,23 @@
-import { Deque } from '../executor/deque.ts'
+import { Deque } from '../deque.ts'
 import type { Channel } from '../protocol/channel.ts'
-import { type DriverMessage, type Emit, type Outcome, STEP_WINDOW, type WorkerMessage } from '../protocol/messages.ts'
+import {
+  type DriverMessage,
+  type Outcome,
+  STEP_WINDOW,
+  type TaskRecords,
+  type WorkerMessage,
+} from '../protocol/messages.ts'
 import { type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 
-/** What has gathered is sent when there is this much of it, or at the end of the turn of the event loop. */
+/** The buffer is sent when it reaches this size, or at the end of the event loop turn. */
 const BATCH_BYTES = 128 * 1024
 
 /**
- * What tasks record, print and come to, on its way to the driver: many in a frame, and of one task always in order. What
- * is large goes by itself, and whatever follows of the same task stays behind it.
+ * Steps, printed lines and outcomes on their way to the driver: many in a frame, and those of one task always in order. Large
+ * items go in a frame of their own, and later items of the same task stay behind them.
  *
- * No more steps are sent than the driver can store: with a window's worth of them on the way, everything stays here until
- * it says that it has stored some. Also outcomes, which must not overtake the steps of their task.
+ * At most one window of steps is sent before the driver confirms that it has stored some. While the window is full, everything
+ * is kept here, also outcomes, which must not overtake the steps of their task.
  */
 export class Outbox {
   readonly #channel: Channel<WorkerMessage, DriverMessage>
@@ -19,13 +25,13 @@ export class Outbox {
   /** There is room for steps again. */
   readonly #roomAgain: () => void
   readonly #bulkLeases = new Set<number>()
-  readonly #emitOf = new Map<number, Emit>()
+  readonly #recordsOf = new Map<number, TaskRecords>()
   #outcomes: Outcome[] = []
-  #emits: Emit[] = []
+  #records: TaskRecords[] = []
   #bytes = 0
   /** Bytes of steps that were sent and are not yet stored. */
   #unstored = 0
-  /** What is said while the window is full. */
+  /** What is kept back while the window is full. */
   readonly #kept = new Deque<() => void>()
   #room: PromiseWithResolvers<void> | undefined
 
@@ -56,7 +62,7 @@ export class Outbox {
     else this.#line(lease, line)
   }
 
-  /** The driver has stored so many bytes of steps, or needs to store them no longer. */
+  /** The driver has stored these bytes of steps, or no longer needs to. */
   stored(bytes: number): void {
     this.#unstored -= bytes
     if (!this.#room) return
@@ -68,19 +74,19 @@ export class Outbox {
     this.#roomAgain()
   }
 
-  /** The process ends: what is kept goes now or never. */
+  /** The process ends: sends everything now. */
   last(): void {
     for (const say of this.#kept.drain()) say()
     this.flush()
   }
 
   flush(): void {
-    if (this.#outcomes.length === 0 && this.#emits.length === 0) return
-    const message: WorkerMessage = { type: 'done', emits: this.#emits, outcomes: this.#outcomes }
+    if (this.#outcomes.length === 0 && this.#records.length === 0) return
+    const message: WorkerMessage = { type: 'done', records: this.#records, outcomes: this.#outcomes }
     const size = this.#bytes
     this.#outcomes = []
-    this.#emits = []
-    if (this.#emitOf.size > 0) this.#emitOf.clear()
+    this.#records = []
+    if (this.#recordsOf.size > 0) this.#recordsOf.clear()
     this.#bytes = 0
     this.#channel.post(message, size)
   }
@@ -90,7 +96,7 @@ export class Outbox {
     const behindBulk = this.#bulkLeases.delete(lease)
     if (behindBulk || size > BATCH_BYTES) {
       this.flush()
-      this.#channel.post({ type: 'done', emits: [], outcomes: [outcome] }, size, lease)
+      this.#channel.post({ type: 'done', records: [], outcomes: [outcome] }, size, lease)
       return
     }
     this.#outcomes.push(outcome)
@@ -103,27 +109,27 @@ export class Outbox {
     if (size > BATCH_BYTES || this.#bulkLeases.has(lease)) {
       this.flush()
       this.#bulkLeases.add(lease)
-      this.#channel.post({ type: 'done', emits: [[lease, [step], []]], outcomes: [] }, size, lease)
+      this.#channel.post({ type: 'done', records: [[lease, [step], []]], outcomes: [] }, size, lease)
     } else {
-      this.#emitFor(lease)[1].push(step)
+      this.#recordsFor(lease)[1].push(step)
       this.#grow(size)
     }
     if (this.#unstored >= STEP_WINDOW) this.#room ??= Promise.withResolvers<void>()
   }
 
   #line(lease: number, line: string): void {
-    this.#emitFor(lease)[2].push(line)
+    this.#recordsFor(lease)[2].push(line)
     this.#grow(line.length)
   }
 
-  #emitFor(lease: number): Emit {
-    let emit = this.#emitOf.get(lease)
-    if (emit === undefined) {
-      emit = [lease, [], []]
-      this.#emitOf.set(lease, emit)
-      this.#emits.push(emit)
+  #recordsFor(lease: number): TaskRecords {
+    let records = this.#recordsOf.get(lease)
+    if (records === undefined) {
+      records = [lease, [], []]
+      this.#recordsOf.set(lease, records)
+      this.#records.push(records)
     }
-    return emit
+    return records
   }
 
   #grow(bytes: number): void {

@@ -1,21 +1,43 @@
 import type { TaskContext } from './context.ts'
 
+/** A stream that programs print to. */
+interface Printed {
+  write(...args: unknown[]): boolean
+}
+
 /**
- * What a task prints belongs to that task. Patching the two streams, rather than `console`, catches everything that is
- * written from JavaScript; what is printed outside of any task goes to the process's own stdout and stderr as ever.
+ * Attributes printed text to its task. Patching the two streams instead of `console` catches everything written from
+ * JavaScript. Text printed outside of any task goes to the process's own stdout and stderr.
+ * Returns what undoes it.
  */
-export function keepOutputWithTasks(current: () => TaskContext | undefined): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    const original = stream.write.bind(stream) as (...args: unknown[]) => boolean
-    stream.write = ((chunk: unknown, ...rest: unknown[]) => {
-      const task = current()
-      if (task === undefined || task.settled) return original(chunk, ...rest)
-      const encoding = typeof rest[0] === 'string' ? (rest[0] as BufferEncoding) : 'utf8'
-      const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk as Uint8Array).toString(encoding)
-      task.print(text.endsWith('\n') ? text.slice(0, -1) : text)
-      const callback = rest.at(-1)
-      if (typeof callback === 'function') process.nextTick(callback as () => void)
-      return true
-    }) as typeof stream.write
+export function keepOutputWithTasks(
+  current: () => TaskContext | undefined,
+  streams: Iterable<object> = [process.stdout, process.stderr],
+): () => void {
+  const undo = [...streams].map((stream) => keepWrites(stream as Printed, current))
+  return () => {
+    for (const one of undo) one()
+  }
+}
+
+function keepWrites(stream: Printed, current: () => TaskContext | undefined): () => void {
+  const own = Object.getOwnPropertyDescriptor(stream, 'write')
+  const original = stream.write.bind(stream)
+  const write = (chunk: unknown, ...rest: unknown[]): boolean => {
+    const task = current()
+    if (task === undefined || task.settled) return original(chunk, ...rest)
+    const encoding = typeof rest[0] === 'string' ? (rest[0] as BufferEncoding) : 'utf8'
+    const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk as Uint8Array).toString(encoding)
+    task.print(text.endsWith('\n') ? text.slice(0, -1) : text)
+    const callback = rest.at(-1)
+    if (typeof callback === 'function') process.nextTick(callback as () => void)
+    return true
+  }
+  stream.write = write
+  return () => {
+    // If someone has patched the stream after us, our function stays below theirs. It then only passes on.
+    if (stream.write !== write) return
+    if (own) Object.defineProperty(stream, 'write', own)
+    else delete (stream as { write?: unknown }).write
   }
 }

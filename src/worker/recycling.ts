@@ -2,12 +2,12 @@ import type { WorkerSettings } from '../protocol/messages.ts'
 
 const MEMORY_CHECK_MS = 1000
 
-/** When this worker is to be replaced by a new one: after so many tasks, with so much memory in use, or when it is told to. */
+/** Decides when this worker is replaced: after a number of tasks, above a memory limit, or on request. */
 export class Recycling {
   readonly #retire: (reason: string) => void
   #finished = 0
   #memoryCheckedAt = 0
-  /** It takes nothing new, and is replaced when it is empty. */
+  /** It takes no new tasks, and is replaced once it is empty. */
   retiring = false
 
   constructor(retire: (reason: string) => void) {

@@ -15,27 +15,27 @@ import type { TaskContext } from './context.ts'
 import { StreamParts } from './stream-parts.ts'
 import type { Waiting } from './waiting.ts'
 
-/** The default `limitMs` of requests during which the task's clock stands. */
+/** The default `limitMs` of requests that stop the task's clock. */
 export const DEFAULT_LIMIT_MS = 600_000
 /** The longest time that a timer can wait, 24 days. A longer limit is treated as none. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 type Answered = Extract<DriverMessage, { type: 'answer' }>
 
-/** What a task asks for, and how it waits. */
+/** A request of a task, and how the task waits. */
 export interface Asking extends Pick<Ask, 'service' | 'slot' | 'clock' | 'kind'> {
   readonly body: Packed
   readonly size: number
-  /** It fails after this time. Infinity: only the task's own timeout ends it. */
+  /** The request fails after this time. Infinity: only the task's own timeout ends it. */
   readonly limitMs: number
   readonly signal: AbortSignal | undefined
   /** It does not count for the limit of open requests per task. */
   readonly unlimited?: boolean
-  /** How long the service may have the task's clock stand. Default: `limitMs`. */
+  /** How long the service may stop the task's clock. Default: `limitMs`. */
   readonly standMs?: number
 }
 
-/** Who waits for the answer. `done` or `failed` is called once, or neither if the task has ended. */
+/** Receives the answer. `done` or `failed` is called once, or neither if the task has ended. */
 interface Waiter {
   part?(value: unknown): void
   yours?(): void
@@ -49,13 +49,13 @@ export interface OpenAsk {
   readonly asking: Asking
   readonly waiter: Waiter
   sent: boolean
-  /** The service has the task's clock stand. */
+  /** The service has stopped the task's clock. */
   stands: boolean
   timer: NodeJS.Timeout | undefined
   readonly onAbort: () => void
 }
 
-/** The open requests of this worker's tasks, and of the setups that they wait for. */
+/** The open requests of this worker's tasks and setups. */
 export class Requests {
   readonly #channel: Channel<WorkerMessage, DriverMessage>
   readonly #waiting: Waiting
@@ -114,7 +114,7 @@ export class Requests {
     })
   }
 
-  /** Has the task's clock stand while this worker does something for it. */
+  /** Stops the task's clock while this worker does something for it. */
   async stand<Result>(task: TaskContext, work: Promise<Result>): Promise<Result> {
     const asks = (task.asks ??= new Asks())
     this.#waiting.begin(task, asks, STANDING)
@@ -140,7 +140,7 @@ export class Requests {
     this.#open.get(request)?.waiter.yours?.()
   }
 
-  /** The service waits for something, or has it. */
+  /** The service begins or stops waiting. */
   onClock(request: number, stands: boolean): void {
     const ask = this.#open.get(request)
     const task = ask?.task.running
@@ -152,8 +152,8 @@ export class Requests {
   }
 
   /**
-   * The task is over, and so are its requests. `reason`: the task was timed out or cancelled, and the requests fail with that
-   * reason. Without one it has ended by itself, and nobody waits for them.
+   * The task is over, and so are its requests. `reason`: the task timed out or was cancelled, and its requests fail with this
+   * error. Without a reason the task has ended by itself, and no code waits for them.
    */
   end(task: Asker, reason: Error | undefined): void {
     const { asks } = task
@@ -198,7 +198,7 @@ export class Requests {
     const { service, slot, clock, kind, body, size, unlimited } = asking
     ask.sent = true
     if (!unlimited) task.asks!.sent++
-    // Steps that the task recorded before it asked go first.
+    // Send the steps that the task recorded before this request first.
     this.#flush()
     this.#channel.postSoon({ type: 'ask', request: number, lease, service, kind, slot, clock, body }, size, lease)
   }
@@ -220,7 +220,7 @@ export class Requests {
     if (sent) this.#channel.post({ type: 'unask', request: number, lease: task.lease }, 0, task.lease)
   }
 
-  /** The request is over; its task goes on as soon as it has a slot. */
+  /** The request is over; its task continues as soon as it has a slot. */
   #close(ask: OpenAsk, goOn: () => void): void {
     const { task, asking } = ask
     const asks = task.asks!
@@ -243,7 +243,7 @@ export class Requests {
   }
 }
 
-/** How a task waits for what its own worker does for it. */
+/** The wait settings for work that the worker itself does for a task. */
 const STANDING = { slot: 'keep', clock: 'stands', limitMs: DEFAULT_LIMIT_MS } as const
 const nothing = () => {}
 

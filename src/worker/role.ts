@@ -1,22 +1,27 @@
 import type { Context } from '../agent.ts'
 
 /**
- * Which side of the process boundary this is. On globalThis, because the user's module may bring its own copy of this
- * package (bundled, or CommonJS beside ESM), and that copy must know it too.
+ * Whether this process is a worker. On globalThis, because the user's module may bring its own copy of this package (bundled,
+ * or CommonJS beside ESM), and that copy must know it too.
  */
 interface Role {
-  /** The task whose code is running now, in this asynchronous context. */
+  /** The task whose code is running, in this async context. */
   current: () => Context | undefined
 }
 
 const ROLE = Symbol.for('manyworlds.worker')
 const PARKED = Symbol.for('manyworlds.parked')
-const holder = globalThis as unknown as { [ROLE]?: Role; [PARKED]?: (call: string) => void }
+const INLINE = Symbol.for('manyworlds.inline')
+const holder = globalThis as unknown as {
+  [ROLE]?: Role
+  [PARKED]?: (call: string) => void
+  [INLINE]?: Set<Role>
+}
 
-/** Set by the engine in a worker's environment; the worker removes it, so that programs that a task starts do not see it. */
+/** Set by the engine in a worker's environment. The worker removes it, so that programs started by tasks do not see it. */
 export const WORKER_VARIABLE = 'MANYWORLDS_WORKER'
 
-/** The descriptors of frames, of the watchdog and of the side thread, which may be left out. `3,4` if it is not set. */
+/** The file descriptors of frames, watchdog and (optional) side thread. Default: `3,4`. */
 export const FDS_VARIABLE = 'MANYWORLDS_FDS'
 
 /** The folder in which a worker finds blobs, each as a file named by its hash. */
@@ -35,28 +40,44 @@ const inWorker = () => holder[ROLE] !== undefined || process.env[WORKER_VARIABLE
 /** True in a worker process: guards what a script should do only once, such as printing a banner. */
 export const isWorker: boolean = inWorker()
 
-/** The context of the task that is running here, if one is. */
-export const currentTask = (): Context | undefined => holder[ROLE]?.current()
+/** The driver runs tasks in its own process too, until the function that is returned is called. It stays a driver. */
+export function runTasksHere(role: Role): () => void {
+  holder[INLINE] ??= new Set()
+  holder[INLINE].add(role)
+  return () => holder[INLINE]!.delete(role)
+}
 
-/** Whether a `Runners` call belongs to the driver's script that this worker has imported, and so must do nothing. */
+/** The context of the running task, if any. */
+export const currentTask = (): Context | undefined => holder[ROLE]?.current() ?? inlineTask()
+
+function inlineTask(): Context | undefined {
+  if (holder[INLINE] === undefined) return undefined
+  for (const { current } of holder[INLINE]) {
+    const task = current()
+    if (task) return task
+  }
+  return undefined
+}
+
+/** Whether a `Runners` call belongs to the driver's script, imported by this worker, and so must do nothing. */
 export const mustPark = (): boolean => inWorker() && currentTask() === undefined
 
 /**
- * Ends the reading of a script at `call`: never settles, so that none of the code below an awaited run is executed in a
- * worker. Throws RUNNERS_IN_WORKER where the call cannot be the script's own first run.
+ * Parks a script at `call`: returns a promise that never settles, so that code below an awaited run is not executed in a
+ * worker. Throws RUNNERS_IN_WORKER if the call cannot be the script's own first run.
  */
 export function park(call: string): Promise<never> {
   holder[PARKED]?.(call)
   return new Promise<never>(() => {})
 }
 
-/** The same for calls that cannot wait: the loader takes what they throw for a park. */
+/** The same for synchronous calls: throws, and the loader treats that as parking. */
 export function parkNow(call: string): never {
   holder[PARKED]?.(call)
   throw new Parked(`${call} is the driver’s: a worker only reads this script for its agents`)
 }
 
-/** `listener` may throw: then the caller gets that. */
+/** If `listener` throws, the caller gets the error. */
 export function onParked(listener: (call: string) => void): void {
   holder[PARKED] = listener
 }

@@ -8,20 +8,20 @@ import { ManyworldsError } from '../errors.ts'
 import { isTopLevel } from './long-stack.ts'
 import { parkNow } from './role.ts'
 
-/** Runs that no top level waits for may be those of a main(), if they come together with the first of them. */
+/** Runs that no top level awaits may belong to a main(), if they start within this time of the first one. */
 const MAIN_RUNS_MS = 250
 
 /**
- * A worker imports the driver's script for its agents. These guards keep the rest of the script, where it is a server or
- * takes jobs from a queue, from doing the driver's work a second time.
+ * A worker imports the driver's script for its agents. These guards keep the rest of the script (a server, a queue consumer)
+ * from doing the driver's work a second time.
  */
 
 /** Code that runs outside of tasks and is not the script's top level: an agent's `setup`, or an interval of the script. */
 export const outsideTasks: AsyncLocalStorage<'setup' | 'interval'> = new AsyncLocalStorage()
 
 /**
- * Throws for a run that cannot be the one at which reading the script ends, because the script goes on in this worker as a
- * queue consumer or timer does. `tell` is called with the error, too: the script may drop it.
+ * Throws if the script cannot be parked at this run, because it goes on in this worker as a queue consumer or timer does. Also
+ * calls `tell` with the error: the script may swallow it.
  */
 export function refuseRuns(tell: (error: ManyworldsError) => void): (call: string) => void {
   let mainSince: number | undefined
@@ -49,10 +49,10 @@ export function refuseRuns(tell: (error: ManyworldsError) => void): (call: strin
   }
 }
 
-/** Calls that have tasks in hand. */
+/** Calls that submit tasks. */
 const RUNS = /Task\(\)$/
 
-/** Ports with a number, and named sockets, are the driver's: the reading of the script ends where it opens one. */
+/** Fixed ports and named sockets belong to the driver: the script is parked where it opens one. */
 export function guardPorts(isScript: () => boolean): void {
   guard(net.Server.prototype, 'listen')
   guard(dgram.Socket.prototype, 'bind')
@@ -66,7 +66,7 @@ export function guardPorts(isScript: () => boolean): void {
   }
 }
 
-/** Marks what the script's intervals do: a run that is started there is never the script's first. */
+/** Marks code of the script's intervals: a run started there is never the script's first. */
 export function markIntervals(isScript: () => boolean): void {
   const { setInterval } = globalThis
   const marked = ((...args: Parameters<typeof setInterval>) =>
@@ -76,7 +76,7 @@ export function markIntervals(isScript: () => boolean): void {
   syncBuiltinESMExports()
 }
 
-/** Whether the system chooses the port, so that each process gets one of its own. */
+/** Whether the system chooses the port, so that each process gets its own. */
 function anyPort(given: unknown): boolean {
   if (given === undefined || given === null || typeof given === 'function') return true
   if (typeof given !== 'object') return Number(given) === 0

@@ -4,7 +4,7 @@ import type { Asker } from './asker.ts'
 import type { WorkerBlobs } from './blobs.ts'
 import type { Requests } from './requests.ts'
 
-/** A task that waits for the setup of its agent, and on whose behalf the setup asks. */
+/** A task that waits for its agent's setup, and on whose behalf the setup makes requests. */
 class WaitingTask implements Asker {
   readonly lease: number
   readonly #abort = new AbortController()
@@ -26,13 +26,13 @@ class WaitingTask implements Asker {
   }
 
   leave(): void {
-    this.#abort.abort(new Error('the task is not waited for any more'))
+    this.#abort.abort(new Error('the task no longer waits for the setup'))
   }
 }
 
 /**
- * The blobs that the setup of an agent asks for. Requests belong to tasks, so it asks on behalf of one that waits for it. If
- * that one is cancelled, or given back to the driver, it asks again on behalf of the next.
+ * The blobs that an agent's setup asks for. Requests belong to tasks, so the setup asks on behalf of a task that waits for it.
+ * If that task is cancelled or returned to the driver, it asks again on behalf of the next.
  */
 export class SetupBlobs {
   readonly #blobs: WorkerBlobs
@@ -42,14 +42,14 @@ export class SetupBlobs {
   #wake = () => {}
   #over = false
 
-  /** `waiting`: those that wait for it. */
+  /** `waiting`: the tasks that wait for the setup. */
   constructor(blobs: WorkerBlobs, requests: Requests, waiting: readonly TaskItem[]) {
     this.#blobs = blobs
     this.#requests = requests
     this.#waiting = waiting
   }
 
-  /** By its hash: a setup serves tasks of many runs, and a name could stand for something else in each of them. */
+  /** By hash only: a setup serves tasks of many runs, and a name could mean another blob in each. */
   async get(sha256: string): Promise<Uint8Array> {
     if (!/^[0-9a-f]{64}$/.test(sha256))
       throw new ManyworldsError(
@@ -66,7 +66,7 @@ export class SetupBlobs {
     }
   }
 
-  /** Tasks came to wait for it, or do not wait any more. */
+  /** The tasks that wait for the setup have changed. */
   changed(): void {
     const asker = this.#asker
     if (asker && !this.#waiting.some(([lease]) => lease === asker.lease)) this.#leave()
@@ -88,7 +88,7 @@ export class SetupBlobs {
     this.#requests.end(asker, asker.signal.reason)
   }
 
-  /** Waits until a task waits: without one, nobody needs the setup. */
+  /** Waits for a task to ask on behalf of: without one, the setup is not needed. */
   async #next(): Promise<WaitingTask> {
     while (this.#asker === undefined) {
       const [first] = this.#waiting

@@ -7,7 +7,7 @@ import { type DriverMessage, MAX_OPEN_REQUESTS, type WorkerMessage } from '../pr
 import { splitWire } from '../protocol/split-wire.ts'
 import type { FromSide, SideData, ToSide } from './side.ts'
 
-/** A thread of the worker that asks the driver on behalf of tasks, also while a task blocks the event loop. */
+/** A worker thread that makes requests on behalf of tasks, also while a task blocks the event loop. */
 const { fd, codec } = workerData as SideData
 const port = parentPort!
 const say = (message: FromSide) => port.postMessage(message)
@@ -40,7 +40,7 @@ const throughTheLoop: Wire = {
 
 function ownWire(fd: number): Wire {
   const socket = new Socket({ fd, readable: true, writable: true })
-  // The event loop notices on its own wire that the driver is gone.
+  // The main thread notices on its own connection that the driver is gone.
   socket.on('error', () => {})
   const { main, side } = splitWire(framedWire(socket))
   main.onFrame(() => {})
@@ -55,7 +55,7 @@ const channel = new Channel<WorkerMessage, DriverMessage>(
   },
   (error) => {
     say({ type: 'broken', message: error.message })
-    // A task that blocks the loop until its answer is there wakes up, and gets the error.
+    // Wakes up a task that blocks the event loop for its answer; it gets the error.
     for (const { open, waiting } of byLease.values()) for (const { flag } of [...open.values(), ...waiting]) wake(flag)
   },
 )

@@ -20,7 +20,7 @@ export type ToSide =
     }
   /** The task is over, and so are its requests. */
   | { type: 'end'; lease: number }
-  /** A frame from the driver, if the thread has no wire of its own. */
+  /** A frame from the driver, if the thread has no connection of its own. */
   | { type: 'frame'; frame: Uint8Array }
 
 export type FromSide =
@@ -40,8 +40,8 @@ interface Waiter {
 }
 
 /**
- * The event loop's handle on the side thread, which is started when it is first needed. If the engine gave the thread a wire of
- * its own, its requests are answered while the loop is blocked. Otherwise its frames pass through the loop, when that is free.
+ * The main thread's handle on the side thread, which is started on first use. If the engine gave the thread a connection of its
+ * own, its requests are answered while the event loop is blocked. Otherwise its frames pass through the event loop.
  */
 export class SideThread {
   readonly #fd: number | undefined
@@ -53,7 +53,7 @@ export class SideThread {
   readonly #onFailed: (why: string) => void
   #failure: ManyworldsError | undefined
 
-  /** `loop`: carries its frames if it has no wire of its own. `failed`: the thread cannot be used any more. */
+  /** `loop`: carries its frames if it has no connection of its own. `failed`: the thread can no longer be used. */
   constructor(fd: number | undefined, loop: Wire, failed: (why: string) => void) {
     this.#fd = fd
     this.#loop = loop
@@ -73,7 +73,7 @@ export class SideThread {
     return { flag, answer }
   }
 
-  /** The task is over, and so are its requests. `reason`: it was given up, and the requests fail with that reason. */
+  /** The task is over, and so are its requests. `reason`: it was abandoned, and its requests fail with this error. */
   end(lease: number, reason: Error | undefined): void {
     for (const [call, waiter] of this.#waiting) {
       if (waiter.lease !== lease) continue
@@ -93,7 +93,7 @@ export class SideThread {
     const data: SideData = { fd: this.#fd, codec: this.#codec }
     const thread = new Worker(new URL(`./side-thread${extension}`, import.meta.url), {
       workerData: data,
-      // Without the user's flags, loaders and variables.
+      // Start it without the user's flags, loaders and variables.
       execArgv: [],
       env: {},
       name: 'manyworlds side thread',
@@ -128,7 +128,7 @@ export class SideThread {
     waiter.failed(new ManyworldsError(code, message))
   }
 
-  /** It is not started again, because it may have left half a frame on its wire. */
+  /** It is not restarted, because it may have sent half a frame. */
   #fail(why: string): void {
     if (this.#failure) return
     this.#failure = new ManyworldsError('SERVICE_FAILED', `the side thread of the worker has failed: ${why}`)

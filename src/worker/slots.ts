@@ -10,7 +10,7 @@ export class Slots {
     return this.taken < this.total
   }
 
-  /** For a task that gave its slot back and goes on. False: none is free. */
+  /** Takes a slot for a task that continues. False: none is free. */
   take(task: TaskContext): boolean {
     if (!this.isFree) return false
     this.taken++
@@ -18,7 +18,7 @@ export class Slots {
     return true
   }
 
-  /** False: the task has none. */
+  /** Frees the slot of a task. False: it has none. */
   giveBack(task: TaskContext): boolean {
     if (!task.holdsSlot) return false
     task.holdsSlot = false

@@ -1,7 +1,7 @@
 interface Hooks {
-  /** So many parts were taken since the last call. */
+  /** Called with the number of parts taken since the last call. */
   taken(parts: number): void
-  /** The task left the loop. */
+  /** The task left its loop over the parts. */
   left(): void
 }
 
@@ -14,7 +14,7 @@ export class StreamParts implements AsyncIterableIterator<unknown> {
   #end: { readonly error?: unknown } | undefined
   #taken = 0
 
-  /** `every`: `taken` is called each time that so many were taken. */
+  /** `every`: `taken` is called after this many parts. */
   constructor(every: number, hooks: Hooks) {
     this.#every = every
     this.#hooks = hooks

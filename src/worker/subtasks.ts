@@ -7,8 +7,9 @@ import { checkTask, packTask } from '../task-checks.ts'
 import { refForDriver } from './bundles.ts'
 import type { TaskContext } from './context.ts'
 import type { Requests } from './requests.ts'
+import { SubTaskResponses } from './subtask-responses.ts'
 
-/** What `ctx.runTask` makes of tasks: a request to the driver, and responses of what comes back. */
+/** `ctx.runTask`: sends tasks to the driver as a request, and makes responses of the answer. */
 export class SubTasks {
   readonly #requests: Requests
 
@@ -26,7 +27,10 @@ export class SubTasks {
       const list = Array.isArray(tasks) ? (tasks as readonly TaskLike[]) : [tasks as TaskLike]
       const responses = await this.#ask(task, list)
       if (!Array.isArray(tasks)) return responses[0]
-      return new Map(responses.map((response) => [response.id, response]))
+      return new SubTaskResponses(
+        list.map(({ id }) => id),
+        responses,
+      )
     }
   }
 
@@ -40,7 +44,7 @@ export class SubTasks {
           'DEPENDENCY_NEEDS_ARRAY',
           'sub-tasks cannot have `dependsOn`; await one ctx.runTask() before the next',
         )
-      // Sub-tasks are not graded: what they are expected to come to is their parent's business.
+      // Sub-tasks are not graded: their parent judges them.
       const { input, shown: info, size: inputSize } = packTask(literal, index)
       size += inputSize
       const { timeoutMs, maxAttempts, requires, rerun } = literal
@@ -59,7 +63,7 @@ export class SubTasks {
   }
 }
 
-/** While it waits, its slot belongs to others, and its own time goes on: it has asked for that work itself. */
+/** The parent releases its slot while it waits. Its clock keeps running: the sub-tasks are its own work. */
 const ASKING = {
   service: SUB_TASKS,
   kind: 'one',

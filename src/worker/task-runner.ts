@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RunnableDefinition } from '../agent.ts'
-import { Deque } from '../executor/deque.ts'
+import { Deque } from '../deque.ts'
 import { ModelTransport } from '../models/worker/transport.ts'
 import type { Channel } from '../protocol/channel.ts'
 import {
@@ -30,20 +30,20 @@ import { SubTasks } from './subtasks.ts'
 import type { Timeouts } from './timeouts.ts'
 import { Waiting } from './waiting.ts'
 
-/** Tasks are started for this long before I/O gets its turn. */
+/** How long tasks are started before I/O gets its turn. */
 const SLICE_MS = 1
 
-/** Runs many tasks at once: starts those that it was given, in order, as slots become free. */
+/** Runs many tasks at once: starts given tasks in order as slots become free. */
 export class TaskRunner {
   readonly agents: LoadedAgents
   readonly profiles = new Map<number, Profile>()
   /** Tasks that are running, by lease. */
   readonly live = new Map<number, TaskContext>()
   readonly endings: Endings
-  /** What tasks record, print and come to, on its way to the driver. */
+  /** Steps, printed lines and outcomes on their way to the driver. */
   readonly outbox: Outbox
   readonly requests: Requests
-  /** Asks the driver also while the event loop is blocked. */
+  /** Makes requests also while the event loop is blocked. */
   readonly side: SideThread
   readonly subTasks: SubTasks
   readonly blobs: WorkerBlobs
@@ -113,7 +113,7 @@ export class TaskRunner {
     })
     this.agents = new LoadedAgents(leaving, {
       ready: (items) => {
-        // They come to run only now: while they waited, it could not be told whether there is room for more.
+        // These tasks start only now; until then it was unknown whether there is room for more.
         if (items.length > 0) this.#hunger.fed()
         this.#startFirst(items)
       },
@@ -127,14 +127,14 @@ export class TaskRunner {
 
   readonly current = (): TaskContext | undefined => this.#current.getStore()
 
-  // ---- what the driver says
+  // ---- messages from the driver
 
   configure(settings: WorkerSettings): void {
     this.#settings = settings
     this.#slots.total = settings.concurrency
   }
 
-  /** The watchdog is there: tasks may start. Before that, a busy loop could outlive its driver. */
+  /** The watchdog runs, so tasks may start. Before that, a blocked event loop could outlive its driver. */
   open(): void {
     this.#guarded = true
     this.#pump()
@@ -167,7 +167,7 @@ export class TaskRunner {
     this.#pump()
   }
 
-  /** Others are idle: give back what is not started. */
+  /** Other workers are idle: returns the tasks that are not started. */
   recall(): void {
     this.#channel.control({ type: 'returned', unstarted: this.#takeUnstarted() })
   }
@@ -179,9 +179,9 @@ export class TaskRunner {
     this.#pump()
   }
 
-  /** Starts what can be started, for as long as a slice. */
+  /** Starts tasks for at most one time slice. */
   #pump(): void {
-    // A task that ends at once frees its slot inside this loop; the loop goes on by itself.
+    // A task that ends at once frees its slot inside this loop, which then continues.
     if (this.#pumping || !this.#guarded || this.outbox.room) return
     this.#pumping = true
     let now = performance.now()
@@ -194,11 +194,11 @@ export class TaskRunner {
       now = performance.now()
     }
     this.#pumping = false
-    // With all slots taken there is nothing to do until one is free: an armed turn would spin.
+    // With all slots taken there is nothing to do until one is free: another turn would spin.
     if (this.#queue.length === 0 || this.#slots.isFree) this.#arm()
   }
 
-  /** False: not now. */
+  /** Starts a task. False: it cannot start now. */
   #start(item: TaskItem, now: number): boolean {
     const profile = this.profiles.get(item[1])!
     const agent = this.agents.get(profile.agent)
@@ -232,7 +232,7 @@ export class TaskRunner {
     return true
   }
 
-  /** A slot is free: a parent whose sub-tasks are done goes first, then whatever is next. */
+  /** A slot is free: a parent whose sub-tasks are done goes first, then the next task. */
   #release(task: TaskContext): void {
     if (!this.#slots.giveBack(task)) return
     if (this.#waiting.resumeOne()) return

@@ -1,21 +1,21 @@
 import type { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
 
-/** A timer that fires this late was held up by a blocked event loop: answers may be waiting in it. */
+/** A timer that fires this late was delayed by a blocked event loop, in which answers may be waiting. */
 const LATE_MS = 50
-/** While code of a task that was given up still runs, the event loop must move at least this often. */
+/** While code of an abandoned task still runs, the event loop must turn at least this often. */
 const GIVEN_UP_MS = 1000
 
 /**
- * Timeouts count from the start of a task, so the worker owns them. The nearest deadline also stands in memory that the
- * watchdog thread reads: if nobody moves it on in time, the event loop is blocked.
+ * Timeouts count from the start of a task, so the worker owns them. The nearest deadline is also in memory shared with the
+ * watchdog thread: if it is not updated in time, the event loop is blocked.
  */
 export class Timeouts {
   readonly #live: ReadonlyMap<number, TaskContext>
   readonly #expire: (task: TaskContext, ms: number) => void
   readonly #shared: Float64Array
   readonly #givenUp = new Set<TaskContext>()
-  /** Publishes the next deadline when the time of the one that is published has come. */
+  /** Publishes the next deadline when the published one has passed. */
   #mover: NodeJS.Timeout | undefined
 
   constructor(
@@ -40,8 +40,8 @@ export class Timeouts {
   }
 
   /**
-   * Stops the clock of a task that waits for the driver, for this long at most. Until then, and for what is left of its own
-   * time, the task may also block the event loop.
+   * Stops the clock of a task that waits for the driver, for at most this long. Until then, and for the rest of its own time,
+   * the task may also block the event loop.
    */
   stop(task: TaskContext, asks: Asks, limitMs: number): void {
     const { deadline } = task
@@ -54,7 +54,7 @@ export class Timeouts {
       asks.msLeft = Math.max(0, deadline - now)
     }
     task.deadline = Math.max(deadline, now + limitMs + asks.msLeft)
-    // At once: the loop may be blocked when the old deadline comes, and the watchdog would end the worker.
+    // Publish at once: if the event loop is blocked at the old deadline, the watchdog would end the worker.
     if (deadline === this.#shared[0]) this.#publishNext(0)
   }
 
@@ -64,7 +64,7 @@ export class Timeouts {
     if (task.timer !== undefined) this.#set(task, asks.msLeft)
   }
 
-  /** The task is answered, and its code goes on: if it blocks the loop now, nobody's timeout would tell. */
+  /** The task is answered but its code still runs: if it blocks the event loop now, no timeout would notice. */
   watchGivenUp(task: TaskContext): void {
     this.#givenUp.add(task)
     const deadline = Date.now() + GIVEN_UP_MS
@@ -73,7 +73,7 @@ export class Timeouts {
 
   #fire(task: TaskContext, ms: number): void {
     if (Date.now() - task.deadline < LATE_MS) this.#expire(task, ms)
-    // Let the I/O that finished during the block be heard first: its task may have been in time.
+    // Handle I/O that finished during the block first: its task may have been in time.
     else setImmediate(() => this.#expire(task, ms))
   }
 

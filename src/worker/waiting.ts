@@ -13,9 +13,9 @@ interface Resuming {
 type Way = Pick<Asking, 'slot' | 'clock' | 'limitMs'>
 
 /**
- * How tasks wait for the driver. A task may give its slot back while it waits: otherwise a parent and its only child would wait
- * for each other on a single worker. When the last such request is answered, it gets the next free slot. The task's clock
- * stands while a request with `clock: 'stands'` is open.
+ * How tasks wait for the driver. A task may release its slot while it waits: otherwise a parent and its only child would
+ * deadlock on a single worker. When its last such request is answered, it gets the next free slot. The task's clock is stopped
+ * while a request with `clock: 'stands'` is open.
  */
 export class Waiting {
   readonly #slots: Slots
@@ -24,7 +24,7 @@ export class Waiting {
   /** Tasks that have their answer and wait for a slot. */
   #resuming: Resuming[] = []
 
-  /** `release`: the slot of this task is for others. */
+  /** `release`: frees the slot of this task. */
   constructor(slots: Slots, timeouts: Timeouts, release: (task: TaskContext) => void) {
     this.#slots = slots
     this.#timeouts = timeouts
@@ -36,7 +36,7 @@ export class Waiting {
     if (slot === 'give' && asks.withoutSlot++ === 0) this.#release(task)
   }
 
-  /** For `limitMs` at most. */
+  /** Stops the clock for at most `limitMs`. */
   stopClock(task: TaskContext, asks: Asks, limitMs: number): void {
     asks.withClockStopped++
     this.#timeouts.stop(task, asks, limitMs)
@@ -46,7 +46,7 @@ export class Waiting {
     if (--asks.withClockStopped === 0 && !task.settled) this.#timeouts.go(task, asks)
   }
 
-  /** The task goes on: at once, or when there is a slot for it. `fail`: it was given up before that. */
+  /** The task continues, at once or when a slot is free. `fail`: called if it is abandoned before that. */
   end(task: TaskContext, asks: Asks, { slot, clock }: Way, goOn: () => void, fail: (reason: Error) => void): void {
     const hasSlot = slot === 'keep' || --asks.withoutSlot > 0 || task.settled || this.#slots.take(task)
     const resume = () => {
@@ -57,7 +57,7 @@ export class Waiting {
     else this.#resuming.push({ task, resume, fail })
   }
 
-  /** Lets a task go on in the slot that has just become free. False: none waits for one. */
+  /** Lets a waiting task continue in the slot that has become free. False: no task waits. */
   resumeOne(): boolean {
     const next = this.#resuming.shift()
     if (next === undefined) return false
@@ -66,7 +66,7 @@ export class Waiting {
     return true
   }
 
-  /** The task is over, and waits for no slot any more. `reason`: it was given up, and its code gets this error. */
+  /** The task is over and no longer waits for a slot. `reason`: it was abandoned, and its code gets this error. */
   leave(task: TaskContext, reason: Error | undefined): void {
     if (task.holdsSlot || this.#resuming.length === 0) return
     const left = this.#resuming.filter((one) => one.task === task)

@@ -2,29 +2,28 @@ import { writeSync } from 'node:fs'
 import { type InspectorNotification, Session } from 'node:inspector'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BLAME, WATCHING } from './blame.ts'
-import { endProcess } from './end-process.ts'
+import { BLAME, endProcess, WATCHING } from './watchdog-contract.ts'
 
 /**
- * A thread beside the user's event loop, for what a blocked loop cannot do itself:
- * - it beats on fd 4, with the number of tasks, so that whoever started the worker knows that the process lives;
- * - it ends the process, and all that it started, when fd 4 closes: the driver or host is gone;
- * - it ends a process whose loop is blocked past a task's deadline, and says on fd 4 which task did it.
+ * A thread beside the user's event loop, for what a blocked event loop cannot do itself:
+ * - it sends a heartbeat on fd 4, with the number of tasks, so that the parent process knows that the worker lives;
+ * - it ends the process and all its children when fd 4 closes, because then the driver or host is gone;
+ * - it ends a process whose event loop is blocked past a task's deadline, and reports the blocking task on fd 4.
  */
 const HEARTBEAT_MS = 1000
 const CHECK_MS = 100
-/** Past a deadline by this much without the loop having noticed: it is blocked. */
+/** If the event loop has not noticed a deadline after this time, it is blocked. */
 const BLOCKED_GRACE_MS = 300
-/** If the inspector cannot stop the loop in this time (a native call), nobody is named. */
+/** If the inspector cannot pause the event loop in this time (a native call), no task is named. */
 const INSPECT_MS = 1000
 const STACK_LINES = 8
-/** Names of functions and files are the user's, and may be as long as they like; more than 64 KB in all is not read. */
+/** Function and file names are the user's and may be very long; the reader accepts 64 KB in all. */
 const LINE_CHARS = 1000
 
-/** What the watchdog says before it ends its process. */
+/** What the watchdog reports before it ends its process. */
 export interface LastWords {
   readonly blocked: true
-  /** The task whose code blocked the loop; undefined if that could not be seen. */
+  /** The task whose code blocked the event loop; undefined if unknown. */
   readonly lease: number | undefined
   readonly stack: string
 }
@@ -44,7 +43,7 @@ function watch(shared: Float64Array): void {
   socket.resume()
   parentPort!.postMessage(WATCHING)
   setInterval(() => socket.write(`${shared[1]}.`), HEARTBEAT_MS)
-  // A blocker whose own deadline is still to come is left alone until then.
+  // If the blocking task's own deadline is later, wait until then.
   let leftAlone = { deadline: 0, until: 0 }
   let inspecting = false
   setInterval(() => {
@@ -55,7 +54,7 @@ function watch(shared: Float64Array): void {
     inspecting = true
     findBlocker((blamed, stack) => {
       inspecting = false
-      // It may have come back while we looked.
+      // The event loop may have recovered meanwhile.
       if (shared[0] !== deadline) return
       if (blamed !== undefined) {
         const due = blamed.deadline === null ? Number.POSITIVE_INFINITY : blamed.deadline + BLOCKED_GRACE_MS
@@ -68,14 +67,14 @@ function watch(shared: Float64Array): void {
       try {
         writeSync(fd, `!${JSON.stringify(words)}\n`)
       } catch {
-        // Nobody listens; the end is the same.
+        // The other end is gone; end the process all the same.
       }
       endProcess()
     })
   }, CHECK_MS)
 }
 
-/** Stops the event loop with the debugger, wherever it is, and asks there whose code is running. */
+/** Pauses the event loop with the debugger and evaluates whose code is running. */
 function findBlocker(done: (blamed: Blamed | undefined, stack: string) => void): void {
   const session = new Session()
   let finished = false

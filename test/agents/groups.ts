@@ -156,3 +156,5 @@ export const chainOfGroups = new SerialableAgent({
     count,
   ],
 })
+const twoWords = defineAgent({ name: 'twoWords', run: async () => ['two', 'words'] })
+export const chainWithoutInput = new SerialableAgent({ name: 'chain-without-input', agents: [twoWords, count] })

@@ -12,7 +12,7 @@ const framed = (frame: Uint8Array): Buffer => {
 }
 const say = (...messages: unknown[]): Buffer => framed(encode(messages, CODECS[0]!))
 const done = (lease: number, steps: unknown[], status: number, value: unknown) =>
-  say({ type: 'done', emits: [[lease, steps, []]], outcomes: [[lease, status, value, 1]] })
+  say({ type: 'done', records: [[lease, steps, []]], outcomes: [[lease, status, value, 1]] })
 const error = { code: 'TASK_THREW', name: 'Error', message: 'm', stack: undefined }
 /** An array of v8's that claims 33 million places, and has none. */
 const claims = Uint8Array.from([
@@ -42,10 +42,10 @@ const FORGERIES: Readonly<Record<string, (lease: number) => void>> = {
   'an error whose message is missing': (lease) => write(3, done(lease, [], 2, { ...error, message: undefined })),
   'an error with bytes that are noise': (lease) => write(3, done(lease, [], 1, { ...error, thrown: Uint8Array.of(1) })),
   'an error with text that is no JSON': (lease) => write(3, done(lease, [], 1, { ...error, thrown: new String('{') })),
-  'a fate with bytes that are noise': (lease) =>
-    write(3, say({ type: 'fate', lease, error: { ...error, thrown: Uint8Array.of(1) } })),
+  'an exit notice with bytes that are noise': (lease) =>
+    write(3, say({ type: 'exiting', lease, error: { ...error, thrown: Uint8Array.of(1) } })),
   'steps of a task that then crashes': (lease) => {
-    write(3, say({ type: 'done', emits: [[lease, ['null', '{'], []]], outcomes: [] }))
+    write(3, say({ type: 'done', records: [[lease, ['null', '{'], []]], outcomes: [] }))
     process.kill(process.pid, 'SIGKILL')
   },
   'an answer that claims 33 million places': (lease) => write(3, done(lease, [], 0, claims)),

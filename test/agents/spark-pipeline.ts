@@ -1,4 +1,5 @@
-import { Runners, sparkSink, sparkTasks } from '../../dist/index.js'
+import { sparkSink, sparkTasks } from '../../dist/engines/spark/index.js'
+import { Runners } from '../../dist/index.js'
 import { double } from './nodes.ts'
 
 /** A driver whose tasks come from the Spark that SPARK_REMOTE names, and whose answers go there: so many rows, to that folder. */

@@ -1,4 +1,4 @@
-import { defineAgent } from '../../dist/index.js'
+import { defineAgent, Runners } from '../../dist/index.js'
 
 export const doubles = defineAgent({ name: 'doubles', run: (n: number) => 2 * n })
 
@@ -36,3 +36,33 @@ export const inTurn = defineAgent({
 })
 
 const counts = defineAgent({ name: 'counts', run: async (n: number) => n })
+
+/** Answers where it finds its sub-tasks: by the ids that it gave, by whole ids, and among the keys. */
+export const finds = defineAgent({
+  name: 'finds',
+  run: async (by: 'context' | 'Runners', ctx) => {
+    const tasks = [doubles.task(1, { id: 'one' }), doubles.task(2, { id: 'two' }), doubles.task(3)]
+    const responses = await (by === 'context' ? ctx.runTask(tasks) : Runners.runTask(tasks))
+    const { id } = ctx.task
+    return {
+      given: [responses.get('one')?.answer, responses.get('two')?.answer],
+      whole: [
+        responses.get(`${id}/one`)?.answer,
+        responses.get(`${id}/two`)?.answer,
+        responses.get(`${id}/1.3`)?.answer,
+      ],
+      has: [responses.has('one'), responses.has(`${id}/two`), responses.has('three')],
+      keys: [...responses.keys()],
+    }
+  },
+})
+
+/** Has a sub-task whose id looks like the whole id of another. */
+export const confuses = defineAgent({
+  name: 'confuses',
+  run: async (_input: undefined, ctx) => {
+    const { id } = ctx.task
+    const responses = await ctx.runTask([doubles.task(1, { id: 'a' }), doubles.task(2, { id: `${id}/a` })])
+    return [responses.get('a')?.answer, responses.get(`${id}/a`)?.answer]
+  },
+})

@@ -70,7 +70,7 @@ test('a native package that another one only tries for is left out, and the othe
   }
   const entry = projectWith(packages, `import { speed } from 'sockets'\nexport const proof = speed\n`)
   const bundle = await makeBundle(entry)
-  expect(bundle.warnings).toEqual([expect.stringContaining("'fast' is a native module that is only tried for")])
+  expect(bundle.warnings).toEqual([expect.stringContaining("'fast' is a native module that the code can do without")])
   expect(bundle.externals).toEqual(['fast'])
   expect(await proofFrom(bundle)).toBe('slow')
 })

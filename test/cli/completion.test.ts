@@ -78,7 +78,7 @@ describe.each(Object.entries(SHELLS))('the tab key in %s', (shell, { args, load 
     for (const command of [/\brm\b/, /\brun\b/, /\bruns\b/]) await terminal.waitFor(command)
     terminal.write(`${CTRL_U}clear\n`)
     terminal.write(`manyworlds doctor ag${TAB}${TAB}X\n`)
-    await terminal.waitFor(/one argument too many: "ag ?X"/)
+    await terminal.waitFor(/unexpected argument "ag ?X"/)
   })
 })
 

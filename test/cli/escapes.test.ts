@@ -6,10 +6,10 @@ import { nodeForTest } from './background.ts'
 import { manyworlds } from './manyworlds.ts'
 import { project } from './project.ts'
 
-/** A title for the window, a colour by a C1 control, the start of the line, a bell, text that is turned around. */
+/** A title for the window, a color by a C1 control, the start of the line, a bell, text that is turned around. */
 const EVIL = 'x\x1b]0;owned\x07\x9b31m\ry\u202ez\u2066\u200f\x7f'
 const EVIL_SOURCE = JSON.stringify(EVIL)
-/** Nothing of ours needs any of these; colours are off in a pipe. */
+/** Nothing of ours needs any of these; colors are off in a pipe. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const STEERS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 

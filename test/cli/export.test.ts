@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
@@ -22,7 +23,11 @@ import { MAIN, manyworlds } from './manyworlds.ts'
 
 afterAll(() => Runners.shutdown())
 
-const fixture = (name: string) => fileURLToPath(new URL(`../store/fixtures/${name}`, import.meta.url))
+/** Copies: SQLite leaves files beside those that it reads. */
+const fixtures = mkdtempSync(join(tmpdir(), 'manyworlds-fixtures-'))
+cpSync(fileURLToPath(new URL('../store/fixtures', import.meta.url)), fixtures, { recursive: true })
+afterAll(() => rmSync(fixtures, { recursive: true, force: true }))
+const fixture = (name: string) => join(fixtures, name)
 const VALUES = ['input', 'answer', 'action', 'observation', 'record', 'reward']
 /** As JSON has it: without fields that are undefined. */
 const plain = (cell: string) => JSON.parse(JSON.stringify(fromLossless(JSON.parse(cell))))
@@ -287,7 +292,7 @@ describe('an exported file', () => {
     writeFileSync(out('old.csv'), 'mine')
     symlinkSync(out('old.csv'), out('link.csv'))
     const refused = await run('--out', out('old.csv'))
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--force replaces it') })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('use --force to replace it') })
     expect(readFileSync(out('old.csv'), 'utf8')).toBe('mine')
     expect(await run('--out', out('link.csv'), '--force')).toMatchObject({ code: 0 })
     expect(readFileSync(out('old.csv'), 'utf8')).toMatch(/^id,status,/)
@@ -298,10 +303,10 @@ describe('an exported file', () => {
     const { run, out } = await someRun()
     const refused = async (path: string, words: RegExp) =>
       expect(await run('--out', path, '--force')).toMatchObject({ code: 1, stderr: expect.stringMatching(words) })
-    await refused(out('none/r.csv'), /none\/r\.csv cannot be written: .*ENOENT.*\[EXPORT_FAILED\]\n$/)
+    await refused(out('none/r.csv'), /cannot write .*none\/r\.csv: .*ENOENT.*\[EXPORT_FAILED\]\n$/)
     expect(await run('--format', 'csv', '--out', '/dev/null', '--force')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('it is not a file'),
+      stderr: expect.stringContaining('is not a file'),
     })
   })
 
@@ -313,7 +318,7 @@ describe('an exported file', () => {
     const ended = await manyworlds(['export', 'r', '--dir', store, '--out', join(path, `r.${format}`)])
     expect(ended).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/ cannot be written: ENOSPC.*\[EXPORT_FAILED\]\n$/),
+      stderr: expect.stringMatching(/cannot write .*: ENOSPC.*\[EXPORT_FAILED\]\n$/),
     })
     expect(readdirSync(path)).toEqual([])
   })
@@ -363,7 +368,7 @@ it('says what is missing', async () => {
   await refused(['r'], 'give --format: csv, jsonl, parquet')
   await refused(['r', '--out', 'x.txt'], 'x.txt does not end with one of them')
   await refused(['r', '--format', 'parquet'], 'give --out FILE')
-  await refused(['none', '--format', 'csv'], "there is no run 'none'")
+  await refused(['none', '--format', 'csv'], "no run 'none'")
   await refused(['r', '--format', 'xml'], 'csv, jsonl')
   expect(existsSync('x.txt')).toBe(false)
 })

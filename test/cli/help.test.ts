@@ -2,11 +2,16 @@ import { readFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { commands } from '../../dist/cli/commands.js'
-import { parse } from '../../dist/cli/parse.js'
+import { helpPage } from '../../dist/cli/frame/help-pages.js'
+import { parse } from '../../dist/cli/frame/parse.js'
+import { painter } from '../../dist/text/paint.js'
 import { noTerminals, openTerminal } from '../terminal/terminal.ts'
 import { MAIN, manyworlds } from './manyworlds.ts'
 
 const ESCAPE = '\x1b'
+/** Wider lines are hard to read. */
+const WIDEST = 100
+const paint = painter(false)
 const names = commands.map(({ spec }) => spec.name)
 
 describe('manyworlds', () => {
@@ -56,17 +61,22 @@ describe.skipIf(noTerminals())('help in a terminal', () => {
     return terminal.raw()
   }
 
-  it('has colours, unless NO_COLOR is set', async () => {
+  it('has colors, unless NO_COLOR is set', async () => {
     expect(await show(['help', 'run'], {})).toContain(`${ESCAPE}[1mExamples`)
     expect(await show(['help', 'run'], { env: { NO_COLOR: '1' } })).not.toContain(ESCAPE)
   })
 
   it.each([60, 80, 300])('fits into %i columns', async (cols) => {
-    for (const words of [[], ...names.map((name) => ['help', name])]) {
-      const lines = stripVTControlCharacters(await show(words, { cols })).split('\r\n')
+    // Two in a terminal; what it shows is what the page is made for that width.
+    const width = Math.min(cols, WIDEST)
+    const page = (name: string) => helpPage(commands.find(({ spec }) => spec.name === name)!.spec, { width, paint })
+    const shown = await show(['help', 'run'], { cols })
+    expect(stripVTControlCharacters(shown).replaceAll('\r\n', '\n')).toBe(page('run'))
+    for (const text of [await show([], { cols }), ...names.map(page)]) {
+      const lines = stripVTControlCharacters(text).split(/\r?\n/)
       // Examples are to be copied, so they are not broken.
       const prose = lines.filter((line) => !/manyworlds|^ {2}#/.test(line))
-      expect(Math.max(...prose.map((line) => line.length))).toBeLessThanOrEqual(Math.min(cols, 100))
+      expect(Math.max(...prose.map((line) => line.length))).toBeLessThanOrEqual(width)
       expect(prose.length).toBeGreaterThan(10)
     }
   })

@@ -86,8 +86,8 @@ describe('manyworlds models', () => {
     ])
     const problem = (name: string) => rows.find((row) => row.name === name)!.problem
     expect(problem('down')).toMatch(/ECONNREFUSED.*is the server running, and is its `baseURL` right\?$/)
-    expect(problem('wrong')).toContain('see the key in TEST_MODEL_KEY')
-    expect(problem('keyless')).toContain('needs the variable TEST_NO_KEY')
+    expect(problem('wrong')).toContain('check the API key in TEST_MODEL_KEY')
+    expect(problem('keyless')).toContain('needs the environment variable TEST_NO_KEY')
     expect(problem('nowhere')).toContain('does its `baseURL` end with the version')
     expect(problem('hangs')).toContain('no answer within 3.0 s')
     expect(ended.stdout).not.toMatch(/planted|another-secret/)
@@ -199,10 +199,12 @@ describe('manyworlds run', () => {
       `--model small=smlal: there is no model 'smlal' in the run or its file of models, which have small; did you mean "small"? [CONFIG_INVALID]`,
     )
     const keyless = await run({ keyed: { ...words(1), apiKeyEnv: 'TEST_NO_KEY' } }, {}, ['--model', 'small=keyed'])
-    expect(keyless.stderr).toContain("model 'keyed' needs the variable TEST_NO_KEY, which is not set or empty")
+    expect(keyless.stderr).toContain(
+      "model 'keyed' needs the environment variable TEST_NO_KEY, which is not set or empty",
+    )
     const file = await run({}, {}, ['--models', 'no.json'])
     expect(file).toMatchObject({ code: 2, stdout: '' })
-    expect(file.stderr).toContain('no.json: there is no such file [CONFIG_INVALID]')
+    expect(file.stderr).toContain('no.json: file not found (ENOENT) [CONFIG_INVALID]')
     const json = await run({}, {}, ['--model', 'small={"model":"x"}'])
     expect(json.stderr).toContain('--model: `small.baseURL` must be a string, it is undefined [CONFIG_INVALID]')
   })

@@ -11,7 +11,7 @@ const TOKEN = /^mw_[\w-]{43}\n$/
 
 /** What is typed after `manyworlds node`, and what is said about it. Each is one line, and perhaps where to read on. */
 const MISTAKES: Readonly<Record<string, string>> = {
-  '': 'say how drivers are found: --listen 127.0.0.1:5000, or --connect wss://driver:7000',
+  '': 'give --listen 127.0.0.1:5000 for drivers that call this node, or --connect wss://driver:7000 to call a driver',
   'status worker1': 'ACTION is one of token, not "status"',
   '--listen worker1:port': "--listen: 'worker1:port' is not an address; give host:port, such as worker1.cluster:5000",
   '--listen 127.0.0.1:70000': "--listen: '127.0.0.1:70000': there is no port 70000",
@@ -27,9 +27,9 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'token --listen 127.0.0.1:0': '"manyworlds node token" only makes a token',
   '--listen 127.0.0.1:0 --token-file none': '--token-file: the token cannot be read: ENOENT',
   '--listen 127.0.0.1:0 --token-file short': '--token-file: short has a token of 5 characters, at least 16 are needed',
-  '--listen 127.0.0.1:0 --tls-cert none --tls-key short': '--tls-cert: none cannot be read: ENOENT',
+  '--listen 127.0.0.1:0 --tls-cert none --tls-key short': '--tls-cert cannot be read: ENOENT',
   '--listen 127.0.0.1:0 --tls-cert short --tls-key short': '--tls-cert is not a PEM file that can be used',
-  '--listen 127.0.0.1:0 --cache-dir short': 'there is no usable folder for code and workers: ',
+  '--listen 127.0.0.1:0 --cache-dir short': 'cannot use the folder for code and workers: ',
 }
 
 describe('a mistake in how a node is started', () => {
@@ -40,7 +40,7 @@ describe('a mistake in how a node is started', () => {
     const [first, hint = '', ...more] = stderr.split('\n')
     expect(first).toMatch(/^manyworlds( node)?: /)
     expect(first).toContain(message)
-    expect(hint).toMatch(/^$| help node tells more$/)
+    expect(hint).toMatch(/^$| help node` for usage$/)
     expect(more.join('')).toBe('')
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
@@ -68,8 +68,8 @@ describe('a mistake in how a node is started', () => {
     expect(code).toBe(1)
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringContaining('joins the driver at ws://127.0.0.1'),
-      expect.stringMatching(/nobody listens there .*; trying again$/),
-      expect.stringMatching(/nobody listens there .*\[NODES_UNREACHABLE\]$/),
+      expect.stringMatching(/nothing listens there .*; trying again$/),
+      expect.stringMatching(/nothing listens there .*\[NODES_UNREACHABLE\]$/),
     ])
   })
 })
@@ -119,7 +119,7 @@ describe('manyworlds node', () => {
     const run = inBackground(['run', 'slow.ts', '--nodes', node.address, '--json'], options)
     await taskRuns(node.address)
     node.child.kill('SIGTERM')
-    await until(node, /SIGTERM: takes nothing more/)
+    await until(node, /SIGTERM: no more tasks are accepted/)
     const draining = await manyworlds(['nodes', 'status', node.address])
     expect(draining).toMatchObject({ code: 0, stdout: expect.stringMatching(/ draining +1\/1 +1 /) })
     writeFileSync(gate, '')

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import type { NodeRow } from '../../dist/cli/nodes/node-row.js'
-import { renderNodes } from '../../dist/cli/render-nodes.js'
+import type { NodeRow } from '../../dist/cli/commands/nodes/node-row.js'
+import { renderNodes } from '../../dist/cli/commands/nodes/render.js'
 import { makeAuthority } from '../nodes/certificates.ts'
 import { until } from '../nodes/daemon.ts'
 import { inBackground, nodeForTest } from './background.ts'
@@ -60,14 +60,14 @@ describe('manyworlds nodes status', () => {
     const rows = stdout.trimEnd().split('\n').slice(1)
     expect(rows).toHaveLength(3)
     expect(rows[0]).toMatch(new RegExp(`^${one.address} +up +0/2 +0 +0 `))
-    expect(rows[1]).toMatch(/^127\.0\.0\.1:9 +nobody listens there \(connection refused\)$/)
+    expect(rows[1]).toMatch(/^127\.0\.0\.1:9 +nothing listens there \(ECONNREFUSED\)$/)
     expect(rows[2]).toMatch(new RegExp(`^${two.address} +up `))
 
     const named = await status(['--json'], { MANYWORLDS_NODES: `${two.address}, ${NOBODY}` })
     expect(named.code).toBe(1)
     expect(JSON.parse(named.stdout)).toMatchObject([
       { address: two.address, state: 'up' },
-      { address: NOBODY, state: 'unusable', problem: 'nobody listens there (connection refused)' },
+      { address: NOBODY, state: 'unusable', problem: 'nothing listens there (ECONNREFUSED)' },
     ])
   })
 
@@ -137,7 +137,7 @@ describe('the table of nodes', () => {
   const down: NodeRow = { address: 'down:5000', state: 'unusable', problem: 'nobody is there at all; start it there' }
 
   it.each([40, 60, 80, 120, 200])('fits into %i columns', (width) => {
-    const text = renderNodes([up('worker1.cluster:5000'), down], { colour: true, width })
+    const text = renderNodes([up('worker1.cluster:5000'), down], { color: true, width })
     const lines = stripVTControlCharacters(text).split('\n')
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(width)
     expect(lines[1]).toMatch(/^worker1\.cluster:5000 +up /)
@@ -145,7 +145,7 @@ describe('the table of nodes', () => {
   })
 
   it('shows what others have sent without obeying it', () => {
-    const text = renderNodes([up('a:1')], { colour: false, width: Number.POSITIVE_INFINITY })
+    const text = renderNodes([up('a:1')], { color: false, width: Number.POSITIVE_INFINITY })
     expect(text).toContain(String.raw`gpu,a\x1b[31mlabel`)
     expect(text.trimEnd().split('\n')).toHaveLength(5)
     expect(text).toMatch(/60\/64 +3,840 +1 +12\.3\/64 +13 GB +2 d 07:33:20 /)

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Check } from '../../dist/cli/doctor/check.js'
-import { parse } from '../../dist/cli/parse.js'
-import { engineOf } from '../../dist/cli/run/engine.js'
-import { nodesOf } from '../../dist/cli/run/node-options.js'
-import { type RunArgs, runSpec } from '../../dist/cli/specs/run.js'
+import type { Check } from '../../dist/cli/commands/doctor/check.js'
+import { type RunArgs, runSpec } from '../../dist/cli/commands/run/spec.js'
+import { parse } from '../../dist/cli/frame/parse.js'
+import { engineOf } from '../../dist/cli/script/engine.js'
+import { nodesOf } from '../../dist/engines/nodes/cli.js'
 import { until } from '../nodes/daemon.ts'
 import { inBackground, nodeForTest } from './background.ts'
 import { manyworlds, newFolder } from './manyworlds.ts'
@@ -49,10 +49,10 @@ describe('manyworlds run --nodes', () => {
     await until(run, /"type":"response"/)
     run.child.kill('SIGINT')
     expect(await run.exited).toBe(INTERRUPTED)
-    const [, line] = /Go on with:\n .*? (run .*)\n/.exec(run.output())!
+    const [, line] = /Resume with:\n .*? (run .*)\n/.exec(run.output())!
     expect(line).toBe(`run slow.ts --nodes ${node.address} --token-file 'a token' --json --resume half`)
     const rest = await manyworlds([...words.slice(0, 6), '--resume', 'half'], options)
-    expect(rest).toMatchObject({ code: 0, stderr: expect.stringMatching(/\[half\] resumed[\s\S]*restored +[24]/) })
+    expect(rest).toMatchObject({ code: 0, stderr: expect.stringMatching(/\[half\] resumed[\s\S]*restored +[1-5]/) })
   })
 
   it.each([

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Check } from '../../dist/cli/doctor/check.js'
-import { parse } from '../../dist/cli/parse.js'
-import { resumeCommand } from '../../dist/cli/run/resume-command.js'
-import { sparkOf } from '../../dist/cli/run/spark-options.js'
-import { type RunArgs, runSpec } from '../../dist/cli/specs/run.js'
+import type { Check } from '../../dist/cli/commands/doctor/check.js'
+import { type RunArgs, runSpec } from '../../dist/cli/commands/run/spec.js'
+import { parse } from '../../dist/cli/frame/parse.js'
+import { resumeCommand } from '../../dist/cli/script/resume-command.js'
+import { sparkOf } from '../../dist/engines/spark/cli.js'
 import { SPARK_VERSION } from '../../dist/engines/spark/environment.js'
 import { type LocalSpark, startLocalSpark } from '../../dist/engines/spark/local-spark.js'
 import { manyworlds } from './manyworlds.ts'
@@ -176,7 +176,7 @@ describe('manyworlds doctor --spark-remote', () => {
   it('says why it cannot be used, and what to do', async () => {
     expect(await look(['--spark-remote', NOBODY])).toMatchObject({
       code: 1,
-      cluster: { path: NOBODY, status: 'unreachable', detail: 'nobody listens there (connection refused)' },
+      cluster: { path: NOBODY, status: 'unreachable', detail: 'nothing listens there (ECONNREFUSED)' },
     })
     expect(await look(['--spark-remote', remote])).toMatchObject({
       code: 1,

@@ -62,12 +62,12 @@ describe.skipIf(noTerminals())('manyworlds run in a terminal', () => {
     const { terminal, path, again } = start({ 'job.ts': script(80, 200) }, ['job.ts', '--run-id', 'job'])
     await terminal.waitFor(/1\d\/80/)
     terminal.ctrlC()
-    await terminal.waitFor(/stopping: nothing new is started; \d+ tasks are running/)
+    await terminal.waitFor(/stopping: no new tasks are started; \d+ tasks are running/)
     expect(await terminal.exit).toBe(130)
     const screen = terminal.screen().join('\n')
     expect(screen).not.toContain('the script got')
     expect(screen).toMatch(/run job interrupted/)
-    const [, command] = /Go on with:\s+.*(run job.ts.*--resume job)/.exec(screen)!
+    const [, command] = /Resume with:\s+.*(run job.ts.*--resume job)/.exec(screen)!
     const { status, counts } = overview(path, 'job')
     expect(status).toBe('interrupted')
     expect(counts.cancelled).toBe(0)

@@ -10,6 +10,18 @@ const stored = (path: (file: string) => string, runId: string) => {
   return run.overview()
 }
 
+/** Prints what its worker has of some variables, and fails in another task. */
+const ENV_SCRIPT = `
+import { readFileSync, writeFileSync } from 'node:fs'
+import { defineAgent, Runners } from 'manyworlds'
+const NAMES = ['OPENAI_API_KEY', 'DEPTH', 'LEVEL', 'TONE']
+const look = defineAgent({ name: 'look', run: async () => writeFileSync('seen.json', JSON.stringify(NAMES.map((name) => process.env[name] ?? null))) })
+const fails = defineAgent({ name: 'fails', run: async () => { throw new Error('not today') } })
+const env = { LEVEL: 'of the script', TONE: 'of the script' }
+await Runners.runTask([look.task(), fails.task()], { workerNum: 1, env })
+console.log(readFileSync('seen.json', 'utf8'))
+`
+
 describe('manyworlds run', () => {
   it('runs a script, says how it went, and leaves 0 when all succeeded', async () => {
     const { path, options } = project({ 'good.ts': script(8, 1) })
@@ -127,6 +139,8 @@ describe('manyworlds run', () => {
       'sync.ts': script(3, 1, [1]).replace('await Runners.runTask', 'Runners.syncRunTask'),
       'main.ts': script(3, 1, [1]).replace('const results = await', 'const results = { size: 3 }; void'),
       'empty.ts': '',
+      'leaves.ts': 'process.exit(0)',
+      'no-tasks.ts': `import { Runners } from 'manyworlds'\nconsole.log('got', (await Runners.runTask([])).size)`,
       'forgets.ts': `import { defineAgent, DistributedExecutor } from 'manyworlds'
         const a = defineAgent({ name: 'a', run: async (n: number) => n })
         const executor = new DistributedExecutor({ workerNum: 1 })
@@ -147,7 +161,7 @@ describe('manyworlds run', () => {
     const mistake = await run('mistake.ts')
     expect(mistake.stderr).toMatch(/^manyworlds: run configuration: unknown key 'wrokers'.*\[CONFIG_INVALID\]\n$/)
     expect((await run('broken.ts')).code).toBe(1)
-    expect(await run('hangs.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('never come') })
+    expect(await run('hangs.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('never settled') })
     expect(await run('sync.ts')).toMatchObject({ code: 1, stdout: 'the script got 3\n' })
     expect(await run('main.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('2 succeeded') })
     expect(await run('exits-midway.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('--resume') })
@@ -155,7 +169,11 @@ describe('manyworlds run', () => {
     const left = await run('throws-midway.ts')
     expect(left).toMatchObject({ code: 1, stderr: expect.stringContaining('Error: enough') })
     expect(left.stderr).toContain('run left interrupted')
-    expect(await run('empty.ts')).toMatchObject({ code: 0, stderr: expect.stringContaining('made no run') })
+    expect(await run('empty.ts')).toMatchObject({ code: 2, stderr: expect.stringContaining('empty.ts made no run') })
+    expect(await run('leaves.ts')).toMatchObject({ code: 2, stderr: expect.stringContaining('made no run') })
+    expect(await run('no-tasks.ts')).toMatchObject({ code: 0, stdout: 'got 0\n' })
+    const quiet = await manyworlds(['run', 'empty.ts', '-q'], options)
+    expect(quiet).toMatchObject({ code: 2, stderr: expect.stringContaining('made no run') })
   })
 
   it('refuses what makes no sense before the script begins', async () => {
@@ -169,7 +187,26 @@ describe('manyworlds run', () => {
     await refused(['nothing.ts'], 'there is no script nothing.ts')
     await refused(['good.ts', '--resume', 'nothing'], /no runs in .*\[RUN_NOT_FOUND\]/)
     await refused(['good.ts', '--resume', 'auto'], '--run-id')
+    await refused(['good.ts', '--in-local'], /--in-local is only of use with --engine ray or --engine spark/)
+    await refused(['good.ts', '--in-local', '--engine', 'local'], '--in-local is only of use with')
+    await refused(['good.ts', '--env', 'NOT_SET_ANYWHERE'], 'no environment variable NOT_SET_ANYWHERE')
+    await refused(['good.ts', '--env', 'MY-NAME'], '--env takes NAME or NAME=VALUE')
+    await refused(['good.ts', '--env', 'MY_API_KEY=abc'], /--env MY_API_KEY=… has a secret in it/)
     expect(existsSync(path('ledger.txt'))).toBe(false)
+  })
+
+  it('gives workers the variables that --env names, and keeps their values out of the store and the printed words', async () => {
+    const { path, options } = project({ 'env.ts': ENV_SCRIPT })
+    const env = { ...options.env, OPENAI_API_KEY: 'sk-not-for-the-store', DEPTH: '3' }
+    const run = (...words: string[]) => manyworlds(['run', 'env.ts', '--run-id', 'r', ...words], { ...options, env })
+    expect((await run('--no-store')).stdout).toBe('[null,"3","of the script","of the script"]\n')
+    const ended = await run('--env', 'OPENAI_API_KEY', '--env=DEPTH=four=4', '--env', 'LEVEL=')
+    expect(ended.stdout).toBe('["sk-not-for-the-store","four=4","","of the script"]\n')
+    expect(ended.code, 'one task fails').toBe(1)
+    for (const secret of ['sk-not-for-the-store', 'four=4']) {
+      expect(ended.stderr).not.toContain(secret)
+      expect(readFileSync(path('.manyworlds/runs/store.sqlite')).includes(secret), secret).toBe(false)
+    }
   })
 
   it('says in one line that a task was edited', async () => {
@@ -180,7 +217,7 @@ describe('manyworlds run', () => {
     await manyworlds(['run', 'old.ts', '--run-id', 'r', '-q'], options)
     const ended = await manyworlds(['run', 'new.ts', '--resume', 'r', '-q'], options)
     expect(ended.stderr).toMatch(
-      /^manyworlds: task 't0' is not the one that the run was begun with. Its input differs: it was begun with 0, and now has 1\. .*\[RESUME_MISMATCH\]\n$/,
+      /^manyworlds: task 't0' has changed since the run started. Its input differs: it was 0 and is now 1\. .*\[RESUME_MISMATCH\]\n$/,
     )
     expect(ended.code).toBe(2)
     expect(ran(path)).toHaveLength(3)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { parse } from '../../dist/cli/parse.js'
-import { rayOf } from '../../dist/cli/run/ray-options.js'
-import { type RunArgs, runSpec } from '../../dist/cli/specs/run.js'
+import { type RunArgs, runSpec } from '../../dist/cli/commands/run/spec.js'
+import { parse } from '../../dist/cli/frame/parse.js'
+import { rayOf } from '../../dist/engines/ray/cli.js'
 import { manyworlds, newFolder, programs } from './manyworlds.ts'
 import { plainScript } from './node-script.ts'
 import { project } from './project.ts'
@@ -11,7 +11,7 @@ describe('manyworlds setup ray', () => {
     const env = { PATH: newFolder(), XDG_CACHE_HOME: newFolder() }
     const { code, stdout, stderr } = await manyworlds(['setup', 'ray'], { env })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^manyworlds: setting up Python for Ray [\d.]+ in .*; this is done once/)
+    expect(stderr).toMatch(/^manyworlds: setting up Python for Ray [\d.]+ in .*; this happens once/)
     expect(stderr.trimEnd().split('\n').at(-1)).toMatch(/neither uv nor python3 is on the PATH; .* \[PYTHON_MISSING\]$/)
   })
 
@@ -20,8 +20,8 @@ describe('manyworlds setup ray', () => {
     const env = { PATH: `${programs({ uv })}:/usr/bin:/bin`, XDG_CACHE_HOME: newFolder() }
     const { code, stderr } = await manyworlds(['setup', 'ray', '--version', '2.50.0'], { env })
     expect(code).toBe(1)
-    expect(stderr).toContain('the Python environment for Ray 2.50.0 could not be made')
-    expect(stderr).toMatch(/ended with code 2:\nerror: no route to host \[PYTHON_SETUP_FAILED\]\n$/)
+    expect(stderr).toContain('cannot create the Python environment for Ray 2.50.0')
+    expect(stderr).toMatch(/exited with code 2:\nerror: no route to host \[PYTHON_SETUP_FAILED\]\n$/)
   })
 
   it('prints where it is, makes it once, and again if it has to', async () => {
@@ -55,7 +55,7 @@ describe('manyworlds setup ray', () => {
   it('does not wait for a cluster where there is none', async () => {
     const { code, stderr } = await manyworlds(['setup', 'ray', '--address', '127.0.0.1:1'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/nobody listens there .*\[RAY_FAILED\]\n$/)
+    expect(stderr).toMatch(/nothing listens there .*\[RAY_FAILED\]\n$/)
   })
 })
 
@@ -65,7 +65,7 @@ describe('manyworlds run --ray-address', () => {
     const { code, stderr } = await manyworlds(['run', 'plain.ts', '--ray-address', '127.0.0.1:1'], options)
     expect(code).toBe(1)
     expect(stderr).toContain('on ray')
-    expect(stderr).toContain('cannot use the Ray cluster at 127.0.0.1:1: nobody listens there')
+    expect(stderr).toContain('cannot use the Ray cluster at 127.0.0.1:1: nothing listens there')
   })
 
   it('goes over what the script gives, key by key', () => {

@@ -7,7 +7,7 @@ import { Runners } from 'manyworlds'
 import { exactMatch } from 'manyworlds/grade'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { renderTask } from '../../src/cli/render-task.ts'
+import { renderTask } from '../../src/cli/commands/show/render-task.ts'
 import type { StoredTask } from '../../src/store/stored-task.ts'
 import { displayWidth } from '../../src/text/width.ts'
 import type { BranchReason } from '../../src/trajectory/branches.ts'
@@ -48,16 +48,16 @@ const task = (trajectory: readonly Step[]): StoredTask => ({
   response: response('t', { answer: 42, trajectory }),
 })
 const shown = (trajectory: readonly Step[], width = 80) =>
-  renderTask(task(trajectory), { colour: false, width, logs: false })
+  renderTask(task(trajectory), { color: false, width, logs: false })
 
 describe('a chat with tools', () => {
   it.each([80, 120])('is a pleasure to read in %d columns', async (width) => {
-    const text = renderTask(kettle(), { colour: false, width, logs: false })
+    const text = renderTask(kettle(), { color: false, width, logs: false })
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(width)
     await expect(`${text}\n`).toMatchFileSnapshot(`fixtures/chat-${width}.txt`)
   })
 
-  it('is shown by the program, without colours where there is no terminal, and whole with --full', async () => {
+  it('is shown by the program, without colors where there is no terminal, and whole with --full', async () => {
     const show = async (...words: string[]) =>
       (await manyworlds(['show', 'desk', 'kettle', '--dir', store, ...words])).stdout
     const text = await show()
@@ -72,7 +72,7 @@ describe('a chat with tools', () => {
   })
 
   it('has errors in red, and what models thought in a quiet tone', () => {
-    const text = renderTask(kettle(), { colour: true, width: 120, logs: false })
+    const text = renderTask(kettle(), { color: true, width: 120, logs: false })
     expect(text).toContain('\x1b[31mTimeoutError: photos.internal has not answered within 5000 ms\x1b[39m')
     expect(text).toContain('\x1b[2mreasoning: The customer wants money back')
   })
@@ -213,7 +213,7 @@ it('nothing that a model or a tool says gets a control character to the terminal
           } satisfies ToolStep,
         ]
       })
-      const lines = renderTask(task(placed(...steps)), { colour: true, width, logs: true }).split('\n')
+      const lines = renderTask(task(placed(...steps)), { color: true, width, logs: true }).split('\n')
       for (const line of lines.map(stripVTControlCharacters)) {
         expect(line).not.toMatch(/[\p{Cc}\u202e]/u)
         expect(displayWidth(line), line).toBeLessThanOrEqual(width)

@@ -51,6 +51,27 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     expect(training('b', 'here').digest).toBe(training('a', 'here').digest)
   })
 
+  it('overlaps collecting and learning with --overlap, which belongs to the training', async () => {
+    const { options } = trainingProject({ 'a.ts': exportsIt() })
+    const overlapped = await manyworlds(
+      ['train', 'a.ts', '--overlap', '--store', 'here', '--run-id', 'o', '-q'],
+      options,
+    )
+    expect(overlapped.code, overlapped.stderr).toBe(0)
+    const shown = await manyworlds(['show', 'o', '--store', 'here', '--json'], options)
+    expect(JSON.parse(shown.stdout).config).toMatchObject({ overlap: { maxStaleness: 1 } })
+    const without = await manyworlds(
+      ['train', 'a.ts', '--resume', 'o', '--dir', 'here', '--epochs', '3', '-q'],
+      options,
+    )
+    expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('overlap') })
+    const again = await manyworlds(
+      ['train', 'a.ts', '--resume', 'o', '--dir', 'here', '--epochs', '3', '--overlap', '-q'],
+      options,
+    )
+    expect(again.code, again.stderr).toBe(0)
+  })
+
   it('goes on with a training: the last one, one by name, or by --resume auto', async () => {
     const { options, training, trainings } = trainingProject({ 'a.ts': exportsIt() })
     const train = (...words: string[]) => manyworlds(['train', 'a.ts', '-q', ...words], options)
@@ -62,7 +83,7 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     expect(training('nightly')).toMatchObject({ sessions: 4, epochs: 5 })
     const other = await train('--resume', 'other')
     expect(other.code).toBe(2)
-    expect(other.stderr).toContain("there is no training 'other'")
+    expect(other.stderr).toContain("no training 'other'")
     expect(other.stderr).toContain('the latest are nightly')
     const taken = await train('--run-id', 'nightly')
     expect(taken.code).toBe(2)
@@ -142,7 +163,7 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     expect(await stopped.exited).toBe(130)
     expect(stopped.output()).toContain('training cut interrupted')
     expect(training('cut')).toMatchObject({ ending: 'interrupted', sessions: 1 })
-    const [, words] = /Go on with:\n {2}.*(?:manyworlds|main\.js) (train .*)\n/.exec(stopped.output())!
+    const [, words] = /Resume with:\n {2}.*(?:manyworlds|main\.js) (train .*)\n/.exec(stopped.output())!
     expect(words).toBe('train a.ts --resume cut')
     const ended = await manyworlds(words!.split(' '), options)
     expect(ended.code, ended.stderr).toBe(0)
@@ -156,7 +177,7 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     const stopped = inBackground(words, { cwd: path(''), env: options.env })
     await expect.poll(stopped.output, { timeout: 30_000 }).toContain('a step begins')
     stopped.child.kill('SIGINT')
-    await expect.poll(stopped.output).toMatch(/stopping: nothing new is started; \d+ tasks are running/)
+    await expect.poll(stopped.output).toMatch(/stopping: no new tasks are started; \d+ tasks are running/)
     const asked = Date.now()
     stopped.child.kill('SIGINT')
     expect(await stopped.exited).toBe(130)
@@ -186,6 +207,13 @@ describe('manyworlds train of a file that exports a sweep', { timeout: 120_000 }
     const json = await manyworlds(['train', 'a.ts', '--resume', 'hunt', '--json'], options)
     expect(json.code, json.stderr).toBe(0)
     expect(printed(json)).toMatchObject([{ type: 'sweep', sweep: 'hunt', trainings: 4, restored: 4 }])
+    const shown = await manyworlds(['show', 'hunt'], options)
+    expect(shown.code, shown.stderr).toBe(0)
+    expect(shown.stdout).toMatch(/^sweep hunt: 4 trainings\ntraining +status .*\nhunt\.lr0\.1\.seed5 +finished /)
+    expect(shown.stdout.match(/^hunt\.lr/gm)).toHaveLength(4)
+    const lines = printed(await manyworlds(['show', 'hunt', '--json'], options))
+    expect(lines.map((line) => (line as { id: string }).id)).toEqual(trainings())
+    expect((await manyworlds(['show', 'hunt.lr0.1.seed6'], options)).stdout).toContain('hunt.lr0.1.seed6')
   })
 
   it('stops at Ctrl-C, and goes on as one thing', async () => {
@@ -220,6 +248,6 @@ describe('manyworlds run of a script that trains', { timeout: 120_000 }, () => {
     const { options } = trainingProject({ 'a.ts': trains() })
     const ended = await manyworlds(['run', 'a.ts', '--deadline', '1h'], options)
     expect(ended.code).toBe(2)
-    expect(ended.stderr).toContain('`deadlineMs` is not for trainings')
+    expect(ended.stderr).toContain('`deadlineMs` is not an option of trainings')
   })
 })

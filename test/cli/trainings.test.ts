@@ -218,15 +218,18 @@ describe('manyworlds rm TRAINING', () => {
     const { store, file } = storeFolder()
     openTraining(file(''))
     const rm = await manyworlds(['rm', 't', '--yes'], { cwd: store, env: { MANYWORLDS_STORE: store } })
-    expect(rm).toMatchObject({ code: 1, stderr: expect.stringContaining('training t is going on, and stays') })
+    expect(rm).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('training t is in progress and was not removed'),
+    })
     expect(listTrainings({ store })).toHaveLength(1)
   })
 
   it('that was cut short leaves one that can only be removed', async () => {
     const { say, store, file } = await place()
     changed(file, `UPDATE _trainings SET ending = 'removing', ended_at = NULL, owner = '0123456789ab'`)
-    await refused(() => openTraining(file, { id: 'desk' }), 'RUN_EXISTS', 'half removed', 'manyworlds rm')
-    expect((await say('trainings')).stdout).toMatch(/^desk +failed .*\n {4}its removal was cut short/m)
+    await refused(() => openTraining(file, { id: 'desk' }), 'RUN_EXISTS', 'partly removed', 'manyworlds rm')
+    expect((await say('trainings')).stdout).toMatch(/^desk +failed .*\n {4}its removal was interrupted/m)
     expect((await say('rm', 'desk', '--yes')).code).toBe(0)
     expect(listTrainings({ store })).toEqual([])
   })

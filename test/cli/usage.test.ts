@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse } from '../../dist/cli/parse.js'
-import { rmSpec } from '../../dist/cli/specs/rm.js'
-import { runSpec } from '../../dist/cli/specs/run.js'
+import { rmSpec } from '../../dist/cli/commands/rm/spec.js'
+import { runSpec } from '../../dist/cli/commands/run/spec.js'
+import { parse } from '../../dist/cli/frame/parse.js'
 import { runScript } from '../run-script.ts'
 import { MAIN, manyworlds, newFolder } from './manyworlds.ts'
 
@@ -14,18 +14,20 @@ const DIST = new URL('../../dist/', import.meta.url)
 const MISTAKES: Readonly<Record<string, string>> = {
   rnu: 'unknown command "rnu"; did you mean "run"?',
   dcotor: 'unknown command "dcotor"; did you mean "doctor"?',
-  list: 'unknown command "list"; there are run, train, runs, trainings, show, tail, compare, regrade, rm, export, import, export-run, import-run, models, rollout-server, node, nodes, doctor, setup, init, completion, help',
+  list: 'unknown command "list"; commands: run, train, runs, trainings, show, tail, view, compare, regrade, rm, export, import, export-run, import-run, models, rollout-server, node, nodes, doctor, setup, init, completion, help',
   'help rnu': 'unknown command "rnu"; did you mean "run"?',
-  '--json runs': 'unknown option "--json"; options stand after a command: manyworlds COMMAND --json',
+  '--json runs': 'unknown option "--json"; options come after a command: manyworlds COMMAND --json',
   'run a.ts --wrokers 3': 'unknown option "--wrokers"; did you mean "--workers"?',
   'run a.ts --maxAttempts 3': 'unknown option "--maxAttempts"; did you mean "--max-attempts"?',
   'run a.ts --timeout-ms 3': 'unknown option "--timeout-ms"; did you mean "--timeout"?',
   'run a.ts --no-stroe': 'unknown option "--no-stroe"; did you mean "--no-store"?',
+  'run a.ts --parallelism 3': 'unknown option "--parallelism"; did you mean "--workers"?',
+  'run a.ts --retries 3': 'unknown option "--retries"; did you mean "--max-attempts"?',
   'run a.ts --bananas': 'unknown option "--bananas"',
   'run a.ts -x': 'unknown option "-x"',
   'run a.ts -qx': 'unknown option "-x"',
   run: 'SCRIPT is missing',
-  'run a.ts b.ts': 'one argument too many: "b.ts"; what is meant for the script comes after "--"',
+  'run a.ts b.ts': 'unexpected argument "b.ts"; put arguments for the script after "--"',
   'run a.ts --workers': '--workers needs a value: --workers N',
   'run a.ts --workers --json':
     '--workers needs a value: --workers N; one that begins with "-" is written --workers=--json',
@@ -33,7 +35,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'run a.ts -w many': '-w: "many" is not a whole number',
   'run a.ts -w 2.5': '-w: "2.5" is not a whole number',
   'run a.ts -w 0': '-w must be at least 1, not 0',
-  'run a.ts --engine rya': '--engine is one of local, nodes, ray, spark, not "rya"; did you mean "ray"?',
+  'run a.ts --engine rya': '--engine is one of local, nodes, ray, spark, inline, not "rya"; did you mean "ray"?',
   'run a.ts --timeout 30':
     '--timeout: "30" is not a duration such as 30s, 2m, 500ms or 1h30m; 30 of what? "30s" or "30ms"?',
   'run a.ts --timeout soon': '--timeout: "soon" is not a duration such as 30s, 2m, 500ms or 1h30m',
@@ -45,12 +47,12 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'run a.ts --model =big': '--model "=big": say NAME=OTHER, NAME=URL#MODEL or NAME={…}',
   'run a.ts --model small=': '--model "small=": say NAME=OTHER, NAME=URL#MODEL or NAME={…}',
   'run a.ts --model sm*ll=big': `--model "sm*ll=big": a name must have 1 to 64 letters, digits, '-', '_' or '.'`,
-  'run a.ts --model small=b/g': '--model "small=b/g": "b/g" is no name, no URL#MODEL and no {…}',
+  'run a.ts --model small=b/g': '--model "small=b/g": "b/g" is not a name, URL#MODEL or {…}',
   'run a.ts --model small=http://gpu1:8000/v1':
     '--model small=http://gpu1:8000/v1: which model of that server? Write small=URL#MODEL',
   'run a.ts --model small={"model":1': `--model small={…} is not JSON: line 1, column 11: expected ',' or '}', found the end`,
-  'run a.ts --model small={"headers":{"Authorization":"x"}}': `--model small=… has a secret in it, which everybody on this machine could see: put it into a variable, and write \${NAME} in its place, or \`apiKeyEnv\``,
-  'run a.ts --model a=b --model a=c': '--model says twice what "a" is',
+  'run a.ts --model small={"headers":{"Authorization":"x"}}': `--model small=… contains a secret, which every user of this machine could see; put it into a variable and write \${NAME} in its place, or \`apiKeyEnv\``,
+  'run a.ts --model a=b --model a=c': '--model defines "a" twice',
   train: 'FILE is missing',
   'train a.ts --epochs 0': '--epochs must be at least 1, not 0',
   'train a.ts --epoch 3': 'unknown option "--epoch"; did you mean "--epochs"?',
@@ -62,7 +64,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   rm: 'RUN is missing, or --older-than, or --cache',
   completion: 'SHELL is missing: bash, zsh, fish',
   'completion zhs': 'SHELL is one of bash, zsh, fish, not "zhs"; did you mean "zsh"?',
-  'doctor now': 'one argument too many: "now"',
+  'doctor now': 'unexpected argument "now"',
 }
 
 describe('a mistake on the command line', () => {
@@ -73,7 +75,7 @@ describe('a mistake on the command line', () => {
     const [first, hint, ...more] = stderr.split('\n')
     expect(first).toBe(`manyworlds: ${message}`)
     // How the program is called depends on where it is, and on who called it.
-    expect(hint).toMatch(new RegExp(`(manyworlds|main\\.js) ${page} tells more$`))
+    expect(hint).toMatch(new RegExp(`(manyworlds|main\\.js) ${page}\` for usage$`))
     expect(more).toEqual([''])
     expect(stdout).toBe('')
     expect(code).toBe(2)
@@ -130,8 +132,8 @@ describe('an error that a command throws', () => {
       flags: ['--input-type=module', '--eval'],
       args: [
         `import { ManyworldsError } from '${new URL('index.js', DIST)}'
-         import { reportError } from '${new URL('cli/error-report.js', DIST)}'
-         import { UsageError } from '${new URL('cli/usage-error.js', DIST)}'
+         import { reportError } from '${new URL('cli/frame/error-report.js', DIST)}'
+         import { UsageError } from '${new URL('cli/frame/usage-error.js', DIST)}'
          process.exitCode = reportError(${error}, 'show')`,
       ],
     })
@@ -145,7 +147,7 @@ describe('an error that a command throws', () => {
     expect(usage).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^manyworlds: there is no task x\n.* help show tells more\n$/),
+      stderr: expect.stringMatching(/^manyworlds: there is no task x\n.* help show` for usage\n$/),
     })
   })
 
@@ -171,6 +173,6 @@ describe('an output that takes nothing', () => {
         encoding: 'utf8',
       },
     )
-    expect(stderr).toMatch(/^manyworlds: what was to be printed could not be written: ENOSPC.*\nexit 1\n$/)
+    expect(stderr).toMatch(/^manyworlds: cannot write the output: ENOSPC.*\nexit 1\n$/)
   })
 })

@@ -78,17 +78,17 @@ describe('a bad row', () => {
     const path = dataFile('rows.csv', `n,text\n${good}1,2,3\n${good}`)
     await expect(toArray(fromCsv(path))).rejects.toMatchObject({
       ...{ code: 'DATA_INVALID', file: path, line: 7002 },
-      message: `${path}:7002: the row has 3 fields, and there are 2 columns ("n,text"); repair the row, or skip such rows with onBadRow: 'skip'`,
+      message: `${path}:7002: the row has 3 fields, but there are 2 columns ("n,text"); fix the row, or skip bad rows with onBadRow: 'skip'`,
     })
   })
 
   it.each<[what: string, row: string | Uint8Array, line: number, column: number | undefined, problem: RegExp]>([
-    ['too few fields', 'x', 2, undefined, /the row has 1 field, and there are 2 columns/],
-    ['a quote inside a field', 'é,5" pipe', 2, 4, /a quote inside a field that does not begin with one/],
-    ['text behind a closing quote', '"a"b,c', 2, 4, /text behind the closing quote/],
-    ['the same in the second line of a field', '"a\nb","c"d', 3, 7, /text behind the closing quote/],
+    ['too few fields', 'x', 2, undefined, /the row has 1 field, but there are 2 columns/],
+    ['a quote inside a field', 'é,5" pipe', 2, 4, /a quote inside an unquoted field/],
+    ['text behind a closing quote', '"a"b,c', 2, 4, /text after the closing quote/],
+    ['the same in the second line of a field', '"a\nb","c"d', 3, 7, /text after the closing quote/],
     ['a carriage return alone', 'a\rb,c', 2, 2, /a carriage return without a line feed/],
-    ['bytes that are no text', Buffer.from('a,\xff', 'latin1'), 2, undefined, /is not text in UTF-8/],
+    ['bytes that are no text', Buffer.from('a,\xff', 'latin1'), 2, undefined, /is not valid UTF-8/],
   ])('is told apart: %s', async (_what, row, line, column, problem) => {
     const bytes = Buffer.concat([Buffer.from('a,b\n'), Buffer.from(row as string), Buffer.from('\n1,2\n')])
     const path = dataFile('rows.csv', bytes)
@@ -107,10 +107,10 @@ describe('a bad row', () => {
       'a quote that is not closed',
       'a,b\n1,2\n3,"4\n5,6\n',
       3,
-      /a field in quotes, begun in this row, has no closing quote/,
+      /a quoted field that starts in this row has no closing quote/,
     ],
-    ['two columns of one name', 'a,a\n1,2\n', 1, /two columns of the header are called "a"/],
-    ['a header that cannot be read', 'a,b"c\n1,2\n', 1, /a quote inside a field/],
+    ['two columns of one name', 'a,a\n1,2\n', 1, /the header has two columns named "a"/],
+    ['a header that cannot be read', 'a,b"c\n1,2\n', 1, /a quote inside an unquoted field/],
   ])(
     'that leaves nothing to go on with is an error also where bad rows are skipped: %s',
     async (_what, text, line, problem) => {
@@ -131,11 +131,11 @@ describe('a bad row', () => {
     const before = process.memoryUsage()
     await expect(toArray(fromCsv(long('')))).rejects.toMatchObject({
       ...{ code: 'DATA_INVALID', line: 3 },
-      message: expect.stringContaining('300000002 bytes, and maxRowBytes is 67108864'),
+      message: expect.stringContaining('300000002 bytes, more than maxRowBytes (67108864)'),
     })
     await expect(toArray(fromCsv(long('"')))).rejects.toMatchObject({
       ...{ code: 'DATA_INVALID', line: 3 },
-      message: expect.stringContaining('its closing quote seems to be missing'),
+      message: expect.stringContaining('its closing quote is probably missing'),
     })
     const skipping = fromCsv(long(''), { onBadRow: 'skip', maxRowBytes: 100 })
     expect((await toArray(skipping)).map(({ a }) => a)).toEqual(['1', '5'])

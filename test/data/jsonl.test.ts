@@ -59,7 +59,7 @@ describe('fromJsonl reads', () => {
     expect(await toArray(fromJsonl(`${at}/rows.jsonl`))).toEqual([1, 2])
     await expect(toArray(fromJsonl(new URL(`${at}/none.jsonl?key=secret`)))).rejects.toMatchObject({
       code: 'DATA_UNREADABLE',
-      message: `${at}/none.jsonl: it cannot be read: HTTP 404 Not Found`,
+      message: `${at}/none.jsonl: cannot be read: HTTP 404 Not Found`,
     })
   })
 
@@ -73,7 +73,7 @@ describe('fromJsonl reads', () => {
     const never = new AbortController().signal
     await expect(toArray(openBytes(at, at, never, 300))).rejects.toMatchObject({
       code: 'DATA_UNREADABLE',
-      message: `${at}: it cannot be read: nothing came for 0.3 s`,
+      message: `${at}: cannot be read: the server sent nothing for 0.3 s`,
     })
     // Whoever leaves, leaves at once, although the next row has been asked for.
     const rows = fromJsonl(at)[Symbol.asyncIterator]()
@@ -159,7 +159,7 @@ describe('a bad row', () => {
       name: 'ManyworldsError',
       code: 'DATA_INVALID',
       ...{ file: path, line: 7001, column: 21 },
-      message: `${path}:7001:21: this is not JSON: expected a value, found "t"; repair the row, or skip such rows with onBadRow: 'skip'`,
+      message: `${path}:7001:21: not valid JSON: expected a value, found "t"; fix the row, or skip bad rows with onBadRow: 'skip'`,
       cause: expect.any(SyntaxError),
     })
     expect(read).toBe(7000)
@@ -172,11 +172,11 @@ describe('a bad row', () => {
     ['half of a row', '{"a":[1,2', /expected ',' or ']', found the end of the line/, 10],
     ['single quotes', "{'a':1}", /a key in double quotes or '}', found "'"/, 2],
     ['no colon', '{"a" 1}', /expected ':'/, 6],
-    ['a text without an end', '{"a":"bc}', /the text that begins at column 6 has no closing quote/, 10],
+    ['a text without an end', '{"a":"bc}', /the text that starts at column 6 has no closing quote/, 10],
     ['a control character', '{"a":"b\tc"}', /"\\t" inside a text must be escaped/, 8],
-    ['a wrong escape', '{"a":"b\\xc"}', /"\\\\x" is no escape sequence/, 8],
-    ['what Python writes', '{"a": NaN}', /found NaN, which JSON does not have/, 7],
-    ['bytes that are no text', Buffer.from('{"a":"\xff"}', 'latin1'), /is not text in UTF-8/],
+    ['a wrong escape', '{"a":"b\\xc"}', /"\\\\x" is not an escape sequence/, 8],
+    ['what Python writes', '{"a": NaN}', /found NaN, which is not valid in JSON/, 7],
+    ['bytes that are no text', Buffer.from('{"a":"\xff"}', 'latin1'), /is not valid UTF-8/],
   ])('is told apart: %s', async (_what, line, problem, column) => {
     saidOnStderr()
     const bytes = Buffer.concat([Buffer.from('1\n'), Buffer.from(line as string), Buffer.from('\n2\n')])
@@ -223,7 +223,7 @@ describe('a bad row', () => {
     expect(await toArray(rows)).toEqual([1, 2, 3])
     expect(rows.skipped).toBe(2)
     expect(said).toEqual([
-      `manyworlds: ${path}: 2 bad rows were skipped; the first is at ${path}:2:1: this is not JSON: expected a value, found "o"\n`,
+      `manyworlds: ${path}: skipped 2 bad rows; the first is at ${path}:2:1: not valid JSON: expected a value, found "o"\n`,
     ])
   })
 
@@ -237,7 +237,7 @@ describe('a bad row', () => {
     const before = process.memoryUsage()
     await expect(toArray(fromJsonl(long()))).rejects.toMatchObject({
       ...{ code: 'DATA_INVALID', line: 2 },
-      message: expect.stringMatching(/the row has 300000002 bytes, and maxRowBytes is 67108864/),
+      message: expect.stringMatching(/the row has 300000002 bytes, more than maxRowBytes \(67108864\)/),
     })
     expect(await toArray(fromJsonl(long(), { onBadRow: 'skip', maxRowBytes: 1000 }))).toEqual([1, 2])
     const { rss } = process.memoryUsage()
@@ -277,11 +277,11 @@ describe('what is no JSONL', () => {
     })() as unknown as AsyncIterable<string>
     await expect(toArray(fromJsonl(numbers, { name: 'mine' }))).rejects.toMatchObject({
       ...refused,
-      message: 'mine: it cannot be read: it gives number, and not bytes or text',
+      message: 'mine: cannot be read: the stream returned number instead of bytes or text',
     })
     await expect(toArray(fromJsonl('http://127.0.0.1:1/x.jsonl'))).rejects.toMatchObject({
       ...refused,
-      message: expect.stringMatching(/^http:\/\/127.0.0.1:1\/x.jsonl: it cannot be read: fetch failed: .*/),
+      message: expect.stringMatching(/^http:\/\/127.0.0.1:1\/x.jsonl: cannot be read: fetch failed: .*/),
     })
   })
 })

@@ -115,7 +115,7 @@ describe('a run with a limit', () => {
     await refused(Runners.runTask(named, { ...quick, limit: 0 }), /`limit` must be at least 1/)
     const executor = new DistributedExecutor({ ...quick, limit: 2 })
     executor.submitTask(echo.task(1))
-    await refused(executor.collectResults(), /`limit` needs all tasks together/)
+    await refused(executor.collectResults(), /`limit` needs all tasks at once/)
     await executor.shutdown()
   })
 

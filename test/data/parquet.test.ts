@@ -61,17 +61,17 @@ describe('fromParquet refuses', () => {
   })
 
   it('what is no Parquet file, is damaged, or has no such column', async () => {
-    await refused(dataFile('a.parquet', 'id,question\n'.repeat(10)), {}, /it is not a Parquet file/)
-    await refused(dataFile('b.parquet', ''), {}, /it is not a Parquet file/)
-    await refused(fixture('decimal'), { columns: ['b'] }, /there is no column 'b'; there are d, a/)
+    await refused(dataFile('a.parquet', 'id,question\n'.repeat(10)), {}, /not a Parquet file/)
+    await refused(dataFile('b.parquet', ''), {}, /not a Parquet file/)
+    await refused(fixture('decimal'), { columns: ['b'] }, /no column 'b'; the columns are d, a/)
     await refused('none.parquet', {}, /^none.parquet: .*ENOENT/, 'DATA_UNREADABLE')
     const bytes = new Uint8Array(parquetWriteBuffer({ columnData: [{ name: 't', data: ['a'.repeat(100), 'b'] }] }))
     bytes.fill(7, 4, 40)
-    await refused(dataFile('c.parquet', bytes), {}, /:1: the row group that begins here cannot be read/)
+    await refused(dataFile('c.parquet', bytes), {}, /:1: cannot read the row group that starts here/)
   })
 
   it('addresses, and options that it does not know', () => {
-    expect(() => fromParquet('https://host/a.parquet')).toThrow(/download it first/)
+    expect(() => fromParquet('https://host/a.parquet')).toThrow(/download the file first/)
     expect(() => fromParquet('a.parquet', { column: ['a'] } as object)).toThrow(/did you mean 'columns'\?/)
   })
 })

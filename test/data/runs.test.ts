@@ -28,7 +28,7 @@ describe('a data set with a broken line 7,001', () => {
       (error) => error,
     )
     expect(error).toMatchObject({ name: 'ManyworldsError', code: 'DATA_INVALID', file: path, line: 7001, column: 10 })
-    expect(error.message).toContain(`${path}:7001:10: this is not JSON: expected ',' or '}', found the end of the line`)
+    expect(error.message).toContain(`${path}:7001:10: not valid JSON: expected ',' or '}', found the end of the line`)
     expect(error.responses?.size).toBe(7000)
     {
       using run = RunFile.open('r', { store })

@@ -106,7 +106,7 @@ describe('split', () => {
     })()
     expect(() => split(generated, { train: 1 })).toThrow(/can be read only once/)
     const rows = split([{ q: 'a' }] as unknown as string[], { train: 1 })
-    await expect(toArray(rows.train)).rejects.toThrow(/Give `key`, such as \(row\) => row.question/)
+    await expect(toArray(rows.train)).rejects.toThrow(/`key` is required/)
     const numbers = split(['a'], { train: 1, key: (() => 1) as unknown as () => string })
     await expect(toArray(numbers.train)).rejects.toThrow(/`key` must return a text, it returned number/)
   })

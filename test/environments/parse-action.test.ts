@@ -35,14 +35,14 @@ describe('use_tool[…] with …[…]', () => {
 
   it('says what is wrong', () => {
     expect(reasonOf('I give up')).toBe('it has no tool call')
-    expect(reasonOf('use_tool[]')).toMatch('must have the name of a tool')
-    expect(reasonOf('use_tool[search')).toMatch('must have the name of a tool')
-    expect(reasonOf(`use_tool[${'x'.repeat(300)}]`)).toMatch('must have the name of a tool')
-    expect(reasonOf('use_tool[a[b]] with c[d]')).toMatch('must have the name of a tool')
+    expect(reasonOf('use_tool[]')).toMatch('must contain the name of a tool')
+    expect(reasonOf('use_tool[search')).toMatch('must contain the name of a tool')
+    expect(reasonOf(`use_tool[${'x'.repeat(300)}]`)).toMatch('must contain the name of a tool')
+    expect(reasonOf('use_tool[a[b]] with c[d]')).toMatch('must contain the name of a tool')
     expect(reasonOf('use_tool[search] with')).toMatch('no ARGUMENT[VALUE]')
     expect(reasonOf('use_tool[search] with cats')).toMatch('no ARGUMENT[VALUE]')
     expect(reasonOf('use_tool[search] with query[cats')).toMatch("the bracket of 'query' is not closed")
-    expect(reasonOf('use_tool[search] with query[a] query[b]')).toBe("'query' is given twice")
+    expect(reasonOf('use_tool[search] with query[a] query[b]')).toBe("the argument 'query' is given twice")
   })
 
   it('brings back every call that was written as text', () => {
@@ -92,13 +92,13 @@ describe('JSON', () => {
 
   it('says what is wrong', () => {
     expect(reasonOf('{"tool": "search"')).toMatch('a brace is not closed')
-    expect(reasonOf('{tool: search}')).toMatch('a mistake')
+    expect(reasonOf('{tool: search}')).toMatch('a syntax error')
     expect(reasonOf('{"query": "cats"}')).toMatch('does not name a tool')
     expect(reasonOf('{"tool": 5}')).toMatch('does not name a tool')
-    expect(reasonOf('{"tool": "search", "arguments": [1]}')).toMatch('no object')
-    expect(reasonOf('{"tool": "search", "arguments": "cats"}')).toMatch('no object')
+    expect(reasonOf('{"tool": "search", "arguments": [1]}')).toMatch('not an object')
+    expect(reasonOf('{"tool": "search", "arguments": "cats"}')).toMatch('not an object')
     expect(reasonOf(`{"tool": "search", "arguments": ${'['.repeat(5000)}`)).toMatch('nested more than')
-    expect(reasonOf(JSON.stringify({ tool: 'x', arguments: `{"a":${'['.repeat(5000)}` }))).toMatch('no object')
+    expect(reasonOf(JSON.stringify({ tool: 'x', arguments: `{"a":${'['.repeat(5000)}` }))).toMatch('not an object')
   })
 
   it('brings back every call of plain data', () => {
@@ -140,7 +140,7 @@ describe('whatever a model writes', () => {
       }),
       { numRuns: 5000 },
     )
-    for (const value of [undefined, null, 5, {}, []]) expect(reasonOf(value as never)).toMatch('not text')
+    for (const value of [undefined, null, 5, {}, []]) expect(reasonOf(value as never)).toMatch('not a text')
   })
 
   it('is not read when it is too long to be an action', () => {

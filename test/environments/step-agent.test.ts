@@ -235,7 +235,7 @@ describe('an environment that', () => {
     const { status, error } = await Runners.runTask(worlds.hasty.task({ ledger, reset: 600 }, { id: 'a' }))
     expect([status, error?.code]).toEqual(['failed', 'ENVIRONMENT_FAULT'])
     expect(error?.message).toBe(
-      "reset of environment 'scripted' was not done within the timeoutMs of agent 'puppet', 300 ms",
+      "reset of environment 'scripted' took longer than the timeoutMs of agent 'puppet' (300 ms)",
     )
     await expect.poll(() => linesOf(ledger)).toEqual(['reset a', 'close a at 0'])
     const never = await Runners.runTask(worlds.hasty.task({ ledger: newLedger(), reset: 'hang' }))
@@ -274,7 +274,7 @@ describe('an environment that', () => {
     [{ step: 'done' }, "step 0 of environment 'returning' returned 'done'; return"],
     [
       { reset: { state: {}, observation: 0, candidates: [] } },
-      "environment 'returning' has no candidates for step 0, and is not done; leave them out if any action is allowed",
+      "environment 'returning' returned an empty list of candidates for step 0, but is not done; leave `candidates` out if any action is allowed",
     ],
   ])('returns what is no result: %j', async (input, message) => {
     const { error } = await Runners.runTask(worlds.returner.task(input))
@@ -285,7 +285,7 @@ describe('an environment that', () => {
   it('shows what is no plain data is told so', async () => {
     const { error } = await Runners.runTask(worlds.returner.task({ reset: { state: {}, observation: 0 } }))
     expect(error?.code).toBe('ENVIRONMENT_FAULT')
-    expect(error?.message).toMatch("step 1 of environment 'returning' cannot be recorded: observations, candidates and")
+    expect(error?.message).toMatch("cannot record step 1 of environment 'returning': observations, candidates and")
   })
 
   it('gives its state to two episodes is told so, whether or not they overlap', async () => {
@@ -294,7 +294,7 @@ describe('an environment that', () => {
     expect(responses.map(({ status }) => status)).toEqual(['success', 'failed'])
     expect(responses[1]!.error?.code).toBe('ENVIRONMENT_FAULT')
     expect(responses[1]!.error?.message).toBe(
-      "reset of environment 'leaky' returned for task 'b' the very state object that task 'a' had; make a new one in every reset, as in `state: { ...start }`, or freeze it if no step changes it",
+      "reset of environment 'leaky' returned the same state object for task 'b' as for task 'a'; create a new object in every reset (`state: { ...start }`), or freeze it if no step changes it",
     )
   })
 
@@ -310,7 +310,9 @@ describe('an environment that', () => {
     expect(throwing.logs).toEqual(["close of environment 'scripted' failed: Error: it cannot be closed"])
     const hanging = await Runners.runTask(worlds.puppet.task({ ledger: newLedger(), length: 1, close: 'hang' }))
     expect(hanging.status).toBe('success')
-    expect(hanging.logs).toEqual(["close of environment 'scripted' was not done after 5000 ms, and is not waited for"])
+    expect(hanging.logs).toEqual([
+      "close of environment 'scripted' did not finish within 5000 ms; the episode does not wait for it",
+    ])
   })
 })
 
@@ -339,9 +341,9 @@ describe('a policy', () => {
   })
 
   it.each([
-    [{ dish: 'cake' }, `chose {"dish":"cake"} at step 0, which is none of the 2 candidates`],
-    [{ action: { dish: 'fish' }, index: 0 }, `chose {"dish":"fish"} at step 0 with the index 0, which is none`],
-    [{ action: { dish: 'fish' }, index: 2 }, 'with the index 2, which is none of the 2 candidates'],
+    [{ dish: 'cake' }, `chose {"dish":"cake"} at step 0, which is not one of the 2 candidates`],
+    [{ action: { dish: 'fish' }, index: 0 }, `chose {"dish":"fish"} at step 0 with the index 0, which is not one`],
+    [{ action: { dish: 'fish' }, index: 2 }, 'with the index 2, which is not one of the 2 candidates'],
     [undefined, 'chose no action at step 0; it returned undefined'],
     [{ action: { dish: 'fish' }, logProb: Number.NaN }, 'gave the log-probability NaN at step 0'],
     [{ action: { dish: 'fish' }, value: '9' }, "gave the value '9' at step 0"],
@@ -377,8 +379,8 @@ describe('a policy', () => {
 
   it.each([
     [{ version: 13 }, 'the weights are lost'],
-    [{ version: 14 }, "policy 'versioned' has no `act` when it is open: a step agent cannot act with it"],
-    [{ policy: 'other' }, "params name the policy 'other', and the agent has 'versioned'"],
+    [{ version: 14 }, "policy 'versioned' cannot be used by a step agent: its `open` returned no `act`"],
+    [{ policy: 'other' }, "params name the policy 'other', but the agent has 'versioned'"],
   ])('that cannot be opened fails what needs it: %j', async (ref, message) => {
     const { params } = worlds.learner
     const { error } = await Runners.runTask(
@@ -396,7 +398,7 @@ describe('a policy', () => {
   it('that chooses among candidates needs some', async () => {
     const { error } = await Runners.runTask(worlds.lost.task(1))
     expect(error?.code).toBe('ACTION_INVALID')
-    expect(error?.message).toMatch("policy 'random' chooses among candidates, and the environment lists none")
+    expect(error?.message).toMatch("policy 'random' needs candidates, but the environment lists none")
   })
 
   it('cannot be given limits that are none', async () => {

@@ -23,5 +23,5 @@ it('describes the tools of an environment that the task allows', () => {
 
 it('says what an input must be', () => {
   for (const input of [5, null, undefined, {}, { instruction: 5 }])
-    expect(() => toPrompt({ input } as never)).toThrow('must be text, or an object whose `instruction` is')
+    expect(() => toPrompt({ input } as never)).toThrow('must be a text or an object with an `instruction`')
 })

@@ -70,10 +70,10 @@ describe('a tool', () => {
     const form =
       'write use_tool[NAME] with ARGUMENT[VALUE], or {"tool": "NAME", "arguments": {…}}; allowed tools: add, later,'
     expect(seen(trajectory).slice(1)).toEqual([
-      expect.stringContaining(`this is no tool call: it has no tool call; ${form}`),
-      expect.stringContaining("this is no tool call: the bracket of 'a' is not closed"),
-      expect.stringContaining('this is no tool call: it is no object that names a tool'),
-      expect.stringContaining('this is no tool call: it is no object that names a tool'),
+      expect.stringContaining(`not a tool call: it has no tool call; ${form}`),
+      expect.stringContaining("not a tool call: the bracket of 'a' is not closed"),
+      expect.stringContaining('not a tool call: it is not an object that names a tool'),
+      expect.stringContaining('not a tool call: it is not an object that names a tool'),
     ])
   })
 
@@ -88,7 +88,7 @@ describe('a tool', () => {
   it('that returns what cannot be recorded fails the task', async () => {
     const { error } = await run(['use_tool[live]'])
     expect(error?.code).toBe('ENVIRONMENT_FAULT')
-    expect(error?.message).toMatch("what tool 'live' was given or returned is not plain data")
+    expect(error?.message).toMatch("cannot record the call of tool 'live'")
   })
 
   it('that fails leaves candidates as they are, and `error` where observations are not texts', async () => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { ensureEnvironment, type Needs } from '../../dist/python/environment.js'
+import { ensureEnvironment, type PythonEnvSpec } from '../../dist/python/environment.js'
 import { shortHash } from '../../dist/python/lock.js'
 
 /**
@@ -15,7 +15,7 @@ const RUN_MS = 240_000
 
 const inFolder = (name: string) => fileURLToPath(new URL(`python/${name}`, import.meta.url))
 const lock = inFolder(`datasets-${VERSION}.txt`)
-const needs: Needs = {
+const needs: PythonEnvSpec = {
   title: `datasets ${VERSION}`,
   folder: `datasets-${VERSION}`,
   packages: [`datasets==${VERSION}`, 'atif==1.7.0'],

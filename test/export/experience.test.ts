@@ -228,12 +228,12 @@ describe('exports for training', () => {
     for (const reason of [
       'has no token ids',
       'has no log-probabilities',
-      'has no calls of a model',
-      'had secrets',
-      'failed, or',
+      'has no model calls',
+      'contained secrets',
+      'failed or',
     ])
       expect(stderr).toContain(`1 ${reason}`)
-    expect(stderr).toContain('1 was sampled at a temperature that no call says')
+    expect(stderr).toContain('1 was sampled at an unknown temperature')
     expect(stdout + stderr).not.toContain(secret)
   })
 
@@ -281,7 +281,7 @@ describe('exports for training', () => {
     expect((await again()).code).toBe(0)
     expect(await again()).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is not empty; --force replaces it'),
+      stderr: expect.stringContaining('is not empty; use --force to replace it'),
     })
     expect((await again('--force')).code).toBe(0)
     writeFileSync(out('folder/mine.txt'), '')

@@ -204,12 +204,12 @@ describe('manyworlds import', () => {
     [
       'a user with calls',
       { ...document, steps: [{ ...third, step_id: 1, source: 'user' }] },
-      'for steps of the agent only',
+      'allowed only in steps of the agent',
     ],
     [
       'a result of no call',
       { ...document, steps: [{ ...third, step_id: 1, tool_calls: [] }] },
-      '`steps[0].observation.results[0].source_call_id` is of no call of that step',
+      '`steps[0].observation.results[0].source_call_id` does not match any call of that step',
     ],
     ['another version', { ...document, schema_version: 'ATIF-v2.0' }, "must be 'ATIF-v1.7'"],
     [
@@ -220,10 +220,10 @@ describe('manyworlds import', () => {
     [
       'an impossible log-probability',
       { ...document, steps: [{ ...third, step_id: 1, metrics: { completion_token_ids: [1], logprobs: [3] } }] },
-      'a log-probability that none can be',
+      'an impossible log-probability',
     ],
     ['conversations without a reply', { messages: [{ role: 'user', content: 'x' }] }, 'no message of the assistant'],
-    ['something else', { answer: 1 }, 'neither `schema_version`, as ATIF has, nor `messages`'],
+    ['something else', { answer: 1 }, 'neither `schema_version` (ATIF) nor `messages` (SFT)'],
   ]
   it.each(broken)('refuses %s, says where, and writes nothing', async (_, wrong, words) => {
     const { file, imported, store } = folder()
@@ -239,7 +239,7 @@ describe('manyworlds import', () => {
   it('refuses two of the same id, a run that is there, and a file that is not', async () => {
     const { file, imported, store } = folder()
     expect((await imported(file('two.jsonl', document, document))).stderr).toMatch(
-      /two\.jsonl:2: its id 'q1' is that of/,
+      /two\.jsonl:2: its id 'q1' is already used at/,
     )
     const path = file('one.jsonl', document)
     expect((await imported(path, '--run-id', 'x')).code).toBe(0)

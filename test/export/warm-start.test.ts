@@ -82,6 +82,11 @@ describe('export --best: rejection sampling', () => {
     expect(lastSaid(linesOf(one.stdout))).toEqual(['1 for 0.2', '2 for 1'])
     const good = await run('--format', 'sft', '--best', '--min-reward', '0.5')
     expect(lastSaid(linesOf(good.stdout))).toEqual(['2 for 1', '4 for 1'])
+    expect(good.stderr).toBe(
+      '6 trajectories left out: 5 have a lower reward, or none (--min-reward); 1 was not the best of its group (--best)\n',
+    )
+    const none = await run('--format', 'sft', '--best', '--min-reward', '5')
+    expect(none.stderr).toContain('8 have a lower reward, or none (--min-reward)')
     const every = await run('--format', 'sft')
     expect(linesOf(every.stdout)).toHaveLength(8)
   })
@@ -119,7 +124,7 @@ describe('export --best: rejection sampling', () => {
       expect(linesOf(best.stdout).map(({ messages }) => messages[0]!.content)).toEqual(['q of q@3'])
       const pairs = await manyworlds(['export', 'r', '--dir', store, '--format', 'preference'])
       expect(pairs).toMatchObject({ code: 0, stdout: '' })
-      expect(pairs.stderr).toContain('2 began otherwise than what they would be paired with')
+      expect(pairs.stderr).toContain('2 start differently from the trajectory they would be paired with')
     })
   })
 })
@@ -141,7 +146,7 @@ describe('export --format preference', () => {
     expect(line!.rejected.at(-1)).toEqual({ role: 'assistant', content: '2 for 0' })
     expect(line).toMatchObject({ score_chosen: 1, score_rejected: 0, tools: [{ function: { name: 'add' } }] })
     expect(stderr).toBe(
-      '7 trajectories left out: 5 are of groups without two rewards that differ enough; 2 were neither the best nor the worst of their groups\n',
+      '7 trajectories left out: 5 are in groups without two rewards that differ enough; 2 were neither the best nor the worst of their groups\n',
     )
   })
 
@@ -166,7 +171,7 @@ describe('export --format preference', () => {
     })
     const { stdout, stderr } = await run('--format', 'preference')
     expect(stdout).toBe('')
-    expect(stderr).toBe('2 trajectories left out: 2 began otherwise than what they would be paired with\n')
+    expect(stderr).toBe('2 trajectories left out: 2 start differently from the trajectory they would be paired with\n')
   })
 
   it('is loaded by datasets', { timeout: DATASETS_SET_UP_MS }, async ({ skip }) => {

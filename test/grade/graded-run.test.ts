@@ -81,7 +81,7 @@ it('a run with rollouts is summarized, and compared with another', async () => {
   expect(comparison).toMatchObject({
     ...{ tasks: 3, onlyInA: ['c'], onlyInB: ['d'] },
     flips: { toSolved: ['b'], toUnsolved: [] },
-    verdict: expect.stringMatching(/^no difference can be told over 3 tasks: B minus A is \+33\.3 points/),
+    verdict: expect.stringMatching(/^no significant difference over 3 tasks: B minus A is \+33\.3 points/),
   })
   expect(comparison.usage.runMs!.a).toBeGreaterThan(0)
 })

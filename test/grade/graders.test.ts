@@ -172,7 +172,7 @@ describe('regex', () => {
     expect(() => regex({ pattern: '(' })).toThrow(
       expect.objectContaining({
         code: 'GRADER_INVALID',
-        message: expect.stringContaining('/(/ is no regular expression'),
+        message: expect.stringContaining('/(/ is not a valid regular expression'),
       }),
     )
     await expect(async () => graded(regex(), 'a', '(')).rejects.toMatchObject({ code: 'GRADER_INVALID' })
@@ -230,7 +230,7 @@ describe('json', () => {
       /^answer\.name: .+\nanswer\.tags\.1: .+$/,
     )
     expect(grader.name).toBe('tagged')
-    expect(() => json({ schema: z.string() } as never)).toThrow(/with `schema`, give a `name` too/)
+    expect(() => json({ schema: z.string() } as never)).toThrow(/`name` is required with `schema`/)
   })
 
   it('stops at data that is too deep to walk', async () => {

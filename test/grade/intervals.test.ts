@@ -3,6 +3,7 @@ import { meanReward, passAtK, passRate, successRate } from 'manyworlds/grade'
 import { describe, expect, it } from 'vitest'
 import { boundedInterval, studentInterval } from '../../src/grade/mean-interval.ts'
 import { studentT } from '../../src/grade/student-t.ts'
+import { cpuMs } from '../cpu-ms.ts'
 
 const singles = (tasks: number, solved: number) => Array.from({ length: tasks }, (_, at) => [at < solved])
 
@@ -45,7 +46,7 @@ describe('the interval of a success rate', () => {
   it('is there for one task, with a warning, and missing for none', () => {
     const one = successRate([[true, true]])!
     expect([one.low, one.high]).toEqual([expect.closeTo(0.025, 9), 1])
-    expect(one.warning).toBe('one task says next to nothing about others')
+    expect(one.warning).toBe('one task says almost nothing about other tasks')
     expect(successRate(singles(2, 1))!.warning).toBeUndefined()
     expect(successRate([])).toBeNull()
     expect(successRate([[null]])).toBeNull()
@@ -53,9 +54,9 @@ describe('the interval of a success rate', () => {
 
   it('copes with a million tasks in seconds', () => {
     const tasks = Array.from({ length: 1_000_000 }, (_, at) => [at % 3 === 0, at % 7 === 0])
-    const began = performance.now()
+    const began = cpuMs()
     const estimate = successRate(tasks)!
-    expect(performance.now() - began).toBeLessThan(10_000)
+    expect(cpuMs() - began).toBeLessThan(10_000)
     expect(estimate.high - estimate.low).toBeLessThan(0.002)
   })
 
@@ -161,14 +162,14 @@ describe('the interval of a mean reward', () => {
     // scipy.stats.t.interval
     expect(estimate.low).toBeCloseTo(-0.7065195980417682, 9)
     expect(estimate.high).toBeCloseTo(6.873186264708435, 9)
-    expect(estimate.warning).toContain('rewards from -2 to 8 lie outside 0 to 1')
+    expect(estimate.warning).toContain('rewards from -2 to 8 are outside 0 to 1')
     expect(estimate.warning).toContain('`rewardRange`')
   })
 
   it('says that nothing bounds equal rewards without a range', () => {
     const estimate = meanReward([[5], [5], [5]])!
     expect([estimate.low, estimate.high]).toEqual([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY])
-    expect(estimate.warning).toContain('all are equal')
+    expect(estimate.warning).toContain('all rewards are equal')
   })
 
   it('takes sums of weights for what they are meant to be', () => {

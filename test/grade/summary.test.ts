@@ -39,15 +39,15 @@ describe('the headline', () => {
       { id: 'd', solved: 0, rollouts: 1, reasons: ['WORKER_CRASHED'] },
     ])
     expect(summary.warnings).toEqual([
-      '5 of 9 rollouts have no result; unless chance chose them, the figures are biased',
-      'the mean reward leaves out 2 rollouts that failed before grading',
+      '5 of 9 rollouts have no result; unless that was random, the figures are biased',
+      'the mean reward excludes 2 rollouts that failed before grading',
     ])
   })
 
   it.each<[TaskErrorCode, 'agent' | 'infrastructure']>([
     ['TASK_THREW', 'agent'],
     ['UNCAUGHT_IN_TASK', 'agent'],
-    ['ANSWER_NOT_SERIALISABLE', 'agent'],
+    ['ANSWER_NOT_SERIALIZABLE', 'agent'],
     ['SETUP_FAILED', 'agent'],
     ['ALL_SUBAGENTS_FAILED', 'agent'],
     ['TASK_TIMEOUT', 'agent'],
@@ -103,7 +103,7 @@ describe('the headline', () => {
 
   it('warns where some were graded and others not', () => {
     const { warnings } = summarizeOutcomes([{ taskId: 'a', status: 'success' }, wrong('b'), wrong('c')])
-    expect(warnings).toEqual(['1 rollout without a grade counts as solved, by not having failed'])
+    expect(warnings).toEqual(['1 rollout without a grade counts as solved, because it did not fail'])
   })
 
   it('is empty for no outcomes', () => {
@@ -243,9 +243,9 @@ describe('a threshold', () => {
     expect(atLeast(run(35, 0), 0.9)).toEqual({
       passed: false,
       lines: [
-        'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the interval begins at 89.9 %',
+        'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the interval starts at 89.9 %',
         'solved 35 of 35 rollouts of 35 tasks: 100.0 % (95 % interval 89.9 to 100.0)',
-        '35 tasks cannot show it even if all are solved: at least 36 tasks are needed',
+        '35 tasks cannot show this even if all are solved: at least 36 tasks are needed',
       ],
     })
   })

@@ -42,7 +42,7 @@ describe('toPassAtLeast', () => {
 
   it('says how many were solved, the interval, and which tasks were not', () => {
     expect(failure(() => expect(responses(48, 2, 3)).toPassAtLeast(0.9)).split('\n')).toEqual([
-      'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the interval begins at 86.2 %',
+      'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the interval starts at 86.2 %',
       'solved 48 of 50 rollouts of 50 tasks: 96.0 % (95 % interval 86.2 to 99.6)',
       'unsolved: bad-0, bad-1',
       'not counted: 3 rollouts without a result: 3 cancelled',
@@ -68,14 +68,14 @@ describe('toPassAtLeast', () => {
       { confidence: 0.99 },
     )
     expect(summary).toPassAtLeast(0.8)
-    expect(() => expect(summary).toPassAtLeast(0.8, { confidence: 0.95 })).toThrow(/made with a confidence of 0\.99/)
+    expect(() => expect(summary).toPassAtLeast(0.8, { confidence: 0.95 })).toThrow(/has a confidence of 0\.99/)
   })
 
   it('throws, also after not, where there is nothing to judge', () => {
     expect(() => expect([]).not.toPassAtLeast(0.9)).toThrow(/no rollout has a result/)
     expect(() => expect(responses(0, 0, 5)).not.toPassAtLeast(0.9)).toThrow(/5 rollouts without a result: 5 cancelled/)
-    expect(() => expect(5).not.toPassAtLeast(0.9)).toThrow(/give responses, as runTask returns them/)
-    expect(() => expect([...responses(1, 0), 5]).not.toPassAtLeast(0.9)).toThrow(/item 1 is no response/)
-    expect(() => expect(responses(1, 0)).not.toPassAtLeast(90)).toThrow(/must be a number between 0 and 1/)
+    expect(() => expect(5).not.toPassAtLeast(0.9)).toThrow(/give the responses of runTask/)
+    expect(() => expect([...responses(1, 0), 5]).not.toPassAtLeast(0.9)).toThrow(/item 1 is not a response/)
+    expect(() => expect(responses(1, 0)).not.toPassAtLeast(90)).toThrow(/must be a number above 0 and below 1/)
   })
 })

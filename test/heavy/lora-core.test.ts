@@ -88,7 +88,7 @@ describe.skipIf(why !== undefined)('the log-probabilities of a LoRA model', () =
       const mask = Uint8Array.from(ids, (_, i) => (i < prompt ? 0 : 1))
       const numbersOf = (value: number) => new Float64Array(ids.length).fill(value)
       return {
-        ...{ kind: 'tokens' as const, ids, mask, temperature: 1, version: 0, behaviour: numbersOf(-4) },
+        ...{ kind: 'tokens' as const, ids, mask, temperature: 1, version: 0, behavior: numbersOf(-4) },
         ...{ advantage: numbersOf(1), weight: numbersOf(1e-3) },
       }
     })
@@ -106,7 +106,7 @@ describe.skipIf(why !== undefined)('a model that looks at more than its mask say
     const core = loraCore(options, { start: takeSidecar, notice })
     onTestFinished(() => core[Symbol.asyncDispose]())
     const { logProbs } = await core.forward(rows, 'current')
-    expect(lines).toEqual([expect.stringContaining("the base model of policy 'lora' cannot be packed")])
+    expect(lines).toEqual([expect.stringContaining("rows cannot be packed with the base model of policy 'lora'")])
     // Each row alone.
     for (const [at, row] of rows.entries())
       expect(largestGap((await core.forward([row], 'current')).logProbs, [logProbs[at]!])).toBeLessThan(1e-3)
@@ -141,12 +141,12 @@ describe.skipIf(why !== undefined)('the gradient of a LoRA model', () => {
       let total = 0
       let drift = 0
       for (const [at, row] of rows.entries()) {
-        const { behaviour, proximal, advantage: advantages } = row
+        const { behavior, proximal, advantage: advantages } = row
         const weights = row.weight.map((weight, i) => weight * row.mask[i]!)
-        total += policyLoss({ logProbs: current[at]!, behaviour, proximal, advantages, weights }, rule, tally).loss
+        total += policyLoss({ logProbs: current[at]!, behavior, proximal, advantages, weights }, rule, tally).loss
         for (const [i, weight] of weights.entries()) {
           if (weight === 0) continue
-          const logProbs = { logProb: current[at]![i]!, behaviour: behaviour[i]!, proximal: proximal![i]! }
+          const logProbs = { logProb: current[at]![i]!, behavior: behavior[i]!, proximal: proximal![i]! }
           const { value } = sampledKl({ ...asSampled(logProbs, rule), reference: reference[at]![i]! }, rule)
           drift += value
           total += rule.kl * weight * value
@@ -188,9 +188,9 @@ describe.skipIf(why !== undefined)('the gradient of a LoRA model', () => {
     )
     expect(await core.weights()).toEqual(before)
     const wrong = { ...rows[0]!, ids: rows[0]!.ids.map(() => 64) }
-    await expect(core.forward([wrong], 'current')).rejects.toThrow('row 0 has the token 64')
+    await expect(core.forward([wrong], 'current')).rejects.toThrow('row 0 contains token id 64')
     const early = { ...rows[0]!, mask: rows[0]!.mask.map(() => 1) }
-    await expect(core.forward([early], 'current')).rejects.toThrow('row 0: its first token is trained')
+    await expect(core.forward([early], 'current')).rejects.toThrow('row 0: its first token cannot be trained on')
   })
 })
 

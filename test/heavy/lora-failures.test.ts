@@ -95,7 +95,7 @@ describe.skipIf(why !== undefined)('a sidecar that is killed in the middle of an
     await expect(learner.update({ rows: longRows(20_000) })).rejects.toMatchObject({
       code: 'LEARNER_FAILED',
       message: expect.stringMatching(
-        /^update 2 of policy 'lora' failed, and version 1 stays: the Python process of the LoRA learner was ended by SIGKILL during 'forwardBackward'/,
+        /^update 2 of policy 'lora' failed; version 1 was kept: the Python process of the LoRA learner was killed by SIGKILL during 'forwardBackward'/,
       ),
     })
     kills = false
@@ -120,7 +120,7 @@ describe.skipIf(why !== undefined)('a sidecar that is killed in the middle of an
     setTimeout(() => process.kill(pid!, 'SIGKILL'), KILL_AFTER_MS)
     await expect(update).rejects.toMatchObject({
       code: 'LEARNER_FAILED',
-      message: expect.stringContaining('was ended by SIGKILL'),
+      message: expect.stringContaining('was killed by SIGKILL'),
     })
     expect(learner.ended).toBe(true)
     const next = await runLearnerInThread({ module, export: 'learns' })
@@ -214,14 +214,14 @@ describe.skipIf(why !== undefined)('base models', () => {
     onTestFinished(() => core[Symbol.asyncDispose]())
     await expect(core.weights()).rejects.toMatchObject({
       code: 'LEARNER_FAILED',
-      message: expect.stringMatching(/File too large.*: make room, or name another folder with XDG_CACHE_HOME/),
+      message: expect.stringMatching(/File too large.*: free disk space, or set another folder with XDG_CACHE_HOME/),
     })
     expect(readdirSync(join(cache, 'manyworlds', 'models'))).toEqual([])
   })
 
   it.for([
     ['./nowhere', 'the folder ./nowhere does not exist'],
-    ['some/model', 'which was not asked: give a folder, or allow the hub with `download: true`'],
+    ['some/model', 'give a folder, or allow downloads from the hub with `download: true`'],
     [{ gguf: '/nowhere.gguf' }, 'the GGUF file /nowhere.gguf does not exist'],
     [{ config: TINY, tokenizer: './nowhere' }, 'the folder ./nowhere does not exist'],
   ] as const)('%o: what is not there is named', async ([base, message]) => {

@@ -24,7 +24,7 @@ describe.skipIf(why !== undefined)('a LoRA learner', () => {
       curve.push(reward)
       const metrics = await learner.update({ rows })
       // The core that acts is the one that learns: nothing has moved when the update begins.
-      expect(metrics.klFromBehaviour).toBeLessThan(1e-8)
+      expect(metrics.klFromBehavior).toBeLessThan(1e-8)
       expect(metrics.largestRatio).toBeCloseTo(1, 4)
     }
     const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -141,12 +141,16 @@ describe.skipIf(missing)('sampling through the sidecar', () => {
     const ask = { model: 'v1', messages: says('Hi') }
     const cases: readonly [Promise<Answered>, number, RegExp][] = [
       [post({ ...sampler, baseURL: sampler.baseURL, apiKey: 'wrong' }, '/chat/completions', ask), 401, /token/],
-      [chat({ ...ask, model: 'v9' }), 404, /no model "v9" here; loaded are: base, v1, v2, start/],
+      [chat({ ...ask, model: 'v9' }), 404, /model "v9" not found; loaded: base, v1, v2, start/],
       [chat({ ...ask, stream: true }), 400, /stream/],
-      [chat({ ...ask, messages: says('x'.repeat(2000)) }), 400, /tokens, the context of the model has 1024/],
+      [chat({ ...ask, messages: says('x'.repeat(2000)) }), 400, /tokens, but the context of the model has only 1024/],
       [chat({ ...ask, messages: [{ role: 'user', content: 5 }] }), 400, /message 0 has content that is not text/],
-      [post(sampler, '/completions', { model: 'v1', prompt: [1, 999] }), 400, /token id that is not below 259/],
-      [post(sampler, '/embeddings', ask), 404, /there is no \/v1\/embeddings here/],
+      [
+        post(sampler, '/completions', { model: 'v1', prompt: [1, 999] }),
+        400,
+        /token id outside of the vocabulary of 259/,
+      ],
+      [post(sampler, '/embeddings', ask), 404, /\/v1\/embeddings not found/],
     ]
     for (const [answered, status, words] of cases) {
       const { status: got, error } = await answered

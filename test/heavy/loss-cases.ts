@@ -17,7 +17,7 @@ export interface LossCase {
   readonly logProbs: Grid
   /** Of the learner when the update began: `proximal`. Null: on-policy. */
   readonly old: Grid | null
-  /** Of the sampler: `behaviour`. Null: `old`. */
+  /** Of the sampler: `behavior`. Null: `old`. */
   readonly sampling: Grid | null
   readonly reference: Grid | null
   readonly mask: Grid
@@ -118,12 +118,12 @@ export const LOSS_CASES: readonly LossCase[] = [
 export function ourLoss(one: LossCase): { readonly loss: number; readonly byLogProb: readonly (readonly number[])[] } {
   const rule = lossRule(one.ours)
   const old = one.old ?? one.logProbs
-  const behaviour = one.sampling ?? old
+  const behavior = one.sampling ?? old
   let loss = 0
   const byLogProb = one.mask.map((mask, row) => {
     const weights = mask.map((counts) => counts * one.weight(mask, one.mask))
     const samples = {
-      ...{ logProbs: one.logProbs[row]!, proximal: old[row]!, behaviour: behaviour[row]! },
+      ...{ logProbs: one.logProbs[row]!, proximal: old[row]!, behavior: behavior[row]! },
       ...{ advantages: mask.map(() => one.advantages[row]!), weights },
     }
     const policy = policyLoss(samples, rule)
@@ -131,7 +131,7 @@ export function ourLoss(one: LossCase): { readonly loss: number; readonly byLogP
     return Array.from(policy.byLogProb, (derivative, at) => {
       if (one.reference === null || weights[at] === 0) return derivative
       const [logProb, proximal] = [one.logProbs[row]![at]!, old[row]![at]!]
-      const kl = sampledKl({ logProb, proximal, behaviour: proximal, reference: one.reference[row]![at]! })
+      const kl = sampledKl({ logProb, proximal, behavior: proximal, reference: one.reference[row]![at]! })
       loss += rule.kl * weights[at]! * kl.value
       return derivative + rule.kl * weights[at]! * kl.byLogProb
     })

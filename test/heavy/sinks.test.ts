@@ -83,7 +83,7 @@ describe('the sink for MLflow', () => {
     log.scalars(0, { loss: 1 }, AT)
     await log.close()
     expect(lines).toEqual([
-      expect.stringMatching(/\(mlflow\) failed and is left out; the training goes on: fetch failed/),
+      expect.stringMatching(/\(mlflow\) failed and is disabled; the training continues: fetch failed/),
     ])
   })
 })
@@ -117,7 +117,9 @@ describe('the sink for W&B', () => {
       const log = openSinks([wandb('desk', { python })], { trainingId: 't1' }, (line) => void lines.push(line))
       for (let step = 0; step < 3; step++) log.scalars(step, { loss: 1 }, AT)
       await log.close()
-      expect(lines, python).toEqual([expect.stringMatching(/\(wandb\) failed and is left out; the training goes on: /)])
+      expect(lines, python).toEqual([
+        expect.stringMatching(/\(wandb\) failed and is disabled; the training continues: /),
+      ])
     }
   })
 })

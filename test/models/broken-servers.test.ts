@@ -84,12 +84,12 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
     const plain = (await answering()).replace('http:', 'https:')
     for (const [url, words] of [
       [baseURL, /_CERT|UNABLE_TO_VERIFY/],
-      [plain, /does not speak TLS/],
+      [plain, /does not use TLS/],
     ] as const) {
       const [response] = [...(await run(questions(1), { baseURL: url, via })).values()]
       expect(response!.error).toMatchObject({ code: 'MODEL_AUTHENTICATION', message: expect.stringMatching(words) })
       expect(response!.error!.message).toMatch(
-        /correct `baseURL`, or have its certificate trusted .* NODE_EXTRA_CA_CERTS \(.*\)$/,
+        /correct `baseURL`, or trust its certificate with NODE_EXTRA_CA_CERTS \(.*\)$/,
       )
     }
     expect(connections).toBe(1)

@@ -206,7 +206,7 @@ describe('on purpose it is not', () => {
     ['an archive', file('application/zip', bytes(PNG))],
     ['an image that nobody can tell', file('image/*', bytes(Uint8Array.from([1, 2, 3])))],
   ])('%s is refused before anything is sent', (_, part) => {
-    expect(() => ours({ prompt: user(part) })).toThrow('chat completions cannot send')
+    expect(() => ours({ prompt: user(part) })).toThrow('chat completions do not support')
   })
 })
 

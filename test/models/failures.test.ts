@@ -4,6 +4,7 @@ import { checkReply } from '../../dist/models/check-reply.js'
 import type { Permit } from '../../dist/models/driver/limiter.js'
 import { type Failure, type FailureKind, failureOf } from '../../dist/models/failures.js'
 import { completionIn } from '../../dist/models/read-completion.js'
+import { cpuMs } from '../cpu-ms.ts'
 
 /** What servers say when they do not answer, in their own words. */
 
@@ -390,10 +391,10 @@ test.each([
   ':\r',
 ])(`${MEGABYTES} MB of %j are read in time`, (piece) => {
   const body = piece.repeat(Math.ceil((MEGABYTES * 1024 * 1024) / piece.length))
-  const began = performance.now()
+  const began = cpuMs()
   for (const status of [200, 400, 429, 500]) checkReply({ status, headers: { 'retry-after': body }, body })
   completionIn(`data: ${body}`)
-  expect(performance.now() - began).toBeLessThan(SOON_MS)
+  expect(cpuMs() - began).toBeLessThan(SOON_MS)
 })
 
 test('10 MB of chunks that each begin a call are read in time', () => {
@@ -405,9 +406,9 @@ test('10 MB of chunks that each begin a call are read in time', () => {
   const body = calls
     .map((call) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n`)
     .join('')
-  const began = performance.now()
+  const began = cpuMs()
   expect(completionIn(`${body}data: [DONE]\n\n`)?.choices?.[0]?.message?.tool_calls).toHaveLength(100_000)
-  expect(performance.now() - began).toBeLessThan(SOON_MS)
+  expect(cpuMs() - began).toBeLessThan(SOON_MS)
 })
 
 describe('one place tries again', () => {
@@ -488,7 +489,7 @@ describe('one place tries again', () => {
     '%s is not tried again',
     async (kind) => {
       const { result, settled } = calling([failed(kind), 'yes'])
-      await expect(result).rejects.toThrow("model 'm': the server answered 500: no")
+      await expect(result).rejects.toThrow("model 'm': the server answered HTTP 500: no")
       expect(settled).toHaveLength(1)
     },
   )

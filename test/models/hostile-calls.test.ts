@@ -93,7 +93,7 @@ test('what it asks fails with an error, and others are served as before', { time
     answers.push(message.ok ? 'ok' : unpack(message.value))
     const [lease] = [...good].find(([, one]) => one === worker)!
     good.delete(lease)
-    worker.say({ type: 'done', emits: [], outcomes: [[lease, 0, 'served', 1]] })
+    worker.say({ type: 'done', records: [], outcomes: [[lease, 0, 'served', 1]] })
   }
   const rounds = Math.ceil(questions.length / 40)
   const ids = Array.from({ length: rounds }, (_, n) => [`bad ${n}`, ...(n % 4 === 0 ? [`good ${n}`] : [])]).flat()

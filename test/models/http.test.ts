@@ -116,7 +116,7 @@ describe('a reply', () => {
     const { url } = await serving((socket, _, nth) =>
       socket.write(whole(nth === 0 ? gzipSync('words').subarray(0, 10) : bomb, 'content-encoding: gzip\r\n')),
     )
-    for (let nth = 0; nth < 2; nth++) expect((await failure(call(url))).message).toContain('cannot be unpacked')
+    for (let nth = 0; nth < 2; nth++) expect((await failure(call(url))).message).toContain('cannot be decompressed')
   })
 
   test('that sends us elsewhere is not followed', async () => {
@@ -135,7 +135,7 @@ describe('a reply', () => {
       for (let sent = 0; sent < parts && !socket.destroyed; sent++) if (!socket.write(part)) await sleep(1)
     })
     expect((await call(url, { timeoutMs: 30_000 })).body.length).toBe(30 * part.length)
-    expect((await failure(call(url, { timeoutMs: 30_000 }))).message).toContain('more than')
+    expect((await failure(call(url, { timeoutMs: 30_000 }))).message).toContain('larger than')
   })
 })
 
@@ -147,17 +147,17 @@ describe('a failure', () => {
     [
       'closed inside the body',
       (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhalf'),
-      /cut short/,
+      /closed before the reply was complete/,
     ],
     [
       'closed inside a chunk',
       (socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf'),
-      /cut short/,
+      /closed before the reply was complete/,
     ],
     [
       'closed before the last chunk',
       (socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
-      /cut short/,
+      /closed before the reply was complete/,
     ],
     ['no HTTP at all', (socket) => socket.end('hello\r\n\r\n'), /HPE_INVALID|Parse/],
   ])('%s', async (_, serve, words) => {
@@ -190,7 +190,9 @@ describe('a failure', () => {
   ])('%s: the call is cut when its time is over, and its connection closed', async (_, serve) => {
     let closed: Promise<unknown> | undefined
     const { url } = await serving((socket, request, nth) => {
-      closed = once(socket, 'close')
+      // Not `once` of node:events, which rejects if the connection is reset.
+      closed = new Promise((resolve) => socket.once('close', resolve))
+      socket.on('error', () => {})
       serve(socket, request, nth)
     })
     const began = performance.now()
@@ -241,7 +243,7 @@ describe('connections', () => {
       )
     })
     await call(url)
-    expect((await failure(call(url))).message).toMatch(/cut short|ECONNRESET/)
+    expect((await failure(call(url))).message).toMatch(/closed before the reply was complete|ECONNRESET/)
     expect(requests.length).toBe(2)
   })
 

@@ -254,7 +254,7 @@ describe('those who wait', () => {
     expect(at).toBe(150_000)
     expect(ManyworldsError.is(error) && error.code).toBe('MODEL_PERMIT_TIMEOUT')
     expect((error as Error).message).toMatch(
-      /^no permit for a call within 150000 ms: 4 wait, 6 are under way, [\d.]+ per minute were let through lately \(limit 2 per minute\)/,
+      /^no permit for a call within 150000 ms: 4 waiting, 6 in flight, recent rate [\d.]+ per minute \(limit 2 per minute\)/,
     )
     expect(limiter.state.queued).toBe(0)
   })

@@ -71,7 +71,10 @@ test('structured output is the answer, and checked', async () => {
   const good = await Runners.runTask(city.task('France'), using('json'))
   expect(good).toMatchObject({ answer: { name: expect.any(String), people: expect.any(Number) } })
   const wrong = await Runners.runTask(city.task('France'), using('json-wrong'))
-  expect(wrong.error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message: expect.stringContaining('It said: ') })
+  expect(wrong.error).toMatchObject({
+    code: 'MODEL_OUTPUT_INVALID',
+    message: expect.stringContaining('The answer: '),
+  })
   const broken = await Runners.runTask(city.task('France'), using('json-broken'))
   expect(broken.error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message: expect.stringContaining('not JSON') })
 })
@@ -124,12 +127,14 @@ test('a model that the run does not have ends a stream of tasks too, before its 
 test('a result that cannot be written as JSON is the failure of its tool; the model hears which one', async () => {
   const response = await Runners.runTask(counting.task('count'), using('tools:1'))
   expect(response).toMatchObject({ success: true })
-  expect(toolSteps(response)).toMatchObject([{ error: { message: expect.stringContaining("tool 'count' returned") } }])
+  expect(toolSteps(response)).toMatchObject([
+    { error: { message: expect.stringContaining("the result of tool 'count'") } },
+  ])
 })
 
 test('a prompt function that returns no text is named', async () => {
   const { error } = await Runners.runTask(promptless.task('x'), using('text'))
   expect(error!.message).toBe(
-    "`prompt` of agent 'promptless' must return a text, or a list of messages; it returned number",
+    "`prompt` of agent 'promptless' must return a text or a list of messages; it returned number",
   )
 })

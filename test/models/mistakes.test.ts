@@ -29,7 +29,7 @@ test('a base URL without its version: the error says what is missing', async () 
 
 test('a base URL with the path of the call in it is refused; a slash at its end does not matter', async () => {
   await expect(small({ baseURL: `${server.baseURL}/chat/completions` })).rejects.toMatchObject({
-    ...{ code: 'CONFIG_INVALID', message: expect.stringContaining('must end before `/chat/completions`') },
+    ...{ code: 'CONFIG_INVALID', message: expect.stringContaining('must not include `/chat/completions`') },
   })
   expect((await small({ baseURL: `${server.baseURL}/` })).success).toBe(true)
 })

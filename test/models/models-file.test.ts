@@ -63,8 +63,8 @@ describe('a models.json in the current folder', () => {
     const ended = await ask(file, ['small', 'keyed', 'placed'])
     expect(printed(ended), ended.stderr).toEqual([
       ['small', 2],
-      ['keyed', "models.json: model 'keyed' needs the variable NO_SUCH_KEY, which is not set or empty"],
-      ['placed', "models.json: model 'placed' needs the variable NO_SUCH_PLACE, which is not set or empty"],
+      ['keyed', "models.json: model 'keyed' needs the environment variable NO_SUCH_KEY, which is not set or empty"],
+      ['placed', "models.json: model 'placed' needs the environment variable NO_SUCH_PLACE, which is not set or empty"],
     ])
   })
 
@@ -96,7 +96,7 @@ await Runners.runTask(solver.task('2 + 2'), { workerNum: 1, store: false })`,
       'models.json': JSON.stringify({ keyed: words(1, { apiKeyEnv: 'NO_SUCH_KEY' }) }),
     })
     const ended = await runScript(path('solve.ts'), { cwd: path('') })
-    expectOneError(ended, 'CONFIG_INVALID', "models.json: model 'keyed' needs the variable NO_SUCH_KEY")
+    expectOneError(ended, 'CONFIG_INVALID', "models.json: model 'keyed' needs the environment variable NO_SUCH_KEY")
   })
 
   it('is the file of somebody else if nothing in it has a base URL', async () => {
@@ -116,7 +116,7 @@ await Runners.runTask(solver.task('2 + 2'), { workerNum: 1, store: false })`,
     expectOneError(
       await ask(broken, ['small'], { modelsFile: 'other.json' }),
       'CONFIG_INVALID',
-      'other.json: there is no such file',
+      'other.json: file not found (ENOENT)',
     )
   })
 })
@@ -128,7 +128,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   [`{"small": {${OK}},}`]:
     'is not JSON: line 1, column 62: expected a key in double quotes, found "}"; remove the comma before it',
   [`{\n  // mine\n  "small": {${OK}}}`]:
-    'is not JSON: line 2, column 3: expected a key in double quotes or \'}\', found "/"; JSON has no comments',
+    'is not JSON: line 2, column 3: expected a key in double quotes or \'}\', found "/"; JSON does not allow comments',
   [`{\n  "small": {${OK}}\n  "big": {}\n}`]: "is not JSON: line 3, column 3: expected ',' or '}', found \"\\\"\"",
   [`{"small": {${OK}`]: "is not JSON: line 1, column 60: expected ',' or '}', found the end",
   [`{"small": {${OK}, "temperature": 1}}`]: "unknown key 'small.temperature'; allowed: baseURL, model, apiKeyEnv,",
@@ -142,10 +142,10 @@ const MISTAKES: Readonly<Record<string, string>> = {
   [`{"small": {${OK}, "requestsPerMinute": 0}}`]: '`small.requestsPerMinute` must be more than 0, it is 0',
   [`{"small": {${OK}, "timeoutMs": "1s"}}`]: "`small.timeoutMs` must be a finite number, it is '1s'",
   [`{"small": {${OK}, "apiKeyEnv": "sk-12345678"}}`]:
-    '`small.apiKeyEnv` must be the name of a variable, not the key itself',
-  '{"small": {"baseURL": "http://${}/v1", "model": "m"}}': `\`small.baseURL\` has '\${}'; a variable of the environment is written \${NAME}`,
-  '{"small": {"baseURL": "${A-HOST}", "model": "m"}}': `\`small.baseURL\` has '\${A-HOST}'`,
-  '{"small": {"baseURL": "${PATH", "model": "m"}}': "`small.baseURL` has '${PATH'",
+    '`small.apiKeyEnv` must be the name of an environment variable, not the key itself',
+  '{"small": {"baseURL": "http://${}/v1", "model": "m"}}': `\`small.baseURL\` contains '\${}'; write environment variables as \${NAME}`,
+  '{"small": {"baseURL": "${A-HOST}", "model": "m"}}': `\`small.baseURL\` contains '\${A-HOST}'`,
+  '{"small": {"baseURL": "${PATH", "model": "m"}}': "`small.baseURL` contains '${PATH'",
   '{"small": {"baseURL": "${WRONG_URL}", "model": "m"}}': `\`small.baseURL\` must be a URL such as 'https://api.example.com/v1', it is '\${WRONG_URL}'`,
   [`{"small": {${OK}, "headers": {"x-key": 123456789}}}`]: '`small.headers.x-key` must be a string, it is a number',
 }
@@ -169,12 +169,12 @@ describe('a mistake in a file of models', () => {
 
   it('is also a file that was named and is none, or has no models', () => {
     const folder = newFolder()
-    expect(() => readModelsFile(`${folder}/none.json`)).toThrow('none.json: there is no such file')
+    expect(() => readModelsFile(`${folder}/none.json`)).toThrow('none.json: file not found (ENOENT)')
     mkdirSync(`${folder}/folder.json`)
-    expect(() => readModelsFile(`${folder}/folder.json`)).toThrow('folder.json: it is not a file')
+    expect(() => readModelsFile(`${folder}/folder.json`)).toThrow('folder.json: not a regular file')
     writeFileSync(`${folder}/other.json`, '{"small": {}}')
-    expect(() => readModelsFile(`${folder}/other.json`)).toThrow('other.json: it has no model with a `baseURL`')
+    expect(() => readModelsFile(`${folder}/other.json`)).toThrow('other.json: no model has a `baseURL`')
     writeFileSync(`${folder}/large.json`, ' '.repeat(2_000_000))
-    expect(() => readModelsFile(`${folder}/large.json`)).toThrow('large.json: it has 2000000 bytes')
+    expect(() => readModelsFile(`${folder}/large.json`)).toThrow('large.json: the file has 2000000 bytes')
   })
 })

@@ -48,14 +48,14 @@ test('429 is tried again, and the call is one step', () => {
 
 test('what cannot get better is not tried again', () => {
   expect(of('400')).toMatchObject({ tries: 1, code: 'MODEL_CONTEXT_LENGTH' })
-  expect(of('400').message).toContain("model 'own': the server answered 400: This model's maximum")
+  expect(of('400').message).toContain("model 'own': the server answered HTTP 400: This model's maximum")
   expect(of('words')).toMatchObject({ tries: 1, code: 'MODEL_INVALID_REQUEST' })
   expect(of('words').message).toContain('just words')
 })
 
 test('a result that is none is an error that says so', () => {
   expect(of('nothing')).toMatchObject({ tries: 1, code: 'MODEL_INVALID_REQUEST' })
-  expect(of('nothing').message).toContain('it returned no `content`')
+  expect(of('nothing').message).toContain('the result has no `content` list')
 })
 
 test('a result without usage and reason, and one of an earlier specification, are read as far as they go', () => {

@@ -72,7 +72,7 @@ test.each(['driver', 'direct'])(
     expect(responses.filter(({ success, answer }) => success && answer.length === 4)).toHaveLength(64)
 
     const after = await server.stats()
-    const repeated = Number(/(\d+) calls? of models had no stored answer/.exec(second.stderr())?.[1] ?? 0)
+    const repeated = Number(/(\d+) model calls? (?:was|were) made again/.exec(second.stderr())?.[1] ?? 0)
     expect(stored).toBeGreaterThan(0)
     // Every stored answer was used again: what was paid in all is what had to be, and what was in flight.
     expect(after.succeeded - before.succeeded).toBeLessThanOrEqual(CALLS + (paid - stored) + 64)
@@ -109,7 +109,7 @@ test.each(['driver', 'direct'])(
     const responses = JSON.parse(driver.stdout()) as { success: boolean }[]
     expect(responses.filter(({ success }) => success)).toHaveLength(24)
     // Two were under way each time: the worker dies until it is known whose fault it is.
-    const repeated = Number(/(\d+) calls? of models had no stored answer/.exec(driver.stderr())?.[1])
+    const repeated = Number(/(\d+) model calls? (?:was|were) made again/.exec(driver.stderr())?.[1])
     expect(repeated).toBeGreaterThan(0)
     expect(repeated).toBeLessThanOrEqual(6)
   },

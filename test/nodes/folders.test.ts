@@ -55,7 +55,7 @@ const use = async (daemon: Daemon, input: number) =>
     await Runners.runTask(double.task(input), {
       engineName: 'nodes',
       nodes: { addresses: [daemon.address] },
-      warmMs: 0,
+      keepWarmMs: 0,
     })
   ).answer
 
@@ -124,7 +124,7 @@ test('a folder for code that others can write to is refused in one line', async 
   started.push(daemon)
   expect(await daemon.exited).toBe(2)
   expect(daemon.output()).toMatch(
-    /^manyworlds node: there is no usable folder[^\n]*cache can be written by other users \(mode 0777\)[^\n]*--cache-dir[^\n]*\[CONFIG_INVALID\]\n$/,
+    /^manyworlds node: cannot use the folder for code and workers[^\n]*cache can be written by other users \(mode 0777\)[^\n]*--cache-dir[^\n]*\[CONFIG_INVALID\]\n$/,
   )
   expect(folders()).toEqual([])
 })

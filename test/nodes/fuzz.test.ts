@@ -621,7 +621,7 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         driver.control({ type: 'workers', workers: 1 })
         if (bundles.every(({ lie }) => lie === 0)) {
           const { reason } = (await driver.hear('failed'))!
-          expect(reason).toBe('the program of the workers was not sent')
+          expect(reason).toBe("the driver did not send the workers' program")
           driver.socket.send('that is all')
         }
         expect((await driver.fate).code).toBe(1008)

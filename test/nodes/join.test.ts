@@ -129,5 +129,5 @@ test('a node with a wrong token is told so, and ends; the driver goes on with ot
 test('a node whose driver is not there gives up after a while', async () => {
   const lonely = joining('--give-up', '1s')
   expect(await lonely.exited).toBe(1)
-  expect(lonely.output()).toContain('nobody listens there')
+  expect(lonely.output()).toContain('nothing listens there')
 })

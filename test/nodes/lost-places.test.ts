@@ -30,7 +30,7 @@ async function run(times: number) {
   )
   const responses = await Runners.runTask([fellsItsNode.task({ file, times }, { id: 'culprit' }), ...bystanders], {
     ...{ engineName: 'nodes', nodes: { addresses: nodes.map(({ address }) => address) } },
-    ...{ concurrency: 4, store: false, warmMs: 0 },
+    ...{ concurrency: 4, store: false, keepWarmMs: 0 },
   })
   for (const [id, { status, attempts }] of responses)
     if (id !== 'culprit') expect([id, status, attempts]).toEqual([id, 'success', 1])

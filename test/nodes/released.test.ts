@@ -22,12 +22,12 @@ test('nothing is kept of runs whose workers are not kept warm', async () => {
       class Tracked extends NodesRuntime {
         constructor() { super({ addresses: ['${node.address}'] }); engines.push(new WeakRef(this)) }
       }
-      const config = { cls: Tracked, warmMs: 0, store: false as const, workerNum: 1 }
+      const config = { cls: Tracked, keepWarmMs: 0, store: false as const, workerNum: 1 }
       const answers: unknown[] = []
       for (let n = 0; n < ${RUNS}; n++) answers.push((await Runners.runTask(double.task(n), config)).answer)
       const listeners = process.listenerCount('beforeExit')
       for (let n = 0; n < ${RUNS}; n++) {
-        const { warmMs: _, ...rest } = config
+        const { keepWarmMs: _, ...rest } = config
         await using executor = new DistributedExecutor(rest)
         executor.submitTask(double.task(n))
         answers.push([...(await executor.collectResults()).values()][0]!.answer)

@@ -42,7 +42,7 @@ async function use(nodes: NodesOptions) {
     {
       engineName: 'nodes',
       nodes: { waitMs: 5000, ...nodes },
-      warmMs: 0,
+      keepWarmMs: 0,
     },
   )
   return [...responses.values()].map(({ answer }) => answer)

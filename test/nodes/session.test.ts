@@ -106,7 +106,7 @@ class End {
     this.#left = new Map([...toSend].map(([stream, frames]) => [stream, [...frames].reverse()]))
     this.session = new Session('s', lostMs, {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
-      roomier: () => this.mux.pump(),
+      drained: () => this.mux.pump(),
       ended: (reason) => {
         expect(this.ended, 'it ends once').toBeUndefined()
         this.ended = reason
@@ -439,8 +439,8 @@ const piece = (stream: number, size: number, last: boolean) => {
 }
 
 const WRONG: [what: string, messages: (Buffer | string)[], reason: RegExp][] = [
-  ['text', ['{"type":"bye"}'], /none of ours/],
-  ['nothing', [Buffer.alloc(0)], /none of ours/],
+  ['text', ['{"type":"bye"}'], /not part of the protocol/],
+  ['nothing', [Buffer.alloc(0)], /not part of the protocol/],
   ['another kind', [Buffer.of(3, 1, 2)], /unknown kind 3/],
   ['a short acknowledgement', [Buffer.of(2, 0)], /malformed acknowledgement/],
   ['a long acknowledgement', [Buffer.alloc(10, 2)], /malformed acknowledgement/],
@@ -450,9 +450,9 @@ const WRONG: [what: string, messages: (Buffer | string)[], reason: RegExp][] = [
     /never sent/,
   ]),
   ['a piece that is too short to have a header', [Buffer.of(1, 1, 0, 0)], /too short/],
-  ['an empty piece that is not the last', [piece(1, 0, false)], /not the size/],
-  ['a small piece that is not the last', [piece(1, 5, false)], /not the size/],
-  ['a piece that is too large', [piece(1, CHUNK_BYTES + 1, true)], /not the size/],
+  ['an empty piece that is not the last', [piece(1, 0, false)], /wrong size/],
+  ['a small piece that is not the last', [piece(1, 5, false)], /wrong size/],
+  ['a piece that is too large', [piece(1, CHUNK_BYTES + 1, true)], /wrong size/],
   ['more than there was credit for', times(9, piece(2, CHUNK_BYTES, true)), /credit/],
   ['empty frames without end', times(STREAM_BYTES, piece(2, 0, true)), /credit/],
   ['a frame without end', times(1 + MAX_FRAME_BYTES / CHUNK_BYTES, piece(1, CHUNK_BYTES, false)), /a frame of more/],

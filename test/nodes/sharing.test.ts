@@ -49,7 +49,7 @@ test('a driver that has to wait for workers gets them when another is done', asy
 test('a node whose cache or work folder was removed gets the code again', async () => {
   const own = mkdtempSync(join(tmpdir(), 'mw-removed-'))
   node = await startNode({ args: ['--cache-dir', join(own, 'cache')], env: { ...process.env, TMPDIR: own } })
-  const config = { engineName: 'nodes', nodes: { addresses: [node.address] }, warmMs: 0 } as const
+  const config = { engineName: 'nodes', nodes: { addresses: [node.address] }, keepWarmMs: 0 } as const
   expect((await Runners.runTask(double.task(1), config)).answer).toBe(2)
   for (const name of readdirSync(own)) rmSync(join(own, name), { recursive: true })
   expect((await Runners.runTask(double.task(2), config)).answer).toBe(4)

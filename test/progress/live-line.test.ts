@@ -161,7 +161,7 @@ describe.skipIf(noTerminals())('the live line', () => {
     expectClean(terminal)
   })
 
-  it('has no colours with NO_COLOR, and is no line at all on a dumb terminal', async () => {
+  it('has no colors with NO_COLOR, and is no line at all on a dumb terminal', async () => {
     const plain = start('prints', { env: { NO_COLOR: '1' } })
     await plain.exit
     expect(plain.raw()).toContain('running 12')

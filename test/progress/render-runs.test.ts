@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type RunRow, renderRuns } from '../../src/cli/render-runs.ts'
+import { type RunRow, renderRuns } from '../../src/cli/render/runs.ts'
 import { displayWidth } from '../../src/text/width.ts'
 
 const NOW = Date.parse('2026-07-01T12:00:00Z')
@@ -37,7 +37,7 @@ const ROWS: readonly RunRow[] = [
 
 describe('the table of runs', () => {
   it('has a row for each, aligned', () => {
-    expect(renderRuns(ROWS, { colour: false, width: 100, now: NOW })).toBe(
+    expect(renderRuns(ROWS, { color: false, width: 100, now: NOW })).toBe(
       `
 run          status      started        took      tasks     ok  failed    size  script
 brave-otter  running     just now       0:42  114/5,000  87.7%      14  1.2 MB  examples/many.ts
@@ -49,21 +49,21 @@ broken       unreadable                                                   12 B
   })
 
   it('leaves out the least important columns where there is no room', () => {
-    expect(renderRuns(ROWS, { colour: false, width: 40, now: NOW }).split('\n')[1]).toBe(
+    expect(renderRuns(ROWS, { color: false, width: 40, now: NOW }).split('\n')[1]).toBe(
       'brave-otter  running     114/5,000  87.7%'.slice(0, 34),
     )
-    expect(renderRuns(ROWS, { colour: false, width: 20, now: NOW }).split('\n')[1]).toBe('brave-otter')
+    expect(renderRuns(ROWS, { color: false, width: 20, now: NOW }).split('\n')[1]).toBe('brave-otter')
   })
 
   it('says when there are none', () => {
-    expect(renderRuns([], { colour: false, width: 80, now: NOW })).toBe('no runs')
+    expect(renderRuns([], { color: false, width: 80, now: NOW })).toBe('no runs')
   })
 
   it('never gets beyond the edge, nor a control character to the terminal', () => {
     const text = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(text, text, text, fc.integer({ min: 20, max: 140 }), (runId, script, problem, width) => {
-        const table = renderRuns([...ROWS, { ...ROWS[0]!, runId, script, problem }], { colour: true, width, now: NOW })
+        const table = renderRuns([...ROWS, { ...ROWS[0]!, runId, script, problem }], { color: true, width, now: NOW })
         for (const line of table.split('\n').map(stripVTControlCharacters)) {
           expect(displayWidth(line)).toBeLessThanOrEqual(width)
           expect(line).not.toMatch(/\p{Cc}/u)

@@ -1,14 +1,14 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderTask } from '../../src/cli/render-task.ts'
+import { renderTask } from '../../src/cli/commands/show/render-task.ts'
 import type { TaskErrorCode } from '../../src/errors.ts'
 import type { StoredAttempt, StoredTask } from '../../src/store/stored-task.ts'
 import { displayWidth } from '../../src/text/width.ts'
 import type { NoteStep, Step } from '../../src/trajectory/step.ts'
 import { response } from './made-up.ts'
 
-const LAYOUT = { colour: false, width: 80, logs: true }
+const LAYOUT = { color: false, width: 80, logs: true }
 
 const storedTask = (more: Partial<StoredTask> = {}): StoredTask => ({
   runId: 'brave-otter',
@@ -222,7 +222,7 @@ describe('values of a task', () => {
           }),
           attempts: [attempt({ error: { code: text as TaskErrorCode, name: text, message: text } })],
         })
-        for (const line of renderTask(task, { colour: true, width, logs: true })
+        for (const line of renderTask(task, { color: true, width, logs: true })
           .split('\n')
           .map(stripVTControlCharacters)) {
           expect(line).not.toMatch(/\p{Cc}/u)

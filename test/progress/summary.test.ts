@@ -28,7 +28,7 @@ function someRun(): Tally {
 
 describe('the summary', () => {
   it('says what a person wants to know at the end', () => {
-    expect(summaryText(someRun(), { file: FILE, elapsedMs: 62_000, colour: false, width: 80 })).toBe(
+    expect(summaryText(someRun(), { file: FILE, elapsedMs: 62_000, color: false, width: 80 })).toBe(
       `
 run brave-otter finished in 1:02: 1,000 tasks, 13/s
   997 succeeded (99.7%), 1 failed, 2 timeout
@@ -53,7 +53,7 @@ run file   .manyworlds/runs/brave-otter.db
     const tally = new Tally({ runId: 'r', total: 2, sampledFrom: 100 })
     for (const id of ['a', 'b'])
       tally.add({ id, status: 'success', runMs: 1, usage: { inputTokens: 10, costUsd: 0.5 } })
-    expect(summaryText(tally, { colour: false, width: 100 })).toContain(
+    expect(summaryText(tally, { color: false, width: 100 })).toContain(
       'usage      20 tokens in, $1.00\n           all 100 tasks, if they are like these: about 1,000 tokens in, $50.00',
     )
   })
@@ -61,10 +61,10 @@ run file   .manyworlds/runs/brave-otter.db
   it('says how a run ended that did not come to its end', () => {
     const tally = new Tally({ runId: 'r', total: 10 })
     tally.add({ id: 'a', status: 'success', runMs: 1 })
-    const interrupted = summaryText(tally, { ending: { error: undefined, interrupted: true }, colour: false })
+    const interrupted = summaryText(tally, { ending: { error: undefined, interrupted: true }, color: false })
     expect(interrupted).toMatch(/^run r interrupted after 0:00: 1 of 10 tasks/)
     const error = new Error('the disk is full\nreally')
-    const failed = summaryText(tally, { ending: { error, interrupted: false }, colour: false })
+    const failed = summaryText(tally, { ending: { error, interrupted: false }, color: false })
     expect(failed).toMatch(/^run r failed after 0:00: 1 of 10 tasks/)
     // It is thrown, and said by whoever catches it.
     expect(failed).not.toContain('disk')
@@ -75,22 +75,22 @@ run file   .manyworlds/runs/brave-otter.db
     const tally = new Tally({ runId: 'r', total: 10 })
     tally.add({ id: 'a', status: 'success', runMs: 1 })
     const head = (state: 'running' | 'died' | 'failed', error?: string) =>
-      summaryText(tally, { state, error, elapsedMs: 62_000, colour: false }).split('\nrun time')[0]
+      summaryText(tally, { state, error, elapsedMs: 62_000, color: false }).split('\nrun time')[0]
     expect(head('running')).toBe('run r running for 1:02: 1 of 10 tasks, 58/h\n  1 succeeded (100%)')
     expect(head('died')).toBe('run r died: 1 of 10 tasks\n  1 succeeded (100%)')
     expect(head('failed', 'the disk is full')).toContain('\n  the disk is full')
     // Whoever reads this has just typed that command.
-    expect(summaryText(tally, { state: 'finished', file: FILE, colour: false })).not.toContain(`${SHOW}\n`)
+    expect(summaryText(tally, { state: 'finished', file: FILE, color: false })).not.toContain(`${SHOW}\n`)
   })
 
   it('has commands that can be copied into a shell', () => {
     const tally = new Tally({ runId: 'my run' })
     tally.add({ id: '#3', status: 'failed', code: 'TASK_THREW', message: '', runMs: 1 })
-    expect(summaryText(tally, { file: FILE, colour: false })).toContain(`${SHOW} '#3'`)
+    expect(summaryText(tally, { file: FILE, color: false })).toContain(`${SHOW} '#3'`)
   })
 
   it('is there for a run without tasks', () => {
-    expect(summaryText(new Tally({ runId: 'r', total: 0 }), { colour: false, elapsedMs: 0 })).toBe(
+    expect(summaryText(new Tally({ runId: 'r', total: 0 }), { color: false, elapsedMs: 0 })).toBe(
       'run r finished in 0:00: 0 tasks',
     )
   })
@@ -101,7 +101,7 @@ run file   .manyworlds/runs/brave-otter.db
       fc.property(text, text, fc.integer({ min: 40, max: 120 }), (id, message, width) => {
         const tally = new Tally({ runId: 'r' })
         for (let i = 0; i < 4; i++) tally.add({ id, status: 'failed', code: 'TASK_THREW', message, runMs: i })
-        const lines = summaryText(tally, { colour: true, width }).split('\n').map(stripVTControlCharacters)
+        const lines = summaryText(tally, { color: true, width }).split('\n').map(stripVTControlCharacters)
         for (const line of lines) {
           expect(displayWidth(line)).toBeLessThanOrEqual(width)
           expect(line).not.toMatch(/\p{Cc}/u)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { escapeControls } from '../../src/text/escape-controls.ts'
 import { inline } from '../../src/text/inline.ts'
 import { jsonLine, jsonPreview } from '../../src/text/json.ts'
+import { shellWord } from '../../src/text/own-command.ts'
 import { bytes, clock, duration, percent, precisePercent, rate, usageText } from '../../src/text/quantities.ts'
-import { shellWord } from '../../src/text/shell-word.ts'
-import { visible } from '../../src/text/visible.ts'
 import { cut, displayWidth } from '../../src/text/width.ts'
 import { wrap } from '../../src/text/wrap.ts'
 
@@ -50,10 +50,18 @@ describe('text for a terminal', () => {
   it('has no control characters left', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(visible(text).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cs}]/u)
+        expect(escapeControls(text).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cs}]/u)
       }),
     )
-    expect(visible('\x1b[31mred\x07\r\n\tx\u202e\ud800')).toBe('\\x1b[31mred\\x07\n    x\\u202e\\ud800')
+    expect(escapeControls('\x1b[31mred\x07\r\n\tx\u202e\ud800')).toBe('\\x1b[31mred\\x07\n    x\\u202e\\ud800')
+  })
+
+  it('is measured and wrapped without its colors, and long words can be kept in one piece', () => {
+    const red = '\x1b[31m漢字\x1b[39m'
+    expect(displayWidth(red)).toBe(4)
+    expect(wrap(`${red} path`, 8, { longWords: 'keep' })).toEqual([red, 'path'])
+    expect(wrap('see /a/long/path', 6, { longWords: 'keep' })).toEqual(['see', '/a/long/path'])
+    expect(wrap('see /a/long/path', 6)).toEqual(['see', '/a/lon', 'g/path'])
   })
 
   it('is measured in columns', () => {
@@ -75,7 +83,7 @@ describe('text for a terminal', () => {
   it('is cut to any width, and says so', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 1, max: 30 }), (raw, width) => {
-        const text = visible(raw).replaceAll('\n', ' ')
+        const text = escapeControls(raw).replaceAll('\n', ' ')
         expect(displayWidth(cut(text, width))).toBeLessThanOrEqual(width)
         if (displayWidth(text) <= width) expect(cut(text, width)).toBe(text)
         else expect(cut(text, width)).toMatch(/…$/)
@@ -86,7 +94,7 @@ describe('text for a terminal', () => {
   it('is wrapped without losing anything but spaces, and no row is too wide', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 2, max: 30 }), (raw, width) => {
-        const text = visible(raw)
+        const text = escapeControls(raw)
         const rows = wrap(text, width)
         for (const row of rows) expect(displayWidth(row), JSON.stringify(row)).toBeLessThanOrEqual(width)
         expect(rows.join('').replace(/\s/g, '')).toBe(text.replace(/\s/g, ''))

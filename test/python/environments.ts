@@ -1,4 +1,4 @@
-/** Python packages that tests and benchmarks compare with. `node scripts/python-locks.ts NAME` makes their lock files, in `locks/` here. */
+/** Python packages that tests, benchmarks and checks use. `node scripts/python-locks.ts NAME` makes their lock files, in `locks/` here. */
 
 export interface TestEnvironment {
   /** Of the folder and the lock file. */
@@ -31,6 +31,9 @@ export const STABLE_BASELINES3: TestEnvironment = of('stable-baselines3', '2.9.2
 /** The SDK whose calls src/train/tinker makes. Without PyTorch: 350 MB, half a minute. */
 export const TINKER: TestEnvironment = of('tinker', '0.36.0')
 
+/** The linter of `npm run check`, for the Python in this repository. */
+export const RUFF: TestEnvironment = of('ruff', '0.17.5')
+
 export const TEST_ENVIRONMENTS: readonly TestEnvironment[] = [
-  ...[TENSORBOARD, TRL, MLFLOW, WANDB, HARBOR, STABLE_BASELINES3, TINKER],
+  ...[TENSORBOARD, TRL, MLFLOW, WANDB, HARBOR, STABLE_BASELINES3, TINKER, RUFF],
 ]

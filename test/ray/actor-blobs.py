@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
-import ray_worker  # noqa: E402
+import ray_worker
 
 DATA = os.urandom(1 << 20)
 SHA256 = hashlib.sha256(DATA).hexdigest()

@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
-import ray_worker  # noqa: E402
+import ray_worker
 
 
 def frame(words: bytes) -> bytes:

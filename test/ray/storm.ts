@@ -11,7 +11,7 @@ const LEAST_BYTES = 1e6
 const MORE_BYTES = 4e6
 /** Between two kills, on average. */
 const EVERY_MS = 1000
-const KILLS = 12
+const KILLS = 8
 
 type Victim = 'workers' | 'actors' | 'raylets'
 

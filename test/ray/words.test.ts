@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { connectError, isFinal, lossOf, startedTooSlowly } from '../../dist/engines/ray/cures.js'
+import { connectError, isFinal, lossOf, startedTooSlowly } from '../../dist/engines/ray/error-advice.js'
 import { whoListens } from '../../dist/engines/ray/reachable.js'
 import { versionMismatch } from '../../dist/engines/ray/versions.js'
 

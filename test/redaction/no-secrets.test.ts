@@ -153,7 +153,7 @@ it('a model step that had a secret, and those that continue it, have no tokens a
   const { rows, refused } = tokenRows(whole)
   expect(rows).toHaveLength(1)
   expect(refused.map(({ step, why }) => [step, why])).toEqual(
-    [2, 3, 4].map((step) => [step, `step ${step} had secrets, which were removed together with its tokens`]),
+    [2, 3, 4].map((step) => [step, `step ${step} contained secrets, which were removed together with its tokens`]),
   )
 })
 
@@ -228,7 +228,7 @@ describe('a resumed run', () => {
     await run({ runId: 'r' })
     const lines = printed.mock.calls.map(([text]) => String(text)).join('')
     printed.mockRestore()
-    expect(lines).toContain('3 answers of services were not stored because of secrets')
+    expect(lines).toContain('3 service answers were not stored, because the answer or its request contains secrets')
     expect(query(file('r'), 'SELECT value FROM answers')).toEqual([{ value: '"nothing to hide"' }])
     expect(asked).toEqual(['open', 'innocent', `with ${KEY}`])
     await run({ resume: 'r', retryFailed: true })
@@ -242,7 +242,7 @@ it('a task with a secret in its id is refused before anything starts', async () 
   const tasks = [leaky.task(input, { id: 'a' }), leaky.task(input, { id: `b-${KEY}` })]
   await expect(Runners.runTask(tasks, { store, redact: [KEY] })).rejects.toMatchObject({
     code: 'TASK_INVALID',
-    message: expect.stringContaining("the id of task 2 has a secret of the run in it: 'b-[redacted]'"),
+    message: expect.stringContaining("the id of task 2 contains a secret of the run: 'b-[redacted]'"),
   })
   expect(ran()).toEqual([])
   const group = leaky.task(input, { id: 'a', groupId: KEY })
@@ -256,7 +256,7 @@ it.each([
   [[12345678], /`redact.0` must be a string or a regular expression, it is a number/],
   [[/x*/], /`redact.0` must not match the empty text/],
   [[KEY, /sk-/y], /`redact.1` must not have the flag y/],
-  [[/\[\w+\]/], /`redact.0` must not match \[redacted\]/],
+  [[/\[\w+\]/], /`redact.0` must not match its own replacement, \[redacted\]/],
   ['sk-test-0a1b2c3d4e5f', /`redact` must be an array/],
 ])('refuses %o', async (bad, words) => {
   const run = Runners.runTask(echo.task(1), { redact: bad as never })

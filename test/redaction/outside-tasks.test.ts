@@ -60,7 +60,7 @@ it.each([
 it('a sub-task with a secret in its id is refused to its parent', async () => {
   const { store } = storeFolder()
   const { error } = await Runners.runTask(nosy.task(KEY, { id: 'p' }), { store, redact: [KEY] })
-  expect(error!.message).toContain("the id of a sub-task has a secret of the run in it: 'p/[redacted]'")
+  expect(error!.message).toContain("the id of a sub-task contains a secret of the run: 'p/[redacted]'")
 })
 
 it('a variable that is to be withheld is kept from workers, unless the run passes it on', () => {

@@ -36,16 +36,16 @@ describe('who may call, and with what', () => {
 
     const tasks = [{ input: 'x' }]
     for (const [body, message] of [
-      ['{', 'not JSON'],
+      ['{', 'not valid JSON'],
       ['[]', 'must be an object'],
       [{}, '`tasks` must be an array'],
-      [{ tasks: [] }, '`tasks`'],
+      [{ tasks: [] }, '`tasks` must have at least 1 element, it has none'],
       [{ tasks: [{}] }, '`tasks.0` has no `input`'],
       [{ tasks, rollout: 2 }, "did you mean 'rollouts'"],
       [{ tasks, rollouts: 0 }, '`rollouts` must be at least 1'],
       [{ tasks: [{ input: 'x', truth: 1 }] }, "unknown key 'tasks.0.truth'"],
       [{ tasks, model: { model: 'm' } }, '`model.baseURL`'],
-      [{ tasks, sampling: { top_p: 1 } }, '`sampling` needs `model`'],
+      [{ tasks, sampling: { top_p: 1 } }, '`sampling` requires `model`'],
     ] as const)
       expect(await ask(body)).toMatchObject({
         ...{ status: 400, error: { code: 'BAD_REQUEST', message: expect.stringContaining(message) } },
@@ -128,7 +128,7 @@ describe('when a caller goes, or the server is stopped', () => {
     server.child.kill('SIGINT')
     expect(await asked).toMatchObject({ status: 200, groups: [{ rollouts: [{ refused: null }] }] })
     expect(await server.exited).toBe(0)
-    expect(server.output()).toContain('takes no more requests; 1 rollout may take 10 s more')
+    expect(server.output()).toContain('no more requests are accepted; 1 rollout may take 10 s more')
   })
 
   it('tells a caller that waits too long, and ends', async () => {

@@ -93,7 +93,7 @@ describe('manyworlds rollout-server', () => {
     expect(groups[0]!.rollouts).toMatchObject([
       { reward: 1, error: null, refused: null },
       {
-        ...{ reward: null, success: false, rows: [], refused: 'it failed, or did not finish' },
+        ...{ reward: null, success: false, rows: [], refused: 'it failed or did not finish' },
         error: { code: 'TASK_THREW', message: expect.stringContaining('not in the mood') },
       },
       { reward: 1, error: null, refused: null },
@@ -102,7 +102,9 @@ describe('manyworlds rollout-server', () => {
     expect(untrained.groups[0]!.rollouts).toMatchObject([{ reward: 1, rows: [], refused: 'it has no token ids' }])
     // `moody` samples at temperature 1, whatever a trainer computes with.
     const other = await ask({ tasks: [{ input: 'x' }], model, sampling: { temperature: 0.5 } })
-    expect(other.groups[0]!.rollouts).toMatchObject([{ rows: [], refused: expect.stringContaining('says 0.5') }])
+    expect(other.groups[0]!.rollouts).toMatchObject([
+      { rows: [], refused: expect.stringContaining('the request has 0.5') },
+    ])
     // Which of its models is meant cannot be seen in an agent that has no such param.
     const unnamed = await ask({ tasks: [{ input: 'x' }], model: modelOf('text') })
     expect(unnamed).toMatchObject({ status: 400, error: { message: expect.stringContaining('`model.name`') } })
@@ -121,7 +123,7 @@ describe('manyworlds rollout-server', () => {
       return groups[0]!.rollouts[0]!
     }
     const raw = await rolled('raw', 0.5)
-    expect(raw).toMatchObject({ rows: [], refused: expect.stringContaining('before temperature') })
+    expect(raw).toMatchObject({ rows: [], refused: expect.stringContaining('without temperature') })
     for (const [logprobs, temperature] of [
       ['raw', 1],
       ['processed', 0.5],

@@ -60,7 +60,7 @@ describe('the agent loop for verl, against a stand-in with the interface of verl
           expect(sampling).toMatchObject({ temperature: 0.7, top_p: 0.9, logprobs: true })
       }
       expect(found.sampling).toMatchObject({ logprobs: false })
-      expect(failed!.error).toMatch(/cannot be trained: .*no room to generate.*failed_reward/)
+      expect(failed!.error).toMatch(/cannot be trained on: .*no room to generate.*failed_reward/)
       expect(masked).toMatchObject({ reward_score: -1, response_ids: [END], response_mask: [0], num_turns: 0 })
     },
     DATASETS_SET_UP_MS,

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { SparkError } from '../../src/engines/spark/connect/errors.ts'
 import {
   limit,
   localRelation,
@@ -19,6 +18,7 @@ import {
 } from '../../src/engines/spark/connect/plans.ts'
 import { parseRemote, type Remote } from '../../src/engines/spark/connect/remote.ts'
 import { type ConnectOptions, ConnectSession } from '../../src/engines/spark/connect/session.ts'
+import { SparkError } from '../../src/engines/spark/connect/spark-error.ts'
 import { freePort } from '../free-port.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
 import { type Network, startProxy } from './connect-proxy.ts'
@@ -431,9 +431,9 @@ describe('mistakes', () => {
     const port = await freePort()
     const session = open({ ...remote, port })
     for (const error of [await failure(session.version()), await failure(session.run(COUNT))])
-      expect(error.message).toBe(`Spark at sc://127.0.0.1:${port}: nobody listens there (connection refused)`)
+      expect(error.message).toBe(`Spark at sc://127.0.0.1:${port}: nothing listens there (ECONNREFUSED)`)
     const nowhere = open(parseRemote('sc://no-such-machine.invalid'))
-    expect((await failure(nowhere.version())).message).toContain('no machine of that name')
+    expect((await failure(nowhere.version())).message).toContain('host not found')
   })
 
   test('TLS where there is none, and none where there is', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sparkRows, sparkTasks } from '../../dist/index.js'
+import { sparkRows, sparkTasks } from '../../dist/engines/spark/index.js'
 import { echo } from '../agents/spark-data.ts'
 import type { DataSpark, Row } from './data-source.ts'
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sparkRows, sparkSink, type TaskResponse } from '../../dist/index.js'
+import { sparkRows, sparkSink } from '../../dist/engines/spark/index.js'
+import type { TaskResponse } from '../../dist/index.js'
 import type { DataSpark, Row } from './data-source.ts'
 
 /** What is written is what is read, whatever it is; or it is refused. */

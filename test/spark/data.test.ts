@@ -2,16 +2,13 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
-  ManyworldsError,
-  Runners,
   type SparkSinkOptions,
   type SparkTasksOptions,
   sparkRows,
   sparkSink,
   sparkTasks,
-  type TaskLike,
-  type TaskResponse,
-} from '../../dist/index.js'
+} from '../../dist/engines/spark/index.js'
+import { ManyworldsError, Runners, type TaskLike, type TaskResponse } from '../../dist/index.js'
 import { answer, echo, grade } from '../agents/spark-data.ts'
 import { type Row, startDataSpark } from './data-source.ts'
 import { testStatements } from './data-statements.ts'

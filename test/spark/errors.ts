@@ -19,7 +19,7 @@ export function testErrors(cluster: SparkCluster): void {
 
   const run = (spark: SparkOptions, config: RunConfig = {}) =>
     Runners.runTask([double.task(21)], {
-      ...{ engineName: 'spark', spark: { remote: cluster.remote, ...spark }, store: false, warmMs: 0, ...config },
+      ...{ engineName: 'spark', spark: { remote: cluster.remote, ...spark }, store: false, keepWarmMs: 0, ...config },
     })
 
   /** The error of a run with these options. */
@@ -35,7 +35,7 @@ export function testErrors(cluster: SparkCluster): void {
 
   test('nobody listens, a wrong token, and none', SLOW, async () => {
     const nobody = await refusal({ remote: `sc://127.0.0.1:${await freePort()}` })
-    expect(nobody).toMatchObject({ code: 'SPARK_FAILED', message: expect.stringContaining('nobody listens there') })
+    expect(nobody).toMatchObject({ code: 'SPARK_FAILED', message: expect.stringContaining('nothing listens there') })
     const wrong = await refusal({ remote: `${cluster.address}/;token=another` })
     expect(wrong).toMatchObject({ code: 'SPARK_FAILED', message: expect.stringContaining('does not accept our token') })
     const none = await refusal({ remote: cluster.address })
@@ -125,7 +125,7 @@ export function testErrors(cluster: SparkCluster): void {
     const error = await refusal({ master }, { inLocal: true })
     expect(error).toMatchObject({
       code: 'SPARK_FAILED',
-      message: expect.stringContaining(`nobody listens at ${master}`),
+      message: expect.stringContaining(`cannot connect to spark.master ${master}: nothing listens there`),
     })
   })
 

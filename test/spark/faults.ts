@@ -112,7 +112,7 @@ export function testFaults(cluster: SparkCluster): void {
 
   test('SIGSTOP of a host with its worker, then SIGCONT: what it says is too late', SLOW, async () => {
     await untilAllPlaced()
-    const responses = run(24, 2000)
+    const responses = run(24, 5000)
     await untilStarted(12)
     const [slot] = slots()
     const all = [slot!, ...childrenOf(slot!)]

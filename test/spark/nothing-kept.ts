@@ -24,13 +24,13 @@ async function startAndStop(): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const placement = {
       ...{ workers: 1, workerEntry, execArgv: [], cwd: process.cwd(), env: {}, output: 'drop' as const },
-      elsewhere: { execArgv: [], env: {} },
+      remote: { execArgv: [], env: {} },
     }
     const events = {
       link: () => resolve(),
       failed: reject,
       retire: () => {},
-      roomier: () => {},
+      capacityGrew: () => {},
       notice: () => {},
     }
     engine.start(placement, events, new AbortController().signal).catch(reject)

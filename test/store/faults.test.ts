@@ -37,10 +37,10 @@ async function finished() {
 
 describe('a disk that is full', () => {
   itMounts('is one clear error, and a resume goes on when there is room', async () => {
-    const disk = ownDisk('size=4m')
+    const disk = ownDisk('size=40m')
     const ended = await runScript('store/small-disk.ts', { ...disk, args: [disk.path, 'mend-late'] })
     expect(printed(ended), ended.stderr).toEqual([
-      { code: 'STORE_FULL', message: expect.stringContaining('make room, and resume the run'), some: true },
+      { code: 'STORE_FULL', message: expect.stringContaining('free some space and resume the run'), some: true },
       { answered: 400, kept: true },
       { size: true },
     ])
@@ -48,7 +48,7 @@ describe('a disk that is full', () => {
   })
 
   itMounts('is no error when room is made soon', async () => {
-    const disk = ownDisk('size=4m')
+    const disk = ownDisk('size=40m')
     const ended = await runScript('store/small-disk.ts', { ...disk, args: [disk.path, 'mend-soon'] })
     expect(printed(ended), ended.stderr).toEqual([{ finished: 400 }, { size: true }])
     expect(ended.stderr).toContain('the disk is full')
@@ -124,7 +124,11 @@ it('a file of a newer schema is refused, with what to do', async () => {
 it('an SQLite file of somebody else is refused', async () => {
   const { store, file } = storeFolder()
   alter(file('r'), 'CREATE TABLE mine (x); INSERT INTO mine VALUES (1)')
-  await refused(() => Runners.runTask(echo.task(1), { store, resume: 'r' }), 'STORE_CORRUPT', 'some other SQLite file')
+  await refused(
+    () => Runners.runTask(echo.task(1), { store, resume: 'r' }),
+    'NOT_A_STORE',
+    'another SQLite database with the table `mine`',
+  )
   expect(query(file('r'), 'SELECT x FROM mine')).toEqual([{ x: 1 }])
 })
 

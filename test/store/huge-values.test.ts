@@ -34,7 +34,7 @@ describe('a value that is huge neither hangs the run nor harms its neighbours', 
       if (success) expect(isSameValue(answer, HUGE[what]()), what).toBe(true)
       else
         expect(`${error.code}: ${error.message}`).toContain(
-          `ANSWER_NOT_SERIALISABLE: the answer cannot be sent: ${REFUSED[what]}`,
+          `ANSWER_NOT_SERIALIZABLE: the answer cannot be sent: ${REFUSED[what]}`,
         )
     }
     expect([...responses.values()].filter(({ agentName, success }) => agentName === 'echo' && success)).toHaveLength(
@@ -53,7 +53,7 @@ describe('a value that is huge neither hangs the run nor harms its neighbours', 
     ]) {
       const { code, stderr, stdout } = await manyworlds([words[0]!, file('r'), ...words.slice(1)])
       expect(code, `${words.join(' ')}: ${stderr}`).toBe(0)
-      expect(stdout).toContain('ANSWER_NOT_SERIALISABLE')
+      expect(stdout).toContain('ANSWER_NOT_SERIALIZABLE')
     }
   }, 240_000)
 
@@ -77,7 +77,7 @@ describe('a value that is huge neither hangs the run nor harms its neighbours', 
   test('as an input: it is refused before anything starts', async () => {
     const wrong = [echo.task(1), echo.task({ scores: sparse(4e9) }, { id: 'bad' })]
     const words = ["task 'bad'", '`scores` is an array of 4000000001 places']
-    await refused(() => Runners.runTask(wrong, { cls: CountingRuntime }), 'INPUT_NOT_SERIALISABLE', ...words)
+    await refused(() => Runners.runTask(wrong, { cls: CountingRuntime }), 'INPUT_NOT_SERIALIZABLE', ...words)
   })
 })
 

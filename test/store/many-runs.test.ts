@@ -182,7 +182,7 @@ describe('a store of many runs', () => {
     } finally {
       process.stderr.write = write
     }
-    expect(notices.join('')).toContain('older runs could not be removed')
+    expect(notices.join('')).toContain('cannot remove older runs')
     expect(RunFile.list({ store })).toEqual(['first', 'next'])
   })
 

@@ -161,6 +161,7 @@ describe.each([
   ['4', 'fourth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
   ['5', 'fifth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
   ['6', 'sixth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
+  ['7', 'seventh', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
 ] as const)('a store of version %s', (version, folder, runs) => {
   it('is listed, shown and exported, and stays as it is', async () => {
     const { store, file } = oldStore(folder)
@@ -238,6 +239,7 @@ describe('a store that is migrated', () => {
     ['a store of version 4', 'fourth', 'store'],
     ['a store of version 5', 'fifth', 'store'],
     ['a store of version 6', 'sixth', 'store'],
+    ['a store of version 7', 'seventh', 'store'],
   ])('has the same tables, indexes and views as a new one: %s', async (_what, folder, name) => {
     const { store, file } = oldStore(folder)
     const fresh = join(store, 'fresh.sqlite')

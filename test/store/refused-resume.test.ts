@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Runners, type TaskLike } from 'manyworlds'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from '../agents/basics.ts'
@@ -147,6 +148,37 @@ describe('a resume is refused, by name and with nothing changed,', () => {
   it('when the file is some other file', async () => {
     const { store, file } = storeFolder()
     writeFileSync(file('r'), 'just text, and long enough to be taken for something'.repeat(50))
-    await refused(() => Runners.runTask(echo.task(1), { store, resume: 'r' }), 'STORE_CORRUPT', 'store.sqlite')
+    await refused(
+      () => Runners.runTask(echo.task(1), { store, resume: 'r' }),
+      'NOT_A_STORE',
+      'store.sqlite is a text file',
+    )
+  })
+
+  it.each([
+    ['a text file', 'notes.txt', Buffer.from('# Notes\n\nnaïve\n')],
+    ['a text file', 'rows.sqlite', Buffer.from(`{"id":1}\n`.repeat(2000))],
+    ['a PNG image', 'photo.png', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')],
+    ['a gzip file', 'store.sqlite', Buffer.from('1f8b0800000000000003', 'hex')],
+  ])('when it is %s, %s, which is left as it is', async (kind, name, bytes) => {
+    const { store } = storeFolder()
+    mkdirSync(store, { recursive: true })
+    const path = join(store, name)
+    writeFileSync(path, bytes)
+    const error = await refused(
+      () => Runners.runTask(echo.task(1), { store: path }),
+      'NOT_A_STORE',
+      `${path} is ${kind}`,
+    )
+    expect(error.message).not.toMatch(/damaged|recover/)
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+    expect(readdirSync(store)).toEqual([name])
+  })
+
+  it('when it is a folder with the name of a file', async () => {
+    const { store } = storeFolder()
+    const path = join(store, 'r.sqlite')
+    mkdirSync(path, { recursive: true })
+    await refused(() => Runners.runTask(echo.task(1), { store: path }), 'NOT_A_STORE', `${path} is a folder`)
   })
 })

@@ -11,7 +11,7 @@ import { storeFolder } from './store-folder.ts'
 afterAll(() => Runners.shutdown())
 
 const quick = { workerNum: 1, backoffMs: 1 }
-const DIED = "the driver died while this task may have been running, and it has rerun: 'never'"
+const DIED = "the driver died while this task may have been running, and rerun: 'never' forbids another attempt"
 type Folder = ReturnType<typeof storeFolder>
 
 const some = ({ ledger: path }: Folder, count = 6) =>

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { echo } from '../agents/basics.ts'
 import { succeedsAt, thrower } from '../agents/failing.ts'
 import { chat, ledger, odd, parent } from '../agents/ledger.ts'
+import { confuses, finds } from '../agents/subtasks.ts'
 import { printed, runScript } from '../run-script.ts'
 import { userProject } from '../user-project.ts'
 import { query, storeFolder } from './store-folder.ts'
@@ -24,6 +25,26 @@ describe('the run file', () => {
       expect(run.seenAt(seq)).toMatchObject({ id: response.id, answer: response.answer })
     expect(run.seenAt(run.lastSeq() + 1)).toBeUndefined()
     expect(run.seenAt(0)).toBeUndefined()
+  })
+
+  it('finds a sub-task by the id it was given, unless several were given that id', async () => {
+    const { store } = storeFolder()
+    await Runners.runTask(
+      [finds.task('context', { id: 'p' }), finds.task('context', { id: 'q' }), confuses.task(undefined, { id: 'r' })],
+      { store, runId: 'r' },
+    )
+    using run = RunFile.open('r', { store })
+    expect(run.task('a')).toMatchObject({ id: 'r/a', parentId: 'r', response: { answer: 2 } })
+    expect(run.task('r/a')).toMatchObject({ id: 'r/a', response: { answer: 2 } })
+    expect(run.task('r/r/a')).toMatchObject({ id: 'r/r/a', response: { answer: 4 } })
+    expect(run.task('p/one')).toMatchObject({ id: 'p/one' })
+    expect(run.task('three')).toBeUndefined()
+    expect(() => run.task('one')).toThrow(
+      expect.objectContaining({
+        code: 'TASK_NOT_FOUND',
+        message: expect.stringMatching(/several sub-tasks .*'one'.*: p\/one, q\/one$/),
+      }),
+    )
   })
 
   it('has the configuration, tasks, attempts, responses, trajectories, logs and timings, for any SQLite tool', async () => {
@@ -223,7 +244,7 @@ describe('the run file', () => {
       return run.runId
     }
     expect([found('alpha-1'), found('b'), found('last')]).toEqual(['alpha-1', 'beta', 'beta'])
-    expect(() => found('alpha')).toThrow(/several runs begin with 'alpha': alpha-2, alpha-1/)
+    expect(() => found('alpha')).toThrow(/several runs start with 'alpha': alpha-2, alpha-1/)
     expect(() => found('gamma')).toThrow(/no run 'gamma'.*beta, alpha-2, alpha-1/)
   })
 

@@ -55,7 +55,7 @@ export async function sampleTraining(
     await run(name)
     const successRate = number === 1 ? null : 0.2 + (0.7 * number) / updates
     const entropy = 2 - (1.9 * number) / updates
-    const metrics = { loss: 0.1 / (number + 1), entropy, klFromBehaviour: 1e-6 * number, gradientNorm: 3 - entropy }
+    const metrics = { loss: 0.1 / (number + 1), entropy, klFromBehavior: 1e-6 * number, gradientNorm: 3 - entropy }
     const alarms = number === updates - 1 ? ['entropy has fallen from 2.00 to 0.0190'] : []
     const report = { successRate, reward: successRate, episodes: 128, length: 4.5, metrics, alarms }
     const stateSha = await db.writeFile(Buffer.from(`state ${number}`))

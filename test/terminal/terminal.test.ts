@@ -52,7 +52,7 @@ describe.skipIf(skip)('a program in a pseudo-terminal', () => {
     expect(await terminal.exit).toBe(130)
   })
 
-  it('shows what a person would see: lines written over, erased, coloured, scrolled away', async () => {
+  it('shows what a person would see: lines written over, erased, colored, scrolled away', async () => {
     const terminal = node(
       `process.stdout.write('one\\n\\x1b[31mtwo\\x1b[0m\\n10 % of a long line\\r\\x1b[2K20 %\\r3')`,
       { rows: 5 },

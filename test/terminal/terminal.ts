@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 
 const PYTHON = 'python3'
 const POLL_MS = 20
-const WAIT_MS = 20_000
+const WAIT_MS = 40_000
 
 interface Options {
   readonly cols?: number

@@ -90,7 +90,7 @@ describe('with advantages by gae', () => {
   test('what cannot be computed is refused, with the reason', async () => {
     await expect(rowsOf([withValues(cut)])).rejects.toMatchObject({
       code: 'ROW_INVALID',
-      message: /what was seen last/,
+      message: /has no final observation/,
     })
     await expect(rowsOf([withValues(cut, 'road')], {}, { values: undefined as never })).rejects.toMatchObject({
       code: 'LEARNER_INVALID',

@@ -9,7 +9,7 @@ import type { OpenSoftmaxPolicy, SoftmaxPolicy } from '../../dist/train/softmax/
 import { type DeskObservation, type DeskTask, desk, deskTasks } from '../../examples/tool-desk/desk.ts'
 
 type Act = OpenSoftmaxPolicy<DeskObservation, string>['act']
-type Decision = Pick<ActionRow, 'observation' | 'candidates' | 'action' | 'index' | 'behaviour'>
+type Decision = Pick<ActionRow, 'observation' | 'candidates' | 'action' | 'index' | 'behavior'>
 
 const MAX_STEPS = 10
 
@@ -21,7 +21,7 @@ function episode(task: DeskTask, act: Act, random: () => number, mode: 'sample' 
   let reward = 0
   for (let step = 0; step < MAX_STEPS; step++) {
     const { action, index, logProb } = act({ observation, candidates, mode, random })
-    decisions.push({ observation, candidates, action, index: index!, behaviour: logProb! })
+    decisions.push({ observation, candidates, action, index: index!, behavior: logProb! })
     const result = desk.step(state, action, ctx) as ReturnType<typeof stepOf>
     reward += result.reward
     observation = result.observation

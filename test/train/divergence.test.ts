@@ -90,13 +90,13 @@ describe('the exact KL over candidates', () => {
 describe('the KL from samples', () => {
   it('is k3 on the policy itself', () => {
     for (const d of [-1, 0, 0.5]) {
-      const { value, byLogProb } = sampledKl({ logProb: -2, behaviour: -2, reference: -2 - d })
+      const { value, byLogProb } = sampledKl({ logProb: -2, behavior: -2, reference: -2 - d })
       expectNear([value, byLogProb], [Math.exp(-d) - 1 + d, d])
     }
   })
 
   it('has a derivative by the log-probability', () => {
-    const sample = fc.record({ logProb: logProbs, behaviour: logProbs, proximal: logProbs, reference: logProbs })
+    const sample = fc.record({ logProb: logProbs, behavior: logProbs, proximal: logProbs, reference: logProbs })
     fc.assert(
       fc.property(sample, fc.constantFrom(1, 2, Number.POSITIVE_INFINITY), (sample, maxWeight) => {
         for (const klCorrection of [true, false]) {
@@ -110,7 +110,7 @@ describe('the KL from samples', () => {
 
   it('without the correction, does not look at the policy that acted', () => {
     for (const d of [-1, 0, 0.5]) {
-      const sample = { logProb: -2, behaviour: -1e9, reference: -2 - d }
+      const sample = { logProb: -2, behavior: -1e9, reference: -2 - d }
       const { value, byLogProb } = sampledKl(sample, { klCorrection: false })
       expectNear([value, byLogProb], [Math.exp(-d) - 1 + d, 1 - Math.exp(-d)])
     }
@@ -119,21 +119,21 @@ describe('the KL from samples', () => {
   it('has the value and the gradient of the exact KL in expectation, for samples of any policy', () => {
     fc.assert(
       fc.property(policies, ([logits, other, acted, began]) => {
-        const [current, reference, behaviour, proximal] = [logits, other, acted, began].map((x) => logSoftmax(x!))
+        const [current, reference, behavior, proximal] = [logits, other, acted, began].map((x) => logSoftmax(x!))
         const exact = exactKl(current!, reference!)
         let value = 0
         const byLogit = new Float64Array(current!.length)
         for (let i = 0; i < current!.length; i++) {
           const sample = {
             logProb: current![i]!,
-            behaviour: behaviour![i]!,
+            behavior: behavior![i]!,
             proximal: proximal![i]!,
             reference: reference![i]!,
           }
           const kl = sampledKl(sample)
-          value += Math.exp(behaviour![i]!) * kl.value
+          value += Math.exp(behavior![i]!) * kl.value
           logProbByLogit(current!, i).forEach((slope, j) => {
-            byLogit[j]! += Math.exp(behaviour![i]!) * kl.byLogProb * slope
+            byLogit[j]! += Math.exp(behavior![i]!) * kl.byLogProb * slope
           })
         }
         expectNear([value], [exact.value])
@@ -143,15 +143,15 @@ describe('the KL from samples', () => {
   })
 
   it('would be wrong off-policy without the weight', () => {
-    const [current, reference, behaviour] = [
+    const [current, reference, behavior] = [
       [1, 0, -1],
       [0, 0, 0],
       [-1, 0, 1],
     ].map(logSoftmax)
     const unweighted = sumOf(
-      behaviour!.map((logP, i) => {
+      behavior!.map((logP, i) => {
         const logProb = current![i]!
-        return Math.exp(logP) * sampledKl({ logProb, behaviour: logProb, reference: reference![i]! }).value
+        return Math.exp(logP) * sampledKl({ logProb, behavior: logProb, reference: reference![i]! }).value
       }),
     )
     expect(unweighted).toBeGreaterThan(2 * exactKl(current!, reference!).value)

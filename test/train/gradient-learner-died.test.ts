@@ -70,7 +70,7 @@ describe('a learner whose core is in another process', () => {
       const before = await learner.publish()
       core.dies = dies
       await expect(learner.update({ rows: someRows(20, 2) })).rejects.toThrow(
-        "update 2 of policy 'softmax' failed, and version 1 stays: its process was ended by SIGKILL",
+        "update 2 of policy 'softmax' failed; version 1 was kept: its process was ended by SIGKILL",
       )
       expect(learner.ended).toBe(true)
       expect(await learner.publish()).toEqual(before)

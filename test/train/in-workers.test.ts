@@ -16,7 +16,7 @@ async function expectSameLogProbs(steps: readonly ActionStep[], from?: Uint8Arra
   const core = softmaxCore(clerkPolicy, from && { from })
   const rows = steps.map(({ observation, candidates, action, choice }): ActionRow => {
     const decision = { observation, candidates: candidates!, action, index: choice! }
-    return { kind: 'action', ...decision, behaviour: 0, advantage: 0, weight: 1, version: 0 }
+    return { kind: 'action', ...decision, behavior: 0, advantage: 0, weight: 1, version: 0 }
   })
   const { logProbs } = await core.forward(rows, 'current')
   expect(steps.length).toBeGreaterThan(100)

@@ -40,7 +40,7 @@ test.each([
   [{ messages: [{ content: 'x' }] }, /message 0 has no `role`/],
   [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /not text/],
   [{ continue_final_message: true }, /continue_final_message/],
-  [{ prompt_prefix: { messages: 1, token_ids: [1] } }, /must end with a message of the assistant/],
+  [{ prompt_prefix: { messages: 1, token_ids: [1] } }, /must end with an assistant message/],
   [{ prompt_prefix: { messages: 2, token_ids: [1] } }, /prompt_prefix.messages/],
   [{ model: 7 }, /model/],
 ])('%j is refused', (body, words) => {
@@ -51,7 +51,7 @@ test('a prompt is a text or ids', () => {
   expect(text({ prompt: 'abc' }).prompt).toEqual({ kind: 'text', text: 'abc' })
   expect(text({ prompt: [1, 2] }).prompt).toEqual({ kind: 'ids', ids: [1, 2] })
   for (const prompt of ['', [], [1.5], [-1], ['a'], undefined]) expect(() => text({ prompt })).toThrow(/`prompt`/)
-  expect(() => checkedRequest('text', '{')).toThrow(/no JSON/)
+  expect(() => checkedRequest('text', '{')).toThrow(/not valid JSON/)
   expect(() => checkedRequest('text', '[]')).toThrow(/JSON object/)
 })
 

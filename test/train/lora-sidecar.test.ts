@@ -25,20 +25,20 @@ describe('a sidecar that cannot start', () => {
   it('says which signal ended it, and what helps', async () => {
     const error = await startWith('echo "computing with AMX" >&2; kill -ILL $$')
     expect(error).toMatchObject({ code: 'LEARNER_FAILED' })
-    expect(error.message).toContain("was ended by SIGILL during 'start'")
-    expect(error.message).toContain("Use `dtype: 'float32'`, or set ONEDNN_MAX_CPU_ISA=AVX2")
+    expect(error.message).toContain("was killed by SIGILL during 'start'")
+    expect(error.message).toContain("use `dtype: 'float32'`, or set ONEDNN_MAX_CPU_ISA=AVX2")
     expect(error.message).toContain('It printed:\ncomputing with AMX')
   })
 
   it('says what it printed, if that is no answer', async () => {
     const error = await startWith('echo "hello from a wrapper"; exec sleep 60')
-    expect(error.message).toContain('what it wrote to standard output is no answer: it printed "hello from a wrapper')
+    expect(error.message).toContain('its standard output is not a valid message: it starts with "hello from a wrapper')
   })
 
   it('says which package is missing in a Python of the user', async () => {
     const found = execFileSync('sh', ['-c', 'command -v python3'], { encoding: 'utf8' }).trim()
     const error = await startWith(`exec ${found} -S "$@"`)
-    expect(error.message).toMatch(/ended with code 1 during 'start': a package is missing in its Python/)
+    expect(error.message).toMatch(/exited with code 1 during 'start': a Python package is missing/)
     expect(error.message).toContain("No module named 'torch'")
   })
 
@@ -53,7 +53,7 @@ describe('a sidecar that cannot start', () => {
     const enough = new AbortController()
     const starting = Sidecar.start({ signal: enough.signal })
     setTimeout(() => enough.abort(), 200)
-    await expect(starting).rejects.toThrow('was ended, because its caller gave up')
+    await expect(starting).rejects.toThrow('was killed, because its caller aborted')
     vi.unstubAllEnvs()
   })
 })
@@ -64,9 +64,9 @@ describe('options of a LoRA policy', () => {
     [{}, '`base` must be a folder'],
     [{ base, rank: 0 }, '`rank` must be a whole number of at least 1, it is 0'],
     [{ base, alpha: -1 }, '`alpha` must be above 0, it is -1'],
-    [{ base, dtype: 'int8' }, 'there is no dtype "int8"; there are float32, bfloat16, float16'],
+    [{ base, dtype: 'int8' }, 'unknown dtype "int8"; use one of float32, bfloat16, float16'],
     [{ base, targets: [] }, "`targets` must be 'all-linear' or names of layers"],
-    [{ base, optimizer: { betas: [1, 2] } }, '`betas` must be two numbers from 0 to below 1'],
+    [{ base, optimizer: { betas: [1, 2] } }, '`betas` must be two numbers of at least 0 and below 1'],
     [{ base, optimizer: { lr: 1 } }, "unknown key 'lr' in `optimizer`"],
     [{ base, treads: 2 }, "did you mean 'threads'?"],
   ] as const)('%o is refused', ([options, message]) => {
@@ -84,7 +84,7 @@ describe('options of a LoRA policy', () => {
 describe('rows of a LoRA policy', () => {
   it('are tokens', () => {
     expect(() => rowParts(someRows(1), 'lora')).toThrow(
-      "row 0 has an action among candidates; the LoRA policy 'lora' learns from tokens",
+      "row 0 contains an action chosen from candidates; the LoRA policy 'lora' can only be trained on tokens",
     )
   })
 })

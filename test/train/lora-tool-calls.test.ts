@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { callsIn } from '../../dist/train/lora/serve/tool-calls.js'
+import { cpuMs } from '../cpu-ms.ts'
 
 const call = (name: string, args: object) => `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`
 
@@ -43,11 +44,11 @@ test('the last call may lack its end; a call may be opened twice; arguments may 
 })
 
 test('takes linear time, and not more than 64 calls', () => {
-  const began = performance.now()
+  const began = cpuMs()
   for (const piece of ['<tool_call>', '<tool_call>{', '</tool_call>', '<tool_call>{}</tool_call>', call('a', {})])
     callsIn(piece.repeat(40_000))
   callsIn(`<tool_call>${'['.repeat(1_000_000)}</tool_call>`)
   callsIn(`<tool_call>{"name": "a", "arguments": ${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}</tool_call>`)
-  expect(performance.now() - began).toBeLessThan(5000)
+  expect(cpuMs() - began).toBeLessThan(5000)
   expect(callsIn(call('a', {}).repeat(100)).calls).toHaveLength(64)
 })

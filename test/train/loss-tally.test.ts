@@ -16,8 +16,8 @@ describe('figures of the policy loss', () => {
   it('tell how far the update went, and how stale its samples were', () => {
     const log = Math.log
     const metrics = metricsOf({
-      // p / proximal 1, 1.5, .5, 1; proximal / behaviour 1, 1, 1, 4.
-      behaviour: [log(0.2), log(0.2), log(0.4), log(0.1)],
+      // p / proximal 1, 1.5, .5, 1; proximal / behavior 1, 1, 1, 4.
+      behavior: [log(0.2), log(0.2), log(0.4), log(0.1)],
       proximal: [log(0.2), log(0.2), log(0.4), log(0.4)],
       logProbs: [log(0.2), log(0.3), log(0.2), log(0.4)],
       advantages: [1, 1, -1, 1],
@@ -34,18 +34,18 @@ describe('figures of the policy loss', () => {
       'cappedShare',
       'largestWeight',
       'effectiveSampleSize',
-      'klFromBehaviour',
+      'klFromBehavior',
     ])
     expectNear(Object.values(metrics), [4, (-1 - 1.2 + 0.8 - 2) / 4, 1, 1.5, 0.5, 0.25, 4, 49 / 19.5, kl])
   })
 
   it('count on-policy samples in full', () => {
     fc.assert(
-      fc.property(fc.array(logProbs, { minLength: 1 }), (behaviour) => {
-        const ones = behaviour.map(() => 1)
-        const metrics = metricsOf({ logProbs: behaviour, behaviour, advantages: ones, weights: ones })
-        expectNear([metrics.effectiveSampleSize!], [behaviour.length])
-        expect(metrics).toMatchObject({ ratio: 1, clipFraction: 0, cappedShare: 0, klFromBehaviour: 0 })
+      fc.property(fc.array(logProbs, { minLength: 1 }), (behavior) => {
+        const ones = behavior.map(() => 1)
+        const metrics = metricsOf({ logProbs: behavior, behavior, advantages: ones, weights: ones })
+        expectNear([metrics.effectiveSampleSize!], [behavior.length])
+        expect(metrics).toMatchObject({ ratio: 1, clipFraction: 0, cappedShare: 0, klFromBehavior: 0 })
       }),
     )
   })
@@ -65,32 +65,32 @@ describe('figures of the policy loss', () => {
   })
 
   it('have no means without samples', () => {
-    expect(metricsOf({ logProbs: [-1], behaviour: [-2], advantages: [1], weights: [0] })).toEqual({
+    expect(metricsOf({ logProbs: [-1], behavior: [-2], advantages: [1], weights: [0] })).toEqual({
       samples: 0,
       loss: 0,
     })
   })
 
   it('estimate the divergence from the policy that acted', () => {
-    const behaviour = logSoftmax([1, 0, -1])
+    const behavior = logSoftmax([1, 0, -1])
     const current = logSoftmax([0.5, 0.2, -0.3])
     // So many samples of each candidate as it is probable.
-    const counts = behaviour.map((logP) => Math.round(Math.exp(logP) * 1e5))
+    const counts = behavior.map((logP) => Math.round(Math.exp(logP) * 1e5))
     const drawn = [...counts].flatMap((count, i) => Array<number>(count).fill(i))
     const ones = drawn.map(() => 1)
-    const { klFromBehaviour } = metricsOf({
+    const { klFromBehavior } = metricsOf({
       logProbs: drawn.map((i) => current[i]!),
-      behaviour: drawn.map((i) => behaviour[i]!),
+      behavior: drawn.map((i) => behavior[i]!),
       advantages: ones,
       weights: ones,
     })
-    expectNear([klFromBehaviour!], [exactKl(behaviour, current).value], 1e-5)
+    expectNear([klFromBehavior!], [exactKl(behavior, current).value], 1e-5)
   })
 })
 
 const samplesOf = (samples: readonly (readonly [number, number, number, number, number])[]): Samples => ({
   logProbs: samples.map(([p]) => p),
-  behaviour: samples.map(([, b]) => b),
+  behavior: samples.map(([, b]) => b),
   proximal: samples.map(([, , x]) => x),
   advantages: samples.map(([, , , a]) => a + 2),
   weights: samples.map(([, , , , w]) => w),

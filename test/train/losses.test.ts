@@ -8,7 +8,7 @@ import { expectGradient, expectNear, expectSlope, isSmooth, logProbs, numbers, s
 
 /** Samples with the given ratios to the policy that acted. */
 const withRatios = (ratios: readonly number[], advantages: readonly number[]): readonly Sample[] =>
-  ratios.map((ratio, i) => ({ logProb: Math.log(ratio) - 3, behaviour: -3, advantage: advantages[i]! }))
+  ratios.map((ratio, i) => ({ logProb: Math.log(ratio) - 3, behavior: -3, advantage: advantages[i]! }))
 
 const lossesOf = (samples: readonly Sample[], settings: LossSettings) =>
   samples.map((sample) => sampleLoss(sample, lossRule(settings)))
@@ -16,7 +16,7 @@ const lossesOf = (samples: readonly Sample[], settings: LossSettings) =>
 /** `sft` looks at no advantage, and at nobody who acted. */
 const POLICY_LOSSES = LOSS_NAMES.filter((name) => name !== 'sft')
 
-const sample = fc.record({ logProb: logProbs, behaviour: logProbs, proximal: logProbs, advantage: numbers(5) })
+const sample = fc.record({ logProb: logProbs, behavior: logProbs, proximal: logProbs, advantage: numbers(5) })
 const logits = fc.array(numbers(2), { minLength: 2, maxLength: 6 })
 
 describe('the clipped loss', () => {
@@ -104,11 +104,11 @@ describe.each<LossSettings>([
     const { name, clipLow = 1, clipHigh = 4, maxWeight = 2 } = settings
     fc.assert(
       fc.property(sample, (sample) => {
-        const { logProb, behaviour, proximal, advantage } = sample
+        const { logProb, behavior, proximal, advantage } = sample
         const { loss, byLogProb } = sampleLoss(sample, lossRule(settings))
         const ratio = Math.exp(logProb - proximal)
         const clipped = name === 'cispo' ? Math.min(Math.max(ratio, 1 - clipLow), 1 + clipHigh) : 1
-        const frozen = clipped * Math.min(Math.exp(proximal - behaviour), maxWeight)
+        const frozen = clipped * Math.min(Math.exp(proximal - behavior), maxWeight)
         expectSlope((logProb) => -frozen * advantage * logProb, logProb, byLogProb)
         expectNear([loss], [-frozen * advantage * logProb])
       }),
@@ -120,7 +120,7 @@ describe('every loss', () => {
   it('has the gradient of REINFORCE on the policy that acted', () => {
     fc.assert(
       fc.property(fc.constantFrom(...POLICY_LOSSES), logProbs, numbers(5), (name, logProb, advantage) => {
-        expectNear([sampleLoss({ logProb, behaviour: logProb, advantage }, lossRule({ name })).byLogProb], [-advantage])
+        expectNear([sampleLoss({ logProb, behavior: logProb, advantage }, lossRule({ name })).byLogProb], [-advantage])
       }),
     )
   })
@@ -128,15 +128,15 @@ describe('every loss', () => {
   it('takes the policy that acted for the proximal one, if there is no other', () => {
     fc.assert(
       fc.property(fc.constantFrom(...POLICY_LOSSES), sample, (name, { proximal: _, ...sample }) => {
-        const same = sampleLoss({ ...sample, proximal: sample.behaviour }, lossRule({ name }))
+        const same = sampleLoss({ ...sample, proximal: sample.behavior }, lossRule({ name }))
         expect(sampleLoss(sample, lossRule({ name }))).toEqual(same)
         expect(same.correction).toBe(1)
       }),
     )
   })
 
-  it('weighs stale samples by proximal / behaviour, up to a cap', () => {
-    const at = (staleness: number) => ({ logProb: -2, proximal: -2, behaviour: -2 - Math.log(staleness), advantage: 1 })
+  it('weighs stale samples by proximal / behavior, up to a cap', () => {
+    const at = (staleness: number) => ({ logProb: -2, proximal: -2, behavior: -2 - Math.log(staleness), advantage: 1 })
     for (const name of POLICY_LOSSES) {
       const [rare, capped] = lossesOf([at(0.5), at(8)], { name })
       expectNear([rare!.byLogProb, capped!.byLogProb], [-0.5, -2])
@@ -148,7 +148,7 @@ describe('every loss', () => {
     for (const name of LOSS_NAMES)
       for (const proximal of [-800, -1e-9]) {
         const { loss, byLogProb } = sampleLoss(
-          { logProb: -1, behaviour: -30, proximal, advantage: -1 },
+          { logProb: -1, behavior: -30, proximal, advantage: -1 },
           lossRule({ name }),
         )
         expect(Number.isFinite(loss) && Number.isFinite(byLogProb), `${name} ${proximal}`).toBe(true)
@@ -157,7 +157,7 @@ describe('every loss', () => {
 
   it('refuses settings that are wrong or have no effect', () => {
     const refused = (settings: object) => expect(() => lossRule(settings as LossSettings))
-    refused({ name: 'ppo' }).toThrow('there is no loss "ppo"; there are clip, is, cispo, reinforce, sft')
+    refused({ name: 'ppo' }).toThrow('unknown loss "ppo"; use one of clip, is, cispo, reinforce, sft')
     refused({ name: 'clip', clipLow: 2 }).toThrow('`clipLow` must be a number from 0 to 1; it is 2')
     refused({ name: 'clip', clipHigh: -1 }).toThrow('`clipHigh` must be a number of at least 0; it is -1')
     refused({ name: 'clip', dualClip: 1 }).toThrow('`dualClip` must be a number above 1, such as 3; it is 1')
@@ -182,10 +182,10 @@ describe('the loss `sft`', () => {
 
   it('has figures of samples that the policy drew itself', () => {
     const tally = newTally()
-    const samples = { logProbs: [-1, -3], behaviour: [-900, 0], advantages: [0, -7], weights: [0.5, 0.5] }
+    const samples = { logProbs: [-1, -3], behavior: [-900, 0], advantages: [0, -7], weights: [0.5, 0.5] }
     const { loss, byLogProb } = policyLoss(samples, lossRule({ name: 'sft' }), tally)
     expect({ loss, byLogProb: [...byLogProb] }).toEqual({ loss: 2, byLogProb: [-0.5, -0.5] })
-    expect(lossMetrics(tally)).toMatchObject({ ratio: 1, effectiveSampleSize: 2, klFromBehaviour: 0, cappedShare: 0 })
+    expect(lossMetrics(tally)).toMatchObject({ ratio: 1, effectiveSampleSize: 2, klFromBehavior: 0, cappedShare: 0 })
   })
 
   it('refuses what has no effect on it', () => {
@@ -198,20 +198,20 @@ describe('the loss `is`', () => {
     fc.assert(
       fc.property(logits, fc.infiniteStream(numbers(2)), (logits, more) => {
         const other = () => logSoftmax(logits.map(() => more.next().value))
-        const [behaviour, proximal, advantages] = [other(), other(), other()]
+        const [behavior, proximal, advantages] = [other(), other(), other()]
         const current = logSoftmax(logits)
         const rule = lossRule({ name: 'is', maxWeight: Number.MAX_VALUE })
         const expected = new Float64Array(logits.length)
         for (let i = 0; i < logits.length; i++) {
           const sample = {
             logProb: current[i]!,
-            behaviour: behaviour[i]!,
+            behavior: behavior[i]!,
             proximal: proximal[i]!,
             advantage: advantages[i]!,
           }
           const { byLogProb } = sampleLoss(sample, rule)
           logProbByLogit(current, i).forEach((slope, j) => {
-            expected[j]! += Math.exp(behaviour[i]!) * byLogProb * slope
+            expected[j]! += Math.exp(behavior[i]!) * byLogProb * slope
           })
         }
         const risk = (x: Float64Array) => -sumOf(logSoftmax(x).map((logP, i) => Math.exp(logP) * advantages[i]!))
@@ -240,7 +240,7 @@ describe('the loss of a batch', () => {
 
   it('does not look at tokens without a weight', () => {
     const samples = {
-      behaviour: [-1, Number.NaN],
+      behavior: [-1, Number.NaN],
       logProbs: [-1, Number.NaN],
       advantages: [2, Number.NaN],
       weights: [0.5, 0],
@@ -250,17 +250,17 @@ describe('the loss of a batch', () => {
   })
 
   it('refuses arrays of different lengths', () => {
-    const samples = { behaviour: [-1, -1], logProbs: [-1, -1], advantages: [1, 1], weights: [1, 1] }
+    const samples = { behavior: [-1, -1], logProbs: [-1, -1], advantages: [1, 1], weights: [1, 1] }
     const rule = lossRule({ name: 'is' })
-    for (const key of ['behaviour', 'advantages', 'weights', 'proximal'])
+    for (const key of ['behavior', 'advantages', 'weights', 'proximal'])
       expect(() => policyLoss({ ...samples, [key]: [1] }, rule)).toThrow(`${key}: the length must be 2; it is 1`)
   })
 })
 
 const samplesOf = (batch: readonly (readonly [Sample, number])[]) => ({
   logProbs: batch.map(([{ logProb }]) => logProb),
-  behaviour: batch.map(([{ behaviour }]) => behaviour),
-  proximal: batch.map(([{ proximal, behaviour }]) => proximal ?? behaviour),
+  behavior: batch.map(([{ behavior }]) => behavior),
+  proximal: batch.map(([{ proximal, behavior }]) => proximal ?? behavior),
   advantages: batch.map(([{ advantage }]) => advantage),
   weights: batch.map(([, weight]) => weight),
 })

@@ -108,17 +108,20 @@ describe('a learner of a neural policy', () => {
     const { act } = listed.openBytes(core.weights())
     const rows = neuralRows(200).map((row, i) => {
       const { index, logProb } = act({ ...row, mode: 'sample', random: seeded(i) })
-      return { ...row, index: index!, behaviour: logProb! }
+      return { ...row, index: index!, behavior: logProb! }
     })
-    const { ratio, largestRatio, klFromBehaviour } = await core.forwardBackward(rows, { name: 'clip' })
-    expect({ ratio, largestRatio, klFromBehaviour }).toEqual({ ratio: 1, largestRatio: 1, klFromBehaviour: 0 })
+    const { ratio, largestRatio, klFromBehavior } = await core.forwardBackward(rows, { name: 'clip' })
+    expect({ ratio, largestRatio, klFromBehavior }).toEqual({ ratio: 1, largestRatio: 1, klFromBehavior: 0 })
   })
 
   test('an update that would end in numbers that are not finite is undone', async () => {
     const learner = gradientLearner(await neuralCore(listed), { loss: { name: 'clip' }, lr: 0.1 })
     const first = await learner.start({ seed: 1 })
     const rows = neuralRows(10).map((row) => ({ ...row, weight: 1e300 }))
-    await expect(learner.update({ rows })).rejects.toMatchObject({ code: 'LEARNER_FAILED', message: /version 0 stays/ })
+    await expect(learner.update({ rows })).rejects.toMatchObject({
+      code: 'LEARNER_FAILED',
+      message: /version 0 was kept/,
+    })
     expect(await learner.publish()).toEqual(first)
     await learner.update({ rows: neuralRows(10) })
     expect((await learner.publish()).ref.version).toBe(1)
@@ -128,7 +131,7 @@ describe('a learner of a neural policy', () => {
     const learner = gradientLearner(await neuralCore(listed), { loss: { name: 'clip' }, lr: 0.1 })
     const first = await learner.start({ seed: 1 })
     const rows = neuralRows(3).map((row) => ({ ...row, candidates: ['left', 'up'], index: 0 }))
-    await expect(learner.update({ rows })).rejects.toMatchObject({ message: /"up" is none of the 3 `actions`/ })
+    await expect(learner.update({ rows })).rejects.toMatchObject({ message: /"up" is not one of the 3 `actions`/ })
     expect(await learner.publish()).toEqual(first)
   })
 })

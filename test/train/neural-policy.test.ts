@@ -206,7 +206,7 @@ test('acts without jax-js, and says what to install when it should learn', async
   `
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
   expect(stdout).toBe(
-    'a\nPACKAGE_MISSING training a neural policy needs jax-js, and it is not installed: npm install @jax-js/jax\n',
+    'a\nPACKAGE_MISSING training a neural policy needs @jax-js/jax, which is not installed; run: npm install @jax-js/jax\n',
   )
 })
 
@@ -232,7 +232,7 @@ describe('a neural policy in a folder', () => {
     const own = neuralPolicy({ inputs: { size: 1, of: (text: string) => [text.length] }, actions: ['a', 'b'] })
     const path = folder()
     await savePolicy(path, own, { version: 0, bytes: (await neuralCore(own)).weights() })
-    await expect(loadPolicy(path)).rejects.toMatchObject({ code: 'POLICY_INVALID', message: /inputs of its own/ })
+    await expect(loadPolicy(path)).rejects.toMatchObject({ code: 'POLICY_INVALID', message: /custom inputs/ })
     await expect(loadPolicy(path, { policy: softmaxPolicy() })).rejects.toMatchObject({ code: 'POLICY_INVALID' })
     expect((await loadPolicy(path, { policy: own })).act({ observation: 'x' }).action).toBe('a')
   })

@@ -15,7 +15,7 @@ export function neuralRows(count: number, seed = 1): ActionRow[] {
       kind: 'action',
       observation: [random() * 2 - 1, random() * 2 - 1],
       ...{ candidates, action: candidates[index], index },
-      behaviour: -log(candidates.length) + (random() - 0.5) / 10,
+      behavior: -log(candidates.length) + (random() - 0.5) / 10,
       advantage: random() * 2 - 1,
       return: random(),
       ...{ weight: 1 / count, version: 0 },

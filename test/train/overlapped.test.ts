@@ -89,7 +89,7 @@ describe('while collection goes on', () => {
     const options = { ...LEVERS, tasks, tasksPerEpoch: 64, store: false, overlap: { maxStaleness: 2 } } as const
     const [report] = await train(options, 1)
     expect(report).toMatchObject({ updates: 8, version: 0, skippedGroups: 64, staleness: null })
-    expect(report!.alarms.join()).toContain('nothing to learn from')
+    expect(report!.alarms.join()).toContain('nothing was learned')
   })
 })
 
@@ -198,7 +198,7 @@ describe('when it ends in the middle, nothing of what is collected ahead goes on
     const learner = { module: new URL('../agents/levers.ts', import.meta.url), export: 'tiredLearner' }
     await expect(train({ ...overlapped, algorithm: {}, learner, store }, 3)).rejects.toMatchObject({
       code: 'LEARNER_FAILED',
-      message: expect.stringMatching(/stopped at update 4, and version 4 stays: .*the learner has had enough/),
+      message: expect.stringMatching(/failed at update 4; version 4 was kept: .*the learner has had enough/),
     })
     expect(stillOpen(file(''))).toEqual([{ n: 0 }])
     expect(query(file(''), 'SELECT ending, updates FROM trainings')).toEqual([{ ending: 'failed', updates: 4 }])

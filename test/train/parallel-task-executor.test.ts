@@ -172,7 +172,7 @@ describe('whoever leaves', () => {
 
 test('the configuration goes to the engine, and mistakes are told before it starts', async () => {
   const before = CountingRuntime.starts
-  const executor = new ParallelTaskExecutor({ ...base, cls: CountingRuntime, warmMs: 0 })
+  const executor = new ParallelTaskExecutor({ ...base, cls: CountingRuntime, keepWarmMs: 0 })
   expect(await gather(executor.distributeTasks(coins(2)))).toHaveLength(2)
   expect(CountingRuntime.starts).toBe(before + 1)
   const next = (tasks: unknown, config: object = {}) => executor.distributeTasks(tasks as never, config).next()

@@ -112,13 +112,18 @@ test.each([
   [
     'a policy that cannot learn',
     { agent: stepAgent({ name: 'by-chance', environment: lights, policy: randomPolicy() }) },
-    'cannot learn by itself: give the training a `learner`',
+    'has no learner of its own; give the training a `learner`',
   ],
   ['a wrong key', { rolouts: 8 }, "unknown key 'rolouts', did you mean 'rollouts'"],
   ['a wrong number', { tasksPerUpdate: 0 }, '`tasksPerUpdate` must be at least 1'],
   ['a key of runs that is wrong', { workerNum: -1 }, '`workerNum` must be at least 1'],
-  ['what is not for trainings', { limit: 5 }, '`limit` is not for trainings'],
-  ['progress for nobody', { progress: 'yes' }, '`progress` must be true, false or a function'],
+  ['what is not an option of trainings', { limit: 5 }, '`limit` is not an option of trainings'],
+  [
+    'a wrong way to evaluate',
+    { evaluate: { mode: 'best' } },
+    "`evaluate.mode` must be one of 'sample', 'greedy', it is 'best'",
+  ],
+  ['progress for nobody', { progress: 'yes' }, '`progress` must be true, false or an observer function'],
   ['a wrong algorithm', { algorithm: { lr: -1 } }, '`lr` of the algorithm must be'],
   [
     'an unknown key of the algorithm',
@@ -132,7 +137,7 @@ test.each([
     "did you mean 'std'?",
   ],
   ['an unknown alarm', { alarms: { entropie: 1 } }, "did you mean 'entropy'?"],
-  ['gae without a value head', { algorithm: { advantages: { name: 'gae' } } }, 'need a policy with a value head'],
+  ['gae without a value head', { algorithm: { advantages: { name: 'gae' } } }, 'need a value head'],
   ['a wrong loss', { algorithm: { loss: { name: 'huber' } } }, 'loss'],
   ['wrong advantages', { algorithm: { advantages: { name: 'ppo' } } }, '`advantages` of the trainer'],
 ])('%s is refused before anything starts', async (_, wrong, words) => {
@@ -140,12 +145,12 @@ test.each([
 })
 
 test.each([
-  ['no tasks', { tasks: [] }, /no tasks to train on/],
+  ['no tasks', { tasks: [] }, /there are no training tasks/],
   ['rollouts that cannot be compared', { rollouts: 1 }, /compares the rollouts of a task with each other/],
   [
     'the same question in two parts',
     { tasks: { train: lightsTasks(3), test: lightsTasks(1) } },
-    /asks the same as one of `tasks.train`/,
+    /has the same question as a task of `tasks.train`/,
   ],
   ['a task of another agent', { tasks: [broken.task({ street: 1 })] }, /is for agent 'broken-driver'/],
   ['a task without input', { tasks: [{ street: 1 }] }, /must be an object with an `input`/],
@@ -170,7 +175,7 @@ test('a policy that workers cannot open ends the training with the reason', asyn
   await expect(train({ agent: broken })).rejects.toMatchObject({
     code: 'TRAINING_FAILED',
     message: expect.stringMatching(
-      /stopped at update 0, and version 0 stays: all 16 episodes .* SETUP_FAILED: .*no such weights/s,
+      /failed at update 0; version 0 was kept: all 16 episodes .* SETUP_FAILED: .*no such weights/s,
     ),
   })
 })
@@ -183,7 +188,7 @@ test.each([
   const error = await pipeline.trainEpoch().catch((thrown: unknown) => thrown)
   expect(error).toMatchObject({
     code: 'LEARNER_FAILED',
-    message: expect.stringMatching(/stopped at update 2, and version 2 stays/),
+    message: expect.stringMatching(/failed at update 2; version 2 was kept/),
   })
   expect((error as Error).message).toMatch(message)
 })
@@ -192,7 +197,7 @@ test('a learner that dies each time is given up', async () => {
   const dying = { algorithm: {}, learner: troubled({ at: 2, how: 'die' }) }
   await expect(train(dying)).rejects.toMatchObject({
     code: 'LEARNER_FAILED',
-    message: expect.stringMatching(/died 4 times over one batch: .*exit code 7/),
+    message: expect.stringMatching(/died 4 times on the same batch: .*exited with code 7/),
   })
 })
 
@@ -203,7 +208,7 @@ test('batches without variance make no version, and a word is said about it', as
   expect(reports).toMatchObject({ code: 'TRAINING_FAILED', message: expect.stringMatching(/the street is closed/) })
   const flat = await train({ tasks: lightsTasks(60, { reward: 0.5 }) }, 2)
   expect(flat.at(-1)).toMatchObject({ version: 0, skippedGroups: 12, loss: null, reward: 0.5 })
-  expect(flat.at(-1)!.alarms.join()).toMatch(/in the last 5 updates no group had rewards that differ/)
+  expect(flat.at(-1)!.alarms.join()).toMatch(/no group of the last 5 updates had differing rewards/)
 })
 
 test('a function is told how far it is', async () => {
@@ -294,7 +299,7 @@ test('says why many episodes of an update failed, and counts rates over those th
   const [report] = await train({ tasks: { train: tasks } }, 1)
   expect(report!.dropped).toBeGreaterThan(0)
   expect(report!.alarms.join()).toMatch(
-    /\d+ of 16 episodes of an update failed, the first with \w+: .*the street is closed/,
+    /\d+ of 16 episodes of an update failed; the first error is \w+: .*the street is closed/,
   )
   const { metrics: _, ...figures } = report!
   expect(figures.successRate).toBeLessThanOrEqual(1)
@@ -302,7 +307,7 @@ test('says why many episodes of an update failed, and counts rates over those th
 
 test('says so when the learner finds other probabilities than the workers', async () => {
   const [report] = await train({ agent: fickle }, 1)
-  expect(report!.alarms.join()).toMatch(/the learner finds other probabilities than the workers did/)
+  expect(report!.alarms.join()).toMatch(/the learner computes other probabilities than the workers did/)
 })
 
 test('a training that is refused stays as it was', async () => {

@@ -184,18 +184,20 @@ test('texts are bytes and back; wrong ones are refused with a reason', async () 
   expect(unpackTexts(new Uint8Array([1, 2]))).toBeUndefined()
   expect(() => unpackTexts(packTexts({ instructions: 'é' }).slice(0, -2))).toThrow(/damaged/)
   const make = (given: unknown) => () => textPolicy(given as never)
-  expect(make({ texts: {} })).toThrow(refusal('POLICY_INVALID', /has no text/))
+  expect(make({ texts: {} })).toThrow(refusal('POLICY_INVALID', /`texts` is empty/))
   expect(make({ texts: { instructions: ' ' } })).toThrow(refusal('POLICY_INVALID', /'instructions' is empty/))
   expect(make({ texts: { instruction: 'x' } })).toThrow(refusal('POLICY_INVALID', /did you mean 'instructions'\?/))
-  expect(make({ texts: { 'tools.a b': 'x' } })).toThrow(refusal('POLICY_INVALID', /nobody reads a text/))
+  expect(make({ texts: { 'tools.a b': 'x' } })).toThrow(refusal('POLICY_INVALID', /unknown text 'tools.a b'/))
   expect(make({ text: {} })).toThrow(refusal('CONFIG_INVALID', /unknown key 'text'/))
 })
 
 test('options of the learner are checked at once', () => {
   const make = (given: unknown) => () => promptLearner(given as never)
   const budget = { evaluations: 100 }
-  expect(make({ budget })).toThrow(refusal('CONFIG_INVALID', /`reflect` must be the name of a model/))
-  expect(make({ reflect: 'm' })).toThrow(refusal('CONFIG_INVALID', /`budget` says when to stop/))
+  expect(make({ budget })).toThrow(
+    refusal('CONFIG_INVALID', /`reflect` must be the name of one of the training's models/),
+  )
+  expect(make({ reflect: 'm' })).toThrow(refusal('CONFIG_INVALID', /`budget` is required/))
   expect(make({ reflect: 'm', budget: {} })).toThrow(
     refusal('CONFIG_INVALID', /needs `evaluations` \(episodes\), `usd`, or both/),
   )
@@ -217,7 +219,9 @@ test('a folder of texts is for people and programs', async () => {
   expect(readFileSync(join(folder, 'tools.find.md'), 'utf8')).toBe('Finds.\n')
   const loaded = await loadPolicy(folder)
   expect(loaded).toMatchObject({ name: 'desk', version: 4, text: { instructions: 'New.', 'tools.find': 'Finds.' } })
-  expect(() => loaded.act({ observation: 1 })).toThrow(refusal('POLICY_INVALID', /is texts for a model/))
+  expect(() => loaded.act({ observation: 1 })).toThrow(
+    refusal('POLICY_INVALID', /consists of texts and cannot choose actions/),
+  )
 })
 
 test('without a store too, texts stay as long as one version has them', async () => {

@@ -70,17 +70,22 @@ function stored(store: string) {
   }
 }
 
-/** How often a model was asked, and how many of these questions have a stored answer. */
+/**
+ * How often a model was asked, and how many of its answers are stored. An answer is stored before its task gets it, so a
+ * killed driver may leave one whose task has no response yet.
+ */
 async function paid(store: string) {
   const db = openForReading(join(store, 'store.sqlite'))
   const stored = (isReflection: boolean) =>
-    db.prepare(`SELECT count(*) AS n FROM responses WHERE (run_id GLOB '*.reflect') = ?`).get(Number(isReflection))!
+    db.prepare(`SELECT count(*) AS n FROM answers WHERE (run_id GLOB '*.reflect') = ?`).get(Number(isReflection))!
       .n as number
   const of = async (model: string, isReflection: boolean) => ({
     asked: (await server.requests({ model })).length,
     stored: stored(isReflection),
   })
   try {
+    // When this is answered, whatever the killed driver sent before has been counted.
+    await server.stats()
     return { reflections: await of('reflector', true), episodes: await of('student', false) }
   } finally {
     db.close()
@@ -98,6 +103,7 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
   const expected = stored(undisturbed)
   expect(expected.runs.filter((id) => id.endsWith('.reflect')).length).toBeGreaterThan(3)
   const earlier = await paid(undisturbed)
+  expect(earlier.episodes.stored).toBe(Number(expected.responses[0]) - earlier.reflections.stored)
   expect(earlier.reflections.asked).toBe(earlier.reflections.stored)
   expect(earlier.episodes.asked).toBe(earlier.episodes.stored)
 
@@ -126,7 +132,8 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
     if (!existsSync(join(store, 'store.sqlite'))) continue
     killedAt.add(JSON.stringify([stored(store).runs, stored(store).curve.length]))
     const { reflections, episodes } = await look()
-    expect(reflections).toBeLessThanOrEqual(1)
+    expect([0, 1]).toContain(reflections)
+    expect(episodes).toBeGreaterThanOrEqual(0)
     expect(episodes).toBeLessThanOrEqual(MOST_AT_ONCE)
   }
   const last = start(store)

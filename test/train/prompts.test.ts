@@ -162,7 +162,9 @@ test('the budget of evaluations holds, and is said to be too small before anythi
   await expect(train(few)).rejects.toMatchObject({
     ...{
       code: 'CONFIG_INVALID',
-      message: expect.stringMatching(/is 17, and one iteration needs 18: 6 to validate .*6 to try .*6 to validate/),
+      message: expect.stringMatching(
+        /is 17, but the first iteration needs 18: 6 to validate .*6 to try .*6 to validate/,
+      ),
     },
   })
   expect(listTrainings({ store: few.store as string })).toEqual([])
@@ -182,7 +184,7 @@ test('the budget of money holds with everything in it, and needs prices', async 
   expect(usd).toBeLessThanOrEqual(0.004)
   expect(usd).toBeGreaterThan(0.002)
   expect(notices.at(-1)).toMatch(
-    /it is finished: \$0\.00\d+ of \$0\.004 are spent, and another iteration and the test may cost \$0\.00/,
+    /the learner has finished: \$0\.00\d+ of \$0\.004 is spent, and another iteration and the test may cost \$0\.00/,
   )
   const { price: _, ...free } = modelsWith('reflector').large
   const unpriced = options({
@@ -190,7 +192,7 @@ test('the budget of money holds with everything in it, and needs prices', async 
     models: { ...modelsWith('reflector'), large: free },
   })
   await expect(train(unpriced)).rejects.toMatchObject({
-    ...{ code: 'CONFIG_INVALID', message: expect.stringContaining("'large' has none: give models.large a `price`") },
+    ...{ code: 'CONFIG_INVALID', message: expect.stringContaining("'large' has none; give models.large a `price`") },
   })
 })
 
@@ -218,7 +220,7 @@ test('a model that cannot be asked ends the training after three tries, with the
   await expect(broken).rejects.toMatchObject({
     ...{
       code: 'TRAINING_FAILED',
-      message: expect.stringMatching(/'large' that rewrites texts has failed several times in a row.*401/s),
+      message: expect.stringMatching(/'large' that rewrites texts failed several times in a row.*401/s),
     },
   })
   const reports = await train(options({ tasks, store }), 5)
@@ -229,7 +231,7 @@ test('a grader without feedback is worth a word, once; one that grades nothing e
   const notices: string[] = []
   const progress = () => ({ notice: (line: string) => void notices.push(line) })
   await train(options({ agent: silentWriter, tasks: rulesTasks(small), progress }), 3)
-  expect(notices.filter((line) => line.startsWith('no grader gave `feedback`'))).toHaveLength(1)
+  expect(notices.filter((line) => line.startsWith('no grader returned `feedback`'))).toHaveLength(1)
   await expect(train(options({ agent: ungradedWriter, tasks: rulesTasks(small) }))).rejects.toMatchObject({
     ...{ code: 'TRAINING_FAILED', message: expect.stringContaining('give the agent a grader') },
   })
@@ -245,7 +247,11 @@ test('what makes no sense is refused before anything starts', async () => {
     expect(readdirSync(given.store as string)).toEqual([])
   }
   await wrong({ learner: learnerWith({ reflect: 'larg' }) }, 'MODEL_UNKNOWN', /'larg'; did you mean "large"\?/)
-  await wrong({ overlap: true }, 'CONFIG_INVALID', /`overlap` is not for a learner that chooses/)
+  await wrong(
+    { overlap: true },
+    'CONFIG_INVALID',
+    /`overlap` does not apply to a learner that selects its own training data/,
+  )
   await wrong({ tasksPerUpdate: 4 }, 'CONFIG_INVALID', /`tasksPerUpdate`.*`minibatch`/)
   await wrong({ control: 'off' }, 'CONFIG_INVALID', /`control: 'random'`/)
   await wrong({ tasks: { ...rulesTasks(), validation: [] } }, 'CONFIG_INVALID', /there are no validation tasks/)
@@ -257,7 +263,7 @@ test('what makes no sense is refused before anything starts', async () => {
       ...{ name: 'toolless', model: 'm', module: import.meta.url },
       policy: textPolicy({ texts: { 'tools.find': 'Finds.' } }),
     }),
-  ).toThrow(/has a text 'tools.find', and the agent has no such tool; it has none/)
+  ).toThrow(/has a text 'tools.find', but the agent has no such tool; its tools are none/)
 })
 
 test('it goes on with the same settings and texts only; a larger budget goes further', async () => {

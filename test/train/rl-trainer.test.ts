@@ -182,7 +182,9 @@ test('episodes that become much longer raise an alarm', async () => {
   const of = (actions: number) =>
     [0, 1].map((reward) => ({ ...acted('a', reward + 1, -0.7, actions), grade: graded(reward) }))
   expect((await trainer.trainStep(of(2))).alarms).toEqual([])
-  expect((await trainer.trainStep(of(8))).alarms).toEqual(['episodes have 8.0 actions, and had 2.0 at first'])
+  expect((await trainer.trainStep(of(8))).alarms).toEqual([
+    'the mean episode length is 8.0 actions; in the first batch it was 2.0',
+  ])
 })
 
 test('wrong settings are refused', () => {

@@ -11,7 +11,7 @@ const module = new URL('./learners/learners.ts', import.meta.url)
 const rows: ActionRow[] = [
   {
     ...{ kind: 'action', observation: 'x', candidates: ['a', 'b'], action: 'a', index: 0 },
-    ...{ behaviour: Math.log(0.5), advantage: 1, weight: 1, version: 0 },
+    ...{ behavior: Math.log(0.5), advantage: 1, weight: 1, version: 0 },
   },
 ]
 
@@ -27,8 +27,8 @@ describe.each([
   describe('a learner that fails', () => {
     test.each([
       ['throws', /not to my taste/],
-      ['returns NaN', /`loss` of its metrics is NaN/],
-      ['returns nothing', /metrics must be numbers by name/],
+      ['returns NaN', /metric `loss` is NaN/],
+      ['returns nothing', /metrics must be an object of numbers/],
     ])('%s: one error, and the last good version stays', async (fault, message) => {
       const { learner, first } = await startFaulty(fault)
       await using _ = learner
@@ -55,10 +55,10 @@ describe.each([
     })
 
     test.each([
-      ['exits', {}, /ended with exit code 3/],
+      ['exits', {}, /exited with code 3/],
       ['takes too much memory', { memoryMb: 64 }, /memory limit/],
-      ['runs forever', { callMs: 500 }, /has not answered `update` within 500 ms/],
-      ['never answers', { callMs: 500 }, /has not answered `update` within 500 ms/],
+      ['runs forever', { callMs: 500 }, /did not answer `update` within 500 ms/],
+      ['never answers', { callMs: 500 }, /did not answer `update` within 500 ms/],
     ])('%s: open and later calls are told, and another learner goes on', async (fault, options, message) => {
       const { learner, first } = await startFaulty(fault, options)
       const state = await learner.save()
@@ -91,7 +91,7 @@ describe.each([
       /nowhere\.ts/,
     ],
     ['a name that is not exported', { module, export: 'lerns' }, /does not export a function 'lerns'/],
-    ['something that is no learner', { module, export: 'notALearner' }, /without `update`/],
+    ['something that is no learner', { module, export: 'notALearner' }, /`update` is missing/],
     ['a factory that throws', { module, export: 'refuses' }, /no learner today/],
     ['a path for a URL', { module: './learners.ts', export: 'learns' }, /must be a URL/],
     ['options that cannot be sent', { module, export: 'learns', options: { run: () => {} } }, /must be plain data/],
@@ -117,7 +117,7 @@ test('a process that is killed fails the open call and later ones, and says that
   await learner.start({ seed: 1 })
   const told = expect(learner.update({ rows })).rejects.toMatchObject({
     code: 'LEARNER_FAILED',
-    message: 'the process of the learner was ended by SIGKILL',
+    message: 'the process of the learner was killed by SIGKILL',
   })
   process.kill(learner.pid!, 'SIGKILL')
   await told

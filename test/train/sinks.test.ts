@@ -150,8 +150,8 @@ describe('a log', () => {
       [2, {}],
     ])
     expect(lines).toEqual([
-      '`loss` is NaN at step 1: it is left out of the log there, and wherever it is not finite',
-      '`reward` is Infinity at step 2: it is left out of the log there, and wherever it is not finite',
+      '`loss` is NaN at step 1; non-finite values are left out of the log',
+      '`reward` is Infinity at step 2; non-finite values are left out of the log',
     ])
   })
 
@@ -161,7 +161,7 @@ describe('a log', () => {
       () => {
         throw new Error('no room')
       },
-      /\(bad\) failed and is left out; the training goes on: no room$/,
+      /\(bad\) failed and is disabled; the training continues: no room$/,
     ],
     ['rejects', () => Promise.reject(new Error('HTTP 503')), /HTTP 503$/],
     ['hangs', () => new Promise(() => {}), /a call took longer than 0.05 s$/],
@@ -190,15 +190,15 @@ describe('a log', () => {
     const file = join(newFolder(), 'a file')
     writeFileSync(file, '')
     const lines = await logged([tensorboard(file)], (log) => log.scalars(0, { loss: 1 }, AT))
-    expect(lines).toEqual([expect.stringMatching(/tensorboard:.*a file\) failed and is left out.*E(NOTDIR|EXIST)/)])
+    expect(lines).toEqual([expect.stringMatching(/tensorboard:.*a file\) failed and is disabled.*E(NOTDIR|EXIST)/)])
     const slow = await logged(
       [{ scalars: () => new Promise((resolve) => setTimeout(resolve, 20)) }],
       (log) => {
         for (let step = 0; step < 20; step++) log.scalars(step, { loss: 1 }, AT)
       },
-      { mostWaiting: 4 },
+      { maxPending: 4 },
     )
-    expect(slow).toEqual([expect.stringMatching(/slower than the training: 4 calls are waiting$/)])
+    expect(slow).toEqual([expect.stringMatching(/slower than the training; 4 calls are pending$/)])
   })
 
   it('is named by a word, a word and a folder, or is your own', () => {

@@ -120,7 +120,7 @@ describe('a learner of a softmax policy', () => {
     const tokens = {
       ids: new Int32Array(2),
       mask: new Uint8Array(2),
-      behaviour: zeros,
+      behavior: zeros,
       advantage: zeros,
       weight: zeros,
     }

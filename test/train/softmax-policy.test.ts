@@ -250,7 +250,7 @@ describe('a policy in a folder', () => {
     const path = folder()
     const { bytes } = await gradientLearner(softmaxCore(policy), { loss: { name: 'is' }, lr: 1 }).start({ seed: 1 })
     await savePolicy(path, policy, { version: 0, bytes: bytes! })
-    await expect(loadPolicy(path)).rejects.toMatchObject({ code: 'POLICY_INVALID', message: /features of its own/ })
+    await expect(loadPolicy(path)).rejects.toMatchObject({ code: 'POLICY_INVALID', message: /custom features/ })
     expect((await loadPolicy(path, { policy })).act({ observation: 1, candidates: [2, 3] }).action).toBe(2)
   })
 

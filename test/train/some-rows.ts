@@ -12,7 +12,7 @@ export function someRows(count: number, seed = 1): ActionRow[] {
       kind: 'action',
       observation: { text: `room ${i % 5} to the left`, at: [i % 4, random() * 10], open: i % 2 === 0 },
       ...{ candidates, action: candidates[index], index },
-      behaviour: -log(candidates.length) + (random() - 0.5) / 10,
+      behavior: -log(candidates.length) + (random() - 0.5) / 10,
       advantage: random() * 2 - 1,
       return: random(),
       ...{ weight: 1 / count, version: 0 },

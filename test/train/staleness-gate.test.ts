@@ -161,12 +161,12 @@ test('it goes on from updates that were made before, and batches may be smaller'
 
 test('who does not keep to it is told what is open', () => {
   const gate = new StalenessGate({ maxStaleness: 0, batch: 2 })
-  expect(() => gate.start()).toThrow('no group may start: 0 updates, open batches []')
-  expect(() => gate.consume()).toThrow('no batch is ready')
+  expect(() => gate.start()).toThrow('cannot start a group: 0 updates, open batches []')
+  expect(() => gate.consume()).toThrow('cannot consume a batch, none is ready')
   gate.open()
   gate.start()
   expect(() => gate.open()).toThrow('open batches [0: 1 of 2 started]')
-  expect(() => gate.done(0)).toThrow('batch 0 cannot be done')
+  expect(() => gate.done(0)).toThrow('cannot complete batch 0')
 })
 
 /** mulberry32 */

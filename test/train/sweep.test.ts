@@ -97,7 +97,7 @@ describe('a sweep', { timeout: 120_000 }, () => {
     expect(longer).toMatchObject([{ restored: false, epochs: 2, updates: 4 }])
     // Other settings of the pipeline make other trainings of them.
     await expect(results({ lr: [0.1], seeds: 1 }, { ...place, tasksPerUpdate: 8 })).rejects.toThrow(
-      /hunt\.lr0\.1\.seed0.*other settings:\n {2}tasksPerUpdate: 4 before, 8 now/,
+      /hunt\.lr0\.1\.seed0.*different settings:\n {2}tasksPerUpdate: 4 before, 8 now/,
     )
   })
 
@@ -160,17 +160,17 @@ test('a sweep is refused before anything starts if something is wrong with it', 
       expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining(message) }),
     )
   }
-  refused({ lrr: [0.1] }, "unknown key 'lrr', did you mean 'lr'?; what can be tried: advantages, algorithm,")
+  refused({ lrr: [0.1] }, "unknown key 'lrr', did you mean 'lr'?; allowed: advantages, algorithm,")
   refused({ workerNum: [1, 2] }, "unknown key 'workerNum'")
-  refused({ lr: 0.1 }, '`lr` must be a list of the values to try, such as [0.02, 0.05]')
+  refused({ lr: 0.1 }, '`lr` must be a list of values to try, such as [0.02, 0.05]')
   refused({ lr: [] }, '`lr` must be a list')
-  refused({ lr: [0.1, 0.1] }, '`lr` has 0.1 twice')
+  refused({ lr: [0.1, 0.1] }, '`lr` contains 0.1 twice')
   refused({ lr: [0.1, -1] }, '`lr` of the algorithm must be a number above 0')
   refused({ rollouts: [4, 0] }, '`rollouts` must be at least 1')
-  refused({ seeds: 0 }, '`seeds` must be how many there are')
+  refused({ seeds: 0 }, '`seeds` must be a number of seeds')
   refused({ seeds: [1, 1] }, '`seeds` must be')
   refused({ epochs: [1, 2] }, '`epochs` must be a whole number of at least 1, not a list')
-  refused([0.1], 'give an object of lists')
+  refused([0.1], 'the grid must be an object of lists')
 })
 
 test('names values as ids can have them', () => {

@@ -108,7 +108,7 @@ describe('a learner at Tinker', () => {
     await learner.update({ rows })
     const [before, state] = [await learner.publish(), await learner.save()]
     own.fail('optim_step', { status: 422, body: { detail: 'not today' } })
-    await refused(() => learner.update({ rows }), 'LEARNER_FAILED', 'version 1 stays', 'HTTP 422', 'not today')
+    await refused(() => learner.update({ rows }), 'LEARNER_FAILED', 'version 1 was kept', 'HTTP 422', 'not today')
     expect(await learner.publish()).toEqual(before)
     expect(await learner.save()).toEqual(state)
     // The half of a gradient that the failed update had added is not in the next one.
@@ -169,7 +169,7 @@ describe('a task of tokens', () => {
           mask: Uint8Array.of(0, ...ids.map(() => 1)),
         } as const
         const weighted = {
-          behaviour: Float64Array.of(0, ...logProbs),
+          behavior: Float64Array.of(0, ...logProbs),
           advantage: of(advantage),
           weight: of(1 / tokens),
         }
@@ -189,8 +189,8 @@ describe('a task of tokens', () => {
       const { rows, reward } = await collect(sampler, published.ref.version, epoch)
       rewards.push(reward)
       const metrics = await learner.update({ rows })
-      // Behaviour is what the sampler said: in the first epoch of an update the policy is where it was.
-      expect(metrics.klFromBehaviour).toBeLessThan(0.2)
+      // Behavior is what the sampler said: in the first epoch of an update the policy is where it was.
+      expect(metrics.klFromBehavior).toBeLessThan(0.2)
       published = await learner.publish()
     }
     expect(published.ref.version).toBe(20)

@@ -87,7 +87,7 @@ describe('the gradient at Tinker is that of our own loss', () => {
       let sum = 0
       for (const [i, weight] of row.weight.entries()) {
         if (row.mask[i] === 0) continue
-        const sample = { logProb: logProbs[i]!, behaviour: row.behaviour[i]!, proximal: row.proximal![i]! }
+        const sample = { logProb: logProbs[i]!, behavior: row.behavior[i]!, proximal: row.proximal![i]! }
         const policy = sampleLoss({ ...sample, advantage: row.advantage[i]! }, rule)
         const penalty = sampledKl(asSampled({ ...sample, reference: base[i]! }, rule), rule)
         kl += penalty.value
@@ -127,18 +127,18 @@ describe('what is told of an update', () => {
     for (const row of rows)
       for (const [i, logProb] of logProbsOf(row.ids, delta).entries()) {
         if (row.mask[i] === 0) continue
-        const moved = logProb - row.behaviour[i]!
+        const moved = logProb - row.behavior[i]!
         ratio += Math.exp(moved)
         kl += Math.expm1(moved) - moved
         count++
-        const sample = { logProb, behaviour: row.behaviour[i]!, advantage: row.advantage[i]! }
+        const sample = { logProb, behavior: row.behavior[i]!, advantage: row.advantage[i]! }
         clipped += sampleLoss(sample, lossRule({ name: 'clip' })).isClipped ? 1 : 0
       }
     expect(clipped).toBeGreaterThan(0)
     expect(metrics.samples).toBe(count)
     expect(metrics.ratio).toBeCloseTo(ratio / count, 5)
     expect(metrics.clipFraction).toBeCloseTo(clipped / count, 10)
-    expect(metrics.klFromBehaviour).toBeCloseTo(kl / count, 5)
+    expect(metrics.klFromBehavior).toBeCloseTo(kl / count, 5)
     expect(metrics).not.toHaveProperty('entropy')
     const norm = Math.hypot(...server.last.gradient)
     expect((await core.optimStep({ lr: 0.1, clipNorm: norm / 4 })).gradientScale).toBeCloseTo(0.25, 10)
@@ -178,7 +178,7 @@ describe('what cannot be computed at Tinker is refused', () => {
     await wrong({ weight: row!.weight.map(() => -1) }, 'negative')
     await wrong({ ids: row!.ids.subarray(0, 1) }, '1 tokens')
     const action = { kind: 'action', observation: '', candidates: [0], action: 0, index: 0 } as const
-    const given = { ...action, behaviour: 0, advantage: 1, weight: 1, version: 0 }
-    await refused(() => core.forwardBackward([given], { name: 'is' }), 'ROW_INVALID', 'learns from tokens')
+    const given = { ...action, behavior: 0, advantage: 1, weight: 1, version: 0 }
+    await refused(() => core.forwardBackward([given], { name: 'is' }), 'ROW_INVALID', 'can only be trained on tokens')
   })
 })

@@ -26,12 +26,12 @@ export function tokenRows(
     const mask = Uint8Array.from({ length }, (_, i) => (i === 0 || (row % 3 === 1 && i === 2) ? 0 : 1))
     const now = logProbsOf(ids, delta)
     // Far enough from the model for every bound to take effect somewhere.
-    const behaviour = now.map((logProb) => Math.fround(Math.min(logProb + dyadic(random, 1), 0)))
-    const proximal = stale && behaviour.map((logProb) => Math.fround(logProb + stale(random)))
-    const advantage = behaviour.map(() => dyadic(random, 2))
-    const weight = behaviour.map(() => 1 / 32)
+    const behavior = now.map((logProb) => Math.fround(Math.min(logProb + dyadic(random, 1), 0)))
+    const proximal = stale && behavior.map((logProb) => Math.fround(logProb + stale(random)))
+    const advantage = behavior.map(() => dyadic(random, 2))
+    const weight = behavior.map(() => 1 / 32)
     return {
-      ...{ kind: 'tokens', ids, mask, behaviour, advantage, weight, temperature, version: 0 },
+      ...{ kind: 'tokens', ids, mask, behavior, advantage, weight, temperature, version: 0 },
       ...(proximal && { proximal }),
     }
   })
@@ -45,7 +45,7 @@ export const logProbsOf = (ids: Int32Array, delta: Float64Array): Float64Array =
 export function ourGradient(rows: readonly TokenRow[], loss: LossSettings, delta: Float64Array) {
   return gradientBy(rows, delta, (row, logProbs) => {
     const weights = row.weight.map((weight, i) => (row.mask[i] === 1 ? weight : 0))
-    const samples = { logProbs, behaviour: row.behaviour, proximal: row.proximal, advantages: row.advantage, weights }
+    const samples = { logProbs, behavior: row.behavior, proximal: row.proximal, advantages: row.advantage, weights }
     return policyLoss(samples, lossRule(loss))
   })
 }

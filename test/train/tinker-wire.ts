@@ -41,7 +41,8 @@ export function readRequest(bytes: Uint8Array): WireRequest {
   const entry = (reader: BinaryReader, into: Record<string, number>, value: (reader: BinaryReader) => number) => {
     let [key, found] = ['', 0]
     read(reader.bytes(), { 1: (one) => (key = one.string()), 2: (one) => (found = value(one)) })
-    into[key] = found
+    // A key may be called `__proto__`.
+    Object.defineProperty(into, key, { value: found, enumerable: true, configurable: true, writable: true })
   }
   read(bytes, {
     1: (reader) => (request.modelId = reader.string()),

@@ -71,18 +71,21 @@ test('judges, and models that are not the policy, are not trained', () => {
 
 const REFUSED: Readonly<Record<string, [Turn, string]>> = {
   'no token ids': [{ tokens: null }, 'step 0 has no token ids'],
-  'no log-probabilities': [{ tokens: { logProbs: null } }, 'step 0 has no log-probabilities of its sampler'],
-  'an unknown prompt': [{ tokens: { promptUnknown: true } }, 'step 0 has no ids of its prompt'],
-  'a schema': [{ tokens: { constrained: true } }, 'step 0 was decoded under a grammar or schema'],
-  top_p: [{ sampling: { topP: 0.9 } }, 'step 0 was sampled from a part of the distribution'],
-  top_k: [{ sampling: { topK: 20 } }, 'step 0 was sampled from a part of the distribution'],
-  'a penalty': [{ sampling: { other: { repetition_penalty: 1.1 } } }, 'step 0 was sampled with penalties'],
-  'the best token': [{ sampling: { temperature: 0 } }, 'step 0 was chosen at temperature 0'],
-  'an unknown temperature': [
-    { sampling: { temperature: null } },
-    'step 0 was sampled at a temperature that its call does not say',
+  'no log-probabilities': [
+    { tokens: { logProbs: null } },
+    'step 0 has no log-probabilities: the server did not return them',
   ],
-  'raw log-probabilities': [{ sampling: { temperature: 0.7 }, tokens: { of: 'raw' } }, 'those before temperature'],
+  'an unknown prompt': [{ tokens: { promptUnknown: true } }, 'step 0 has no token ids of its prompt'],
+  'a schema': [{ tokens: { constrained: true } }, 'step 0 was decoded under a grammar or schema'],
+  top_p: [{ sampling: { topP: 0.9 } }, 'step 0 was sampled from a truncated distribution'],
+  top_k: [{ sampling: { topK: 20 } }, 'step 0 was sampled from a truncated distribution'],
+  'a penalty': [{ sampling: { other: { repetition_penalty: 1.1 } } }, 'step 0 was sampled with penalties'],
+  'the best token': [{ sampling: { temperature: 0 } }, 'step 0 was sampled at temperature 0'],
+  'an unknown temperature': [{ sampling: { temperature: null } }, 'step 0 was sampled at an unknown temperature'],
+  'raw log-probabilities': [
+    { sampling: { temperature: 0.7 }, tokens: { of: 'raw' } },
+    'log-probabilities are without temperature',
+  ],
 }
 
 test.each(Object.entries(REFUSED))('refused: %s', (_, [wrong, why]) => {

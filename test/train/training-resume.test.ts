@@ -136,7 +136,7 @@ test('other settings are refused with a list of what changed; engine, workers an
   await expect(changed).rejects.toMatchObject({
     code: 'TRAINING_CHANGED',
     message: expect.stringMatching(
-      /training 'lights' was begun with other settings:\n {2}seed: 5 before, 6 now\n {2}algorithm.lr: 0.05 before, 0.2 now\n {2}tasks.train: \d+ before/,
+      /training 'lights' was started with different settings:\n {2}seed: 5 before, 6 now\n {2}algorithm.lr: 0.05 before, 0.2 now\n {2}tasks.train: \d+ before/,
     ),
   })
   await expect(train(options(store, { evaluate: { mode: 'greedy' } }), 2)).rejects.toMatchObject({
@@ -178,7 +178,7 @@ itMounts(
     await pipeline.trainEpoch()
     fill(filler)
     const error = await pipeline.trainEpoch().catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: 'STORE_FULL', message: expect.stringMatching(/and version \d+ stays/) })
+    expect(error).toMatchObject({ code: 'STORE_FULL', message: expect.stringMatching(/version \d+ was kept/) })
     rmSync(filler)
     const rest = await train(options(store), 4)
     expect(rest.at(-1)!.digest).toBe(whole.at(-1)!.digest)

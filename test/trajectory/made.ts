@@ -1,5 +1,5 @@
 import type { ModelStep, Step } from '../../src/trajectory/step.ts'
-import { type TrajectorySurroundings, trajectoryOf } from '../../src/trajectory/trajectory-of.ts'
+import { type TrajectoryContext, trajectoryOf } from '../../src/trajectory/trajectory-of.ts'
 
 export const response = {
   id: 'q7@2',
@@ -14,7 +14,7 @@ export const response = {
 } as const
 
 /** A trajectory of these steps. */
-export const made = (steps: readonly Step[], more: object = {}, around: TrajectorySurroundings = {}) =>
+export const made = (steps: readonly Step[], more: object = {}, around: TrajectoryContext = {}) =>
   trajectoryOf({ ...response, ...more }, steps, around)
 
 /** A step of a model, with tokens. */

@@ -135,11 +135,11 @@ describe('rows of tokens', () => {
         [0, 1, 0, 1],
       ],
     ])
-    const why = 'step 1 has no log-probabilities of its sampler'
+    const why = 'step 1 has no log-probabilities: the server did not return them'
     expect(refused).toEqual([
       { step: 1, why },
       { step: 2, why },
-      { step: 4, why: 'step 4 continues the tokens of step 7, which has none' },
+      { step: 4, why: 'step 4 continues the tokens of step 7, which has no tokens' },
     ])
   })
 

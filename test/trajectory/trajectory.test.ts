@@ -181,65 +181,71 @@ describe('what is broken is told in plain words', () => {
   const child = { id: 1, agent: '', parent: { branch: 0, step: null, why: 'drift' } }
 
   test.each<[TrajectoryParts, string]>([
-    [{ ...whole, rollout: 0 }, '`rollout` counts from 1, it is 0'],
-    [{ ...whole, attempt: 0 }, '`attempt` counts from 1, it is 0'],
-    [{ ...whole, ms: -1 }, '`ms` is -1'],
-    [{ ...whole, group: { id: 'g', size: 0 } }, 'a group has at least one member, `group.size` is 0'],
-    [{ ...whole, steps: [], branches: [] }, "the first branch must be the task's own: number 0, without a parent"],
-    [changed(2, { branch: 4 }), 'step 2 is in branch 4, which is not in the table'],
+    [{ ...whole, rollout: 0 }, '`rollout` must be at least 1, it is 0'],
+    [{ ...whole, attempt: 0 }, '`attempt` must be at least 1, it is 0'],
+    [{ ...whole, ms: -1 }, '`ms` must be a number of at least 0, it is -1'],
+    [{ ...whole, group: { id: 'g', size: 0 } }, '`group.size` must be at least 1, it is 0'],
+    [{ ...whole, steps: [], branches: [] }, 'the first branch must be number 0, without a parent'],
+    [changed(2, { branch: 4 }), 'step 2 is in branch 4, which is not in `branches`'],
     [branches(child, child), 'two branches have the same number'],
-    [branches({ id: 1, agent: '', parent: null }), 'branch 1 has no parent; only branch 0 has none'],
-    [branches({ id: 1, agent: '', parent: { branch: 1, step: null, why: 'drift' } }), 'branch 1 comes from itself'],
+    [branches({ id: 1, agent: '', parent: null }), 'branch 1 has no parent; only branch 0 may have none'],
+    [branches({ id: 1, agent: '', parent: { branch: 1, step: null, why: 'drift' } }), 'branch 1 is its own ancestor'],
     [
       branches({ id: 1, agent: '', parent: { branch: 9, step: null, why: 'drift' } }),
-      'branch 1 comes from branch 9, which is not in the table',
+      'the parent of branch 1 is branch 9, which is not in `branches`',
     ],
     [
       branches({ id: 1, agent: '', parent: { branch: 0, step: 99, why: 'drift' } }),
-      'branch 1 comes from step 99, which there is not',
+      'branch 1 starts after step 99, which does not exist',
     ],
-    [changed(1, { index: 7 }), 'step 7 stands at place 1: steps are numbered from 0, in their order'],
+    [changed(1, { index: 7 }), 'step 7 is at position 1; steps must be numbered from 0, in order'],
     [
       changed(1, { call: { step: 0, position: 1, id: 'c' } }),
-      'step 1 has the result of a call that step 0 did not ask for',
+      'step 1 has the result of a call that step 0 did not make',
     ],
     [
       changed(1, { call: { step: 0, position: 0, id: 'd' } }),
-      'step 1 has the result of a call that step 0 did not ask for',
+      'step 1 has the result of a call that step 0 did not make',
     ],
     [
       changed(1, { call: { step: 3, position: 0, id: 'c' } }),
-      'step 1 has the result of a call that step 3 did not ask for',
+      'step 1 has the result of a call that step 3 did not make',
     ],
-    [request({ from: 1 }), 'step 3 continues the conversation of step 1, which is no earlier call of a model'],
-    [request({ from: 3 }), 'step 3 continues the conversation of step 3, which is no earlier call of a model'],
-    [request({ from: 0, keep: 3 }), 'step 3 keeps 3 messages of step 0, which has 2'],
+    [request({ from: 1 }), 'step 3 continues the conversation of step 1, which is not an earlier model step'],
+    [request({ from: 3 }), 'step 3 continues the conversation of step 3, which is not an earlier model step'],
+    [request({ from: 0, keep: 3 }), 'step 3 keeps 3 messages of step 0, which has only 2'],
     [
       request({ added: [{ role: 'tool', content: '', callId: 'x' }] }),
-      "step 3 has a message with the result of call 'x', which no model asked for",
+      "step 3 has a message with the result of call 'x', which no model made",
     ],
-    [tokens({ from: 2 }), 'step 3 continues the tokens of step 2, which is no earlier step with tokens'],
-    [tokens({ from: 3 }), 'step 3 continues the tokens of step 3, which is no earlier step with tokens'],
+    [tokens({ from: 2 }), 'step 3 continues the tokens of step 2, which is not an earlier step with tokens'],
+    [tokens({ from: 3 }), 'step 3 continues the tokens of step 3, which is not an earlier step with tokens'],
     [tokens({ tokenizer: 'u' }), 'step 3 continues the tokens of step 0, which has another tokenizer'],
     [tokens({ tail: new Int32Array([-1]) }), 'step 3 has a token id below 0'],
     [tokens({ logProbs: new Float64Array(1) }), 'step 3 has 1 log-probabilities for 2 completion ids'],
     [
       tokens({ logProbs: new Float64Array([-1, Number.NaN]) }),
-      'step 3 has a log-probability that none can be: one above 0, an infinity or NaN',
+      'step 3 has an impossible log-probability: above 0, infinite or NaN',
     ],
     [changed(2, { choice: 2 }), 'step 2 chose candidate 2 of 2'],
-    [changed(2, { choice: 0 }), 'step 2 chose candidate 0, and its action is another'],
-    [changed(2, { logProb: 0.5 }), 'step 2 has the log-probability 0.5'],
-    [changed(2, { reward: Number.NaN }), 'step 2 has the reward NaN'],
-    [{ ...whole, grade: { reward: 1 / 0, success: null, grader: { name: 'g' } } }, 'the grade has the reward Infinity'],
+    [changed(2, { choice: 0 }), 'step 2 chose candidate 0, but its action differs from it'],
+    [changed(2, { logProb: 0.5 }), 'step 2 has the impossible log-probability 0.5'],
+    [changed(2, { reward: Number.NaN }), 'step 2 has the reward NaN, which is not finite'],
+    [
+      { ...whole, grade: { reward: 1 / 0, success: null, grader: { name: 'g' } } },
+      'the grade has the reward Infinity, which is not finite',
+    ],
     [
       {
         ...whole,
         grade: { reward: 0, success: null, grader: { name: 'g' }, error: { code: 'GRADER_THREW', message: '' } },
       },
-      'grading failed, and yet the grade has a reward',
+      'grading failed, but the grade has a reward',
     ],
-    [{ ...whole, episode: { reward: Number.NaN, success: null } }, 'the reward of the episode is NaN'],
+    [
+      { ...whole, episode: { reward: Number.NaN, success: null } },
+      'the reward of the episode is NaN, which is not finite',
+    ],
     // of another type than it should be
     [{ ...whole, ms: '1' as never }, '`ms` must be a number'],
     [{ ...whole, steps: {} as never }, '`steps` must be a list'],
@@ -257,12 +263,10 @@ describe('what is broken is told in plain words', () => {
     const refused = (value: unknown) => expect(() => Trajectory.fromJSON(value))
     const code = expect.objectContaining({ code: 'TRAJECTORY_INVALID' })
     refused('{}').toThrow(code)
-    refused(null).toThrow('a trajectory is an object')
+    refused(null).toThrow('a trajectory must be an object')
     refused({ ...json, schema: 3 }).toThrow('schema 3; this version of manyworlds reads schema 2')
-    refused({ ...json, steps: 5 }).toThrow('a malformed trajectory: `steps` must be a list')
-    refused({ ...json, answer: { $: 'Unheard' } }).toThrow('a malformed trajectory: {"$":"Unheard"} is not known')
-    expect(() => made([], { answer: () => {} }).toJSON()).toThrow(
-      "the trajectory of task 'q7@2' cannot be written as JSON",
-    )
+    refused({ ...json, steps: 5 }).toThrow('malformed trajectory: `steps` must be a list')
+    refused({ ...json, answer: { $: 'Unheard' } }).toThrow('malformed trajectory: {"$":"Unheard"} is not a known type')
+    expect(() => made([], { answer: () => {} }).toJSON()).toThrow("cannot write the trajectory of task 'q7@2' as JSON")
   })
 })

@@ -4,11 +4,15 @@ import {
   defineAgent,
   EngineName,
   FatalError,
+  inline,
   LocalRuntime,
+  nodes,
   RetryableError,
   type RunConfig,
   Runners,
+  ray,
   SharedBlob,
+  spark,
   type TaskError,
 } from 'manyworlds'
 import { same } from './equal.ts'
@@ -16,7 +20,7 @@ import { same } from './equal.ts'
 const explain = defineAgent({ name: 'explain', run: async (input: string) => input })
 const tasks = [explain.task('x')]
 
-same<RunConfig['engineName'], 'local' | 'nodes' | 'ray' | 'spark' | undefined>(true)
+same<RunConfig['engineName'], 'local' | 'nodes' | 'ray' | 'spark' | 'inline' | undefined>(true)
 await Runners.runTask(tasks, { engineName: EngineName.LOCAL })
 await Runners.runTask(tasks, { engineName: 'nodes' })
 // @ts-expect-error: no such engine
@@ -93,3 +97,21 @@ await Runners.runTask(tasks, { limits: { github: { perMinute: 80 } } })
 await Runners.runTask(tasks, { limits: { github: { perMinute: 80, perHour: 5000 } } })
 // @ts-expect-error: not by the day
 await Runners.runTask(tasks, { limits: { github: { perDay: 80 } } })
+
+// ---- engines
+
+await Runners.runTask(tasks, { engine: 'local' })
+await Runners.runTask(tasks, { engine: ray({ address: 'auto', inLocal: true }) })
+await Runners.runTask(tasks, { engine: spark({ remote: 'sc://a:1' }) })
+await Runners.runTask(tasks, { engine: nodes({ addresses: ['a:1'] }) })
+await Runners.runTask(tasks, { engine: inline() })
+await Runners.runTask(tasks, { engine: LocalRuntime })
+await Runners.runTask(tasks, { engine: () => new LocalRuntime() })
+// @ts-expect-error: no such engine
+await Runners.runTask(tasks, { engine: 'rai' })
+// @ts-expect-error: an option of another engine
+ray({ remote: 'sc://a:1' })
+// @ts-expect-error: nodes are never started here
+nodes({ inLocal: true })
+// @ts-expect-error: it has no options
+inline({ workers: 4 })

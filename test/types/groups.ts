@@ -94,3 +94,29 @@ const told = new SerialableAgent({
   aggregateFunc: (_agent, results) => (results.count.success ? `${results.count.answer}` : ''),
 })
 same<AnswerOf<typeof told>, string>(true)
+
+// ---- each link takes what the one before answers
+
+const size = defineAgent({ name: 'size', run: async (wanted: number | string) => `${wanted}` })
+const longer = new SerialableAgent({ agents: [google, count, size, google] })
+same<AnswerOf<typeof longer>, string[]>(true)
+// @ts-expect-error: wiki answers { page }, count takes string[]
+new SerialableAgent({ agents: [wiki, count] })
+// @ts-expect-error: the last link does not take a number
+new SerialableAgent({ agents: [google, count, wiki], name: 'third' })
+new SerialableAgent({
+  // @ts-expect-error: also with an aggregate
+  agents: [wiki, count],
+  aggregateFunc: () => 1,
+})
+const parse = defineAgent({ name: 'parse', run: async (text: string) => JSON.parse(text) })
+const read = defineAgent({ name: 'read', run: async (text: string): Promise<unknown> => text })
+new SerialableAgent({ agents: [parse, count] })
+// @ts-expect-error: what is unknown may be anything
+new SerialableAgent({ agents: [read, count] })
+declare const anyNumber: (typeof google)[]
+new SerialableAgent({ agents: anyNumber })
+const inner = new SerialableAgent({ name: 'inner', agents: [google, count] })
+new SerialableAgent({ agents: [inner, size] })
+// @ts-expect-error: a chain in a chain
+new SerialableAgent({ agents: [inner, wiki] })

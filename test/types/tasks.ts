@@ -6,6 +6,7 @@ import {
   execTasks,
   type ResponseOf,
   Runners,
+  SerialableAgent,
   Task,
   type TaskError,
   type TaskLike,
@@ -57,6 +58,27 @@ const wrongEither = left ? { input: 1, agent: explain } : { input: 1, agent: dou
 await Runners.runTask(wrongEither)
 // @ts-expect-error: unknown key
 await Runners.runTask({ input: 'x', agent: explain, timeoutMS: 5 })
+
+// ---- without an input
+
+const now = defineAgent({ name: 'now', run: async () => Date.now() })
+const greet = defineAgent({ name: 'greet', run: async (name: string | undefined) => `hello ${name}` })
+const greetOptional = defineAgent({ name: 'greetOptional', run: async (name?: string) => `hello ${name}` })
+const dated = await Runners.runTask(now.task())
+same<typeof dated, TaskResponse<number>>(true)
+const greeted = await Runners.runTask([greet.task(), greet.task('x'), greetOptional.task(), greetOptional.task('x')])
+same<typeof greeted, Map<string, TaskResponse<string>>>(true)
+greet.task(undefined, { id: 'x' })
+// @ts-expect-error: it needs an input
+explain.task()
+// @ts-expect-error: not null
+greet.task(null)
+new SerialableAgent({ agents: [now, double] }).task()
+// @ts-expect-error: its first agent needs an input
+new SerialableAgent({ agents: [double, double] }).task()
+const anyOf = (agent: TaskLike['agent']) => agent.task(1)
+anyOf(now)
+anyOf(explain)
 
 // ---- literals: each input is checked against the agent beside it
 

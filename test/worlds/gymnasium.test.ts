@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type ActionStep, type RunConfig, Runners, type TaskResponse } from 'manyworlds'
 import { pythonWorld } from 'manyworlds/agents'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { worldNeeds } from '../../dist/agents/worlds/environment-needs.js'
+import { worldEnvSpec } from '../../dist/agents/worlds/world-packages.js'
 import { existingEnvironment } from '../../dist/python/environment.js'
 import { balancer, doer, swinger, walker, wanderer } from '../agents/python-worlds.ts'
 import { type Daemon, startNode } from '../nodes/daemon.ts'
@@ -44,7 +44,7 @@ interface Plain {
 /** What plain Gymnasium, in the same environment, does with the same seeds and the same way to act. */
 function inPlainGymnasium(episodes: readonly (readonly [id: string, seed: number])[]): Plain[] {
   const script = fileURLToPath(new URL('python/plain_gymnasium.py', import.meta.url))
-  const python = existingEnvironment(worldNeeds('gymnasium'))!
+  const python = existingEnvironment(worldEnvSpec('gymnasium'))!
   const output = execFileSync(python, [script], { input: JSON.stringify(episodes), maxBuffer: 1e9 }).toString()
   return output
     .trim()
@@ -83,9 +83,9 @@ describe.skipIf(skip)('FrozenLake, CartPole and Pendulum', () => {
 
   test.each([
     ['CartPol-v1', /raised NameNotFound: .*Did you mean: `CartPole`/],
-    ['LunarLander-v3', /raised DependencyNotInstalled: .*\. Name what it needs in `packages` of pythonWorld\(\)/],
-    ['no_such_module:Maze-v0', /raised ModuleNotFoundError: .* Name what it needs in `packages`/],
-    ['ALE/Pong-v5', /raised NamespaceNotFound: .* named with its module, "ale_py:ALE\/Pong-v5"/],
+    ['LunarLander-v3', /raised DependencyNotInstalled: .*\. Add the missing package to `packages` of pythonWorld\(\)/],
+    ['no_such_module:Maze-v0', /raised ModuleNotFoundError: .* Add the missing package to `packages`/],
+    ['ALE/Pong-v5', /raised NamespaceNotFound: .* include its module in the id \("ale_py:ALE\/Pong-v5"/],
   ])('if a world is not there, it is said what to do: %s', async (id, message) => {
     await expect(pythonWorld({ kind: 'gymnasium', id }).describe()).rejects.toMatchObject({
       code: 'WORLD_FAILED',
@@ -146,7 +146,10 @@ describe.skipIf(skip)('in a run', () => {
     expect(responses.get('bad')).toMatchObject({
       status: 'failed',
       attempts: 3,
-      error: { code: 'WORLD_CRASHED', message: expect.stringContaining("was ended by SIGKILL during step 1 of 'odd'") },
+      error: {
+        code: 'WORLD_CRASHED',
+        message: expect.stringContaining("was killed by SIGKILL during step 1 of 'odd'"),
+      },
     })
     const rest = [...responses.values()].filter(({ id }) => id !== 'bad')
     expect(rest.filter(({ attempts }) => attempts !== 1)).toEqual([])
@@ -164,7 +167,7 @@ describe.skipIf(skip)('in a run', () => {
     const response = await Runners.runTask(task, config())
     expect(response).toMatchObject({ status: 'success', attempts: 1 })
     expect(seen(response)).toEqual(seen(await Runners.runTask(calm(5), config())))
-    expect(response.logs.join()).toContain("was ended by SIGKILL while no step of 'odd' was executing")
+    expect(response.logs.join()).toContain("was killed by SIGKILL while no step of 'odd' was executing")
     expect(alive(file)).toEqual([])
   })
 
@@ -181,7 +184,7 @@ describe.skipIf(skip)('in a run', () => {
     const { status, error } = await Runners.runTask(walker.task({ seed: 1 }), { workerNum: 1, env })
     expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'SETUP_FAILED' })
     expect(error?.message).toMatch(
-      /cannot run on .*: neither uv nor python3 is on the PATH; install .* \[PYTHON_MISSING\]$/,
+      /cannot run worlds of kind .* on .*: neither uv nor python3 is on the PATH; install .* \[PYTHON_MISSING\]$/,
     )
   })
 
@@ -193,7 +196,7 @@ describe.skipIf(skip)('in a run', () => {
     const lines = responses.flatMap(({ logs }) => logs)
     expect(lines).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^setting up Python for Gymnasium [\d.]+ in .*fresh.*; this is done once/),
+        expect.stringMatching(/^setting up Python for Gymnasium [\d.]+ in .*fresh.*; this happens once/),
         expect.stringMatching(/^Python for Gymnasium [\d.]+ is ready/),
       ]),
     )

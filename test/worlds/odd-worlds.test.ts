@@ -158,7 +158,7 @@ describe.skipIf(skip)('what a world says', () => {
     })
     await expect(bad.step(14)).rejects.toMatchObject({
       code: 'ACTION_INVALID',
-      message: "step 0 of 'odd': 14 is no action of Discrete(14)",
+      message: "step 0 of 'odd': 14 is not an action of Discrete(14)",
     })
     await expect(bad.step(0.5)).rejects.toMatchObject({ code: 'ACTION_INVALID' })
     expect(await other.step(SEEDED)).toMatchObject({ done: false })
@@ -179,14 +179,14 @@ describe.skipIf(skip)('when the Python process dies', () => {
   }
 
   test.each([
-    [KILL, 'WORLD_CRASHED', /^the Python process was ended by SIGKILL during step 2 of 'odd'; /],
+    [KILL, 'WORLD_CRASHED', /^the Python process was killed by SIGKILL during step 2 of 'odd'; /],
     [
       DIE,
       'WORLD_CRASHED',
-      /^the Python process ended with code 7 during step 2 of 'odd'; the end of its stderr:\nlast words$/,
+      /^the Python process exited with code 7 during step 2 of 'odd'; the end of its stderr:\nlast words$/,
     ],
-    [HANG, 'WORLD_TIMEOUT', /^the Python process was killed, because a request took longer than 1500 ms during step 2/],
-    [BIG, 'WORLD_CRASHED', /^the Python process was killed, because it answered with more than 64 MB during step 2/],
+    [HANG, 'WORLD_TIMEOUT', /^the Python process was killed because a request took longer than 1500 ms during step 2/],
+    [BIG, 'WORLD_CRASHED', /^the Python process was killed because an answer exceeded 64 MB during step 2/],
   ])(
     'the episode that was executing is charged (action %i); others go on as if nothing had happened',
     async (action, code, message) => {
@@ -207,7 +207,7 @@ describe.skipIf(skip)('when the Python process dies', () => {
       await stepAll()
       expect(seen).toEqual(expected)
       expect(others[0]!.log.join()).toContain(
-        "while no step of 'odd' was executing; it goes on in a new one, from its seed",
+        "while no step of 'odd' was executing; replaying the episode from its seed in a new process",
       )
       expect(isThere(before)).toBe(false)
       for (const episode of [bad, ...others]) episode.close()
@@ -230,7 +230,7 @@ describe.skipIf(skip)('when the Python process dies', () => {
     process.kill(await pidOf(), 'SIGKILL')
     await expect(episode.step(SEEDED)).rejects.toMatchObject({
       code: 'WORLD_NOT_DETERMINISTIC',
-      message: expect.stringContaining('with the same seed and the same 1 actions it did not do the same again'),
+      message: expect.stringContaining('the same seed and the same 1 actions gave other results'),
     })
     episode.close()
   })

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { ensureEnvironment, type Needs } from '../../dist/python/environment.js'
+import { ensureEnvironment, type PythonEnvSpec } from '../../dist/python/environment.js'
 import { shortHash } from '../../dist/python/lock.js'
 import { freePort } from '../free-port.ts'
 
@@ -12,7 +12,7 @@ const VERSION = '0.10.0'
 export const READY_MS = 300_000
 
 const lock = fileURLToPath(new URL(`python/openenv-${VERSION}.txt`, import.meta.url))
-const needs: Needs = {
+const needs: PythonEnvSpec = {
   title: `OpenEnv ${VERSION}`,
   folder: `openenv-${VERSION}`,
   packages: [`openenv==${VERSION}`],

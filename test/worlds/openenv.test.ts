@@ -68,9 +68,9 @@ describe.skipIf('problem' in found)('a real OpenEnv server', () => {
     expect(bad.map(({ error }) => [error?.code, error?.message]).sort()).toEqual([
       [
         'WORLD_DISCONNECTED',
-        expect.stringMatching(/was lost during step 2: it was closed with code 1006\. .*maxAttempts/),
+        expect.stringMatching(/was lost during step 2: the server closed it with code 1006\. .*maxAttempts/),
       ],
-      ['WORLD_TIMEOUT', expect.stringMatching(/^step 2 in .* took longer than callTimeoutMs, 1500 ms$/)],
+      ['WORLD_TIMEOUT', expect.stringMatching(/^step 2 in .* took longer than callTimeoutMs \(1500 ms\)$/)],
     ])
   })
 
@@ -92,7 +92,7 @@ describe.skipIf('problem' in found)('a real OpenEnv server', () => {
     const wrong: [action: unknown, code: string, message: string][] = [
       [{ numbr: 1 }, 'ACTION_INVALID', 'step 0 in the OpenEnv environment at ws://127.0.0.1:'],
       [{ numbr: 1 }, 'ACTION_INVALID', '[VALIDATION_ERROR]: [{"type":"missing","loc":["number"]'],
-      ['up', 'ACTION_INVALID', "must be an object with the fields that the server's /schema names, it is 'up'"],
+      ['up', 'ACTION_INVALID', "must be an object with the fields of the server's /schema, it is 'up'"],
       [{ number: 13 }, 'WORLD_FAILED', 'raised an error: thirteen is bad luck [EXECUTION_ERROR]'],
     ]
     for (const [action, code, message] of wrong)
@@ -154,7 +154,7 @@ describe('a server that', () => {
     await expect(begin(openEnv({ url: full, capacityWaitMs: 1000 }), undefined)).rejects.toMatchObject({
       code: 'WORLD_UNAVAILABLE',
       message: expect.stringMatching(
-        /had no room for another session within 1000 ms: Server at capacity.*SUPPORTS_CONCURRENT_SESSIONS/,
+        /had no capacity for another session within 1000 ms: Server at capacity.*SUPPORTS_CONCURRENT_SESSIONS/,
       ),
     })
     expect(performance.now() - began).toBeLessThan(5000)
@@ -167,17 +167,17 @@ describe('a server that', () => {
     })
     await expect(begin(openEnv({ url }), undefined)).rejects.toMatchObject({
       code: 'WORLD_UNAVAILABLE',
-      message: expect.stringContaining('the server cannot make an environment, for reset'),
+      message: expect.stringContaining('the server cannot create an environment for reset'),
     })
   })
 
   test.each([
-    ['no JSON', 'hello', 'was answered with no message of OpenEnv: hello'],
-    ['no object', '[]', 'was answered with no observation: []'],
-    ['null', 'null', 'was answered with no message of OpenEnv: null'],
-    ['a text as its reward', FIRST.replace('null', '"much"'), 'was answered with no observation'],
-    ['no `done`', FIRST.replace('"done":false', '"done":null'), 'was answered with no observation'],
-    ['another message', FIRST.replace('"observation",', '"state",'), 'was answered with no observation'],
+    ['no JSON', 'hello', 'returned something other than an OpenEnv message: hello'],
+    ['no object', '[]', 'returned no observation: []'],
+    ['null', 'null', 'returned something other than an OpenEnv message: null'],
+    ['a text as its reward', FIRST.replace('null', '"much"'), 'returned no observation'],
+    ['no `done`', FIRST.replace('"done":false', '"done":null'), 'returned no observation'],
+    ['another message', FIRST.replace('"observation",', '"state",'), 'returned no observation'],
     ['an unknown error', '{"type":"error","data":{"code":"NEW","message":"what?"}}', 'failed: what? [NEW]'],
   ])('answers with %s fails that episode', async (_, text, message) => {
     const url = await serve((socket) => answer(socket, text.replace('[]', '{"type":"x","data":[]}')))
@@ -193,7 +193,7 @@ describe('a server that', () => {
     await expect(begun(gone)).rejects.toMatchObject({
       code: 'WORLD_UNAVAILABLE',
       message: expect.stringMatching(
-        /^no OpenEnv server can be reached at ws:\/\/127.0.0.1:\d+\/ws: connect ECONNREFUSED/,
+        /^cannot connect to the OpenEnv server at ws:\/\/127.0.0.1:\d+\/ws: connect ECONNREFUSED/,
       ),
     })
     let status = 404
@@ -202,16 +202,20 @@ describe('a server that', () => {
     plain.on('upgrade', (_, socket) => socket.end(`HTTP/1.1 ${status} No\r\n\r\n`))
     await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(plain.address() as { port: number }).port}`
-    await expect(begun(url)).rejects.toThrow('it answered with HTTP 404; is that the address of an OpenEnv server?')
+    await expect(begun(url)).rejects.toThrow(
+      'it answered with HTTP 404; check that this is the address of an OpenEnv server',
+    )
     status = 403
-    await expect(begun(url)).rejects.toThrow('it answered with HTTP 403; give what it asks for in `headers`')
+    await expect(begun(url)).rejects.toThrow('it answered with HTTP 403; give its credentials in `headers`')
   })
 
   test('accepts connections and never says a word is given up', async () => {
     const url = await serve(() => {})
     await expect(begin(openEnv({ url, callTimeoutMs: 300 }), undefined)).rejects.toMatchObject({
       code: 'WORLD_TIMEOUT',
-      message: expect.stringMatching(/^reset in the OpenEnv environment at .* took longer than callTimeoutMs, 300 ms$/),
+      message: expect.stringMatching(
+        /^reset in the OpenEnv environment at .* took longer than callTimeoutMs \(300 ms\)$/,
+      ),
     })
   })
 })

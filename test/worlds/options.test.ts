@@ -9,15 +9,15 @@ describe('pythonWorld', () => {
     [undefined, "`kind` must be 'gymnasium' or 'reasoning-gym', it is undefined"],
     [{ kind: 'gym', id: 'CartPole-v1' }, "`kind` must be 'gymnasium' or 'reasoning-gym', it is 'gym'"],
     [{ kind: 'gymnasium' }, '`id` is missing'],
-    [{ kind: 'gymnasium', id: '' }, "`id` must be a text that is not empty, it is ''"],
+    [{ kind: 'gymnasium', id: '' }, "`id` must be a non-empty text, it is ''"],
     [{ kind: 'gymnasium', id: 'A', kwarg: {} }, `unknown option 'kwarg'; allowed: kind, `],
     [{ kind: 'gymnasium', id: 'A', kwarg: {} }, `; did you mean "kwargs"?`],
     [{ kind: 'gymnasium', id: 'A', kwargs: [] }, '`kwargs` must be an object, it is an array'],
     [
       { kind: 'gymnasium', id: 'A', kwargs: { reward: () => 1 } },
-      '`kwargs` cannot be sent to Python: .reward is a function',
+      'cannot send `kwargs` to Python: .reward is a function',
     ],
-    [{ kind: 'gymnasium', id: 'A', kwargs: { at: new Date(0) } }, '.at is no plain data (Date)'],
+    [{ kind: 'gymnasium', id: 'A', kwargs: { at: new Date(0) } }, '.at is not plain data (Date)'],
     [{ kind: 'gymnasium', id: 'A', maxEpisodeSteps: 0 }, '`maxEpisodeSteps` must be a whole number above 0, it is 0'],
     [
       { kind: 'gymnasium', id: 'A', stepTimeoutMs: '1s' },

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type ActionStep, Runners } from 'manyworlds'
 import { pythonWorld, reasoningGymTasks } from 'manyworlds/agents'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { worldNeeds } from '../../dist/agents/worlds/environment-needs.js'
+import { worldEnvSpec } from '../../dist/agents/worlds/world-packages.js'
 import { existingEnvironment } from '../../dist/python/environment.js'
 import { solver } from '../agents/python-worlds.ts'
 import { begin } from './episode.ts'
@@ -26,7 +26,7 @@ interface Told {
 /** What plain reasoning-gym, in the same environment, says. */
 function plain(datasets: readonly (readonly [name: string, size: number, seed: number])[]): Told[] {
   const script = fileURLToPath(new URL('python/plain_reasoning_gym.py', import.meta.url))
-  const python = existingEnvironment(worldNeeds('reasoning-gym'))!
+  const python = existingEnvironment(worldEnvSpec('reasoning-gym'))!
   const args = ['-W', 'ignore', script]
   return JSON.parse(execFileSync(python, args, { input: JSON.stringify(datasets), maxBuffer: 1e9 }).toString())
 }
@@ -96,17 +96,17 @@ describe.skipIf(skip)('reasoning-gym', () => {
     const world = pythonWorld({ kind: 'reasoning-gym', id: 'chain_sum' })
     const wrong: [input: Parameters<typeof world.reset>[0]['input'], message: string][] = [
       [{ dataset: 'chainsum' }, "raised ValueError: Dataset 'chainsum' not registered"],
-      [{ size: 5, index: 7 }, 'raised IndexError: there is no entry 7: the data set has 5'],
+      [{ size: 5, index: 7 }, 'raised IndexError: entry 7 does not exist; the data set has 5'],
       [{ config: { min_term: 3 } }, "unexpected keyword argument 'min_term'"],
       [{ index: -1 }, "`index` of a task in 'chain_sum' must be a whole number, 0 or more, it is -1"],
-      [{ seed: 3, instruction: 'What is 1 + 1?' }, 'is another question than `instruction` of the task'],
+      [{ seed: 3, instruction: 'What is 1 + 1?' }, 'differs from `instruction` of the task'],
     ]
     for (const [input, message] of wrong)
       await expect(begin(world, input)).rejects.toMatchObject({
         code: 'WORLD_FAILED',
         message: expect.stringContaining(message),
       })
-    await expect(begin(pythonWorld({ kind: 'reasoning-gym' }), { index: 1 })).rejects.toThrow('names no `dataset`')
+    await expect(begin(pythonWorld({ kind: 'reasoning-gym' }), { index: 1 })).rejects.toThrow('has no `dataset`')
     const tasks = reasoningGymTasks({ agent: solver, dataset: 'chainsum', size: 5, seed: 1 })
     await expect(collect(tasks)).rejects.toMatchObject({ code: 'WORLD_FAILED' })
   })

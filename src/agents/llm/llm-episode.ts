@@ -12,7 +12,7 @@ import { Spending } from './spending.ts'
 
 type Options = LlmAgentOptions<unknown, unknown, string>
 
-/** One episode: `ToolLoopAgent` has the loop, and what it calls is ours. */
+/** Runs one episode: `ToolLoopAgent` has the loop; its model and tools are ours. */
 export async function runEpisode(
   options: Options,
   input: unknown,
@@ -25,7 +25,9 @@ export async function runEpisode(
   const tooLong = new AbortController()
   const signal = params.timeoutMs === null ? ctx.signal : AbortSignal.any([ctx.signal, tooLong.signal])
   const timer =
-    params.timeoutMs === null ? undefined : setTimeout(() => tooLong.abort(new Cut('timeout')), params.timeoutMs)
+    params.timeoutMs === null
+      ? undefined
+      : setTimeout(() => tooLong.abort(new EpisodeTimeout('timeout')), params.timeoutMs)
   const texts: string[] = []
   const limit = ({ steps }: { readonly steps: readonly { readonly text: string }[] }) => {
     const text = steps.at(-1)?.text
@@ -49,17 +51,17 @@ export async function runEpisode(
     const generation = await raced(agent.generate({ ...promptOf(options, input), abortSignal: signal }), signal)
     return await answerOf(options, acting, generation, spending, ctx)
   } catch (error) {
-    // The agent's own clock has ended the episode, which is graded as far as it came.
-    if (!tooLong.signal.aborted || ctx.signal.aborted) throw await meant(error, options, acting)
-    return cut(options, 'timeout', texts.at(-1) ?? '', ctx)
+    // The agent's own timeout ended the episode. What it has reached is graded.
+    if (!tooLong.signal.aborted || ctx.signal.aborted) throw await translateError(error, options, acting)
+    return truncate(options, 'timeout', texts.at(-1) ?? '', ctx)
   } finally {
     clearTimeout(timer)
   }
 }
 
-class Cut extends Error {}
+class EpisodeTimeout extends Error {}
 
-/** The SDK's own waits end with the signal; a call that does not is not waited for. */
+/** The SDK passes the signal on. A call that ignores the signal is not awaited. */
 async function raced<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const over = new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason)
@@ -70,10 +72,10 @@ async function raced<Result>(work: Promise<Result>, signal: AbortSignal): Promis
   return Promise.race([work, over])
 }
 
-/** What the SDK throws, in our words where it is about what the model said. */
-async function meant(error: unknown, { output }: Options, { model }: ActingModel): Promise<unknown> {
+/** Translates errors of the SDK about the model's reply into our own errors. */
+async function translateError(error: unknown, { output }: Options, { model }: ActingModel): Promise<unknown> {
   const { name, text, finishReason, message } = error as Record<string, unknown>
-  if (name !== 'AI_NoObjectGeneratedError' || output === undefined) return unwrapped(error)
+  if (name !== 'AI_NoObjectGeneratedError' || output === undefined) return unwrapError(error)
   const said = typeof text === 'string' ? text : ''
   try {
     if (!isSpec(output)) await outputOf(output as OutputSchema<unknown>, said, model, String(finishReason))
@@ -82,12 +84,12 @@ async function meant(error: unknown, { output }: Options, { model }: ActingModel
   }
   return new ManyworldsError(
     'MODEL_OUTPUT_INVALID',
-    `model '${model}': ${String(message)} It said: ${said.slice(0, 200)}`,
+    `model '${model}': ${String(message)} The reply was: ${said.slice(0, 200)}`,
   )
 }
 
-/** The SDK wraps what a model has thrown; what happened is inside. */
-function unwrapped(error: unknown): unknown {
+/** The SDK wraps errors of a model. Returns our error inside, if there is one. */
+function unwrapError(error: unknown): unknown {
   for (let inner = error, depth = 0; depth < 5 && typeof inner === 'object' && inner !== null; depth++) {
     if (ManyworldsError.is(inner)) return inner
     const { cause, lastError } = inner as { cause?: unknown; lastError?: unknown }
@@ -103,10 +105,10 @@ async function answerOf(
   spending: Spending,
   ctx: Context,
 ): Promise<unknown> {
-  // It wanted to go on: a limit has ended it, or a condition of the user's.
+  // The model wanted to call tools again: a limit, or a condition of the user, ended the episode.
   if (finishReason === 'tool-calls' && spending.reached !== undefined)
-    return cut(options, spending.reached, lastText(steps, text), ctx)
-  if (finishReason === 'length') return cut(options, 'context', text, ctx)
+    return truncate(options, spending.reached, lastText(steps, text), ctx)
+  if (finishReason === 'length') return truncate(options, 'context', text, ctx)
   const { output } = options
   const answer = output === undefined ? lastText(steps, text) : await structured(output, acting, text, generation)
   endEpisode(ctx, { ending: { kind: 'terminated' }, finalObservation: answer, reward: null, success: null })
@@ -116,12 +118,12 @@ async function answerOf(
 const lastText = (steps: Generation['steps'], text: string) =>
   text !== '' ? text : (steps.findLast((step) => step.text !== '')?.text ?? '')
 
-/** An episode that was cut short has the text it came to. Of structured output, half is none. */
-function cut(options: Options, by: Truncation, text: string, ctx: Context): unknown {
+/** A truncated episode returns its last text. Incomplete structured output is an error. */
+function truncate(options: Options, by: Truncation, text: string, ctx: Context): unknown {
   if (options.output !== undefined)
     throw new ManyworldsError(
       'MODEL_OUTPUT_INVALID',
-      `agent '${options.name}' was cut short (${LIMITS[by]}) before it gave its structured output`,
+      `the episode of agent '${options.name}' was truncated (${LIMITS[by]}) before it produced its structured output`,
     )
   endEpisode(ctx, { ending: { kind: 'truncated', by }, finalObservation: text, reward: null, success: null })
   return text
@@ -130,7 +132,7 @@ function cut(options: Options, by: Truncation, text: string, ctx: Context): unkn
 const LIMITS: Readonly<Record<Truncation, string>> = {
   maxSteps: 'maxTurns',
   budget: 'maxTokens or maxCostUsd',
-  context: 'its model stopped at its limit of tokens',
+  context: 'the model reached its token limit',
   timeout: 'timeoutMs',
   environment: 'its environment',
 }
@@ -151,7 +153,7 @@ async function outputSpec(ai: AiSdk, output: NonNullable<Options['output']>): Pr
   return ai.Output.object({ schema: ai.jsonSchema(await jsonSchemaOf(output as OutputSchema<unknown>)) })
 }
 
-/** Those that the task allows, if it says so. */
+/** Returns the tools, limited to those that the task allows. */
 async function toolsFor({ tools }: Options, input: unknown, ctx: Context<LlmAgentParams>): Promise<LlmTools> {
   const all = typeof tools === 'function' ? await tools(input, ctx) : (tools ?? {})
   const allowed = ctx.task.tools
@@ -165,11 +167,11 @@ function promptOf({ prompt, name }: Options, input: unknown): object {
   if (prompt)
     throw new ManyworldsError(
       'TASK_INVALID',
-      `\`prompt\` of agent '${name}' must return a text, or a list of messages; it returned ${made === null ? 'null' : made instanceof Promise ? 'a promise' : typeof made}`,
+      `\`prompt\` of agent '${name}' must return a text or a list of messages; it returned ${made === null ? 'null' : made instanceof Promise ? 'a promise' : typeof made}`,
     )
   throw new ManyworldsError(
     'TASK_INVALID',
-    `agent '${name}' cannot make a prompt of its input: give it a text, an object with \`instruction\`, \`question\` or \`prompt\`, or give the agent \`prompt: (input) => …\``,
+    `agent '${name}' cannot make a prompt from its input: give a text or an object with \`instruction\`, \`question\` or \`prompt\`, or define \`prompt: (input) => …\` in the agent`,
   )
 }
 

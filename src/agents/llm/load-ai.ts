@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
 
-/** The parts of the AI SDK that an agent is made of. Written down here, because the package need not be installed. */
+/** The parts of the AI SDK that we use. They are declared here because the package may not be installed. */
 export interface AiSdk {
   readonly ToolLoopAgent: new (settings: object) => { generate(call: object): Promise<Generation> }
   readonly Output: { object(options: { schema: unknown }): object }
@@ -9,7 +9,7 @@ export interface AiSdk {
 
 export interface Generation {
   readonly text: string
-  /** Throws if there is none. */
+  /** Accessing it throws if there is no output. */
   readonly output: unknown
   readonly finishReason: string
   readonly steps: readonly GenerationStep[]
@@ -22,7 +22,7 @@ export interface GenerationStep {
 
 let loading: Promise<AiSdk> | undefined
 
-/** `ai` is installed by those who use it. In a bundle for other machines it is part of the agent's code. */
+/** Loads `ai`, an optional peer dependency. In a bundle for other machines it is part of the agent's code. */
 export function loadAi(): Promise<AiSdk> {
   loading ??= load()
   loading.catch(() => {
@@ -37,6 +37,10 @@ async function load(): Promise<AiSdk> {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     const why = code === 'ERR_MODULE_NOT_FOUND' ? 'it is not installed' : message
-    throw new ManyworldsError('PACKAGE_MISSING', `llmAgent needs the AI SDK, and ${why}: npm install ai`, { cause })
+    throw new ManyworldsError(
+      'PACKAGE_MISSING',
+      `llmAgent needs the package \`ai\` (${why}). Install it: npm install ai`,
+      { cause },
+    )
   }
 }

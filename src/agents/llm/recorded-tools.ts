@@ -4,7 +4,7 @@ import { recordStep } from '../../trajectory/record.ts'
 import type { ToolStep } from '../../trajectory/step.ts'
 import { asSendable } from './sendable-result.ts'
 
-/** A tool of the AI SDK, as far as it matters here: `tool({ … })` makes one. */
+/** The parts of an AI SDK tool that we use: `tool({ … })` makes one. */
 export interface LlmTool {
   readonly description?: unknown
   readonly inputSchema: unknown
@@ -20,8 +20,8 @@ interface CallOptions {
 }
 
 /**
- * The same tools, each call of which is recorded and has a time limit. A tool that goes on regardless of its signal is not waited for:
- * for the model it has failed, and what it still returns is not looked at.
+ * Wraps tools: each call is recorded and has a timeout. If a tool ignores its abort signal, it is not awaited: the call fails
+ * for the model, and a later result is ignored.
  */
 export function recordedTools(ctx: object, tools: LlmTools, timeoutMs: number): LlmTools {
   return Object.fromEntries(
@@ -60,20 +60,22 @@ async function runRecorded(
   }
 }
 
-/** The model gets results as JSON. One that cannot be written so is the tool's failure, not that of the task. */
+/** Checks that the result can be sent to the model as JSON. If it cannot, the tool call fails, not the task. */
 function checkJson(name: string, result: unknown): void {
   try {
     JSON.stringify(result)
   } catch (cause) {
     const why = (cause as Error).message.split('\n', 1)[0]
-    throw new TypeError(`tool '${name}' returned what cannot be written as JSON (${why}); return plain data`, { cause })
+    throw new TypeError(`the result of tool '${name}' cannot be serialized as JSON (${why}); return plain data`, {
+      cause,
+    })
   }
 }
 
 const wordsOf = (error: unknown) =>
   error instanceof Error ? { name: error.name, message: error.message } : { name: 'Error', message: String(error) }
 
-/** A tool may report on its way; what it says last is its result. */
+/** A tool may yield preliminary results; the last one counts. */
 async function settled(result: unknown): Promise<unknown> {
   if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result
   let last: unknown

@@ -1,6 +1,6 @@
 import { NotPackable, pack } from '../../protocol/pack.ts'
 
-/** What a tool returned, in a form that can be recorded: the model sees it as JSON, so that will do where it has to. */
+/** Returns a tool result in a form that can be recorded. If it cannot be packed, JSON is enough: the model sees JSON too. */
 export function asSendable(value: unknown): unknown {
   try {
     pack(value)

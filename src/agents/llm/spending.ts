@@ -7,7 +7,7 @@ export interface EpisodeLimits {
   readonly maxCostUsd: number | null
 }
 
-/** What an episode has used of what it may. */
+/** Counts what an episode uses of its limits. */
 export class Spending {
   readonly #limits: EpisodeLimits
   #tokens = 0
@@ -24,7 +24,7 @@ export class Spending {
     this.#costUsd += costUsd
   }
 
-  /** Which limit is reached. */
+  /** The limit that is reached, if any. */
   get reached(): Truncation | undefined {
     const { maxTurns, maxTokens, maxCostUsd } = this.#limits
     if (this.#tokens >= (maxTokens ?? Infinity) || this.#costUsd >= (maxCostUsd ?? Infinity)) return 'budget'

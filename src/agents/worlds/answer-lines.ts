@@ -1,7 +1,7 @@
-/** More than this is no observation. */
+/** Longer lines are an error. */
 const MAX_LINE_CHARS = 64 * 1024 * 1024
 
-/** Cuts what comes in pieces into lines of `number text`. Every byte is looked at once; Python writes ASCII only. */
+/** Splits chunks into lines of `number text`. Looks at every byte once. Python writes only ASCII. */
 export class AnswerLines {
   readonly #take: (number: number, text: string) => void
   readonly #tooLong: (number: number) => void

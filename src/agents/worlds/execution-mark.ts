@@ -6,8 +6,9 @@ const BYTES = 8
 let made = 0
 
 /**
- * Eight bytes that a Python process shares with this one: the number of the request that it is executing, 0 between requests. They
- * can be read while it hangs, and after it has died, however it died. The file has no name, so that nothing is left of it.
+ * Eight bytes that a Python process shares with this one: the number of the request that it is executing, or 0 between
+ * requests. They can be read while the process hangs and after it has died, however it died. The file is unlinked at once, so
+ * nothing remains of it.
  */
 export class ExecutionMark {
   readonly fd: number

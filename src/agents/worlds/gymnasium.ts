@@ -2,23 +2,23 @@ import { defineEnvironment, type Environment } from '../environment.ts'
 import { makeReady, openEpisode } from './open-episode.ts'
 import type { PythonEpisode } from './python-episode.ts'
 import { fromPython, toPython } from './python-json.ts'
-import { limitOf, PYTHON_RULES, type PythonWorldOptions, placeOf } from './python-options.ts'
+import { limitOf, PYTHON_RULES, type PythonWorldOptions, runtimeOf } from './python-options.ts'
 import { COUNT, checkOptions, invalid, OBJECT, TEXT } from './world-options.ts'
 import { taskSeed } from './world-seed.ts'
 
 export interface GymnasiumOptions extends PythonWorldOptions {
   readonly kind: 'gymnasium'
-  /** `CartPole-v1`; of another package with its module: `ale_py:ALE/Pong-v5`. */
+  /** For example `CartPole-v1`. For a world of another package, include its module: `ale_py:ALE/Pong-v5`. */
   readonly id: string
-  /** What `gymnasium.make` is given besides. */
+  /** Additional arguments of `gymnasium.make`. */
   readonly kwargs?: Readonly<Record<string, unknown>>
-  /** After so many steps the world cuts an episode short. Default: what the world is registered with. */
+  /** The world truncates an episode after this many steps. Default: as registered with Gymnasium. */
   readonly maxEpisodeSteps?: number
 }
 
 /** The input of a task in a Gymnasium world. */
 export interface GymnasiumTask {
-  /** What `reset` is given. Default: one that follows from the seed of the run and the task. */
+  /** The seed for `reset`. Default: derived from the seed of the run and the task. */
   readonly seed?: number
   /** The `options` of `reset`. */
   readonly options?: Readonly<Record<string, unknown>>
@@ -35,7 +35,7 @@ export interface WorldSpace {
 }
 
 export interface WorldDescription {
-  /** Of Gymnasium. */
+  /** The version of Gymnasium. */
   readonly version: string
   readonly observationSpace: WorldSpace
   readonly actionSpace: WorldSpace
@@ -45,13 +45,13 @@ export interface WorldDescription {
 
 export interface GymnasiumWorld<Observation, Action>
   extends Environment<GymnasiumTask | undefined, Observation, Action> {
-  /** Makes the world once, here, and says what it shows and takes. */
+  /** Creates the world once, in this process, and describes its observations and actions. */
   describe(): Promise<WorldDescription>
 }
 
 interface Episode {
   readonly python: PythonEpisode
-  /** The actions, if they can be counted. */
+  /** The actions, if they can be listed. */
   readonly candidates: readonly number[] | undefined
 }
 
@@ -69,22 +69,22 @@ interface StepAnswer {
 }
 
 const RULES = { ...PYTHON_RULES, id: TEXT, kwargs: OBJECT, maxEpisodeSteps: COUNT }
-/** Lists of more actions than this help nobody, and would be recorded with each step. */
+/** Longer lists of actions are useless, and they would be recorded with each step. */
 const MOST_CANDIDATES = 1000
 
 export function gymnasiumWorld<Observation, Action>(options: GymnasiumOptions): GymnasiumWorld<Observation, Action> {
   checkOptions('pythonWorld', options, RULES, ['kind', 'id'])
   const { id, kwargs = {}, maxEpisodeSteps, name = id } = options
   checkPlain(kwargs)
-  const place = placeOf('gymnasium', options)
+  const runtime = runtimeOf('gymnasium', options)
   const limitMs = limitOf(options)
   const make = { id, kwargs, maxEpisodeSteps }
   const environment = defineEnvironment({
     name,
-    setup: () => makeReady(place),
+    setup: () => makeReady(runtime),
     reset: async ({ input }: { input: GymnasiumTask | undefined }, ctx) => {
       const body = toPython({ ...make, seed: taskSeed(input?.seed, ctx, name), options: input?.options ?? null })
-      const { python, first } = await openEpisode(place, name, limitMs, body, ctx.log)
+      const { python, first } = await openEpisode(runtime, name, limitMs, body, ctx.log)
       const { observation, actions } = fromPython(first) as FirstAnswer
       const candidates = actions === null ? undefined : numbers(...actions)
       return { state: { python, candidates } as Episode, observation, ...(candidates && { candidates }) }
@@ -97,7 +97,7 @@ export function gymnasiumWorld<Observation, Action>(options: GymnasiumOptions): 
         observation,
         reward,
         done: terminated || truncated,
-        // A world that ends at its limit by reaching its goal has come to an end.
+        // If the last step reaches both the goal and the step limit, the episode has terminated.
         truncated: truncated && !terminated,
         ...(success !== undefined && { success }),
         ...(candidates && { candidates }),
@@ -107,7 +107,7 @@ export function gymnasiumWorld<Observation, Action>(options: GymnasiumOptions): 
   })
   const describe = async () => {
     const { worldServer } = await import('./world-server.ts')
-    return worldServer(place).ask('describe', toPython(make), `describe of '${name}'`, limitMs)
+    return worldServer(runtime).ask('describe', toPython(make), `describe of '${name}'`, limitMs)
   }
   return Object.freeze({ ...environment, describe }) as unknown as GymnasiumWorld<Observation, Action>
 }
@@ -116,7 +116,7 @@ function checkPlain(kwargs: Readonly<Record<string, unknown>>): void {
   try {
     toPython(kwargs)
   } catch (error) {
-    throw invalid('pythonWorld', `\`kwargs\` cannot be sent to Python: ${(error as Error).message}; give plain data`)
+    throw invalid('pythonWorld', `cannot send \`kwargs\` to Python: ${(error as Error).message}; give plain data`)
   }
 }
 

@@ -1,9 +1,9 @@
-// Loaded with the worlds, outside of all tasks: it remembers where it was loaded.
+// Import this statically, outside of all tasks: it captures the async context of the import.
 import './outside-tasks.ts'
 import type { PythonEpisode } from './python-episode.ts'
-import type { PythonPlace } from './world-server.ts'
+import type { PythonRuntime } from './world-server.ts'
 
-/** What serves Python worlds is loaded when it is needed: lock files and all. */
+/** Loads the code for Python worlds only when it is needed, including the lock files. */
 async function load() {
   const [{ PythonEpisode }, { worldServer }] = await Promise.all([
     import('./python-episode.ts'),
@@ -12,22 +12,22 @@ async function load() {
   return { PythonEpisode, worldServer }
 }
 
-/** Makes the Python environment, and starts its process. */
-export async function makeReady(place: PythonPlace): Promise<void> {
+/** Creates the Python environment and starts its process. */
+export async function makeReady(runtime: PythonRuntime): Promise<void> {
   const { worldServer } = await load()
-  await worldServer(place).ready()
+  await worldServer(runtime).ready()
 }
 
-/** An episode after its reset; `first` is what Python answered to that. */
+/** Starts an episode. `first` is Python's answer to the reset. */
 export async function openEpisode(
-  place: PythonPlace,
+  runtime: PythonRuntime,
   name: string,
   limitMs: number,
   reset: string,
   log: (line: string) => void,
 ): Promise<{ readonly python: PythonEpisode; readonly first: string }> {
   const { PythonEpisode, worldServer } = await load()
-  const python = new PythonEpisode(worldServer(place), name, limitMs, log)
+  const python = new PythonEpisode(worldServer(runtime), name, limitMs, log)
   try {
     return { python, first: await python.reset(reset) }
   } catch (error) {

@@ -4,10 +4,10 @@ import type { TaskError } from '../../errors.ts'
 import { outsideTasks } from './outside-tasks.ts'
 import { worldError } from './world-errors.ts'
 
-/** How to reach a server, and for how long to wait. */
+/** How to reach a server, and how long to wait. */
 export interface OpenEnvServer {
   readonly url: string
-  /** The same for messages, without what may be secret. */
+  /** The address for messages, without credentials. */
   readonly address: string
   readonly headers: Readonly<Record<string, string>>
   readonly callTimeoutMs: number
@@ -20,41 +20,41 @@ export interface OpenEnvAnswer {
   readonly done: boolean
 }
 
-/** More than this is no observation. */
+/** Larger observations are an error. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-/** A server that does not close the connection when it is asked to. */
+/** How long the server may take to close the connection. */
 const CLOSE_MS = 1000
 const FIRST_WAIT_MS = 100
 const LONGEST_WAIT_MS = 2000
 
-/** The server has no room: it says so, and closes the connection. */
+/** The server has no capacity: it reports that and closes the connection. */
 class Full extends Error {}
 
-/** One connection, one session, one environment of an OpenEnv server. Requests have no numbers: there is one at a time. */
+/** One connection to an OpenEnv server, with one session and one environment. Requests have no numbers, so one is made at a time. */
 export class OpenEnvSession {
   readonly #server: OpenEnvServer
   readonly #socket: WebSocket
   #waiting: { resolve(text: string): void; reject(error: Error): void } | undefined
-  /** Why the connection is no more. */
+  /** Why the connection is closed. */
   #closed: string | undefined
-  /** What came while nobody had asked: the reason for which the server then closes the connection. */
+  /** A message that came without a request: the reason why the server is about to close the connection. */
   #unasked: string | undefined
 
   private constructor(server: OpenEnvServer, socket: WebSocket) {
     this.#server = server
     this.#socket = socket
     socket.on('message', (data) => this.#said(String(data)))
-    // Followed by `close`.
+    // `close` follows.
     socket.on('error', (error) => {
       this.#closed ??= error.message
     })
     socket.on('close', (code, reason) => {
-      this.#closed ??= `it was closed with code ${code}${reason.length > 0 ? ` (${reason})` : ''}`
+      this.#closed ??= `the server closed it with code ${code}${reason.length > 0 ? ` (${reason})` : ''}`
       this.#waiting?.reject(this.#lost())
     })
   }
 
-  /** Begins an episode, once the server has room for it. `data` is what its environment's reset is given. */
+  /** Starts an episode when the server has capacity for it. `data`: the arguments of the environment's reset. */
   static async reset(
     server: OpenEnvServer,
     data: object,
@@ -72,15 +72,15 @@ export class OpenEnvSession {
         if (waitedMs + waitMs > server.capacityWaitMs)
           throw worldError(
             'WORLD_UNAVAILABLE',
-            `the OpenEnv server at ${server.address} had no room for another session within ${server.capacityWaitMs} ms: ${error.message}. Run fewer episodes at once (workers, concurrency), or let it serve more: max_concurrent_envs, and SUPPORTS_CONCURRENT_SESSIONS = True in its environment`,
+            `the OpenEnv server at ${server.address} had no capacity for another session within ${server.capacityWaitMs} ms: ${error.message}. Run fewer episodes at once (workerNum, concurrency), or raise the limit of the server: max_concurrent_envs, and SUPPORTS_CONCURRENT_SESSIONS = True in its environment`,
           )
-        // Not all at the same time: whoever waits was mostly sent away together with others.
+        // Add jitter: episodes that wait were usually rejected at the same time.
         await sleep(waitMs * (0.5 + Math.random() / 2), undefined, { signal })
       }
     }
   }
 
-  /** `step`: how many there were before. */
+  /** `step`: the number of steps before this one. */
   async step(action: object, step: number): Promise<OpenEnvAnswer> {
     return this.#call({ type: 'step', data: action }, `step ${step}`)
   }
@@ -100,7 +100,9 @@ export class OpenEnvSession {
       () =>
         new Promise((resolve, reject) => {
           const unreachable = (why: string, advice = 'start the server, or correct `url`') =>
-            reject(worldError('WORLD_UNAVAILABLE', `no OpenEnv server can be reached at ${address}: ${why}; ${advice}`))
+            reject(
+              worldError('WORLD_UNAVAILABLE', `cannot connect to the OpenEnv server at ${address}: ${why}; ${advice}`),
+            )
           const options = { headers, handshakeTimeout: callTimeoutMs, maxPayload: MAX_ANSWER_BYTES }
           const socket = new WebSocket(url, { ...options, perMessageDeflate: false })
           const session = new OpenEnvSession(server, socket)
@@ -111,7 +113,7 @@ export class OpenEnvSession {
             const refused = response.statusCode === 401 || response.statusCode === 403
             unreachable(
               how,
-              refused ? 'give what it asks for in `headers`' : 'is that the address of an OpenEnv server?',
+              refused ? 'give its credentials in `headers`' : 'check that this is the address of an OpenEnv server',
             )
             request.destroy()
           })
@@ -130,7 +132,7 @@ export class OpenEnvSession {
         this.#socket.send(JSON.stringify(message))
         timer = setTimeout(() => {
           this.#socket.terminate()
-          const late = `${what} in the OpenEnv environment at ${address} took longer than callTimeoutMs, ${callTimeoutMs} ms`
+          const late = `${what} in the OpenEnv environment at ${address} took longer than callTimeoutMs (${callTimeoutMs} ms)`
           reject(worldError('WORLD_TIMEOUT', late))
         }, callTimeoutMs)
       })
@@ -156,7 +158,7 @@ export class OpenEnvSession {
   #cut(what: string, { message }: Lost): TaskError {
     return worldError(
       'WORLD_DISCONNECTED',
-      `the connection to the OpenEnv server at ${this.#server.address} was lost during ${what}: ${message}. With it, its environment is gone; the task can be tried again (maxAttempts)`,
+      `the connection to the OpenEnv server at ${this.#server.address} was lost during ${what}: ${message}. The environment of the episode is lost with it; set maxAttempts to retry such tasks`,
     )
   }
 
@@ -168,8 +170,8 @@ export class OpenEnvSession {
     const isReward =
       reward === undefined || reward === null || typeof reward === 'number' || typeof reward === 'boolean'
     if (type !== 'observation' || observation === undefined || typeof done !== 'boolean' || !isReward)
-      throw worldError('WORLD_FAILED', `${where} was answered with no observation: ${text.slice(0, 200)}`)
-    // None: there is nothing to reward.
+      throw worldError('WORLD_FAILED', `${where} returned no observation: ${text.slice(0, 200)}`)
+    // A missing reward means 0.
     return { observation, reward: Number(reward ?? 0), done }
   }
 }
@@ -186,12 +188,12 @@ function parsed(text: string, where: string): Message {
     const { type, data } = JSON.parse(text) as Message
     if (typeof data === 'object' && data !== null) return { type, data }
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw worldError('WORLD_FAILED', `${where} was answered with no message of OpenEnv: ${text.slice(0, 200)}`)
+  throw worldError('WORLD_FAILED', `${where} returned something other than an OpenEnv message: ${text.slice(0, 200)}`)
 }
 
-/** What the server says is wrong, with what to do about it. */
+/** Turns an error of the server into ours, with advice. */
 function failure({ code, message, errors }: Readonly<Record<string, unknown>>, where: string): Error {
   const said = `${String(message).slice(0, 2000)} [${String(code).slice(0, 100)}]`
   switch (code) {
@@ -200,14 +202,14 @@ function failure({ code, message, errors }: Readonly<Record<string, unknown>>, w
     case 'VALIDATION_ERROR':
       return worldError(
         'ACTION_INVALID',
-        `${where} was refused: ${said}: ${JSON.stringify(errors ?? null).slice(0, 1000)}; the server's /schema says which fields it takes`,
+        `${where} was refused: ${said}: ${JSON.stringify(errors ?? null).slice(0, 1000)}; see the server's /schema for its fields`,
       )
     case 'EXECUTION_ERROR':
       return worldError('WORLD_FAILED', `${where} raised an error: ${said}`)
     case 'FACTORY_ERROR':
       return worldError(
         'WORLD_UNAVAILABLE',
-        `the server cannot make an environment, for ${where}: ${said}; see its log`,
+        `the server cannot create an environment for ${where}: ${said}; see its log`,
       )
     default:
       return worldError('WORLD_FAILED', `${where} failed: ${said}`)

@@ -1,5 +1,5 @@
 import { defineEnvironment, type Environment } from '../environment.ts'
-// Loaded with this module, outside of all tasks: it remembers where it was loaded.
+// Import this statically, outside of all tasks: it captures the async context of the import.
 import './outside-tasks.ts'
 import type { OpenEnvServer, OpenEnvSession } from './openenv-session.ts'
 import { worldError } from './world-errors.ts'
@@ -7,23 +7,23 @@ import { checkOptions, invalid, MILLISECONDS, OBJECT, type Rule, shown, TEXT } f
 import { taskSeed } from './world-seed.ts'
 
 export interface OpenEnvOptions {
-  /** `http://host:8000`, or the address of its WebSocket: `wss://host/ws`. */
+  /** `http://host:8000`, or the address of the WebSocket: `wss://host/ws`. */
   readonly url: string
-  /** What messages and recordings call it. Default: its host. */
+  /** The name in messages and recordings. Default: the host. */
   readonly name?: string
-  /** Sent with the request to connect. */
+  /** HTTP headers of the connection request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** How long connecting, a reset or a step may take. Default: a minute. */
+  /** How long connecting, a reset or a step may take. Default: one minute. */
   readonly callTimeoutMs?: number
-  /** How long an episode waits for a server that has no room for another session. Default: a minute. */
+  /** How long an episode waits for a server without free capacity. Default: one minute. */
   readonly capacityWaitMs?: number
 }
 
 /** The input of a task in an OpenEnv environment. */
 export interface OpenEnvTask {
-  /** What `reset` is given. Default: one that follows from the seed of the run and the task. */
+  /** The seed for `reset`. Default: derived from the seed of the run and the task. */
   readonly seed?: number
-  /** What else `reset` is given. */
+  /** Additional arguments of `reset`. */
   readonly options?: Readonly<Record<string, unknown>>
   readonly [key: string]: unknown
 }
@@ -44,8 +44,8 @@ interface Episode {
 }
 
 /**
- * An environment of an OpenEnv server, for `stepAgent`: a connection for each episode. Such servers do not say whether an episode
- * came to an end or was cut short, so its ending is recorded as unknown.
+ * Connects to an environment of an OpenEnv server, for `stepAgent`, with one connection per episode. OpenEnv servers do not
+ * tell whether an episode terminated or was truncated, so the ending is recorded as unknown.
  *
  * @example
  * const echo = openEnv<{ echoed: string }, { message: string }>({ url: 'http://localhost:8000' })
@@ -70,7 +70,7 @@ export function openEnv<Observation = unknown, Action extends object = Record<st
       if (typeof action !== 'object' || action === null || Array.isArray(action))
         throw worldError(
           'ACTION_INVALID',
-          `an action in '${name}' must be an object with the fields that the server's /schema names, it is ${shown(action)}`,
+          `an action in '${name}' must be an object with the fields of the server's /schema, it is ${shown(action)}`,
         )
       const { observation, reward, done } = await episode.session.step(action, episode.steps++)
       return { observation, reward, done, ...(done && { truncated: 'unknown' as const }) }

@@ -2,14 +2,14 @@ import { crc32 } from 'node:zlib'
 import { toPython } from './python-json.ts'
 import { type Operation, ProgramEnded, type PythonProgram } from './python-program.ts'
 import { crashed, raised, worldError } from './world-errors.ts'
-import { MAX_UNCHARGED, type WorldServer } from './world-server.ts'
+import { MAX_UNRELATED_DEATHS, type WorldServer } from './world-server.ts'
 
-/** Actions of an episode that are kept, to be done again. */
+/** Limit for the actions of an episode that are kept for a replay. */
 const MAX_KEPT_CHARS = 16 * 1024 * 1024
 
 /**
- * An episode in a Python process. If that dies while something else was executing there, the episode is brought to where it was in the
- * next process: the same reset with the same seed, then the same actions. What the world says to them must be the same as before.
+ * An episode in a Python process. If the process dies while another request was executing, the episode is replayed in the
+ * next process: the same reset with the same seed, then the same actions. The answers must be the same as before.
  */
 export class PythonEpisode {
   readonly #server: WorldServer
@@ -17,13 +17,14 @@ export class PythonEpisode {
   readonly #limitMs: number
   readonly #log: (line: string) => void
   readonly #number: number
-  /** The process that it is in. */
+  /** The process that the episode runs in. */
   #program: PythonProgram | undefined
-  /** How often it has been answered: the reset, then a step each. */
+  /** The number of answers so far: one for the reset and one per step. */
   #place = 0
-  /** What was asked, for another time; undefined: it was too much to keep. And a checksum of the answers. */
+  /** The requests so far, for a replay; undefined if they exceed the limit. */
   #asked: string[] | undefined = []
   #askedChars = 0
+  /** A checksum of the answers. */
   #checksum = 0
   #died = 0
   #closed = false
@@ -41,7 +42,7 @@ export class PythonEpisode {
     return this.#ask(body)
   }
 
-  /** Rejects with ACTION_INVALID if the action cannot be sent to Python, or is none of this world. */
+  /** Rejects with ACTION_INVALID if the action cannot be sent to Python or is not an action of this world. */
   async step(action: unknown): Promise<string> {
     let body: string
     try {
@@ -49,7 +50,7 @@ export class PythonEpisode {
     } catch (error) {
       throw worldError(
         'ACTION_INVALID',
-        `${this.#where(this.#place)}: the action is no plain data: ${(error as Error).message}`,
+        `${this.#where(this.#place)}: the action is not plain data: ${(error as Error).message}`,
       )
     }
     return this.#ask(body)
@@ -92,14 +93,14 @@ export class PythonEpisode {
     return program.ask(operation, this.#number, body, this.#limitMs)
   }
 
-  /** Throws if the process died of this episode, or has died too often. */
+  /** Throws if this episode made the process die, or if the process died too often. */
   #judge(error: unknown, place: number): void {
     if (!(error instanceof ProgramEnded)) throw error
-    const { end, guilty } = error
-    if (guilty) throw crashed(this.#where(place), end)
-    if (end.executing === 0 && ++this.#died > MAX_UNCHARGED) {
-      const times = `the Python process died ${this.#died} times during this episode, and nothing was executing there`
-      throw worldError('WORLD_CRASHED', `${times}; at last it ${end.how} before ${this.#where(place)}`)
+    const { end, wasExecuting } = error
+    if (wasExecuting) throw crashed(this.#where(place), end)
+    if (end.executing === 0 && ++this.#died > MAX_UNRELATED_DEATHS) {
+      const times = `the Python process died ${this.#died} times during this episode while no request was executing`
+      throw worldError('WORLD_CRASHED', `${times}; the last time it ${end.how} before ${this.#where(place)}`)
     }
   }
 
@@ -108,16 +109,16 @@ export class PythonEpisode {
     if (this.#asked === undefined)
       throw worldError(
         'WORLD_CRASHED',
-        `${died}; its ${this.#place - 1} actions are too many to be done again in a new one`,
+        `${died}; its ${this.#place - 1} actions are too large to be replayed in a new process`,
       )
-    this.#log(`${died}; it goes on in a new one, from its seed`)
+    this.#log(`${died}; replaying the episode from its seed in a new process`)
     const answers = await allOf(this.#asked.map((body, place) => this.#request(program, place, body)))
     const checksum = answers.reduce((sum, text) => crc32(text, sum), 0)
     if (checksum === this.#checksum && !this.#closed) return
     program.closeEpisode(this.#number)
     throw worldError(
       'WORLD_NOT_DETERMINISTIC',
-      `${died}, and it cannot go on in a new one: with the same seed and the same ${this.#place - 1} actions it did not do the same again. A world that draws numbers without its seed cannot be resumed`,
+      `${died}, and the episode cannot be replayed in a new process: the same seed and the same ${this.#place - 1} actions gave other results. A world with randomness outside its seed cannot be replayed`,
     )
   }
 
@@ -126,10 +127,10 @@ export class PythonEpisode {
   }
 }
 
-/** All answers, or the worst of what went wrong: one of them may have been executing when the process died. */
+/** Resolves to all answers. If requests failed, throws the error of the one that was executing, or else the first error. */
 async function allOf(requests: readonly Promise<string>[]): Promise<string[]> {
   const settled = await Promise.allSettled(requests)
   const failed = settled.filter((one) => one.status === 'rejected').map((one): unknown => one.reason)
-  if (failed.length > 0) throw failed.find((error) => error instanceof ProgramEnded && error.guilty) ?? failed[0]
+  if (failed.length > 0) throw failed.find((error) => error instanceof ProgramEnded && error.wasExecuting) ?? failed[0]
   return settled.map((one) => (one as PromiseFulfilledResult<string>).value)
 }

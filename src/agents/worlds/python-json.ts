@@ -1,12 +1,12 @@
 /**
- * Values on their way to Python and back. Numbers arrive as the very same 64-bit floats, NaN, infinities and -0 included:
- * both languages write the shortest text that reads back as the same number.
+ * Serializes values for Python and back. Numbers keep all 64 bits, including NaN, infinities and -0: both languages write
+ * the shortest text that reads back as the same number.
  */
 
-/** Deeper values are a mistake, or would overflow the stack of whoever reads them. */
+/** More deeply nested values are a mistake, or would overflow the stack of a reader. */
 const MAX_DEPTH = 500
 
-/** JSON, with NaN and infinities as Python reads them. Throws a TypeError that names the place of what cannot be sent. */
+/** Writes JSON, with NaN and infinities as Python reads them. Throws a TypeError with the path of a value that cannot be sent. */
 export function toPython(value: unknown): string {
   return written(value, '', 0)
 }
@@ -32,7 +32,7 @@ function written(value: unknown, path: string, depth: number): string {
   }
 }
 
-/** With a point or an exponent where Python would take it for an integer that JavaScript cannot hold. */
+/** Uses an exponent for integers beyond 2^53, which Python would otherwise read as exact integers. */
 function number(value: number): string {
   if (Object.is(value, -0)) return '-0.0'
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value)
@@ -47,12 +47,12 @@ function writtenObject(value: object, path: string, depth: number): string {
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype)
-    throw new TypeError(`${path === '' ? 'it' : path} is no plain data (${value.constructor?.name ?? 'an object'})`)
+    throw new TypeError(`${path === '' ? 'it' : path} is not plain data (${value.constructor?.name ?? 'an object'})`)
   const entries = Object.entries(value).filter(([, item]) => item !== undefined)
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${written(item, `${path}.${key}`, depth)}`).join(',')}}`
 }
 
-/** Reads what `encoded` of python/world_server.py has written. */
+/** Reads the output of `encoded` in python/world_server.py. */
 export function fromPython(text: string): unknown {
   return text.startsWith('~') ? unmarked(JSON.parse(text.slice(1))) : JSON.parse(text)
 }

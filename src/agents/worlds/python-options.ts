@@ -1,15 +1,15 @@
-import type { WorldKind } from './environment-needs.ts'
 import { MILLISECONDS, type Rule, TEXT, TEXTS } from './world-options.ts'
+import type { WorldKind } from './world-packages.ts'
 
-/** What worlds of every kind can be given. */
+/** Options of all kinds of Python worlds. */
 export interface PythonWorldOptions {
-  /** What messages and recordings call it. Default: its `id`. */
+  /** The name in messages and recordings. Default: the `id`. */
   readonly name?: string
-  /** Packages that it needs besides, as pip names them: `['gymnasium[box2d]', 'swig']`. They get an environment of their own. */
+  /** Additional packages, as pip names them: `['gymnasium[box2d]', 'swig']`. They are installed in a separate environment. */
   readonly packages?: readonly string[]
-  /** A Python that has all it needs, on every machine that runs workers; then nothing is set up. */
+  /** A Python that has all packages, on every machine that runs workers. Nothing is installed then. */
   readonly python?: string
-  /** How long a reset or a step may take. Then its Python process is killed, and the episode fails. Default: a minute. */
+  /** How long a reset or a step may take. After that, the Python process is killed and the episode fails. Default: one minute. */
   readonly stepTimeoutMs?: number
 }
 
@@ -23,6 +23,10 @@ export const PYTHON_RULES: Readonly<Record<keyof PythonWorldOptions | 'kind', Ru
   stepTimeoutMs: MILLISECONDS,
 }
 
-export const placeOf = (kind: WorldKind, { packages = [], python }: PythonWorldOptions) => ({ kind, packages, python })
+export const runtimeOf = (kind: WorldKind, { packages = [], python }: PythonWorldOptions) => ({
+  kind,
+  packages,
+  python,
+})
 
 export const limitOf = ({ stepTimeoutMs = STEP_TIMEOUT_MS }: PythonWorldOptions): number => stepTimeoutMs

@@ -1,23 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stderrTail } from '../../stderr-tail.ts'
 import { AnswerLines } from './answer-lines.ts'
 import { ExecutionMark } from './execution-mark.ts'
 import { outsideTasks } from './outside-tasks.ts'
 
-/** Python reads a large package from a cold disk. */
+/** Reading a large package from a cold disk takes long. */
 const START_MS = 120_000
-const STDERR_CHARS = 4000
-/** Programs that a world has started may hold on to the pipe of answers when Python is gone. */
+/** Processes that a world has started may keep the output pipe open after Python has exited. */
 const DRAIN_MS = 1000
-/** How often it is looked whether a request hangs; at most so often, and at least four times within its limit. */
+/** The longest interval between two checks for hanging requests. There are at least four checks within a time limit. */
 const LOOK_MS = 500
 
 const DEFAULT_ENV = {
-  // The order of sets of texts depends on it: the same on every machine, or worlds with the same seed would differ.
+  // It determines the order of sets of strings. A fixed value makes worlds with the same seed equal on every machine.
   PYTHONHASHSEED: '0',
   PYTHONWARNINGS: 'ignore',
-  // There is a process per worker, and workers are as many as cores.
+  // Each worker has its own process, and there are as many workers as cores.
   OMP_NUM_THREADS: '1',
   OPENBLAS_NUM_THREADS: '1',
 }
@@ -31,32 +31,32 @@ export interface PythonCommand {
   readonly args: readonly string[]
 }
 
-/** Why a Python process is no more. */
+/** How a Python process ended. */
 export interface ProgramEnd {
-  /** "ended with code 1", "was ended by SIGSEGV", "was killed, because …" */
+  /** "exited with code 1", "was killed by SIGSEGV", "was killed because …" */
   readonly how: string
   readonly stderr: string
-  /** The request that was executing; 0: none was. */
+  /** The number of the request that was executing; 0 if there was none. */
   readonly executing: number
-  /** It was killed because that request took too long. */
+  /** Whether it was killed because that request took too long. */
   readonly hung: boolean
 }
 
-/** The answer to a request will not come. */
+/** The process ended before it answered a request. */
 export class ProgramEnded extends Error {
   readonly end: ProgramEnd
-  /** Whether it was this request that was executing. */
-  readonly guilty: boolean
+  /** Whether this request was executing when the process ended. */
+  readonly wasExecuting: boolean
 
-  constructor(end: ProgramEnd, guilty: boolean) {
+  constructor(end: ProgramEnd, wasExecuting: boolean) {
     super(`the Python process ${end.how}`)
     this.end = end
-    this.guilty = guilty
+    this.wasExecuting = wasExecuting
   }
 }
 
-/** Why we ended it ourselves; `guilty`: the request that is to blame, if it is not the one that was executing. */
-type KillReason = Pick<ProgramEnd, 'how' | 'hung'> & { readonly guilty?: number }
+/** Why we killed the process. `culprit`: the request that caused it, if it is not the one that was executing. */
+type KillReason = Pick<ProgramEnd, 'how' | 'hung'> & { readonly culprit?: number }
 
 interface Pending {
   readonly limitMs: number
@@ -64,19 +64,19 @@ interface Pending {
   reject(error: ProgramEnded): void
 }
 
-/** A Python process that serves worlds: python/world_server.py. It ends with this process, however that ends. */
+/** A Python process that serves worlds (python/world_server.py). It exits with this process, however that ends. */
 export class PythonProgram {
-  /** Set when it has ended. */
+  /** Set when the process has ended. */
   end: ProgramEnd | undefined
   readonly #child: ChildProcess
   readonly #mark: ExecutionMark
   readonly #pending = new Map<number, Pending>()
   #numbers = 0
   #lines = ''
-  #stderr = ''
+  readonly #stderr: () => string
   #looking: NodeJS.Timeout | undefined
   #answers = 0
-  /** What the last look found, and for how long looks have found just that. */
+  /** What the last check saw, and for how long the checks have seen the same. */
   #seen = { executing: 0, answers: 0, ms: 0 }
   #killed: KillReason | undefined
 
@@ -86,22 +86,17 @@ export class PythonProgram {
     this.#child = spawn(python, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe', this.#mark.fd], env })
     const lines = new AnswerLines(
       (number, text) => (number === 0 ? ready(text) : this.#answered(number, text)),
-      (number) =>
-        this.#kill({ how: 'was killed, because it answered with more than 64 MB', hung: false, guilty: number }),
+      (number) => this.#kill({ how: 'was killed because an answer exceeded 64 MB', hung: false, culprit: number }),
     )
     const { stdin, stdout, stderr } = this.#child
     stdin?.on('error', () => {})
     stdout?.on('error', () => {}).on('data', lines.add)
-    stderr
-      ?.on('error', () => {})
-      .on('data', (chunk: Buffer) => {
-        this.#stderr = (this.#stderr + chunk.toString()).slice(-STDERR_CHARS)
-      })
+    this.#stderr = stderrTail(stderr)
     for (const stream of [stdin, stderr] as (Socket | null)[]) stream?.unref()
     void this.#ending()
   }
 
-  /** Rejects with a `ProgramEnded` if it ends before it is ready. */
+  /** Rejects with a `ProgramEnded` if the process ends before it is ready. */
   static start(command: PythonCommand): Promise<PythonProgram> {
     return outsideTasks(
       () =>
@@ -111,7 +106,7 @@ export class PythonProgram {
             program.#forget(0)
             resolve(program)
           })
-          const late = { how: `was killed, because it was not ready after ${START_MS / 1000} s`, hung: true }
+          const late = { how: `was killed because it was not ready after ${START_MS / 1000} s`, hung: true }
           const timer = setTimeout(() => program.#kill(late), START_MS)
           program.#expect(0, {
             limitMs: Number.POSITIVE_INFINITY,
@@ -129,7 +124,7 @@ export class PythonProgram {
     return this.#child.pid
   }
 
-  /** Requests are executed one after the other. Rejects with a `ProgramEnded`. */
+  /** Sends a request. Python executes requests one after the other. Rejects with a `ProgramEnded`. */
   ask(operation: Operation, episode: number, body: string, limitMs: number): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.end !== undefined) return reject(new ProgramEnded(this.end, false))
@@ -139,21 +134,21 @@ export class PythonProgram {
     })
   }
 
-  /** Nothing is heard of it. */
+  /** Closes an episode. There is no answer. */
   closeEpisode(episode: number): void {
     if (this.end === undefined) this.#send(`${++this.#numbers} close ${episode} null\n`)
   }
 
-  /** Lets it end by itself, once it has done what it was asked for. */
+  /** Lets the process exit after it has executed all requests. */
   finish(): void {
     this.#child.stdin?.end()
   }
 
   kill(why: string): void {
-    this.#kill({ how: `was killed, because ${why}`, hung: false })
+    this.#kill({ how: `was killed because ${why}`, hung: false })
   }
 
-  /** What many episodes ask for in one turn of the event loop is one write. */
+  /** Requests of many episodes in one turn of the event loop share a write. */
   #send(line: string): void {
     if (this.#lines === '') outsideTasks(() => setImmediate(this.#flush))
     this.#lines += line
@@ -182,7 +177,7 @@ export class PythonProgram {
     pending.resolve(text)
   }
 
-  /** A driver that waits for nothing else must not leave before the answer is here. */
+  /** Keeps this process alive until the answer has arrived. */
   #keepAlive(): void {
     ;(this.#child.stdout as Socket | null)?.ref()
     this.#child.ref()
@@ -199,7 +194,7 @@ export class PythonProgram {
     return Math.max(10, Math.min(LOOK_MS, ...limits))
   }
 
-  /** Time is counted in looks: while the event loop of this process is blocked, it does not count against Python. */
+  /** Counts time in checks, so that a blocked event loop of this process does not count against Python. */
   readonly #look = () => {
     this.#looking = undefined
     if (this.end !== undefined || this.#pending.size === 0) return
@@ -208,11 +203,11 @@ export class PythonProgram {
     const same = executing === this.#seen.executing && this.#answers === this.#seen.answers
     const ms = same ? this.#seen.ms + every : 0
     this.#seen = { executing, answers: this.#answers, ms }
-    // If it executes nothing and does not answer either, it has stopped reading.
+    // If Python executes nothing and does not answer, it has stopped reading its input.
     const limits = [...this.#pending.values()].map(({ limitMs }) => limitMs)
     const limitMs = this.#pending.get(executing)?.limitMs ?? Math.max(...limits)
-    const how = `was killed, because a request took longer than ${limitMs} ms`
-    if (ms > limitMs) this.#kill({ how, hung: true, guilty: executing })
+    const how = `was killed because a request took longer than ${limitMs} ms`
+    if (ms > limitMs) this.#kill({ how, hung: true, culprit: executing })
     else this.#looking = setTimeout(this.#look, every).unref()
   }
 
@@ -224,19 +219,19 @@ export class PythonProgram {
   async #ending(): Promise<void> {
     const drained = new Promise<void>((resolve) => this.#child.stdout?.once('close', () => resolve()))
     const exited = await new Promise<string>((resolve) => {
-      this.#child.once('error', (error) => resolve(`could not be started: ${error.message}`))
+      this.#child.once('error', (error) => resolve(`failed to start: ${error.message}`))
       this.#child.once('exit', (code, signal) =>
-        resolve(signal === null ? `ended with code ${code}` : `was ended by ${signal}`),
+        resolve(signal === null ? `exited with code ${code}` : `was killed by ${signal}`),
       )
     })
     const enough = new AbortController()
     await Promise.race([drained, sleep(DRAIN_MS, undefined, { signal: enough.signal }).catch(() => {})])
     enough.abort()
-    const { how = exited, hung = false, guilty = this.#mark.read() } = this.#killed ?? {}
+    const { how = exited, hung = false, culprit = this.#mark.read() } = this.#killed ?? {}
     this.#mark.close()
-    this.end = { how, stderr: this.#stderr.trim(), executing: guilty, hung }
+    this.end = { how, stderr: this.#stderr(), executing: culprit, hung }
     for (const [number, { reject }] of this.#pending)
-      reject(new ProgramEnded(this.end, number === guilty && number !== 0))
+      reject(new ProgramEnded(this.end, number === culprit && number !== 0))
     this.#pending.clear()
   }
 }

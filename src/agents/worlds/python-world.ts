@@ -4,8 +4,8 @@ import { type ReasoningGymOptions, type ReasoningGymTask, reasoningGymWorld } fr
 import { invalid, shown } from './world-options.ts'
 
 /**
- * A world that is written in Python, as an environment for `stepAgent`. Call it at the top level of a module: it runs in workers, on
- * every engine. Each worker serves all its episodes from one Python process, which is set up with uv when it is first needed.
+ * Wraps a Python world as an environment for `stepAgent`. Call it at the top level of a module: it runs in workers, on every
+ * engine. Each worker runs all its episodes in one Python process, whose environment is set up with uv on first use.
  *
  * @example
  * const lake = pythonWorld<number, number>({ kind: 'gymnasium', id: 'FrozenLake-v1', kwargs: { is_slippery: false } })

@@ -1,13 +1,13 @@
 import type { Agent } from '../../agent.ts'
 import type { TaskLike } from '../../task.ts'
 import { toPython } from './python-json.ts'
-import { PYTHON_RULES, type PythonWorldOptions, placeOf } from './python-options.ts'
+import { PYTHON_RULES, type PythonWorldOptions, runtimeOf } from './python-options.ts'
 import type { ReasoningGymTask } from './reasoning-gym.ts'
 import { COUNT, checkOptions, OBJECT, TEXT, WHOLE } from './world-options.ts'
 
 export interface ReasoningGymTasksOptions<Answer, Params, Name extends string>
   extends Pick<PythonWorldOptions, 'packages' | 'python'> {
-  /** An agent that takes such tasks: a step agent in a world of this kind. */
+  /** The agent of the tasks: a step agent in a reasoning-gym world. */
   readonly agent: Agent<ReasoningGymTask, Answer, Params, Name>
   readonly dataset: string
   readonly size: number
@@ -30,13 +30,13 @@ interface EntryAnswer {
   readonly difficulty: Readonly<Record<string, unknown>> | null
 }
 
-/** Questions are asked for so many at a time. */
+/** How many questions to request at a time. */
 const PAGE = 100
 const ENTRIES_MS = 300_000
 
 /**
- * A task for each entry of a data set, with the question as `instruction` of its input. Nobody is told the answers: they are made
- * again, and compared, where the task runs.
+ * Makes a task for each entry of a data set, with the question as `instruction` of its input. The tasks do not contain the
+ * answers: the worker generates the entry again and scores the answer there.
  *
  * @example
  * const tasks = reasoningGymTasks({ agent: solver, dataset: 'chain_sum', size: 500, seed: 42 })
@@ -54,7 +54,7 @@ async function* tasksOf<Answer, Params, Name extends string>(
 ): AsyncGenerator<TaskLike<Agent<ReasoningGymTask, Answer, Params, Name>>, undefined> {
   const { agent, dataset, size, seed, config } = options
   const { worldServer } = await import('./world-server.ts')
-  const server = worldServer(placeOf('reasoning-gym', options))
+  const server = worldServer(runtimeOf('reasoning-gym', options))
   server.enter()
   try {
     const made = { dataset, config: { ...config, size, seed } }

@@ -2,14 +2,14 @@ import { defineEnvironment, type Environment, type EnvironmentContext } from '..
 import { makeReady, openEpisode } from './open-episode.ts'
 import type { PythonEpisode } from './python-episode.ts'
 import { fromPython, toPython } from './python-json.ts'
-import { limitOf, PYTHON_RULES, type PythonWorldOptions, placeOf } from './python-options.ts'
+import { limitOf, PYTHON_RULES, type PythonWorldOptions, runtimeOf } from './python-options.ts'
 import { worldError } from './world-errors.ts'
 import { COUNT, checkOptions, OBJECT, type Rule, shown, TEXT, WHOLE } from './world-options.ts'
 import { seedOf } from './world-seed.ts'
 
 export interface ReasoningGymOptions extends PythonWorldOptions {
   readonly kind: 'reasoning-gym'
-  /** The data set of tasks that name none: `chain_sum`. */
+  /** The data set of tasks that do not name one: `chain_sum`. */
   readonly id?: string
 }
 
@@ -17,14 +17,14 @@ export interface ReasoningGymOptions extends PythonWorldOptions {
 export interface ReasoningGymTask {
   /** Default: the `id` of the world. */
   readonly dataset?: string
-  /** What the data set is made with besides: `{ min_terms: 4 }`. */
+  /** Additional configuration of the data set: `{ min_terms: 4 }`. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly size?: number
-  /** Default: one that follows from the seed of the run and the task. */
+  /** Default: derived from the seed of the run and the task. */
   readonly seed?: number
-  /** Which entry. Default 0. */
+  /** The index of the entry. Default 0. */
   readonly index?: number
-  /** The question, for who reads the task. The agent is shown the one that the world makes, which must be the same. */
+  /** The question, for readers of the task. The agent gets the question that the world generates, which must be the same. */
   readonly instruction?: string
   readonly [key: string]: unknown
 }
@@ -44,25 +44,25 @@ interface StepAnswer {
   readonly success: boolean
 }
 
-/** Episodes of one step: the question is shown, the answer is scored. What is right never leaves Python. */
+/** Episodes of one step: the question is the observation, and the answer is scored. The solution never leaves Python. */
 export function reasoningGymWorld(options: ReasoningGymOptions): Environment<ReasoningGymTask, string, string> {
   checkOptions('pythonWorld', options, RULES, ['kind'])
   const { id, name = id ?? 'reasoning-gym' } = options
-  const place = placeOf('reasoning-gym', options)
+  const runtime = runtimeOf('reasoning-gym', options)
   const limitMs = limitOf(options)
   const environment = defineEnvironment({
     name,
-    setup: () => makeReady(place),
+    setup: () => makeReady(runtime),
     reset: async ({ input }: { input: ReasoningGymTask }, ctx) => {
       const body = toPython(entryOf(input, id, ctx, name))
-      const { python, first } = await openEpisode(place, name, limitMs, body, ctx.log)
+      const { python, first } = await openEpisode(runtime, name, limitMs, body, ctx.log)
       const { observation } = fromPython(first) as { readonly observation: string }
       if (input?.instruction === undefined || input.instruction === observation)
         return { state: python as PythonEpisode, observation }
       python.close()
       throw worldError(
         'WORLD_FAILED',
-        `entry ${input.index} of '${input.dataset ?? id}' is another question than \`instruction\` of the task: it was made by another version of reasoning-gym, or with another seed, size or config`,
+        `entry ${input.index} of '${input.dataset ?? id}' differs from \`instruction\` of the task; the task was made by another version of reasoning-gym or with another seed, size or config`,
       )
     },
     step: async (python, action: string) => {
@@ -84,6 +84,9 @@ function entryOf(input: ReasoningGymTask | undefined, id: string | undefined, ct
   }
   const { dataset = id, config = {}, size, seed = seedOf(ctx), index = 0 } = task
   if (dataset === undefined)
-    throw worldError('WORLD_FAILED', `a task in '${name}' names no \`dataset\`, and the world has no \`id\``)
+    throw worldError(
+      'WORLD_FAILED',
+      `a task in '${name}' has no \`dataset\`, and the world has no \`id\`; set one of them`,
+    )
   return { dataset, config: { ...config, seed, ...(size !== undefined && { size }) }, index }
 }

@@ -4,10 +4,10 @@ import type { ProgramEnd } from './python-program.ts'
 export const worldError = (code: TaskErrorCode, message: string, cause?: unknown): TaskError =>
   new TaskError(code, message, cause === undefined ? undefined : { cause })
 
-/** What Python said, in the words of `failure` in python/world_server.py. */
+/** An error of Python, as `failure` in python/world_server.py writes it. */
 interface PythonFailure {
   readonly type: string
-  /** The names of its classes, its own first. */
+  /** The names of the exception's classes, the most specific first. */
   readonly kinds: readonly string[]
   readonly message: string
   readonly trace: string
@@ -23,15 +23,18 @@ export function raised(where: string, text: string): TaskError {
 
 function advice({ kinds }: PythonFailure): string {
   if (kinds.includes('DependencyNotInstalled') || kinds.includes('ImportError'))
-    return '. Name what it needs in `packages` of pythonWorld(), as pip does: packages: ["gymnasium[box2d]", "swig"]'
+    return '. Add the missing package to `packages` of pythonWorld(), as pip names it: packages: ["gymnasium[box2d]", "swig"]'
   if (kinds.includes('NamespaceNotFound'))
-    return '. A world of another package is named with its module, "ale_py:ALE/Pong-v5", and its package in `packages` of pythonWorld()'
+    return '. For a world of another package, include its module in the id ("ale_py:ALE/Pong-v5") and add the package to `packages` of pythonWorld()'
   return ''
 }
 
-/** The Python process died, and this was executing. */
+/** The error of the request that was executing when the Python process died. */
 export const crashed = (where: string, end: ProgramEnd): TaskError =>
-  worldError(end.hung ? 'WORLD_TIMEOUT' : 'WORLD_CRASHED', `the Python process ${end.how} during ${where}${said(end)}`)
+  worldError(
+    end.hung ? 'WORLD_TIMEOUT' : 'WORLD_CRASHED',
+    `the Python process ${end.how} during ${where}${stderrNote(end)}`,
+  )
 
-export const said = ({ stderr }: ProgramEnd): string =>
+export const stderrNote = ({ stderr }: ProgramEnd): string =>
   stderr === '' ? '; it printed nothing on stderr' : `; the end of its stderr:\n${stderr}`

@@ -1,7 +1,7 @@
+import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { didYouMean } from '../../near-miss.ts'
 
-/** What is wrong with what `caller` was given: `pythonWorld: …`. */
+/** An error about the options of `caller`: `pythonWorld: …`. */
 export const invalid = (caller: string, what: string): ManyworldsError =>
   new ManyworldsError('ENVIRONMENT_INVALID', `${caller}: ${what}`)
 
@@ -10,7 +10,7 @@ export type Rule = readonly [test: (value: unknown) => boolean, must: string]
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 
-export const TEXT: Rule = [isText, 'a text that is not empty']
+export const TEXT: Rule = [isText, 'a non-empty text']
 export const TEXTS: Rule = [(value) => Array.isArray(value) && value.every(isText), 'a list of texts']
 export const OBJECT: Rule = [isObject, 'an object']
 export const COUNT: Rule = [(value) => Number.isSafeInteger(value) && (value as number) > 0, 'a whole number above 0']
@@ -18,13 +18,13 @@ export const WHOLE: Rule = [
   (value) => Number.isSafeInteger(value) && (value as number) >= 0,
   'a whole number, 0 or more',
 ]
-/** Longer than timers can run, 24 days, is a mistake. */
+/** Timers cannot run longer than 2^31 ms (24 days). */
 export const MILLISECONDS: Rule = [
   (value) => typeof value === 'number' && value > 0 && value < 2 ** 31,
   'a number of milliseconds above 0',
 ]
 
-/** Refuses options that are unknown, wrong or missing. */
+/** Throws if an option is unknown, wrong or missing. */
 export function checkOptions(
   caller: string,
   options: unknown,

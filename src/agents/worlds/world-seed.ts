@@ -2,13 +2,13 @@ import type { EnvironmentContext } from '../environment.ts'
 import { worldError } from './world-errors.ts'
 import { shown, WHOLE } from './world-options.ts'
 
-/** Some worlds hand seeds on to libraries that take 31 bits. */
+/** Some worlds pass seeds to libraries that accept only 31 bits. */
 const SEEDS = 2 ** 31
 
-/** A seed of this episode alone, from a stream of its own: a world's chances depend on nothing else that draws numbers. */
+/** A seed for this episode, from its own random stream, so that it does not depend on other draws. */
 export const seedOf = (ctx: EnvironmentContext): number => Math.floor(ctx.randomStream('world')() * SEEDS)
 
-/** The seed that a task names, or one of its own. */
+/** The seed of the task, or a derived one. */
 export function taskSeed(seed: unknown, ctx: EnvironmentContext, name: string): number {
   if (seed === undefined || seed === null) return seedOf(ctx)
   const [isWhole, must] = WHOLE

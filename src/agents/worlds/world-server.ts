@@ -3,19 +3,19 @@ import { ManyworldsError } from '../../errors.ts'
 import { carriedFile } from '../../python/carried-file.ts'
 import { ensureEnvironment } from '../../python/environment.ts'
 import { say } from '../../text/say.ts'
-import { type WorldKind, worldNeeds } from './environment-needs.ts'
 import { outsideTasks } from './outside-tasks.ts'
 import { fromPython } from './python-json.ts'
 import { type Operation, ProgramEnded, PythonProgram } from './python-program.ts'
-import { crashed, raised, said, worldError } from './world-errors.ts'
+import { crashed, raised, stderrNote, worldError } from './world-errors.ts'
+import { type WorldKind, worldEnvSpec } from './world-packages.ts'
 
-/** A process that nobody has needed for so long is ended. */
+/** An idle process is ended after this time. */
 const IDLE_MS = 60_000
-/** How often one request is made again after a process died that nobody is charged with. */
-export const MAX_UNCHARGED = 10
+/** How often a request is repeated after the process died for another reason. */
+export const MAX_UNRELATED_DEATHS = 10
 
-/** Where worlds run: an environment that is made when it is needed, or a Python of the user's. */
-export interface PythonPlace {
+/** Where worlds run: in an environment that we set up, or with a Python of the user. */
+export interface PythonRuntime {
   readonly kind: WorldKind
   readonly packages: readonly string[]
   readonly python: string | undefined
@@ -23,28 +23,28 @@ export interface PythonPlace {
 
 const servers = new Map<string, WorldServer>()
 
-/** The one of this process for such a place. */
-export function worldServer(place: PythonPlace): WorldServer {
-  const key = JSON.stringify([place.kind, place.python, [...place.packages].sort()])
+/** Returns the server of this process for this runtime. */
+export function worldServer(runtime: PythonRuntime): WorldServer {
+  const key = JSON.stringify([runtime.kind, runtime.python, [...runtime.packages].sort()])
   let server = servers.get(key)
-  if (server === undefined) servers.set(key, (server = new WorldServer(place)))
+  if (server === undefined) servers.set(key, (server = new WorldServer(runtime)))
   return server
 }
 
-/** Keeps one Python process for all episodes of its worlds in this process: started when it is needed, and again if it dies. */
+/** Keeps one Python process for all episodes in this process. It is started when needed, and restarted if it dies. */
 export class WorldServer {
-  readonly #place: PythonPlace
+  readonly #runtime: PythonRuntime
   readonly #idleMs: number
   #starting: Promise<PythonProgram> | undefined
   #program: PythonProgram | undefined
-  /** What was said while it was set up, for the log of the next episode. */
+  /** Lines printed during the setup, for the log of the next episode. */
   #said: string[] = []
   #users = 0
   #idle: NodeJS.Timeout | undefined
   #episodes = 0
 
-  constructor(place: PythonPlace, idleMs = IDLE_MS) {
-    this.#place = place
+  constructor(runtime: PythonRuntime, idleMs = IDLE_MS) {
+    this.#runtime = runtime
     this.#idleMs = idleMs
   }
 
@@ -52,7 +52,7 @@ export class WorldServer {
     return ++this.#episodes
   }
 
-  /** Whoever needs the process for a while says so, and when that is over. */
+  /** Counts a user of the process, until `leave` is called. */
   enter(): void {
     this.#users++
     clearTimeout(this.#idle)
@@ -68,7 +68,7 @@ export class WorldServer {
     this.#program = undefined
   }
 
-  /** Starts the process, if there is none. */
+  /** Starts the process if it is not running. */
   async ready(): Promise<void> {
     this.enter()
     try {
@@ -78,7 +78,7 @@ export class WorldServer {
     }
   }
 
-  /** The process. `log` gets what was said while it was set up. */
+  /** Returns the process. `log` gets the lines printed during its setup. */
   async program(log: (line: string) => void = () => {}): Promise<PythonProgram> {
     const program = await this.#running()
     for (const line of this.#said.splice(0)) log(line)
@@ -94,7 +94,7 @@ export class WorldServer {
     return this.#program
   }
 
-  /** For a request that is no episode's: made again if the process dies of something else. */
+  /** Makes a request that belongs to no episode. Repeats it if the process dies for another reason. */
   async ask(operation: Operation, body: string, where: string, limitMs: number): Promise<unknown> {
     this.enter()
     try {
@@ -105,7 +105,7 @@ export class WorldServer {
           return fromPython(text)
         } catch (error) {
           if (!(error instanceof ProgramEnded)) throw error
-          if (error.guilty || ++died > MAX_UNCHARGED) throw crashed(where, error.end)
+          if (error.wasExecuting || ++died > MAX_UNRELATED_DEATHS) throw crashed(where, error.end)
         }
       }
     } finally {
@@ -114,23 +114,23 @@ export class WorldServer {
   }
 
   async #start(): Promise<PythonProgram> {
-    const { kind } = this.#place
+    const { kind } = this.#runtime
     try {
       const python = await this.#python()
       return await PythonProgram.start({ python, script: carriedFile('world_server.py').path, args: [kind] })
     } catch (error) {
-      const here = `worlds of kind '${kind}' cannot run on ${hostname()}`
+      const here = `cannot run worlds of kind '${kind}' on ${hostname()}`
       if (error instanceof ProgramEnded)
-        throw worldError('WORLD_UNAVAILABLE', `${here}: the Python process ${error.end.how}${said(error.end)}`)
+        throw worldError('WORLD_UNAVAILABLE', `${here}: the Python process ${error.end.how}${stderrNote(error.end)}`)
       if (!ManyworldsError.is(error)) throw error
       throw worldError('WORLD_UNAVAILABLE', `${here}: ${error.message} [${error.code}]`, error)
     }
   }
 
   async #python(): Promise<string> {
-    const { kind, packages, python } = this.#place
+    const { kind, packages, python } = this.#runtime
     if (python !== undefined) return python
-    return ensureEnvironment(worldNeeds(kind, packages), (line) => {
+    return ensureEnvironment(worldEnvSpec(kind, packages), (line) => {
       this.#said.push(line)
       say(line)
     })

@@ -9,31 +9,31 @@ export type BlobAnswer = Extract<HostToDriver, { type: 'blob-have' | 'blob-send'
 interface Delivery {
   readonly content: BlobContent
   readonly done: PromiseWithResolvers<void>
-  /** The host wants it; so many of its bytes were sent. */
+  /** The host has asked for it; and how many bytes were sent. */
   sending: boolean
   sent: number
-  /** The host has said that it does not take it, perhaps in the middle. */
+  /** The host has refused it, perhaps halfway. */
   refused: boolean
-  /** Nobody needs it any more. */
+  /** It is no longer needed. */
   dropped: boolean
 }
 
 export interface DeliveryHooks {
   say(message: DriverToHost): void
-  /** The host owes an answer, after having been sent so many bytes; or it owes none. */
+  /** The host owes an answer after these bytes; or it no longer owes one. */
   owes(what: string, bytes: number): void
   paid(): void
-  /** The host has said what makes no sense. */
+  /** The host broke the protocol. */
   refuse(what: string): void
 }
 
-/** Brings blobs to one host: each once, one after the other, in pieces between which everything else passes. */
+/** Sends blobs to one host: each once, one after the other, in pieces that give way to all other messages. */
 export class BlobDelivery {
   readonly #mux: Mux
   readonly #hooks: DeliveryHooks
-  /** Those that the host has, or is to have. */
+  /** Blobs that the host has or will get. */
   readonly #live = new Map<string, Delivery>()
-  /** Those that are under way; the first is the one that the host was offered. */
+  /** Blobs on their way; the first is the one offered to the host. */
   readonly #queue: Delivery[] = []
   #ended: Error | undefined
 
@@ -43,13 +43,13 @@ export class BlobDelivery {
     mux.open(BLOB_STREAM, {
       frame: () => true,
       drained: () => this.#send(),
-      // Nothing comes this way.
+      // The host sends nothing on this stream.
       maxBytes: () => 0,
       credit: BLOB_STREAM_BYTES,
     })
   }
 
-  /** Resolves when the host has it; rejects if it does not take it, or is gone. */
+  /** Resolves when the host has it; rejects if the host refuses it or is gone. */
   put(content: BlobContent): Promise<void> {
     if (this.#ended) return Promise.reject(this.#ended)
     let delivery = this.#live.get(content.sha256)
@@ -67,7 +67,7 @@ export class BlobDelivery {
     const delivery = this.#live.get(sha256)
     if (delivery === undefined) return
     this.#live.delete(sha256)
-    // While it is under way, the host is told afterwards.
+    // If it is on its way, the host is told afterwards.
     if (this.#queue.includes(delivery)) delivery.dropped = true
     else if (!delivery.refused) this.#hooks.say({ type: 'blob-drop', sha256 })
   }
@@ -75,24 +75,24 @@ export class BlobDelivery {
   on(answer: BlobAnswer): void {
     const [first] = this.#queue
     if (first === undefined || first.content.sha256 !== answer.sha256 || first.refused)
-      return this.#hooks.refuse('an answer about a blob that was not offered')
+      return this.#hooks.refuse('an answer about a blob that was never offered')
     const { bytes, sha256 } = first.content
     switch (answer.type) {
       case 'blob-have':
         if (first.sending && first.sent < bytes.byteLength)
-          return this.#hooks.refuse('a blob that it was not sent in full')
+          return this.#hooks.refuse('a confirmation of a blob that was not sent in full')
         first.done.resolve()
         return this.#next(first)
       case 'blob-send':
-        if (first.sending) return this.#hooks.refuse('a request for a blob that it was sent already')
+        if (first.sending) return this.#hooks.refuse('a second request for a blob')
         first.sending = true
         this.#hooks.owes('word about a blob that it was sent', bytes.byteLength)
         return this.#send()
       case 'blob-refuse':
         first.refused = true
-        first.done.reject(new Error(`it did not take ${showBlob(sha256, bytes.byteLength)}: ${answer.reason}`))
+        first.done.reject(new Error(`it refused ${showBlob(sha256, bytes.byteLength)}: ${answer.reason}`))
         if (!first.sending || first.sent === bytes.byteLength) return this.#next(first)
-        // The rest of it is under way, and the host lets it pass.
+        // Pieces that are already on their way are ignored by the host.
         return
       default:
         answer satisfies never
@@ -119,7 +119,7 @@ export class BlobDelivery {
     this.#hooks.say({ type: 'blob-offer', sha256, bytes: bytes.byteLength })
   }
 
-  /** Sends what may be sent: no more than the host takes, so that it is not all in memory a second time. */
+  /** Sends as much as the host's credit allows, so that the blob is not in memory twice. */
   #send(): void {
     const [first] = this.#queue
     if (!first?.sending) return
@@ -137,7 +137,7 @@ export class BlobDelivery {
     this.#queue.shift()
     const { sha256 } = done.content
     if (done.dropped && !done.refused) this.#hooks.say({ type: 'blob-drop', sha256 })
-    // It may be tried again: a disk is not full for ever.
+    // It may be tried again: the disk may have room later.
     if (done.refused && this.#live.get(sha256) === done) this.#live.delete(sha256)
     this.#offer()
   }

@@ -1,12 +1,12 @@
 import { type Address, showAddress } from '../../network/address.ts'
 import { type ClientTls, type DialError, dial } from '../../network/dial.ts'
-import { nap, stayInTouch } from '../../network/stay-in-touch.ts'
+import { nap, reconnect } from '../../network/reconnect.ts'
 import type { RemoteNode } from './remote-node.ts'
 
 /** Waits between calls, doubled each time. */
 const FIRST_MS = 200
 const LONGEST_MS = 10_000
-/** Where another try comes to the same until somebody changes something. */
+/** The wait after an error that persists until somebody changes the setup. */
 const HOPELESS_MS = 15_000
 
 export interface CallerOptions {
@@ -14,14 +14,14 @@ export interface CallerOptions {
   readonly token: string | undefined
   readonly tls: ClientTls | undefined
   readonly signal: AbortSignal
-  /** A new session: who handles it. */
+  /** Makes the handler of a new session. */
   newNode(name: string): RemoteNode
-  /** A call came to nothing. */
+  /** A call failed. */
   failed(error: DialError): void
   reached(): void
 }
 
-/** Calls one node for as long as the engine runs: to begin with, after a cut, and when it is back after it was lost. */
+/** Keeps one node connected while the engine runs: calls it first, reconnects, and calls again after it was lost. */
 export async function keepCalling(options: CallerOptions): Promise<void> {
   const { address, signal, newNode, failed, reached } = options
   let wait = FIRST_MS
@@ -39,8 +39,8 @@ export async function keepCalling(options: CallerOptions): Promise<void> {
     }
     reached()
     const since = performance.now()
-    await stayInTouch(node.session, () => call(options, node, false), signal)
-    // One that is lost whenever it was reached is called less and less often.
+    await reconnect(node.session, () => call(options, node, false), signal)
+    // A node that is lost again after each connection is called less and less often.
     if (performance.now() - since > LONGEST_MS) wait = FIRST_MS
     await nap(wait, signal)
     wait = Math.min(LONGEST_MS, 2 * wait)

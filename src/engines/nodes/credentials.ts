@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { ManyworldsError } from '../../errors.ts'
 import { type Address, isLoopback, parseAddress, showAddress } from '../../network/address.ts'
 import type { ClientTls } from '../../network/dial.ts'
 import type { ServerTls } from '../../network/gate.ts'
+import { readPems } from '../../network/pem.ts'
 import { readToken } from '../../network/token.ts'
 import { wordList } from '../../text/word-list.ts'
-import type { NodesOptions, NodesTls } from './options.ts'
+import type { NodesOptions } from './options.ts'
 
 /** The options of the nodes engine, read and checked. */
 export interface Credentials {
@@ -19,7 +19,7 @@ export interface Credentials {
 
 const WAIT_MS = 30_000
 
-/** One clear error for what cannot work, before anything is tried. */
+/** Checks the options before anything is tried. */
 export function readOptions(options: NodesOptions): Credentials {
   const { listen, tls } = options
   const addresses = options.addresses ?? (listen === undefined ? addressesFromEnvironment() : [])
@@ -37,7 +37,7 @@ export function readOptions(options: NodesOptions): Credentials {
       `nodes.listen is ${showAddress(joined)}, which others can reach, and there is no token; make one with \`manyworlds node token\`, and give it as nodes.token or nodes.tokenFile`,
     )
   const given = tls === true || (tls === undefined && joined?.secure) ? {} : tls
-  const clientTls = given && readTls(given)
+  const clientTls = given && readPems(given, 'nodes.tls')
   return {
     ...{ addresses: called, listen: joined, token, clientTls },
     serverTls: joined && given ? serverTlsOf(clientTls!) : undefined,
@@ -45,7 +45,7 @@ export function readOptions(options: NodesOptions): Credentials {
   }
 }
 
-/** So that a script can move to other machines without a change. */
+/** From environment variables, so that a script can move to other machines unchanged. */
 const addressesFromEnvironment = () => wordList(process.env.MANYWORLDS_NODES ?? '')
 
 function addressOf(text: string, where: string): Address {
@@ -61,24 +61,10 @@ function tokenOf({ token, tokenFile }: NodesOptions): string | undefined {
   return fromEnvironment ? readToken(fromEnvironment, 'MANYWORLDS_TOKEN_FILE') : undefined
 }
 
-function readTls({ ca, cert, key, serverName }: NodesTls): ClientTls {
-  if ((cert === undefined) !== (key === undefined)) throw wrong('nodes.tls needs `cert` and `key` together')
-  return { ca: pem(ca, 'ca'), cert: pem(cert, 'cert'), key: pem(key, 'key'), serverName }
-}
-
 function serverTlsOf({ cert, key, ca }: ClientTls): ServerTls {
   if (cert === undefined || key === undefined)
     throw wrong('nodes.listen with nodes.tls needs a certificate of its own: nodes.tls.cert and nodes.tls.key')
   return { cert, key, clientCa: ca }
-}
-
-function pem(value: string | undefined, name: string): string | undefined {
-  if (value === undefined || value.includes('-----BEGIN')) return value
-  try {
-    return readFileSync(value, 'utf8')
-  } catch (cause) {
-    throw wrong(`nodes.tls.${name} cannot be read: ${(cause as Error).message}`, cause)
-  }
 }
 
 const wrong = (message: string, cause?: unknown) => new ManyworldsError('CONFIG_INVALID', message, { cause })

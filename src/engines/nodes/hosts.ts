@@ -5,26 +5,26 @@ import { type Hello, Refusal } from '../../network/handshake.ts'
 import type { HostInfo } from '../../network/host-messages.ts'
 import { BEAT_MS } from '../../network/limits.ts'
 import { withoutKnownSecrets } from '../../redaction/unattributed.ts'
-import { visible } from '../../text/visible.ts'
+import { escapeControls } from '../../text/escape-controls.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { RemoteNode } from './remote-node.ts'
 
-/** How long the end of a host's workers is waited for. */
+/** How long to wait for the end of a host's workers. */
 const LEAVE_MS = 5000
 const MAX_JOINED = 10_000
 
 /** What an engine decides about its hosts. */
 export interface HostsPolicy {
-  /** How many workers each is to have of those that are wanted. */
+  /** How many of the wanted workers each host should have. */
   share(wanted: number, hosts: readonly RemoteNode[]): readonly number[]
-  /** One has called, and said what it is. Its name is still its address. Throws if it is not wanted. */
+  /** A host has connected and introduced itself. Its name is still its address. Throws if it is not wanted. */
   joined(host: RemoteNode, info: HostInfo): void
-  /** One has its code, and may be given workers. */
+  /** A host has its code and may run workers. */
   equipped(host: RemoteNode): void
-  /** One cannot be used: `broken` says why. */
+  /** A host cannot be used: `broken` says why. */
   broke(host: RemoteNode): void
   gone(host: RemoteNode, reason: string): void
-  /** The last worker of one has ended. */
+  /** The last worker of a host has ended. */
   emptied?(host: RemoteNode): void
 }
 
@@ -33,11 +33,11 @@ export interface HostsGate {
   readonly port: number
   readonly token: string | undefined
   readonly tls: ServerTls | undefined
-  /** Why somebody who called was sent away. */
+  /** Called with the reason when a caller is refused. */
   refused(line: string): void
 }
 
-/** The hosts on other machines that one engine has workers on: their code, and how many workers each has. */
+/** The hosts of one engine: ships their code and decides how many workers each has. */
 export class Hosts {
   readonly #placement: Placement
   readonly #events: EngineEvents
@@ -45,7 +45,7 @@ export class Hosts {
   readonly #all = new Set<RemoteNode>()
   readonly #bundles = new Map<string, CodeBundle>()
   readonly #blobs = new Map<string, BlobContent>()
-  /** Blobs that are on their way to a machine. */
+  /** Blobs on their way to a machine. */
   readonly #underWay = new Map<string, Promise<void>>()
   /** Hosts on which other drivers wait for workers. */
   readonly #waitedFor = new Set<RemoteNode>()
@@ -62,7 +62,7 @@ export class Hosts {
     this.#policy = policy
     this.#wanted = placement.workers
     this.#beats = setInterval(() => {
-      // By looks, not by the clock: a driver that was busy for a minute has not heard anybody, and nobody is lost.
+      // Count checks instead of time: a driver that was busy for a minute has heard no host, but none is lost.
       for (const host of this.#all) host.beat()
     }, BEAT_MS)
   }
@@ -75,20 +75,20 @@ export class Hosts {
     return this.#wanted
   }
 
-  /** Workers that fit on those that can be used. */
+  /** How many workers fit on the usable hosts. */
   get capacity(): number {
     let sum = 0
     for (const { capacity } of this.#all) sum += capacity
     return sum
   }
 
-  /** Makes the program of the workers. */
+  /** Builds the workers' program. */
   async prepare(): Promise<void> {
     this.#runtime = await makeRuntime(this.#placement.workerEntry)
     this.#bundles.set(this.#runtime.sha256, this.#runtime)
   }
 
-  /** Has hosts call. Resolves with the port. */
+  /** Listens for hosts. Resolves with the port. */
   async listen({ host, port, token, tls, refused }: HostsGate): Promise<number> {
     const gate = await openGate({
       ...{ host, port, token, tls, maxConnections: MAX_JOINED },
@@ -102,12 +102,12 @@ export class Hosts {
     })
     this.#gate = gate
     gate.keepAlive(this.#alive)
-    // It may have been stopped while it began to listen.
+    // The engine may have been stopped meanwhile.
     if (this.#stopped) gate.close()
     return gate.port
   }
 
-  /** A host that is being called, or that has called: then its session has an id already. */
+  /** A host that is being called, or that has called; then its session already has an id. */
   add(name: string, sessionId?: string): RemoteNode {
     const events = this.#events
     const host = new RemoteNode(
@@ -128,7 +128,7 @@ export class Hosts {
           this.#waitedFor.add(one)
           this.#giveBack()
         },
-        output: (text) => void process.stderr.write(visible(withoutKnownSecrets(String(text)))),
+        output: (text) => void process.stderr.write(escapeControls(withoutKnownSecrets(String(text)))),
         emptied: (one) => this.#policy.emptied?.(one),
         gone: (one, reason) => {
           this.#all.delete(one)
@@ -160,12 +160,12 @@ export class Hosts {
 
   async publish(bundle: CodeBundle): Promise<void> {
     this.#bundles.set(bundle.sha256, bundle)
-    // One that cannot take it is as good as lost, and others go on; those that come later get it before they are used.
+    // A host that refuses it counts as lost; the others go on. Hosts that join later get it before they are used.
     const usable = this.all.filter((host) => host.usable)
     await Promise.all(usable.map((host) => host.publish(bundle).catch((error: Error) => unfit(host, error))))
   }
 
-  /** Resolves when all that can be used have it, or have said that they do not take it: their workers get it over their links. */
+  /** Resolves when each usable host has it or has refused it; workers of the latter get it over their links. */
   async putBlob(blob: BlobContent): Promise<void> {
     this.#blobs.set(blob.sha256, blob)
     await Promise.all(this.all.filter((host) => host.usable).map((host) => this.#bring(host, blob)))
@@ -177,10 +177,10 @@ export class Hosts {
   }
 
   async #bring(host: RemoteNode, blob: BlobContent): Promise<void> {
-    // Hosts of one machine may share their files: then what the first has, the others need not be sent.
+    // Hosts on one machine may share files: then the others need not be sent what the first has.
     const where = `${host.info!.host} ${blob.sha256}`
     const first = this.#underWay.get(where)
-    // Not without one: in the turn that an await takes, the others of this machine would begin too.
+    // Only if there is one: during an `await`, the other hosts of this machine would begin too.
     if (first) await first.catch(() => {})
     const delivery = host.blobs.put(blob)
     this.#underWay.set(where, delivery)
@@ -210,27 +210,27 @@ export class Hosts {
     clearInterval(this.#beats)
   }
 
-  /** What is kept warm for the next call goes to others who wait; that call can start workers of its own. */
+  /** Gives workers that are only kept warm to other drivers that wait; the next run can start its own. */
   #giveBack(): void {
     if (this.#alive) return
     for (const host of this.#waitedFor) host.giveBack('another driver needs it')
     this.#waitedFor.clear()
   }
 
-  /** Sends what a host needs before it can have workers. */
+  /** Sends what a host needs before it can run workers. */
   async #equip(host: RemoteNode): Promise<void> {
     try {
       for (const blob of this.#blobs.values()) await this.#bring(host, blob)
-      // Last: no worker may be started without code that came while this was sent.
+      // Last, so that no worker starts without code that was published meanwhile.
       for (const bundle of this.#bundles.values()) await host.publish(bundle)
     } catch (error) {
       unfit(host, error as Error)
       return
     }
-    // It may have gone in the same breath.
+    // The host may be gone meanwhile.
     if (host.session.over) return
-    const { elsewhere, output } = this.#placement
-    const { execArgv, env } = elsewhere
+    const { remote, output } = this.#placement
+    const { execArgv, env } = remote
     host.say({
       ...{ type: 'place', driver: `${hostname()}:${process.pid}`, runtime: this.#runtime!.sha256, output },
       ...{ execArgv: [...execArgv], env: { ...env } },
@@ -239,16 +239,17 @@ export class Hosts {
     for (const blob of this.#blobs.values()) void this.#bring(host, blob)
     this.#policy.equipped(host)
     this.share()
-    this.#events.roomier()
+    this.#events.capacityGrew()
   }
 
   #admit({ role, session, fresh }: Hello): number {
     if (role !== 'host')
-      throw new Refusal('ROLE', 'this is a driver; it is called by nodes (manyworlds node --connect)')
+      throw new Refusal('ROLE', 'this is a driver; only nodes may call it (manyworlds node --connect)')
     const known = this.#bySession(session)
     if (fresh && known === undefined) return 0
-    if (known === undefined) throw new Refusal('SESSION_GONE', 'this driver has given the node up, or was started anew')
-    if (fresh) throw new Refusal('MALFORMED', 'a session of that name is there already')
+    if (known === undefined)
+      throw new Refusal('SESSION_GONE', 'this driver has dropped the session of the node, or was restarted')
+    if (fresh) throw new Refusal('MALFORMED', 'a session with that id already exists')
     return known.session.letGo()
   }
 

@@ -4,24 +4,25 @@ import { type Address, showAddress } from '../../network/address.ts'
 import type { DialError } from '../../network/dial.ts'
 import { tokenForThisMachine } from '../../network/token.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { LoadedEngine } from '../lazy-engine.ts'
 import { keepCalling } from './caller.ts'
 import type { Credentials } from './credentials.ts'
 import { Hosts } from './hosts.ts'
 import type { RemoteNode } from './remote-node.ts'
 import { share } from './share.ts'
 
-/** A node that cannot start workers is asked again after this time. */
+/** A node that could not start workers is tried again after this time. */
 const HEAL_MS = 30_000
 
 /** The nodes of one engine: those that it calls, and those that join. */
-export class Nodes {
+export class Nodes implements LoadedEngine {
   readonly #credentials: Credentials
   readonly #events: EngineEvents
   readonly #stop = new AbortController()
   readonly #hosts: Hosts
-  /** Addresses that have no node behind them at the moment, and why. */
+  /** Addresses without a connected node, and why. */
   readonly #missing = new Map<string, DialError | undefined>()
-  /** Addresses whose node was there, and is not. */
+  /** Addresses whose node was lost. */
   readonly #lost = new Set<string>()
   #waitTimer: NodeJS.Timeout | undefined
 
@@ -56,7 +57,7 @@ export class Nodes {
     return this.#hosts.all.some(({ usable, draining, broken }) => (!usable || draining) && broken === undefined)
   }
 
-  /** Whether a worker with these labels is there, or is being started. */
+  /** Whether a worker with these labels exists or is being started. */
   offers(labels: readonly string[]): boolean {
     return this.#hosts.all.some((node) => node.capacity > 0 && node.wanted > 0 && node.hasLabels(labels))
   }
@@ -90,7 +91,7 @@ export class Nodes {
     await this.#hosts.putBlob(blob)
   }
 
-  async dropBlob(sha256: string): Promise<void> {
+  dropBlob(sha256: string): void {
     this.#hosts.dropBlob(sha256)
   }
 
@@ -113,7 +114,7 @@ export class Nodes {
   }
 
   #onBroken(node: RemoteNode): void {
-    // Also one that is only just getting its code.
+    // Includes a node that is still receiving its code.
     const others = this.#hosts.all.some(({ broken }) => broken === undefined)
     if (!others && !this.elastic) {
       this.#events.failed(new ManyworldsError('WORKER_START_FAILED', `node ${node.name}: ${node.broken}`))
@@ -123,7 +124,7 @@ export class Nodes {
     setTimeout(() => this.#tryAgain(node), HEAL_MS).unref()
   }
 
-  /** What kept its workers from starting may be over: a full disk, too little memory. */
+  /** Tries the node again: a full disk or a lack of memory may have passed. */
   #tryAgain(node: RemoteNode): void {
     if (node.session.over || node.broken === undefined) return
     node.broken = undefined
@@ -141,7 +142,7 @@ export class Nodes {
     this.#events.notice(
       node.draining
         ? `node ${node.name} has left`
-        : `node ${node.name} was lost (${reason}); its tasks go to others${called ? ', and it is used again when it is back' : ''}`,
+        : `node ${node.name} was lost (${reason}); its tasks run on other nodes${called ? ', and it is used again when it reconnects' : ''}`,
     )
     this.#waitForNodes()
   }
@@ -154,14 +155,14 @@ export class Nodes {
   #onUnreachable(name: string, error: DialError): void {
     const before = this.#missing.get(name)
     this.#missing.set(name, error)
-    // Of one that was lost, it was said already that it is not there.
+    // A lost node was already reported; don't repeat it.
     if (before?.message !== error.message && !(error.nobodyThere && this.#lost.has(name)))
       this.#events.notice(`node ${name}: ${error.message}${error.hopeless ? '' : '; trying again'}`)
     const hopeless = [...this.#missing.values()].every((problem) => problem?.hopeless)
     if (hopeless && this.#hosts.all.length === 0 && this.#credentials.listen === undefined) this.#giveUp()
   }
 
-  /** Somebody has to come within a while, unless it is others who decide when. */
+  /** Fails the run if no node connects in time, unless nodes join on their own (`listen`). */
   #waitForNodes(): void {
     if (this.#hosts.all.some(({ usable, broken }) => usable && broken === undefined) || this.#waitTimer !== undefined)
       return

@@ -1,5 +1,6 @@
 import type { Mux } from '../../network/mux.ts'
 import type { WorkerExit, WorkerInfo, WorkerLink } from '../engine.ts'
+import { HeldFrames } from '../held-frames.ts'
 
 /** A worker on another machine, as the executor sees it. */
 export class RemoteLink implements WorkerLink {
@@ -7,25 +8,22 @@ export class RemoteLink implements WorkerLink {
   readonly generation: number
   readonly info: WorkerInfo
   readonly closed: Promise<WorkerExit>
-  readonly steadyMs: () => number
+  readonly connectedForMs: () => number
   readonly #mux: Mux
   readonly #worker: number
   readonly #onKill: () => void
   #close: (exit: WorkerExit) => void = () => {}
   #onDrain: () => void = () => {}
-  #onFrame: ((frame: Uint8Array) => void) | undefined
-  /** Frames that came while nobody wanted them. */
-  readonly #held: Uint8Array[] = []
-  #paused = false
+  readonly #frames = new HeldFrames()
 
   constructor(
     mux: Mux,
     worker: number,
     id: string,
     info: WorkerInfo,
-    { onKill, steadyMs }: { onKill: () => void; steadyMs: () => number },
+    { onKill, connectedForMs }: { onKill: () => void; connectedForMs: () => number },
   ) {
-    this.steadyMs = steadyMs
+    this.connectedForMs = connectedForMs
     this.id = id
     this.generation = worker
     this.info = info
@@ -35,7 +33,7 @@ export class RemoteLink implements WorkerLink {
     this.closed = new Promise((resolve) => {
       this.#close = resolve
     })
-    mux.open(worker, { frame: (frame) => this.#receive(frame), drained: () => this.#onDrain() })
+    mux.open(worker, { frame: (frame) => this.#frames.add(frame), drained: () => this.#onDrain() })
   }
 
   send(frame: Uint8Array): boolean {
@@ -47,18 +45,17 @@ export class RemoteLink implements WorkerLink {
   }
 
   onFrame(listener: (frame: Uint8Array) => void): void {
-    this.#onFrame = listener
+    this.#frames.listen(listener)
     this.resume()
   }
 
   pause(): void {
-    this.#paused = true
+    this.#frames.pause()
   }
 
   resume(): void {
-    this.#paused = false
-    while (this.#held.length > 0 && !this.#paused) this.#onFrame?.(this.#held.shift()!)
-    if (this.#held.length === 0) this.#mux.taken(this.#worker)
+    this.#frames.resume()
+    if (this.#frames.isEmpty) this.#mux.taken(this.#worker)
   }
 
   kill(): void {
@@ -66,19 +63,10 @@ export class RemoteLink implements WorkerLink {
     this.#onKill()
   }
 
-  /** The process is gone, or the machine is; what it had said before was delivered, or never will be. */
+  /** The process or its machine is gone. Frames that have arrived are delivered first; others never will be. */
   ended(exit: WorkerExit): void {
     this.#mux.close(this.#worker)
-    for (const frame of this.#held.splice(0)) this.#onFrame?.(frame)
+    this.#frames.flush()
     this.#close(exit)
-  }
-
-  #receive(frame: Uint8Array): boolean {
-    if (this.#paused || this.#onFrame === undefined) {
-      this.#held.push(frame)
-      return false
-    }
-    this.#onFrame(frame)
-    return true
   }
 }

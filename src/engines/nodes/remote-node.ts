@@ -10,17 +10,17 @@ import { BlobDelivery } from './blob-delivery.ts'
 import { RemoteLink } from './remote-link.ts'
 
 const BUNDLE_STREAM = 0
-/** More than any machine runs; what a node says of itself is not to be trusted. */
+/** More workers than any machine runs: a node's own figures are not trusted. */
 const MOST_WORKERS = 4096
-/** Of a worker that has ended, the last frames may come after the start of the one in its place. */
+/** The last frames of a worker that has ended may arrive after its successor has started. */
 const REPLACEMENTS = 16
 
 export interface NodeHooks {
-  /** The node has said what it is. */
+  /** The node has introduced itself. */
   here(node: RemoteNode, info: HostInfo): void
   link(link: WorkerLink): void
   retire(link: WorkerLink, reason: string): void
-  /** What it can do has changed: it cannot start workers, or wants no more. */
+  /** Its capacity has changed: it cannot start workers, or accepts no more. */
   changed(node: RemoteNode): void
   notice(line: string): void
   /** Another driver could use its workers. */
@@ -28,13 +28,13 @@ export interface NodeHooks {
   output(text: string): void
   /** Its last worker has ended. */
   emptied(node: RemoteNode): void
-  /** It is gone, and its workers with it. */
+  /** It is gone with its workers. */
   gone(node: RemoteNode, reason: string): void
 }
 
-/** Looks, each a beat apart, that a node may take for an answer which costs it nothing. */
+/** How many checks (one per beat) a node may take for a cheap answer. */
 const ANSWER_LOOKS = 10
-/** What is sent may come slowly; so many of its bytes are expected at least between two looks. */
+/** Slow transfers get more time: at least this many bytes are expected between two checks. */
 const SLOW_BYTES = 50 * 1024
 
 interface Delivery {
@@ -45,15 +45,15 @@ interface Delivery {
   reject(error: Error): void
 }
 
-/** A host at the other end of a session, whichever of the two has called the other. */
+/** A host at the other end of a session, whichever side made the connection. */
 export class RemoteNode {
   readonly session: Session
-  /** How people know it. */
+  /** Its name in messages. */
   name: string
   info: HostInfo | undefined
-  /** It has the code, and may be asked for workers. */
+  /** It has the code and may run workers. */
   usable = false
-  /** Why it can start none. */
+  /** Why it cannot start workers. */
   broken: string | undefined
   draining = false
   readonly blobs: BlobDelivery
@@ -61,10 +61,10 @@ export class RemoteNode {
   readonly #mux: Mux
   readonly #links = new Map<number, RemoteLink>()
   readonly #deliveries = new Map<string, Delivery>()
-  /** What it was asked for and has not answered, and for how many looks it still may. */
+  /** Unanswered requests, and how many checks are left for each. */
   readonly #owed = new Map<string, { readonly what: string; looks: number }>()
   #wanted = 0
-  /** The most workers that it was ever asked for. */
+  /** The most workers ever requested from it. */
   #mostWanted = 0
   #peer: Peer | undefined
   #alive = true
@@ -74,7 +74,7 @@ export class RemoteNode {
     this.#hooks = hooks
     this.session = new Session(sessionId, LOST_MS, {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
-      roomier: () => this.#mux.pump(),
+      drained: () => this.#mux.pump(),
       ended: (reason) => this.#onEnded(reason),
     })
     this.#mux = new Mux(this.session)
@@ -87,14 +87,14 @@ export class RemoteNode {
     })
   }
 
-  /** How many workers it can have. */
+  /** How many workers it can run. */
   get capacity(): number {
     return this.usable && !this.draining && this.broken === undefined
       ? Math.min(this.info?.workers ?? 0, MOST_WORKERS)
       : 0
   }
 
-  /** How many workers it was asked for. */
+  /** How many workers were requested from it. */
   get wanted(): number {
     return this.#wanted
   }
@@ -114,11 +114,11 @@ export class RemoteNode {
     this.session.attach(peer, received)
   }
 
-  /** To be called every BEAT_MS. A node that is there and does not do what it was asked for is as good as lost. */
+  /** To be called every BEAT_MS. A connected node that does not answer requests counts as lost. */
   beat(): void {
     this.session.beat()
-    // While nothing is heard, no answer can be expected.
-    if (this.session.steadyMs === 0) return
+    // No answer can be expected while the connection is silent.
+    if (this.session.connectedForMs === 0) return
     for (const owed of this.#owed.values()) if (owed.looks-- === 0) return this.session.refuse(`no ${owed.what}`)
   }
 
@@ -127,7 +127,7 @@ export class RemoteNode {
     this.#peer?.keepAlive(alive)
   }
 
-  /** Brings code to it, once. */
+  /** Sends it code, once. */
   async publish(bundle: CodeBundle): Promise<void> {
     let delivery = this.#deliveries.get(bundle.sha256)
     if (delivery === undefined) {
@@ -141,7 +141,7 @@ export class RemoteNode {
     await delivery.done
   }
 
-  /** Asks for so many workers. */
+  /** Requests this number of workers. */
   want(workers: number): void {
     if (workers === this.#wanted) return
     this.#wanted = workers
@@ -149,13 +149,13 @@ export class RemoteNode {
     this.say({ type: 'workers', workers })
   }
 
-  /** It cannot be used, for this reason. */
+  /** Marks it as unusable, for this reason. */
   breaks(reason: string): void {
     this.broken = reason
     this.#hooks.changed(this)
   }
 
-  /** Its workers are not needed for now: they finish what they have. */
+  /** Its workers are not needed now: they finish their tasks. */
   giveBack(reason: string): void {
     this.want(0)
     for (const link of this.#links.values()) this.#hooks.retire(link, reason)
@@ -165,7 +165,7 @@ export class RemoteNode {
     this.#mux.control(message)
   }
 
-  /** Says good-bye, and waits until its workers are gone or it is taking too long. */
+  /** Says goodbye and waits until its workers are gone, up to a limit. */
   async leave(withinMs: number): Promise<void> {
     if (this.session.over) return
     const { attached } = this.session
@@ -195,7 +195,7 @@ export class RemoteNode {
   #on(message: HostToDriver): void {
     switch (message.type) {
       case 'host':
-        // Each time it would be sent the code and be asked for workers anew.
+        // A second introduction would make the driver send code and request workers again.
         if (this.info !== undefined) return this.session.refuse('a second introduction')
         this.info = message.info
         return this.#hooks.here(this, message.info)
@@ -225,7 +225,7 @@ export class RemoteNode {
         this.#owed.delete(message.sha256)
         return this.#deliveries
           .get(message.sha256)
-          ?.reject(new Error(`node ${this.name} did not take the code: ${message.reason}`))
+          ?.reject(new Error(`node ${this.name} refused the code: ${message.reason}`))
       case 'blob-have':
       case 'blob-send':
       case 'blob-refuse':
@@ -233,7 +233,7 @@ export class RemoteNode {
       case 'drain':
         this.draining = true
         for (const link of this.#links.values()) this.#hooks.retire(link, message.reason)
-        this.#hooks.notice(`node ${this.name} is going away (${message.reason}); it is given nothing more`)
+        this.#hooks.notice(`node ${this.name} is going away (${message.reason}); it gets no new tasks`)
         return this.#hooks.changed(this)
       case 'output':
         return this.#hooks.output(message.text)
@@ -252,7 +252,7 @@ export class RemoteNode {
 
   #deliver(sha256: string): void {
     const delivery = this.#deliveries.get(sha256)
-    if (delivery === undefined || delivery.sent) return this.session.refuse('a request for code that was not offered')
+    if (delivery === undefined || delivery.sent) return this.session.refuse('a request for code that was never offered')
     delivery.sent = true
     const packed = packBundle(delivery.bundle)
     this.#owed.set(sha256, { what: 'word about code that it was sent', looks: looksFor(packed.byteLength) })
@@ -261,12 +261,12 @@ export class RemoteNode {
 
   #onStarted({ worker, place, pid }: Extract<HostToDriver, { type: 'started' }>): void {
     if (this.#links.has(worker) || this.info === undefined)
-      return this.session.refuse('a worker that was there already')
+      return this.session.refuse('a worker id that is already in use')
     if (this.#mostWanted === 0 || this.#links.size >= 2 * this.#mostWanted + REPLACEMENTS)
-      return this.session.refuse(`more workers than it was asked for (${this.#mostWanted})`)
+      return this.session.refuse(`more workers than requested (${this.#mostWanted})`)
     const { host, labels } = this.info
     const info = { host, labels, place: this.name, ...(pid === undefined ? {} : { pid }) }
-    const hooks = { onKill: () => this.#onKill(worker), steadyMs: () => this.session.steadyMs }
+    const hooks = { onKill: () => this.#onKill(worker), connectedForMs: () => this.session.connectedForMs }
     const link = new RemoteLink(this.#mux, worker, `${this.name}/${place}`, info, hooks)
     this.#links.set(worker, link)
     this.#hooks.link(link)
@@ -274,7 +274,7 @@ export class RemoteNode {
   }
 
   #onKill(worker: number): void {
-    // Its machine will hear of that when it is back. Nobody should have to wait until then.
+    // A disconnected machine gets the kill when it is back; don't wait for that.
     if (!this.session.attached) this.#links.get(worker)?.ended({ code: null, signal: 'SIGKILL' })
     else if (this.#links.has(worker)) this.#owed.set(`${worker}`, { what: 'end of a worker', looks: ANSWER_LOOKS })
   }

@@ -1,4 +1,4 @@
-/** Spreads workers over nodes: each as full as the others, as far as a node has room. */
+/** Spreads workers over nodes in proportion to their capacity. */
 export function share(wanted: number, capacities: readonly number[]): number[] {
   const shares = capacities.map(() => 0)
   let left = Math.min(
@@ -6,7 +6,7 @@ export function share(wanted: number, capacities: readonly number[]): number[] {
     capacities.reduce((sum, capacity) => sum + capacity, 0),
   )
   while (left > 0) {
-    // The emptiest in proportion; of two that are alike, the larger.
+    // The least full one; of two equally full, the larger.
     let best = -1
     for (let i = 0; i < capacities.length; i++) {
       if (shares[i]! >= capacities[i]!) continue

@@ -1,36 +1,36 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { EngineEvents, Placement } from '../engine.ts'
 import type { Bridge, BridgeEvent } from './bridge.ts'
-import { isFinal, isMachineLost, lossOf } from './cures.ts'
+import { isFinal, isMachineLost, lossOf } from './error-advice.ts'
 import type { Receiver } from './fetches.ts'
 import type { RayOptions } from './options.ts'
 import { RayLink } from './ray-link.ts'
 import { actorOptions } from './ray-settings.ts'
 import { START_TRIES, StartTries } from './start-tries.ts'
 
-/** How often the silent are looked for, and after how many looks one counts as lost. Looks, not time: see the local engine. */
+/** How often to check for silent actors, and after how many checks one counts as lost. Checks, not time: see the local engine. */
 export const LOOK_MS = 1000
 const LOOKS_MISSED = 20
-/** Between the loss of an actor and the request for another. */
+/** The delay between the loss of an actor and the request for another. */
 const RESPAWN_MS = 500
-/** After so long without a place for a worker, the user is told. */
+/** The user is told after a worker has waited this long for resources. */
 const WAITING_MS = 5000
 
-/** What the bridge says about one actor, or about the process in it. */
+/** A message of the bridge about one actor or its process. */
 export type ActorEvent = Extract<
   BridgeEvent,
   { event: 'placed' | 'started' | 'beat' | 'taken' | 'ended' | 'lost'; worker: number }
 >
 
-/** One of the workers that are wanted, by its number, and the actor that holds its process. */
+/** One wanted worker, by its number, and the actor that holds its process. */
 interface Place {
   readonly number: number
-  /** The actor. Another one at the same place has another number. */
+  /** The number of the actor. Its replacement gets another one. */
   readonly worker: number
   generation: number
   host: string
   link: RayLink | undefined
-  /** Looks since the actor last said something. */
+  /** Checks since the actor's last message. */
   silent: number
   readonly waitingSince: number
   /** Resolves when the actor is gone. */
@@ -42,18 +42,18 @@ export interface ActorsOptions {
   readonly placement: Placement
   readonly events: EngineEvents
   readonly bridge: () => Bridge
-  /** The hashes of the code that a worker needs, and of the blobs. */
+  /** The hashes of the code and blobs that a worker needs. */
   readonly codes: () => readonly string[]
   readonly blobs: () => readonly string[]
 }
 
-/** Which actors there are, and which are asked for: one per worker that is wanted. Those that are lost are replaced. */
+/** The actors, one per wanted worker. Lost actors are replaced. */
 export class Actors {
   readonly #with: ActorsOptions
   readonly #places = new Map<number, Place>()
   readonly #byWorker = new Map<number, Place>()
   readonly #tries = new StartTries()
-  /** The hash of the program of the workers, once they may be started. */
+  /** The hash of the workers' program, once workers may start. */
   #runtime: string | undefined
   #wanted: number
   #nextWorker = 1
@@ -68,14 +68,14 @@ export class Actors {
     return this.#wanted
   }
 
-  /** Those that have a process, or are starting one: what comes now was not among what they were told to fetch. */
+  /** Actors that have or start a process: they must be told of code and blobs that come now. */
   get receivers(): Receiver[] {
     return [...this.#places.values()]
       .filter(({ generation }) => generation > 0)
       .map(({ worker, gone }) => ({ worker, gone: gone.promise }))
   }
 
-  /** The cluster is there, and has the program of the workers. */
+  /** The cluster is connected and has the workers' program. */
   open(runtime: string): void {
     this.#runtime = runtime
     this.#fill()
@@ -85,24 +85,24 @@ export class Actors {
     if (workers > this.#wanted) this.#tries.reset()
     this.#wanted = workers
     if (this.#runtime) this.#fill()
-    // Those that are too many finish what they have; then their actors give back what they took of the cluster.
+    // Surplus workers finish their tasks; then their actors release their resources.
     for (const { number, link } of this.#places.values())
       if (number >= workers && link) this.#with.events.retire(link, 'fewer workers are wanted')
   }
 
-  /** The cluster has machines that it had not before: what failed may work there. */
+  /** New machines have joined the cluster: failed starts may succeed there. */
   tryAgain(): void {
     this.#tries.reset()
     this.#fill()
   }
 
-  /** The link to a process; undefined if another is there by now. */
+  /** The link to a process; undefined if it was replaced meanwhile. */
   linkOf(worker: number, generation: number): RayLink | undefined {
     const link = this.#byWorker.get(worker)?.link
     return link?.generation === generation ? link : undefined
   }
 
-  /** Gives up those that have been silent for too long. Answers how many have waited for a place for too long. */
+  /** Drops actors that have been silent for too long. Returns how many workers have waited too long for resources. */
   look(): number {
     let waiting = 0
     for (const place of [...this.#places.values()]) {
@@ -117,7 +117,7 @@ export class Actors {
     return waiting
   }
 
-  /** The bridge is gone, and every actor with it. */
+  /** The bridge is gone with all actors. */
   loseAll(reason: string): void {
     for (const { link, gone } of this.#places.values()) {
       link?.ended({ code: null, signal: null, reason, placeLost: true })
@@ -140,7 +140,7 @@ export class Actors {
     }
   }
 
-  // ---- what the bridge says
+  // ---- messages from the bridge
 
   on(event: ActorEvent): void {
     const place = this.#byWorker.get(event.worker)
@@ -149,7 +149,7 @@ export class Actors {
     switch (event.event) {
       case 'placed':
         place.host = event.host
-        // Fewer may be wanted by now.
+        // Fewer workers may be wanted meanwhile.
         return place.number < this.#wanted ? this.#startProcess(place) : this.#release(place)
       case 'started':
         return this.#onStarted(place, event)
@@ -174,7 +174,7 @@ export class Actors {
     if (place.number >= this.#wanted) events.retire(place.link, 'fewer workers are wanted')
   }
 
-  /** The process has ended; its actor is there. */
+  /** The process has ended; its actor still exists. */
   #onEnded(place: Place, { code, signal, lastWords, stderr }: Extract<BridgeEvent, { event: 'ended' }>): void {
     const { link } = place
     place.link = undefined
@@ -197,7 +197,7 @@ export class Actors {
     else this.#release(place)
   }
 
-  /** The actor is gone, or its machine; or it could not be had. */
+  /** The actor or its machine is gone, or the actor could not be created. */
   #onLost(place: Place, words: string): void {
     this.#forget(place)
     const why = lossOf(words)
@@ -206,7 +206,7 @@ export class Actors {
     this.#with.bridge().control({ op: 'look' })
     let againMs: number | undefined = RESPAWN_MS
     if (place.link?.spoke) this.#tries.worked(place.number)
-    // How many machines can die is limited by how many there are.
+    // No retry limit: the number of machines limits how often this can happen.
     else if (!isMachineLost(words)) {
       const error = new ManyworldsError('RAY_FAILED', `no worker can be started on the Ray cluster: ${why}`, {
         cause: new Error(words),
@@ -216,7 +216,7 @@ export class Actors {
     if (againMs !== undefined) setTimeout(() => this.#fill(), againMs)
   }
 
-  /** Answers after how many ms to try again; undefined: it was tried often enough, and the user was told. */
+  /** Returns after how many ms to retry; undefined: the retry limit is reached and the user was told. */
   #startFailed(number: number, final: boolean, error: ManyworldsError): number | undefined {
     const { events } = this.#with
     const againMs = this.#tries.failed(number, final)
@@ -225,13 +225,13 @@ export class Actors {
       events.notice(`worker ray-${number} cannot be started, the others go on: ${error.message}`)
       return undefined
     }
-    // Nobody works, and this one never will: the others are not going to do better.
+    // No worker runs, and this error is permanent: the others would fail too.
     this.#wanted = 0
     events.failed(error)
     return undefined
   }
 
-  // ---- what the bridge is told
+  // ---- messages to the bridge
 
   #fill(): void {
     if (this.#stopped) return
@@ -252,7 +252,7 @@ export class Actors {
 
   #startProcess(place: Place): void {
     const { options, placement, bridge, codes, blobs } = this.#with
-    const { execArgv, env } = placement.elsewhere
+    const { execArgv, env } = placement.remote
     const { nodeBinary = 'auto' } = options
     const program = { runtime: this.#runtime!, nodeBinary, execArgv, env }
     place.generation++
@@ -260,7 +260,7 @@ export class Actors {
     bridge().control({ op: 'start', worker, generation, codes: codes(), blobs: blobs(), program })
   }
 
-  /** Gives back what the actor took of the cluster. */
+  /** Releases the actor's resources. */
   #release(place: Place): void {
     this.#forget(place)
     this.#with.bridge().control({ op: 'kill', worker: place.worker })

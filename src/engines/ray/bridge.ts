@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { stderrTail } from '../../stderr-tail.ts'
 
 /** The Python end: `python/ray_bridge.py`, which places actors and routes bytes. */
 const SCRIPT = fileURLToPath(new URL('../../../python/ray_bridge.py', import.meta.url))
@@ -11,7 +12,7 @@ const HEADER_BYTES = 13
 const LENGTH_BYTES = 4
 const STDERR_CHARS = 8000
 
-/** What the bridge says, and `python/ray_bridge.py` has in `say`. */
+/** Messages of the bridge; `python/ray_bridge.py` sends them with `say`. */
 export type BridgeEvent =
   | { event: 'init'; ray: string; python: string; nodes: RayNode[] }
   | { event: 'nodes'; nodes: RayNode[] }
@@ -23,11 +24,11 @@ export type BridgeEvent =
   | { event: 'brought'; worker: number; request: number }
   | { event: 'blob-put'; sha256: string; error?: string }
   | { event: 'blob-brought'; worker: number; request: number }
-  /** An actor could not store it: `text` says where, and why. */
+  /** An actor could not store a blob: `text` says where and why. */
   | { event: 'blob-missing'; worker: number; sha256: string; text: string }
   | ({ event: 'ended'; worker: number; generation: number } & ExitOnRay)
   | { event: 'lost'; worker: number; kind: string; text: string }
-  /** Of something that was asked of the cluster, not of a worker. */
+  /** A request to the cluster (not to a worker) failed. */
   | { event: 'error'; kind: string; text: string }
 
 export interface ExitOnRay {
@@ -48,13 +49,13 @@ export interface BridgeHooks {
   event(event: BridgeEvent): void
   /** Bytes of a worker: part of its stream of frames. */
   data(worker: number, generation: number, bytes: Buffer): void
-  /** Something on its stderr: Ray's own words. */
-  stderr(text: string): void
+  /** The end of its stderr, whenever it has printed more: Ray's own words. */
+  stderr(tail: string): void
   /** It is gone, and with it every actor. */
   ended(how: string, stderr: string): void
 }
 
-/** The process between this one and Ray. It ends when this one does: its stdin closes. */
+/** The process between the driver and Ray. It ends with the driver, because its stdin closes. */
 export class Bridge {
   readonly #child: ChildProcess
   readonly #stdin: Writable
@@ -62,20 +63,16 @@ export class Bridge {
   readonly exited: Promise<void>
 
   constructor(python: string, env: NodeJS.ProcessEnv, hooks: BridgeHooks) {
-    // A session of its own: a Ctrl-C at the terminal is the driver's to handle.
+    // Its own process group: only the driver handles Ctrl-C.
     const child = spawn(python, ['-u', SCRIPT], { stdio: ['pipe', 'pipe', 'pipe'], env, detached: true })
     this.#child = child
     this.#stdin = child.stdin!
     this.#stdin.on('error', () => {})
-    let tail = ''
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      tail = (tail + text).slice(-STDERR_CHARS)
-      hooks.stderr(text)
-    })
+    const stderr = stderrTail(child.stderr, { chars: STDERR_CHARS, heard: hooks.stderr })
     child.stdout!.on('data', messages(hooks))
     this.exited = new Promise((resolve) => {
       const end = (how: string) => {
-        if (!this.#stopping) hooks.ended(how, tail.trim())
+        if (!this.#stopping) hooks.ended(how, stderr())
         resolve()
       }
       child.once('error', (error) => end(error.message))
@@ -87,7 +84,7 @@ export class Bridge {
     this.#send(KIND.control, 0, 0, Buffer.from(JSON.stringify(message)))
   }
 
-  /** For one process of a worker: what comes too late for it is not for its successor. */
+  /** Bytes for one process of a worker; late bytes never reach its successor. */
   data(worker: number, generation: number, bytes: Uint8Array): void {
     this.#send(KIND.data, worker, generation, bytes)
   }
@@ -105,7 +102,7 @@ export class Bridge {
     for (const handle of handles) alive ? handle?.ref?.() : handle?.unref?.()
   }
 
-  /** Asks for the end; insists if it takes too long. */
+  /** Asks it to end; kills it if that takes too long. */
   async stop(withinMs: number): Promise<void> {
     this.#stopping = true
     this.control({ op: 'stop' })
@@ -131,7 +128,7 @@ export class Bridge {
   }
 }
 
-/** Cuts what the bridge writes into messages. */
+/** Cuts the bridge's output into messages. */
 function messages({ event, data }: BridgeHooks): (chunk: Buffer) => void {
   let rest: Buffer[] = []
   let have = 0

@@ -1,21 +1,22 @@
 import { makeRuntime } from '../../bundle/runtime.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { LoadedEngine } from '../lazy-engine.ts'
 import { Actors, LOOK_MS } from './actors.ts'
 import type { Bridge, BridgeEvent, RayNode } from './bridge.ts'
 import { connectToRay } from './connect.ts'
-import { disconnectError } from './cures.ts'
+import { disconnectError } from './error-advice.ts'
 import { demandOf, nodesFor, refuseTheImpossible, roomFor, showResources } from './fit.ts'
 import type { RayOptions } from './options.ts'
 import { PublishedCode } from './published-code.ts'
 import { RayBlobs } from './ray-blobs.ts'
 import { initOptions } from './ray-settings.ts'
 
-/** After so many looks Ray is asked for its machines: some may have joined. */
+/** Ray is asked for its machines after this many checks: some may have joined. */
 const LOOKS_PER_NODES = 3
 const STOP_MS = 10_000
 
 /** One engine on a Ray cluster: the bridge to it, its machines, the code and the actors there. */
-export class Cluster {
+export class Cluster implements LoadedEngine {
   readonly #options: RayOptions
   readonly #inLocal: boolean
   readonly #placement: Placement
@@ -50,6 +51,10 @@ export class Cluster {
     return this.#options.autoscaling ? Number.MAX_SAFE_INTEGER : Math.max(1, this.#room)
   }
 
+  get elastic(): boolean {
+    return this.#options.autoscaling === true
+  }
+
   /** How many workers fit on the machines that there are. */
   get #room(): number {
     return roomFor(this.#demand, nodesFor(this.#options, this.#nodes))
@@ -63,7 +68,7 @@ export class Cluster {
     await this.#code.publish(runtime, () => [])
     this.#looks = setInterval(() => this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
-    this.#events.roomier()
+    this.#events.capacityGrew()
     this.#actors.open(runtime.sha256)
   }
 
@@ -133,7 +138,7 @@ export class Cluster {
         return this.#blobs.onMissing(event)
       case 'init':
       case 'error':
-        // A question about the cluster that failed is asked again; if the connection is gone, the bridge ends.
+        // A failed query of the cluster is repeated later; if the connection is gone, the bridge ends.
         return
       case 'placed':
       case 'started':
@@ -155,14 +160,14 @@ export class Cluster {
     this.#events.failed(error)
   }
 
-  /** The machines of the cluster, which may have become more. */
+  /** The machines of the cluster; more may have joined. */
   #onNodes(nodes: readonly RayNode[]): void {
     const known = new Set(this.#nodes.map(({ id }) => id))
     const room = this.#room
     this.#nodes = nodes
     if (nodes.every(({ id }) => known.has(id))) return
     this.#actors.tryAgain()
-    if (this.#room > room) this.#events.roomier()
+    if (this.#room > room) this.#events.capacityGrew()
   }
 
   #look(): void {

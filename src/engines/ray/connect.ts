@@ -1,23 +1,21 @@
 import { ensureEnvironment } from '../../python/environment.ts'
 import { Bridge, type BridgeEvent, type BridgeHooks, type RayNode } from './bridge.ts'
-import { connectError, namesToken, SAID_BEFORE_THROWN, startedTooSlowly, wantsToken } from './cures.ts'
 import { bridgeEnvironment, RAY_VERSION } from './environment.ts'
+import { connectError, namesToken, SAID_BEFORE_THROWN, startedTooSlowly, wantsToken } from './error-advice.ts'
 import type { RayOptions } from './options.ts'
 import { refuseUnreachable } from './reachable.ts'
 import { needsFor, SAME_MINOR_PYTHON, versionMismatch } from './versions.ts'
 
-const STDERR_CHARS = 8000
-
 export interface Connecting {
   readonly options: RayOptions
   readonly inLocal: boolean
-  /** What is told to `ray.init`. */
+  /** The arguments of `ray.init`. */
   readonly init: Readonly<Record<string, unknown>>
   readonly notice: (line: string) => void
   readonly stopped: () => boolean
-  /** The process that is tried now, so that it can be ended. */
+  /** The bridge that is being tried, so that it can be ended. */
   readonly trying: (bridge: Bridge) => void
-  /** What the bridge says once it is connected. */
+  /** Receives the bridge's messages once it is connected. */
   readonly hooks: Pick<BridgeHooks, 'event' | 'data' | 'ended'>
 }
 
@@ -26,7 +24,7 @@ export interface Connected {
   readonly nodes: readonly RayNode[]
 }
 
-/** Connects to a cluster, or starts one, with the versions that it has. Undefined if it was stopped meanwhile. */
+/** Connects to a cluster or starts one, with the cluster's versions. Undefined if it was stopped meanwhile. */
 export async function connectToRay(connecting: Connecting): Promise<Connected | undefined> {
   const { options, inLocal, notice, stopped } = connecting
   const { address: given = 'auto' } = options
@@ -34,7 +32,7 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
   let versions: { readonly ray: string; readonly python?: string } = { ray: options.version ?? RAY_VERSION }
   let ownToken = false
   let slowStarts = 0
-  // Each round changes what the one before failed of: the versions, and whether the token of ~/.ray is used.
+  // Each round corrects what the previous one failed of: the versions, or whether the token in ~/.ray is used.
   for (;;) {
     if (!inLocal) await refuseUnreachable(address)
     if (stopped()) return undefined
@@ -50,7 +48,7 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
       notice(`the cluster has Ray ${there.ray} on Python ${there.python}, and not ${versions.ray} on ${needs.python}`)
       versions = there
     } else if (!ownToken && wantsToken(result) && !namesToken(options))
-      // `ray start` uses the token in ~/.ray without being told to, whoever connects does not; and must not, where there is none.
+      // `ray start` uses the token in ~/.ray by default, `ray.init` does not, and must not if there is none.
       ownToken = true
     else if (inLocal && startedTooSlowly(result) && slowStarts++ === 0)
       notice('Ray did not come up in time on this machine, which seems busy; it is started once more')
@@ -61,7 +59,7 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
   }
 }
 
-/** The connection, or what Ray said instead. */
+/** The connection, or Ray's error. */
 async function tryOnce(
   { options, init, trying, hooks }: Connecting,
   program: string,
@@ -69,7 +67,6 @@ async function tryOnce(
 ): Promise<Connected | string> {
   const first = Promise.withResolvers<readonly RayNode[]>()
   let connected = false
-  let words = ''
   const env = {
     ...SAME_MINOR_PYTHON,
     ...bridgeEnvironment(program, options),
@@ -82,11 +79,9 @@ async function tryOnce(
       else hooks.event(event)
     },
     data: hooks.data,
-    stderr: (text) => {
-      if (connected) return
-      words = (words + text).slice(-STDERR_CHARS)
-      // A wrong token is said here at once, and thrown after twenty seconds; that nobody answers, after minutes.
-      if (SAID_BEFORE_THROWN.test(words)) first.reject(new Error(words))
+    stderr: (tail) => {
+      // Ray prints a wrong token at once and throws 20 s later; if nothing answers, it throws after minutes.
+      if (!connected && SAID_BEFORE_THROWN.test(tail)) first.reject(new Error(tail))
     },
     ended: (how, stderr) => {
       if (connected) hooks.ended(how, stderr)

@@ -1,11 +1,11 @@
-/** An actor that is there, or is being started, and gets what comes later. */
+/** An actor that exists or is being started, and so must fetch later additions. */
 export interface Receiver {
   readonly worker: number
   /** Resolves when it is gone. */
   readonly gone: Promise<unknown>
 }
 
-/** Actors that were told to fetch something from Ray's object store, by the number of that request. */
+/** Actors that were told to fetch from Ray's object store, by request number. */
 export class Fetches {
   readonly #open = new Map<number, () => void>()
   #next = 1

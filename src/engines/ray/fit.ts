@@ -2,7 +2,7 @@ import { ManyworldsError } from '../../errors.ts'
 import type { RayNode } from './bridge.ts'
 import type { RayOptions } from './options.ts'
 
-/** What one worker takes, by Ray's names of resources. */
+/** The resources of one worker, by Ray's names. */
 export function demandOf({ numCpus = 1, numGpus = 0, memory = 0, resources = {} }: RayOptions): Record<string, number> {
   const all = { CPU: numCpus, GPU: numGpus, memory, ...resources }
   return Object.fromEntries(Object.entries(all).filter(([, amount]) => amount > 0))
@@ -14,12 +14,12 @@ export function nodesFor({ schedulingStrategy }: RayOptions, nodes: readonly Ray
   return nodes.filter(({ id }) => id === schedulingStrategy.nodeId)
 }
 
-/** How many workers the machines have room for, if nobody else uses them. */
+/** How many workers fit on the machines if they are otherwise unused. */
 export function roomFor(demand: Readonly<Record<string, number>>, nodes: readonly RayNode[]): number {
   let room = 0
   for (const { resources } of nodes) {
     const fits = Object.entries(demand).map(([name, amount]) => Math.floor((resources[name] ?? 0) / amount + 1e-9))
-    // Workers that take nothing fit anywhere, as often as one likes; a machine of cores is a sensible bound.
+    // Workers without resource needs fit anywhere, any number of times; the machine's cores are a sensible bound.
     room += fits.length === 0 ? (resources.CPU ?? 1) : Math.min(...fits)
   }
   return room

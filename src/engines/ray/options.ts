@@ -1,8 +1,10 @@
+import { describeEngine, type EngineChoice, type StartsLocally } from '../choice.ts'
+
 /** A Ray cluster as workers: `ray` of a RunConfig. */
 export interface RayOptions {
-  /** Where the cluster is: `'auto'` (the one of this machine, or RAY_ADDRESS), `host:port`, `ray://host:port`. Default `'auto'`. */
+  /** The cluster's address: `'auto'` (RAY_ADDRESS or this machine's cluster), `host:port`, `ray://host:port`. Default `'auto'`. */
   readonly address?: string
-  /** What each worker takes of its machine. Default: one CPU, nothing else. */
+  /** The resources of each worker. Default: one CPU. */
   readonly numCpus?: number
   readonly numGpus?: number
   /** Bytes. */
@@ -13,17 +15,25 @@ export interface RayOptions {
   readonly schedulingStrategy?: 'DEFAULT' | 'SPREAD' | { readonly nodeId: string; readonly soft?: boolean }
   /** Ray's runtime environment for the workers. */
   readonly runtimeEnv?: { readonly envVars?: Readonly<Record<string, string>>; readonly pip?: readonly string[] }
-  /** Node on the cluster: `'auto'` (on the PATH there), a path, or `'wheel'`: brought along by PyPI. Default `'auto'`. */
+  /** Node.js on the cluster: `'auto'` (from the PATH there), a path, or `'wheel'` (installed from PyPI). Default `'auto'`. */
   readonly nodeBinary?: string
   /** Ray's namespace for the actors. */
   readonly namespace?: string
-  /** The cluster's token, or a file that has it. Default: RAY_AUTH_TOKEN_PATH. */
+  /** The cluster's token, or a file that contains it. Default: RAY_AUTH_TOKEN_PATH. */
   readonly token?: string
   readonly tokenFile?: string
   /** Paths of PEM files, for a cluster that was started with RAY_USE_TLS. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string }
-  /** The version of Ray to talk to the cluster with. Default: the cluster's. */
+  /** The Ray version of the client. Default: the cluster's. */
   readonly version?: string
-  /** The cluster grows when more is asked for than it has. Then nothing is refused as impossible. Default false. */
+  /** The cluster scales up on demand, so requests that do not fit now are not refused. Default false. */
   readonly autoscaling?: boolean
 }
+
+/**
+ * A Ray cluster as workers. For `engine` of a RunConfig. With `inLocal: true`, a small cluster is started on this machine.
+ *
+ * @example
+ * await Runners.runTask(tasks, { engine: ray({ address: 'head:6379', numCpus: 1 }) })
+ */
+export const ray = (options: RayOptions & StartsLocally = {}): EngineChoice<'ray'> => describeEngine('ray', options)

@@ -15,12 +15,12 @@ export class PublishedCode {
     this.#bridge = bridge
   }
 
-  /** The hashes of all that a worker needs that is started now. */
+  /** The hashes of all code that a new worker needs. */
   get hashes(): string[] {
     return [...this.#bundles.keys()]
   }
 
-  /** Those that start later get everything; `receivers`, which are there, get this one now. */
+  /** Workers that start later get all code; `receivers`, which exist already, get this bundle now. */
   async publish(bundle: CodeBundle, receivers: () => readonly Receiver[]): Promise<void> {
     this.#bundles.set(bundle.sha256, bundle)
     await this.#put(bundle)
@@ -37,7 +37,7 @@ export class PublishedCode {
     if (error === undefined) return put?.resolve()
     this.#puts.delete(sha256)
     const size = packBundle(this.#bundles.get(sha256)!).byteLength / 2 ** 20
-    // Workers that start later must not be told to fetch it.
+    // Later workers must not be told to fetch it.
     this.#bundles.delete(sha256)
     const what = `the code (${size.toFixed(1)} MB) could not be put into Ray's object store`
     put?.reject(new ManyworldsError('RAY_FAILED', `${what}: ${error}. Leave large packages out with bundle.external`))

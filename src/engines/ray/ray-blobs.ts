@@ -6,15 +6,15 @@ import type { Bridge, BridgeEvent } from './bridge.ts'
 import { Fetches, type Receiver } from './fetches.ts'
 
 /**
- * The blobs of one engine, in Ray's object store. Each machine fetches one once, whatever the number of its actors, and has it as
- * a file. The bridge, which is a process of this machine, reads them from files too.
+ * The blobs of one engine, in Ray's object store. Each machine fetches a blob once for all its actors, and stores it as a file.
+ * The bridge, a process on this machine, also reads blobs from files.
  */
 export class RayBlobs {
   readonly #bridge: () => Bridge
   readonly #notice: (line: string) => void
   readonly #files = new BlobFiles()
   readonly #fetches = new Fetches()
-  /** Those that are in the object store. */
+  /** Blobs in the object store. */
   readonly #live = new Map<string, BlobContent>()
   readonly #puts = new Map<string, PromiseWithResolvers<void>>()
 
@@ -23,7 +23,7 @@ export class RayBlobs {
     this.#notice = notice
   }
 
-  /** The hashes of those that an actor gets before its process is started. */
+  /** The hashes of the blobs that an actor fetches before its process starts. */
   get hashes(): string[] {
     return [...this.#live.keys()]
   }
@@ -68,7 +68,7 @@ export class RayBlobs {
     this.#notice(`${showBlob(sha256, size)} could not be stored on ${text}; a worker there gets it over its link`)
   }
 
-  /** The bridge is gone, and with it what it had. */
+  /** The bridge is gone with its blobs. */
   lost(error: Error): void {
     for (const put of this.#puts.values()) put.reject(error)
     this.#live.clear()

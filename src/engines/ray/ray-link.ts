@@ -1,8 +1,9 @@
 import type { WorkerExit, WorkerInfo, WorkerLink } from '../engine.ts'
 import { frameReader } from '../frames.ts'
+import { HeldFrames } from '../held-frames.ts'
 import type { Bridge } from './bridge.ts'
 
-/** What may be under way to a worker before the executor is asked to wait. */
+/** Bytes on their way to a worker before the executor is told to wait. */
 const WINDOW_BYTES = 1024 * 1024
 
 /** A worker in an actor, as the executor sees it. */
@@ -11,20 +12,17 @@ export class RayLink implements WorkerLink {
   readonly generation: number
   readonly info: WorkerInfo
   readonly closed: Promise<WorkerExit>
-  /** Whether anything ever came from it. */
+  /** Whether the worker has sent anything. */
   spoke = false
   readonly #bridge: Pick<Bridge, 'data' | 'control'>
   readonly #worker: number
   readonly #read: (chunk: Buffer) => void
   #underWay = 0
-  /** The sender was told to wait. From then on only `taken` may clear it: what is sent in between must not. */
+  /** The executor was told to wait. Only `taken` clears this; sending an urgent frame does not. */
   #senderWaits = false
   #over = false
   #onDrain: () => void = () => {}
-  #onFrame: ((frame: Uint8Array) => void) | undefined
-  /** Frames that came while nobody wanted them. */
-  readonly #held: Uint8Array[] = []
-  #paused = false
+  readonly #frames = new HeldFrames()
   #close: (exit: WorkerExit) => void = () => {}
 
   constructor(
@@ -40,7 +38,7 @@ export class RayLink implements WorkerLink {
     this.generation = generation
     this.info = info
     this.#read = frameReader(
-      (frame) => this.#deliver(frame),
+      (frame) => this.#frames.add(frame),
       () => this.kill(),
     )
     this.closed = new Promise((resolve) => {
@@ -64,24 +62,23 @@ export class RayLink implements WorkerLink {
   }
 
   onFrame(listener: (frame: Uint8Array) => void): void {
-    this.#onFrame = listener
-    this.resume()
+    this.#frames.listen(listener)
+    this.#frames.resume()
   }
 
   pause(): void {
-    this.#paused = true
+    this.#frames.pause()
   }
 
   resume(): void {
-    this.#paused = false
-    while (this.#held.length > 0 && !this.#paused) this.#onFrame?.(this.#held.shift()!)
+    this.#frames.resume()
   }
 
   kill(): void {
     this.#bridge.control({ op: 'end', worker: this.#worker, generation: this.generation })
   }
 
-  /** The actor has taken so much. */
+  /** The actor has acknowledged this many bytes. */
   taken(bytes: number): void {
     this.#underWay -= bytes
     if (!this.#senderWaits || this.#underWay >= WINDOW_BYTES / 2) return
@@ -89,7 +86,7 @@ export class RayLink implements WorkerLink {
     this.#onDrain()
   }
 
-  /** Part of its stream of frames. */
+  /** A chunk of the worker's stream of frames. */
   receive(bytes: Buffer): void {
     if (this.#over) return
     this.spoke = true
@@ -98,13 +95,8 @@ export class RayLink implements WorkerLink {
 
   ended(exit: WorkerExit): void {
     if (this.#over) return
-    for (const frame of this.#held.splice(0)) this.#onFrame?.(frame)
+    this.#frames.flush()
     this.#over = true
     this.#close(exit)
-  }
-
-  #deliver(frame: Uint8Array): void {
-    if (this.#paused || this.#onFrame === undefined || this.#held.length > 0) this.#held.push(frame)
-    else this.#onFrame(frame)
   }
 }

@@ -1,12 +1,12 @@
 import { demandOf } from './fit.ts'
 import type { RayOptions } from './options.ts'
 
-/** What Ray is told, in its own words: when it is called or started, and for each actor. */
+/** Arguments for `ray.init` and for actors, in Ray's own terms. */
 
-/** A Ray of one's own has room for so many workers of one CPU at least, whatever the machine has: they mostly wait. */
+/** The least CPUs of a local Ray, whatever the machine has: workers mostly wait. */
 const LOCAL_WORKERS = 4
 
-/** For `ray.init`. `workers`: how many there will be on a Ray that is started here. */
+/** For `ray.init`. `workers`: how many a local Ray must hold. */
 export function initOptions(options: RayOptions, inLocal: boolean, workers: number): Record<string, unknown> {
   const { address = 'auto', namespace, runtimeEnv, nodeBinary } = options
   const shared = {
@@ -19,7 +19,7 @@ export function initOptions(options: RayOptions, inLocal: boolean, workers: numb
   const scaled = Object.fromEntries(Object.entries(resources).map(([name, amount]) => [name, amount * workers]))
   return {
     ...{ address: 'local', include_dashboard: false, ...shared },
-    // Ray wants whole numbers here. As many as may be asked for later, too.
+    // Ray needs whole numbers here. Includes workers that may be requested later.
     ...{
       num_cpus: Math.max(1, Math.ceil(CPU * Math.max(workers, LOCAL_WORKERS))),
       num_gpus: Math.ceil(GPU * workers),
@@ -28,7 +28,7 @@ export function initOptions(options: RayOptions, inLocal: boolean, workers: numb
   }
 }
 
-/** For an actor: what it takes of the cluster, and where it may be. */
+/** The resources and scheduling strategy of an actor. */
 export function actorOptions(options: RayOptions): Record<string, unknown> {
   const { CPU = 0, GPU = 0, memory = 0, ...resources } = demandOf(options)
   const { schedulingStrategy = 'SPREAD' } = options

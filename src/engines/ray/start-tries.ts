@@ -1,12 +1,12 @@
-/** So often in a row a worker may end before it has said anything; then its place is given up. */
+/** How often in a row a worker may end before its first message; then it is no longer restarted. */
 export const START_TRIES = 3
 const AGAIN_MS = 500
 
-/** Counts starts that came to nothing, by the place of the worker. */
+/** Counts failed starts by worker number. */
 export class StartTries {
   readonly #failed = new Map<number, number>()
 
-  /** A start has failed. Answers after how many ms to try again; undefined if it was tried often enough. */
+  /** A start has failed. Returns after how many ms to retry; undefined if the limit is reached. */
   failed(place: number, final: boolean): number | undefined {
     const failures = final ? START_TRIES : (this.#failed.get(place) ?? 0) + 1
     this.#failed.set(place, failures)
@@ -23,7 +23,7 @@ export class StartTries {
     this.#failed.delete(place)
   }
 
-  /** Something is different now: all may be tried again. */
+  /** The cluster has changed: all may be tried again. */
   reset(): void {
     this.#failed.clear()
   }

@@ -1,13 +1,13 @@
-import type { Needs } from '../../python/environment.ts'
+import type { PythonEnvSpec } from '../../python/environment.ts'
 import { needsOf } from './environment.ts'
 
-/** Ray on Python, as a cluster has them: `2.60.0` on `3.11`. Whoever talks to it needs the same. */
+/** A cluster's versions of Ray and Python: `2.60.0` on `3.11`. A client needs the same. */
 export interface Versions {
   readonly ray: string
   readonly python: string
 }
 
-/** The cluster's versions and ours, where they are what is wrong. Ray names the cluster's first. */
+/** The cluster's versions and ours, if Ray reports a mismatch. Ray names the cluster's first. */
 export function versionMismatch(words: string): { readonly there: Versions; readonly here: Versions } | undefined {
   const at = words.indexOf('Version mismatch')
   if (at < 0) return undefined
@@ -20,13 +20,19 @@ export function versionMismatch(words: string): { readonly there: Versions; read
 
 const found = (pattern: RegExp, text: string): string[] => [...text.matchAll(pattern)].map(([, version]) => version!)
 
-/** The environment for such a cluster; without one, for a cluster of the pinned version. */
-export function needsFor({ ray, python }: { readonly ray: string; readonly python?: string | undefined }): Needs {
+/** The environment for such a cluster; without an argument, for the pinned version. */
+export function needsFor({
+  ray,
+  python,
+}: {
+  readonly ray: string
+  readonly python?: string | undefined
+}): PythonEnvSpec {
   const needs = needsOf(ray)
   if (python === undefined || python === needs.python) return needs
   const title = `${needs.title} on Python ${python}`
   return { ...needs, title, folder: `${needs.folder}-python${python}`, python, lock: undefined }
 }
 
-/** Ray insists on the same patch release of Python, which no environment could promise. What is sent needs the minor one. */
+/** Ray checks for the same patch release of Python, which no environment can guarantee; the minor version is enough. */
 export const SAME_MINOR_PYTHON = { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: 'minor' } as const

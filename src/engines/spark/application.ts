@@ -1,29 +1,29 @@
-import { SparkError } from './connect/errors.ts'
 import { localRelation, sql } from './connect/plans.ts'
 import { parseRemote, showRemote } from './connect/remote.ts'
 import type { ConnectSession } from './connect/session.ts'
+import { SparkError } from './connect/spark-error.ts'
 import { slotQuery } from './launcher.ts'
 import { findRoom, type Room } from './room.ts'
 import type { Server } from './server.ts'
 import { makeSlotProgram } from './slot-program.ts'
 
-/** Spark's own, for a session of ours. */
+/** Spark settings of our session. */
 const SETTINGS = {
-  // Each row is a partition: as many as there are rows.
+  // One partition per row.
   'spark.sql.leafNodeDefaultParallelism': '100000',
 }
 
-/** What slots say when they end is one word; what something else says that runs in their place is for an error. */
+/** A slot prints one word when it ends; longer output comes from some other program and goes into an error. */
 const PRINTED_CHARS = 500
 
-/** What Spark does for the engine: it runs queries whose rows are slots, and says how many there can be. */
+/** Uses Spark for the engine: runs queries whose rows are slots, and asks how many there can be. */
 export class Application {
   readonly #server: Server
   readonly #nodeBinary: string
   #session: Promise<ConnectSession> | undefined
-  /** For questions: what the other is set to would be in the answers. */
+  /** A second session for questions: the settings of the first would change the answers. */
   #asking: Promise<ConnectSession> | undefined
-  /** Sessions that the server does not know any more. Other queries may still find out. */
+  /** Sessions that the server has forgotten. Other queries may still run into that. */
   readonly #forgotten: ConnectSession[] = []
   #alive = true
 
@@ -32,12 +32,12 @@ export class Application {
     this.#nodeBinary = nodeBinary
   }
 
-  /** How people know it. */
+  /** Its name in messages. */
   get name(): string {
     return showRemote(parseRemote(this.#server.remote))
   }
 
-  /** Opens the session in which slots are asked for, if there is none. */
+  /** Opens the session for slots, if there is none. */
   async prepare(): Promise<void> {
     await this.#equipped()
   }
@@ -46,7 +46,7 @@ export class Application {
     return this.ask(findRoom)
   }
 
-  /** Has a question answered that no slot is needed for. After a failure, the next one is asked in a new session. */
+  /** Runs a question that needs no slot. After a failure, the next one uses a new session. */
   async ask<Answer>(question: (session: ConnectSession) => Promise<Answer>): Promise<Answer> {
     const asking = (this.#asking ??= this.#open())
     try {
@@ -62,8 +62,7 @@ export class Application {
   }
 
   /**
-   * Asks for slots. Resolves with what they have printed when all of them have ended as they should, rejects when Spark gives
-   * them up.
+   * Requests slots. Resolves with their output when all have ended normally; rejects when Spark gives up the query.
    */
   async run(slots: readonly number[], orders: string, onRunning: (slots: number) => void): Promise<string> {
     const equipped = this.#equipped()
@@ -77,7 +76,7 @@ export class Application {
         if (printed.length < PRINTED_CHARS) printed += `${slot ?? ''} ${word ?? ''}\n`
       return printed.slice(0, PRINTED_CHARS)
     } catch (error) {
-      // A server that was started anew knows nothing of it.
+      // A restarted server does not know the session.
       const forgotten = error instanceof SparkError && /^INVALID_HANDLE\.SESSION/.test(error.errorClass ?? '')
       if (forgotten && this.#session === equipped) {
         this.#session = undefined
@@ -87,7 +86,7 @@ export class Application {
     }
   }
 
-  /** Spark starts no more slots. Those that run are not ended by it: it only stops to wait for them. */
+  /** Makes Spark start no more slots. Running ones are not ended: Spark only stops waiting for them. */
   async interrupt(): Promise<void> {
     const session = await this.#session?.catch(() => undefined)
     await session?.interrupt().catch(() => {})

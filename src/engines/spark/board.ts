@@ -3,28 +3,28 @@ import { sqlCommand } from './connect/plans.ts'
 import type { ConnectSession } from './connect/session.ts'
 import type { Member } from './shares.ts'
 
-/** A member that says nothing for so long is gone. It would speak every one or two seconds. */
+/** A driver that posts nothing for this long is gone; it posts every one or two seconds. */
 const GONE_MS = 15_000
 const PREFIX = 'manyworlds_'
 const DATABASE = 'spark.sql.globalTempDatabase'
-/** As `SHOW TABLE EXTENDED` has it. Whoever can use Spark can write anything there. */
+/** As `SHOW TABLE EXTENDED` prints it. Any user of this Spark can write anything there. */
 const ENTRY =
   /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12})\)/m
 
-/** Has questions answered by Spark, which may be started anew in between. */
+/** Runs SQL on Spark, which may be restarted in between. */
 export type Ask = <Answer>(question: (session: ConnectSession) => Promise<Answer>) => Promise<Answer>
 
 /**
- * Where the drivers of a Spark application see each other: each has a global temporary view, whose text says what it has and
- * wants. Views of that kind are the application's, not a session's. Neither writing nor reading them is a job of Spark's, so
+ * Where the drivers of a Spark application see each other: each has a global temporary view, whose text says how many cores it
+ * has and wants. Such views belong to the application, not to a session. Neither writing nor reading them is a Spark job, so
  * both work when every core is taken.
  */
 export class Board {
   readonly #id = `${PREFIX}${randomBytes(8).toString('hex')}`
   readonly #ask: Ask
-  /** What the others have said last, and when that was news. */
+  /** The last posts of the other drivers, and when each changed. */
   readonly #heard = new Map<string, { beat: string; at: number }>()
-  /** Where Spark keeps such views, by its configuration. */
+  /** The database of global temporary views, from Spark's configuration. */
   #database: string | undefined
   #beat = 0
   #posted = false
@@ -37,7 +37,7 @@ export class Board {
     return this.#id
   }
 
-  /** Says what this one has and wants. Resolves with what the others have said by then. */
+  /** Posts what this driver has and wants. Resolves with the posts of the others. */
   async post({ name, since, held, wanted, reserve }: Omit<Member, 'id'>): Promise<Member[]> {
     const values = [`'${name.replace(/[^\w.:-]/g, '-').slice(0, 200)}'`, since, held, wanted, reserve, ++this.#beat]
     this.#posted = true
@@ -51,7 +51,7 @@ export class Board {
     })
   }
 
-  /** Never rejects: an entry that stays is not heeded after a while. */
+  /** Never rejects: a post that stays behind is ignored after a while. */
   async remove(): Promise<void> {
     if (this.#posted) await this.#ask((session) => this.#drop(session, this.#id)).catch(() => {})
   }
@@ -79,7 +79,7 @@ export class Board {
     if (/^\w+$/.test(id)) await session.run(sqlCommand(`DROP VIEW IF EXISTS ${this.#database}.${id}`))
   }
 
-  /** By this one's own clock: others may be wrong. */
+  /** By this driver's own clock: other clocks may be wrong. */
   #isAlive(id: string, beat: string): boolean {
     const heard = this.#heard.get(id)
     if (heard?.beat === beat) return performance.now() - heard.at < GONE_MS

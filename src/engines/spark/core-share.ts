@@ -1,12 +1,12 @@
 import { hostname } from 'node:os'
+import { firstLine } from '../../text/escape-controls.ts'
 import { counted } from '../../text/quantities.ts'
-import { firstLine } from '../../text/visible.ts'
 import { type Ask, Board } from './board.ts'
 import { allowance, coresForSlots, type Member, shortOf } from './shares.ts'
 
-/** How often a driver that waits for others says so. */
+/** How often the user is told that this driver waits for others. */
 const STILL_MS = 60_000
-/** Answers in a row by which Spark refuses to let drivers see each other. */
+/** After this many failures in a row, Spark does not let drivers see each other. */
 const MOST_REFUSALS = 3
 
 export interface CoreShareHooks {
@@ -17,21 +17,21 @@ export interface CoreShareHooks {
 }
 
 export interface CoresNow {
-  /** Those of the application. */
+  /** Cores of the application. */
   readonly cores: number
-  /** Those that slots have, or were asked for. */
+  /** Cores that slots have or were requested for. */
   readonly taken: number
-  /** Those that the run could use. */
+  /** Cores that the run could use. */
   readonly wanted: number
-  /** There is no run: what is there is only kept for the next one. */
+  /** No run is open: slots are only kept for the next one. */
   readonly idle: boolean
   readonly reserve: number
 }
 
 /**
- * How many cores one engine may have of those that all drivers of a Spark application share. Each driver would leave its reserve
- * free and take the rest; two of them would take everything, and then neither gets a core for the queries that its workers wait
- * for. So all of them together leave the reserve, and divide the rest.
+ * How many cores one engine may use, of those that all drivers of a Spark application share. Alone, each driver leaves its
+ * reserve free and takes the rest. Two drivers would take everything, and then neither would get a core for the queries that
+ * its workers wait for. So all drivers together leave the reserve free and divide the rest.
  */
 export class CoreShare {
   readonly #board: Board
@@ -50,17 +50,17 @@ export class CoreShare {
     this.#hooks = hooks
   }
 
-  /** The most slots that there may be at the moment. */
+  /** The most slots allowed at the moment. */
   get limit(): number {
     return this.#limit
   }
 
-  /** Whether there was no other driver when it looked last. */
+  /** Whether the last check found no other driver. */
   get alone(): boolean {
     return this.#alone
   }
 
-  /** Finds out what the limit is now. Who calls it while it does that waits for another round. */
+  /** Computes the limit anew. A call during a round waits for the next round. */
   review(): Promise<void> {
     this.#again = true
     return (this.#reviewing ??= this.#reviewAll().finally(() => {
@@ -86,9 +86,9 @@ export class CoreShare {
     }
   }
 
-  /** Where drivers must not see each other, each has to do what it would do alone. */
+  /** If drivers cannot see each other, each behaves as if it were alone. */
   #isRefused(error: Error & { errorClass?: string | undefined }): boolean {
-    // A server that was started anew does not know the session. The next round has another.
+    // A restarted server does not know the session. The next round opens another.
     if (error.errorClass === undefined || error.errorClass.startsWith('INVALID_HANDLE')) return false
     if (++this.#refusals < MOST_REFUSALS) return false
     this.#alone = true
@@ -102,12 +102,12 @@ export class CoreShare {
   async #round(): Promise<void> {
     const me = this.#me()
     const before = this.#limit
-    // From here on it takes no more than it says that it has.
+    // From here on this driver takes no more than it posts.
     this.#limit = Math.min(before, me.held)
     let others = await this.#board.post(me)
     let limit = allowance(me, others, this.#cores([me, ...others]))
     if (limit > me.held) {
-      // Said before it is done: of two that want the same core, the later one sees the other.
+      // Post before taking: if two drivers want the same core, the later one sees the other's post.
       others = await this.#board.post({ ...me, held: limit })
       if (limit > this.#cores([me, ...others]) - heldBy(others)) limit = me.held
     }
@@ -119,10 +119,10 @@ export class CoreShare {
 
   #me(): Member {
     const { taken, wanted, idle, reserve } = this.#hooks.now()
-    // What it may take, it may take at any time.
+    // It may take its full limit at any time, so post that.
     const held = Math.max(taken, Math.min(this.#limit, wanted))
     const name = `${hostname()}:${process.pid}`
-    // What a run has asked for may come after its end, for the next one, as long as nobody else is there.
+    // Slots requested by a run may arrive after its end and serve the next run, as long as there is no other driver.
     const needed = idle && !this.#alone ? 0 : wanted
     return { id: this.#board.id, name, since: this.#since, held, wanted: needed, reserve }
   }
@@ -131,7 +131,7 @@ export class CoreShare {
     return coresForSlots(this.#hooks.now().cores, members)
   }
 
-  /** Says what is waited for, and who for. Returns why workers are given back, if they are. */
+  /** Tells the user what this driver waits for. Returns why workers are given back, if they are. */
   #tell(me: Member, others: readonly Member[]): string {
     const all = [me, ...others]
     const cores = this.#cores(all)
@@ -150,7 +150,7 @@ export class CoreShare {
     return short.length > 0 ? 'another driver waits for cores' : 'there are fewer cores'
   }
 
-  /** Numbers change all the time; what is going on does not. */
+  /** Compares messages without their numbers, which change all the time. */
   #say(kind: string, line: string, againMs = Number.POSITIVE_INFINITY): void {
     const now = performance.now()
     if (this.#said === kind && now - this.#saidAt < againMs) return

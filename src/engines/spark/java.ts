@@ -14,7 +14,7 @@ export interface Java {
 const INSTALL =
   'install a Java runtime of version 17 or 21 (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; Fedora: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`), or set JAVA_HOME to one'
 
-/** The Java that Spark would use, or an error that says what to install. Looked for before anything is downloaded. */
+/** The Java that Spark would use, or an error that says what to install. Checked before anything is downloaded. */
 export function findJava(env: NodeJS.ProcessEnv = process.env): Java {
   const home = env.JAVA_HOME
   const path = home ? join(home, 'bin', 'java') : onPath('java')
@@ -24,7 +24,7 @@ export function findJava(env: NodeJS.ProcessEnv = process.env): Java {
   const version = /version "([^"]+)"/.exec(stderr ?? '')?.[1]
   if (version === undefined)
     throw missing(`\`${path} -version\` does not say a version: ${error?.message ?? stderr.split('\n')[0]}`)
-  // Before 9 it was called 1.8.
+  // Java 8 reports itself as 1.8.
   const [first, second] = version.split(/[._-]/).map(Number)
   const major = first === 1 ? second : first
   if (major === undefined || !(major >= OLDEST_JAVA)) throw missing(`${path} is Java ${version}`)

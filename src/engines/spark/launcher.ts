@@ -1,14 +1,14 @@
 import { ManyworldsError } from '../../errors.ts'
 
-/** What the launcher says, with the host and the name behind it, where there is no Node. */
+/** Printed by the launcher, followed by host and name, if Node.js is missing. */
 export const NODE_NOT_FOUND = 'NODE_NOT_FOUND'
 
 /**
- * The query whose rows are slots: each is a partition, and what runs for it is our program, for as long as we want. `{slots}` has
- * the columns `slot`, `orders` and `program`. Nothing in the text is secret: Spark shows queries to everybody who may look.
+ * The query whose rows are slots: each row is a partition, for which our program runs as long as we want. `{slots}` has the
+ * columns `slot`, `orders` and `program`. The text contains no secret: Spark's UI shows queries.
  *
- * The program comes with the row. As an artifact it would be the whole application's where sessions are not isolated, and
- * be missed by all others once our session is gone.
+ * The program comes with the row. As an artifact it would belong to the whole application if sessions are not isolated, and
+ * other drivers would miss it once our session is gone.
  */
 export function slotQuery(nodeBinary: string): string {
   const delimited = "ROW FORMAT DELIMITED FIELDS TERMINATED BY '\\t'"
@@ -16,8 +16,8 @@ export function slotQuery(nodeBinary: string): string {
 }
 
 /**
- * `exec`, so that the program is a child of the executor. Who fails waits a little: Spark may not have read what was said when it
- * sees the end. No single quotes and no backslashes: it is within a string of SQL.
+ * `exec`, so that the program is a child of the executor. On failure, sleep briefly so that Spark reads stderr before it sees
+ * the exit. No single quotes and no backslashes: the script is inside an SQL string.
  */
 const script = (nodeBinary: string) => `n="${nodeBinary}"
 command -v "$n" >/dev/null || { echo "${NODE_NOT_FOUND} $(hostname) $n" >&2; sleep 0.5; exit 127; }
@@ -27,9 +27,8 @@ END
 )" manyworlds-slot`
 
 /**
- * Takes the program out of the first row, and puts it into a new folder that only this user can write to, which it removes
- * itself. (The current folder may be one that everybody can write to.) It finds the rest of the row where `host/slot.ts` looks
- * for it.
+ * Reads the program from the first row and writes it to a new folder that only this user can write to (the current folder may
+ * be writable for everybody). The program removes the folder. The rest of the row is left where `host/slot.ts` expects it.
  */
 const LOADER = `const fs = require("fs")
 const [row] = fs.readFileSync(0, "utf8").split(String.fromCharCode(10))
@@ -43,7 +42,7 @@ if (slot) {
   import(file)
 }`
 
-/** It becomes part of a script in a query. */
+/** Checked because it becomes part of a script in a query. */
 export const isNodeBinary = (path: string): boolean => /^[\w./+@:~ -]+$/.test(path)
 
 export function checkNodeBinary(nodeBinary: string): void {

@@ -1,29 +1,32 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import { isAlive } from '../../is-alive.ts'
+import { connectWords } from '../../network/error-words.ts'
+import { probeTcp } from '../../network/tcp-probe.ts'
 import { ownPackage } from '../../own-package.ts'
 import { keptBytecode } from '../../python/bytecode.ts'
 import { ensureEnvironment } from '../../python/environment.ts'
+import { stderrTail } from '../../stderr-tail.ts'
 import { needsOf, SPARK_VERSION } from './environment.ts'
 import { findJava } from './java.ts'
 
 const STDERR_CHARS = 8000
-/** Spark's own way to end takes a few seconds. */
+/** Spark's own shutdown takes a few seconds. */
 const STOP_MS = 10_000
 const LOOK_MS = 50
 const CALL_MS = 5000
-/** How often it is said that it is still starting. */
+/** How often the user is told that Spark is still starting. */
 const STILL_MS = 30_000
 
 /** A Spark on this machine that ends with this process. */
 export interface LocalSpark {
   /** Its Connect server. */
   readonly remote: string
-  /** How it ended, and its last words, if it was not stopped. */
+  /** How it ended, with the end of its stderr, if it was not stopped. */
   readonly ended: Promise<string>
   keepAlive(alive: boolean): void
   /** Resolves when no process of it is left. */
@@ -36,7 +39,7 @@ export interface LocalSparkOptions {
   readonly conf: Readonly<Record<string, string>>
 }
 
-/** Starts Spark with a Connect server in it, which only those who know its token can use. */
+/** Starts Spark with a Connect server that requires a token. */
 export async function startLocalSpark(
   { master, version = SPARK_VERSION, conf }: LocalSparkOptions,
   notice: (line: string) => void,
@@ -48,18 +51,15 @@ export async function startLocalSpark(
   const token = randomBytes(24).toString('hex')
   const child = spawn(python, [join(ownPackage.folder, 'python', 'spark_host.py')], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A group of its own: Ctrl-C is for this process, which then ends it.
+    // Its own process group: Ctrl-C reaches only this process, which then ends Spark.
     detached: true,
     env: { ...environment(), SPARK_CONNECT_AUTHENTICATE_TOKEN: token, ...keptBytecode(python) },
   })
-  let words = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    words = (words + text).slice(-STDERR_CHARS)
-  })
+  const stderr = stderrTail(child.stderr, { chars: STDERR_CHARS })
   child.stdin.on('error', () => {})
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))
-    child.once('close', (code, signal) => resolve(`${signal ?? `exit code ${code}`}\n${words}`))
+    child.once('close', (code, signal) => resolve(`${signal ?? `exit code ${code}`}\n${stderr()}`))
   })
   child.stdin.write(`${JSON.stringify({ master, name: 'manyworlds', conf: { ...DEFAULTS(master), ...conf } })}\n`)
   const began = Date.now()
@@ -79,41 +79,37 @@ export async function startLocalSpark(
   }
 }
 
-/** Spark itself would try for a minute, and not say why. */
+/** Spark itself would retry for a minute without saying why. */
 async function refuseMissingMaster(master: string): Promise<void> {
   const [, host, port] = /^spark:\/\/([^:,]+):(\d+)$/.exec(master) ?? []
   if (host === undefined) return
-  await new Promise<void>((resolve, reject) => {
-    const socket = connect({ host, port: Number(port), timeout: CALL_MS })
-    const end = (error?: Error) => {
-      socket.destroy()
-      error === undefined ? resolve() : reject(error)
-    }
-    socket.once('connect', () => end())
-    socket.once('timeout', () => end())
-    socket.once('error', ({ message }) =>
-      end(new ManyworldsError('SPARK_FAILED', `nobody listens at ${master}, which is spark.master: ${message}`)),
-    )
-  })
+  const probe = await probeTcp({ host, port: Number(port) }, { connectMs: CALL_MS })
+  if (probe.outcome !== 'failed') return
+  const { code, message } = probe.error
+  throw new ManyworldsError(
+    'SPARK_FAILED',
+    `cannot connect to spark.master ${master}: ${connectWords(code) ?? message}`,
+    { cause: probe.error },
+  )
 }
 
-/** Without what is about another Spark, or another Python. */
+/** The environment without variables of another Spark or Python. */
 function environment(): NodeJS.ProcessEnv {
   const { SPARK_HOME, SPARK_REMOTE, SPARK_API_MODE, PYSPARK_SUBMIT_ARGS, PYTHONPATH, PYTHONHOME, ...env } = process.env
   delete env.SPARK_CONNECT_MODE_ENABLED
   return env
 }
 
-/** What nobody would want otherwise. A user's own settings come after them. */
+/** Default settings; the user's own override them. */
 const DEFAULTS = (master: string): Record<string, string> => ({
   'spark.connect.grpc.binding.address': '127.0.0.1',
   'spark.connect.grpc.binding.port': '0',
   'spark.ui.enabled': 'false',
   'spark.ui.showConsoleProgress': 'false',
   'spark.speculation': 'false',
-  // Files of one session are not everybody's.
+  // Isolate the files of sessions.
   'spark.sql.artifact.isolation.enabled': 'true',
-  // Names of machines may lead anywhere; where everything is here, they are not needed.
+  // Use loopback: host names may resolve to anything, and everything runs on this machine.
   ...(/^local\b/.test(master) ? { 'spark.driver.host': '127.0.0.1', 'spark.driver.bindAddress': '127.0.0.1' } : {}),
 })
 
@@ -136,7 +132,7 @@ async function end(child: ChildProcess, jvm: number): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has just ended.
+      // It has ended meanwhile.
     }
 }
 

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { ManyworldsError } from '../../errors.ts'
+import { readPems } from '../../network/pem.ts'
 import type { SparkOptions } from './options.ts'
 
-/** Where the user's Spark is. */
+/** The address of the user's Spark. */
 export function remoteOf({ remote, master }: SparkOptions): string {
   const found = remote ?? process.env.SPARK_REMOTE
   if (found !== undefined && found !== '') return found
@@ -13,28 +13,5 @@ export function remoteOf({ remote, master }: SparkOptions): string {
   )
 }
 
-export interface Pems {
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
-  readonly serverName?: string
-}
-
-export const readRemoteTls = (tls: SparkOptions['remoteTls']): Pems | undefined => tls && readPems(tls, 'remoteTls')
-export const readOwnTls = (tls: SparkOptions['tls']): Pems | undefined => tls && readPems(tls, 'tls')
-
-function readPems({ ca, cert, key, serverName }: Pems, where: string): Pems {
-  if ((cert === undefined) !== (key === undefined)) throw wrong(`spark.${where} needs \`cert\` and \`key\` together`)
-  const pem = (value: string | undefined, name: string) => {
-    if (value === undefined || value.includes('-----BEGIN')) return value
-    try {
-      return readFileSync(value, 'utf8')
-    } catch (cause) {
-      throw wrong(`spark.${where}.${name} cannot be read: ${(cause as Error).message}`, cause)
-    }
-  }
-  const read = { ca: pem(ca, 'ca'), cert: pem(cert, 'cert'), key: pem(key, 'key'), serverName }
-  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined))
-}
-
-const wrong = (message: string, cause?: unknown) => new ManyworldsError('CONFIG_INVALID', message, { cause })
+export const readRemoteTls = (tls: SparkOptions['remoteTls']) => tls && readPems(tls, 'spark.remoteTls')
+export const readOwnTls = (tls: SparkOptions['tls']) => tls && readPems(tls, 'spark.tls')

@@ -1,28 +1,28 @@
-/** Waits before slots are asked for again that could not be had, doubled each time. */
+/** The delay before slots are requested again, doubled each time. */
 const WAIT_MS = { first: 500, longest: 30_000 } as const
-/** Failures in a row, without a worker in between. */
+/** The limit of failures in a row without a worker in between. */
 const MOST = 3
 
-/** When slots may be asked for again, and when that has been tried often enough. */
+/** Decides when slots may be requested again, and when to stop trying. */
 export class Retries {
   #failures = 0
   #failedAt = 0
   #at = 0
   #reason: Error | undefined
 
-  /** Whether slots may be asked for now. */
+  /** Whether slots may be requested now. */
   get due(): boolean {
     return this.#reason === undefined && Date.now() >= this.#at
   }
 
-  /** What the last try failed with, if there are to be no more. */
+  /** The last error, if the limit is reached. */
   get reason(): Error | undefined {
     return this.#reason
   }
 
   /**
-   * Slots were had, or could have been, and no worker came of it. `true`: this was the last try. `askedAt`: queries that were
-   * under way together and fail together are one failure.
+   * A request for slots produced no worker. Returns true if this was the last try. `askedAt`: queries that ran together and
+   * fail together count as one failure.
    */
   failed(error: Error, askedAt: number): boolean {
     if (askedAt >= this.#failedAt) this.#failures++
@@ -32,12 +32,12 @@ export class Retries {
     return this.#reason !== undefined
   }
 
-  /** It is nobody's failure, but not at once. */
+  /** Delays the next request without counting a failure. */
   later(): void {
     this.#at = Date.now() + Math.min(WAIT_MS.longest, WAIT_MS.first * 2 ** this.#failures)
   }
 
-  /** A worker has been started, or the cluster is another one now. */
+  /** A worker has started, or the cluster has changed: resets the count. */
   reset(): void {
     this.#failures = 0
     this.#reason = undefined

@@ -13,13 +13,13 @@ const KEYS = {
   speculation: 'spark.speculation',
 } as const
 
-/** What a Spark application has to offer. */
+/** The capacity of a Spark application. */
 export interface Room {
-  /** Tasks that can run at once, as far as that can be known. */
+  /** Spark tasks that can run at once, as far as known. */
   readonly slots: number
-  /** It gets more machines when more is asked for. */
+  /** Dynamic allocation: it gets more executors on demand. */
   readonly grows: boolean
-  /** It starts tasks a second time that seem slow. */
+  /** Speculation: it starts slow tasks a second time. */
   readonly speculates: boolean
 }
 
@@ -38,7 +38,7 @@ export async function findRoom(session: ConnectSession): Promise<Room> {
     const most = number('mostExecutors')
     return { slots: most === undefined ? 100_000 : slots(most * executorCores), grows: true, speculates }
   }
-  // Spark divides what it makes up itself by the cores that it has, unless somebody has told it otherwise.
+  // Spark splits a range into as many partitions as it has cores, unless configured otherwise.
   if (number('parallelism') === undefined && number('leafParallelism') === undefined)
     return { slots: slots(await coresOf(session)), grows: false, speculates }
   const executors = number('executors')
@@ -46,7 +46,7 @@ export async function findRoom(session: ConnectSession): Promise<Room> {
   return { slots: slots(cores ?? number('parallelism') ?? number('leafParallelism')!), grows: false, speculates }
 }
 
-/** From the plan of a query that nobody runs: it is asked for also when no core is free. */
+/** From the plan of a query that is not run, so it works also when no core is free. */
 async function coresOf(session: ConnectSession): Promise<number> {
   const plan = await session.explain(sql('SELECT * FROM range(1000000)'))
   return Number(/splits=(?:Some\()?(\d+)/.exec(plan)?.[1] ?? 1)

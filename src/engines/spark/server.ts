@@ -1,19 +1,20 @@
 import { ManyworldsError } from '../../errors.ts'
+import { requirePeers, SPARK_PEERS } from '../../optional-peers.ts'
 import type { ConnectSession } from './connect/session.ts'
 import type { LocalSpark } from './local-spark.ts'
 import type { SparkOptions } from './options.ts'
 
-/** A Spark to work with: somebody's, or one that was started here. */
+/** A Spark to work with: a remote one, or one started on this machine. */
 export interface Server {
-  /** What it runs on, if it was started here. */
+  /** Its master, if it was started here. */
   readonly master: string | undefined
   readonly remote: string
-  /** How a Spark that was started here ended. Never, for others. */
+  /** Resolves when a Spark that was started here ends. Never resolves for others. */
   readonly ended: Promise<string>
-  /** A session of one's own: what one sets there is not set for others. `shared`: the one that the address names, if it does. */
+  /** Opens a session with its own settings. `shared`: uses the session that the address names, if any. */
   newSession(shared?: boolean): Promise<ConnectSession>
   keepAlive(alive: boolean): void
-  /** It is not needed any more. `now`: what was started here is stopped before this resolves, unless others use it. */
+  /** Releases it. `now`: a Spark that was started here is stopped before this resolves, unless others use it. */
   release(now: boolean): Promise<void>
 }
 
@@ -27,20 +28,20 @@ interface Shared {
   timer: NodeJS.Timeout | undefined
 }
 
-/** Whoever asks for the same Spark in this process gets the same one: an engine, its tasks and its answers. */
+/** One per Spark in this process, shared by an engine, its tasks and its answers. */
 const started = new Map<string, Shared>()
-/** The next one who asks may come soon. */
+/** How long an unused local Spark is kept for the next user. */
 const LINGER_MS = 60_000
 const DEFAULT_RESERVE = 1
 const OLDEST_SPARK = 4
-/** The gRPC status of what nobody has thought of. */
+/** The gRPC status UNKNOWN. */
 const UNKNOWN = 2
 
 export const reserveOf = ({ reserve = DEFAULT_RESERVE }: SparkOptions): number => reserve
 
 /**
- * `workers`: how many there are to be, beside queries. The one who asks first decides: an engine asks when it is started,
- * which is before the first of its tasks is read.
+ * `workers`: how many it must hold in addition to queries. The first caller decides: an engine asks when it starts, which is
+ * before its first task is read.
  */
 export async function openServer(
   options: SparkOptions,
@@ -101,7 +102,7 @@ async function localServer(shared: Shared, options: SparkOptions): Promise<Serve
   }
   return {
     ...{ master: shared.master, remote: spark.remote, ended: spark.ended, keepAlive },
-    // Its settings were those that it was started with.
+    // It was started with these settings already.
     newSession: () => newSession(spark.remote, { ...options, conf: {} }).catch((error) => blame(error, options)),
     release: async (now) => {
       keepAlive(false)
@@ -131,6 +132,7 @@ async function newSession(
   { conf = {}, remoteTls }: SparkOptions,
   shared = false,
 ): Promise<ConnectSession> {
+  requirePeers('a session on Spark', SPARK_PEERS)
   const [{ ConnectSession }, { parseRemote }, { readRemoteTls }] = await Promise.all([
     import('./connect/session.ts'),
     import('./connect/remote.ts'),
@@ -151,7 +153,7 @@ async function newSession(
   return session
 }
 
-/** Spark does not say which setting it could not make sense of. */
+/** Spark does not say which setting is invalid. */
 function blame(error: Error & { grpcCode?: number; errorClass?: string }, { conf = {} }: SparkOptions): never {
   const names = Object.keys(conf)
   if (names.length === 0 || error.grpcCode !== UNKNOWN || error.errorClass !== undefined) throw error
@@ -162,7 +164,7 @@ function blame(error: Error & { grpcCode?: number; errorClass?: string }, { conf
   )
 }
 
-/** What can be known before Spark is started. */
+/** Checks that need no running Spark. */
 export function refuseSmallMaster(options: SparkOptions): void {
   const [, cores] = /^local(?:\[(\d+)[,\]])?/.exec(options.master ?? '') ?? []
   const count = options.master === 'local' ? 1 : Number(cores)

@@ -1,25 +1,25 @@
-/** What an engine says about itself to the others that have slots in the same Spark application. */
+/** What an engine posts for the other engines of the same Spark application. */
 export interface Member {
   readonly id: string
-  /** The driver, as people know it. */
+  /** The driver's name in messages. */
   readonly name: string
-  /** When it began, by its own clock: who is older has precedence. */
+  /** When it started, by its own clock: older drivers have precedence. */
   readonly since: number
-  /** Cores that it has, or is about to take. */
+  /** Cores that it has or is about to take. */
   readonly held: number
   /** Cores that it has work for. */
   readonly wanted: number
-  /** Cores that it wants to be left free. */
+  /** Cores that it wants to leave free. */
   readonly reserve: number
 }
 
-/** The cores that slots may have, of so many. */
+/** How many of these cores slots may use. */
 export const coresForSlots = (cores: number, members: readonly Member[]): number =>
   Math.max(1, cores - Math.max(0, ...members.map(({ reserve }) => reserve)))
 
 /**
- * Divides cores: everybody gets the same number, unless it wants less. What cannot be divided goes to the oldest. All members
- * compute the same shares, whose sum is never more than there is.
+ * Divides cores: each driver gets the same number unless it wants less. The remainder goes to the oldest. All drivers compute
+ * the same shares, whose sum never exceeds the cores.
  */
 export function fairShares(cores: number, members: readonly Member[]): Map<string, number> {
   const oldestFirst = [...members].sort((a, b) => a.since - b.since || (a.id < b.id ? -1 : 1))
@@ -38,15 +38,15 @@ export function fairShares(cores: number, members: readonly Member[]): Map<strin
   return shares
 }
 
-/** Those that have less than their share. */
+/** Drivers that have less than their share. */
 export function shortOf(cores: number, members: readonly Member[]): Member[] {
   const shares = fairShares(cores, members)
   return members.filter(({ id, held }) => held < shares.get(id)!)
 }
 
 /**
- * How many cores a member may have from now on. Nobody takes more than its share, nor what others still have; what is above the
- * share is kept for as long as nobody else is short of cores.
+ * How many cores a driver may have from now on. It takes neither more than its share nor cores that others still hold; it keeps
+ * cores above its share as long as no other driver is short of cores.
  */
 export function allowance(me: Member, others: readonly Member[], cores: number): number {
   const all = [me, ...others]

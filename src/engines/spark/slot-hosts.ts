@@ -2,11 +2,11 @@ import type { HostInfo } from '../../network/host-messages.ts'
 import type { RemoteNode } from '../nodes/remote-node.ts'
 
 export interface SlotHostsHooks {
-  /** How many slots there are to be: those of the lowest numbers. */
+  /** How many slots are wanted: those with the lowest numbers. */
   most(): number
-  /** A slot has called, and is one of those that are wanted. */
+  /** A wanted slot has called. */
   called(slot: number): void
-  /** It was told to end, and Spark does not start it again. */
+  /** It was told to end, and Spark will not restart it. */
   sentAway(slot: number): void
 }
 
@@ -35,12 +35,12 @@ export class SlotHosts {
     return this.#here.has(slot)
   }
 
-  /** Whether it is to have a worker: it is wanted, and no other has been started in its place. */
+  /** Whether it should have a worker: it is wanted and was not replaced. */
   isUsed(host: RemoteNode): boolean {
     return this.#isWanted(host) && this.#isLatest(host)
   }
 
-  /** One has called. `stopped`: nobody needs it any more. */
+  /** A slot has called. `stopped`: it is no longer needed. */
   join(host: RemoteNode, { host: machine, slot }: HostInfo, stopped: boolean): void {
     host.name = slot === undefined ? machine : `${machine}/slot-${slot}`
     if (slot === undefined || stopped || !this.#isWanted(host)) {
@@ -48,7 +48,7 @@ export class SlotHosts {
       return void host.leave(0)
     }
     this.#hooks.called(slot)
-    // Spark has started it a second time, because it believes the first one to be lost. It knows only of the second.
+    // Spark started it again because it believes that the first one is lost. It only knows the second.
     const before = this.#here.get(slot)
     this.#here.set(slot, host)
     if (before) {
@@ -57,26 +57,26 @@ export class SlotHosts {
     }
   }
 
-  /** Those that are too many finish what they have; then Spark gets their place back. */
+  /** Surplus slots finish their tasks; then Spark gets their cores back. */
   giveBack(reason: string): void {
     for (const host of this.#here.values()) if (!this.#isWanted(host)) host.giveBack(reason)
     for (const host of this.#here.values()) this.releaseIfSpare(host)
   }
 
-  /** A slot that is not used, and has no worker any more, ends; Spark gets its place back. */
+  /** An unused slot without a worker ends; Spark gets its core back. */
   releaseIfSpare(host: RemoteNode): void {
     if (host.info?.slot === undefined || host.workers > 0) return
     if (!this.isUsed(host)) this.release(host)
   }
 
-  /** Sends a slot away: it ends as it should, and Spark does not start it again. */
+  /** Tells a slot to end normally, so that Spark does not restart it. */
   release(host: RemoteNode): void {
     const slot = host.info!.slot!
     if (this.forget(host)) this.#hooks.sentAway(slot)
     void host.leave(0)
   }
 
-  /** It is gone. False: it was not here, or another is in its place. */
+  /** A slot is gone. False: it was unknown or already replaced. */
   forget(host: RemoteNode): boolean {
     if (!this.#isLatest(host)) return false
     return this.#here.delete(host.info!.slot!)

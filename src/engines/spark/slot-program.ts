@@ -1,27 +1,27 @@
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
 import type { Plugin } from 'esbuild'
-import { ESBUILD } from '../../bundle/build.ts'
+import { loadEsbuild } from '../../bundle/load-esbuild.ts'
 import { ownPackage } from '../../own-package.ts'
 
 const SLOT = new URL(`../../host/slot${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
 
 let built: Promise<string> | undefined
 
-/** The program of a slot in one piece, compressed, as text (some 40 KB): executors have Node, and nothing of ours. */
+/** The program of a slot in one file, compressed, as text (about 40 KB): executors have Node.js but none of our files. */
 export function makeSlotProgram(): Promise<string> {
   return (built ??= build())
 }
 
-/** What a slot says, with JSON behind it, when the Node there is too old for it. */
+/** Printed by a slot, followed by JSON, if its Node.js is too old. */
 export const NODE_TOO_OLD = 'NODE_TOO_OLD'
 
 async function build(): Promise<string> {
-  const esbuild = (await import(ESBUILD)) as typeof import('esbuild')
+  const esbuild = await loadEsbuild()
   const { outputFiles } = await esbuild.build({
     ...{ entryPoints: [fileURLToPath(SLOT)], bundle: true, write: false, platform: 'node', format: 'esm' },
     ...{ target: 'node18', minify: true, charset: 'utf8', legalComments: 'none', logLevel: 'silent' },
-    // `ws` is CommonJS, and requires modules of Node's own.
+    // `ws` is CommonJS and requires built-in modules.
     banner: {
       js: `import{createRequire as mwRequire}from'node:module';const require=mwRequire(import.meta.url);${versionCheck()}`,
     },
@@ -32,13 +32,13 @@ async function build(): Promise<string> {
   return brotliCompressSync(outputFiles[0]!.contents).toString('base64')
 }
 
-/** Before anything else runs: what is missing in an old Node would be found out in the middle of something. */
+/** Checked before anything else runs: an old Node.js would fail somewhere in the middle. */
 function versionCheck(): string {
   const [major, minor] = ownPackage.oldestNode.split('.')
   return `{const[a,b]=process.versions.node.split('.').map(Number);if(a<${major}||a===${major}&&b<${minor}){console.error('${NODE_TOO_OLD} '+JSON.stringify({host:(await import('node:os')).hostname(),node:process.version}));await new Promise(r=>setTimeout(r,500));process.exit(86)}}`
 }
 
-/** It reads package.json, which does not travel. */
+/** Replaced because it reads package.json, which is not sent. */
 const ownPackageAsIs: Plugin = {
   name: 'own-package',
   setup({ onLoad }) {

@@ -1,25 +1,25 @@
 import type { Application } from './application.ts'
 
-/** Rows of a query, each with the program in it. */
+/** The most rows per query; each contains the program. */
 const MOST_AT_ONCE = 500
 
-/** One query at Spark: its rows are slots. */
+/** One Spark query, whose rows are slots. */
 export interface SlotQuery {
-  /** Those that have not been sent away. */
+  /** Slots that were not told to end. */
   readonly slots: Set<number>
   readonly since: number
-  /** There is a session for it. */
+  /** It has a session. */
   asked: boolean
   /** One of its slots has called. */
   called: boolean
-  /** Tasks that Spark runs for it, as far as it says. */
+  /** Tasks that Spark reports as running for it. */
   running: number
 }
 
 export interface SlotQueriesHooks {
-  /** What its slots are told. */
+  /** The instructions for its slots. */
   orders(): string
-  /** All slots have ended by themselves, as programs that did what they should. `printed`: what they have said. */
+  /** All its slots have exited with code 0. `printed`: their output. */
   ended(query: SlotQuery, printed: string): void
   /** Spark has given it up. */
   failed(query: SlotQuery, error: Error): void
@@ -40,7 +40,7 @@ export class SlotQueries {
     return this.#all
   }
 
-  /** Slots that Spark has been asked for, whether they are here already or not. */
+  /** Requested slots, whether they have called or not. */
   get asked(): Set<number> {
     return new Set([...this.#all].flatMap(({ slots }) => [...slots]))
   }
@@ -53,7 +53,7 @@ export class SlotQueries {
   }
 
   ask(slots: readonly number[], speculates: boolean): void {
-    // A copy of a slot would be one too many. Of a query with one row, Spark makes none.
+    // With speculation, Spark would start copies of slots. It makes none for a query with one row.
     const atOnce = speculates ? 1 : MOST_AT_ONCE
     for (let from = 0; from < slots.length; from += atOnce) void this.#run(slots.slice(from, from + atOnce))
   }
@@ -62,7 +62,7 @@ export class SlotQueries {
     for (const query of this.#all) if (query.slots.has(slot)) query.called = true
   }
 
-  /** It was sent away, and may be asked for again before the others of its query have ended. */
+  /** A slot was told to end; it may be requested again before the other slots of its query have ended. */
   sentAway(slot: number): void {
     for (const { slots } of this.#all) slots.delete(slot)
   }

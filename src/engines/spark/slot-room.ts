@@ -4,21 +4,21 @@ import type { SparkOptions } from './options.ts'
 import type { Room } from './room.ts'
 import { reserveOf } from './server.ts'
 
-/** Looks between two questions how much room there is: often at first, when executors are still being started. */
+/** Checks between two capacity queries: frequent at first, while executors are starting. */
 const ROOM_LOOKS = { first: 1, later: 10, until: 20 } as const
-/** After so many looks, executors that come later are a surprise. */
+/** After this many checks no more executors are expected. */
 const SETTLED_LOOKS = 5
-/** Spark replaces executors that were lost. Those that are still missing after this time may not come back. */
+/** Spark replaces lost executors. Those still missing after this time may not come back. */
 const SHRUNK_MS = 20_000
 
 export interface SlotRoomHooks {
-  /** There may be more slots than before; or all that will come soon are here. */
+  /** There may be more slots than before, or no more are expected soon. */
   grew(): void
   settled(): void
   shrank(): void
 }
 
-/** How many slots Spark has room for. Executors come and go, so it is asked again and again. */
+/** How many slots Spark has room for. Executors come and go, so Spark is asked repeatedly. */
 export class SlotRoom {
   readonly #options: SparkOptions
   readonly #inLocal: boolean
@@ -29,7 +29,7 @@ export class SlotRoom {
   #asking = false
   #smallerSince: number | undefined
 
-  /** `workerNum`: the most workers that a Spark of one's own (`inLocal`) has room for. */
+  /** `workerNum`: the most workers that a local Spark (`inLocal`) has room for. */
   constructor(options: SparkOptions, inLocal: boolean, workerNum: number, hooks: SlotRoomHooks) {
     this.#options = options
     this.#inLocal = inLocal
@@ -43,17 +43,17 @@ export class SlotRoom {
   }
 
   get elastic(): boolean {
-    // Spark says two as long as no executor has come, and they come one after the other.
+    // Spark reports two until an executor has registered, and executors register one after the other.
     const early = !this.#inLocal && this.#looked < SETTLED_LOOKS && (this.#room?.slots ?? 0) <= 2
     return this.#room === undefined || this.#room.grows || early
   }
 
-  /** Tasks that Spark can run at once, ours or others'. */
+  /** All tasks that Spark can run at once. */
   get cores(): number {
     return this.#room!.slots
   }
 
-  /** Those that are left to queries. */
+  /** Cores left free for queries. */
   get reserve(): number {
     return reserveOf(this.#options)
   }
@@ -62,7 +62,7 @@ export class SlotRoom {
     return this.#room!.speculates
   }
 
-  /** Asks for the first time. Throws if there will never be room for a worker. */
+  /** The first query. Throws if there can never be room for a worker. */
   async find(application: Application): Promise<void> {
     this.#room = await application.findRoom()
     const { slots, grows } = this.#room
@@ -73,7 +73,7 @@ export class SlotRoom {
     )
   }
 
-  /** To be called at every look. `asks`: whether anybody wants to know. */
+  /** To be called at every check. `asks`: whether the answer is needed. */
   async look(application: Application, asks: () => boolean): Promise<void> {
     const looks = ++this.#looked
     if (looks === SETTLED_LOOKS) this.#hooks.settled()

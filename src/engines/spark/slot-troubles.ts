@@ -1,35 +1,35 @@
 import { ManyworldsError } from '../../errors.ts'
-import type { SlotOrder } from '../../host/slot-order.ts'
+import type { SlotInstructions } from '../../host/slot-instructions.ts'
 import { showAddress } from '../../network/address.ts'
 import { counted } from '../../text/quantities.ts'
-import { SparkError } from './connect/errors.ts'
-import { ADVICE, cureFor, endedAtOnce, whatFailed } from './cures.ts'
+import { SparkError } from './connect/spark-error.ts'
+import { ADVICE, adviceFor, endedAtOnce, whatFailed } from './error-advice.ts'
 import { Retries } from './retries.ts'
 import type { SlotQuery } from './slot-queries.ts'
 
-/** How long slots that run may take to call, unless `spark.waitMs` says otherwise. */
+/** How long running slots may take to call. Default of `spark.waitMs`. */
 const WAIT_MS = 60_000
-/** After so long without a place for a slot, the user is told. */
+/** The user is told after a slot has waited this long for a core. */
 const WAITING_MS = 10_000
-/** The gRPC status of a server that is not there. */
+/** The gRPC status UNAVAILABLE. */
 const UNAVAILABLE = 14
 const GONE_MS = 60_000
 
 export interface TroublesHooks {
-  /** Slots that are here. As long as there are some, the run goes on. */
+  /** Connected slots. As long as there are some, the run goes on. */
   here(): number
   notice(line: string): void
-  /** No slot is here, and none will come. Said once. */
+  /** No slot is connected and none will come. Called once. */
   failed(error: Error): void
 }
 
-/** What goes wrong with slots that were asked for: what the user is told of it, when it is tried again, and when no more. */
+/** Handles failures of requested slots: tells the user, retries, and stops retrying. */
 export class SlotTroubles {
   readonly retries = new Retries()
   readonly #waitMs: number
   readonly #hooks: TroublesHooks
   readonly #said = new Set<string>()
-  /** Since then no session could be opened. */
+  /** Since when no session could be opened. */
   #unheardSince: number | undefined
   #failed = false
   #stopped = false
@@ -49,7 +49,7 @@ export class SlotTroubles {
     return this.#unheardSince === undefined
   }
 
-  /** From now on, whatever happens is expected. */
+  /** From now on, failures are expected. */
   stop(): void {
     this.#stopped = true
   }
@@ -65,23 +65,23 @@ export class SlotTroubles {
     this.#unheardSince = undefined
   }
 
-  /** It was asked who else is there, and did not answer. Slots that are here go on; without any, the run would wait for ever. */
+  /** The server did not answer the query for other drivers. Connected slots go on; without any, the run would wait forever. */
   unheard(error: Error, since: number): void {
     if (this.#stopped) return
     this.#unheardSince ??= since
     if (this.#hooks.here() === 0 && Date.now() - this.#unheardSince > GONE_MS) this.fail(error)
   }
 
-  /** A slot was lost. It is asked for again, unless that has been tried often enough. */
+  /** A slot was lost. It is requested again unless the limit is reached. */
   lost(line: string): void {
     this.#hooks.notice(line)
     if (this.#hooks.here() === 0 && this.retries.reason) this.fail(this.retries.reason)
   }
 
-  /** Slots have ended although nobody has sent them away. `node`: what was to run there. */
+  /** Slots have ended without being told to. `node`: the Node.js that they used. */
   queryEnded({ slots, called, since }: SlotQuery, printed: string, node: string): void {
     if (this.#stopped || slots.size === 0) return
-    // Slots that had called and lost this process for too long end as they should.
+    // Slots that lost their connection to this process for too long end normally.
     if (called) return this.retries.later()
     const text = endedAtOnce(node, printed)
     this.noWorker(new ManyworldsError('SPARK_FAILED', text), text, since)
@@ -90,10 +90,10 @@ export class SlotTroubles {
   queryFailed({ asked, called, since }: SlotQuery, error: Error): void {
     if (this.#stopped) return
     const { causes = [], grpcCode } = error instanceof SparkError ? error : {}
-    const cure = cureFor([error.message, ...causes].join('\n'))
+    const cure = adviceFor([error.message, ...causes].join('\n'))
     const text = cure?.text ?? whatFailed(error.message)
     const failure = new ManyworldsError(cure?.code ?? 'SPARK_FAILED', text, { cause: error })
-    // The server of a query was called for a minute already; one without a session gets as long.
+    // A query's server was already retried for a minute; without a session, allow the same time.
     if (grpcCode !== UNAVAILABLE || asked) this.#unheardSince = undefined
     else this.#unheardSince ??= since
     const gone = grpcCode === UNAVAILABLE && (asked || Date.now() - this.#unheardSince! > GONE_MS)
@@ -104,7 +104,7 @@ export class SlotTroubles {
     this.retries.later()
   }
 
-  /** Slots were asked for, and came to nothing. They are asked for again, but not for ever. */
+  /** Requested slots failed. They are requested again, up to a limit. */
   noWorker(error: Error, text: string, askedAt: number): void {
     const here = this.#hooks.here()
     const last = this.retries.failed(error, askedAt)
@@ -113,8 +113,8 @@ export class SlotTroubles {
     this.#say(`${text}; ${others}${last ? 'no more are asked for' : 'the missing ones are asked for again'}`)
   }
 
-  /** Looks for slots that Spark was asked for and that do not call. `name`: how people know this Spark. */
-  missSilent(queries: Iterable<SlotQuery>, { hosts, port }: SlotOrder, name: string): void {
+  /** Checks for requested slots that do not call. `name`: the name of this Spark in messages. */
+  missSilent(queries: Iterable<SlotQuery>, { hosts, port }: SlotInstructions, name: string): void {
     for (const query of queries) {
       if (query.called || this.#hooks.here() > 0) continue
       const waited = Date.now() - query.since

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
-import type { SlotOrder } from '../../host/slot-order.ts'
+import type { SlotInstructions } from '../../host/slot-instructions.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import type { LoadedEngine } from '../lazy-engine.ts'
 import { Hosts } from '../nodes/hosts.ts'
 import type { RemoteNode } from '../nodes/remote-node.ts'
 import { Application } from './application.ts'
 import { CoreShare } from './core-share.ts'
-import { nodeFor, openWayBack } from './open-way-back.ts'
+import { nodeFor, openCallback } from './open-callback.ts'
 import type { SparkOptions } from './options.ts'
 import type { Server } from './server.ts'
 import { SlotHosts } from './slot-hosts.ts'
@@ -15,9 +16,9 @@ import { SlotRoom } from './slot-room.ts'
 import { SlotTroubles } from './slot-troubles.ts'
 
 const LOOK_MS = 1000
-/** Looks between two questions who else is there, as long as there is nobody. */
+/** Checks between two queries for other drivers, as long as there is none. */
 const ALONE_LOOKS = 2
-/** Slots that are just being started are waited for, so that they can be told that nobody needs them. */
+/** How long to wait for starting slots at the end, to tell them that they are not needed. */
 const STARTING_MS = 3000
 const LEAVE_MS = 5000
 
@@ -25,23 +26,23 @@ export interface SlotsWants {
   readonly options: SparkOptions
   readonly inLocal: boolean
   readonly workerNum: number
-  /** The Spark that they are to be on. */
+  /** The Spark to use. */
   readonly server: Promise<Server>
 }
 
-/** What there is once Spark has been reached. */
+/** The state after Spark is connected. */
 interface Opened {
   readonly application: Application
-  readonly orders: SlotOrder
+  readonly orders: SlotInstructions
   readonly queries: SlotQueries
   readonly share: CoreShare
 }
 
 /**
- * The slots of one engine on a Spark cluster: how many there may be, which are asked for, which are here. Spark starts them
- * and starts them again; here it is asked for those that are missing.
+ * The slots of one engine on a Spark cluster: how many are allowed, requested and connected. Spark starts and restarts slots;
+ * this class requests the missing ones.
  */
-export class Slots {
+export class Slots implements LoadedEngine {
   readonly #options: SparkOptions
   readonly #events: EngineEvents
   readonly #opening: Promise<Server>
@@ -56,7 +57,7 @@ export class Slots {
   #stopping: Promise<void> | undefined
   #looks: NodeJS.Timeout | undefined
   #looked = 0
-  /** When it is being stopped: slots that may still call. */
+  /** During stop: slots that may still call. */
   #starting = 0
 
   constructor({ options, inLocal, workerNum, server }: SlotsWants, placement: Placement, events: EngineEvents) {
@@ -66,11 +67,11 @@ export class Slots {
     this.#room = new SlotRoom(options, inLocal, workerNum, {
       grew: () => {
         this.#troubles.retries.reset()
-        events.roomier()
+        events.capacityGrew()
         this.#review()
       },
-      settled: () => events.roomier(),
-      // What is left must not be all taken: tasks may come from a query, which would wait for the workers that wait for it.
+      settled: () => events.capacityGrew(),
+      // Leave cores free: tasks may come from a query, which would deadlock with the workers that wait for it.
       shrank: () => this.#here.giveBack('Spark has lost executors, and needs room for queries'),
     })
     this.#here = new SlotHosts({
@@ -121,7 +122,7 @@ export class Slots {
     this.keepAlive(this.#alive)
     void server.ended.then((how) => this.#onSparkGone(how))
     await this.#room.find(application)
-    const orders = await openWayBack(this.#hosts, server, this.#options)
+    const orders = await openCallback(this.#hosts, server, this.#options)
     if (this.#stopped) return
     const queries = new SlotQueries(application, {
       orders: () => JSON.stringify(orders),
@@ -136,7 +137,7 @@ export class Slots {
     this.#opened = { application, orders, queries, share }
     this.#looks = setInterval(() => this.#look(), LOOK_MS)
     if (!this.#alive) this.#looks.unref()
-    this.#events.roomier()
+    this.#events.capacityGrew()
     this.#review()
   }
 
@@ -154,7 +155,7 @@ export class Slots {
     await this.#hosts.putBlob(blob)
   }
 
-  async dropBlob(sha256: string): Promise<void> {
+  dropBlob(sha256: string): void {
     this.#hosts.dropBlob(sha256)
   }
 
@@ -165,12 +166,12 @@ export class Slots {
     this.#application?.keepAlive(alive)
     alive ? this.#looks?.ref() : this.#looks?.unref()
     if (!back) return
-    // Another run may have what the one before could not get.
+    // The next run may succeed where the previous one failed.
     this.#troubles.retries.reset()
     this.#review()
   }
 
-  /** Whoever asks for it waits for the same end. */
+  /** All callers wait for the same end. */
   stop(): Promise<void> {
     this.#stopped = true
     this.#troubles.stop()
@@ -181,7 +182,7 @@ export class Slots {
     clearInterval(this.#looks)
     const queries = this.#opened?.queries
     this.#starting = (queries?.running ?? 0) - this.#here.size
-    // First, so that Spark starts nothing more in the places that become free.
+    // First, so that Spark starts nothing more on cores that become free.
     if (this.#waiting > 0) await this.#application?.interrupt()
     const leaving = Promise.all(this.#here.all.map((host) => host.leave(LEAVE_MS)))
     await until(() => this.#starting <= 0, STARTING_MS)
@@ -189,21 +190,21 @@ export class Slots {
     // Spark has seen the last process end.
     await until(() => (queries?.all.size ?? 0) === 0, LEAVE_MS)
     await this.#hosts.stop()
-    // A server that is gone has no view of ours; and one that does not answer is not waited for.
+    // A server that is gone has no post of ours; don't wait for one that does not answer.
     if (this.#troubles.heard)
       await Promise.race([this.#opened?.share.leave(), sleep(LEAVE_MS, undefined, { ref: false })])
     if (this.#application) await this.#application.end()
     else await (await this.#opening.catch(() => undefined))?.release(true)
   }
 
-  // ---- how many there are to be
+  // ---- how many slots
 
-  /** As many as are wanted, fit, and are left by other drivers. */
+  /** The minimum of what is wanted, what fits, and what other drivers leave. */
   get #most(): number {
     return Math.min(this.#hosts.wanted, this.#room.maxWorkers, this.#opened?.share.limit ?? 0)
   }
 
-  /** Slots that Spark was asked for and that are not here. */
+  /** Requested slots that are not connected. */
   get #waiting(): number {
     return [...(this.#opened?.queries.asked ?? [])].filter((slot) => !this.#here.has(slot)).length
   }
@@ -216,7 +217,7 @@ export class Slots {
     }
   }
 
-  /** Finds out how many slots there may be, and asks for those that are missing. */
+  /** Updates the limit and requests missing slots. */
   #review(): void {
     if (this.#stopped || this.#opened === undefined) return
     const began = Date.now()
@@ -236,7 +237,7 @@ export class Slots {
     this.#fill()
   }
 
-  /** Asks for those that are wanted, and neither here nor asked for. */
+  /** Requests wanted slots that are neither connected nor requested. */
   #fill(): void {
     if (this.#opened === undefined || this.#troubles.over || !this.#troubles.retries.due) return
     const { queries } = this.#opened
@@ -254,14 +255,14 @@ export class Slots {
     void this.#room.look(application, () => this.#alive && !this.#stopped)
   }
 
-  // ---- what happens to them
+  // ---- the life of slots
 
   #onBroken(host: RemoteNode): void {
     const text = `workers cannot be started on ${host.name}: ${host.broken}`
     const error = new ManyworldsError('WORKER_START_FAILED', text)
     const others = this.#here.all.some(({ broken }) => broken === undefined)
     if (!others) return this.#troubles.fail(error)
-    // Elsewhere it may be better, or here later.
+    // It may work on another executor, or here later.
     this.#here.release(host)
     this.#troubles.noWorker(error, text, Date.now())
   }
@@ -269,7 +270,7 @@ export class Slots {
   #onGone(host: RemoteNode, reason: string): void {
     if (!this.#here.forget(host) || this.#stopped) return
     this.#troubles.lost(`${host.name} was lost (${reason}); its tasks go to others, and Spark starts it again`)
-    // Unless Spark had given it up before this was noticed.
+    // Unless Spark gave it up before this was noticed.
     this.#fill()
   }
 
@@ -280,10 +281,10 @@ export class Slots {
   }
 }
 
-/** Workers get what the engine's options say, and the run's own over it. */
+/** Workers get the engine's environment variables; the run's own override them. */
 function withOwnVariables(placement: Placement, { env = {} }: SparkOptions): Placement {
-  const { elsewhere } = placement
-  return { ...placement, elsewhere: { ...elsewhere, env: { ...env, ...elsewhere.env } } }
+  const { remote } = placement
+  return { ...placement, remote: { ...remote, env: { ...env, ...remote.env } } }
 }
 
 async function until(done: () => boolean, withinMs: number): Promise<void> {

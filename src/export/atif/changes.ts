@@ -1,10 +1,10 @@
-/** How a JSON value differs from another: by key where both are objects, else as a whole. */
+/** The difference of a JSON value from another: by key if both are objects, otherwise as a whole. */
 export type Changes =
   | { readonly is: unknown }
-  /** A key without a value is not there. */
+  /** Null removes a key. */
   | { readonly in: Readonly<Record<string, Changes | null>> }
 
-/** What has to change in `have` to get `wanted`; undefined: nothing. */
+/** Returns the changes that turn `have` into `wanted`; undefined if there are none. */
 export function changesTo(wanted: unknown, have: unknown): Changes | undefined {
   if (!isFields(wanted) || !isFields(have)) return isSame(wanted, have) ? undefined : { is: wanted }
   const changed: [string, Changes | null][] = []

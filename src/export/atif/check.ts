@@ -13,7 +13,7 @@ import {
 } from '../../trajectory/shape-checks.ts'
 import type { AtifStep, AtifTrajectory } from './document.ts'
 
-/** Sub-agents of sub-agents: a document that is deeper is no document of an agent. */
+/** The deepest nesting of sub-agents. */
 const MOST_LEVELS = 16
 const AGENT_ONLY = ['model_name', 'reasoning_effort', 'reasoning_content', 'tool_calls', 'metrics'] as const
 
@@ -65,17 +65,19 @@ const root = object({
   subagent_trajectories: maybe(list(anything)),
 })
 
-/** What is wrong with a document of ATIF, place by place; none: nothing is. */
+/** Returns the problems of an ATIF document, each with its path; an empty list if there are none. */
 export function checkAtif(value: unknown, place = '', level = 0): string[] {
   const wrong: string[] = []
   const at = (field: string) => (place === '' ? field : `${place}.${field}`)
   root(value, place, (words) => wrong.push(words))
   if (wrong.length > 0) return wrong
   const { schema_version: version, steps, subagent_trajectories: inside = [] } = value as AtifTrajectory
-  if (!/^ATIF-v1\.\d{1,3}$/.test(version)) wrong.push(`\`${at('schema_version')}\` must be 'ATIF-v1.7', or another v1`)
+  if (!/^ATIF-v1\.\d{1,3}$/.test(version))
+    wrong.push(`\`${at('schema_version')}\` must be 'ATIF-v1.7' or another v1 version`)
   if (steps.length === 0) wrong.push(`\`${at('steps')}\` must have at least one step`)
   for (const [index, one] of steps.entries()) wrong.push(...checkStep(one, index, at(`steps[${index}]`)))
-  if (inside.length > 0 && level === MOST_LEVELS) return [`\`${place}\` has sub-agents more than ${MOST_LEVELS} deep`]
+  if (inside.length > 0 && level === MOST_LEVELS)
+    return [`\`${place}\` has sub-agents nested more than ${MOST_LEVELS} levels deep`]
   const seen = new Set<string>()
   for (const [index, sub] of inside.entries()) {
     const where = at(`subagent_trajectories[${index}]`)
@@ -84,7 +86,7 @@ export function checkAtif(value: unknown, place = '', level = 0): string[] {
     if (broken.length > 0) continue
     const { trajectory_id: id } = sub
     if (id === undefined) wrong.push(`\`${where}\` must have a trajectory_id`)
-    else if (seen.has(id)) wrong.push(`\`${where}.trajectory_id\` is that of another sub-agent too`)
+    else if (seen.has(id)) wrong.push(`\`${where}.trajectory_id\` is already used by another sub-agent`)
     else seen.add(id)
   }
   return wrong
@@ -95,23 +97,23 @@ function* checkStep(step: AtifStep, index: number, place: string): Generator<str
   if (id !== index + 1) yield `\`${place}.step_id\` must be ${index + 1}: steps are numbered from 1`
   if (source !== 'agent')
     for (const field of AGENT_ONLY)
-      if (step[field] !== undefined) yield `\`${place}.${field}\` is for steps of the agent only`
+      if (step[field] !== undefined) yield `\`${place}.${field}\` is allowed only in steps of the agent`
   if (source === 'agent' && calls === 0 && (metrics !== undefined || reasoning !== undefined))
-    yield `\`${place}\` asked no model (llm_call_count is 0), and yet has metrics or reasoning_content`
+    yield `\`${place}\` called no model (llm_call_count is 0), but has metrics or reasoning_content`
   const known = new Set((step.tool_calls ?? []).map(({ tool_call_id: call }) => call))
   for (const [at, { source_call_id: call }] of (step.observation?.results ?? []).entries())
     if (call !== undefined && !known.has(call))
-      yield `\`${place}.observation.results[${at}].source_call_id\` is of no call of that step`
+      yield `\`${place}.observation.results[${at}].source_call_id\` does not match any call of that step`
   const { completion_token_ids: ids, logprobs } = metrics ?? {}
   if (ids && logprobs && ids.length !== logprobs.length)
     yield `\`${place}.metrics\` has ${logprobs.length} logprobs for ${ids.length} completion_token_ids`
 }
 
-/** Fields of the format that are null are not there; what users put into `extra` and `arguments` stays as it is. */
+/** Fields whose content belongs to users: nulls in them stay. In other fields of the format, null means missing. */
 const FREE = new Set(['extra', 'arguments', 'tool_definitions'])
 
 export function withoutNulls(value: unknown, level = 0): unknown {
-  // `checkAtif` refuses what is deeper.
+  // `checkAtif` refuses deeper documents.
   if (typeof value !== 'object' || value === null || level > 8 * MOST_LEVELS) return value
   if (Array.isArray(value)) return value.map((one) => withoutNulls(one, level + 1))
   const entries = Object.entries(value).filter(([, one]) => one !== null)

@@ -1,11 +1,11 @@
 import { toLossless } from '../../trajectory/lossless-json.ts'
 import type { AtifContent, AtifPart } from './document.ts'
 
-/** Any value as a text: a text as it is, anything else as JSON. */
+/** Any value as text: a text as it is, anything else as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(toLossless(value))
 
-/** The content of a message: a text, or the parts that ATIF has; undefined for what it has no form for. */
+/** The content of a message: a text, or parts in the form of ATIF; undefined if ATIF cannot represent it. */
 export function atifContent(content: unknown): AtifContent | undefined {
   if (content === null || content === undefined) return ''
   if (typeof content === 'string') return content
@@ -30,7 +30,7 @@ function atifPart(part: unknown): AtifPart | undefined {
   return media_type === undefined ? undefined : { type: 'image', source: { media_type, path } }
 }
 
-/** By the beginning of a `data:` address, or the end of another. */
+/** The media type, from the start of a `data:` address or the file extension of another. */
 const DATA = /^data:(image\/(?:jpeg|png|gif|webp))[;,]/
 const ENDING = /\.(jpe?g|png|gif|webp)$/i
 
@@ -41,7 +41,7 @@ function mediaTypeOf(url: string): string | undefined {
   return ending && `image/${ending === 'jpg' ? 'jpeg' : ending}`
 }
 
-/** The same as a message over the wire has it. */
+/** Converts content back to the form of a chat message. */
 export const wireContent = (content: AtifContent): unknown =>
   typeof content === 'string'
     ? content
@@ -49,7 +49,7 @@ export const wireContent = (content: AtifContent): unknown =>
         part.type === 'text' ? part : { type: 'image_url', image_url: { url: part.source?.path ?? '' } },
       )
 
-/** A JSON object; undefined: the text is none. */
+/** Parses a JSON object; returns undefined if the text is not one. */
 export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -61,7 +61,7 @@ export function objectIn(text: string): Readonly<Record<string, unknown>> | unde
   }
 }
 
-/** A list of JSON objects, such as definitions of tools. */
+/** Parses a list of JSON objects, such as tool definitions. */
 export function objectsIn(text: string): readonly object[] | undefined {
   if (text === '') return undefined
   try {

@@ -1,13 +1,13 @@
-/** ATIF v1.7, the Agent Trajectory Interchange Format: what its documents look like. */
+/** The documents of ATIF v1.7, the Agent Trajectory Interchange Format. */
 export const ATIF_VERSION = 'ATIF-v1.7'
 
 export type Extra = Readonly<Record<string, unknown>>
 
 export interface AtifTrajectory {
   readonly schema_version: string
-  /** Of the run. */
+  /** The id of the run. */
   readonly session_id?: string
-  /** Of this document. */
+  /** The id of this document. */
   readonly trajectory_id?: string
   readonly agent: AtifAgent
   readonly steps: readonly AtifStep[]
@@ -32,9 +32,9 @@ export type AtifPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly source: { readonly media_type: string; readonly path: string } }
 
-/** `reasoning_content`, `tool_calls`, `metrics`, `model_name` and `reasoning_effort` are for steps of the agent only. */
+/** `reasoning_content`, `tool_calls`, `metrics`, `model_name` and `reasoning_effort` are allowed only in steps of the agent. */
 export interface AtifStep {
-  /** From 1, without gaps. */
+  /** Numbered from 1, without gaps. */
   readonly step_id: number
   readonly timestamp?: string
   readonly source: 'system' | 'user' | 'agent'
@@ -45,9 +45,9 @@ export interface AtifStep {
   readonly tool_calls?: readonly AtifCall[]
   readonly observation?: { readonly results: readonly AtifResult[] }
   readonly metrics?: AtifMetrics
-  /** 0: no model was asked. */
+  /** 0: no model was called. */
   readonly llm_call_count?: number
-  /** It comes from elsewhere, and is here as context: not for training. */
+  /** Copied from another trajectory as context: not for training. */
   readonly is_copied_context?: boolean
   readonly extra?: Extra
 }
@@ -60,7 +60,7 @@ export interface AtifCall {
 }
 
 export interface AtifResult {
-  /** A `tool_call_id` of the same step; left out: no call asked for it. */
+  /** A `tool_call_id` of the same step. Left out: the result belongs to no call. */
   readonly source_call_id?: string
   readonly content?: AtifContent
   readonly subagent_trajectory_ref?: readonly { readonly trajectory_id?: string; readonly [key: string]: unknown }[]
@@ -72,7 +72,7 @@ export interface AtifMetrics {
   readonly completion_tokens?: number
   readonly cached_tokens?: number
   readonly cost_usd?: number
-  /** All ids of the prompt, also those that earlier steps have. */
+  /** All token ids of the prompt, including those of earlier steps. */
   readonly prompt_token_ids?: readonly number[]
   readonly completion_token_ids?: readonly number[]
   readonly logprobs?: readonly number[]

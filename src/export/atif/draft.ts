@@ -5,18 +5,18 @@ import type { AtifAgent, AtifCall, AtifResult, AtifStep, AtifTrajectory, Extra }
 import { ATIF_VERSION } from './document.ts'
 import { finalMetrics } from './metrics.ts'
 
-/** A step while it is written: results come after the call that asked for them. */
+/** A step that is being written: its results come after the call. */
 export interface DraftStep {
   readonly fields: Omit<AtifStep, 'step_id' | 'observation'>
   readonly results: AtifResult[]
 }
 
-/** A document of one conversation while it is written. */
+/** A document of one conversation that is being written. */
 export class Draft {
   readonly id: string
   readonly agent: string
   extra: Extra
-  /** The model step that came last, and how many messages it has, its reply included. */
+  /** The last model step, and its number of messages, including its reply. */
   last: { readonly step: number; readonly messages: number } | undefined
   model: string | undefined
   tools: readonly object[] | undefined
@@ -40,12 +40,12 @@ export class Draft {
     return step
   }
 
-  /** A message that the model was given. `copied`: it belongs to an earlier document too. */
+  /** Adds a message of a request. `copied`: it is also in an earlier document. */
   hear(message: Message, copied: boolean): void {
     const { role, callId } = message
     if (role === 'tool') return this.#result(callId, message)
     const source = role === 'assistant' ? 'agent' : role
-    // An assistant's words that no model has said here are context too.
+    // A message of the assistant that no model generated here is context too.
     const context = copied || role === 'assistant'
     this.add({
       source,
@@ -55,7 +55,7 @@ export class Draft {
     })
   }
 
-  /** What the model saw of a result replaces what the tool returned. */
+  /** Adds a tool result. What the model saw replaces what the tool returned. */
   #result(callId: string | undefined, message: Message): void {
     const { message: content, extra } = said(message)
     const asked = callId === undefined ? undefined : this.#calls.get(callId)
@@ -89,19 +89,19 @@ export class Draft {
   }
 }
 
-/** The words of a message; what ATIF has no form for is JSON in the text, and as it was in `extra`. */
+/** The text of a message. Content that ATIF cannot represent is JSON in the text, and unchanged in `extra`. */
 export function said({ content }: Pick<Message, 'content'>): Pick<AtifStep, 'message' | 'extra'> {
   const message = atifContent(content)
   return message === undefined ? { message: textOf(content), extra: { content: toLossless(content) } } : { message }
 }
 
-/** What only an agent says: thoughts and calls. */
+/** The fields that only messages of an agent have: reasoning and calls. */
 export const spoken = ({ reasoning, calls }: Message): Pick<AtifStep, 'reasoning_content' | 'tool_calls'> => ({
   ...(reasoning !== undefined && { reasoning_content: reasoning }),
   ...(calls && calls.length > 0 && { tool_calls: calls.map(atifCall) }),
 })
 
-/** Arguments that are no JSON object are an empty one, and in `extra` as the model wrote them. */
+/** Converts a call. Arguments that are not a JSON object become an empty one, and stay unchanged in `extra`. */
 export function atifCall({ id, name, raw }: NonNullable<Message['calls']>[number]): AtifCall {
   const value = objectIn(raw)
   const call = { tool_call_id: id, function_name: name, arguments: value ?? {} }

@@ -7,14 +7,14 @@ import type { AtifMetrics, AtifStep, AtifTrajectory } from './document.ts'
 import { callFields, noteOf } from './imported.ts'
 import { promptIds } from './metrics.ts'
 
-/** The steps of a document that `checkAtif` found right, with those of its sub-agents in branches. */
+/** The steps of a document that passed `checkAtif`, with those of its sub-agents in branches. */
 export function stepsOfDocument(document: AtifTrajectory): Step[] {
   const reader = new Reader()
   reader.take(document, 0, undefined)
   return reader.steps
 }
 
-/** A call that came last in a document. */
+/** The last model call of a document. */
 interface LastCall {
   readonly step: Step & ModelStep
   readonly messages: number
@@ -42,7 +42,7 @@ class Reader {
     return step
   }
 
-  /** Gives the steps that name documents of sub-agents. */
+  /** Adds the steps of a document. Returns the steps that reference documents of sub-agents. */
   #conversation({ agent }: AtifTrajectory, steps: readonly AtifStep[], branch: number): Map<string, number> {
     const referred = new Map<string, number>()
     const tools = agent.tool_definitions ? JSON.stringify(agent.tool_definitions) : ''
@@ -55,7 +55,7 @@ class Reader {
         added = []
       } else {
         this.#add(noteOf({ step }), branch)
-        // What code did on its own is no part of the conversation.
+        // Actions of code without a model are not part of the conversation.
         if (step.source !== 'agent') added.push({ role: step.source, content: wireContent(step.message) })
         else if (step.is_copied_context) added.push(replyOf(step))
       }
@@ -66,7 +66,7 @@ class Reader {
     return referred
   }
 
-  /** A branch comes from a step of the branch that opened it: the last call or, before the first one, the last step. */
+  /** The parent step of a branch: the last call of the parent branch or, before the first call, its last step. */
   #lastOf(last: LastCall | undefined, branch: number): number {
     return last?.step.index ?? this.steps.findLast((step) => (step.branch ?? 0) === branch)!.index
   }
@@ -95,7 +95,7 @@ class Reader {
     return call
   }
 
-  /** The prompt as the one before with its completion, and the rest, where it begins so: else whole. */
+  /** If the prompt starts with the previous prompt and its completion, only the rest is stored; otherwise the whole prompt. */
   #tokens(metrics: AtifMetrics, tokenizer: string, last: LastCall | undefined): StepTokens | null {
     const { prompt_token_ids: prompt, completion_token_ids: completion, logprobs } = metrics
     if (completion === undefined) return null
@@ -117,7 +117,7 @@ class Reader {
     }
   }
 
-  /** Those of calls, in the order of the document; the first of each call. */
+  /** Adds the results of calls, in the order of the document. Only the first result of each call counts. */
   #results(step: Omit<AtifStep, 'step_id'>, call: Step & ModelStep, branch: number): (Step & ToolStep)[] {
     const calls = call.reply.calls ?? []
     const open = new Map(calls.map(({ id }, position) => [id, position]))
@@ -142,7 +142,7 @@ interface Around {
   readonly added: readonly Message[]
 }
 
-/** A model was asked: not by code alone, and not in another trajectory. */
+/** Whether the step is a model call: not code alone, and not copied from another trajectory. */
 const isCall = ({ source, llm_call_count: calls, is_copied_context: copied }: Omit<AtifStep, 'step_id'>): boolean =>
   source === 'agent' && calls !== 0 && copied !== true
 
@@ -159,7 +159,7 @@ const replyOf = ({ message, reasoning_content: reasoning, tool_calls: calls }: O
     }),
 })
 
-/** What the model sees of the results, in the next request. */
+/** The results as messages of the next request. */
 function resultsOf({ tool_calls: calls = [], observation }: Omit<AtifStep, 'step_id'>): Message[] {
   const ids = new Set(calls.map(({ tool_call_id: id }) => id))
   return (observation?.results ?? []).flatMap(({ source_call_id: callId, content = '' }): Message[] =>

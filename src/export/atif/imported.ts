@@ -8,8 +8,8 @@ import { spoken } from './draft.ts'
 import { countsOf, tokensOf } from './metrics.ts'
 
 /**
- * An imported document is steps like those that an agent records. What these have no field for is in notes, as `data.atif`: the
- * fields of the document in the first note of its branch, steps without a call of a model, and what else a call has.
+ * An imported document has the same steps as a recorded one. Fields without an equivalent are in notes, as `data.atif`: the
+ * fields of the document in the first note of its branch, steps without a model call, and additional fields of a call.
  */
 export type AtifNote =
   | { readonly document: Omit<AtifTrajectory, 'steps' | 'subagent_trajectories'> }
@@ -27,7 +27,7 @@ export const isImported = ({ steps }: Pick<Trajectory, 'steps'>): boolean => {
   return first !== undefined && 'document' in first
 }
 
-/** The document that a trajectory was imported from. */
+/** Restores the document that a trajectory was imported from. */
 export function importedDocument(trajectory: Trajectory): AtifTrajectory {
   const byBranch = Map.groupBy(trajectory.steps, ({ branch = 0 }) => branch)
   const children = Map.groupBy(trajectory.branches, ({ parent }) => parent?.branch ?? -1)
@@ -35,7 +35,8 @@ export function importedDocument(trajectory: Trajectory): AtifTrajectory {
     const [first, ...rest] = byBranch.get(branch) ?? []
     const note = atifNote(first)
     const document = note && 'document' in note ? note.document : undefined
-    if (document === undefined) throw new TypeError(`branch ${branch} of an imported trajectory is no document`)
+    if (document === undefined)
+      throw new TypeError(`branch ${branch} of an imported trajectory does not start with a document`)
     const inside = children.get(branch) ?? []
     const steps = stepsOf(trajectory.steps, rest, document.agent.model_name)
     const own = { ...document, steps }
@@ -65,7 +66,7 @@ function stepsOf(all: readonly Step[], own: readonly Step[], model: string | und
   return steps
 }
 
-/** What the steps of a call tell of it; `model`: that of the document, which a step need not repeat. */
+/** The fields of a call, from its steps. `model`: that of the document, which a step need not repeat. */
 export function callFields(
   all: readonly Step[],
   step: Step & ModelStep,
@@ -88,15 +89,15 @@ function resultFields(all: readonly Step[], step: Step & ToolStep) {
   return { source_call_id: id, ...(step.result !== undefined && { content: step.result as AtifContent }) }
 }
 
-/** Who grades imported trajectories: the document did. */
+/** The grader of grades that come from the document. */
 export const DOCUMENT_GRADER = 'imported'
 
-/** A grade that was given here, after the import, goes where those of our own documents are. */
+/** Puts a grade that was given after the import where our own documents have it. */
 function regraded({ grade }: Trajectory, document: AtifTrajectory): AtifTrajectory {
   if (grade === null || grade.grader.name === DOCUMENT_GRADER) return document
   const { reward, success } = grade
   return { ...document, extra: { ...document.extra, reward, success } }
 }
 
-/** A note that has something of a document. */
+/** A note with parts of a document. */
 export const noteOf = (atif: AtifNote): NoteStep => ({ kind: 'note', data: { atif } })

@@ -3,7 +3,7 @@ import { hasTokens } from '../../trajectory/token-rows.ts'
 import type { Usage } from '../../trajectory/usage.ts'
 import type { AtifFinalMetrics, AtifMetrics, AtifStep } from './document.ts'
 
-/** What a model step has as metrics of ATIF. Counts that are no whole numbers have no place there. */
+/** The ATIF metrics of a model step. Counts that are not whole numbers are dropped. */
 export function metricsOf(steps: readonly Step[], step: Step & ModelStep): AtifMetrics {
   const { usage = {}, sampling } = step
   const { temperature, topP, topK, minP } = sampling
@@ -26,7 +26,7 @@ export const countsOf = ({ inputTokens, outputTokens, cachedTokens, costUsd }: U
 
 const whole = (value: number | undefined) => (Number.isSafeInteger(value) ? value : undefined)
 
-/** Ids of a redacted step are gone, and so are those of prompts that the server did not tell. */
+/** The token ids. A redacted step has none, and a prompt has none if the server did not return them. */
 export function tokensOf(steps: readonly Step[], step: Step & ModelStep): AtifMetrics {
   if (!hasTokens(step)) return {}
   const { completion, logProbs } = step.tokens
@@ -34,12 +34,12 @@ export function tokensOf(steps: readonly Step[], step: Step & ModelStep): AtifMe
   return {
     ...(prompt && { prompt_token_ids: prompt }),
     completion_token_ids: Array.from(completion),
-    // JSON has no infinities.
+    // JSON cannot represent infinities.
     ...(logProbs?.every(Number.isFinite) && { logprobs: Array.from(logProbs) }),
   }
 }
 
-/** The ids of a prompt: those of the step that it continues, with its completion, and its own. Undefined: not known. */
+/** The token ids of a prompt: those of the step that it continues, including its completion, and its own. Undefined: unknown. */
 export function promptIds(steps: readonly Step[], step: Step & ModelStep): number[] | undefined {
   const line: (Step & ModelStep)[] = []
   for (let at: Step | undefined = step; ; ) {
@@ -47,13 +47,13 @@ export function promptIds(steps: readonly Step[], step: Step & ModelStep): numbe
     line.push(at)
     const { from } = at.tokens
     if (from === null) break
-    // Only what came before can be continued, so this ends.
+    // A step can only continue an earlier one, so this loop ends.
     at = from < at.index ? steps[from] : undefined
   }
   return line.reverse().flatMap((one) => [...one.tokens!.tail, ...(one === step ? [] : one.tokens!.completion)])
 }
 
-/** The sums of a document's own steps. */
+/** The sums over the steps of the document itself. */
 export function finalMetrics(steps: readonly AtifStep[]): AtifFinalMetrics {
   const sum = (key: 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'cost_usd') => {
     const values = steps.flatMap(({ metrics }) => metrics?.[key] ?? [])
@@ -70,7 +70,7 @@ export function finalMetrics(steps: readonly AtifStep[]): AtifFinalMetrics {
   }
 }
 
-/** Without what there is not. */
+/** Removes fields that are undefined or null. */
 export const given = <T extends object>(fields: T): { [Key in keyof T]?: NonNullable<T[Key]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)) as {
     [Key in keyof T]?: NonNullable<T[Key]>

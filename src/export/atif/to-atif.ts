@@ -14,8 +14,9 @@ import { given, metricsOf } from './metrics.ts'
 export type { AtifTrajectory } from './document.ts'
 
 /**
- * A trajectory as a document of ATIF. The task's own conversation is the document; every other conversation (of sub-agents and
- * sub-tasks, of a judge, after a compaction) is one of its `subagent_trajectories`. Throws if a value has no form in JSON.
+ * Converts a trajectory to an ATIF document. The conversation of the task's agent is the document; every other conversation (of
+ * sub-agents and sub-tasks, of a judge, after a compaction) is in its `subagent_trajectories`. Throws if a value cannot be
+ * represented in JSON.
  */
 export const toAtif = (trajectory: Trajectory): AtifTrajectory =>
   isImported(trajectory) ? importedDocument(trajectory) : new Writer(trajectory).write()
@@ -24,10 +25,10 @@ class Writer {
   readonly #trajectory: Trajectory
   readonly #branches: ReadonlyMap<number, Branch>
   readonly #nextActions: ReadonlyMap<number, ActionStep>
-  /** Of each branch, where steps go that belong to no conversation. */
+  /** For each branch: the document for steps that belong to no conversation. */
   readonly #main = new Map<number, Draft>()
   readonly #others: Draft[] = []
-  /** Where a model step stands, and as what. */
+  /** For each model step: its document and its step there. */
   readonly #written = new Map<number, { readonly draft: Draft; readonly step: DraftStep }>()
 
   constructor(trajectory: Trajectory) {
@@ -41,7 +42,7 @@ class Writer {
     const { steps, run, input } = this.#trajectory
     for (const step of steps) this.#step(step)
     const root = this.#main.get(0)!
-    // A document has at least one step; the agents of a group may have taken all.
+    // A document needs at least one step, but the agents of a group may have taken all.
     if (root.isEmpty) root.add({ source: 'user', message: textOf(input) })
     this.#refer()
     const { version } = ownPackage
@@ -88,7 +89,7 @@ class Writer {
     this.#written.set(index, { draft, step: written })
   }
 
-  /** The document that a call goes on in, and how many of its messages that has already. */
+  /** The document that a call continues, and how many of its messages are already there. */
   #conversation({ request, role, branch: own = 0 }: Step & ModelStep): { draft: Draft; heard: number } {
     const branch = this.#conversationOf(own)
     const { from, keep } = request
@@ -101,7 +102,7 @@ class Writer {
     return { draft: this.#open(this.#branches.get(branch)?.agent ?? this.#trajectory.agent, { branch, why }), heard: 0 }
   }
 
-  /** Where tokens of a reply came back as others, the conversation is still one: each step has the tokens of its prompt. */
+  /** A branch because of token drift is still the same conversation: each step has the tokens of its own prompt. */
   #conversationOf(branch: number): number {
     let at = branch
     for (
@@ -145,7 +146,7 @@ class Writer {
       asked.step.results.push({ source_call_id: call.id, content, ...more })
       return
     }
-    // The agent's own code called it.
+    // The agent's own code made the call.
     const id = call?.id ?? `call-${index}`
     const value = objectIn(given_.raw)
     const made = { tool_call_id: id, function_name: name, arguments: value ?? {} }
@@ -155,7 +156,7 @@ class Writer {
     step.results.push({ source_call_id: id, content, ...more })
   }
 
-  /** What an agent saw before its first action is a message to it; after that, each action has what came of it. */
+  /** The observation before the first action is a message of the user; after that, each action has its result. */
   #action(step: Step & ActionStep): void {
     const { index, atMs: _, kind: __, branch = 0, observation, action, usage: ___, opens: ____, ...about } = step
     const draft = this.#mainOf(branch)
@@ -183,7 +184,7 @@ class Writer {
     if (observation !== undefined) step.results.push({ content: textOf(observation) })
   }
 
-  /** The step from which a branch comes names its document. */
+  /** Adds references from the parent steps of branches to their documents. */
   #refer(): void {
     for (const { id, parent } of this.#trajectory.branches) {
       const draft = this.#main.get(id)
@@ -193,7 +194,7 @@ class Writer {
   }
 }
 
-/** Of each action, the next one in its branch. */
+/** For each action, the next one in its branch. */
 function nextActions(steps: readonly Step[]): Map<number, ActionStep> {
   const next = new Map<number, ActionStep>()
   const last = new Map<number, number>()
@@ -212,7 +213,7 @@ const errorText = (error: unknown): string => {
   return typeof message === 'string' ? message : textOf(error)
 }
 
-/** All that a document has no field for: the reward for everybody, the rest for an import. */
+/** All fields without an equivalent in ATIF: the reward for every reader, the rest for an import. */
 function rootExtra(trajectory: Trajectory): Extra {
   const { task, split, group, rollout, attempt, seed, ending, episode, grade, digest, ms, meta } = trajectory
   const known = { task, split, group, rollout, attempt, seed, ending, episode, grade, digest, ms, meta }

@@ -6,12 +6,12 @@ import { safeJson } from '../../text/json.ts'
 import type { AtifTrajectory } from '../atif/document.ts'
 import type { Table } from '../columns.ts'
 import { failed } from '../out-file.ts'
-import type { Made } from './experience-table.ts'
+import type { ExportRow } from './experience-table.ts'
 
-/** File systems take names of 255 bytes. */
+/** File systems allow names of up to 255 bytes. */
 const MOST_CHARS = 200
 
-/** Writes each document to a file of its own, in a folder that is there only if all of it is; answers how many there were. */
+/** Writes each document to its own file, in a folder that appears only when it is complete. Returns the number of files. */
 export async function exportToFolder(
   table: Table<never>,
   path: string,
@@ -25,7 +25,7 @@ export async function exportToFolder(
     await mkdir(partial, { recursive: true })
     for await (const made of table.rows()) {
       signal.throwIfAborted()
-      const { row, trajectory } = made as Made<AtifTrajectory>
+      const { row, trajectory } = made as ExportRow<AtifTrajectory>
       const run = table.runOf?.(made)
       const id = run === undefined ? trajectory.id : `${run}.${trajectory.id}`
       await writeFile(join(partial, fileName(id, ++files)), `${safeJson(JSON.stringify(row, null, 2))}\n`)
@@ -41,18 +41,19 @@ export async function exportToFolder(
   }
 }
 
-/** `--force` replaces a folder of such files, never one with anything else in it. */
+/** `--force` replaces a folder of such files, but never one with other files. */
 async function refuseFull(path: string, folder: string, force: boolean): Promise<void> {
   const there = await lstat(folder).catch(() => undefined)
   if (there === undefined) return
-  if (!there.isDirectory()) throw failed(path, 'it is not a folder')
+  if (!there.isDirectory()) throw failed(path, 'the path exists and is not a folder')
   const names = await readdir(folder)
-  if (names.length > 0 && !force) throw failed(path, 'the folder is not empty; --force replaces it')
+  if (names.length > 0 && !force) throw failed(path, 'the folder is not empty; use --force to replace it')
   const other = names.find((name) => !name.endsWith('.json'))
-  if (other !== undefined) throw failed(path, `the folder has other files too, such as ${other}; give another one`)
+  if (other !== undefined)
+    throw failed(path, `the folder also contains other files, such as ${other}; give another folder`)
 }
 
-/** By the id of the trajectory, which may have slashes and the like. */
+/** A file name from the id of a trajectory, which may contain slashes and the like. */
 function fileName(id: string, number: number): string {
   const name = encodeURIComponent(id.toWellFormed()).replace(/^\./, '%2E')
   return `${name.length > MOST_CHARS ? `${name.slice(0, MOST_CHARS)}-${number}` : name}.json`

@@ -4,13 +4,13 @@ import type { ModelStep, Step } from '../../trajectory/step.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import { REASONS, type Reason } from './left-out.ts'
 
-/** A line for supervised fine-tuning, as OpenAI and TRL take it. */
+/** A line for supervised fine-tuning, in the format of OpenAI and TRL. */
 export interface Conversation {
   readonly messages: readonly object[]
   readonly tools?: readonly object[]
 }
 
-/** The conversations of the agent's model, each to its end. Those that begin alike have that beginning in common. */
+/** The conversations of the agent's model, each to its end. Conversations with a common prefix both contain it. */
 export function conversationsOf({ steps, ending }: Trajectory): readonly Conversation[] | Reason {
   const calls = steps.filter((step): step is Step & ModelStep => step.kind === 'model' && step.role === 'agent')
   if (ending.kind === 'failed' || ending.kind === 'cancelled') return REASONS.unfinished
@@ -25,7 +25,7 @@ export function conversationsOf({ steps, ending }: Trajectory): readonly Convers
   }
 }
 
-/** The call whose reply is still in the conversation of this one. */
+/** The call whose reply is part of this call's conversation. */
 function continuedBy(steps: readonly Step[], { request }: ModelStep): number[] {
   const { from, keep } = request
   const earlier = from === null ? undefined : steps[from]

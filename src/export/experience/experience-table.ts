@@ -11,13 +11,13 @@ import type { Selector } from './selection.ts'
 import { TOKEN_COLUMNS } from './token-columns.ts'
 import { type TokenSample, tokenSamples } from './token-samples.ts'
 
-/** A row of an export, and the trajectory that it is made of. */
-export interface Made<Row> {
+/** A row of an export, and the trajectory it was made from. */
+export interface ExportRow<Row> {
   readonly row: Row
   readonly trajectory: Trajectory
 }
 
-/** What a run has for a learner, as a table. What is left out is counted in `leftOut`. */
+/** The experience of a run as a table, for a learner. Trajectories that are left out are counted in `leftOut`. */
 export function experienceTable(
   run: RunFile,
   format: ExperienceFormat,
@@ -27,10 +27,10 @@ export function experienceTable(
 ): Table<never> {
   const rowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => made(run, select, leftOut, make)
   const base = { what: format, runId: run.runId, nameOf }
-  const lines = <Row extends object>(rows: () => AsyncIterable<Made<Row>>) => ({
+  const lines = <Row extends object>(rows: () => AsyncIterable<ExportRow<Row>>) => ({
     columns: [],
     rows,
-    line: ({ row }: Made<Row>) => jsonLine(row),
+    line: ({ row }: ExportRow<Row>) => jsonLine(row),
   })
   const make = () => {
     if (format === 'atif') return lines(() => rowsBy(documents))
@@ -41,12 +41,12 @@ export function experienceTable(
   return { ...base, ...make() } as unknown as Table<never>
 }
 
-type RowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => AsyncIterable<Made<Row>>
+type RowsBy = <Row>(make: (trajectory: Trajectory) => readonly Row[] | Reason) => AsyncIterable<ExportRow<Row>>
 
 function tokenTable(run: RunFile, format: 'verl' | 'trl' | 'prime-rl', rowsBy: RowsBy) {
   const own: readonly Column<TokenSample>[] = TOKEN_COLUMNS[format]
   const columns = own.map(
-    ({ name, type, value }): Column<Made<TokenSample>> => ({ name, type, value: ({ row }, id) => value(row, id) }),
+    ({ name, type, value }): Column<ExportRow<TokenSample>> => ({ name, type, value: ({ row }, id) => value(row, id) }),
   )
   return {
     columns,
@@ -54,7 +54,7 @@ function tokenTable(run: RunFile, format: 'verl' | 'trl' | 'prime-rl', rowsBy: R
       const means = format === 'prime-rl' ? groupMeans(run) : undefined
       return rowsBy((trajectory) => tokenSamples(trajectory, (group) => means?.get(group)))
     },
-    line: ({ row }: Made<TokenSample>) =>
+    line: ({ row }: ExportRow<TokenSample>) =>
       jsonLine(Object.fromEntries(own.map(({ name, value }) => [name, value(row, run.runId) ?? null]))),
   }
 }
@@ -67,7 +67,7 @@ async function* made<Row>(
   select: Selector,
   leftOut: LeftOut,
   make: (trajectory: Trajectory) => readonly Row[] | Reason,
-): AsyncGenerator<Made<Row>> {
+): AsyncGenerator<ExportRow<Row>> {
   const removed = () => leftOut.add(REASONS.removedSteps)
   for await (const trajectory of run.trajectories({ removed })) {
     const rows = select(trajectory) ?? make(trajectory)
@@ -76,7 +76,7 @@ async function* made<Row>(
   }
 }
 
-/** The mean reward of each group in which two or more have one. */
+/** The mean reward of each group with two or more rewards. */
 function groupMeans(run: RunFile): Map<string, number> {
   const groups = new Map<string, number[]>()
   for (const { response, reward } of run.rows().responses()) {
@@ -90,7 +90,7 @@ function groupMeans(run: RunFile): Map<string, number> {
   return new Map(several.map(([id, rewards]) => [id, rewards.reduce((a, b) => a + b, 0) / rewards.length]))
 }
 
-const nameOf = ({ trajectory }: Made<unknown>) => `the trajectory of task '${trajectory.id}'`
+const nameOf = ({ trajectory }: ExportRow<unknown>) => `the trajectory of task '${trajectory.id}'`
 
 function* jsonLine(value: object): Generator<string> {
   yield `${safeJson(JSON.stringify(value))}\n`

@@ -1,19 +1,19 @@
 import type { RunFile } from '../../store/run-file.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 
-/** A rollout as it is compared with the others of its group. */
+/** A rollout, for comparison with the others of its group. */
 export interface GroupMember {
-  /** The id of its response. */
+  /** The id of the response. */
   readonly id: string
   readonly rollout: number
-  /** Null: it failed, or nobody can tell. */
+  /** Null: the rollout failed, or its reward is unknown. */
   readonly reward: number | null
 }
 
-/** The group of a trajectory; one that was run once is a group of its own. */
+/** The group of a trajectory. One without a group is a group of its own. */
 export const groupOf = ({ id, group }: Pick<Trajectory, 'id' | 'group'>): string => group?.id ?? id
 
-/** The rollouts of a run by group, in their order. A failed one has no reward, whatever its environment said before. */
+/** The rollouts of a run by group, in order. A failed one has no reward, even if its environment gave some. */
 export function groupsOf(run: RunFile): Map<string, GroupMember[]> {
   const groups = new Map<string, GroupMember[]>()
   for (const { response, reward } of run.rows().responses()) {
@@ -23,7 +23,7 @@ export function groupsOf(run: RunFile): Map<string, GroupMember[]> {
     if (members) members.push(member)
     else groups.set(groupId, [member])
   }
-  // Not in the order of commits, which may differ from run to run.
+  // Sort them: the order of commits may differ from run to run.
   for (const members of groups.values())
     members.sort((one, other) => one.rollout - other.rollout || (one.id < other.id ? -1 : 1))
   return groups

@@ -1,6 +1,6 @@
 import { count } from '../../text/quantities.ts'
 
-/** Why a trajectory is not exported: what one of them does, and what several do. */
+/** Why a trajectory is not exported, as a predicate in singular and plural. */
 export interface Reason {
   readonly one: string
   readonly many: string
@@ -23,30 +23,30 @@ export const REASONS = {
     many: 'were neither the best nor the worst of their groups',
   },
   sameReward: {
-    one: 'is of a group without two rewards that differ enough',
-    many: 'are of groups without two rewards that differ enough',
+    one: 'is in a group without two rewards that differ enough',
+    many: 'are in groups without two rewards that differ enough',
   },
   otherLeftOut: {
     one: 'would be paired with one that is left out',
     many: 'would be paired with ones that are left out',
   },
-  notDifferent: both('say the same as what they would be paired with'),
-  notAlike: both('began otherwise than what they would be paired with'),
+  notDifferent: both('equal the trajectory they would be paired with'),
+  notAlike: both('start differently from the trajectory they would be paired with'),
   manyConversations: has('several conversations'),
   noSteps: has('no steps'),
   removedSteps: has('steps that were removed to save space'),
-  unfinished: both('failed, or did not finish'),
-  noModel: has('no calls of a model'),
-  redacted: both('had secrets, which were removed with their tokens'),
+  unfinished: both('failed or did not finish'),
+  noModel: has('no model calls'),
+  redacted: both('contained secrets, which were removed together with the tokens'),
   noTokens: has('no token ids'),
   noPrompt: has('no token ids of a prompt'),
   noLogProbs: has('no log-probabilities'),
-  noTemperature: was('sampled at a temperature that no call says'),
-  noRow: has('tokens that cannot be put together'),
+  noTemperature: was('sampled at an unknown temperature'),
+  noRow: has('tokens that cannot be joined'),
   unreadableTools: has('tools that are not JSON'),
 } as const satisfies Readonly<Record<string, Reason>>
 
-/** Counts what an export leaves out, so that nothing is left out in silence. */
+/** Counts the trajectories that an export leaves out, so that the user is told. */
 export class LeftOut {
   readonly #counts = new Map<Reason, number>()
 
@@ -58,7 +58,7 @@ export class LeftOut {
     return [...this.#counts.values()].reduce((sum, some) => sum + some, 0)
   }
 
-  /** `12 trajectories left out: 10 have no token ids; 2 failed, or did not finish`; undefined: none was. */
+  /** `12 trajectories left out: 10 have no token ids; 2 failed or did not finish`; undefined if there are none. */
   get text(): string | undefined {
     if (this.total === 0) return undefined
     const sorted = [...this.#counts].sort(([, a], [, b]) => b - a)

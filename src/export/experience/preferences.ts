@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RunFile } from '../../store/run-file.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import { type Conversation, conversationsOf } from './conversations.ts'
-import type { Made } from './experience-table.ts'
+import type { ExportRow } from './experience-table.ts'
 import { type GroupMember, groupOf, groupsOf } from './groups.ts'
 import { type LeftOut, REASONS, type Reason } from './left-out.ts'
 import { rewardOf, type Selector } from './selection.ts'
 
-/** A line for DPO and its kin, as TRL takes it: two ways to go on from a prompt, of which one is better. */
+/** A line for DPO and similar methods, in the format of TRL: two continuations of a prompt, of which one is better. */
 export interface Preference {
   readonly prompt: readonly object[]
   readonly chosen: readonly object[]
@@ -18,20 +18,20 @@ export interface Preference {
 }
 
 export interface PreferenceOptions {
-  /** How far the rewards of a pair must be apart. Default: they differ. */
+  /** The least difference of the rewards of a pair. Default: they differ. */
   readonly minMargin?: number | undefined
 }
 
 /**
- * Of each group the best rollout beside the worst. Both are chosen by their rewards before anything is read, and in the order of rollouts
- * where several are equally good or bad. If one of them cannot be exported there is no pair: a second best would be another story.
+ * Pairs the best and the worst rollout of each group. Both are chosen by reward before anything is read; among equal rewards the
+ * first rollout is chosen. If one of them cannot be exported, there is no pair: using the second best would bias the data.
  */
 export async function* preferences(
   run: RunFile,
   select: Selector,
   leftOut: LeftOut,
   { minMargin = 0 }: PreferenceOptions,
-): AsyncGenerator<Made<Preference>> {
+): AsyncGenerator<ExportRow<Preference>> {
   const pairs = new Map([...groupsOf(run)].map(([group, members]) => [group, pairOf(members, minMargin)]))
   const waiting = new Map<string, Side>()
   const removed = () => leftOut.add(REASONS.removedSteps)
@@ -78,7 +78,7 @@ interface Side {
 
 function sideOf(trajectory: Trajectory, pair: Pair | undefined, select: Selector): Side | Reason {
   const unwanted = select(trajectory)
-  // The worst of a pair need be neither solved nor good; its split is that of its group.
+  // The worst of a pair need not be solved or good. Its split is that of its group.
   if (unwanted === REASONS.otherSplit) return unwanted
   if (pair === undefined) return REASONS.sameReward
   const isBest = trajectory.id === pair.best
@@ -90,7 +90,7 @@ function sideOf(trajectory: Trajectory, pair: Pair | undefined, select: Selector
   return more.length > 0 ? REASONS.manyConversations : { trajectory, isBest, conversation: conversation! }
 }
 
-/** The prompt is what both have in common, up to where the model of each goes on in its own way. */
+/** The prompt is the common prefix of both conversations, up to where the replies of the model differ. */
 function joined(best: Side, worst: Side): Preference | Reason {
   const [one, other] = [best.conversation, worst.conversation]
   let length = 0

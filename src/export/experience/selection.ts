@@ -6,24 +6,24 @@ import { REASONS, type Reason } from './left-out.ts'
 
 /** Which trajectories of a run are exported. */
 export interface Selection {
-  /** Default: `train`, or all if no task of the run has a split. */
+  /** Default: `train`, or `all` if no task of the run has a split. */
   readonly split?: Split | 'all' | undefined
   readonly onlySuccess?: boolean
   readonly minReward?: number | undefined
-  /** Only those with the highest reward of their group. */
+  /** Only trajectories with the highest reward of their group. */
   readonly best?: boolean
-  /** With `best`: at most so many of a group. Default: all that are equally good. */
+  /** With `best`: at most this many of a group. Default: all with the highest reward. */
   readonly perGroup?: number | undefined
 }
 
-/** The reward of a trajectory: its grader's or, if nobody graded it, its environment's. Null is no zero: nobody can tell. */
+/** The reward of a trajectory: that of its grader or, if it was not graded, of its environment. Null is not zero: it is unknown. */
 export const rewardOf = ({ grade, episode }: Pick<Trajectory, 'grade' | 'episode'>): number | null =>
   grade ? grade.reward : (episode?.reward ?? null)
 
 export const successOf = ({ grade, episode }: Pick<Trajectory, 'grade' | 'episode'>): boolean | null =>
   grade?.success ?? episode?.success ?? null
 
-/** Says why a trajectory is left out; undefined: it is not. */
+/** Returns why a trajectory is left out; undefined if it is exported. */
 export type Selector = (trajectory: Trajectory) => Reason | undefined
 
 export function selectorOf(run: RunFile, selection: Selection): Selector {
@@ -32,10 +32,11 @@ export function selectorOf(run: RunFile, selection: Selection): Selector {
   const bestIds = best ? bestOf(run, selection) : undefined
   return (trajectory) => {
     if (wanted !== 'all' && trajectory.split !== wanted) return REASONS.otherSplit
-    if (bestIds && !bestIds.has(trajectory.id)) return REASONS.notBest
-    if (onlySuccess && !isSolved(trajectory)) return REASONS.notSolved
     const reward = rewardOf(trajectory)
-    return minReward !== undefined && !(reward !== null && reward >= minReward) ? REASONS.lowReward : undefined
+    // Before `best`: where no reward of a group is high enough, that is why it has no best one.
+    if (minReward !== undefined && !(reward !== null && reward >= minReward)) return REASONS.lowReward
+    if (bestIds && !bestIds.has(trajectory.id)) return REASONS.notBest
+    return onlySuccess && !isSolved(trajectory) ? REASONS.notSolved : undefined
   }
 }
 
@@ -50,7 +51,7 @@ function bestOf(run: RunFile, { minReward: atLeast, perGroup: most }: Selection)
   return new Set(chosen.flat())
 }
 
-/** If neither a grader nor an environment says so, a task that came to its end is solved. */
+/** If neither a grader nor an environment tells, a task that ended normally counts as solved. */
 function isSolved(trajectory: Trajectory): boolean {
   const { kind } = trajectory.ending
   return successOf(trajectory) ?? (trajectory.grade === null && kind !== 'failed' && kind !== 'cancelled')

@@ -1,7 +1,7 @@
 import type { Column } from '../columns.ts'
 import { type TokenSample, temperatures } from './token-samples.ts'
 
-/** The fields of the systems that train from tokens, with their names. docs/exports.md says what they mean. */
+/** The fields of systems that train from tokens, with their names. docs/exports.md explains them. */
 
 const column = (name: string, type: Column<TokenSample>['type'], value: Column<TokenSample>['value']) => ({
   name,
@@ -15,7 +15,7 @@ const mask = ({ row, promptLength }: TokenSample) => Array.from(row.mask.subarra
 const logProbs = ({ row, promptLength }: TokenSample) => Array.from(row.logProbs.subarray(promptLength))
 const reward = ({ reward }: TokenSample) => reward
 
-/** Where a sample comes from. */
+/** The origin of a sample. */
 const ORIGIN = {
   run_id: 'text',
   trajectory_id: 'text',
@@ -50,7 +50,7 @@ export const TOKEN_COLUMNS = {
     column('num_turns', 'integer', ({ turns }) => turns),
     column('extra_fields', { struct: ORIGIN }, originOf),
   ],
-  /** What a `rollout_func` returns; its other columns are passed on to reward functions. */
+  /** The result of a `rollout_func`; its other columns are passed to reward functions. */
   trl: [
     column('prompt_ids', 'integers', prompt),
     column('completion_ids', 'integers', completion),

@@ -5,26 +5,26 @@ import type { Trajectory } from '../../trajectory/trajectory.ts'
 import { REASONS, type Reason } from './left-out.ts'
 import { rewardOf } from './selection.ts'
 
-/** A row of tokens, divided where the agent's model began to write. */
+/** A row of tokens, divided where the agent's model starts to generate. */
 export interface TokenSample {
   readonly trajectory: Trajectory
-  /** Its place among the rows of the trajectory. */
+  /** The index among the rows of the trajectory. */
   readonly place: number
   readonly row: TokenRow
-  /** How many of its ids come before the first that is trained. */
+  /** The number of token ids before the first trained one. */
   readonly promptLength: number
-  /** Messages of its conversation, without those of the system. */
+  /** The number of messages in the conversation, without system messages. */
   readonly turns: number
   readonly reward: number | null
-  /** What of `reward` is above the mean of its group; null: there is no group to compare with. */
+  /** `reward` minus the mean of its group; null if there is no group to compare with. */
   readonly advantage: number | null
 }
 
 type Rows = readonly TokenSample[] | Reason
 
 /**
- * The samples of a trajectory: tokens exactly as the sampler had them. If a part of it cannot be trained, the whole is left
- * out: what is left would tell another story under the same reward.
+ * The samples of a trajectory, with tokens exactly as the sampler had them. If a part of it cannot be trained, the whole
+ * trajectory is left out: the reward applies to the whole.
  */
 export function tokenSamples(trajectory: Trajectory, meanOf: (group: string) => number | undefined): Rows {
   const reason = whyNot(trajectory)
@@ -40,7 +40,7 @@ export function tokenSamples(trajectory: Trajectory, meanOf: (group: string) => 
   })
 }
 
-/** Asked in the order in which the answer is useful: a redacted step has no tokens either. */
+/** Why a trajectory cannot be exported. The most useful reason comes first: a redacted step has no tokens either. */
 export function whyNot({ steps, ending }: Trajectory): Reason | undefined {
   const calls = steps.filter((step): step is Step & ModelStep => step.kind === 'model' && step.role === 'agent')
   if (ending.kind === 'failed' || ending.kind === 'cancelled') return REASONS.unfinished
@@ -58,7 +58,7 @@ function turnsOf(steps: readonly Step[], { spans }: TokenRow): number {
   return messagesOf(steps, last).filter(({ role }) => role !== 'system').length
 }
 
-/** For each token the temperature of the completion that it leads to, or that it belongs to. */
+/** For each token, the temperature of the completion that it precedes or belongs to. */
 export function temperatures({ ids, spans }: TokenRow): number[] {
   const trained = spans.filter(({ isTrained }) => isTrained)
   const values: number[] = []

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from './text.ts'
 
-/** How two values differ, and where. */
+/** A difference between two values, with its path. */
 export interface DataDifference {
   /** `answer.items[3].price` */
   readonly path: string
@@ -9,17 +9,17 @@ export interface DataDifference {
 }
 
 export interface DifferenceOptions {
-  /** Keys that the expected object does not have are no difference. */
+  /** Ignore keys that the expected object does not have. */
   readonly ignoreExtra?: boolean
-  /** How many to find before stopping. */
+  /** How many differences to find before stopping. */
   readonly limit?: number
 }
 
-/** Data may come from a model: what is deeper or larger than this is reported as a difference, not walked. */
+/** Data may come from a model: deeper or larger values are reported as a difference and not walked. */
 const MAX_DEPTH = 100
 const MAX_VALUES = 1_000_000
 
-/** The differences between an answer and what was expected: objects by key, lists by place, numbers by value. */
+/** The differences between an answer and the expected value: objects by key, lists by position, numbers by value. */
 export function differences(answer: unknown, expected: unknown, options: DifferenceOptions = {}): DataDifference[] {
   const { ignoreExtra = false, limit = 5 } = options
   const found: DataDifference[] = []
@@ -52,10 +52,10 @@ export function differences(answer: unknown, expected: unknown, options: Differe
 export const firstDifference = (answer: unknown, expected: unknown): DataDifference | undefined =>
   differences(answer, expected, { limit: 1 })[0]
 
-/** 0 and -0 are the same number, and NaN is itself. */
+/** Treats 0 and -0 as equal, and NaN as equal to itself. */
 const same = (a: unknown, b: unknown) => a === b || Object.is(a, b)
 
-/** An object literal. Dates, maps and the like have no keys that tell them apart. */
+/** Whether the value is an object literal. Dates, Maps and the like cannot be compared by their keys. */
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)

@@ -4,11 +4,11 @@ import { checkOptions, noTruth, passOrFail } from './options.ts'
 import { shown, textOf } from './text.ts'
 
 export interface ExactMatchOptions {
-  /** Ignore white space at both ends; true unless told otherwise. */
+  /** Ignore white space at both ends. Default true. */
   readonly trim?: boolean
-  /** Take upper and lower case for the same; false unless told otherwise. */
+  /** Ignore case. Default false. */
   readonly ignoreCase?: boolean
-  /** The ground truth is a list, and each of its items is right. */
+  /** The ground truth is a list, and each of its items is a correct answer. */
   readonly oneOf?: boolean
 }
 
@@ -33,8 +33,8 @@ export const EXACT_MATCH = defineGrader<unknown, unknown, ExactMatchOptions>({
 })
 
 /**
- * Solved if the answer is the ground truth. Text is compared after trimming, numbers and text by their text, other data by its
- * content.
+ * Solved if the answer equals the ground truth. Texts are compared after trimming, numbers and texts by their text, other data
+ * by its content.
  */
 export const exactMatch = (options: ExactMatchOptions = {}): Grader =>
   withOptions(EXACT_MATCH, checkOptions('exactMatch', options, ['trim', 'ignoreCase', 'oneOf']))

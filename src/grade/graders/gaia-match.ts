@@ -2,7 +2,7 @@ import { defineGrader, type Grader } from '../grader.ts'
 import { noTruth, passOrFail } from './options.ts'
 import { shown, textOf } from './text.ts'
 
-/** Answers of GAIA are short; what is longer is not compared, and is unsolved. */
+/** Answers of GAIA are short. Longer ones are not compared and count as unsolved. */
 const MAX_CHARS = 100_000
 
 export const GAIA_MATCH = defineGrader({
@@ -10,7 +10,7 @@ export const GAIA_MATCH = defineGrader({
   module: import.meta.url,
   grade: ({ answer, groundTruth }) => {
     const truth = textOf(groundTruth)
-    if (truth === undefined) return noTruth('gaiaMatch', 'ground truth that is text or a number')
+    if (truth === undefined) return noTruth('gaiaMatch', 'ground truth that is a text or a number')
     const text = textOf(answer)
     const solved = text !== undefined && text.length <= MAX_CHARS && gaiaEqual(text, truth)
     return passOrFail(solved, `the answer is ${shown(answer)}; expected ${shown(truth)}`)
@@ -18,13 +18,13 @@ export const GAIA_MATCH = defineGrader({
 })
 
 /**
- * Scores as the GAIA benchmark does, by what the ground truth is:
- * - a number: the answer is the same number, after `$`, `%` and commas were taken out;
- * - a list, with `,` or `;`: as many items, each the same number or the same text without white space and case;
- * - text: the same without white space, punctuation and case.
+ * Scores like the GAIA benchmark, by the kind of ground truth:
+ * - a number: the answer must be the same number, after removing `$`, `%` and commas;
+ * - a list, with `,` or `;`: the same number of items, each the same number or the same text, ignoring white space and case;
+ * - a text: the same text, ignoring white space, punctuation and case.
  *
- * One difference: the words `inf`, `infinity` and `nan` are text here. The benchmark's own script takes them for numbers, and any
- * answer that is no number equals its infinity.
+ * One difference: the words `inf`, `infinity` and `nan` are texts here. The benchmark's own script parses them as numbers, and
+ * then every answer that is not a number equals infinity.
  */
 export const gaiaMatch = (): Grader => GAIA_MATCH
 
@@ -38,11 +38,11 @@ function gaiaEqual(answer: string, truth: string): boolean {
 
 function sameItem(answer: string, truth: string): boolean {
   const number = pythonFloat(truth)
-  // In items punctuation counts: it may be all that tells them apart.
+  // In list items punctuation counts, because it may be the only difference between them.
   return number === undefined ? unspaced(answer) === unspaced(truth) : bareNumber(answer) === number
 }
 
-/** What Python's float() reads, but for infinities and NaN. JavaScript's Number() would take '' for 0 and read '0x10'. */
+/** Parses what Python's float() parses, except infinities and NaN. JavaScript's Number() would read '' as 0 and accept '0x10'. */
 function pythonFloat(text: string): number | undefined {
   const trimmed = text.trim()
   if (!/^[-+]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:e[-+]?\d+(?:_\d+)*)?$/i.test(trimmed))
@@ -52,5 +52,5 @@ function pythonFloat(text: string): number | undefined {
 
 const bareNumber = (text: string) => pythonFloat(text.replaceAll(/[$%,]/g, ''))
 const unspaced = (text: string) => text.replaceAll(/\s/g, '').toLowerCase()
-/** The punctuation of ASCII alone, as in Python's `string.punctuation`. */
+/** Removes ASCII punctuation only, like Python's `string.punctuation`. */
 const letters = (text: string) => unspaced(text).replaceAll(/[!-/:-@[-`{-~]/g, '')

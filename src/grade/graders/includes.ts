@@ -3,7 +3,7 @@ import { checkOptions, noTruth, passOrFail } from './options.ts'
 import { shown, textOf } from './text.ts'
 
 export interface IncludesOptions {
-  /** Take upper and lower case for the same; true unless told otherwise. */
+  /** Ignore case. Default true. */
   readonly ignoreCase?: boolean
 }
 
@@ -13,8 +13,8 @@ export const INCLUDES = defineGrader<unknown, unknown, IncludesOptions>({
   evaluationOnly: true,
   grade: ({ answer, groundTruth }, { params: { ignoreCase = true } }) => {
     const [text, wanted] = [textOf(answer), textOf(groundTruth)]
-    // Every text has the empty one in it.
-    if (wanted === undefined || wanted.trim() === '') return noTruth('includes', 'ground truth that is text')
+    // Every text contains the empty text.
+    if (wanted === undefined || wanted.trim() === '') return noTruth('includes', 'ground truth that is a text')
     const normalize = (words: string) => (ignoreCase ? words.toLowerCase() : words)
     const solved = text !== undefined && normalize(text).includes(normalize(wanted.trim()))
     return passOrFail(solved, `${shown(wanted)} is not in the answer, ${shown(answer)}`)
@@ -22,9 +22,9 @@ export const INCLUDES = defineGrader<unknown, unknown, IncludesOptions>({
 })
 
 /**
- * Solved if the answer has the ground truth in it somewhere.
+ * Solved if the answer contains the ground truth.
  *
- * Evaluation only: an agent that lists every possible answer is always right, and training finds that out.
+ * For evaluation only: an agent that lists every possible answer is always right, and training would find that out.
  */
 export const includes = (options: IncludesOptions = {}): Grader =>
   withOptions(INCLUDES, checkOptions('includes', options, ['ignoreCase']))

@@ -6,21 +6,21 @@ import { checkOptions, noTruth, passOrFail, wrongOption } from './options.ts'
 import { shown } from './text.ts'
 
 export interface JsonOptions {
-  /** Keys that the ground truth does not have do not matter. */
+  /** Ignore keys that the ground truth does not have. */
   readonly ignoreExtra?: boolean
 }
 
 export interface JsonSchemaOptions {
-  /** Solved if the answer fits it; the ground truth is not looked at. */
+  /** Solved if the answer matches this schema. The ground truth is ignored. */
   readonly schema: RowSchema
-  /** A schema is code, and workers find code by its module and name: call this at the top level of a module. */
+  /** A schema is code, and workers find code by module and name: call this at the top level of a module. */
   readonly name: string
-  /** `import.meta.url`, where the call site does not tell. */
+  /** `import.meta.url`. Needed only if the call site cannot be determined. */
   readonly module?: string | URL
 }
 
 const MAX_ISSUES = 5
-/** Longer text is not parsed, and is unsolved. */
+/** Longer texts are not parsed and count as unsolved. */
 const MAX_CHARS = 10_000_000
 
 export const JSON_MATCH = defineGrader<unknown, unknown, JsonOptions>({
@@ -29,8 +29,8 @@ export const JSON_MATCH = defineGrader<unknown, unknown, JsonOptions>({
   grade: ({ answer, groundTruth }, { params: { ignoreExtra = false } }) => {
     if (groundTruth === undefined) return noTruth('json')
     const parsed = typeof answer === 'string' ? parse(answer) : { value: answer }
-    // A ground truth that is text may be text itself, not JSON.
-    if ('wrong' in parsed) return passOrFail(answer === groundTruth, `the answer is no JSON: ${parsed.wrong}`)
+    // The ground truth may be a text that is not JSON.
+    if ('wrong' in parsed) return passOrFail(answer === groundTruth, `the answer is not JSON: ${parsed.wrong}`)
     const expected = typeof groundTruth === 'string' ? jsonOr(groundTruth) : groundTruth
     const found = differences(parsed.value, expected, { ignoreExtra, limit: MAX_ISSUES })
     return passOrFail(found.length === 0, found.map(({ path, what }) => `${path} ${what}`).join('\n'))
@@ -38,23 +38,23 @@ export const JSON_MATCH = defineGrader<unknown, unknown, JsonOptions>({
 })
 
 /**
- * Solved if the answer equals the ground truth, or fits a schema. The answer is a value, or JSON text, also in a code block as
- * models like to write it.
+ * Solved if the answer equals the ground truth or matches a schema. The answer is a value, or JSON text, which may be in a code
+ * block, as models often write it.
  */
 export function json(options: JsonOptions | JsonSchemaOptions = {}): Grader {
   if (!('schema' in options)) return withOptions(JSON_MATCH, checkOptions('json', options, ['ignoreExtra']))
   const { schema, name, module } = checkOptions('json', options, ['schema', 'name', 'module'])
   if (!isRowSchema(schema))
-    throw wrongOption('json', '`schema` must be a Standard Schema, such as one of zod: z.object({ … })')
+    throw wrongOption('json', '`schema` must be a Standard Schema, such as a zod schema: z.object({ … })')
   if (typeof name !== 'string' || name === '')
-    throw wrongOption('json', 'with `schema`, give a `name` too: workers find the grader by it')
+    throw wrongOption('json', '`name` is required with `schema`, because workers find the grader by its name')
   return defineGrader({
     name,
     ...(module === undefined ? {} : { module }),
     grade: ({ answer }) => {
       const parsed = typeof answer === 'string' ? parse(answer) : { value: answer }
       return 'wrong' in parsed
-        ? passOrFail(false, `the answer is no JSON: ${parsed.wrong}`)
+        ? passOrFail(false, `the answer is not JSON: ${parsed.wrong}`)
         : fits(schema, parsed.value)
     },
   })
@@ -80,7 +80,7 @@ function parse(text: string): Parsed {
   }
 }
 
-/** A ground truth that is text may be JSON, as in most data sets, or just text. */
+/** Parses a ground truth that may be JSON, as in most data sets, or a plain text. */
 function jsonOr(text: string): unknown {
   const parsed = parse(text)
   return 'value' in parsed ? parsed.value : text
@@ -88,7 +88,7 @@ function jsonOr(text: string): unknown {
 
 const FENCE = '```'
 
-/** What is inside of a code block, if the text is one. */
+/** The content of a code block, if the text is one. */
 function withoutFence(text: string): string {
   const trimmed = text.trim()
   const lineEnd = trimmed.indexOf('\n')

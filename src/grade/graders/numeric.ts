@@ -4,15 +4,15 @@ import { lastNumber, type NumberText, readNumber } from './read-number.ts'
 import { shown } from './text.ts'
 
 export interface NumericOptions {
-  /** How far the answer may be off. */
+  /** The largest absolute error. */
   readonly absolute?: number
-  /** How far it may be off as a share of the ground truth: 0.01 is one percent. The larger of the two limits counts. */
+  /** The largest error relative to the ground truth: 0.01 is one percent. The larger of the two limits applies. */
   readonly relative?: number
-  /** Take the last number of a longer text, as models end with what they found. Otherwise the answer must be one number. */
+  /** Use the last number of a longer text, because models end with their result. Otherwise the answer must be a single number. */
   readonly last?: boolean
 }
 
-/** Fractions such as .1 + .2 miss .3 by a rounding error. */
+/** .1 + .2 differs from .3 by a rounding error. */
 const ROUNDING = 1e-12
 
 export const NUMERIC = defineGrader<unknown, unknown, NumericOptions>({
@@ -32,15 +32,15 @@ export const NUMERIC = defineGrader<unknown, unknown, NumericOptions>({
 })
 
 /**
- * Solved if the answer is the number that the ground truth is. Reads thousands separators, units, percent and currency signs; where
- * both have a unit, it must be the same, and otherwise it is ignored: `12 %` is 12.
+ * Solved if the answer is the same number as the ground truth. Reads thousands separators, units, percent and currency signs.
+ * If both have a unit, it must be the same; otherwise units are ignored: `12 %` is 12.
  */
 export function numeric(options: NumericOptions = {}): Grader {
   const checked = checkOptions('numeric', options, ['absolute', 'relative', 'last'])
   for (const key of ['absolute', 'relative'] as const) {
     const value = checked[key]
     if (value !== undefined && !(value >= 0 && Number.isFinite(value)))
-      throw wrongOption('numeric', `\`${key}\` must be a number of at least 0; it is ${value}`)
+      throw wrongOption('numeric', `\`${key}\` must be a number of at least 0, it is ${value}`)
   }
   return withOptions(NUMERIC, checked)
 }

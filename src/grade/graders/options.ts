@@ -1,8 +1,8 @@
+import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { didYouMean } from '../../near-miss.ts'
 import type { Grade } from '../grade.ts'
 
-/** A copy of the options, without those that are undefined: they travel. Throws unless every one of them is known. */
+/** Copies the options without undefined values, because they are sent to workers. Throws if an option is unknown. */
 export function checkOptions<Options extends object>(
   grader: string,
   options: Options,
@@ -20,11 +20,11 @@ export function checkOptions<Options extends object>(
 export const wrongOption = (grader: string, what: string, cause?: unknown): ManyworldsError =>
   new ManyworldsError('GRADER_INVALID', `${grader}: ${what}`, cause === undefined ? undefined : { cause })
 
-/** The grade of a test that is passed or not. */
+/** A grade that is either pass or fail. */
 export const passOrFail = (success: boolean, feedback: string): Grade =>
   success ? { reward: 1, success } : { reward: 0, success, feedback }
 
-/** Without a ground truth there is nothing to compare with, and no reward is made up. */
+/** The grade if there is no ground truth to compare with: the reward is unknown. */
 export const noTruth = (grader: string, wanted = 'ground truth'): Grade => ({
   reward: null,
   feedback: `${grader}: the task has no ${wanted}`,

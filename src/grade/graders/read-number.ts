@@ -1,18 +1,18 @@
-/** A number as it stood in a text. */
+/** A number that was read from a text. */
 export interface NumberText {
   readonly value: number
-  /** What stood beside it, such as `km`, `%` or `$`, in lower case; empty if nothing did. */
+  /** The text next to it, such as `km`, `%` or `$`, in lower case; empty if there is none. */
   readonly unit: string
 }
 
 const CURRENCY = '[$€£¥₹]'
-/** Between thousands: commas, apostrophes, underscores and narrow spaces. A plain space only where nothing else can be meant. */
+/** Thousands separators: commas, apostrophes, underscores and narrow spaces. A plain space is allowed only if it is unambiguous. */
 const SEPARATORS = String.raw`,'’_\u00a0\u202f\u2009`
 const DECIMALS = String.raw`(?:\.\d+)?(?:e[-+]?\d+)?`
 const numberWith = (separators: string) =>
   String.raw`(?:\d{1,3}(?:[${separators}]\d{3})+(?!\d)|\d+)${DECIMALS}|(?<!\d)\.\d+(?:e[-+]?\d+)?`
 
-/** Words that belong to the number, not to its unit. */
+/** Words that scale the number and are not part of its unit. */
 const SCALES: Readonly<Record<string, number>> = {
   hundred: 1e2,
   thousand: 1e3,
@@ -28,14 +28,14 @@ const WHOLE = new RegExp(
 )
 const ANYWHERE = new RegExp(`([-−])?(${numberWith(SEPARATORS)})`, 'giu')
 
-/** What is longer is no number with a unit, and is not looked at. */
+/** Longer texts are not parsed as a number with a unit. */
 const MAX_CHARS = 100
 /** How much of the end of a long text is searched for its last number. */
 const MAX_TAIL_CHARS = 10_000
 
 /**
- * Reads text that is one number: `1,234.5`, `-3e8`, `$12`, `12 %`, `5 km`, `2.5 million`. A comma is no decimal point: `1,5` is not a
- * number here. Undefined if it is none.
+ * Reads a text that is one number: `1,234.5`, `-3e8`, `$12`, `12 %`, `5 km`, `2.5 million`. A comma is not a decimal point:
+ * `1,5` is not a number. Returns undefined if the text is not a number.
  */
 export function readNumber(text: string): NumberText | undefined {
   const trimmed = text.trim()
@@ -47,14 +47,14 @@ export function readNumber(text: string): NumberText | undefined {
   return { value: signed(plainNumber(number) * scale, inner || sign), unit: unit.replace(/[.!]$/, '') }
 }
 
-/** The last number in a text: `so 3 + 4 = 7.` gives 7, and so does `7, which is the sum`. Undefined if there is none. */
+/** The last number in a text: `so 3 + 4 = 7.` gives 7, as does `7, which is the sum`. Returns undefined if there is none. */
 export function lastNumber(text: string): NumberText | undefined {
   const tail = text.slice(-MAX_TAIL_CHARS)
   let last: RegExpExecArray | undefined
   for (const match of tail.matchAll(ANYWHERE)) last = match
   if (!last) return undefined
   const [whole, sign = '', number = ''] = last
-  // A minus after a letter or digit joins: `10-12`, `GPT-4`.
+  // After a letter or digit, a minus is a hyphen: `10-12`, `GPT-4`.
   const joins = /[\p{L}\p{N}]/u.test(tail.charAt(last.index - 1))
   const { scale } = scaleAt(tail, last.index + whole.length)
   return { value: signed(plainNumber(number) * scale, joins ? '' : sign), unit: '' }

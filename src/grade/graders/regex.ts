@@ -3,10 +3,10 @@ import { checkOptions, noTruth, passOrFail, wrongOption } from './options.ts'
 import { shown, textOf } from './text.ts'
 
 export interface RegexOptions {
-  /** Of a regular expression. Left out: the ground truth of each task is one. */
+  /** The source of a regular expression. Default: the ground truth of each task. */
   readonly pattern?: string
   readonly flags?: string
-  /** Longer answers are not searched, and are unsolved; 100,000 characters unless told otherwise. */
+  /** Longer answers are not searched and count as unsolved. Default: 100,000 characters. */
   readonly maxChars?: number
 }
 
@@ -28,27 +28,31 @@ export const REGEX = defineGrader<unknown, unknown, RegexOptions>({
 })
 
 /**
- * Solved if the pattern matches somewhere in the answer; write `^…$` for all of it.
+ * Solved if the pattern matches anywhere in the answer; use `^…$` to match all of it.
  *
- * Patterns are your own code, and run on text that others wrote. One that backtracks, such as `(a+)+$`, can take for ever on a
- * short text; `gradeTimeoutMs` ends it, and the rollout has no grade.
+ * Patterns are your own code, but run on text of others. One with catastrophic backtracking, such as `(a+)+$`, may never end on
+ * a short text; `gradeTimeoutMs` stops it, and the rollout has no grade.
  */
 export function regex(pattern: RegExp | RegexOptions = {}): Grader {
   const given: RegexOptions = pattern instanceof RegExp ? { pattern: pattern.source, flags: pattern.flags } : pattern
   const options = checkOptions('regex', given, ['pattern', 'flags', 'maxChars'])
   const { maxChars = MAX_CHARS } = options
   if (!Number.isInteger(maxChars) || maxChars < 1)
-    throw wrongOption('regex', `\`maxChars\` must be a whole number of at least 1; it is ${maxChars}`)
+    throw wrongOption('regex', `\`maxChars\` must be a whole number of at least 1, it is ${maxChars}`)
   compile(options.pattern ?? '', options.flags)
   return withOptions(REGEX, options)
 }
 
 function compile(pattern: string, flags = ''): RegExp {
-  // With `g` or `y` an expression remembers where it stopped; one that is used once has nothing to remember.
+  // With `g` or `y`, an expression keeps the position of its last match. This one is used once, so drop them.
   const kept = flags.replaceAll(/[gy]/g, '')
   try {
     return new RegExp(pattern, kept)
   } catch (cause) {
-    throw wrongOption('regex', `/${pattern}/${kept} is no regular expression: ${(cause as Error).message}`, cause)
+    throw wrongOption(
+      'regex',
+      `/${pattern}/${kept} is not a valid regular expression: ${(cause as Error).message}`,
+      cause,
+    )
   }
 }

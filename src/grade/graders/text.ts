@@ -1,6 +1,6 @@
-import { oneLine } from '../../text/visible.ts'
+import { oneLine } from '../../text/escape-controls.ts'
 
-/** An answer as text. Objects have none: JSON is for `json`. */
+/** An answer as text. Undefined for objects: use `json` for those. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   return typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint'
@@ -10,7 +10,7 @@ export function textOf(value: unknown): string | undefined {
 
 const MAX_SHOWN = 120
 
-/** A value in a message, short and on one line. */
+/** A value for a message, short and on one line. */
 export function shown(value: unknown): string {
   if (typeof value !== 'string')
     return textOf(value) ?? (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value)

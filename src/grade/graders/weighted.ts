@@ -11,20 +11,20 @@ import { NUMERIC } from './numeric.ts'
 import { checkOptions, wrongOption } from './options.ts'
 import { REGEX } from './regex.ts'
 
-/** By name, a grader or a grading function, and its weight. */
+/** A grader or a grading function, and its weight, by name. */
 export type WeightedParts = Readonly<Record<string, readonly [grader: Grader | PartFunction, weight: number]>>
-type PartFunction = GradeFunction<never, never, never>
+export type PartFunction = GradeFunction<never, never, never>
 
 export interface WeightedOptions {
-  /** Of graders that hold functions: unique in its module. Left out, it is made of the names and weights of the parts. */
+  /** For graders with functions: unique in its module. Default: made from the names and weights of the parts. */
   readonly name?: string
-  /** True: the functions want to see the steps. */
+  /** True: the functions need the steps. */
   readonly trajectory?: boolean
-  /** `import.meta.url`, where the call site does not tell. */
+  /** `import.meta.url`. Needed only if the call site cannot be determined. */
   readonly module?: string | URL
 }
 
-/** A ready-made part as data. */
+/** A built-in part, as data. */
 interface PlainPart {
   readonly grader: string
   readonly options: unknown
@@ -47,10 +47,10 @@ const READY_MADE = [EXACT_MATCH, GAIA_MATCH, INCLUDES, JSON_MATCH, NUMERIC, REGE
 const readyMade = (name: string) => READY_MADE.find((grader) => grader.name === name)
 
 /**
- * Several graders as one: the reward is the mean of their rewards by weight. Solved: every part that says whether it is solved says
- * so. If a part cannot be graded, nothing is.
+ * Combines several graders: the reward is the weighted mean of their rewards. Solved if every part that reports `success` is
+ * solved. If a part has no reward, the whole grade has none.
  *
- * With functions or graders of your own in it, call it at the top level of a module, as `defineGrader`.
+ * If it contains your own functions or graders, call it at the top level of a module, like `defineGrader`.
  *
  * @example
  * weighted({ correct: [exactMatch(), 0.8], short: [({ answer }) => String(answer).length < 80, 0.2] })
@@ -75,7 +75,7 @@ export function weighted(parts: WeightedParts, options: WeightedOptions = {}): G
     name: `weighted(${entries.map(([name, [, weight]]) => `${name} ${weight}`).join(', ')})`,
     ...given,
     ...traits,
-    // Nobody reads them: they make the hash of the grader that of its parts.
+    // Not read by anyone: they make the hash of the grader depend on its parts.
     params: entries.map(([name, [grader, weight]]) => ({ name, weight, grader: hashOf(grader) })),
     grade: async (sample, ctx) => {
       const grades = entries.map(async ([name, [grader, weight]]) => {
@@ -96,7 +96,7 @@ function checkParts(parts: WeightedParts): (readonly [string, WeightedParts[stri
     if (!Array.isArray(part) || !(typeof part[0] === 'function' || isGrader(part[0])))
       throw wrongOption('weighted', `part '${name}' must be [grader, weight]`)
     if (!(Number.isFinite(part[1]) && part[1] > 0))
-      throw wrongOption('weighted', `the weight of part '${name}' must be a number above 0; it is ${part[1]}`)
+      throw wrongOption('weighted', `the weight of part '${name}' must be a number above 0, it is ${part[1]}`)
   }
   return entries
 }

@@ -1,35 +1,38 @@
-import { Deque } from '../../executor/deque.ts'
+import { Deque } from '../../deque.ts'
 
-/** Where a rate begins whose limit is unknown, per second; until the first refusal it doubles every second. */
+/** The initial rate per second if the limit is unknown; it doubles every second until the first refusal. */
 const FIRST_RATE = 5
-/** As low as it may get: once a minute, or this part of a known limit. */
+/** The minimum rate: one per minute, or this fraction of a known limit. */
 const LOWEST_RATE = 1 / 60
 const LOWEST_SHARE = 0.01
 const HIGHEST_RATE = 10_000
-/** What is kept of the rate that the server has proven to accept, and of one that it has not. */
+/** The fraction kept after a refusal, of a rate that the server has proven to accept and of an unproven one. */
 const KEPT_SHARE = 0.98
 const KEPT_SHARE_UNPROVEN = 0.7
-/** So few requests in a second prove nothing about the rate. */
+/** Fewer requests within a second prove nothing about the rate. */
 const PROOF = 5
 const PROOF_MS = 1000
-/** Refusals that come together are one. */
+/** Refusals within this time count as one. */
 const CUT_AT_MOST_EVERY_MS = 2000
-/** After a refusal the rate grows by so much per second ... */
+/** Growth of the rate per second after a refusal ... */
 const GROWTH = 0.005
-/** ... and faster the longer there is none: the limit may have been raised. This is twice as long as there usually is none. */
+/**
+ * ... which accelerates the longer there is none, because the limit may have been raised. Twice the usual time between
+ * refusals.
+ */
 const CALM_MS = 10_000
 const CALM_DOUBLES_MS = 10_000
 const FASTEST_GROWTH = Math.LN2
 
-/** A request that was let through: 1, or its tokens; 0 if it was refused. */
+/** A request that was sent: amount 1, or its tokens; 0 if it was refused. */
 export interface Granted {
   readonly at: number
   amount: number
 }
 
 /**
- * How many requests, or tokens, a server takes per second, found out by trying: additive increase, multiplicative decrease, on the rate. Also
- * with a known limit, as its upper bound: somebody else may use the same key.
+ * Finds the rate of requests, or tokens, that a server accepts per second: additive increase, multiplicative decrease.
+ * It is also used below a known limit, because others may use the same key.
  */
 export class AdaptiveRate {
   readonly #isKnown: boolean
@@ -39,7 +42,7 @@ export class AdaptiveRate {
   #rate: number
   #refused = false
   #cutAt = Number.NEGATIVE_INFINITY
-  /** When requests were last held back by this rate, and since when they were without a break. */
+  /** When requests were last delayed by this rate, and since when without interruption. */
   #heldBackAt = Number.NEGATIVE_INFINITY
   #heldBackSince = Number.NEGATIVE_INFINITY
   #calmMs = 0
@@ -49,7 +52,7 @@ export class AdaptiveRate {
     this.#ceiling = ceiling ?? HIGHEST_RATE
     this.#lowest = ceiling === undefined ? LOWEST_RATE : ceiling * LOWEST_SHARE
     this.#rate = ceiling ?? first
-    // A known limit is no guess: it is not doubled towards.
+    // A known limit needs no exponential start.
     this.#refused = this.#isKnown
   }
 
@@ -57,7 +60,7 @@ export class AdaptiveRate {
     return this.#rate
   }
 
-  /** Whether the rate is one that the server has set. */
+  /** Whether the server has determined the rate. */
   get isLearned(): boolean {
     return this.#refused
   }
@@ -77,12 +80,12 @@ export class AdaptiveRate {
     return granted
   }
 
-  /** Requests were held back by this rate, and by nothing else, for so long: more may be tried. */
+  /** Requests were delayed only by this rate for this long, so it may grow. */
   heldBack(ms: number, now: number): void {
     if (now - ms - this.#heldBackAt > PROOF_MS) this.#heldBackSince = now - ms
     this.#heldBackAt = now
     if (this.#rate >= this.#ceiling) return
-    // A slow rate is looked at rarely, and must not leap then.
+    // A slow rate is updated rarely, and must not jump.
     const seconds = Math.min(ms, PROOF_MS) / 1000
     const growth = this.#refused
       ? GROWTH * 2 ** (Math.max(0, this.#calmMs - CALM_MS) / CALM_DOUBLES_MS)
@@ -92,7 +95,7 @@ export class AdaptiveRate {
   }
 
   refused({ at }: Granted, now: number): void {
-    // It was sent at the rate before.
+    // It was sent at the previous rate.
     if (at <= this.#cutAt || now - this.#cutAt < CUT_AT_MOST_EVERY_MS) return
     const rate = this.#isStray(now) ? this.#rate * KEPT_SHARE : this.#rateAfterRefusal(now)
     this.#rate = Math.max(this.#lowest, rate)
@@ -101,13 +104,15 @@ export class AdaptiveRate {
     this.#calmMs = 0
   }
 
-  /** One refusal does not say that a known limit is wrong: requests may have bunched up on their way. A second one does. */
+  /**
+   * One refusal does not disprove a known limit, because requests may have bunched up on their way. A second one does.
+   */
   #isStray(now: number): boolean {
     return this.#isKnown && now - this.#cutAt > CALM_MS
   }
 
   #rateAfterRefusal(now: number): number {
-    // If less was asked for than the rate allows, what was accepted says nothing about the limit.
+    // If demand was below the rate, the accepted requests say nothing about the limit.
     const since = Math.max(now - PROOF_MS, this.#heldBackSince)
     const accepted = this.#acceptedSince(since)
     const proven = this.heldBackLately(now) && accepted.count >= PROOF
@@ -115,7 +120,7 @@ export class AdaptiveRate {
     return proven ? Math.min(this.#rate, perSecond) * KEPT_SHARE : this.#rate * KEPT_SHARE_UNPROVEN
   }
 
-  /** By when they were sent: refusals come at once, answers of a model may take a minute. */
+  /** By send time, because refusals come immediately, but answers may take a minute. */
   #acceptedSince(time: number): { count: number; amount: number } {
     let count = 0
     let sum = 0

@@ -1,21 +1,25 @@
-import { Deque } from '../../executor/deque.ts'
+import { Deque } from '../../deque.ts'
 
-/** The share of a known limit that is used. The rest is for requests that arrive closer together than they were sent. */
+/**
+ * The fraction of a known limit that is used. The rest allows for requests that arrive closer together than they were
+ * sent.
+ */
 export const USED_SHARE = 0.97
-/** Timers fire late; by so much what they delayed may be made up for. */
+/** Timers fire late; up to this much delay is made up for. */
 const CATCH_UP_MS = 10
-/** The part of a request's distance that may be given back too late and still be used: more would be a burst. */
+/** The fraction of a request's gap that may be reused when it is given back; more would be a burst. */
 const GIVEN_BACK_SHARE = 0.2
 /**
- * The longest distance between two requests that only evens them out. A limit of 3 per minute could be 3 at once, a limit of 60
- * per minute may be enforced as 1 per second (OpenAI and Anthropic say so); servers that count in less than a second are unknown.
+ * The maximum gap between two requests for smoothing. A limit of 3 per minute may allow 3 at once, but a limit of 60
+ * per minute may be enforced as 1 per second (OpenAI and Anthropic document this); no server is known to count in
+ * shorter intervals.
  */
 const LONGEST_GAP_MS = 1000
 
-/** The earliest time of the next request: each is put at a distance from the one before. */
+/** The earliest time of the next request: each keeps a gap to the previous one. */
 export class Pace {
   #free = Number.NEGATIVE_INFINITY
-  /** Of the time until then, what was given back and not used yet. Time in which nobody wanted anything is not kept. */
+  /** The time given back and not yet reused. Idle time is not accumulated. */
   #givenBackMs = 0
 
   get dueAt(): number {
@@ -27,14 +31,14 @@ export class Pace {
     this.#givenBackMs = Math.max(0, this.#givenBackMs - gapMs)
   }
 
-  /** `gapMs`: what the request was given, of which it needs so much less. */
+  /** `gapMs`: the gap reserved for the request, of which `ms` was not needed. */
   giveBack(ms: number, gapMs: number): void {
     this.#free -= ms
     this.#givenBackMs = Math.min(Math.max(0, this.#givenBackMs + ms), gapMs * GIVEN_BACK_SHARE)
   }
 }
 
-/** What one request takes of a budget. */
+/** The share of a budget that one request uses. */
 export interface Share {
   readonly at: number
   amount: number
@@ -44,16 +48,13 @@ export interface Share {
   left: boolean
 }
 
-/**
- * A limit that is known: so much per window, of requests or of tokens. What is taken is spread evenly, and together it is never
- * more than the limit in any window.
- */
+/** A known limit of requests or tokens per window. Usage is spread evenly and never exceeds the limit in any window. */
 export class Budget {
   readonly #limit: number
-  /** Longer than the server's own, by what is not used of the limit. */
+  /** Longer than the server's window, by the unused fraction of the limit. */
   readonly #windowMs: number
   readonly #pace = new Pace()
-  /** What was taken within the window, the oldest first. */
+  /** Shares within the window, oldest first. */
   readonly #shares = new Deque<Share>()
   #used = 0
 
@@ -62,7 +63,10 @@ export class Budget {
     this.#windowMs = windowMs / USED_SHARE
   }
 
-  /** When so much may be taken, or when to look again. More than the whole limit may be taken if nothing else is in the window. */
+  /**
+   * When this amount may be taken, or when to check again. An amount above the limit may be taken if the window is
+   * empty.
+   */
   dueAt(amount: number, now: number): number {
     this.#forget(now)
     const oldest = this.#shares.peek()
@@ -71,7 +75,7 @@ export class Budget {
     return this.#pace.dueAt
   }
 
-  /** `factor`: the part of the limit that is used; less than 1 once the server has refused what the limit allows. */
+  /** `factor`: the fraction of the limit to use; below 1 once the server has refused requests within the limit. */
   take(wanted: number, now: number, factor: number): Share {
     const amount = this.#atMost(wanted)
     const share: Share = { at: now, amount, gapMs: this.#gapOf(amount, factor), factor, left: false }
@@ -81,7 +85,7 @@ export class Budget {
     return share
   }
 
-  /** It took less than was reserved, or more. */
+  /** The request used less, or more, than was reserved. */
   settle(share: Share, used: number): void {
     const amount = this.#atMost(used)
     const gapMs = this.#gapOf(amount, share.factor)
@@ -91,14 +95,14 @@ export class Budget {
     share.gapMs = gapMs
   }
 
-  /** All that there is: what one request takes beyond that, or is said to take, must not stop the others for longer. */
+  /** At most the whole limit: one excessive request must not block the others for longer. */
   #atMost(amount: number): number {
     return Math.min(amount, this.#limit)
   }
 
   #gapOf(amount: number, factor: number): number {
     const even = (amount * this.#windowMs) / (this.#limit * factor)
-    // A server that refuses what the limit allows gets no more bursts.
+    // A server that refuses requests within the limit gets no more bursts.
     return factor < 1 ? even : Math.min(LONGEST_GAP_MS, even)
   }
 
@@ -108,7 +112,7 @@ export class Budget {
       this.#used -= share.amount
       this.#shares.shift()
     }
-    // Differences of fractions would add up.
+    // Avoids accumulating rounding errors.
     if (this.#shares.length === 0) this.#used = 0
   }
 }

@@ -1,20 +1,20 @@
 import { ManyworldsError } from '../../errors.ts'
-import { oneLine } from '../../text/visible.ts'
+import { oneLine } from '../../text/escape-controls.ts'
 import type { CacheIdentity } from './cache-key.ts'
 
-/** So much of a question is shown. */
+/** How much of a question is shown. */
 const SHOWN_CHARS = 80
 
-/** Nothing was called, because of `cache: 'replay'`. */
+/** The error of a call that is not in the cache, with `cache: 'replay'`. */
 export function cacheMiss({ server, model, body, seed, rollout, occurrence }: CacheIdentity): ManyworldsError {
   const which = `seed ${seed}, rollout ${rollout}, occurrence ${occurrence}`
   return new ManyworldsError(
     'CACHE_MISS',
-    `the store has no answer of model '${oneLine(model)}' at ${oneLine(server)} to ${questionOf(body)} (${which}), and \`cache: 'replay'\` calls no model. Run it once with \`cache: true\` (--cache) and the same store; an answer is found again if messages, tools, sampling and seed are the same`,
+    `the store has no cached answer of model '${oneLine(model)}' at ${oneLine(server)} to ${questionOf(body)} (${which}), and \`cache: 'replay'\` does not call models. Run it once with \`cache: true\` (--cache) and the same store; a cached answer is found if messages, tools, sampling and seed are the same`,
   )
 }
 
-/** The beginning of the last message of the user, or else of the body, on one line and in quotes. */
+/** The start of the last user message, or else of the body, on one line and in quotes. */
 function questionOf(body: string): string {
   const text = lastQuestion(body) ?? body
   const start = Array.from(text.slice(0, 2 * SHOWN_CHARS).trim())
@@ -39,7 +39,7 @@ interface Message {
   readonly content?: unknown
 }
 
-/** Content is a text, or a list of parts, of which some are texts. */
+/** Content is a string, or a list of parts, some of which are text. */
 function textOf(content: unknown): string | undefined {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return undefined

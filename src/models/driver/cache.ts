@@ -3,42 +3,42 @@ import { type CacheIdentity, cacheKey } from './cache-key.ts'
 import { cacheMiss } from './cache-miss.ts'
 import { withNewId } from './completion-id.ts'
 
-/** `true`: answers that are there are used, others are asked for and stored. `'replay'`: no model is called. */
+/** `true`: cached answers are used, other calls are made and stored. `'replay'`: no model is called. */
 export type CacheMode = boolean | 'replay'
 
-/** A reply of a model's server. Plain data. */
+/** A server's reply. Plain data. */
 export interface CachedReply {
   readonly status: number
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A reply that was just made. `storable: false`: it must not be stored, for example because it has a secret. */
+/** A new reply. `storable: false`: it must not be stored, for example because it contains a secret. */
 export interface MadeReply extends CachedReply {
   readonly storable?: boolean
 }
 
-/** Where replies are kept. */
+/** Where replies are stored. */
 export interface CacheStore {
   read(key: Uint8Array): Promise<CachedReply | undefined>
-  /** Resolves when the reply is safe. If there is one with this key already, that one stays. */
+  /** Resolves when the reply is durable. An existing reply with this key is kept. */
   write(key: Uint8Array, model: string, reply: CachedReply): Promise<void>
 }
 
-/** What the asker gets. `cached`: it made no call. */
+/** The result for the caller. `cached`: no call was made for it. */
 export interface CacheAnswer {
   readonly reply: CachedReply
   readonly cached: boolean
 }
 
 /**
- * Replies of models, by what was asked. Per key one call is under way at a time: whoever asks meanwhile waits for it, and
- * gets its reply. If it fails, only its own asker gets the failure; those who wait make calls of their own, one at a time.
+ * Replies by request. There is one call in flight per key: concurrent requests wait for its reply. If it fails, only
+ * its own caller gets the error; the waiting ones make their own calls, one at a time.
  */
 export class ReplyCache {
   readonly #store: CacheStore
   readonly #mode: CacheMode
-  /** By key: resolves when the flight is over, with its reply if others may have it. Never rejects. */
+  /** By key: resolves when the call in flight has ended, with its reply if it may be shared. Never rejects. */
   readonly #flights = new Map<string, Promise<CachedReply | undefined>>()
 
   constructor(store: CacheStore, mode: CacheMode) {
@@ -46,7 +46,7 @@ export class ReplyCache {
     this.#mode = mode
   }
 
-  /** A reply that was made now is stored before anybody gets it. Only successes are stored: status 2xx, with a body. */
+  /** A new reply is stored before it is returned. Only successes are stored: status 2xx with a body. */
   async get(
     identity: CacheIdentity,
     make: () => Promise<MadeReply>,
@@ -64,7 +64,7 @@ export class ReplyCache {
     }
   }
 
-  /** The flight may wait for its turn. Whoever waits for the flight waits for that too. */
+  /** The call in flight may wait for a permit, and its waiters with it. */
   async #join(
     flight: Promise<CachedReply | undefined>,
     signal: AbortSignal,
@@ -78,7 +78,7 @@ export class ReplyCache {
     }
   }
 
-  /** Nothing is awaited before the flight has its place, so that there is one per key. */
+  /** The call is registered before anything is awaited, so that there is only one per key. */
   async #fly(name: string, find: () => Promise<CacheAnswer & { shared: boolean }>): Promise<CacheAnswer> {
     const { promise, resolve } = Promise.withResolvers<CachedReply | undefined>()
     this.#flights.set(name, promise)
@@ -103,12 +103,12 @@ export class ReplyCache {
     if (known !== undefined) return { reply: known, cached: true, shared: true }
     if (this.#mode === 'replay') throw cacheMiss(identity)
     signal.throwIfAborted()
-    // A call may ignore its signal; those who wait for it don't.
+    // A call may ignore its signal, but its waiters must not hang.
     const made = await unlessAborted(make(), signal)
     const reply = plain(made)
     if (made.storable === false || !isSuccess(made)) return { reply, cached: false, shared: false }
     await this.#store.write(key, identity.model, reply)
-    // Another driver may have been faster. Its reply is the one that a later run gets, so use it here too.
+    // Another driver may have been faster. A later run gets its reply, so use it here too.
     return { reply: (await this.#store.read(key)) ?? reply, cached: false, shared: true }
   }
 }
@@ -122,7 +122,7 @@ const again = ({ status, body, headers }: CachedReply): CacheAnswer => ({
   cached: true,
 })
 
-/** The promise's outcome, or the reason of the signal, whichever comes first. */
+/** The promise's result, or the signal's reason, whichever comes first. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -4,7 +4,7 @@ import type { CallRecord } from '../protocol.ts'
 import type { ReplyCache } from './cache.ts'
 import type { CacheIdentity } from './cache-key.ts'
 
-/** A call that was made. */
+/** A completed call. */
 export interface MadeCall {
   readonly body: string
   readonly ms: number
@@ -13,7 +13,7 @@ export interface MadeCall {
 
 export type Called = MadeCall & Pick<CallRecord, 'cached'>
 
-/** Gives answers from the cache of a run, if it has one; else the call is made. */
+/** Answers calls from the run's cache, if it has one; otherwise makes the call. */
 export class CachedCalls {
   readonly #cache: ReplyCache | undefined
   readonly #redactor: Redactor | undefined
@@ -23,7 +23,7 @@ export class CachedCalls {
     this.#redactor = redactor
   }
 
-  /** Whether calls must pass here. */
+  /** Whether the run has a cache. */
   get isOn(): boolean {
     return this.#cache !== undefined
   }
@@ -50,7 +50,7 @@ export class CachedCalls {
     return { body: reply.body, ms: made?.ms ?? 0, retries: made?.retries ?? 0, cached }
   }
 
-  /** What has a secret in it is not kept. */
+  /** Bodies that contain a secret are not stored. */
   #isSecret(text: string): boolean {
     return this.#redactor !== undefined && this.#redactor.text(text) !== text
   }

@@ -1,7 +1,7 @@
-/** What waits, and for whom. */
+/** An item in the queue, and its owner. */
 export interface Queued {
   readonly by: object
-  /** Ahead of what else waits for the same. */
+  /** Whether it goes ahead of the owner's other items. */
   readonly first: boolean
 }
 
@@ -12,7 +12,7 @@ interface Link<Item> {
   after: Link<Item> | undefined
 }
 
-/** What waits for one of them, in its order; the lines form a ring. */
+/** The items of one owner, in order; the lines form a ring. */
 interface Line<Item> {
   readonly by: object
   head: Link<Item> | undefined
@@ -22,13 +22,13 @@ interface Line<Item> {
 }
 
 /**
- * A queue in which those who wait take turns, one item each. Every operation takes the same time however many wait: linked
- * lists, because the first entry of a Map is slow to find once many before it were deleted.
+ * A queue in which owners take turns, one item each. All operations take constant time. Linked lists, because the first
+ * entry of a Map is slow to find after many deletions.
  */
 export class FairQueue<Item extends Queued> {
   readonly #lines = new Map<object, Line<Item>>()
   readonly #links = new Map<Item, Link<Item>>()
-  /** The line whose turn it is. The one before it in the ring is the last. */
+  /** The line whose turn it is. Its predecessor in the ring is the last. */
   #turn: Line<Item> | undefined
 
   get size(): number {
@@ -55,7 +55,7 @@ export class FairQueue<Item extends Queued> {
     return this.#turn?.head?.item
   }
 
-  /** Takes what `peek` shows; it is the next one's turn. */
+  /** Takes the item that `peek` returns; then it is the next owner's turn. */
   take(): Item | undefined {
     const line = this.#turn
     if (line === undefined) return undefined
@@ -65,7 +65,7 @@ export class FairQueue<Item extends Queued> {
     return item
   }
 
-  /** False: it does not wait here. */
+  /** False if the item is not in the queue. */
   remove(item: Item): boolean {
     const link = this.#links.get(item)
     if (link === undefined) return false

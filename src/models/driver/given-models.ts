@@ -4,22 +4,22 @@ import { modelSettings, modelsSchema } from '../check-settings.ts'
 import type { ModelSettings } from '../settings.ts'
 import { expandVariables } from './variables.ts'
 
-/** Models that are written down outside of the code: in a file, or on the command line. */
+/** Models configured outside of the code: in a file, or on the command line. */
 export interface GivenModels {
   readonly models: Readonly<Record<string, ModelSettings>>
   /**
-   * Why others cannot be used: a variable is not set. That is an error only for a run that calls them, since a file has models for
-   * several scripts, and not everybody has all keys.
+   * Why other models cannot be used: a variable is not set. This is an error only for a run that calls them, because a
+   * file has models for several scripts, and not everyone has all keys.
    */
   readonly unusable: Readonly<Record<string, string>>
 }
 
-/** Takes the place of texts whose variables are missing while the rest is checked. */
+/** Placeholders for values whose variables are missing, while the rest is validated. */
 const STAND_IN = { baseURL: 'http://unknown.invalid', other: 'unknown' }
 
 /**
- * Checks models and puts in their variables. `from` says where they are written: "models.json". `needKeys`: nobody calls without one.
- * Throws one error with all mistakes.
+ * Validates models and expands their variables. `from`: where they are configured, such as "models.json". `needKeys`:
+ * whether API keys must be set. Throws one error with all mistakes.
  */
 export function checkGivenModels(given: unknown, from: string, needKeys = true): GivenModels {
   if (!isRecord(given))
@@ -30,9 +30,7 @@ export function checkGivenModels(given: unknown, from: string, needKeys = true):
     if (typeof text !== 'string' || !text.includes('${')) return text
     const expanded = expandVariables(text, process.env)
     if (expanded.malformed !== undefined)
-      malformed.push(
-        `\`${name}.${key}\` has '${expanded.malformed}'; a variable of the environment is written \${NAME}`,
-      )
+      malformed.push(`\`${name}.${key}\` contains '${expanded.malformed}'; write environment variables as \${NAME}`)
     if (expanded.missing.length === 0) return expanded.text
     missing.set(name, [...(missing.get(name) ?? []), ...expanded.missing])
     return standIn
@@ -42,7 +40,7 @@ export function checkGivenModels(given: unknown, from: string, needKeys = true):
   )
   if (malformed.length > 0) throw invalid(from, malformed.join('; '))
   const result = modelsSchema.safeParse(models)
-  // Values are shown as they were written: variables may hold secrets.
+  // Values are shown unexpanded, because variables may contain secrets.
   if (!result.success) throw invalid(from, issuesText(result.error.issues, given, keysOf))
   const unusable: Record<string, string> = {}
   const usable: Record<string, ModelSettings> = {}
@@ -60,10 +58,10 @@ export const EXAMPLE = `{ "small": { "baseURL": "http://127.0.0.1:8000/v1", "mod
 
 const variables = (names: readonly string[]) =>
   names.length === 1
-    ? `the variable ${names[0]}, which is not set or empty`
-    : `the variables ${names.join(', ')}, which are not set or empty`
+    ? `the environment variable ${names[0]}, which is not set or empty`
+    : `the environment variables ${names.join(', ')}, which are not set or empty`
 
-/** In the texts that say where a model is, and what is sent along. */
+/** Expands variables in the address, the model name and the headers. */
 function withVariables(settings: unknown, expand: (key: string, text: unknown, standIn: string) => unknown): unknown {
   if (!isRecord(settings)) return settings
   const { baseURL, model, headers, replicas } = settings
@@ -77,7 +75,7 @@ function withVariables(settings: unknown, expand: (key: string, text: unknown, s
       ),
     }),
     ...(Array.isArray(replicas) && {
-      replicas: replicas.map((url, place) => expand(`replicas.${place}`, url, STAND_IN.baseURL)),
+      replicas: replicas.map((url, index) => expand(`replicas.${index}`, url, STAND_IN.baseURL)),
     }),
   }
 }

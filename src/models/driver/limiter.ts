@@ -8,54 +8,54 @@ import { realTime, type Time } from './time.ts'
 
 const MINUTE_MS = 60_000
 const DEFAULT_WAIT_MS = 600_000
-/** Requests at the same time if nobody has said how many: for safety only, the rate is what limits them. */
-const MOST_AT_ONCE_UNKNOWN = 256
-const MOST_AT_ONCE_KNOWN = 1000
+/** The maximum concurrent requests if not configured: only a safeguard, because the rate is the actual limit. */
+const MAX_CONCURRENT_UNKNOWN = 256
+const MAX_CONCURRENT_KNOWN = 1000
 
 export interface LimiterSettings {
   readonly requestsPerMinute?: number
   readonly tokensPerMinute?: number
   readonly maxConcurrent?: number
-  /** The time in which the server counts. Default: a minute. */
+  /** The time window of the server's limit. Default: one minute. */
   readonly windowMs?: number
-  /** Where it begins if nobody has said how many requests are allowed. Default 5. */
+  /** The initial rate if the limit is unknown. Default 5. */
   readonly firstPerSecond?: number
 }
 
 export interface PermitRequest {
-  /** The task: those who have requests waiting take turns. */
+  /** The task: tasks with waiting requests take turns. */
   readonly by: object
-  /** The most that the call can use; 0 if that is unknown. */
+  /** The maximum number of tokens of the call; 0 if unknown. */
   readonly tokens: number
   readonly signal: AbortSignal
-  /** How long to wait at most. Default: 10 minutes. */
+  /** The maximum waiting time. Default: 10 minutes. */
   readonly waitMs?: number
   /** As `performance.now()`. */
   readonly notBefore?: number
-  /** A retry: ahead of what else its task waits for. */
+  /** Whether it goes ahead of the task's other requests, as retries do. */
   readonly first?: boolean
 }
 
 export interface PermitOutcome {
   readonly kind: 'ok' | 'rate_limit' | 'failed'
-  /** What the call has used. Left out: what was reserved for it; nothing if the server refused it. */
+  /** The tokens used. Default: those reserved; none if the server refused the call. */
   readonly tokens?: number
   readonly retryAfterMs?: number
 }
 
 export interface Permit {
-  /** The call is over. Must be called; later calls do nothing. */
+  /** Must be called when the call has ended; later calls do nothing. */
   settle(outcome: PermitOutcome): void
 }
 
 export interface LimiterState {
   readonly queued: number
   readonly inFlight: number
-  /** Lately. */
+  /** The recent rate. */
   readonly ratePerSecond: number
-  /** Requests that it lets through at most. Undefined: there is no limit that it knows. */
+  /** The current maximum rate of requests. Undefined if no limit is known. */
   readonly limitPerSecond: number | undefined
-  /** For how many more milliseconds nothing is let through, because the server said so. */
+  /** For how many more milliseconds nothing is sent, because the server asked for a pause. */
   readonly paused: number
 }
 
@@ -64,11 +64,11 @@ interface Waiter {
   readonly first: boolean
   readonly tokens: number
   readonly grant: (permit: Permit) => void
-  /** Ends its timers, and it listens to its signal no more. */
+  /** Cancels its timers and removes its abort listener. */
   readonly end: () => void
 }
 
-/** What a call has taken of each limit. */
+/** What a call uses of each limit. */
 interface Taken {
   readonly sent: Granted
   readonly request: Share | undefined
@@ -77,13 +77,13 @@ interface Taken {
 }
 
 /**
- * Lets requests through as fast as a server takes them, and no faster. One for each limit, in the driver, for all workers. With
- * a known limit it paces at 97 % of it; without one it finds the rate that the server accepts (`AdaptiveRate`). It has a timer
- * only while something waits.
+ * Sends requests as fast as a server accepts them, and no faster. There is one per limit, in the driver, for all
+ * workers. It paces requests at 97 % of a known limit, or finds the rate that the server accepts (`AdaptiveRate`). It
+ * has a timer only while requests wait.
  */
 export class Limiter {
   readonly #time: Time
-  readonly #atOnce: number
+  readonly #maxConcurrent: number
   readonly #perSecond: number | undefined
   readonly #requests: Budget | undefined
   readonly #tokens: Budget | undefined
@@ -93,11 +93,11 @@ export class Limiter {
   readonly #pauses = new Pauses()
   readonly #queue = new FairQueue<Waiter>()
   readonly #recent: RecentRate
-  /** Those that wait for their `notBefore`. */
+  /** Requests waiting for their `notBefore`. */
   #early = 0
   #inFlight = 0
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
-  /** What holds requests back, and since when. */
+  /** What delays requests, and since when. */
   #heldBack: { readonly by: AdaptiveRate; readonly since: number } | undefined
 
   constructor(settings: LimiterSettings, time: Time = realTime) {
@@ -114,10 +114,10 @@ export class Limiter {
       this.#tokens = new Budget(tokens * windows, windowMs)
       this.#tokenRate = new AdaptiveRate(tokens / 60)
     }
-    this.#atOnce = maxConcurrent ?? (requests ? MOST_AT_ONCE_KNOWN : MOST_AT_ONCE_UNKNOWN)
+    this.#maxConcurrent = maxConcurrent ?? (requests ? MAX_CONCURRENT_KNOWN : MAX_CONCURRENT_UNKNOWN)
   }
 
-  /** Whoever gets a permit must settle it, also if its signal is aborted by then. */
+  /** The caller must settle the permit, even if its signal was aborted meanwhile. */
   acquire({ by, tokens, signal, waitMs = DEFAULT_WAIT_MS, notBefore, first = false }: PermitRequest): Promise<Permit> {
     return new Promise((grant, reject) => {
       if (signal.aborted) return reject(signal.reason)
@@ -134,7 +134,7 @@ export class Limiter {
         this.#queue.remove(waiter)
         end()
         reject(why)
-        this.#look()
+        this.#grantDue()
       }
       const abort = () => leave(signal.reason)
       const cancelLate = this.#time.setTimeout(() => leave(tooLate(waitMs, this.state)), waitMs)
@@ -163,11 +163,11 @@ export class Limiter {
 
   #enqueue(waiter: Waiter): void {
     this.#queue.add(waiter)
-    this.#look()
+    this.#grantDue()
   }
 
-  /** Lets through what may go now, and looks again when the next may. */
-  #look(): void {
+  /** Grants permits that are due, and schedules the next check. */
+  #grantDue(): void {
     const now = this.#time.now()
     if (this.#heldBack !== undefined) {
       const { by, since } = this.#heldBack
@@ -175,28 +175,28 @@ export class Limiter {
       this.#heldBack = undefined
     }
     for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
-      if (this.#inFlight >= this.#atOnce) break
+      if (this.#inFlight >= this.#maxConcurrent) break
       const byRate = this.#requests?.dueAt(1, now) ?? this.#pace.dueAt
       const byTokens = next.tokens > 0 ? (this.#tokens?.dueAt(next.tokens, now) ?? 0) : 0
       const due = Math.max(byRate, byTokens, this.#pauses.until)
       if (due > now) {
         if (due === byRate) this.#heldBack = { by: this.#rate, since: now }
         else if (due === byTokens) this.#heldBack = { by: this.#tokenRate!, since: now }
-        return this.#lookAt(due, now)
+        return this.#scheduleCheck(due, now)
       }
       this.#grant(this.#queue.take()!, now)
     }
-    // Nothing waits, or a call that ends looks again.
+    // Nothing waits, or the end of a call triggers the next check.
     this.#timer?.cancel()
     this.#timer = undefined
   }
 
-  #lookAt(due: number, now: number): void {
+  #scheduleCheck(due: number, now: number): void {
     if (this.#timer?.at === due) return
     this.#timer?.cancel()
     const cancel = this.#time.setTimeout(() => {
       this.#timer = undefined
-      this.#look()
+      this.#grantDue()
     }, due - now)
     this.#timer = { at: due, cancel }
   }
@@ -229,13 +229,13 @@ export class Limiter {
     const used = amountOf(tokens) ?? (kind === 'rate_limit' ? 0 : undefined)
     if (used !== undefined) this.#used(used, taken, now)
     if (kind === 'rate_limit') this.#refused(taken, now, amountOf(retryAfterMs))
-    this.#look()
+    this.#grantDue()
   }
 
   #used(used: number, taken: Taken, now: number): void {
     if (taken.sentTokens) taken.sentTokens.amount = used
     if (taken.tokens) this.#tokens!.settle(taken.tokens, used)
-    // It could not be reserved, because nobody knew.
+    // The tokens were unknown, so none were reserved.
     else if (used > 0) this.#tokens?.take(used, now, this.#tokenRate!.shareOfCeiling)
   }
 
@@ -243,13 +243,13 @@ export class Limiter {
     this.#pauses.refused(taken.sent.at, now, retryAfterMs, this.#rate.perSecond)
     if (taken.request) this.#requests!.settle(taken.request, 0)
     taken.sent.amount = 0
-    // Servers do not say which limit it was. It is the one that requests waited for.
+    // Servers do not report which limit was exceeded. Assume the one that requests were waiting for.
     if (this.#tokenRate?.heldBackLately(now)) this.#tokenRate.refused(taken.sentTokens!, now)
     else this.#rate.refused(taken.sent, now)
   }
 }
 
-/** What a server said may be anything. */
+/** Servers may report anything. */
 const amountOf = (value: number | undefined) =>
   value !== undefined && Number.isFinite(value) && value >= 0 ? value : undefined
 
@@ -259,11 +259,11 @@ function checkSettings(settings: LimiterSettings): void {
       throw new RangeError(`${name} must be a number above 0, not ${String(value)}`)
 }
 
-/** What those who wait too long should know. */
+/** Describes the state of the queue, for timeout errors. */
 export function describeWait({ queued, inFlight, ratePerSecond, limitPerSecond, paused }: LimiterState): string {
   const limit = limitPerSecond === undefined ? '' : ` (limit ${perTime(limitPerSecond)})`
-  const pause = paused > 0 ? `; the server asked for a pause, of which ${Math.ceil(paused / 1000)} s are left` : ''
-  return `${queued} wait, ${inFlight} are under way, ${perTime(ratePerSecond)} were let through lately${limit}${pause}`
+  const pause = paused > 0 ? `; the server asked for a pause, which lasts another ${Math.ceil(paused / 1000)} s` : ''
+  return `${queued} waiting, ${inFlight} in flight, recent rate ${perTime(ratePerSecond)}${limit}${pause}`
 }
 
 function perTime(perSecond: number): string {
@@ -274,5 +274,5 @@ function perTime(perSecond: number): string {
 const tooLate = (waitMs: number, state: LimiterState) =>
   new ManyworldsError(
     'MODEL_PERMIT_TIMEOUT',
-    `no permit for a call within ${waitMs} ms: ${describeWait(state)}; lower concurrency or workerNum, raise the model's limit if the provider allows more, or give a larger permitTimeoutMs`,
+    `no permit for a call within ${waitMs} ms: ${describeWait(state)}; lower \`concurrency\` or \`workerNum\`, raise the model's limit if the provider allows more, or increase \`permitTimeoutMs\``,
   )

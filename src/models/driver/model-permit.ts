@@ -1,9 +1,9 @@
 import type { ServiceCall } from '../../executor/service.ts'
 import type { Permit, PermitOutcome, PermitRequest } from './limiter.ts'
 import { permitFor } from './permit-for.ts'
-import { limiterOf, type RunModel, type UseSoFar } from './run-models.ts'
+import { limiterOf, type ModelUse, type RunModel } from './run-models.ts'
 
-/** Waits for a permit to call a model. The run counts how the call came out. */
+/** Waits for a permit to call a model. The outcome of the call is counted for the run. */
 export async function modelPermit(
   model: RunModel,
   call: ServiceCall,
@@ -14,7 +14,7 @@ export async function modelPermit(
   let settled = false
   return {
     settle(outcome) {
-      // Only the first word about a call is one.
+      // Only the first outcome of a call counts.
       if (!settled) count(model.use, outcome)
       settled = true
       permit.settle(outcome)
@@ -22,7 +22,7 @@ export async function modelPermit(
   }
 }
 
-function count(use: UseSoFar, { kind, tokens = 0 }: PermitOutcome): void {
+function count(use: ModelUse, { kind, tokens = 0 }: PermitOutcome): void {
   if (kind === 'rate_limit') use.rateLimited++
   else if (kind === 'failed') use.failed++
   else {

@@ -3,12 +3,15 @@ import { Replicas } from '../replicas.ts'
 import type { ModelSettings } from '../settings.ts'
 import { Limiter, type LimiterSettings } from './limiter.ts'
 
-/** A server that asks for no key is most likely one's own: what it can do is limited by its speed, not by a quota. */
+/**
+ * The initial rate for a server without a key, which is most likely the user's own: it is limited by its speed, not by
+ * a quota.
+ */
 const FIRST_WITHOUT_KEY = 20
 
 /**
- * A server with one model, for one key: what all names share that mean it, in all runs of this process. A limit that held per run
- * or per name would be exceeded by two of them.
+ * A server with one model and one key, shared by all model names and runs of this process that use it. A separate
+ * limiter per run or name would exceed the limit.
  */
 export class ModelServer {
   readonly limiter: Limiter
@@ -24,16 +27,16 @@ export class ModelServer {
 
 export const withoutSlash = (url: string) => url.replace(/\/+$/, '')
 
-interface InUse {
+interface UsedServer {
   readonly server: ModelServer
   users: number
 }
 
-const servers = new Map<string, InUse>()
-/** Those that nobody uses are kept, with what their limiters have learned. */
-const MOST_IDLE = 100
+const servers = new Map<string, UsedServer>()
+/** Idle servers are kept, with the rate that their limiters have learned. */
+const MAX_IDLE = 100
 
-/** The server of these settings, until `release`. Throws if another run uses it at the same time with other limits. */
+/** The server of these settings, until `release`. Throws if another active run uses it with different limits. */
 export function useServer(
   name: string,
   settings: ModelSettings,
@@ -46,7 +49,7 @@ export function useServer(
     if (known.users > 0)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `\`models.${name}\` has other limits (${shown(limits)}) than a run that is going on has for the same server, model and key (${shown(known.server.limits)}); give both the same`,
+        `\`models.${name}\` has different limits (${shown(limits)}) than an active run has for the same server, model and key (${shown(known.server.limits)}); use the same limits for both`,
       )
     known = undefined
   }
@@ -66,7 +69,7 @@ export function useServer(
 
 function forgetIdle(): void {
   for (const [identity, { users }] of servers) {
-    if (servers.size <= MOST_IDLE) return
+    if (servers.size <= MAX_IDLE) return
     if (users === 0) servers.delete(identity)
   }
 }

@@ -20,7 +20,7 @@ import { callObject } from './object-calls.ts'
 import { Permits } from './permits.ts'
 import { headersOf, type RunModels, shownModel, timesOf } from './run-models.ts'
 
-/** What tasks of a run ask about its models, by the names of the services. */
+/** The services for model calls of tasks, by name. */
 export function modelServices(models: RunModels, cached: CachedCalls): Map<string, Service> {
   const permits = new Permits(models)
   return new Map<string, Service>([
@@ -35,7 +35,7 @@ export function modelServices(models: RunModels, cached: CachedCalls): Map<strin
       service({
         durable: true,
         costs: true,
-        ask: () => Promise.reject(new TypeError('workers make these calls themselves')),
+        ask: () => Promise.reject(new TypeError('workers make direct calls themselves')),
       }),
     ],
     [PERMIT, service({ unlimited: true, ask: (call) => permits.give(call) })],
@@ -52,7 +52,7 @@ function service({
   return {
     ...{ once: durable, durable, costs, unlimited, atOnce: Number.POSITIVE_INFINITY, ask },
     check(body) {
-      if (!(body instanceof String || isPacked(body))) throw new TypeError('a malformed question')
+      if (!(body instanceof String || isPacked(body))) throw new TypeError('a malformed request')
     },
   }
 }
@@ -61,7 +61,7 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
   const asked = readPacked(call.body) as ModelAsked
   const model = models.get(asked.model)
   if (model.kind === 'object' || !PATHS.includes(asked.path) || typeof asked.body !== 'string')
-    throw new TypeError('a malformed call of a model')
+    throw new TypeError('a malformed model call')
   const { settings, server } = model
   const { timeoutMs, permitMs, maxRetries } = timesOf(settings)
   const headers = headersOf(model)

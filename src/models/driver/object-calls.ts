@@ -15,7 +15,7 @@ import { type ObjectModel, type RunModels, shownModel } from './run-models.ts'
 export async function callObject(models: RunModels, cached: CachedCalls, call: ServiceCall): Promise<ObjectAnswer> {
   const { model: name, options } = readPacked(call.body) as ObjectAsked
   const model = models.get(name)
-  if (model.kind !== 'object') throw new TypeError('a malformed call of a model')
+  if (model.kind !== 'object') throw new TypeError('a malformed model call')
   const { provider, modelId } = model.object
   const body = JSON.stringify(options)
   const called = await cached.call(call, { server: provider, model: modelId, path: '', body }, async () => {
@@ -34,7 +34,7 @@ export async function callObject(models: RunModels, cached: CachedCalls, call: S
 const bytesAsText = (_: string, value: unknown) =>
   value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
 
-/** Times are texts in JSON. */
+/** JSON stores dates as strings. */
 function revived(body: string): GenerateResult {
   const result = JSON.parse(body) as GenerateResult
   const timestamp = result.response?.timestamp as string | undefined
@@ -59,7 +59,7 @@ async function attempt(
   }
 }
 
-/** An object that does not heed the signal is not waited for. */
+/** Does not wait for an object that ignores the signal. */
 async function raced<Result>(call: () => PromiseLike<Result>, signal: AbortSignal): Promise<Result> {
   let stop: (() => void) | undefined
   const over = new Promise<never>((_, reject) => {

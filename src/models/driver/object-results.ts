@@ -1,15 +1,13 @@
 import type { CallUsage, Content, FinishReason, GenerateResult } from '../language-model.ts'
 
 /**
- * The result of an object of a provider, as plain data that can be sent and stored: headers may have secrets, and extras of a provider
- * need not be plain. Throws if it is no result.
+ * Converts the result of a provider object to plain data that can be sent and stored: headers may contain secrets, and
+ * provider extras may not be plain. Throws if it is not a result.
  */
 export function resultIn(given: unknown): GenerateResult {
   const result = objectIn(given)
   if (!Array.isArray(result.content) || result.content.some((part) => typeof objectIn(part).type !== 'string'))
-    throw new TypeError(
-      'it returned no `content`: an object of the AI SDK 7 (specification v4) returns a list of parts',
-    )
+    throw new TypeError('the result has no `content` list; use a model object of AI SDK 7 (specification v4)')
   const { id, timestamp, modelId, body } = objectIn(result.response)
   const metadata = plain(result.providerMetadata) as GenerateResult['providerMetadata']
   const text = plain(body)
@@ -31,7 +29,7 @@ export function resultIn(given: unknown): GenerateResult {
 const objectIn = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
-/** A copy, without what cannot be sent (functions, sockets); undefined: it is nothing but that. */
+/** A copy without values that cannot be sent (functions, sockets); undefined if nothing is left. */
 function plain(value: unknown): unknown {
   try {
     return structuredClone(value)
@@ -45,7 +43,7 @@ function plain(value: unknown): unknown {
   }
 }
 
-/** Before version 4 of the specification it was a text. */
+/** A string before version 4 of the specification. */
 function finishIn(given: unknown): FinishReason {
   if (typeof given === 'string') return { unified: unifiedIn(given), raw: given }
   const { unified, raw } = objectIn(given)
@@ -68,7 +66,7 @@ function usageIn(given: unknown): CallUsage {
   }
 }
 
-/** Before version 3 of the specification it was one number. */
+/** A single number before version 3 of the specification. */
 const tokensIn = (given: unknown) => (name: string) => {
   const value = typeof given === 'number' && name === 'total' ? given : objectIn(given)[name]
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined

@@ -1,12 +1,12 @@
 import { LONGEST_PAUSE_MS } from '../calling.ts'
 
-/** Of a server that does not say how long: the time of so many requests, doubled while it goes on refusing. */
+/** If the server does not say how long to wait: the time of this many requests, doubled with each further refusal. */
 const REQUESTS_LONG = 5
 const SHORTEST_MS = 100
 const FIRST_AT_MOST_MS = 2000
 const GUESS_AT_MOST_MS = 30_000
 
-/** Times in which nothing is sent, by anybody, because the server has refused something. */
+/** Pauses in which nothing is sent, because the server refused a request. */
 export class Pauses {
   #until = Number.NEGATIVE_INFINITY
   #began = Number.NEGATIVE_INFINITY
@@ -21,7 +21,7 @@ export class Pauses {
   }
 
   refused(sentAt: number, now: number, retryAfterMs: number | undefined, perSecond: number): void {
-    // What was sent before the pause was refused for the same reason.
+    // Requests sent before the pause were refused for the same reason.
     const isNew = sentAt >= this.#began
     if (!isNew && retryAfterMs === undefined) return
     if (isNew) {

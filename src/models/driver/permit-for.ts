@@ -1,7 +1,7 @@
 import type { ServiceCall } from '../../executor/service.ts'
 import type { Limiter, Permit, PermitRequest } from './limiter.ts'
 
-/** Waits for a permit of a limiter on behalf of a task, whose clock stands if there is none at once. */
+/** Waits for a permit on behalf of a task, whose timeout is paused if there is none immediately. */
 export async function permitFor(
   limiter: Limiter,
   call: ServiceCall,
@@ -11,7 +11,7 @@ export async function permitFor(
   const permit = limiter.acquire({ by: call.lease, signal: call.signal, ...wanted }).finally(() => {
     isThere = true
   })
-  // A permit that is there already comes within a few turns of the microtask queue.
+  // An available permit arrives within a few microtasks.
   for (let turn = 0; turn < 4 && !isThere; turn++) await undefined
   if (isThere) return permit
   call.waiting(true)

@@ -1,5 +1,5 @@
-import type { Lease } from '../../executor/entry.ts'
 import type { ServiceCall } from '../../executor/service.ts'
+import type { Lease } from '../../executor/task-entry.ts'
 import { MAX_OPEN_REQUESTS, type Packed } from '../../protocol/messages.ts'
 import { pack } from '../../protocol/pack.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
@@ -9,25 +9,28 @@ import { modelPermit } from './model-permit.ts'
 import { readPermit, readSettled } from './read-asked.ts'
 import { callMsOf, permitMsOf, type RunModel, type RunModels } from './run-models.ts'
 
-/** Each is for a request of its own, of which a task has so many; those that it has just settled may still be open. */
-const MOST_ASKED = 4 * MAX_OPEN_REQUESTS
+/** Each permit needs a separate request, and a task has a limited number; those just settled may still be open. */
+const MAX_ASKED = 4 * MAX_OPEN_REQUESTS
 
-/** A worker that stands still, or is none of ours, may keep a permit for as long as a call can take; a call is sent twice at most. */
+/**
+ * How long a worker may keep a permit, if it hangs or is not ours: as long as a call can take, and a call is sent twice
+ * at most.
+ */
 const holdMsOf = (model: RunModel) => Math.min(2 * callMsOf(model) + LATE_MS, MAX_TIMER_MS)
 const LATE_MS = 5000
 
 type Settling = Map<number, (outcome: PermitOutcome) => void>
 
 interface TaskPermits {
-  /** How many it waits for, or has. */
+  /** The number of permits it waits for or holds. */
   asked: number
-  /** By the number of the permit. */
+  /** By permit number. */
   readonly settle: Settling
 }
 
 /**
- * Permits for calls that workers make themselves. The request for one stays open while the call is made, so whatever ends the task or
- * its worker gives the permit back.
+ * Permits for calls that workers make themselves. The request for a permit stays open during the call, so the permit is
+ * released when the task or its worker ends.
  */
 export class Permits {
   readonly #models: RunModels
@@ -39,7 +42,7 @@ export class Permits {
 
   async *give(call: ServiceCall): AsyncGenerator<Packed> {
     const permits = this.#of(call.lease)
-    if (permits.asked >= MOST_ASKED) throw new RangeError(`more than ${MOST_ASKED} permits for one task`)
+    if (permits.asked >= MAX_ASKED) throw new RangeError(`more than ${MAX_ASKED} permits for one task`)
     permits.asked++
     try {
       yield* this.#give(call, permits.settle)
@@ -69,7 +72,7 @@ export class Permits {
       permit.settle(outcome ?? { kind: 'failed' })
     } finally {
       clearTimeout(lost)
-      // Nothing, if it is settled.
+      // Does nothing if it was already settled.
       permit.settle({ kind: 'failed' })
       settle.delete(number)
     }

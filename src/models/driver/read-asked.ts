@@ -2,11 +2,11 @@ import { isObject } from '../../protocol/shapes.ts'
 import type { PermitAsked, SettleAsked } from '../protocol.ts'
 import type { PermitOutcome } from './limiter.ts'
 
-/** What workers ask for, with nothing in it trusted: a worker may be on another machine, and need not be the program that we sent there. */
+/** Parses requests of workers. They are untrusted: a worker may be on another machine, and may not be our program. */
 
 const malformed = (what: string) => new TypeError(`a malformed ${what}`)
 
-/** `mostMs`: nobody may wait for longer. */
+/** `mostMs`: the maximum waiting time of a model. */
 export function readPermit(asked: unknown, mostMs: (model: string) => number): PermitAsked {
   if (!isObject(asked)) throw malformed('request for a permit')
   const { model, permit, call, tokens, waitMs, delayMs, first } = asked as Record<string, unknown>

@@ -1,5 +1,5 @@
+import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { didYouMean } from '../../near-miss.ts'
 import type { ModelQueue } from '../../progress/run-progress.ts'
 import { type GivenModel, isLanguageModel } from '../language-model.ts'
 import { secretHeaders } from '../secrets.ts'
@@ -16,7 +16,7 @@ import type { CacheMode } from './cache.ts'
 import { Limiter } from './limiter.ts'
 import { identityOf, limitsOf, type ModelServer, sameLimits, useServer, withoutSlash } from './model-server.ts'
 
-/** A model of a run that is behind a server. */
+/** A model of a run on a server. */
 export interface ServedModel {
   readonly kind: 'server'
   readonly name: string
@@ -24,31 +24,31 @@ export interface ServedModel {
   readonly key: string | undefined
   readonly server: ModelServer
   readonly via: 'driver' | 'direct'
-  readonly use: UseSoFar
+  readonly use: ModelUse
 }
 
-/** One that is an object of the user's. */
+/** A model of a run that is a provider object. */
 export interface ObjectModel {
   readonly kind: 'object'
   readonly name: string
   readonly object: GivenModel
   readonly limiter: Limiter
-  readonly use: UseSoFar
+  readonly use: ModelUse
 }
 
-/** How the calls of the run came out so far. */
-export interface UseSoFar {
+/** Counts of the run's calls so far. */
+export interface ModelUse {
   calls: number
   tokens: number
   rateLimited: number
   failed: number
 }
 
-const noUse = (): UseSoFar => ({ calls: 0, tokens: 0, rateLimited: 0, failed: 0 })
+const noUse = (): ModelUse => ({ calls: 0, tokens: 0, rateLimited: 0, failed: 0 })
 
 export type RunModel = ServedModel | ObjectModel
 
-/** Where workers are: a server on this machine cannot be called from another. */
+/** Where workers are, because another machine cannot reach a server on this machine's loopback. */
 export interface WorkersPlace {
   readonly onThisMachine: boolean
 }
@@ -63,7 +63,7 @@ export class RunModels {
   readonly #unusable: Readonly<Record<string, string>>
   readonly #releases: (() => void)[] = []
 
-  /** `unusable`: why further models cannot be called. */
+  /** `unusable`: why other models cannot be called. */
   constructor(config: ModelsConfig, place: ModelsMode, unusable: Readonly<Record<string, string>> = {}) {
     this.#unusable = unusable
     try {
@@ -80,11 +80,11 @@ export class RunModels {
     const names = [...this.#models.keys()]
     throw new ManyworldsError(
       'MODEL_UNKNOWN',
-      `there is no model '${name}'${didYouMean(name, names)}; the run has ${names.join(', ') || 'none'}. Add it to \`models\` in the run configuration, or to models.json`,
+      `unknown model '${name}'${didYouMean(name, names)}; the run has ${names.join(', ') || 'none'}; add it to \`models\` in the run configuration, or to models.json`,
     )
   }
 
-  /** What workers are told. */
+  /** The descriptions for workers. */
   describe(): ModelDescriptions {
     return Object.fromEntries([
       ...[...this.#models].map(([name, model]) => [name, descriptionOf(model)] as const),
@@ -92,7 +92,7 @@ export class RunModels {
     ])
   }
 
-  /** How many calls wait for each, and how fast it goes; of those for which some wait. */
+  /** The queue length and rate of each model with waiting calls. */
   get waiting(): ModelQueue[] {
     const seen = new Set<Limiter>()
     const found: ModelQueue[] = []
@@ -108,8 +108,8 @@ export class RunModels {
     return found
   }
 
-  /** What was asked of each, of those that were called. */
-  get used(): ({ readonly model: string } & Readonly<UseSoFar>)[] {
+  /** The usage of each model that was called. */
+  get used(): ({ readonly model: string } & Readonly<ModelUse>)[] {
     return [...this.#models.values()].flatMap(({ name, use }) =>
       use.calls + use.rateLimited + use.failed === 0 ? [] : [{ model: name, ...use }],
     )
@@ -125,10 +125,10 @@ export class RunModels {
     this.#checkLimits(name, given, key)
     const { server, release } = useServer(name, given, key)
     this.#releases.push(release)
-    return { kind: 'server', name, settings: given, key, server, via: wayOf(given, place), use: noUse() }
+    return { kind: 'server', name, settings: given, key, server, via: routeOf(given, place), use: noUse() }
   }
 
-  /** Names that mean the same model share its limiter, so they cannot have different limits. */
+  /** Names of the same model share its limiter, so they cannot have different limits. */
   #checkLimits(name: string, settings: ModelSettings, key: string | undefined): void {
     const identity = identityOf(settings, key)
     for (const other of this.#models.values()) {
@@ -136,7 +136,7 @@ export class RunModels {
       if (sameLimits(limitsOf(settings), limitsOf(other.settings))) continue
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `\`models.${name}\` and \`models.${other.name}\` mean the same model at the same server with the same key, and have different limits; give both the same, also if one of them is in models.json`,
+        `\`models.${name}\` and \`models.${other.name}\` are the same model on the same server with the same key, but have different limits; use the same limits for both (one of them may be in models.json)`,
       )
     }
   }
@@ -150,16 +150,16 @@ function keyOf(name: string, { apiKeyEnv }: ModelSettings): string | undefined {
   if (key !== undefined && key.trim() !== '') return key.trim()
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `\`models.${name}\`: the variable ${apiKeyEnv} is ${key === undefined ? 'not set' : 'empty'}; set it, or name another one in \`apiKeyEnv\``,
+    `\`models.${name}\`: the environment variable ${apiKeyEnv} is ${key === undefined ? 'not set' : 'empty'}; set it, or name another one in \`apiKeyEnv\``,
   )
 }
 
-/** A cache is the driver's, so all calls pass there. */
-const wayOf = (given: ModelSettings, mode: ModelsMode): 'driver' | 'direct' =>
-  mode.cache === false ? (given.via ?? usualWay(given, mode)) : 'driver'
+/** With a cache, all calls go through the driver, which has the cache. */
+const routeOf = (given: ModelSettings, mode: ModelsMode): 'driver' | 'direct' =>
+  mode.cache === false ? (given.via ?? defaultRoute(given, mode)) : 'driver'
 
-/** Without a key there is nothing that workers must not have. A loopback address is another server on another machine. */
-function usualWay(
+/** Without a key, workers may make the calls. But a loopback address means another server on another machine. */
+function defaultRoute(
   { apiKeyEnv, baseURL, headers }: ModelSettings,
   { onThisMachine }: WorkersPlace,
 ): 'driver' | 'direct' {
@@ -169,7 +169,7 @@ function usualWay(
 
 const isLoopback = (host: string) => host === 'localhost' || host === '[::1]' || /^127\./.test(host)
 
-/** What is sent along with a call. */
+/** The headers of a call. */
 export function headersOf({ settings: { headers = {} }, key }: ServedModel): Record<string, string> {
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   return { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...lower }
@@ -184,7 +184,7 @@ export const timesOf = (settings: ModelSettings) => ({
 export const permitMsOf = (model: RunModel): number =>
   model.kind === 'object' ? DEFAULT_PERMIT_MS : timesOf(model.settings).permitMs
 
-/** The longest that one try may take. */
+/** The timeout of one attempt. */
 export const callMsOf = (model: RunModel): number =>
   model.kind === 'object' ? DEFAULT_TIMEOUT_MS : timesOf(model.settings).timeoutMs
 
@@ -204,13 +204,13 @@ function descriptionOf(model: RunModel): ModelDescription {
   }
 }
 
-/** Where a model is, without what may be secret: a user, a password, a query. */
+/** The address of a model without parts that may be secret: user, password and query. */
 export function publicURL(baseURL: string): string {
   const { origin, pathname } = new URL(baseURL)
   return withoutSlash(`${origin}${pathname}`)
 }
 
-/** For errors: which model, and where it is. */
+/** For errors: the model and its address. */
 export const shownModel = (model: RunModel): { readonly what: string; readonly where: string } => ({
   what: `model '${model.name}'`,
   where:

@@ -1,14 +1,14 @@
 import { MAX_TIMER_MS } from '../../task-checks.ts'
 
-/** A clock and its timers. Simulations bring their own. */
+/** A clock and its timers. Simulations provide their own. */
 export interface Time {
   /** Milliseconds, as `performance.now()`. */
   now(): number
-  /** Calls `run` once, unless the function that it returns is called before. */
+  /** Calls `run` once, unless the returned function is called first. */
   setTimeout(run: () => void, ms: number): () => void
 }
 
-/** Its timers do not keep the process alive: whoever waits for a permit does. */
+/** Its timers do not keep the process alive; the callers that wait for permits do. */
 export const realTime: Time = {
   now: () => performance.now(),
   setTimeout(run, ms) {

@@ -7,19 +7,19 @@ import { type ChatReply, contentText, replyIn, tokensOf } from '../worker/chat-r
 import { bodyText, type ChatRequest, mostTokens } from '../worker/chat-request.ts'
 import { headersOf, limiterOf, type ServedModel, shownModel } from './run-models.ts'
 
-/** What a model did when it was tried. Of abilities: null where the server did not say yes or no. */
+/** The abilities of a model as tested; null if the test was inconclusive. */
 export interface TriedModel {
-  /** Of the first, short call. */
+  /** The latency of the first, short call. */
   readonly latencyMs: number
   readonly tokenIds: boolean | null
   readonly logProbs: boolean | null
   readonly toolCalls: boolean | null
   readonly structuredOutput: boolean | null
-  /** Whether it says how many tokens a call took. */
+  /** Whether it reports the number of tokens. */
   readonly usage: boolean
 }
 
-/** Room for an answer of a word; and for one with a tool call, or after some thought. */
+/** Token limits for a one-word answer, and for an answer with a tool call or some reasoning. */
 const SHORT = 16
 const LONGER = 256
 const LATE_RETRIES = 1
@@ -44,14 +44,14 @@ const RESULT = {
 }
 
 /**
- * Calls a model as a run would: through its limiter, with its key and headers. First with a short question, whose failure is thrown;
- * then, all at once, with one for each thing that not all servers can do.
+ * Calls a model as a run would: through its limiter, with its key and headers. First a short question, whose failure is
+ * thrown; then, concurrently, one question for each ability that not all servers have.
  */
 export async function tryModel(model: ServedModel, timeoutMs: number): Promise<TriedModel> {
   const timeout = new AbortController()
   const late = new ManyworldsError(
     'MODEL_TIMEOUT',
-    `${shownModel(model).what}: no answer within ${duration(timeoutMs)}; allow more with --timeout`,
+    `${shownModel(model).what}: no answer within ${duration(timeoutMs)}; increase --timeout`,
   )
   const timer = setTimeout(() => timeout.abort(late), timeoutMs)
   try {
@@ -75,7 +75,7 @@ export async function tryModel(model: ServedModel, timeoutMs: number): Promise<T
   }
 }
 
-/** The first call. Newer models of some servers refuse `max_tokens`, and want it by another name. */
+/** The first call. Newer models of some servers refuse `max_tokens` and require another name. */
 async function greet(model: ServedModel, timeoutMs: number, signal: AbortSignal) {
   const by = (limit: string) => async (question: Question) =>
     replyIn((await send(model, question, limit, timeoutMs, signal)).answer.body)
@@ -109,7 +109,7 @@ function send(model: ServedModel, question: Question, limit: string, timeoutMs: 
 const isRefusal = (error: unknown): error is ManyworldsError =>
   ManyworldsError.is(error) && error.code === 'MODEL_INVALID_REQUEST'
 
-/** A server that refuses a question cannot do what it asks for. One that fails in passing has said nothing. */
+/** A server that refuses a request lacks the ability. After a transient failure, nothing is known. */
 const refused = (error: unknown): false | null => (isRefusal(error) ? false : null)
 
 const schemaField = () => ({

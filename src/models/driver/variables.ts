@@ -3,13 +3,13 @@ const WHOLE = /^\$\{[A-Za-z_]\w*\}$/
 
 export interface Expanded {
   readonly text: string
-  /** Variables that are not set, or empty. */
+  /** Variables that are unset or empty. */
   readonly missing: readonly string[]
-  /** A reference that is none, such as `${}`. */
+  /** A malformed reference, such as `${}`. */
   readonly malformed: string | undefined
 }
 
-/** Puts variables of the environment where a text has `${NAME}`. */
+/** Expands environment variables, written as `${NAME}`. */
 export function expandVariables(text: string, env: Readonly<Record<string, string | undefined>>): Expanded {
   const missing: string[] = []
   let malformed: string | undefined

@@ -3,12 +3,12 @@ import type { AssistantPart, PromptMessage, ToolOutput, ToolResultPart } from '.
 import { contentText, thoughtsIn } from './chat-reply.ts'
 import { contentPart } from './content-part.ts'
 
-/** A reply that the model gave earlier, by the id of one of its calls. */
+/** Finds an earlier reply of the model by the id of one of its tool calls. */
 export type EarlierReply = (callId: string) => Message | undefined
 
 /**
- * The messages of a prompt of the AI SDK. The SDK parses the arguments of calls and writes them anew; the ones that the model wrote are
- * put back, because a server's cache and a learner both need a conversation that goes on as it began.
+ * Converts the messages of an AI SDK prompt. The SDK parses and re-serializes the arguments of tool calls; the model's
+ * original text is restored, because both a server's cache and a learner need the exact earlier conversation.
  */
 export const messagesOf = (prompt: readonly PromptMessage[], earlier: EarlierReply): Message[] =>
   prompt.flatMap((message) => messageOf(message, earlier))
@@ -46,8 +46,8 @@ function assistantMessage(parts: readonly AssistantPart[], earlier: EarlierReply
       calls.push(known ?? { id, name, raw: argumentsText(input) })
     }
   }
-  const said = calls.length === 0 ? undefined : earlier(calls[0]!.id)
-  if (said && isSame(said, text, reasoning, calls)) return said
+  const original = calls.length === 0 ? undefined : earlier(calls[0]!.id)
+  if (original && isSame(original, text, reasoning, calls)) return original
   return {
     role: 'assistant',
     content: calls.length > 0 ? text || null : text,
@@ -56,14 +56,16 @@ function assistantMessage(parts: readonly AssistantPart[], earlier: EarlierReply
   }
 }
 
-/** Whether this is the whole of what the model said. Whoever takes a call or the reasoning out of a conversation wants it out. */
-const isSame = (said: Message, text: string, reasoning: string, calls: readonly { id: string }[]): boolean =>
-  contentText(said) === text &&
-  thoughtsIn(said) === reasoning &&
-  said.calls?.length === calls.length &&
-  said.calls.every((call, place) => call === calls[place])
+/**
+ * Whether the message is the model's whole reply. If the caller removed a call or the reasoning, it must stay removed.
+ */
+const isSame = (original: Message, text: string, reasoning: string, calls: readonly { id: string }[]): boolean =>
+  contentText(original) === text &&
+  thoughtsIn(original) === reasoning &&
+  original.calls?.length === calls.length &&
+  original.calls.every((call, index) => call === calls[index])
 
-/** Arguments that no model here has written: a text that is JSON is taken for them, as providers of the SDK do. */
+/** Arguments not written by a model here: a string that is JSON is used as is, like the SDK's providers do. */
 function argumentsText(input: unknown): string {
   if (typeof input !== 'string') return input === undefined ? '{}' : jsonText(input)
   try {
@@ -74,7 +76,7 @@ function argumentsText(input: unknown): string {
   }
 }
 
-/** JSON in which big integers are texts. */
+/** JSON in which big integers are strings. */
 const jsonText = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner))
 
@@ -90,7 +92,7 @@ function outputText(output: ToolOutput): string {
   }
 }
 
-/** A message as it goes over the wire. */
+/** A message in wire format. */
 export function wireMessage({ role, content, reasoning, calls, callId }: Message): object {
   if (role === 'tool') return { role, tool_call_id: callId, content }
   return {

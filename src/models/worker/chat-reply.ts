@@ -5,7 +5,7 @@ import { type Choice, type Completion, isObject, listOf, type TokenCount, textOf
 import { completionIn } from '../read-completion.ts'
 import type { ModelDescription, ModelPrice } from '../settings.ts'
 
-/** What a model said, read from the text of its reply. */
+/** A model's reply, parsed. */
 export interface ChatReply {
   readonly message: Message
   readonly finish: string
@@ -14,7 +14,7 @@ export interface ChatReply {
   readonly choice: Choice
 }
 
-/** The driver, or whoever made the call, has checked that it is one. */
+/** Parses a reply that was already checked by whoever made the call. */
 export function replyIn(body: string): ChatReply {
   const completion = completionIn(body)
   const [choice] = listOf(completion?.choices)
@@ -32,9 +32,10 @@ export function replyIn(body: string): ChatReply {
 function messageOf(message: NonNullable<Choice['message']>, body: string): Message {
   const { content, reasoning_content, reasoning, refusal, tool_calls } = message
   const thought = textOf(reasoning_content) || textOf(reasoning)
-  const calls = listOf(tool_calls).map(({ id, function: called }, place) => ({
-    // Some servers leave it out, and whoever answers the call needs one: the same when the reply is read again.
-    id: textOf(id) || `call_${hash('sha256', body).slice(0, 16)}_${place}`,
+  const calls = listOf(tool_calls).map(({ id, function: called }, index) => ({
+    // Some servers omit the id, which is needed for answering the call: derive one that is the same whenever the reply
+    // is parsed.
+    id: textOf(id) || `call_${hash('sha256', body).slice(0, 16)}_${index}`,
     name: textOf(called?.name),
     raw: rawArguments(called?.arguments),
   }))
@@ -46,10 +47,10 @@ function messageOf(message: NonNullable<Choice['message']>, body: string): Messa
   }
 }
 
-/** Some servers send an object in place of a text. */
+/** Some servers send an object instead of a string. */
 const rawArguments = (given: unknown) => (typeof given === 'string' ? given : JSON.stringify(given ?? {}))
 
-/** A model that refuses says why in a field of its own, in place of an answer or after it. */
+/** A refusal is in a separate field, instead of an answer or after it. */
 function withRefusal(content: unknown, refusal: string): string | readonly unknown[] | undefined {
   if (Array.isArray(content)) return refusal === '' ? content : [...content, { type: 'text', text: refusal }]
   return typeof content === 'string' || refusal !== '' ? textOf(content) + refusal : undefined
@@ -60,7 +61,7 @@ export const contentText = ({ content }: Message): string => {
   return partsOf(content).map(textIn).join('')
 }
 
-/** What a model thought: in a field of its own, or as parts of its answer (Mistral). */
+/** The model's reasoning: in a separate field, or as parts of its answer (Mistral). */
 export const thoughtsIn = ({ content, reasoning = '' }: Message): string =>
   reasoning +
   partsOf(content)
@@ -76,7 +77,7 @@ interface ReplyPart {
 const partsOf = (content: unknown): ReplyPart[] => listOf(content as readonly ReplyPart[])
 const textIn = ({ type, text }: ReplyPart) => (type === 'text' ? textOf(text) : '')
 
-/** Tokens and what they cost; a reply from the cache costs nothing. */
+/** Tokens and their cost; a cached reply costs nothing. */
 export function usageOf(
   { input, output, cached }: TokenCount,
   price: ModelPrice | undefined,
@@ -95,7 +96,7 @@ export function usageOf(
   return usage
 }
 
-/** Token ids and log-probabilities, where the server gives them: vLLM (`return_token_ids`) and llama.cpp do. */
+/** Token ids and log-probabilities, if the server returns them, as vLLM (`return_token_ids`) and llama.cpp do. */
 export function tokensOf(
   { completion, choice, count }: ChatReply,
   { model: tokenizer, tokens }: Pick<ModelDescription, 'model' | 'tokens'>,
@@ -105,7 +106,7 @@ export function tokensOf(
   const ids = idsIn(choice.token_ids) ?? idsIn(logProbs.length > 0 ? logProbs.map(({ id }) => id) : undefined)
   if (ids === undefined || ids.length === 0) return null
   const values = logProbs.map(({ logprob }) => logprob)
-  // llama.cpp leaves out tokens that are half a character, or a stop word: what is left is not what was sampled.
+  // llama.cpp omits incomplete characters and stop words, so the rest is not what was sampled.
   const isWhole = count.output === undefined || count.output === ids.length
   const known = isWhole && values.length === ids.length && values.every((value) => typeof value === 'number')
   const prompt = idsIn(choice.prompt_token_ids) ?? idsIn(completion.prompt_token_ids)

@@ -4,18 +4,18 @@ import type { ModelDescription } from '../settings.ts'
 import { wireMessage } from './chat-messages.ts'
 import type { CarriedTokens } from './conversations.ts'
 
-/** What a call sends, in parts: what is recorded, and what the text of the body is made of. */
+/** The parts of a request, which are recorded and from which the body is made. */
 export interface ChatRequest {
   readonly messages: readonly Message[]
   readonly tools: readonly object[]
-  /** All other fields of the body, the model's name first. */
+  /** All other fields of the body, with the model first. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** A field of bodies: what tokens the first messages are. Only servers that are made for it are sent it. */
+/** A field of bodies: the token ids of the first messages. Sent only to servers that support it. */
 const PREFIX = 'prompt_prefix'
 
-/** The exact text of a body. It can be made again from a recorded step: see `wireOf`. */
+/** The exact text of a body. It can be reproduced from a recorded step: see `wireOf`. */
 export const bodyText = ({ messages, tools, fields }: ChatRequest, carried?: CarriedTokens): string => {
   const { model, ...rest } = fields
   const prefix = carried && { [PREFIX]: { messages: carried.messages, token_ids: [...carried.ids] } }
@@ -26,11 +26,14 @@ export const bodyText = ({ messages, tools, fields }: ChatRequest, carried?: Car
   })
 }
 
-/** What of it a step has as its `wire`: all but messages, tools and carried tokens, which are elsewhere. */
+/**
+ * The part of a request stored as the step's `wire`: everything except messages, tools and carried tokens, which are
+ * stored elsewhere.
+ */
 export const wireOf = ({ fields }: ChatRequest, carried?: CarriedTokens): string =>
   JSON.stringify(carried ? { ...fields, [PREFIX]: { messages: carried.messages, step: carried.step } } : fields)
 
-/** The text that was sent, made of what was recorded. `idsOf`: the tokens of a step, prompt and completion. */
+/** Reproduces the text that was sent from the recorded parts. `idsOf`: the tokens of a step, prompt and completion. */
 export function sentText(
   messages: readonly Message[],
   tools: string,
@@ -46,21 +49,21 @@ export function sentText(
 
 type Warning = GenerateResult['warnings'][number]
 
-/** Fields of a body for a call of the AI SDK. */
+/** The fields of a body for a call of the AI SDK. */
 export function fieldsOf(
   description: ModelDescription,
   options: CallOptions,
 ): { fields: Record<string, unknown>; warnings: Warning[] } {
   const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty } = options
   const { stopSequences, seed, responseFormat, reasoning, providerOptions } = options
-  // These four have names of their own in the SDK; all else is for the server as it stands.
+  // These four have their own names in the SDK; the others are passed to the server unchanged.
   const { reasoningEffort, textVerbosity, user, strictJsonSchema, ...own } = {
     ...pick(providerOptions?.openaiCompatible),
     ...providerOptions?.manyworlds,
   } as Record<string, unknown>
   const warnings: Warning[] = []
   if (options.tools?.some(({ type }) => type === 'provider'))
-    warnings.push({ type: 'unsupported', feature: "tools that a provider runs; define the tool's `execute`" })
+    warnings.push({ type: 'unsupported', feature: "tools that the provider runs; define the tool's `execute` instead" })
   const fields: Record<string, unknown> = {
     model: description.model,
     ...(description.tokens && { logprobs: true, top_logprobs: 1, return_token_ids: true }),
@@ -105,16 +108,16 @@ function formatOf(format: CallOptions['responseFormat'], strict: unknown = true)
 }
 
 function choiceOf({ tools, toolChoice }: CallOptions): unknown {
-  // Servers refuse a choice of none at all.
+  // Servers refuse a tool choice without tools.
   if (toolChoice === undefined || !tools?.some(({ type }) => type === 'function')) return undefined
   return toolChoice.type === 'tool' ? { type: 'function', function: { name: toolChoice.toolName } } : toolChoice.type
 }
 
-/** Without what is undefined. */
+/** Removes undefined values. */
 const given = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** How it was sampled, as far as the body says. */
+/** The sampling settings in the body. */
 export function samplingOf({ fields }: ChatRequest): Sampling {
   const { model: _, temperature, top_p, top_k, min_p, seed, max_tokens, max_completion_tokens, stop, ...other } = fields
   const most = numberIn(max_completion_tokens) ?? numberIn(max_tokens)
@@ -133,12 +136,12 @@ export function samplingOf({ fields }: ChatRequest): Sampling {
 
 const numberIn = (value: unknown): number | null => (typeof value === 'number' ? value : null)
 
-/** Without a word of the user's, as much as most replies have. */
+/** The usual length of a reply, if the user sets no maximum. */
 const USUAL_OUTPUT = 1024
-/** Texts have about four characters to a token; code and other languages have fewer. */
+/** English text has about four characters per token; code and other languages have fewer. */
 const CHARS_PER_TOKEN = 3
 
-/** The most tokens that a call will take, as far as one can tell: the limiter reserves so many. */
+/** The estimated maximum number of tokens of a call, which the limiter reserves. */
 export function mostTokens(request: ChatRequest, body: string): number {
   const { maxTokens = USUAL_OUTPUT } = samplingOf(request)
   return Math.ceil(body.length / CHARS_PER_TOKEN) + maxTokens

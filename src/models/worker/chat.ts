@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { didYouMean } from '../../near-miss.ts'
 import { BRANCHES, type BranchSource, openBranch } from '../../trajectory/branches.ts'
 import { nextStep, recordStep } from '../../trajectory/record.ts'
 import type { Message, ModelStep, PolicyVersion, StepTokens } from '../../trajectory/step.ts'
@@ -17,50 +17,50 @@ export interface Chatted {
   readonly answer: ModelAnswer
   /** The text that was sent. */
   readonly sent: string
-  /** The step that has it. */
+  /** The index of the step that records the call. */
   readonly step: number
   readonly tokens: StepTokens | null
 }
 
 export interface ChatOptions {
   readonly signal?: AbortSignal | undefined
-  /** Who calls. Default: the agent. */
+  /** The role of the caller. Default: the agent. */
   readonly role?: ModelStep['role'] | undefined
-  /** Results in requests that nobody has recorded are errors: whoever runs the tools records all that were run. */
+  /** Treat unrecorded tool results in requests as errors: the code that runs the tools records all that it ran. */
   readonly recordsTools?: boolean
-  /** Told what each call took. */
+  /** Receives the usage of each call. */
   spent?(usage: Usage): void
-  /** The version of a policy by which the agent acts. */
+  /** The version of the policy that the agent acts with. */
   readonly policy?: PolicyVersion | undefined
-  /** The model itself is that policy, and is trained. */
+  /** Set if the model itself is that policy and is being trained. */
   readonly trained?: TrainedModel | undefined
 }
 
-/** How a model that is trained is called: by seeds of the task, and so that its tokens are known exactly. */
+/** How a model in training is called: with the task's seeds, and so that its tokens are known exactly. */
 export interface TrainedModel {
-  /** For the next call. */
+  /** The seed of the next call. */
   seed(): number
-  /** Its server takes the token ids of earlier turns, so that they are never tokenized again. */
+  /** Whether its server accepts the token ids of earlier turns, so that they are never tokenized again. */
   readonly carries: boolean
 }
 
-/** A model of the run by its name. */
+/** Finds a model of the run by name. */
 export async function describe(ctx: object, name: string): Promise<ModelDescription> {
   const models = await callsOf(ctx).describe()
   const found = Object.hasOwn(models, name) ? models[name] : undefined
   if (found?.kind === 'unusable') throw new ManyworldsError('MODEL_UNKNOWN', found.why)
   if (found) return found
   const names = Object.keys(models)
-  const there = names.length === 0 ? 'the run has no models' : `the run has ${names.join(', ')}`
+  const known = names.length === 0 ? 'the run has no models' : `the run has ${names.join(', ')}`
   throw new ManyworldsError(
     'MODEL_UNKNOWN',
-    `there is no model '${name}'${didYouMean(name, names)}; ${there}. Say where it is: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } } in the run configuration, in models.json, or with --model ${name}=…`,
+    `unknown model '${name}'${didYouMean(name, names)}; ${known}. Add it as models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } } to the run configuration, to models.json, or with --model ${name}=…`,
   )
 }
 
 export const callsOf = (ctx: object) => (ctx as ModelSource)[MODEL_CALLS]
 
-/** Calls a model behind a server, and records what went over the wire as a step. */
+/** Calls a model on a server, and records the exact request and reply as a step. */
 export async function chat(
   ctx: object,
   name: string,
@@ -84,39 +84,39 @@ export async function chat(
   return { reply, answer, sent, step, tokens }
 }
 
-/** How long a server that was started anew may be without a version: the training brings it back. */
-const LOADS_MS = 30_000
-const LOOK_MS = 500
+/** How long a restarted server may lack a version, until the training has loaded it again. */
+const RELOAD_MS = 30_000
+const RETRY_MS = 500
 
-/** Asks again while the server does not know the version. */
+/** Retries while the server does not know the version. */
 async function onceLoaded(ask: () => Promise<ModelAnswer>, signal: AbortSignal | undefined): Promise<ModelAnswer> {
-  for (const until = performance.now() + LOADS_MS; ; )
+  for (const until = performance.now() + RELOAD_MS; ; )
     try {
       return await ask()
     } catch (error) {
       const isUnknown =
         ManyworldsError.is(error) && error.code === 'MODEL_INVALID_REQUEST' && error.message.includes('404')
       if (!isUnknown || signal?.aborted || performance.now() > until) throw error
-      await sleep(LOOK_MS)
+      await sleep(RETRY_MS)
     }
 }
 
-/** Servers force a call by a grammar. */
+/** Servers force a tool call with a grammar. */
 const isForced = (choice: unknown): boolean => choice === 'required' || typeof choice === 'object'
 
-/** A server that has lost a version may answer by another one: what it says is not what was asked for, and must not be learned from. */
+/** A server that has lost a version may answer with another model, whose reply must not be trained on. */
 function refuseOtherModel(name: string, { model }: ModelDescription, { completion }: ChatReply): void {
   if (completion.model === model) return
   const other = typeof completion.model === 'string' ? `'${completion.model}'` : 'none'
   throw new ManyworldsError(
     'MODEL_MISMATCH',
-    `model '${name}': '${model}' was asked for, and the server says that ${other} has answered; see whether it has loaded this version`,
+    `model '${name}': requested '${model}', but the server answered with ${other === 'none' ? 'no model name' : other}; check that the server has loaded this version`,
   )
 }
 
 /**
- * Results of calls that nobody has recorded are in the request: of tools that the agent's own code runs, and of calls that could not
- * be made, because there is no such tool or its arguments are wrong.
+ * Records tool results in the request that are not recorded yet: of tools that the agent's own code runs, and of calls
+ * that could not be made, because the tool is unknown or its arguments are invalid.
  */
 export function recordResults(ctx: object, messages: readonly Message[], areErrors: boolean): void {
   const conversations = conversationsOf(ctx)
@@ -133,7 +133,7 @@ export function recordResults(ctx: object, messages: readonly Message[], areErro
   }
 }
 
-/** The agent's own branch is not written down. */
+/** The agent's main branch is omitted. */
 export const branchField = (branch: number | undefined): { readonly branch?: number } =>
   branch === undefined ? {} : { branch }
 
@@ -160,7 +160,7 @@ interface Recorded {
   readonly policy?: PolicyVersion | undefined
 }
 
-/** The index of the step. */
+/** Records a model call as a step, and returns its index. */
 export function record(ctx: object, recorded: Recorded): number {
   const { description, role, request, wire, reply, answer, tokens: read, policy = null } = recorded
   const conversations = conversationsOf(ctx)
@@ -201,7 +201,7 @@ function serverOf({ model, id }: ChatReply['completion'], description: ModelDesc
   }
 }
 
-/** A question in its shortest form. */
+/** A prompt and an optional system message as messages. */
 export const asMessages = (prompt: string | readonly Message[], system: string | undefined): Message[] => [
   ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
   ...(typeof prompt === 'string' ? [{ role: 'user' as const, content: prompt }] : prompt),

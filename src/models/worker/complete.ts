@@ -11,8 +11,8 @@ import { conversationsOf } from './conversations.ts'
 import { generatedTokens, samplingFields } from './generate.ts'
 
 /**
- * What `ctx.complete()` does: goes on from token ids, without a template. A conversation that carries its ids from turn to turn is
- * never tokenized again, so each prompt begins with the one before and its completion.
+ * Implements `ctx.complete()`: continues from token ids, without a chat template. A conversation that passes its ids
+ * from turn to turn is never tokenized again, so each prompt starts with the previous prompt and its completion.
  */
 export async function complete(ctx: object, options: CompleteOptions): Promise<Completed> {
   const { model: name, prompt, signal, role = 'agent' } = checked(options)
@@ -20,7 +20,7 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   if (description.kind === 'object')
     throw new ManyworldsError(
       'REQUEST_INVALID',
-      `ctx.complete(): model '${name}' is an object of a provider, which has no completions; give it a baseURL`,
+      `ctx.complete(): model '${name}' is a provider object, which does not support completions; configure it with a \`baseURL\``,
     )
   const ids = typeof prompt === 'string' ? undefined : Int32Array.from(prompt)
   const fields = {
@@ -37,7 +37,7 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   const reply = replyIn(answer.body)
   const read = tokensOf(reply, description, 'response_format' in fields || 'grammar' in fields)
   const tokens = read && ids ? withPrompt(read, ids) : read
-  // Ids that were sent are those of the step's tokens, if it has any.
+  // The ids sent are stored with the step's tokens, if it has any.
   const wireOfPrompt = () => JSON.stringify({ model, [PROMPT]: ids && !tokens ? [...ids] : null, ...rest })
   const conversations = conversationsOf(ctx)
   const step = nextStep(ctx)
@@ -62,12 +62,12 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   }
 }
 
-/** The ids that were sent are the prompt's: nobody has to guess them. */
+/** The ids sent are exactly the prompt's. */
 function withPrompt({ promptUnknown: _, ...tokens }: StepTokens, ids: Int32Array): StepTokens {
   return { ...tokens, from: null, tail: ids }
 }
 
-/** `usage`, or `timings` of llama.cpp. */
+/** From `usage`, or from `timings` of llama.cpp. */
 function cachedIn({ count, completion }: ChatReply): number | undefined {
   const { timings } = completion
   const timed = isObject(timings) ? (timings as { cache_n?: unknown }).cache_n : undefined
@@ -76,12 +76,13 @@ function cachedIn({ count, completion }: ChatReply): number | undefined {
 
 function checked(options: CompleteOptions): CompleteOptions {
   const wrong = (what: string) => new ManyworldsError('REQUEST_INVALID', `ctx.complete(): ${what}`)
-  if (typeof options !== 'object' || options === null) throw wrong("give it { model: '…', prompt: [1, 2, 3] }")
+  if (typeof options !== 'object' || options === null)
+    throw wrong("the argument must be an object such as { model: '…', prompt: [1, 2, 3] }")
   const { model, prompt } = options
   if (typeof model !== 'string') throw wrong("`model` must be the name of one of the run's models")
   if (typeof prompt === 'string') return options
   const isIds =
     prompt instanceof Int32Array || (Array.isArray(prompt) && prompt.every((id) => Number.isInteger(id) && id >= 0))
-  if (!isIds) throw wrong('`prompt` must be a list of token ids, whole numbers from 0, or a text')
+  if (!isIds) throw wrong('`prompt` must be a string or a list of token ids (whole numbers of at least 0)')
   return options
 }

@@ -1,6 +1,6 @@
 import type { FilePart } from '../language-model.ts'
 
-/** A part of a user's message, as chat completions have it. */
+/** A part of a user message in the chat completions format. */
 export function contentPart(part: { type: 'text'; text: string } | FilePart): object {
   if (part.type === 'text') return { type: 'text', text: part.text }
   const { data, mediaType, filename } = part
@@ -9,19 +9,19 @@ export function contentPart(part: { type: 'text'; text: string } | FilePart): ob
   if (data.type === 'reference') return { type: 'file', file: { file_id: Object.values(data.reference)[0] } }
   if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(data, mediaType) } }
   if (kind === 'video') return { type: 'video_url', video_url: { url: urlOf(data, mediaType) } }
-  if (data.type === 'url') throw unsupported(`a file of the type ${mediaType} by its URL`)
+  if (data.type === 'url') throw unsupported(`a file of type ${mediaType} by URL`)
   if (kind === 'text') return { type: 'text', text: new TextDecoder().decode(bytesOf(data.data)) }
   const whole = wholeType(data.data, mediaType)
   if (whole === 'application/pdf')
     return { type: 'file', file: { filename: filename ?? 'document.pdf', file_data: urlOf(data, whole) } }
   const format = AUDIO[whole]
-  if (format === undefined) throw unsupported(`a file of the type ${whole}`)
+  if (format === undefined) throw unsupported(`a file of type ${whole}`)
   return { type: 'input_audio', input_audio: { data: base64(data.data), format } }
 }
 
 const AUDIO: Readonly<Record<string, string>> = { 'audio/wav': 'wav', 'audio/mp3': 'mp3', 'audio/mpeg': 'mp3' }
 
-const unsupported = (what: string) => new TypeError(`chat completions cannot send ${what}; give it in another way`)
+const unsupported = (what: string) => new TypeError(`chat completions do not support ${what}; send it in another form`)
 
 type Sent = Extract<FilePart['data'], { type: 'data' | 'url' }>
 
@@ -31,8 +31,8 @@ const urlOf = (data: Sent, mediaType: string) =>
 const base64 = (data: Uint8Array | string) => (typeof data === 'string' ? data : Buffer.from(data).toString('base64'))
 const bytesOf = (data: Uint8Array | string) => (typeof data === 'string' ? Buffer.from(data, 'base64') : data)
 
-/** How files begin, byte by byte: null stands for any. */
-const BEGINNINGS: readonly (readonly [type: string, bytes: readonly (number | null)[]])[] = [
+/** Magic numbers of files; null matches any byte. */
+const SIGNATURES: readonly (readonly [type: string, bytes: readonly (number | null)[]])[] = [
   ['image/png', [0x89, 0x50, 0x4e, 0x47]],
   ['image/jpeg', [0xff, 0xd8]],
   ['image/gif', [0x47, 0x49, 0x46, 0x38]],
@@ -43,17 +43,17 @@ const BEGINNINGS: readonly (readonly [type: string, bytes: readonly (number | nu
   ['audio/mpeg', [0xff, 0xfb]],
   ['application/pdf', [0x25, 0x50, 0x44, 0x46]],
 ]
-const MOST_BEGINNING_CHARS = 64
+const SIGNATURE_CHARS = 64
 
-/** The SDK may know of a file only that it is an image (`image/*`, or `image`): its first bytes say which. */
+/** The SDK may know only that a file is an image (`image/*` or `image`): its first bytes determine the type. */
 function wholeType(data: Uint8Array | string, mediaType: string): string {
   const [kind, form] = mediaType.split('/', 2)
   if (form && form !== '*') return mediaType
-  const start = bytesOf(typeof data === 'string' ? data.slice(0, MOST_BEGINNING_CHARS) : data)
-  const found = BEGINNINGS.find(
+  const start = bytesOf(typeof data === 'string' ? data.slice(0, SIGNATURE_CHARS) : data)
+  const found = SIGNATURES.find(
     ([type, bytes]) =>
-      type.startsWith(`${kind}/`) && bytes.every((byte, place) => byte === null || byte === start[place]),
+      type.startsWith(`${kind}/`) && bytes.every((byte, index) => byte === null || byte === start[index]),
   )
   if (found) return found[0]
-  throw unsupported(`a file of the type ${mediaType}: its first bytes do not tell which; name its \`mediaType\``)
+  throw unsupported(`a file of type ${mediaType} whose first bytes do not identify it; set its exact \`mediaType\``)
 }

@@ -1,22 +1,22 @@
 import { hash } from 'node:crypto'
 import type { Message, ModelStep, StepTokens } from '../../trajectory/step.ts'
 
-/** Conversations of one agent that may alternate: its own, a judge's, a few side questions. */
-const MOST = 16
-const MOST_REPLIES = 256
+/** The number of alternating conversations of one agent: its own, a judge's, a few side questions. */
+const MAX_STEPS = 16
+const MAX_REPLIES = 256
 const LONG_CHARS = 128
 
 interface Known {
   readonly step: number
-  /** The branch of the trajectory that the step is in; undefined: the agent's own. */
+  /** The branch of the step; undefined: the agent's main branch. */
   readonly branch: number | undefined
-  /** Of the messages of the request and the reply. */
+  /** Fingerprints of the messages of the request and the reply. */
   readonly marks: readonly string[]
-  /** Those of the prompt and the completion. */
+  /** The token ids of the prompt and the completion. */
   readonly ids: Int32Array | undefined
 }
 
-/** Tokens that an earlier step has, for the first messages of a request. */
+/** The tokens of an earlier step, for the first messages of a request. */
 export interface CarriedTokens {
   readonly step: number
   readonly messages: number
@@ -24,42 +24,46 @@ export interface CarriedTokens {
 }
 
 /**
- * What an agent's model calls have in common. A call sends the whole conversation again; its step has only what is new, and says where
- * the rest is.
+ * Relates an agent's model calls to each other. Each call sends the whole conversation again; its step stores only what
+ * is new, and refers to an earlier step for the rest.
  */
 export class Conversations {
   readonly #known: Known[] = []
   readonly #answered = new Set<string>()
   readonly #replies = new Map<string, { readonly step: number; readonly message: Message }>()
 
-  /** The earlier step with the longest common beginning, and what this request adds to it. */
+  /** The earlier step with the longest common prefix, and the messages this request adds to it. */
   place(messages: readonly Message[]): Pick<ModelStep['request'], 'from' | 'keep' | 'added'> {
     const marks = marksOf(messages)
     let best: Known | undefined
     let keep = 0
     for (const known of this.#known) {
       const shared = sharedStart(known.marks, marks)
-      // Of two alike, the later one: what follows is nearer to it.
+      // Among equals the later one, because it is closer to what follows.
       if (shared > 0 && shared >= keep) [best, keep] = [known, shared]
     }
     return { from: best?.step ?? null, keep, added: messages.slice(keep) }
   }
 
-  /** The latest step that these messages go on from, its reply included. */
+  /** The latest step that these messages continue, including its reply. */
   #continued(messages: readonly Message[]): Known | undefined {
     const marks = marksOf(messages)
     return this.#known.findLast((known) => sharedStart(known.marks, marks) === known.marks.length)
   }
 
-  /** The step that these messages go on from, and the token ids of its prompt and completion: a server that takes them renders only what follows. */
+  /**
+   * The step that these messages continue, with the token ids of its prompt and completion: a server that accepts them
+   * tokenizes only what follows.
+   */
   carried(messages: readonly Message[]): CarriedTokens | undefined {
     const known = this.#continued(messages)
     return known?.ids && { step: known.step, messages: known.marks.length, ids: known.ids }
   }
 
   /**
-   * The branch of a call: that of the conversation it goes on with; undefined: the agent's own. Where the server has made other tokens of
-   * the earlier messages than it had before, what was sampled then is not part of this conversation: a branch begins, which `open` gives.
+   * The branch of a call: that of the conversation it continues; undefined: the agent's main branch. If the server
+   * tokenized the earlier messages differently than before, what was sampled then is not part of this conversation: a
+   * new branch begins, made by `open`.
    */
   branchOf(
     messages: readonly Message[],
@@ -74,18 +78,18 @@ export class Conversations {
       : before.branch
   }
 
-  /** Two steps may have the very same tokens. */
+  /** Two steps may have identical tokens. */
   #isAlike({ from }: StepTokens, { ids }: Known): boolean {
     const found = this.#known.find(({ step }) => step === from)?.ids
     return found !== undefined && found.length === ids!.length && startsWith(found, ids!)
   }
 
-  /** The branch that a step is in; undefined: the agent's own. */
+  /** The branch of a step; undefined: the agent's main branch. */
   branchOfStep(step: number): number | undefined {
     return this.#known.find((known) => known.step === step)?.branch
   }
 
-  /** Token ids as those of the earlier step whose prompt and completion they begin with, and the rest. */
+  /** Token ids relative to the earlier step whose prompt and completion they start with. */
   placeTokens(tokens: StepTokens): StepTokens {
     if (tokens.promptUnknown) return tokens
     let best: Known | undefined
@@ -94,7 +98,7 @@ export class Conversations {
     return best ? { ...tokens, from: best.step, tail: tokens.tail.slice(best.ids!.length) } : tokens
   }
 
-  /** `tokens`: with the whole prompt. */
+  /** `tokens` must include the whole prompt. */
   remember(
     step: number,
     messages: readonly Message[],
@@ -105,25 +109,27 @@ export class Conversations {
     const marks = [...marksOf(messages), markOf(reply)]
     const ids = tokens && !tokens.promptUnknown ? joined(tokens.tail, tokens.completion) : undefined
     this.#known.push({ step, branch, marks, ids })
-    if (this.#known.length > MOST) this.#known.shift()
+    if (this.#known.length > MAX_STEPS) this.#known.shift()
     for (const { id } of reply.calls ?? []) this.#replies.set(id, { step, message: reply })
-    while (this.#replies.size > MOST_REPLIES) this.#replies.delete(this.#replies.keys().next().value!)
+    while (this.#replies.size > MAX_REPLIES) this.#replies.delete(this.#replies.keys().next().value!)
   }
 
-  /** The result of a call was recorded. False: it was before. */
+  /** Marks the result of a call as recorded. False if it already was. */
   answered(callId: string): boolean {
     if (this.#answered.has(callId)) return false
     this.#answered.add(callId)
     return true
   }
 
-  /** The reply that asked for a call, and the step it is in. */
+  /** The reply that contains a call, and its step. */
   asked(callId: string): { readonly step: number; readonly message: Message } | undefined {
     return this.#replies.get(callId)
   }
 }
 
-/** Of each context. By a symbol on globalThis, since an agent's bundle may bring another copy of this package. */
+/**
+ * By context. Stored under a symbol on globalThis, because an agent's bundle may contain another copy of this package.
+ */
 const all = shared()
 
 function shared(): WeakMap<object, Conversations> {
@@ -137,7 +143,7 @@ export function conversationsOf(ctx: object): Conversations {
   return found
 }
 
-/** Those of a request are needed several times. */
+/** Cached, because the fingerprints of a request are needed several times. */
 const marksOfRequests = new WeakMap<readonly Message[], readonly string[]>()
 
 function marksOf(messages: readonly Message[]): readonly string[] {
@@ -146,7 +152,9 @@ function marksOf(messages: readonly Message[]): readonly string[] {
   return marks
 }
 
-/** Equal for equal messages. Long ones are not kept: conversations of a megabyte, in each of many tasks, would fill the memory. */
+/**
+ * Equal for equal messages. Long messages are hashed, because large conversations in many tasks would fill the memory.
+ */
 function markOf(message: Message): string {
   const text = JSON.stringify(message)
   return text.length > LONG_CHARS ? hash('sha256', text, 'base64') : text
@@ -160,7 +168,7 @@ function sharedStart(a: readonly string[], b: readonly string[]): number {
 }
 
 const startsWith = (ids: Int32Array, start: Int32Array): boolean =>
-  ids.length >= start.length && start.every((id, place) => ids[place] === id)
+  ids.length >= start.length && start.every((id, index) => ids[index] === id)
 
 function joined(a: Int32Array, b: Int32Array): Int32Array {
   const all = new Int32Array(a.length + b.length)

@@ -7,7 +7,7 @@ import { contentText, thoughtsIn, usageOf } from './chat-reply.ts'
 import { languageModel } from './language-model.ts'
 import { jsonSchemaOf, outputOf } from './output.ts'
 
-/** What `ctx.generate()` does: one question, one answer. */
+/** Implements `ctx.generate()`: one question, one answer. */
 export async function generate<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {
   const { model: name, prompt, system, schema, signal, role } = checked(options)
   const description = await describe(ctx, name)
@@ -46,7 +46,7 @@ export async function generate<Output>(ctx: object, options: GenerateOptions<Out
 export const generatedTokens = (tokens: StepTokens | null): GeneratedTokens | undefined =>
   tokens ? { ids: tokens.completion, logProbs: tokens.logProbs } : undefined
 
-/** The same for a model that is an object of an AI SDK provider. */
+/** The same for an object of an AI SDK provider. */
 async function generateByObject<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {
   const { model: name, prompt, system, schema, maxTokens, temperature, topP, seed, stop, signal, role } = options
   const messages = asMessages(prompt, system)
@@ -54,7 +54,7 @@ async function generateByObject<Output>(ctx: object, options: GenerateOptions<Ou
   if (unusable)
     throw new ManyworldsError(
       'REQUEST_INVALID',
-      `ctx.generate(): model '${name}' is an object of a provider; give it texts, or use generateText({ model: ctx.model('${name}'), … })`,
+      `ctx.generate(): model '${name}' is a provider object, which accepts only text messages here; for others, use generateText({ model: ctx.model('${name}'), … })`,
     )
   const result = await languageModel(ctx, name, { role }).doGenerate({
     prompt: messages.map(({ role, content }) =>
@@ -88,7 +88,7 @@ async function generateByObject<Output>(ctx: object, options: GenerateOptions<Ou
   }
 }
 
-/** Fields of a body for what a call says about sampling. */
+/** The body fields of a call's sampling options. */
 export function samplingFields(
   options: Pick<GenerateOptions, 'maxTokens' | 'temperature' | 'topP' | 'seed' | 'stop' | 'extraBody'>,
 ): Record<string, unknown> {
@@ -99,10 +99,11 @@ export function samplingFields(
 
 function checked<Output>(options: GenerateOptions<Output>): GenerateOptions<Output> {
   const wrong = (what: string) => new ManyworldsError('REQUEST_INVALID', `ctx.generate(): ${what}`)
-  if (typeof options !== 'object' || options === null) throw wrong("give it { model: '…', prompt: '…' }")
+  if (typeof options !== 'object' || options === null)
+    throw wrong("the argument must be an object such as { model: '…', prompt: '…' }")
   const { model, prompt } = options
   if (typeof model !== 'string') throw wrong("`model` must be the name of one of the run's models")
   if (typeof prompt !== 'string' && !Array.isArray(prompt))
-    throw wrong('`prompt` must be a text, or a list of messages')
+    throw wrong('`prompt` must be a string or a list of messages')
   return options
 }

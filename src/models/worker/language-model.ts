@@ -19,12 +19,15 @@ import { conversationsOf } from './conversations.ts'
 import { generateWithObject } from './object-model.ts'
 
 /**
- * A model of the run as a language model of the AI SDK, for this task: pass it to `generateText`, `streamText` or an agent. It is called
- * through the driver or with its permit, and every call is a step of the task.
+ * A model of the run as an AI SDK language model for this task: pass it to `generateText`, `streamText` or an agent. It
+ * is called through the driver or with its permit, and every call is recorded as a step of the task.
  */
 export function languageModel(ctx: object, name: string, options: ChatOptions = {}): LanguageModel {
   if (typeof name !== 'string' || name === '')
-    throw new ManyworldsError('MODEL_UNKNOWN', "ctx.model() takes the name of one of the run's `models`")
+    throw new ManyworldsError(
+      'MODEL_UNKNOWN',
+      "the argument of ctx.model() must be the name of one of the run's `models`",
+    )
   const generate = async (call: CallOptions): Promise<GenerateResult> => {
     const description = await describe(ctx, name)
     if (description.kind === 'object') return generateWithObject(ctx, name, description, call, options)
@@ -45,16 +48,16 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
     modelId: name,
     supportedUrls: { 'image/*': [/^https?:\/\//] },
     doGenerate: generate,
-    // An answer is stored before its task gets it, so there is nothing to stream: it comes as one piece.
+    // An answer is stored before its task gets it, so it cannot be streamed: it comes in one piece.
     doStream: async (call) => streamOf(await generate(call)),
   }
 }
 
-/** An answer that is begun in the prompt is gone on with. vLLM, SGLang and the server of a training have these fields for it. */
+/** Continues an answer that the prompt has begun. vLLM, SGLang and the sidecar support these fields. */
 const continued = (messages: readonly Message[]): object =>
   messages.at(-1)?.role === 'assistant' ? { continue_final_message: true, add_generation_prompt: false } : {}
 
-/** What a reply means to the AI SDK. */
+/** Converts a reply to a result of the AI SDK. */
 export function resultOf({
   message,
   choice,
@@ -74,12 +77,12 @@ function finishOf({ finish_reason, message }: ChatReply['choice'], content: read
   const raw = typeof finish_reason === 'string' ? finish_reason : undefined
   const isRefused = textOf(message?.refusal) !== ''
   const unified = raw === 'stop' && isRefused ? 'content-filter' : (FINISH[raw ?? ''] ?? 'other')
-  // Some servers say `stop`, or nothing, where they mean calls: the loop would end without having made them.
+  // Some servers report `stop`, or nothing, for tool calls; the agent's loop would then end without making them.
   const isCalling = content.some(({ type }) => type === 'tool-call')
   return { unified: isCalling && !CUT.includes(unified) ? 'tool-calls' : unified, raw }
 }
 
-/** Calls that come with these may be half of what the model wanted. */
+/** Tool calls with these finish reasons may be incomplete. */
 const CUT: readonly FinishReason['unified'][] = ['length', 'content-filter']
 
 const FINISH: Readonly<Record<string, FinishReason['unified']>> = {
@@ -123,10 +126,16 @@ function streamOf({ content, finishReason, usage, warnings, request, response }:
       ...(timestamp && { timestamp }),
       ...(modelId !== undefined && { modelId }),
     },
-    ...content.flatMap((part, place) => partsOf(part, String(place))),
+    ...content.flatMap((part, index) => partsOf(part, String(index))),
     { type: 'finish', usage, finishReason },
   ]
-  return { stream: ReadableStream.from(parts) as ReadableStream<StreamPart>, ...(request && { request }) }
+  const stream = new ReadableStream<StreamPart>({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part)
+      controller.close()
+    },
+  })
+  return { stream, ...(request && { request }) }
 }
 
 function partsOf(part: Content, id: string): StreamPart[] {

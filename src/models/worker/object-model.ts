@@ -9,7 +9,7 @@ import { usageOf } from './chat-reply.ts'
 import { fieldsOf, toolsOf } from './chat-request.ts'
 import { conversationsOf } from './conversations.ts'
 
-/** Calls a model that is an object in the driver. What is recorded is what it was given: what it sends itself, only it knows. */
+/** Calls a provider object in the driver. The options it was given are recorded, because what it sends is unknown. */
 export async function generateWithObject(
   ctx: object,
   name: string,

@@ -1,11 +1,11 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { OutputSchema, StandardSchema } from '../generate.ts'
 
-const MOST_SHOWN = 200
+const MAX_SHOWN = 200
 
 const isStandard = (schema: object): schema is StandardSchema<unknown> => '~standard' in schema
 
-/** The JSON schema of a schema. Those of zod are turned into one. */
+/** Converts a schema to a JSON schema. */
 export async function jsonSchemaOf(schema: OutputSchema<unknown>): Promise<object> {
   if (!isStandard(schema)) return schema
   const standard = schema['~standard'] as {
@@ -19,11 +19,11 @@ export async function jsonSchemaOf(schema: OutputSchema<unknown>): Promise<objec
   }
   throw new ManyworldsError(
     'REQUEST_INVALID',
-    'the schema cannot be turned into a JSON schema: give one of zod 4, or a JSON schema',
+    'the schema cannot be converted to a JSON schema; use a zod 4 schema or a JSON schema',
   )
 }
 
-/** What a model was to write as JSON, checked. */
+/** Parses and validates a model's JSON answer. */
 export async function outputOf(
   schema: OutputSchema<unknown>,
   text: string,
@@ -33,7 +33,7 @@ export async function outputOf(
   const invalid = (why: string) =>
     new ManyworldsError(
       'MODEL_OUTPUT_INVALID',
-      `model '${model}' did not answer as its schema says: ${why}${finish === 'length' ? '; it was cut short: allow more with `maxTokens`' : ''}. It said: ${shown(text)}`,
+      `the answer of model '${model}' does not match the schema: ${why}${finish === 'length' ? '; it was truncated: increase `maxTokens`' : ''}. The answer: ${shown(text)}`,
     )
   let value: unknown
   try {
@@ -48,4 +48,4 @@ export async function outputOf(
   throw invalid(`${first?.path ? `${first.path.map(String).join('.')}: ` : ''}${first?.message ?? 'it does not match'}`)
 }
 
-const shown = (text: string) => JSON.stringify(text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text)
+const shown = (text: string) => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)} …` : text)

@@ -23,10 +23,10 @@ import {
 import { Replicas } from '../replicas.ts'
 import type { DirectDescription, ModelDescription, ModelDescriptions } from '../settings.ts'
 
-/** Under this a context reaches models. A context inside another passes on that of the task. */
+/** The key under which a context has its model calls. A nested context passes on those of the task. */
 export const MODEL_CALLS: unique symbol = Symbol.for('manyworlds.model-calls')
 
-/** Calls of models on behalf of one task. */
+/** Model calls on behalf of one task. */
 export interface ModelCalls {
   describe(): Promise<ModelDescriptions>
   call(description: ModelDescription, asked: ModelAsked, signal: AbortSignal | undefined): Promise<ModelAnswer>
@@ -37,16 +37,19 @@ export interface ModelSource {
   readonly [MODEL_CALLS]: ModelCalls
 }
 
-/** Profiles whose models are remembered: a run has one for each of its agents. A run of the same id may have other models later. */
-const MOST_PROFILES = 64
-const MOST_SERVERS = 64
+/**
+ * How many profiles' models are cached: a run has one profile per agent. A later run with the same id may have other
+ * models.
+ */
+const MAX_PROFILES = 64
+const MAX_SERVERS = 64
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
-/** How the tasks of this worker reach models: through the driver, or directly with its permit. */
+/** How the tasks of this worker call models: through the driver, or directly with its permit. */
 export class ModelTransport {
   readonly #requests: Requests
   readonly #described = new Map<number, ModelDescriptions>()
-  /** By their URLs. */
+  /** By URLs. */
   readonly #replicas = new Map<string, Replicas>()
   #permits = 0
 
@@ -63,7 +66,10 @@ export class ModelTransport {
     }
   }
 
-  /** Tasks that begin together each ask: a task may end before it is answered, and nobody else could wait for that. */
+  /**
+   * Concurrent tasks each ask for themselves, because a task may end before it is answered, and others must not depend
+   * on it.
+   */
   async #describe(task: TaskContext): Promise<ModelDescriptions> {
     const { profile } = task
     const known = this.#described.get(profile)
@@ -71,7 +77,7 @@ export class ModelTransport {
     const asked = this.#requests.ask(task, asking(MODELS, null, undefined)) as Promise<ModelDescriptions>
     const described = await asked.catch(noModels)
     this.#described.set(profile, described)
-    if (this.#described.size > MOST_PROFILES) this.#described.delete(this.#described.keys().next().value!)
+    if (this.#described.size > MAX_PROFILES) this.#described.delete(this.#described.keys().next().value!)
     return described
   }
 
@@ -110,12 +116,12 @@ export class ModelTransport {
     return { body: answer.body, ms, retries, cached: false }
   }
 
-  /** What this worker knows of the servers of a model. */
+  /** The state of a model's servers, as seen by this worker. */
   #replicasOf(urls: readonly string[]): Replicas {
     const name = urls.join('\n')
     let replicas = this.#replicas.get(name)
     if (replicas === undefined) this.#replicas.set(name, (replicas = new Replicas(urls)))
-    if (this.#replicas.size > MOST_SERVERS) this.#replicas.delete(this.#replicas.keys().next().value!)
+    if (this.#replicas.size > MAX_SERVERS) this.#replicas.delete(this.#replicas.keys().next().value!)
     return replicas
   }
 
@@ -130,7 +136,7 @@ export class ModelTransport {
     const permit = ++this.#permits
     const delayMs = notBefore === undefined ? 0 : Math.max(0, notBefore - performance.now())
     const asked: PermitAsked = { model, permit, call, tokens, waitMs, delayMs, first }
-    // It stays open until the driver has heard how the call went: whatever ends the task gives the permit back.
+    // The request stays open until the driver knows the outcome, so the permit is released when the task ends.
     const parts = this.#requests.stream(task, {
       ...{ ...asking(PERMIT, asked, signal), kind: 'parts', unlimited: true, standMs: waitMs },
     })
@@ -139,7 +145,7 @@ export class ModelTransport {
       settle: (outcome) => {
         const settled: SettleAsked = { permit, outcome }
         void this.#requests.ask(task, { ...asking(SETTLE, settled, undefined), unlimited: true }).catch(() => {})
-        // To its end, which the driver sends now.
+        // Reads to the end, which the driver sends now.
         void parts.next().catch(() => {})
       },
     }
@@ -149,7 +155,7 @@ export class ModelTransport {
 const asking = (service: string, question: unknown, signal: AbortSignal | undefined): Asking =>
   askingOf(service, question, { clock: 'runs', limitMs: NO_LIMIT, ...(signal && { signal }) }, 'one')
 
-/** A run without models has nobody who answers for them. */
+/** A run without models does not have this service. */
 function noModels(error: unknown): ModelDescriptions {
   if (ManyworldsError.is(error) && error.code === 'SERVICE_UNKNOWN') return {}
   throw error

@@ -1,6 +1,6 @@
+import { firstLine } from '../../text/escape-controls.ts'
 import type { Paint } from '../../text/paint.ts'
 import { clock, count, rate } from '../../text/quantities.ts'
-import { firstLine } from '../../text/visible.ts'
 import { type Field, fieldLine } from '../field-line.ts'
 import { curveText, evaluationText, valueText } from './figure-text.ts'
 import type { TrainingProgress } from './tally.ts'

@@ -1,5 +1,5 @@
-import { painter, wantsColour } from '../../text/paint.ts'
-import { oneLine, visible } from '../../text/visible.ts'
+import { escapeControls, oneLine } from '../../text/escape-controls.ts'
+import { painter, wantsColor } from '../../text/paint.ts'
 import type { ObserveTraining } from '../../train/pipeline/observer.ts'
 import { liveRow } from '../live-row.ts'
 import { NewAlarms } from './alarms.ts'
@@ -13,8 +13,8 @@ export function liveTraining(
 ): ObserveTraining {
   return (start) => {
     const { trainings, row, hideIfIdle } = liveRow(terminal, printers)
-    const colour = wantsColour(terminal)
-    const paint = painter(colour)
+    const color = wantsColor(terminal)
+    const paint = painter(color)
     const alarms = new NewAlarms()
     const tally = new TrainingTally(start)
     trainings.add(tally)
@@ -29,11 +29,11 @@ export function liveTraining(
       },
       evaluation: (evaluation) => tally.evaluation(evaluation),
       epoch: (report) => tally.epoch(report),
-      notice: (line) => row.print(paint('dim', `manyworlds: ${visible(line)}`)),
+      notice: (line) => row.print(paint('dim', `manyworlds: ${escapeControls(line)}`)),
       end(ending) {
         trainings.delete(tally)
         hideIfIdle()
-        row.print(trainingSummary(tally, ending, { colour, width: terminal.columns }))
+        row.print(trainingSummary(tally, ending, { color, width: terminal.columns }))
       },
     }
   }

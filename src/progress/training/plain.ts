@@ -1,10 +1,11 @@
-import { painter, wantsColour } from '../../text/paint.ts'
-import { clock, counted } from '../../text/quantities.ts'
-import { oneLine, visible } from '../../text/visible.ts'
+import { escapeControls, oneLine } from '../../text/escape-controls.ts'
+import { painter, wantsColor } from '../../text/paint.ts'
+import { clock, count, counted } from '../../text/quantities.ts'
+import type { EpochReport } from '../../train/pipeline/epoch-report.ts'
 import type { ObserveTraining, TrainingStart } from '../../train/pipeline/observer.ts'
 import { surviveErrors } from '../survive-errors.ts'
 import { NewAlarms } from './alarms.ts'
-import { epochLine } from './epoch-line.ts'
+import { evaluationText, valueText } from './figure-text.ts'
 import { trainingLine } from './line.ts'
 import { trainingSummary } from './summary.ts'
 import { TrainingTally } from './tally.ts'
@@ -22,7 +23,7 @@ export function plainTraining(
     const tally = new TrainingTally(start)
     const alarms = new NewAlarms()
     const say = (line: string) => {
-      stream.write(`[${visible(start.id)}] ${line}\n`)
+      stream.write(`[${escapeControls(start.id)}] ${line}\n`)
       timer.refresh()
     }
     const sayProgress = () => {
@@ -46,10 +47,10 @@ export function plainTraining(
         const { elapsedMs, epochs } = tally.snapshot()
         say(`${clock(elapsedMs)}  ${epochLine(report, epochs)}`)
       },
-      notice: (line) => say(visible(line)),
+      notice: (line) => say(escapeControls(line)),
       end(ending) {
         clearInterval(timer)
-        stream.write(`${trainingSummary(tally, ending, { colour: wantsColour(stream) })}\n`)
+        stream.write(`${trainingSummary(tally, ending, { color: wantsColor(stream) })}\n`)
       },
     }
   }
@@ -59,6 +60,22 @@ function startLine({ tasks, engineName, workerNum, concurrency, updates, file }:
   const workers = workerNum === undefined ? 'all workers' : counted(workerNum, 'worker')
   const parts = [`${counted(tasks.train, 'task')}, ${tasks.validation} for validation, ${tasks.test} for the test`]
   parts.push(`on ${engineName}, ${workers} x ${concurrency}`)
-  if (file !== undefined) parts.push(visible(file))
+  if (file !== undefined) parts.push(escapeControls(file))
   return `${updates.length > 0 ? `resumed after ${counted(updates.length, 'update')}` : 'started'}: ${parts.join('; ')}`
+}
+
+/** What an epoch came to, on one line. */
+function epochLine(report: EpochReport, epochs: number): string {
+  const { epoch, updates, version, successRate, reward, validation, test } = report
+  const judged = validation && evaluationText(validation)
+  const tested = test && evaluationText(test)
+  const parts = [
+    `epoch ${count(epoch)}${Number.isFinite(epochs) ? `/${count(epochs)}` : ''}: ${count(updates)} updates, version ${version}`,
+    successRate === null
+      ? `reward ${reward === null ? 'none' : valueText(reward, 'reward')}`
+      : `success ${valueText(successRate, 'success')}`,
+    ...(judged ? [`validation ${judged}`] : []),
+    ...(tested ? [`test ${tested}`] : []),
+  ]
+  return parts.join('; ')
 }

@@ -1,5 +1,5 @@
-import { wantsColour } from '../../text/paint.ts'
-import { visible } from '../../text/visible.ts'
+import { escapeControls } from '../../text/escape-controls.ts'
+import { wantsColor } from '../../text/paint.ts'
 import type { ObserveTraining } from '../../train/pipeline/observer.ts'
 import { surviveErrors } from '../survive-errors.ts'
 import { trainingSummary } from './summary.ts'
@@ -17,11 +17,9 @@ export function trainingSummaryOnly(stream: NodeJS.WriteStream): ObserveTraining
       update: (row) => tally.update(row),
       evaluation: (row) => tally.evaluation(row),
       epoch: (report) => tally.epoch(report),
-      notice: (line) => void stream.write(`manyworlds: ${visible(line)}\n`),
+      notice: (line) => void stream.write(`manyworlds: ${escapeControls(line)}\n`),
       end: (ending) =>
-        void stream.write(
-          `${trainingSummary(tally, ending, { colour: wantsColour(stream), width: stream.columns })}\n`,
-        ),
+        void stream.write(`${trainingSummary(tally, ending, { color: wantsColor(stream), width: stream.columns })}\n`),
     }
   }
 }

@@ -1,8 +1,7 @@
-import { ownCommand, runArgument } from '../../text/own-command.ts'
+import { escapeControls, firstLine } from '../../text/escape-controls.ts'
+import { ownCommand, runArgument, shellWord } from '../../text/own-command.ts'
 import { type Paint, painter } from '../../text/paint.ts'
 import { clock, counted, rate } from '../../text/quantities.ts'
-import { shellWord } from '../../text/shell-word.ts'
-import { firstLine, visible } from '../../text/visible.ts'
 import { wrap } from '../../text/wrap.ts'
 import type { TestReport } from '../../train/pipeline/epoch-report.ts'
 import { curveText, evaluationText, figureText, valueText } from './figure-text.ts'
@@ -23,13 +22,13 @@ interface TrainingEnding {
 }
 
 interface Layout {
-  readonly colour: boolean
+  readonly color: boolean
   readonly width?: number | undefined
 }
 
 /** How a training went, for a person to read; several lines without an end of line after the last. */
-export function trainingSummary(tally: TrainingTally, ending: TrainingEnding, { colour, width }: Layout): string {
-  const paint = painter(colour)
+export function trainingSummary(tally: TrainingTally, ending: TrainingEnding, { color, width }: Layout): string {
+  const paint = painter(color)
   const room = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, width || DEFAULT_WIDTH)) - LABEL
   const labelled = (label: string, lines: readonly string[]) =>
     lines.map((line, place) => `${paint('dim', (place === 0 ? label : '').padEnd(LABEL))}${line}`)
@@ -62,7 +61,7 @@ function headLine(tally: TrainingTally, { error, interrupted }: TrainingEnding, 
       : (['finished', 'green', 'in'] as const)
   const speed = elapsedMs < SPEED_AFTER_MS || episodes === 0 ? '' : `, ${rate((1000 * episodes) / elapsedMs)}`
   const figures = `${counted(epoch, 'epoch')}, ${counted(updates, 'update')}, ${counted(episodes, 'episode')}`
-  return `training ${visible(id)} ${paint(format, state)} ${word} ${clock(elapsedMs)}: ${figures}${speed}`
+  return `training ${escapeControls(id)} ${paint(format, state)} ${word} ${clock(elapsedMs)}: ${figures}${speed}`
 }
 
 /** `96.2 % [95.1, 97.0] by version 24; 8.1 % [7.0, 9.4] by version 0, which knew nothing; difference 88.1 points [86.0, 90.3]` */

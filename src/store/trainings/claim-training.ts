@@ -5,7 +5,7 @@ import type { StoreDb } from '../store-db.ts'
 import { RUNS_NAMED_LIKE } from './training-ids.ts'
 import { type NewTraining, TRAINING_COLUMNS, type TrainingColumns, trainingOf } from './training-rows.ts'
 
-/** `start` refuses an id that is taken, `resume` one that is not there. */
+/** `start` refuses an existing id, `resume` a missing one. */
 export type TrainingMode = 'start' | 'resume' | 'auto'
 
 export function findTraining(store: Pick<StoreDb, 'statement'>, id: string): TrainingColumns | undefined {
@@ -13,7 +13,7 @@ export function findTraining(store: Pick<StoreDb, 'statement'>, id: string): Tra
   return row && trainingOf(row)
 }
 
-/** Throws if this process cannot have the training. Returns it if it exists. */
+/** Throws if this process cannot open the training. Returns it if it exists. */
 export function refuseTraining(store: StoreDb, id: string, mode: TrainingMode): TrainingColumns | undefined {
   const known = findTraining(store, id)
   if (known === undefined) {
@@ -25,13 +25,13 @@ export function refuseTraining(store: StoreDb, id: string, mode: TrainingMode): 
   if (known.ending === 'removing')
     throw new ManyworldsError(
       'RUN_EXISTS',
-      `training '${id}' (${store.path}) is half removed; finish that with \`manyworlds rm ${runArgument(id, store.path)}\``,
+      `training '${id}' (${store.path}) is partly removed; finish removing it with \`manyworlds rm ${runArgument(id, store.path)}\``,
     )
   refuseOwned(store, known)
   return known
 }
 
-/** Throws RUN_LOCKED if a living process has the training. */
+/** Throws RUN_LOCKED if another living process owns the training. */
 export function refuseOwned(store: StoreDb, { id, owner, endedAt, pid, host, startedAt }: TrainingColumns): void {
   if (endedAt !== null || owner === store.owner || !store.isAlive(owner)) return
   throw new ManyworldsError(
@@ -40,7 +40,7 @@ export function refuseOwned(store: StoreDb, { id, owner, endedAt, pid, host, sta
   )
 }
 
-/** Begins a session: from here on, an earlier owner can no longer write. Call it inside a transaction. */
+/** Begins a session. From here on, an earlier owner can no longer write. Call this inside a transaction. */
 export function claimTraining(store: StoreDb, id: string, mode: TrainingMode, begin: NewTraining): void {
   const { training } = refuseTraining(store, id, mode) ?? { training: create(store, id, begin) }
   store
@@ -61,25 +61,25 @@ function create(store: StoreDb, id: string, { manyworlds, script, agent, policy,
   return Number(lastInsertRowid)
 }
 
-/** A run of this name, or one that looks like a run of this training, would be taken for the training's own. */
+/** Throws if a run already has this id or looks like a run of this training, because it would be mistaken for one. */
 function refuseRuns(store: StoreDb, id: string): void {
   const taken = store.statement(`SELECT run_id AS runId FROM _run WHERE run_id = ?1 OR ${RUNS_NAMED_LIKE} LIMIT 1`)
   const row = taken.get(id) as { runId: string } | undefined
   if (row)
     throw new ManyworldsError(
       'RUN_EXISTS',
-      `${store.path} has a run '${row.runId}', whose name a training '${id}' would use; give another id, or remove that run`,
+      `training '${id}' conflicts with run '${row.runId}' in ${store.path}; give another id, or remove that run`,
     )
 }
 
 export const trainingNotFound = (path: string, id: string): ManyworldsError =>
   new ManyworldsError(
     'RUN_NOT_FOUND',
-    `there is no training '${id}' to resume in ${path}. \`manyworlds trainings\` lists those that are there; \`resume: 'auto'\` with an id starts one that does not exist yet`,
+    `no training '${id}' to resume in ${path}. Run \`manyworlds trainings\` to list the stored trainings, or use \`resume: 'auto'\` with an id to start the training if it does not exist`,
   )
 
 const alreadyThere = (path: string, id: string) =>
   new ManyworldsError(
     'RUN_EXISTS',
-    `training '${id}' exists already (${path}). Continue it with \`resume: '${id}'\`, or with \`resume: 'auto'\`, which does what fits; give another id; or remove it with \`manyworlds rm ${runArgument(id, path)}\``,
+    `training '${id}' already exists (${path}). Resume it with \`resume: '${id}'\`; use \`resume: 'auto'\` to start or resume; give another id; or remove it with \`manyworlds rm ${runArgument(id, path)}\``,
   )

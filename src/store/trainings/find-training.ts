@@ -11,11 +11,11 @@ import { checkedRow, isText, isTime, isWhole } from '../stored-shapes.ts'
 export interface FoundTraining {
   readonly path: string
   readonly id: string
-  /** Its number in the store. */
+  /** The number of the training in the store. */
   readonly training: number
 }
 
-/** With the time at which it was last written. */
+/** A training with the time at which it was last written. */
 interface DatedTraining extends FoundTraining {
   readonly time: number
 }
@@ -23,7 +23,11 @@ interface DatedTraining extends FoundTraining {
 /** Lists the trainings of a folder, the newest last. */
 export function listFound(folder: string): DatedTraining[] {
   const path = sharedStore(folder)
-  if (!existsSync(path)) return []
+  return existsSync(path) ? trainingsIn(path) : []
+}
+
+/** Lists the trainings of a store, the newest last. */
+export function trainingsIn(path: string): DatedTraining[] {
   using db = openForReading(path)
   try {
     const rows = db.prepare('SELECT training, id, coalesce(ended_at, seen_at) AS time FROM _trainings').all()
@@ -31,7 +35,7 @@ export function listFound(folder: string): DatedTraining[] {
       .map((row) => {
         const { training } = checkedRow<{ training: number }>(row, { training: isWhole }, 'a training')
         // A damaged id or time is reported when that training is opened. It must not hide the others.
-        const id = isText(row.id) ? String(row.id) : `(training number ${training}, without a name)`
+        const id = isText(row.id) ? String(row.id) : `(training number ${training}, no valid id)`
         return { path, training, id, time: isTime(row.time) ? Number(row.time) : 0 }
       })
       .sort((a, b) => a.time - b.time || a.training - b.training)
@@ -44,19 +48,19 @@ export function listFound(folder: string): DatedTraining[] {
 export function findTrainingIn(name: string, folder: string): FoundTraining {
   if (name.includes('/')) return findTrainingIn(basename(name), resolve(dirname(name)))
   const all = listFound(folder)
-  if (all.length === 0) throw notFound(`there are no trainings in ${folder} yet`)
+  if (all.length === 0) throw notFound(`no trainings in ${folder}`)
   const alike = matching(all, ({ id }) => id, name)
   if (alike.length === 1) return alike[0]!
   const latest = (some: readonly FoundTraining[]) => names(some.map(({ id }) => id))
-  if (alike.length > 1) throw notFound(`several trainings begin with '${name}': ${latest(alike)}; write more of the id`)
+  if (alike.length > 1) throw notFound(`several trainings start with '${name}': ${latest(alike)}; give more of the id`)
   throw notFound(
-    `there is no training '${name}' in ${folder}; the latest are ${latest(all)}. \`manyworlds trainings\` lists all`,
+    `no training '${name}' in ${folder}; the latest are ${latest(all)}. Run \`manyworlds trainings\` to list all`,
   )
 }
 
 export type Found = { readonly run: FoundRun; readonly training?: undefined } | { readonly training: FoundTraining }
 
-/** Finds what a name means where it may be either. Of a name that begins both, it is an error. */
+/** Finds a run or a training by name. Throws if the name is a prefix of several. */
 export function findRunOrTraining(name: string, folder: string): Found {
   if (isRunFile(name)) return { run: findRun(name, folder) }
   if (name.includes('/')) {
@@ -76,12 +80,12 @@ export function findRunOrTraining(name: string, folder: string): Found {
   if (alike.length === 1) return alike[0]!.found
   if (alike.length > 1)
     throw notFound(
-      `several runs and trainings begin with '${name}': ${names(alike.map(({ id }) => id))}; write more of the id`,
+      `several runs and trainings start with '${name}': ${names(alike.map(({ id }) => id))}; give more of the id`,
     )
   return { run: findRun(name, folder) }
 }
 
-/** `all`: the newest last. */
+/** `all`: sorted by time, the newest last. */
 function matching<Item>(all: readonly Item[], idOf: (item: Item) => string, name: string): Item[] {
   if (name === 'last') return all.slice(-1)
   const exact = all.find((item) => idOf(item) === name)

@@ -8,8 +8,8 @@ import { TrainingFiles } from './training-files.ts'
 import { trainingFolder } from './training-ids.ts'
 
 /**
- * Removes a training that is not in progress: its runs, its files, then its rows. Killed on the way, it can only be removed again:
- * what is left of it could not be resumed.
+ * Removes a training that is not in progress: its runs, its files, then its rows. If the process is killed meanwhile, the
+ * training can only be removed again, because the remainder cannot be resumed.
  */
 export function removeTraining({ path, id, training }: FoundTraining): void {
   try {
@@ -22,7 +22,7 @@ export function removeTraining({ path, id, training }: FoundTraining): void {
         for (const table of ['_plans', '_updates', '_versions', '_evals', '_trainings'])
           store.statement(`DELETE FROM ${table} WHERE training = ?`).run(training)
       })
-      while (store.giveBack(PIECE_PAGES)) pause()
+      while (store.returnFreePages(PIECE_PAGES)) pause()
     } finally {
       store.close(false)
     }
@@ -31,7 +31,7 @@ export function removeTraining({ path, id, training }: FoundTraining): void {
   }
 }
 
-/** From here on it is half removed, and no other process can use it. */
+/** Marks the training as being removed, so that no other process can use it. */
 function claim(store: StoreDb, id: string): void {
   store.transact(false, () => {
     const known = findTraining(store, id)
@@ -53,7 +53,7 @@ function removeRun(store: StoreDb, run: number): void {
   for (;;) {
     const left = removePiece(store, run)
     if (left === 'gone') return
-    // A driver of its own has resumed it.
+    // Another driver has resumed this run.
     if (left === 'busy') throw locked(store.path, undefined)
     pause()
   }

@@ -29,14 +29,14 @@ import {
 } from './training-rows.ts'
 
 /**
- * Reads a training, also while it is in progress. Its runs are read by `RunFile`.
+ * Reads a training, also while it is in progress. Use `RunFile` to read its runs.
  *
  * @example
  * using training = StoredTraining.open('last')
  * for (const { number, report } of training.updates()) console.log(number, report)
  */
 export class StoredTraining implements Disposable {
-  /** The file of its store. */
+  /** The file of the store. */
   readonly path: string
   readonly id: string
   readonly #db: DatabaseSync
@@ -49,12 +49,12 @@ export class StoredTraining implements Disposable {
     this.#db = openForReading(path)
   }
 
-  /** `training`: an id, the beginning of one, `'last'`, or FOLDER/ID. `store`: the folder to look in. */
+  /** `training`: an id, a prefix of it, `'last'`, or FOLDER/ID. `store`: the folder to look in. */
   static open(training: string, options: { readonly store?: string } = {}): StoredTraining {
     return new StoredTraining(findTrainingIn(training, runFolder(options.store)))
   }
 
-  /** Opens one that was found. */
+  /** Opens a training that `findTrainingIn` or `listFound` returned. */
   static at(found: FoundTraining): StoredTraining {
     return new StoredTraining(found)
   }
@@ -62,17 +62,17 @@ export class StoredTraining implements Disposable {
   overview(): TrainingOverview {
     return this.#reading(() => {
       const seen = trainingOverview(this.#db, this.path, this.#row())
-      // It may have ended between the two looks, at its row and at its owner. Look again.
+      // The training may have ended between reading its row and checking its owner. Read again.
       return seen.status === 'died' ? trainingOverview(this.#db, this.path, this.#row()) : seen
     })
   }
 
-  /** As it was begun. */
+  /** The configuration that the training started with. */
   config(): unknown {
     return this.#reading(() => JSON.parse(this.#row().config) as unknown)
   }
 
-  /** What each update was to learn from, in their order; those that are not committed too. */
+  /** The plan of each update, in order, including those that are not committed yet. */
   plans(): (PlanRow & At)[] {
     return this.#all(`SELECT ${PLAN_COLUMNS} FROM _plans WHERE training = ? ORDER BY number`, planOf)
   }
@@ -85,19 +85,19 @@ export class StoredTraining implements Disposable {
     return this.#all(`SELECT ${VERSION_COLUMNS} FROM _versions WHERE training = ? ORDER BY version`, versionOf)
   }
 
-  /** By version; validation after test. */
+  /** Evaluations by version; for each version, test before validation. */
   evaluations(): (EvalRow & At)[] {
     return this.#all(`SELECT ${EVAL_COLUMNS} FROM _evals WHERE training = ? ORDER BY version, split`, evalOf)
   }
 
-  /** The ids of its runs, in the order in which they were begun: those that collect (`train`), those that evaluate, or all. */
+  /** The ids of the training's runs, in the order in which they started: those that collect (`train`), those that evaluate, or all. */
   runsOf(split: 'train' | EvaluatedSplit | 'all' = 'all'): string[] {
     const sql = 'SELECT run_id AS id FROM _run WHERE training = ? ORDER BY created_at, run'
     const ids = this.#all(sql, (row) => checkedRow<{ id: string }>(row, { id: isText }, 'a run').id)
     return ids.filter((id) => id.startsWith(`${this.id}.`) && (split === 'all' || splitOfRun(id) === split))
   }
 
-  /** The bytes of a version. Throws if they were removed, or are damaged. */
+  /** The weights of a version. Throws if they were removed or are damaged. */
   async weights(version: number): Promise<Uint8Array> {
     const versions = this.versions()
     const row = versions.find((one) => one.version === version)
@@ -105,7 +105,7 @@ export class StoredTraining implements Disposable {
     const kept = versions.flatMap((one) => (one.kept ? [one.version] : []))
     throw new ManyworldsError(
       'STORE_GONE',
-      `training '${this.id}' has ${row ? 'no weights of' : 'no'} version ${version}; it has those of ${kept.join(', ') || 'none'}`,
+      `training '${this.id}' has ${row ? 'no weights of' : 'no'} version ${version}; weights are available for ${kept.length === 0 ? 'no version' : `version ${kept.join(', ')}`}`,
     )
   }
 
@@ -141,15 +141,18 @@ export class StoredTraining implements Disposable {
   }
 }
 
-/** A training with its overview, or with the error that reading it gave. */
+/** A training with its overview, or with the error from reading it. */
 export type TrainingSummary = { readonly found: FoundTraining } & (
   | { readonly overview: TrainingOverview; readonly problem?: undefined }
   | { readonly overview?: undefined; readonly problem: Error }
 )
 
-/** The trainings of a folder, the newest last; those that cannot be read too. */
-export function summarizeTrainings(folder: string): TrainingSummary[] {
-  return listFound(folder).map((found) => {
+/** Lists the trainings of a folder, the newest last, including those that cannot be read. */
+export const summarizeTrainings = (folder: string): TrainingSummary[] => trainingSummaries(listFound(folder))
+
+/** Reads the overviews of trainings, including those that cannot be read. */
+export function trainingSummaries(trainings: readonly FoundTraining[]): TrainingSummary[] {
+  return trainings.map((found) => {
     try {
       using training = StoredTraining.at(found)
       return { found, overview: training.overview() }
@@ -159,7 +162,7 @@ export function summarizeTrainings(folder: string): TrainingSummary[] {
   })
 }
 
-/** The trainings of a folder, the newest last. */
+/** Lists the trainings of a folder, the newest last. */
 export function listTrainings(options: { readonly store?: string } = {}): TrainingOverview[] {
   return summarizeTrainings(runFolder(options.store)).map(({ overview, problem }) => {
     if (overview === undefined) throw problem

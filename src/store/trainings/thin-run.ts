@@ -3,7 +3,7 @@ import { keyOf, STEP_SPAN } from '../keys.ts'
 import type { StoreDb } from '../store-db.ts'
 import { type Columns, checkedRow, isText, isWhole } from '../stored-shapes.ts'
 
-/** The most steps that one transaction removes, so that other drivers, and the caller's event loop, get their turn. */
+/** The most steps that one transaction removes, so that other drivers and the caller's event loop get their turn. */
 const PIECE_STEPS = 2000
 
 interface TaskColumns {
@@ -14,11 +14,11 @@ interface TaskColumns {
 
 const TASK: Columns<TaskColumns> = { task: isWhole, parent: isWhole, id: isText }
 
-/** Whether a trajectory keeps its steps: one in `oneIn` does, by the hash of its id, so the choice is the same each time. */
+/** Whether a trajectory keeps its steps: one in `oneIn` does, chosen by the hash of its id, so that the choice is repeatable. */
 const isKept = (id: string, oneIn: number): boolean =>
   Number.parseInt(hash('sha256', id).slice(0, 12), 16) % oneIn === 0
 
-/** The tasks of a run, and sub-tasks of these, whose steps are to be removed. */
+/** Returns the tasks of a run, with their sub-tasks, whose steps are to be removed. */
 export function tasksToThin(store: StoreDb, run: number, oneIn: number): number[] {
   const root = keyOf(run, 0)
   const rows = store
@@ -32,7 +32,7 @@ export function tasksToThin(store: StoreDb, run: number, oneIn: number): number[
   return [...thinned]
 }
 
-/** Removes the steps of tasks, from the first on, as many as fit in a transaction. Returns how many tasks were done. */
+/** Removes the steps of tasks, in order, until the transaction is large enough. Returns how many tasks are done. */
 export function thinPiece(store: StoreDb, tasks: readonly number[]): number {
   let steps = 0
   for (const [done, task] of tasks.entries()) {

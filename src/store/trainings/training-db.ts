@@ -22,17 +22,17 @@ export interface OpenTraining {
   readonly begin: NewTraining
 }
 
-/** The most of an error that is stored. */
+/** The most characters of an error that are stored. */
 const ERROR_CHARS = 4096
 
 /**
- * Writes one training. Synchronous, in the thread of its caller: a few small transactions per update. A training is owned by one
- * living process at a time, and each transaction checks that this is still the one. `Report` and `Summary` are JSON of the caller's.
+ * Writes one training. It is synchronous, in the thread of its caller: a few small transactions per update. One living
+ * process owns a training at a time, and each transaction checks the ownership. `Report` and `Summary` are JSON of the caller.
  */
 export class TrainingDb<Report extends object = object, Summary = unknown> {
   readonly id: string
   readonly isNew: boolean
-  /** As it was given in the first session. */
+  /** The configuration of the first session. */
   readonly config: unknown
   readonly history: TrainingHistory<Report, Summary>
   readonly #store: StoreDb
@@ -41,20 +41,20 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
   readonly #files: TrainingFiles
   /** The state of the last committed update. */
   #state: string | undefined
-  /** Hashes of files that were written, and are not yet named by a row. */
+  /** Hashes of files that were written but are not yet referenced by a row. */
   readonly #uncommitted = new Set<string>()
   #isOpen = true
-  /** As it was before this session. */
+  /** The row of the training before this session. */
   readonly #before: TrainingColumns | undefined
 
   private constructor(store: StoreDb, { id, mode, durability, begin }: OpenTraining) {
     this.id = id
     this.#store = store
     this.#full = durability === 'full'
-    // Refused here, an old store is not even migrated.
+    // Check before the transaction: if the training is refused, an old store is not even migrated.
     this.#before = refuseTraining(store, id, mode)
     this.isNew = this.#before === undefined
-    // What cannot be read is not claimed either.
+    // Read in the same transaction: a training that cannot be read is not claimed.
     const { training, config, sampler, best, ...rows } = store.transact(this.#full, () => {
       claimTraining(store, id, mode, begin)
       const own = findTraining(store, id)!
@@ -77,7 +77,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     if (!shared)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `a training has many runs, and ${path} is a file for one; give a folder: \`store\` (MANYWORLDS_STORE)`,
+        `a training needs a store for many runs, but ${path} is a single-run file; give a folder: \`store\` (MANYWORLDS_STORE)`,
       )
     if (mode === 'resume') refuseMissing(path, id)
     let store: StoreDb | undefined
@@ -90,20 +90,20 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     }
   }
 
-  /** Commits what an update will be. Its run can then begin. */
+  /** Commits the plan of an update. The run of the update can start after that. */
   plan({ number, epoch, version, run, seed, tasks }: PlanRow): void {
     this.#write(() =>
       this.#insert('_plans', { number, epoch, version, run, seed, tasks: JSON.stringify(tasks), at: Date.now() }),
     )
   }
 
-  /** Commits a version that no update has made: the first. Its file was written by `writeFile`. */
+  /** Commits a version that no update made: the first one. Write its file with `writeFile` before. */
   version(row: VersionRow): void {
     this.#write(() => this.#insertVersion(row))
     this.#uncommitted.delete(row.sha256)
   }
 
-  /** Commits an update, and the version that it made. Their files were written by `writeFile`. */
+  /** Commits an update and the version that it made. Write their files with `writeFile` before. */
   update(o: { readonly update: UpdateRow<Report>; readonly version?: VersionRow; readonly sampler: unknown }): void {
     const { update, version, sampler } = o
     this.#write(() => {
@@ -117,7 +117,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     if (before !== undefined) this.#removeUnneeded([before])
   }
 
-  /** Commits an evaluation; one of the same version and split is replaced. `best`: the best version so far. */
+  /** Commits an evaluation; replaces one of the same version and split. `best`: the best version so far. */
   evaluation({ version, split, run, tasks, rollouts, summary }: EvalRow<Summary>, best: number | null): void {
     this.#write(() => {
       this.#statement('DELETE FROM _evals WHERE training = ? AND version = ? AND split = ?').run(
@@ -130,7 +130,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     })
   }
 
-  /** Writes weights or a state to disk. A row that names it must follow: files without one are removed at the next opening. */
+  /** Writes weights or a state to disk. Commit a row that references it: unreferenced files are removed when the training is opened. */
   async writeFile(bytes: Uint8Array): Promise<string> {
     const sha256 = await this.#files.write(bytes)
     this.#uncommitted.add(sha256)
@@ -141,7 +141,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     return this.#files.read(sha256)
   }
 
-  /** Removes the weights of versions. That they were there stays known. */
+  /** Removes the weights of versions. Their rows stay. */
   drop(versions: readonly number[]): void {
     const dropped: string[] = []
     this.#write(() => {
@@ -156,15 +156,12 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
   }
 
   /**
-   * Removes the steps of all but one in `oneIn` trajectories of a run of the training that has ended; what they came to stays. For runs that
-   * nothing more is learned from. Returns how many tasks that were.
+   * Removes the steps of all but one in `oneIn` trajectories of a finished run of the training; their outcomes stay. For runs
+   * that no update will learn from any more. Returns the number of tasks whose steps were removed.
    */
   async thin(run: string, oneIn: number): Promise<number> {
     if (!Number.isSafeInteger(oneIn) || oneIn < 1)
-      throw new ManyworldsError(
-        'CONFIG_INVALID',
-        `one trajectory in how many keeps its steps? ${oneIn} is no such number`,
-      )
+      throw new ManyworldsError('CONFIG_INVALID', `\`oneIn\` must be a whole number of at least 1, got ${oneIn}`)
     const row = this.#statement('SELECT run FROM _run WHERE run_id = ? AND training = ?').get(run, this.#training)
     if (!row || oneIn === 1) return 0
     const number = row.run as number
@@ -179,7 +176,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     return tasks.length
   }
 
-  /** Says how the session ended, and gives the training up. */
+  /** Records how the session ended and releases the training. */
   close(how: Exclude<Ending, 'removing'>, error?: string): void {
     if (!this.#isOpen) return
     this.#isOpen = false
@@ -194,7 +191,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     }
   }
 
-  /** Closes it as it was before: this session was refused, and has changed nothing. */
+  /** Restores the state from before this session: the session was refused and has changed nothing. */
   leave(): void {
     if (!this.#isOpen) return
     const { endedAt = null, ending = null, error = null } = this.#before ?? {}
@@ -210,7 +207,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     }
   }
 
-  /** One transaction, if this process still owns the training. */
+  /** Runs one transaction, if this process still owns the training. */
   #write(work: () => void): void {
     try {
       this.#store.transact(this.#full, () => {
@@ -226,7 +223,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
   #takenOver(): ManyworldsError {
     return new ManyworldsError(
       'RUN_LOCKED',
-      `another process has taken over, or removed, training '${this.id}' in ${this.#store.path}; this one writes nothing more`,
+      `another process has taken over or removed training '${this.id}' in ${this.#store.path}; this process stops writing`,
     )
   }
 
@@ -248,7 +245,7 @@ export class TrainingDb<Report extends object = object, Summary = unknown> {
     this.#files.remove(sha256s.filter((sha256) => !needed.has(sha256)))
   }
 
-  /** Files that rows name, or that are about to be named. */
+  /** Files that rows reference or are about to reference. */
   #needed(): Set<string> {
     const kept = this.#statement('SELECT sha256 FROM _versions WHERE training = ? AND kept = 1').all(this.#training)
     const weights = kept.map(({ sha256 }) => String(sha256))
@@ -269,10 +266,10 @@ function updateColumns({ members, report, ...update }: UpdateRow) {
   }
 }
 
-/** JSON has no undefined. */
+/** JSON.stringify returns undefined for undefined. */
 const jsonOf = (value: unknown): string => JSON.stringify(value) ?? 'null'
 
-/** Call it before the store is opened, which would create it. */
+/** Call this before opening the store, which would create the file. */
 function refuseMissing(path: string, id: string): void {
   const file = statSync(path, { throwIfNoEntry: false })
   if (!file) throw trainingNotFound(path, id)

@@ -7,10 +7,10 @@ import { wordsOf } from '../../text/thrown.ts'
 import { isFull } from '../store-errors.ts'
 import { isSha256 } from './training-rows.ts'
 
-/** Names that `write` gives, while it writes and after. Files of other names are somebody else's. */
+/** Names of files that `write` creates, unfinished or finished. Other files are not ours. */
 const OURS = /^[0-9a-f]{64}(\.[0-9a-f]{12}\.tmp)?$/
 
-/** Weights and states of a training: files that are named by their hash, and are there whole or not at all. */
+/** Weights and states of a training: files named by their hash. A file is complete or absent. */
 export class TrainingFiles {
   readonly folder: string
   readonly #id: string
@@ -21,7 +21,7 @@ export class TrainingFiles {
     this.#id = id
   }
 
-  /** Resolves to the hash once the file is on disk, also after a power failure. An equal file is not written again. */
+  /** Resolves to the hash when the file is on disk, safe from a power failure. An equal file is not written again. */
   async write(bytes: Uint8Array): Promise<string> {
     const sha256 = hash('sha256', bytes)
     const path = this.#path(sha256)
@@ -39,7 +39,7 @@ export class TrainingFiles {
     return sha256
   }
 
-  /** Throws if the file is missing, or is not the one that was written. */
+  /** Throws if the file is missing or its content does not match the hash. */
   async read(sha256: string): Promise<Uint8Array> {
     const path = this.#path(sha256)
     let bytes: Uint8Array
@@ -47,7 +47,7 @@ export class TrainingFiles {
       bytes = await readFile(path)
     } catch (error) {
       const { message } = wordsOf(error)
-      throw new ManyworldsError('STORE_GONE', `a file of training '${this.#id}' cannot be read: ${message}`, {
+      throw new ManyworldsError('STORE_GONE', `cannot read a file of training '${this.#id}': ${message}`, {
         cause: error,
       })
     }
@@ -55,7 +55,7 @@ export class TrainingFiles {
     if (found === sha256) return bytes
     throw new ManyworldsError(
       'STORE_CORRUPT',
-      `${path} is damaged: its ${bytes.length} bytes have the SHA-256 ${found}, which is not its name. Put back a copy of the file`,
+      `${path} is damaged: the SHA-256 of its ${bytes.length} bytes is ${found}, which differs from its name. Restore the file from a copy`,
     )
   }
 
@@ -64,13 +64,13 @@ export class TrainingFiles {
     for (const sha256 of sha256s) this.#remove(this.#path(sha256))
   }
 
-  /** Removes what nothing names: a process was killed before it committed, or before it removed. */
+  /** Removes unreferenced files, left by a process that was killed before it committed or removed them. */
   removeAllBut(needed: ReadonlySet<string>): void {
     for (const name of namesIn(this.folder))
       if (OURS.test(name) && !needed.has(name)) this.#remove(join(this.folder, name))
   }
 
-  /** Removes all its files, and the folder unless somebody else has put something there. Throws if a file cannot be removed. */
+  /** Removes all our files, and the folder if it is then empty. Throws if a file cannot be removed. */
   removeAll(): void {
     for (const name of namesIn(this.folder)) if (OURS.test(name)) rmSync(join(this.folder, name), { force: true })
     for (const folder of [this.folder, dirname(this.folder)])
@@ -93,12 +93,15 @@ export class TrainingFiles {
     try {
       rmSync(path, { force: true })
     } catch {
-      // It takes space, and does no other harm.
+      // The file only takes up space. It is removed when the training is opened again.
     }
   }
 
   #path(sha256: string): string {
-    if (!isSha256(sha256)) throw new Error(`a file of training '${this.#id}' is called '${sha256.slice(0, 80)}'`)
+    if (!isSha256(sha256))
+      throw new Error(
+        `training '${this.#id}' references the file '${sha256.slice(0, 80)}', which is not a SHA-256 hash`,
+      )
     return join(this.folder, sha256)
   }
 
@@ -107,12 +110,12 @@ export class TrainingFiles {
     if (isFull(error))
       return new ManyworldsError(
         'STORE_FULL',
-        `the disk is full: ${path} of training '${this.#id}' cannot be written (${message}). What was committed is safe: make room, and resume the training`,
+        `the disk is full: cannot write ${path} of training '${this.#id}' (${message}). Committed updates are safe: free some space and resume the training`,
         { cause: error },
       )
     return new ManyworldsError(
       'STORE_NOT_WRITABLE',
-      `${path} of training '${this.#id}' cannot be written: ${message}. What was committed is safe: resume the training when the problem is fixed`,
+      `cannot write ${path} of training '${this.#id}': ${message}. Committed updates are safe: fix the problem and resume the training`,
       { cause: error },
     )
   }

@@ -14,9 +14,9 @@ import {
   versionOf,
 } from './training-rows.ts'
 
-/** What earlier sessions of a training have committed. */
+/** The rows that earlier sessions of a training committed. */
 export interface TrainingHistory<Report extends object = object, Summary = unknown> {
-  /** Those without an update. */
+  /** Plans without an update. */
   readonly plans: readonly PlanRow[]
   readonly updates: readonly UpdateRow<Report>[]
   readonly versions: readonly VersionRow[]
@@ -27,7 +27,7 @@ export interface TrainingHistory<Report extends object = object, Summary = unkno
 
 type Statements = Pick<StoreDb, 'statement'>
 
-/** The rows of a training, each in the order of its numbers. Throws if one is malformed. */
+/** Reads the rows of a training in the order of their numbers. Throws if one is malformed. */
 export function readHistory(store: Statements, training: number): Omit<TrainingHistory, 'sampler' | 'best'> {
   const all = (sql: string) => store.statement(sql).all(training)
   return {

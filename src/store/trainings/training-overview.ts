@@ -10,40 +10,40 @@ import { type At, EVAL_COLUMNS, type EvalRow, evalOf, type TrainingColumns } fro
 export interface TrainingOverview {
   readonly id: string
   readonly file: string
-  /** `died`: its process was killed, and the training was not resumed. */
+  /** `died`: the process was killed, and the training was not resumed. */
   readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed'
-  /** Milliseconds since 1970, of the first session and of the end of the last. */
+  /** Milliseconds since 1970: start of the first session, end of the last. */
   readonly startedAt: number
   readonly endedAt?: number
   readonly script?: string
   readonly agent: string
   readonly policy: string
   readonly seed: number
-  /** How often it was started or resumed. */
+  /** How often the training was started or resumed. */
   readonly sessions: number
-  /** Why the last session failed, or was stopped. */
+  /** Why the last session failed or was stopped. */
   readonly error?: string
-  /** Updates that are committed, and the epoch of the last. */
+  /** The number of committed updates, and the epoch of the last one. */
   readonly updates: number
   readonly epoch: number
-  /** Versions that were made, the untrained one included, and how many of them have their weights. */
+  /** The number of versions, including the untrained one, and how many of them still have weights. */
   readonly versions: number
   readonly keptVersions: number
-  /** By validation. */
+  /** The best version by validation. */
   readonly best?: number
-  /** Of the last update. */
+  /** The success rate and the reward of the last update. */
   readonly successRate?: number
   readonly reward?: number
-  /** Of the newest version that was evaluated. */
+  /** The evaluations of the newest evaluated version. */
   readonly validation?: EvalRow
   readonly test?: EvalRow
-  /** SHA-256 of the curve up to here. Missing before the first update. */
+  /** SHA-256 of the training curve so far. Missing before the first update. */
   readonly curve?: string
-  /** Of all updates. Where collecting and learning overlap, these are more than what went by. */
+  /** Sums over all updates. If collecting and learning overlap, they exceed the elapsed time. */
   readonly collectMs: number
   readonly trainMs: number
   readonly runs: number
-  /** Of its weights and states. Its runs share the file of the store with others. */
+  /** The size of weights and states. Runs share the file of the store with other runs, so they are not included. */
   readonly bytes: number
 }
 
@@ -110,7 +110,7 @@ export function trainingOverview(db: DatabaseSync, path: string, row: TrainingCo
   }
 }
 
-const HALF_REMOVED = 'its removal was cut short: `manyworlds rm` it again'
+const HALF_REMOVED = 'its removal was interrupted: run `manyworlds rm` again'
 
 function statusOf({ ending, endedAt }: TrainingColumns, going: boolean): TrainingOverview['status'] {
   if (going) return 'running'

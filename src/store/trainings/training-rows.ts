@@ -10,7 +10,7 @@ import {
   orNull,
 } from '../stored-shapes.ts'
 
-/** What a training is begun with. */
+/** The values of a new training. */
 export interface NewTraining {
   readonly manyworlds: string
   readonly script?: string
@@ -21,32 +21,32 @@ export interface NewTraining {
   readonly config: unknown
 }
 
-/** What an update will be: committed before its run begins. */
+/** The plan of an update, committed before its run starts. */
 export interface PlanRow {
   readonly number: number
   readonly epoch: number
-  /** The version that acts. */
+  /** The version that acts in the run. */
   readonly version: number
-  /** The id of its collection run, and the seed of that. */
+  /** The id of the collection run, and its seed. */
   readonly run: string
   readonly seed: number
   /** Ids of tasks. */
   readonly tasks: readonly string[]
 }
 
-/** A rollout that an update has learned from. The digest is that of its trajectory, if it has one. */
+/** A rollout that an update learned from. The digest is that of its trajectory, if it has one. */
 export type Member = readonly [task: string, rollout: number, digest: string | null]
 
-/** The store does not know what trainers report: `Report` is what the writer gives, and readers get the same. */
+/** An update. `Report` is JSON of the trainer; the store does not interpret it. */
 export interface UpdateRow<Report extends object = object> {
   readonly number: number
   readonly epoch: number
   readonly versionIn: number
-  /** Null: nothing could be learned, and the version stays. */
+  /** Null: nothing could be learned, so the version stays the same. */
   readonly versionOut: number | null
   readonly members: readonly Member[]
   readonly batchSha: string
-  /** The file with the state of the learner after it. */
+  /** The file with the state of the learner after the update. */
   readonly stateSha: string
   /** JSON. */
   readonly report: Report
@@ -57,17 +57,17 @@ export interface UpdateRow<Report extends object = object> {
 
 export interface VersionRow {
   readonly version: number
-  /** The update that made it. Null: it was there before the first. */
+  /** The update that made the version. Null: the version existed before the first update. */
   readonly update: number | null
-  /** The file with its weights. Anything, if there is none. */
+  /** The hash of the file with the weights. Any text if `kept` is false. */
   readonly sha256: string
   readonly policy: string
   readonly bytes: number
-  /** False: its weights were removed, or are elsewhere. */
+  /** False: the weights were removed or are stored outside. */
   readonly kept: boolean
 }
 
-/** `off-task`: tasks of another kind, which a training should not spoil. */
+/** `off-task`: tasks of another kind, on which the training should not lose quality. */
 export type EvaluatedSplit = 'validation' | 'test' | 'off-task'
 
 export interface EvalRow<Summary = unknown> {
@@ -80,7 +80,7 @@ export interface EvalRow<Summary = unknown> {
   readonly summary: Summary
 }
 
-/** Readers know when a row was written. Epoch milliseconds. */
+/** When a row was written, in milliseconds since 1970. */
 export interface At {
   readonly at: number
 }
@@ -109,7 +109,7 @@ export interface TrainingColumns {
   readonly best: number | null
 }
 
-/** `removing`: some of its runs and files are gone, and the others follow. */
+/** `removing`: the removal has started and must be finished. */
 export type Ending = 'finished' | 'interrupted' | 'failed' | 'removing'
 
 export const TRAINING_COLUMNS = `training, id, created_at AS createdAt, manyworlds, script, agent, policy, seed, config, owner, pid, host,
@@ -143,7 +143,7 @@ const TRAINING: Columns<TrainingColumns> = {
   best: orNull(isWhole),
 }
 
-/** A row as it is in the store: lists and objects as JSON text. */
+/** A row as it is stored: lists and objects as JSON text. */
 type Stored<Row, Json extends keyof Row> = {
   readonly [Column in keyof Row]: Column extends Json ? string : Row[Column]
 }
@@ -216,8 +216,8 @@ export function updateOf(row: unknown): UpdateRow & At {
 
 export function versionOf(row: unknown): VersionRow & At {
   const { kept, ...version } = checkedRow(row, VERSION, 'a version')
-  // It becomes part of a path.
-  if (kept === 1 && !isSha256(version.sha256)) throw new Error('`sha256` of a version is no hash')
+  // The hash becomes part of a path.
+  if (kept === 1 && !isSha256(version.sha256)) throw new Error('`sha256` of a version is not a SHA-256 hash')
   return { ...version, kept: kept === 1 }
 }
 

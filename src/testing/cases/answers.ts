@@ -5,7 +5,7 @@ import type { Case } from '../case.ts'
 
 const MEGABYTE = 2 ** 20
 
-/** What comes back, and in which order. */
+/** Content and order of responses. */
 export const answerCases: Case[] = [
   {
     name: 'responses come in the order of submission',
@@ -68,7 +68,7 @@ export const answerCases: Case[] = [
     },
   },
   {
-    name: 'whatever is thrown is one failed response',
+    name: 'any thrown value becomes one failed response',
     async run(kit) {
       const kinds = ['error', 'subclass', 'string', 'null', 'undefined', 'object', 'function'] as const
       const responses = await runTask(
@@ -86,7 +86,7 @@ export const answerCases: Case[] = [
     },
   },
   {
-    name: 'a failing task is tried again, with the same idempotency key',
+    name: 'a failing task is retried with the same idempotency key',
     async run(kit) {
       const conf = kit.conf({ maxAttempts: 3, backoffMs: 1, runId: 'kit-run' })
       const responses = await runTask([stubborn.task(3, { id: 'third' }), stubborn.task(4, { id: 'never' })], conf)
@@ -97,7 +97,7 @@ export const answerCases: Case[] = [
     },
   },
   {
-    name: 'what a task prints and records stays with that task',
+    name: 'output and records of a task stay with that task',
     async run(kit) {
       const words = Array.from({ length: 20 }, (_, i) => `word${i}`)
       const responses = await runTask(
@@ -126,7 +126,7 @@ export const answerCases: Case[] = [
     },
   },
   {
-    name: 'large messages pass both ways, and small ones pass them',
+    name: 'large messages pass both ways, and small ones overtake them',
     async run(kit) {
       const bytes = new Uint8Array(24 * MEGABYTE).map((_, i) => (i % 4096 === 0 ? (i / 4096) % 7 : 0))
       const small = Array.from({ length: 50 }, (_, i) => echo.task(i, { id: `small${i}` }))
@@ -142,7 +142,8 @@ export const answerCases: Case[] = [
         assert.equal(answer[4096 * 250], 250)
       }
       assert.equal(done.length, 52)
-      assert.ok(done.indexOf('large1') > 0, 'a small task should overtake a large one')
+      // A worker alone is given few tasks at first, and the large ones are the first of them.
+      if (kit.hasProcesses) assert.ok(done.indexOf('large1') > 0, 'a small task should overtake a large one')
     },
   },
 ]

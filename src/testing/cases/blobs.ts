@@ -8,7 +8,7 @@ import type { Case } from '../case.ts'
 
 const MB = 1_000_000
 const LARGE_BYTES = 100 * MB
-/** A worker that has not noticed a cancellation after this time would be ended. */
+/** A worker that has not noticed a cancellation after this time would be killed. */
 const CANCEL_WITHIN_MS = 5000
 
 interface Used {
@@ -20,7 +20,7 @@ interface Used {
 }
 
 let next = 1
-/** Bytes that no other case has. */
+/** Makes bytes that no other case has. */
 function newBytes(size: number): Uint8Array {
   const bytes = new Uint8Array(size)
   const seed = next++
@@ -32,15 +32,16 @@ function newBytes(size: number): Uint8Array {
 const answersOf = (responses: Map<string, { answer?: unknown }>) =>
   [...responses.values()].map(({ answer }) => answer as Used)
 
-/** Bytes that a run brings to its workers. */
+/** Blobs that a run sends to its workers. */
 export const blobCases: Case[] = [
   {
-    name: 'a blob of some megabytes reaches the tasks of all workers, and each worker loads it once; so does one of no bytes',
+    name: 'a blob of some megabytes reaches the tasks of all workers, and each worker loads it once; an empty blob works too',
+    needsProcess: true,
     async run(kit) {
       const weights = newBytes(8 * MB)
       const sha256 = hash('sha256', weights)
       const copies = new Map<number, number>()
-      // Until both have had some of the tasks.
+      // Repeat until both workers have run some of the tasks.
       for (let round = 0; round < 20 && copies.size < 2; round++) {
         const tasks = Array.from({ length: 8 }, () => usesBlob.task({ name: 'weights', ms: 20 }))
         const responses = await runTask(tasks, kit.conf({ concurrency: 2, blobs: { weights } }))
@@ -56,7 +57,7 @@ export const blobCases: Case[] = [
     },
   },
   {
-    name: 'a blob that is replaced while a run goes on reaches its later tasks; one that has read it keeps what it has',
+    name: 'a blob that is replaced during a run reaches later tasks; a task that has read it keeps the old content',
     async run(kit) {
       const [first, second] = [newBytes(2 * MB), newBytes(3 * MB)]
       const weights = new SharedBlob(first)
@@ -72,7 +73,7 @@ export const blobCases: Case[] = [
     },
   },
   {
-    name: 'the setup of an agent gets a blob by its hash, also if the task that it was begun for is cancelled',
+    name: 'the setup of an agent gets a blob by its hash, even if the task that caused the setup is cancelled',
     async run(kit) {
       const weights = newBytes(16 * MB)
       const sha256 = hash('sha256', weights)
@@ -87,7 +88,7 @@ export const blobCases: Case[] = [
     },
   },
   {
-    name: 'a blob of a run that is over is an error with a code, and so is one that the run does not have',
+    name: 'a blob of an ended run, and a blob that the run does not have, are errors with a code',
     async run(kit) {
       const weights = newBytes(MB)
       const sha256 = hash('sha256', weights)
@@ -99,7 +100,8 @@ export const blobCases: Case[] = [
     },
   },
   {
-    name: 'a worker that is killed while it loads a blob costs only its killer: the others get the blob elsewhere',
+    name: 'if a task kills its worker while it loads a blob, only that task crashes; the others get the blob in another worker',
+    needsProcess: true,
     async run(kit) {
       const weights = newBytes(32 * MB)
       const sha256 = hash('sha256', weights)
@@ -112,9 +114,10 @@ export const blobCases: Case[] = [
     },
   },
   {
-    name: `cancellations pass a blob of ${LARGE_BYTES / MB} MB`,
+    name: `cancellations overtake a blob of ${LARGE_BYTES / MB} MB`,
+    needsProcess: true,
     async run(kit) {
-      // Its workers are there, and have the code.
+      // Make sure that the workers are running and have loaded the code.
       const warm = await runTask([whoAmI.task(50), whoAmI.task(50), obedient.task(1)], kit.conf({ concurrency: 4 }))
       const pids = new Set([...warm.values()].map(({ worker }) => worker!.pid))
       const weights = newBytes(LARGE_BYTES)
@@ -138,10 +141,7 @@ export const blobCases: Case[] = [
       assert.ok(ms < CANCEL_WITHIN_MS, `it took ${Math.round(ms)} ms`)
       for (const { answer, worker } of loaded.values()) {
         assert.deepEqual({ ...(answer as object), pid: 0 }, { bytes: LARGE_BYTES, last: 42, pid: 0 })
-        assert.ok(
-          pids.size < 2 || pids.has(worker!.pid),
-          'a worker was ended because it did not hear of a cancellation',
-        )
+        assert.ok(pids.size < 2 || pids.has(worker!.pid), 'a worker was killed because a cancellation did not reach it')
       }
     },
   },

@@ -4,10 +4,10 @@ import { runTask, streamTask } from '../../runners/runners.ts'
 import { busyLoop, deaf, echo, obedient, pause } from '../agents.ts'
 import type { Case } from '../case.ts'
 
-/** Time-outs, cancelling, flow. */
+/** Timeouts, cancellation and flow control. */
 export const controlCases: Case[] = [
   {
-    name: 'time-outs count from the start of a task, not from its queueing',
+    name: 'a timeout counts from the start of a task, not from its queueing',
     async run(kit) {
       const tasks = Array.from({ length: 8 }, () => pause.task(250))
       const responses = await runTask(tasks, kit.conf({ workerNum: 1, concurrency: 1, timeoutMs: 1500 }))
@@ -18,7 +18,7 @@ export const controlCases: Case[] = [
     },
   },
   {
-    name: 'a task that takes too long is timed out, its neighbours are not',
+    name: 'a task that takes too long times out, and its neighbors do not',
     async run(kit) {
       const tasks = [
         obedient.task(30_000, { id: 'slow', timeoutMs: 200 }),
@@ -31,7 +31,8 @@ export const controlCases: Case[] = [
     },
   },
   {
-    name: 'a task that blocks its event loop is ended, and only that one',
+    name: 'a task that blocks its event loop is stopped, and only that one',
+    needsProcess: true,
     async run(kit) {
       const tasks = [
         busyLoop.task({ afterMs: 100 }, { id: 'busy', timeoutMs: 700 }),
@@ -67,7 +68,8 @@ export const controlCases: Case[] = [
     },
   },
   {
-    name: 'cancelling answers every task, also one that blocks its event loop',
+    name: 'cancelling a run answers every task, even one that blocks its event loop',
+    needsProcess: true,
     async run(kit) {
       const abort = new AbortController()
       const tasks = [
@@ -87,7 +89,7 @@ export const controlCases: Case[] = [
     },
   },
   {
-    name: 'a run that reaches its deadline answers what is left as cancelled',
+    name: 'a run that reaches its deadline reports the remaining tasks as cancelled',
     async run(kit) {
       const tasks = [echo.task('quick', { id: 'quick' }), ...Array.from({ length: 20 }, () => obedient.task(60_000))]
       const responses = await runTask(tasks, kit.conf({ deadlineMs: 3000, concurrency: 4 }))
@@ -97,7 +99,7 @@ export const controlCases: Case[] = [
     },
   },
   {
-    name: 'nothing is read far ahead of what the workers can take',
+    name: 'tasks are not read far ahead of the capacity of workers',
     async run(kit) {
       let read = 0
       let done = 0

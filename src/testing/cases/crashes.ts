@@ -13,10 +13,11 @@ const count = (responses: Map<string, TaskResponse>) => {
   return statuses
 }
 
-/** Workers that die, and who is blamed. */
+/** Workers that die, and which task is charged. */
 export const crashCases: Case[] = [
   {
-    name: 'a task that kills its worker with SIGKILL is one crashed response, with its last steps; the others complete uncharged',
+    name: 'a task that kills its worker with SIGKILL gets one crashed response with its last steps; the others complete uncharged',
+    needsProcess: true,
     async run(kit) {
       const tasks = [...Array.from({ length: 20 }, () => pause.task(100)), killer.task('sigkill', { id: 'killer' })]
       const responses = await runTask(tasks, kit.conf())
@@ -32,7 +33,8 @@ export const crashCases: Case[] = [
     },
   },
   {
-    name: 'process.exit and process.abort in a task are one crashed response each',
+    name: 'process.exit and process.abort in a task give one crashed response each',
+    needsProcess: true,
     async run(kit) {
       const tasks = [
         killer.task('exit', { id: 'exit' }),
@@ -46,6 +48,7 @@ export const crashCases: Case[] = [
   },
   {
     name: 'a killer after 50 quick successes, concurrency 1 and one attempt: exactly one crashed',
+    needsProcess: true,
     async run(kit) {
       const tasks = Array.from({ length: 60 }, (_, i) => suddenKiller.task(i === 50, { id: `t${i}` }))
       const responses = await runTask(tasks, kit.conf({ workerNum: 1, concurrency: 1, maxAttempts: 1 }))
@@ -55,6 +58,7 @@ export const crashCases: Case[] = [
   },
   {
     name: 'one poison task among 100: 99 answers and one crashed',
+    needsProcess: true,
     async run(kit) {
       const tasks = Array.from({ length: 100 }, (_, i) => suddenKiller.task(i === 37, { id: `t${i}` }))
       const responses = await runTask(tasks, kit.conf())
@@ -63,7 +67,8 @@ export const crashCases: Case[] = [
     },
   },
   {
-    name: 'three poison tasks that are tried twice are crashed after two attempts, nobody else is charged',
+    name: 'three poison tasks with two attempts crash after two attempts, and no other task is charged',
+    needsProcess: true,
     async run(kit) {
       const poison = new Set([3, 30, 55])
       const tasks = Array.from({ length: 60 }, (_, i) => suddenKiller.task(poison.has(i), { id: `t${i}` }))
@@ -73,7 +78,8 @@ export const crashCases: Case[] = [
     },
   },
   {
-    name: "a task with rerun: 'never' is started no more than once, whatever its neighbours do",
+    name: "a task with rerun: 'never' is started at most once, whatever its neighbors do",
+    needsProcess: true,
     async run(kit) {
       const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
       const tasks = Array.from({ length: 8 }, (_, i) =>
@@ -84,7 +90,7 @@ export const crashCases: Case[] = [
         const file = join(folder, id)
         const starts = existsSync(file) ? readFileSync(file, 'utf8') : ''
         assert.ok(starts.length <= 'started\n'.length, `task ${id} (${status}) was started more than once`)
-        // One that was about to start may be taken for started, but not the other way round.
+        // A task that was about to start may be reported as started, but not the reverse.
         assert.ok(status === 'crashed' || (status === 'success' && starts !== ''))
       }
       assert.equal(responses.get('4')!.status, 'crashed')
@@ -104,7 +110,8 @@ export const crashCases: Case[] = [
     },
   },
   {
-    name: 'a sub-task that kills the worker its parent waits in is a value for the parent',
+    name: 'a sub-task that kills the worker of its waiting parent is a value for the parent',
+    needsProcess: true,
     async run(kit) {
       const response = await runTask(parentOfKiller.task(null), kit.conf({ workerNum: 1, concurrency: 1 }))
       assert.equal(response.answer, 'crashed')

@@ -12,10 +12,11 @@ import { type Case, skipWithoutReference } from '../case.ts'
 const GONE_WITHIN_MS = 20_000
 const START_WITHIN_MS = 240_000
 
-/** Nothing stays behind. */
+/** No process is left behind. */
 export const endCases: Case[] = [
   {
-    name: 'no process is left when the driver is killed, also with a busy loop and a child process in a task',
+    name: 'no process is left when the driver is killed, even with a busy loop and a child process in a task',
+    needsProcess: true,
     async run({ reference }) {
       if (!reference) return skipWithoutReference('in which the driver is killed')
       const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
@@ -33,6 +34,7 @@ export const endCases: Case[] = [
   },
   {
     name: 'no process is left when the engine is stopped',
+    needsProcess: true,
     async run(kit) {
       const responses = await runTask(
         Array.from({ length: 20 }, () => whoAmI.task(20)),
@@ -50,7 +52,7 @@ async function waitForPids(file: string, driver: ChildProcess, wanted: number): 
   for (const until = Date.now() + START_WITHIN_MS; Date.now() < until; await sleep(50)) {
     const pids = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map(Number) : []
     if (pids.length >= wanted) return pids
-    if (driver.exitCode !== null) assert.fail(`the driver ended with code ${driver.exitCode} before its tasks ran`)
+    if (driver.exitCode !== null) assert.fail(`the driver exited with code ${driver.exitCode} before its tasks ran`)
   }
   driver.kill('SIGKILL')
   return assert.fail('the tasks did not start')
@@ -71,6 +73,6 @@ function isAlive(pid: number): boolean {
   } catch {
     return false
   }
-  // A zombie that nobody has waited for yet is gone in all but name.
+  // A zombie process has ended; only its parent has not waited for it yet.
   return !existsSync(`/proc/${pid}/stat`) || !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }

@@ -4,13 +4,13 @@ import { runTask } from '../../runners/runners.ts'
 import { echo, isRight, killer, spoilsGrade, wanders } from '../agents.ts'
 import type { Case } from '../case.ts'
 
-/** Of the digests of all walks, by id: the same on every engine, and with every version. */
+/** The hash of the digests of all walks, in order of their ids: the same on every engine and in every version. */
 const WALKS = '1cd1d3835113301c805fc219ddefdd5ba55020d7489d0c0db80024615baed21b'
 
-/** What a run leaves behind to learn from. */
+/** The experience that a run records. */
 export const experienceCases: Case[] = [
   {
-    name: 'every rollout of a task is graded where workers are, by code that only graders are given the solution for',
+    name: 'every rollout of a task is graded in a worker, and only graders get the ground truth',
     async run(kit) {
       const tasks = Array.from({ length: 50 }, (_, i) =>
         echo.task(i, { id: `t${i}`, groundTruth: i % 2 === 0 ? i : -1 }),
@@ -27,7 +27,8 @@ export const experienceCases: Case[] = [
     },
   },
   {
-    name: 'a grader that takes its worker down gives no reward; all answers stay, and nothing is graded twice',
+    name: 'a grader that kills or blocks its worker gives no reward; all answers stay, and nothing is graded twice',
+    needsProcess: true,
     async run(kit) {
       const tasks = [
         ...Array.from({ length: 40 }, (_, i) => echo.task(i, { id: `t${i}`, groundTruth: i })),
@@ -47,11 +48,12 @@ export const experienceCases: Case[] = [
     },
   },
   {
-    name: 'the same seed gives the same experience as on every engine, also where workers are killed on the way',
+    name: 'the same seed gives the same experience on every engine, even if workers are killed meanwhile',
+    needsProcess: true,
     async run(kit) {
       const walks = Array.from({ length: 60 }, (_, i) => wanders.task(5 + (i % 20), { id: `w${i}` }))
       const killers = (['sigkill', 'exit', 'sigkill'] as const).map((how, i) => killer.task(how, { id: `k${i}` }))
-      // Whatever the order in which they come, and more workers than most cases have.
+      // Use a random order, and more workers than most cases have.
       const places = new Map([...walks, ...killers].map((task) => [task, Math.random()]))
       const mixed = [...places.keys()].sort((a, b) => places.get(a)! - places.get(b)!)
       const responses = await runTask(mixed, kit.conf({ seed: 11, rollouts: 2, workerNum: 4 }))

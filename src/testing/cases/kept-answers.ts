@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { openForReading } from '../../store/open-for-reading.ts'
 import { type Case, type EngineReference, skipWithoutReference } from '../case.ts'
 
-/** Answers that count, and drivers that die. */
+/** Durable answers, and drivers that die. */
 export const keptAnswerCases: Case[] = [
   {
-    name: 'answers that count survive a driver that is killed between commit and answer: the resumed run gets them, and the service is not asked again',
+    name: 'durable answers survive a driver that is killed between commit and delivery: the resumed run gets them, and the service is not called again',
     async run({ reference }) {
       if (!reference) return skipWithoutReference('in which the driver is killed and its run resumed')
       const folder = mkdtempSync(join(tmpdir(), 'manyworlds-kit-'))
@@ -25,7 +25,11 @@ export const keptAnswerCases: Case[] = [
       assert.equal(await drive(0), 0)
       const after = answersIn(folder)
       assert.equal(after.size, 24)
-      assert.equal(lines().length - asked, 24 - before.size, `what was answered is asked again (killed at ${killAt})`)
+      assert.equal(
+        lines().length - asked,
+        24 - before.size,
+        `an answered question was asked again (killed at ${killAt})`,
+      )
       assert.deepEqual(
         lines().filter((line) => line.includes('before')),
         [],
@@ -36,7 +40,7 @@ export const keptAnswerCases: Case[] = [
   },
 ]
 
-/** The exit code of a driver of its own. */
+/** Runs a separate driver; resolves to its exit code. */
 function runBilledDriver({ module, export: name }: EngineReference, args: readonly string[]): Promise<number | null> {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   const script = fileURLToPath(new URL(`../billed-driver${extension}`, import.meta.url))
@@ -46,7 +50,7 @@ function runBilledDriver({ module, export: name }: EngineReference, args: readon
   return new Promise((resolve) => driver.once('close', (code) => resolve(code)))
 }
 
-/** The answers in the store, by what they begin with. */
+/** The answers in the store, by question. */
 function answersIn(store: string): Map<string, string> {
   using db = openForReading(join(store, 'store.sqlite'))
   const rows = db.prepare('SELECT value FROM _answers').all() as { value: string }[]

@@ -11,13 +11,14 @@ const STEPS = 400
 const LATE_FRAMES = 100
 const STALL_MS = 10_000
 const LATE_BYTES = 64 * 1024
-/** Give this in the environment to have the same frames again. */
+/** Set this environment variable to repeat the same frames. */
 const SEED_VARIABLE = 'MANYWORLDS_KIT_SEED'
 
-/** What a link promises. */
+/** The guarantees of a link. */
 export const linkCases: Case[] = [
   {
-    name: 'a link says when a pause is over, whatever is sent in between; what a dead worker was sent never reaches the next',
+    name: 'a link reports the drain after back-pressure, whatever is sent in between; frames for a dead worker never reach the next one',
+    needsProcess: true,
     async run(kit) {
       const seed = Number(process.env[SEED_VARIABLE] ?? Math.floor(Math.random() * 1e9))
       const random = seeded(seed)
@@ -27,7 +28,7 @@ export const linkCases: Case[] = [
         await checkLink(first, randomSteps(random, STEPS))
         const successor = next()
         await endWhileSending(first)
-        // The next worker would answer frames that were not sent to it.
+        // The next worker would answer frames that were not meant for it.
         await checkLink(await successor, randomSteps(random, STEPS / 10))
       } catch (cause) {
         assert.fail(`${(cause as Error).message} (${SEED_VARIABLE}=${seed})`)
@@ -38,7 +39,7 @@ export const linkCases: Case[] = [
   },
 ]
 
-/** A worker that does not read is ended with much of what it was sent still on its way; and it is sent more. */
+/** Kills a worker that does not read, with many frames still in transit, and sends more. */
 async function endWhileSending(link: WorkerLink): Promise<void> {
   link.send(stallFrame(STALL_MS))
   for (let sent = 0; sent < LATE_FRAMES; sent++) link.send(Buffer.alloc(LATE_BYTES, 1))
@@ -52,7 +53,7 @@ async function endWhileSending(link: WorkerLink): Promise<void> {
   }
 }
 
-/** The links of an engine with one worker, one after the other, to workers that only answer frames. */
+/** The links of an engine with one worker, one after the other, to workers that only echo frames. */
 export async function startLinks(
   engine: RuntimeEngine,
 ): Promise<{ next: () => Promise<WorkerLink>; stop: () => Promise<void> }> {
@@ -63,7 +64,7 @@ export async function startLinks(
   const events: EngineEvents = {
     link: (link) => (waiting === undefined ? void came.push(link) : waiting.resolve(link)),
     retire: () => {},
-    roomier: () => {},
+    capacityGrew: () => {},
     failed: (error) => {
       failure = error
       waiting?.reject(error)

@@ -10,7 +10,7 @@ import type { Case } from '../case.ts'
 const CALL_MS = 300
 const TASKS = 6
 
-/** A model that repeats what it is asked. Its second call fails. Says how many calls it had at the same time. */
+/** A model that repeats its prompt. Its second call fails. Reports the largest number of simultaneous calls. */
 async function echoModel(): Promise<{ server: Server; baseURL: string; most: () => number; answered: () => number }> {
   let [calls, now, most, answered] = [0, 0, 0, 0]
   const server = createServer(async (request, response) => {
@@ -35,9 +35,9 @@ const ways: readonly NonNullable<ModelSettings['via']>[] = ['driver', 'direct']
 
 /** Calls of language models. */
 export const modelCases: Case[] = ways.map((via) => ({
-  name: `models are called (${via}) as often at once as they may be; who waits for that has a clock that stands`,
+  name: `models are called (${via}) within their limits; the clock of a task stops while it waits for a permit`,
   async run(kit) {
-    // There, only the driver can call the server of this case.
+    // On such an engine, only the driver can call the server of this case.
     if (via === 'direct' && !kit.sharesLoopback) return
     const { server, baseURL, most, answered } = await echoModel()
     try {

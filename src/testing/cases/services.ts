@@ -9,7 +9,7 @@ import type { Case } from '../case.ts'
 const PARTS = 10_000
 const BLOCKED_MS = 5000
 
-/** A service that answers nobody, and how many wait for it. */
+/** A service that never answers, and the requests that wait for it. */
 function endless() {
   const waiting = new Set<AbortSignal>()
   const never = (_: unknown, { signal }: Pick<ServiceContext, 'signal'>) => {
@@ -22,16 +22,16 @@ function endless() {
 
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i)
 
-/** Nobody waits any more, at once or soon. */
+/** Asserts that all requests end soon. */
 async function assertLeft(waiting: ReadonlySet<AbortSignal>): Promise<void> {
   for (const until = Date.now() + 20_000; waiting.size > 0 && Date.now() < until; ) await sleep(20)
-  assert.equal(waiting.size, 0, 'requests of a task that is over go on')
+  assert.equal(waiting.size, 0, 'requests of an ended task are still open')
 }
 
-/** What tasks ask the driver for. */
+/** Requests of tasks to the driver. */
 export const serviceCases: Case[] = [
   {
-    name: 'services answer, at once, late or with an error, and what is large passes both ways',
+    name: 'services answer immediately, late or with an error, and large values pass both ways',
     async run(kit) {
       const services = {
         double: (question: number) => question * 2,
@@ -63,11 +63,11 @@ export const serviceCases: Case[] = [
         all!.answer,
         upTo(300).map((i) => i * 2),
       )
-      assert.ok(late!.timing.waitedMs >= 90, 'the response does not say how long it waited')
+      assert.ok(late!.timing.waitedMs >= 90, 'the response does not report its waiting time')
     },
   },
   {
-    name: `a service streams ${PARTS} parts, in order, and ends when nobody takes them`,
+    name: `a service streams ${PARTS} parts in order, and ends when nobody reads them`,
     async run(kit) {
       let ended = 0
       const services = {
@@ -90,7 +90,7 @@ export const serviceCases: Case[] = [
     },
   },
   {
-    name: 'what a task has asked for ends with it: when it leaves, when it is cancelled or timed out, and when one request is',
+    name: 'the requests of a task end with it: when it returns, is cancelled or times out, and when one request is aborted',
     async run(kit) {
       const { waiting, never } = endless()
       const services = { never, hello: () => waiting.size }
@@ -116,17 +116,18 @@ export const serviceCases: Case[] = [
       )
       assert.equal((limited.answer as { code: string }).code, 'REQUEST_TIMEOUT')
       await assertLeft(waiting)
-      // It has the answer to another when the one that it takes back has ended.
+      // When the aborted request has ended, the task already has the answer to another one.
       const takenBack = await runTask(takesBack.task(null), kit.conf({ services }))
       assert.deepEqual(takenBack.answer, { reason: 'enough', waiting: 0 })
     },
   },
   {
-    name: `what a task has asked for ends with its worker, which is killed while ${MAX_OPEN_REQUESTS} requests wait`,
+    name: `the requests of a task end with its worker, which is killed while ${MAX_OPEN_REQUESTS} requests are open`,
+    needsProcess: true,
     async run(kit) {
       const { waiting, never } = endless()
       let most = 0
-      // One of them is a stream: it tells the task that all are open, and stays open itself.
+      // One of them is a stream: it tells the task that all requests are open, and stays open itself.
       const allOpen = async function* (others: number, { signal }: ServiceContext) {
         void never(null, { signal })
         while (waiting.size <= others) await sleep(5)
@@ -144,7 +145,7 @@ export const serviceCases: Case[] = [
     },
   },
   {
-    name: `requests of a task come in their order, ${MAX_OPEN_REQUESTS} of them at once; tasks take turns at a service`,
+    name: `requests of a task arrive in order, at most ${MAX_OPEN_REQUESTS} at once; tasks take turns at a service`,
     async run(kit) {
       const asked: [taskId: string, i: number][] = []
       const turns = (i: number, { taskId }: ServiceContext) => {
@@ -163,12 +164,12 @@ export const serviceCases: Case[] = [
       for (const { id, answer } of (await runTask(tasks, kit.conf({ services }))).values()) {
         assert.deepEqual(answer, upTo(200))
         const order = asked.filter(([taskId]) => taskId === id).map(([, i]) => i)
-        assert.deepEqual(order, upTo(200), 'requests of a task came in another order')
+        assert.deepEqual(order, upTo(200), 'requests of a task arrived out of order')
       }
       const first = Math.max(...ids.map((id) => asked.findIndex(([taskId]) => taskId === id)))
       const last = asked.findIndex(([, i]) => i === 199)
       const repeats = asked.slice(first, last).filter(([id], i, those) => those[i + 1]?.[0] === id).length
-      assert.ok(last - first > 200, `all three waited for ${last - first} turns only`)
+      assert.ok(last - first > 200, `all three waited for only ${last - first} turns`)
       assert.ok(repeats < 10, `one task was served twice in a row ${repeats} times while others waited`)
 
       let open = 0
@@ -185,7 +186,7 @@ export const serviceCases: Case[] = [
     },
   },
   {
-    name: `the side thread of a worker is served while the event loop is blocked for ${BLOCKED_MS / 1000} s, if the engine has a side wire; else when it is free`,
+    name: `the side thread of a worker is served while the event loop is blocked for ${BLOCKED_MS / 1000} s if the engine has a side wire, and otherwise after that`,
     async run(kit) {
       const asked: number[] = []
       const services = {

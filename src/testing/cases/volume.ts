@@ -6,7 +6,8 @@ import type { Case } from '../case.ts'
 /** Many tasks, some of which misbehave. */
 export const volumeCases: Case[] = [
   {
-    name: '10,000 tasks of which some throw and two kill their worker: each answered exactly once',
+    name: '10,000 tasks, of which some throw and two kill their worker, are each answered exactly once',
+    needsProcess: true,
     async run(kit) {
       const expected: Record<string, number> = {}
       const tasks = Array.from({ length: 10_000 }, (_, i) => {
@@ -29,7 +30,7 @@ export const volumeCases: Case[] = [
     },
   },
   {
-    name: 'two runs at once share the workers, and neither waits for the other to end',
+    name: 'two simultaneous runs share the workers, and neither waits for the other to end',
     async run(kit) {
       const order: string[] = []
       const long = runTask(

@@ -6,10 +6,10 @@ import { wordsOf } from '../../text/thrown.ts'
 import { writeWhole } from '../write-whole.ts'
 import { adapterConfig } from './peft-folder.ts'
 
-/** Where PEFT, vLLM and SGLang look for the weights of an adapter. */
+/** The file name that PEFT, vLLM and SGLang expect for the weights of an adapter. */
 const WEIGHTS = 'adapter_model.safetensors'
 
-/** Writes an adapter into a folder of the user's, as PEFT, vLLM and SGLang load it, with what `loadPolicy` says of it. */
+/** Writes an adapter to a folder in the format of PEFT, vLLM and SGLang, with a description for `loadPolicy`. */
 export async function saveAdapter(
   folder: string,
   name: string,

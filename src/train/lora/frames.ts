@@ -1,14 +1,14 @@
-/** What python/lora_sidecar.py answers. */
+/** Messages from python/lora_sidecar.py. */
 export type FromSidecar =
   | { readonly ready: true; readonly protocol: number; readonly pid: number; readonly torch: string }
   | { readonly id: number; readonly ok: true; readonly result: unknown }
   | { readonly id: number; readonly ok: false; readonly error: { readonly type: string; readonly message: string } }
 
-/** What begins with a larger number is no frame, but text. */
+/** A larger header length means that the bytes are text, not a frame. */
 const MAX_HEADER = 64 << 20
 const SHOWN_CHARS = 200
 
-/** A request, as buffers to write one after the other. */
+/** A request, as buffers to write in order. */
 export function requestFrame(
   id: number,
   op: string,
@@ -21,12 +21,12 @@ export function requestFrame(
   return [size, header, ...parts]
 }
 
-/** Puts frames together from chunks of whatever size. `add` throws when they are no frames. */
+/** Assembles frames from chunks of any size. `add` throws if the bytes are not frames. */
 export class FrameReader {
   readonly #take: (header: FromSidecar, parts: Uint8Array[]) => void
   #chunks: Buffer[] = []
   #length = 0
-  /** How many bytes the next part of a frame has. */
+  /** The number of bytes of the next part of a frame. */
   #wanted = 4
   #header: (FromSidecar & { readonly parts: readonly number[] }) | undefined
   #state: 'size' | 'header' | 'parts' = 'size'
@@ -48,7 +48,7 @@ export class FrameReader {
         this.#wanted = bytes.readUInt32LE()
         if (this.#wanted > MAX_HEADER)
           throw new RangeError(
-            `it printed "${Buffer.concat([bytes, ...this.#chunks])
+            `it starts with "${Buffer.concat([bytes, ...this.#chunks])
               .toString()
               .slice(0, SHOWN_CHARS)}"`,
           )
@@ -60,7 +60,7 @@ export class FrameReader {
         this.#state = 'parts'
         break
       case 'parts':
-        // A copy of its own: Float64Array needs an offset that 8 divides.
+        // Copied, because a Float64Array needs an offset that is a multiple of 8.
         this.#parts.push(new Uint8Array(bytes))
     }
     const { parts } = this.#header!
@@ -73,7 +73,7 @@ export class FrameReader {
     this.#take(this.#header!, this.#parts)
   }
 
-  /** Chunks are joined once per piece: a state has hundreds of megabytes. */
+  /** Chunks are concatenated once per part, because a state may be hundreds of megabytes. */
   #cut(size: number): Buffer {
     const all = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
     this.#chunks = size === all.length ? [] : [all.subarray(size)]

@@ -6,15 +6,17 @@ import { checkedLora, type LoraOptions, type LoraSettings } from './settings.ts'
 import { type Computing, Sidecar } from './sidecar.ts'
 
 export interface LoraCoreOptions {
-  /** The version to begin with; left out: the base model. The reference of the KL divergence is always the base model. */
+  /**
+   * The version to start with; default: the base model. The reference of the KL divergence is always the base model.
+   */
   readonly from?: Uint8Array
-  /** Told what takes long, such as making the Python environment. */
+  /** Receives messages about slow steps, such as creating the Python environment. */
   readonly notice?: (line: string) => void
   /** Starts the Python process; for tests. */
   readonly start?: () => Promise<Computing>
 }
 
-/** What the sidecar says of the model that it has opened. */
+/** The sidecar's description of the model it opened. */
 export interface OpenedModel {
   readonly device: string
   readonly trainable: number
@@ -24,8 +26,8 @@ export interface OpenedModel {
 }
 
 /**
- * The gradient of a LoRA adapter of a language model, computed in a Python process of its own. That is started when it is first needed,
- * and ends with the learner. If it dies, the call that was open fails; `load` starts another one.
+ * The gradient of a LoRA adapter of a language model, computed in a separate Python process. The process is started when first needed, and exits with the
+ * learner. If it dies, the pending call fails; `load` starts another one.
  *
  * @example
  * const core = loraCore({ base: './SmolLM2-135M-Instruct', rank: 16 })
@@ -48,7 +50,7 @@ export class LoraCore implements GradientCore {
     this.#options = options
   }
 
-  /** Its process died: what was not saved is lost, and `load` brings it back. */
+  /** True if the process died: unsaved changes are lost, and `load` restarts it. */
   get ended(): boolean {
     return this.#running?.ended ?? false
   }
@@ -81,7 +83,7 @@ export class LoraCore implements GradientCore {
     await this.#call('load', {}, [state])
   }
 
-  /** What was added since the last step, by name of the weights; for tests. */
+  /** The accumulated gradient, by weight name; for tests. */
   async gradient(): Promise<ReadonlyMap<string, Float64Array>> {
     const { result, parts } = await this.#call<{ names: readonly string[] }>('gradient')
     return new Map(result.names.map((name, at) => [name, new Float64Array(parts[at]!.buffer)]))
@@ -109,7 +111,7 @@ export class LoraCore implements GradientCore {
       const { result } = await sidecar.call<OpenedModel>('open', { ...settings, role: 'train' })
       if (this.#settings.packed && !result.packed)
         notice?.(
-          `the base model of policy '${this.policy}' cannot be packed: rows are computed one by one, which is slower`,
+          `rows cannot be packed with the base model of policy '${this.policy}', so they are computed one by one, which is slower`,
         )
       if (from) await sidecar.call('loadWeights', {}, [from])
     } catch (error) {

@@ -4,35 +4,38 @@ import { checkKeys } from '../check-keys.ts'
 import type { ServedElsewhere } from './served/servers.ts'
 import { checkedLora, LORA_KEYS, type LoraOptions, type LoraSettings } from './settings.ts'
 
-/** A language model with a LoRA adapter, which is what learns. */
+/** A language model with a LoRA adapter, which is trained. */
 export interface LoraPolicy extends Policy {
   readonly core: 'lora'
   readonly model: string
-  /** What its versions depend on; stored with a training. */
+  /** The settings that its versions depend on; stored with a training. */
   readonly settings: Omit<LoraSettings, 'name' | 'device' | 'threads' | 'packed' | 'download' | 'cache'>
 }
 
 export interface LoraPolicyOptions extends LoraOptions {
   /**
-   * Who samples. `'sidecar'`: a Python process beside the training, for small models. `vllm()` or `sglang()`: a server of yours,
-   * which gets each version as an adapter. Default `'sidecar'`.
+   * The server that samples. `'sidecar'`: a Python process beside the training, for small models. `vllm()` or
+   * `sglang()`: your own server, which loads each version as an adapter. Default `'sidecar'`.
    */
   readonly serve?: 'sidecar' | ServedElsewhere
 }
 
-/** What the server of the training is called in a `PolicyRef`. It alone takes the token ids of earlier turns as they were. */
+/** The name of the sidecar in a `PolicyRef`. Only the sidecar accepts the exact token ids of earlier turns. */
 const SIDECAR = 'sidecar'
 
-/** Small steps, and a pull towards the base model: language models are easily spoiled for everything else. */
+/**
+ * A small learning rate and a KL penalty towards the base model, because training easily harms a language model's other
+ * abilities.
+ */
 const LR = 5e-5
 const KL = 0.02
 const CLIP_NORM = 1
-/** Rows of a group should come together: they share the tokens they begin with. */
+/** Rows of a group should be in the same micro-batch, because they share a prefix. */
 const MICRO_BATCH_ROWS = 64
 
 /**
- * A policy for `llmAgent` that is a language model: a training makes its LoRA adapter better, and has each version served.
- * `manyworlds setup lora` installs what learning needs.
+ * A language-model policy for `llmAgent`: a training improves its LoRA adapter and serves each version.
+ * `manyworlds setup lora` installs what training needs.
  *
  * @example
  * const solver = llmAgent({ name: 'solver', policy: lora({ base: './SmolLM2-135M-Instruct' }), grade: numeric() })
@@ -43,7 +46,7 @@ export function lora(given: LoraPolicyOptions): LoraPolicy {
   const { serve = SIDECAR, ...options } = given
   const { name, base, lora, optimizer, dtype, seed } = checkedLora(options)
   if (serve !== SIDECAR && typeof serve?.dialect?.model !== 'function')
-    throw new ManyworldsError('POLICY_INVALID', "LoRA: `serve` must be 'sidecar', or what vllm() or sglang() returned")
+    throw new ManyworldsError('POLICY_INVALID', "LoRA: `serve` must be 'sidecar', or the result of vllm() or sglang()")
   return {
     ...{ core: 'lora', name, model: name, settings: { base, lora, optimizer, dtype, seed } },
     open: ({ at }: PolicyRef) => {
@@ -55,11 +58,11 @@ export function lora(given: LoraPolicyOptions): LoraPolicy {
       lr: LR,
       defaults: { loss: { name: 'clip', kl: KL }, clipNorm: CLIP_NORM, microBatch: MICRO_BATCH_ROWS },
     },
-    serving: { start: (notice) => (serve === SIDECAR ? startSidecar(options, notice) : elsewhere(serve, options)) },
+    serving: { start: (notice) => (serve === SIDECAR ? startSidecar(options, notice) : connectServer(serve, options)) },
   }
 }
 
-async function elsewhere({ options, dialect }: ServedElsewhere, { base }: LoraOptions): Promise<PolicyServer> {
+async function connectServer({ options, dialect }: ServedElsewhere, { base }: LoraOptions): Promise<PolicyServer> {
   const { AdapterServer } = await import('./served/adapter-server.ts')
   return new AdapterServer(options, dialect, typeof base === 'string' ? base : undefined)
 }
@@ -79,7 +82,7 @@ async function startSidecar(options: LoraOptions, notice: (line: string) => void
         settings: {
           ...{ baseURL: sampler.baseURL, model, tokens: 'processed', via: 'driver' },
           headers: { authorization: `Bearer ${sampler.apiKey}` },
-          // It takes what comes, in batches as large as there are calls.
+          // No rate limit: the sidecar batches all calls it receives.
           ...{ requestsPerMinute: 1_000_000_000, maxConcurrent: 100_000 },
         },
       }

@@ -3,14 +3,17 @@ import { basename, dirname, join } from 'node:path'
 import { ManyworldsError } from '../../errors.ts'
 import { writeWhole } from '../write-whole.ts'
 
-/** A header of this size would be another file. */
-const MOST_HEADER_BYTES = 16 * 1024 * 1024
+/** A larger header means that this is another kind of file. */
+const MAX_HEADER_BYTES = 16 * 1024 * 1024
 
-/** PEFT's configuration of an adapter, from the metadata of its safetensors; undefined: these are not the bytes of an adapter. */
+/**
+ * The PEFT configuration of an adapter, from its safetensors metadata; undefined if these are not the bytes of an
+ * adapter.
+ */
 export function adapterConfig(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   if (bytes.length < 8) return undefined
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true))
-  if (length > MOST_HEADER_BYTES || length > bytes.length - 8) return undefined
+  if (length > MAX_HEADER_BYTES || length > bytes.length - 8) return undefined
   try {
     const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length))) as {
       readonly __metadata__?: { readonly adapter_config?: string }
@@ -23,13 +26,13 @@ export function adapterConfig(bytes: Uint8Array): Readonly<Record<string, unknow
 }
 
 /**
- * Writes an adapter as PEFT, vLLM and SGLang read it: a folder that is there whole or not at all. `base`: what the configuration shall
- * name as its base model.
+ * Writes an adapter in the format of PEFT, vLLM and SGLang, atomically: the folder exists completely or not at all.
+ * `base`: the base model to name in the configuration.
  */
 export async function writePeftFolder(folder: string, bytes: Uint8Array, base?: string): Promise<void> {
   const config = adapterConfig(bytes)
   if (config === undefined)
-    throw new ManyworldsError('POLICY_INVALID', `these ${bytes.length} bytes are not those of a LoRA adapter`)
+    throw new ManyworldsError('POLICY_INVALID', `these ${bytes.length} bytes are not a LoRA adapter`)
   const named = base === undefined ? config : { ...config, base_model_name_or_path: base }
   const unfinished = join(dirname(folder), `.${basename(folder)}.${process.pid}`)
   try {

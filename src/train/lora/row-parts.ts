@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { Row, TokenRow } from '../row.ts'
 
-/** Rows as python/lora_rows.py reads them: each kind of number of all rows in one part. */
+/** Encodes rows for python/lora_rows.py: one part per field, with the values of all rows. */
 export function rowParts(rows: readonly Row[], policy: string): readonly Uint8Array[] {
   const tokens = rows.map((row, at) => tokenRow(row, at, policy))
   const lengths = Int32Array.from(tokens, ({ ids }) => ids.length)
@@ -9,22 +9,22 @@ export function rowParts(rows: readonly Row[], policy: string): readonly Uint8Ar
   const ids = new Int32Array(total)
   const mask = new Uint8Array(total)
   const temperatures = Float64Array.from(tokens, ({ temperature }) => temperature)
-  const [behaviour, proximal, advantage, weight] = [total, total, total, total].map((size) => new Float64Array(size))
+  const [behavior, proximal, advantage, weight] = [total, total, total, total].map((size) => new Float64Array(size))
   let at = 0
   for (const row of tokens) {
     ids.set(row.ids, at)
     mask.set(row.mask, at)
-    behaviour!.set(row.behaviour, at)
-    proximal!.set(row.proximal ?? row.behaviour, at)
+    behavior!.set(row.behavior, at)
+    proximal!.set(row.proximal ?? row.behavior, at)
     advantage!.set(row.advantage, at)
     weight!.set(row.weight, at)
     at += row.ids.length
   }
-  const parts = [lengths, ids, mask, temperatures, behaviour!, proximal!, advantage!, weight!]
+  const parts = [lengths, ids, mask, temperatures, behavior!, proximal!, advantage!, weight!]
   return parts.map((part) => new Uint8Array(part.buffer))
 }
 
-/** One number per token, by row. */
+/** Splits one number per token into rows. */
 export function perRow(bytes: Uint8Array, rows: readonly Row[]): Float64Array[] {
   const all = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8)
   let at = 0
@@ -35,6 +35,6 @@ function tokenRow(row: Row, at: number, policy: string): TokenRow {
   if (row.kind === 'tokens') return row
   throw new ManyworldsError(
     'ROW_INVALID',
-    `row ${at} has an action among candidates; the LoRA policy '${policy}' learns from tokens`,
+    `row ${at} contains an action chosen from candidates; the LoRA policy '${policy}' can only be trained on tokens`,
   )
 }

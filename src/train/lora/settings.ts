@@ -3,39 +3,39 @@ import { ManyworldsError } from '../../errors.ts'
 import { cacheFolder } from '../../private-folder.ts'
 import { checkKeys } from '../check-keys.ts'
 
-/** Where the weights that are not trained come from. */
+/** Where the frozen weights come from. */
 export type LoraBase =
-  /** A folder of transformers, or the name of a model of the hub. */
+  /** A transformers folder, or the name of a model on the hub. */
   | string
-  /** A file of llama.cpp; converted once, into the cache folder. */
+  /** A llama.cpp file; converted once, into the cache folder. */
   | { readonly gguf: string }
-  /** Random weights, for tests; `model_type` and what else the configuration of transformers has. */
+  /** Random weights, for tests: `model_type` and other fields of a transformers configuration. */
   | { readonly config: Readonly<Record<string, unknown>>; readonly tokenizer?: string }
 
-/** What a LoRA policy is made of. Nothing of it may change between acting and learning. */
+/** Options of a LoRA policy. They must be the same for acting and training. */
 export interface LoraOptions {
   /** Default `lora`. */
   readonly name?: string
   readonly base: LoraBase
-  /** Of the two matrices that are added to each layer. Default 16. */
+  /** The rank of the two matrices added to each layer. Default 16. */
   readonly rank?: number
-  /** They count by alpha / rank. Default 32. */
+  /** The adapter is scaled by alpha / rank. Default 32. */
   readonly alpha?: number
-  /** Names of the layers that are trained. Default `'all-linear'`: all but the output layer. */
+  /** Names of the layers to train. Default `'all-linear'`: all linear layers except the output layer. */
   readonly targets?: 'all-linear' | readonly string[]
-  /** Of AdamW. Defaults: betas [.9, .99], eps 1e-8, weightDecay 0. */
+  /** Options of AdamW. Defaults: betas [.9, .99], eps 1e-8, weightDecay 0. */
   readonly optimizer?: Partial<LoraOptimizer>
-  /** Of the base model; the adapter is float32. Default `'float32'`. */
+  /** The type of the base model's weights; the adapter is float32. Default `'float32'`. */
   readonly dtype?: 'float32' | 'bfloat16' | 'float16'
-  /** As PyTorch names it: `'cpu'`, `'cuda:1'`. Default `'auto'`: the GPUs, if there are any. */
+  /** A PyTorch device: `'cpu'`, `'cuda:1'`. Default `'auto'`: the GPUs, if there are any. */
   readonly device?: string
-  /** Threads of PyTorch on the CPU. Default 1. */
+  /** CPU threads of PyTorch. Default 1. */
   readonly threads?: number
-  /** Of the adapter's first weights. Default 0. */
+  /** The seed of the adapter's initial weights. Default 0. */
   readonly seed?: number
-  /** Rows that begin with the same tokens are computed as one sequence. Default true; false: each on its own. */
+  /** Compute rows with a common prefix as one sequence. Default true. */
   readonly packed?: boolean
-  /** The hub may be asked for a base model that is not here. Default false. */
+  /** Whether a missing base model may be downloaded from the hub. Default false. */
   readonly download?: boolean
 }
 
@@ -45,7 +45,7 @@ export interface LoraOptimizer {
   readonly weightDecay: number
 }
 
-/** Options that were checked, with every default filled in. */
+/** Validated options with all defaults. */
 export interface LoraSettings {
   readonly name: string
   readonly base: LoraBase
@@ -72,13 +72,12 @@ export const LORA_KEYS = [
 const OPTIMIZER: LoraOptimizer = { betas: [0.9, 0.99], eps: 1e-8, weightDecay: 0 }
 const DTYPES = ['float32', 'bfloat16', 'float16'] as const
 
-/** Checks options once, before Python is started. */
+/** Validates options before Python is started. */
 export function checkedLora(options: LoraOptions): LoraSettings {
   checkKeys(options, LORA_KEYS, 'the options of a LoRA policy')
   const { name = 'lora', base, rank = 16, alpha = 32, targets = 'all-linear', dtype = 'float32' } = options
   const { device = 'auto', threads = 1, seed = 0, packed = true, download = false } = options
-  if (typeof name !== 'string' || name === '')
-    refuse(`\`name\` must be a text that is not empty, it is ${String(name)}`)
+  if (typeof name !== 'string' || name === '') refuse(`\`name\` must be a non-empty string, it is ${String(name)}`)
   checkBase(base)
   checkWhole('rank', rank, 1)
   checkWhole('threads', threads, 1)
@@ -86,7 +85,7 @@ export function checkedLora(options: LoraOptions): LoraSettings {
   if (!(alpha > 0)) refuse(`\`alpha\` must be above 0, it is ${alpha}`)
   if (targets !== 'all-linear' && !(Array.isArray(targets) && targets.length > 0))
     refuse("`targets` must be 'all-linear' or names of layers, such as ['q_proj', 'v_proj']")
-  if (!DTYPES.includes(dtype)) refuse(`there is no dtype ${JSON.stringify(dtype)}; there are ${DTYPES.join(', ')}`)
+  if (!DTYPES.includes(dtype)) refuse(`unknown dtype ${JSON.stringify(dtype)}; use one of ${DTYPES.join(', ')}`)
   const lora = { rank, alpha, targets }
   const optimizer = checkedOptimizer(options.optimizer ?? {})
   const cache = join(cacheFolder('models'))
@@ -95,14 +94,14 @@ export function checkedLora(options: LoraOptions): LoraSettings {
 
 function checkBase(base: LoraBase | undefined): void {
   if (typeof base === 'string' ? base !== '' : base && ('gguf' in base || 'config' in base)) return
-  refuse('`base` must be a folder, the name of a model of the hub, { gguf: file }, or { config } for random weights')
+  refuse('`base` must be a folder, the name of a model on the hub, { gguf: file }, or { config } for random weights')
 }
 
 function checkedOptimizer(options: Partial<LoraOptimizer>): LoraOptimizer {
   checkKeys(options, Object.keys(OPTIMIZER), '`optimizer`')
   const { betas, eps, weightDecay } = { ...OPTIMIZER, ...options }
   if (betas.length !== 2 || !betas.every((beta) => beta >= 0 && beta < 1))
-    refuse(`\`betas\` must be two numbers from 0 to below 1, they are ${betas.join(', ')}`)
+    refuse(`\`betas\` must be two numbers of at least 0 and below 1, they are ${betas.join(', ')}`)
   if (!(eps > 0)) refuse(`\`eps\` must be above 0, it is ${eps}`)
   if (!(weightDecay >= 0)) refuse(`\`weightDecay\` must be at least 0, it is ${weightDecay}`)
   return { betas, eps, weightDecay }

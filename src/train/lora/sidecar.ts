@@ -6,23 +6,23 @@ import { outsideTasks } from '../../agents/worlds/outside-tasks.ts'
 import { type ErrorCode, ManyworldsError } from '../../errors.ts'
 import { ownPackage } from '../../own-package.ts'
 import { keptBytecode } from '../../python/bytecode.ts'
+import { stderrTail } from '../../stderr-tail.ts'
 import { loraPython } from './environment.ts'
 import { FrameReader, type FromSidecar, requestFrame } from './frames.ts'
 import { adviceFor } from './sidecar-advice.ts'
 
 const PROTOCOL = 1
-/** PyTorch is read from a cold disk, on a machine that is busy. */
+/** Loading PyTorch from a cold disk on a busy machine is slow. */
 const START_MS = 300_000
-/** A large base model may have to be downloaded first. A learner in a thread has a tighter limit of its own. */
+/** A large base model may have to be downloaded first. A learner in a thread has its own, shorter timeout. */
 const CALL_MS = 60 * 60_000
-/** It ends by itself at the end of its input. */
+/** The process exits by itself when its input is closed. */
 const CLOSE_MS = 5000
-/** Between its end and the last of its output. */
+/** How long to wait for the rest of the output after exit. */
 const DRAIN_MS = 1000
-const STDERR_CHARS = 4000
-/** What the first frame answers. */
+/** The id of the first message. */
 const READY = 0
-/** Errors of Python that name one of our codes. */
+/** Error types of Python that are our error codes. */
 const CODES: readonly string[] = [
   'LEARNER_INVALID',
   'LEARNER_FAILED',
@@ -31,21 +31,21 @@ const CODES: readonly string[] = [
 ] satisfies readonly ErrorCode[]
 
 const DEFAULT_ENV = {
-  // Some CPUs say that they have AMX, and do not allow it: bf16 would end in SIGILL.
+  // Some CPUs report AMX but do not permit it; bf16 would then raise SIGILL.
   ONEDNN_MAX_CPU_ISA: 'AVX512_CORE_BF16',
-  // Processes that are forked after the tokenizer was used warn on every call.
+  // Without this, processes forked after the tokenizer was used print a warning on every call.
   TOKENIZERS_PARALLELISM: 'false',
   HF_HUB_DISABLE_TELEMETRY: '1',
 }
 
 export interface SidecarOptions {
-  /** Told what takes long, such as making the Python environment. */
+  /** Receives messages about slow steps, such as creating the Python environment. */
   readonly notice?: (line: string) => void
-  /** Ends it at once. */
+  /** Kills the process immediately. */
   readonly signal?: AbortSignal
 }
 
-/** What a core needs of a sidecar. */
+/** The part of a sidecar that a core uses. */
 export type Computing = Pick<Sidecar, 'call' | 'ended' | 'close'>
 
 interface Pending {
@@ -56,17 +56,17 @@ interface Pending {
 }
 
 /**
- * The Python process that computes for a LoRA policy: python/lora_sidecar.py. It ends with this process, however that ends. Calls are
- * executed one after the other; a process that dies fails those that are open, and all later ones, with `LEARNER_FAILED`.
+ * The Python process of a LoRA policy: python/lora_sidecar.py. It exits with this process, however that ends. Calls are
+ * executed one at a time; if the process dies, pending and later calls fail with `LEARNER_FAILED`.
  */
 export class Sidecar {
   readonly #child: ChildProcess
   readonly #pending = new Map<number, Pending>()
   readonly #exited: Promise<void>
   #calls = 0
-  #stderr = ''
+  readonly #stderr: () => string
   #closing = false
-  /** Why we ended it ourselves. */
+  /** Why we killed it. */
   #killed: string | undefined
   #end: ManyworldsError | undefined
 
@@ -89,20 +89,19 @@ export class Sidecar {
         try {
           frames.add(chunk)
         } catch (error) {
-          this.#kill(`what it wrote to standard output is no answer: ${(error as Error).message}`)
+          this.#kill(`its standard output is not a valid message: ${(error as Error).message}`)
         }
       })
-    stderr
-      ?.on('error', () => {})
-      .on('data', (chunk: Buffer) => {
-        this.#stderr = (this.#stderr + chunk.toString()).slice(-STDERR_CHARS)
-      })
+    this.#stderr = stderrTail(stderr)
     for (const stream of [stdin, stderr] as (Socket | null)[]) stream?.unref()
-    signal?.addEventListener('abort', () => this.#kill('its caller gave up'), { once: true })
+    signal?.addEventListener('abort', () => this.#kill('its caller aborted'), { once: true })
     this.#exited = this.#ending()
   }
 
-  /** Rejects with `LEARNER_FAILED` if it ends before it is ready, and as making its Python environment does. */
+  /**
+   * Rejects with `LEARNER_FAILED` if the process exits before it is ready, or with the error of creating its Python
+   * environment.
+   */
   static async start({ notice = () => {}, signal }: SidecarOptions = {}): Promise<Sidecar> {
     const python = await loraPython(notice)
     signal?.throwIfAborted()
@@ -131,13 +130,13 @@ export class Sidecar {
     return answer as Promise<{ result: Result; parts: Uint8Array[] }>
   }
 
-  /** Open calls fail. Resolves when the process is gone. */
+  /** Closes the process; pending calls fail. Resolves when the process has exited. */
   async close(): Promise<void> {
     this.#closing = true
     this.#child.stdin?.end()
     const enough = new AbortController()
     const late = sleep(CLOSE_MS, undefined, { signal: enough.signal }).then(
-      () => this.#kill('it did not end by itself'),
+      () => this.#kill('it did not exit by itself'),
       () => {},
     )
     await Promise.race([this.#exited, late])
@@ -166,7 +165,7 @@ export class Sidecar {
   #receive(header: FromSidecar, parts: Uint8Array[]): void {
     if ('ready' in header) {
       if (header.protocol === PROTOCOL) this.#take(READY)?.resolve({ result: header, parts })
-      else this.#kill(`it speaks version ${header.protocol} of the protocol, not ${PROTOCOL}`)
+      else this.#kill(`it uses protocol version ${header.protocol}, not ${PROTOCOL}`)
       return
     }
     const pending = this.#take(header.id)
@@ -180,7 +179,7 @@ export class Sidecar {
     return new ManyworldsError('LEARNER_FAILED', `'${op}' failed in Python: ${type}: ${message}${advice}`)
   }
 
-  /** Whoever waits for an answer must not leave before it is here. */
+  /** The process must stay alive while a call is pending. */
   #keepAlive(alive: boolean): void {
     for (const each of [this.#child, this.#child.stdout as Socket | null]) alive ? each?.ref() : each?.unref()
   }
@@ -203,14 +202,14 @@ export class Sidecar {
     for (const id of [...this.#pending.keys()]) this.#take(id)!.reject(this.#end)
   }
 
-  /** Calls are executed in their order: it was the first of those that are open. */
+  /** Calls are executed in order, so the first pending one was running. */
   #words(how: string, signal: string | null): string {
     const [open] = this.#pending.values()
     const during = open === undefined ? '' : ` during '${open.op}'`
     if (this.#closing) return `was closed${during}`
-    const printed = this.#stderr.trim()
+    const printed = this.#stderr()
     const shown = printed === '' ? '' : `\nIt printed:\n${printed}`
-    if (this.#killed !== undefined) return `was ended, because ${this.#killed}${during}${shown}`
+    if (this.#killed !== undefined) return `was killed, because ${this.#killed}${during}${shown}`
     const message = printed.split('\n').at(-1)!
     return `${how}${during}${adviceFor({ signal, message })}${shown}`
   }
@@ -218,8 +217,8 @@ export class Sidecar {
 
 const ending = (child: ChildProcess) =>
   new Promise<{ how: string; signal: string | null }>((resolve) => {
-    child.once('error', (error) => resolve({ how: `could not be started: ${error.message}`, signal: null }))
+    child.once('error', (error) => resolve({ how: `could not start: ${error.message}`, signal: null }))
     child.once('exit', (code, signal) =>
-      resolve({ how: signal === null ? `ended with code ${code}` : `was ended by ${signal}`, signal }),
+      resolve({ how: signal === null ? `exited with code ${code}` : `was killed by ${signal}`, signal }),
     )
   })

@@ -2,22 +2,22 @@ import type { Jax, JaxArray } from './load-jax.ts'
 import type { Mlp } from './mlp.ts'
 
 /**
- * How many rows are differentiated at a time: as many as there are, then what is left, filled up with zeros to one of the smaller sizes.
- * Each size is compiled once, which takes 0.1 s.
+ * Batch sizes for differentiation: the largest while there are enough rows, then the rest, padded with zeros to one of
+ * the smaller sizes. Each size is compiled once, which takes 0.1 s.
  */
 const SIZES = [64, 256, 1024]
-const MOST = SIZES.at(-1)!
+const MAX_ROWS = SIZES.at(-1)!
 
 interface Layer {
   readonly matrix: JaxArray
   readonly biases: JaxArray
 }
-// jax-js takes trees of type aliases only.
+// The types of jax-js accept only trees of type aliases.
 type Layers = { readonly [key in keyof Layer]: Layer[key] }[]
 
 /**
- * Carries derivatives by the outputs of a network on to its weights, with jax-js in float32. Rows are collected until there are enough, counted from
- * the last `flush`. So which rows are computed together, and with that every bit of the gradient, does not depend on micro-batches.
+ * Backpropagates derivatives with respect to the outputs of a network to its weights, with jax-js in float32. Rows are
+ * buffered into chunks of a fixed size since the last `flush`, so the gradient is bit-identical for any micro-batches.
  */
 export class Backward {
   readonly #jax: Jax
@@ -31,8 +31,8 @@ export class Backward {
     const { numpy, grad, jit } = jax
     this.#jax = jax
     this.#mlp = mlp
-    this.#inputs = new Float32Array(MOST * mlp.sizes[0]!)
-    this.#byOutputs = new Float32Array(MOST * mlp.sizes.at(-1)!)
+    this.#inputs = new Float32Array(MAX_ROWS * mlp.sizes[0]!)
+    this.#byOutputs = new Float32Array(MAX_ROWS * mlp.sizes.at(-1)!)
     const sum = (layers: Layers, inputs: JaxArray, byOutputs: JaxArray): JaxArray => {
       let values = inputs
       for (const [i, { matrix, biases }] of layers.entries()) {
@@ -44,15 +44,15 @@ export class Backward {
     this.#differentiate = jit(grad(sum))
   }
 
-  /** One row. The gradient of full chunks is added to `gradient` at once. */
+  /** Adds one row. The gradient of a full chunk is added to `gradient` immediately. */
   add(inputs: Float64Array, byOutputs: Float64Array, weights: Float64Array, gradient: Float64Array): void {
     this.#inputs.set(inputs, this.#rows * inputs.length)
     this.#byOutputs.set(byOutputs, this.#rows * byOutputs.length)
     this.#rows++
-    if (this.#rows === MOST) this.flush(weights, gradient)
+    if (this.#rows === MAX_ROWS) this.flush(weights, gradient)
   }
 
-  /** Adds what is left. */
+  /** Adds the gradient of the remaining rows. */
   flush(weights: Float64Array, gradient: Float64Array): void {
     if (this.#rows === 0) return
     const { sizes } = this.#mlp
@@ -80,7 +80,7 @@ export class Backward {
         for (let i = 0; i < numbers.length; i++, at++) gradient[at] = gradient[at]! + numbers[i]!
   }
 
-  /** Forgets rows that were not flushed. */
+  /** Discards rows that were not flushed. */
   drop(): void {
     this.#rows = 0
   }

@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
 
-/** The parts of jax-js that a network is differentiated with. Written down here, because the package need not be installed. */
+/** The parts of jax-js that are used. Declared here, because the package is optional. */
 export interface Jax {
   readonly numpy: {
     array(data: Float32Array): JaxArray
@@ -11,7 +11,7 @@ export interface Jax {
   jit<Arguments extends unknown[], Result>(of: (...args: Arguments) => Result): (...args: Arguments) => Result
 }
 
-/** A function that is given one takes it: it is freed there. `ref` is one more to give away. */
+/** A function that receives an array owns and frees it. `ref` returns another reference to pass on. */
 export interface JaxArray {
   readonly ref: JaxArray
   add(other: JaxArray): JaxArray
@@ -23,7 +23,7 @@ export interface JaxArray {
 
 let loading: Promise<Jax> | undefined
 
-/** `@jax-js/jax` is installed by those who train a neural policy. Acting does not need it. */
+/** Loads `@jax-js/jax`, which is needed for training a neural policy, but not for acting. */
 export function loadJax(): Promise<Jax> {
   loading ??= load()
   loading.catch(() => {
@@ -37,10 +37,10 @@ async function load(): Promise<Jax> {
     return (await import('@jax-js/jax')) as unknown as Jax
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
-    const why = code === 'ERR_MODULE_NOT_FOUND' ? 'it is not installed' : message
+    const why = code === 'ERR_MODULE_NOT_FOUND' ? 'which is not installed' : `which cannot be loaded (${message})`
     throw new ManyworldsError(
       'PACKAGE_MISSING',
-      `training a neural policy needs jax-js, and ${why}: npm install @jax-js/jax`,
+      `training a neural policy needs @jax-js/jax, ${why}; run: npm install @jax-js/jax`,
       { cause },
     )
   }

@@ -3,13 +3,14 @@ import { tanh } from '../exact-math.ts'
 import { countWeights } from './settings.ts'
 
 /**
- * A network of layers, all but the last of them tanh, in plain float64: the same numbers on every machine, and no call into another runtime for
- * each step of an episode. Weights: for each layer its matrix, a row for each input, then its biases.
+ * A multilayer perceptron with tanh in all layers but the last, in plain float64: the same numbers on every machine,
+ * without calling another runtime for each step of an episode. Weights: for each layer its matrix, one row per input,
+ * then its biases.
  */
 export class Mlp {
   readonly sizes: readonly number[]
   readonly weightCount: number
-  /** What each layer puts out; the last is the result. */
+  /** The outputs of each layer; the last is the result. */
   readonly #layers: readonly Float64Array[]
 
   constructor(sizes: readonly number[]) {
@@ -18,7 +19,7 @@ export class Mlp {
     this.#layers = sizes.slice(1).map((size) => new Float64Array(size))
   }
 
-  /** The outputs, valid until the next call. */
+  /** The outputs, which are valid until the next call. */
   forward(weights: Float64Array, inputs: Float64Array): Float64Array {
     let from = inputs
     let at = 0
@@ -35,8 +36,8 @@ export class Mlp {
   }
 
   /**
-   * Weights to begin with, drawn so that signals keep their size. Those of the last layer are 0: all actions are equally likely and all values 0
-   * until something is learned.
+   * Draws initial weights that preserve the scale of signals. Those of the last layer are 0, so an untrained policy
+   * gives all actions the same probability, and all values are 0.
    */
   draw(weights: Float64Array, seed: number | string, stream: string): void {
     const random = randomFrom({ seed, purpose: 'policy', stream, task: '', visit: 0, rollout: 1 })
@@ -50,13 +51,16 @@ export class Mlp {
   }
 }
 
-/** Adds inputs times their rows of a matrix, in the order of the inputs. Four at a time: that reads and writes the sums less often, and adds the same. */
+/**
+ * Adds the inputs times their rows of a matrix, in the order of the inputs. Four at a time, which accesses the sums
+ * less often but adds in the same order.
+ */
 function addProducts(inputs: Float64Array, matrix: Float64Array, at: number, sums: Float64Array): void {
   const { length } = sums
   let i = 0
   for (; i + 3 < inputs.length; i += 4, at += 4 * length) {
     const [a, b, c, d] = [inputs[i]!, inputs[i + 1]!, inputs[i + 2]!, inputs[i + 3]!]
-    // Most inputs of a one-hot layer.
+    // Most inputs of a one-hot layer are 0.
     if (a === 0 && b === 0 && c === 0 && d === 0) continue
     const [second, third, fourth] = [at + length, at + 2 * length, at + 3 * length]
     for (let j = 0; j < length; j++)

@@ -1,23 +1,23 @@
 import { logSoftmax } from '../divergence.ts'
-import { ActionPlaces } from './action-places.ts'
+import { ActionIndex } from './action-index.ts'
 import { Mlp } from './mlp.ts'
 import { InputReader } from './read-inputs.ts'
 import { type NeuralOptions, type NeuralSettings, networkSizes } from './settings.ts'
 
 /**
- * The networks of a neural policy. What acts and what learns compute log-probabilities and values by this code, so they are the same to the
- * last bit.
+ * The networks of a neural policy. Acting and training compute log-probabilities and values with this code, so they are
+ * bit-identical.
  */
 export class Network {
   readonly policy: Mlp
   readonly value: Mlp | undefined
-  /** Of both, those of the policy first. */
+  /** Weights of both networks, the policy's first. */
   readonly weightCount: number
-  /** The inputs of the question that was read: one for each candidate, or one for all if there is a list of actions. */
+  /** The inputs for the last question read: one per candidate or, with a list of actions, one for all. */
   readonly inputs: Float64Array[] = []
-  /** Which output of the network belongs to each candidate. */
-  readonly places: number[] = []
-  readonly #actions: ActionPlaces | undefined
+  /** The index of the network output for each candidate. */
+  readonly outputIndexes: number[] = []
+  readonly #actions: ActionIndex | undefined
   readonly #reader: InputReader
   readonly #observation: Float64Array
   readonly #seed: number | string
@@ -27,13 +27,13 @@ export class Network {
     this.policy = new Mlp(policy!)
     this.value = value && new Mlp(value)
     this.weightCount = this.policy.weightCount + (this.value?.weightCount ?? 0)
-    this.#actions = settings.actions === null ? undefined : new ActionPlaces(name, settings.actions)
+    this.#actions = settings.actions === null ? undefined : new ActionIndex(name, settings.actions)
     this.#reader = new InputReader(name, options, settings)
     this.#observation = new Float64Array(settings.inputs.size)
     this.#seed = options.seed ?? 1
   }
 
-  /** What it begins with. */
+  /** The initial weights. */
   firstWeights(): Float64Array<ArrayBuffer> {
     const weights = new Float64Array(this.weightCount)
     this.policy.draw(this.policyWeights(weights), this.#seed, 'policy')
@@ -44,18 +44,18 @@ export class Network {
   policyWeights = (weights: Float64Array): Float64Array => weights.subarray(0, this.policy.weightCount)
   valueWeights = (weights: Float64Array): Float64Array => weights.subarray(this.policy.weightCount)
 
-  /** Reads a question. All else is about the last one that was read. */
+  /** Reads a question. All other methods refer to the last question read. */
   read(observation: unknown, candidates: readonly unknown[]): void {
     this.#reader.observation(observation, this.#observation)
-    const [{ inputs, places }, actions] = [this, this.#actions]
-    places.length = candidates.length
+    const [{ inputs, outputIndexes }, actions] = [this, this.#actions]
+    outputIndexes.length = candidates.length
     if (actions !== undefined) {
       inputs[0] = this.#observation
-      for (const [i, candidate] of candidates.entries()) places[i] = actions.of(candidate)
+      for (const [i, candidate] of candidates.entries()) outputIndexes[i] = actions.of(candidate)
       return
     }
     const { length } = this.#observation
-    places.fill(0)
+    outputIndexes.fill(0)
     for (const [i, candidate] of candidates.entries()) {
       const input = (inputs[i] ??= new Float64Array(this.policy.sizes[0]!))
       input.set(this.#observation)
@@ -63,7 +63,7 @@ export class Network {
     }
   }
 
-  /** What the value network is given. */
+  /** The input of the value network. */
   get observation(): Float64Array {
     return this.#observation
   }
@@ -71,17 +71,20 @@ export class Network {
   /** The log-probability of each candidate. */
   logProbs(weights: Float64Array): Float64Array {
     const own = this.policyWeights(weights)
-    const logits = new Float64Array(this.places.length)
+    const logits = new Float64Array(this.outputIndexes.length)
     if (this.#actions === undefined)
       for (let i = 0; i < logits.length; i++) logits[i] = this.policy.forward(own, this.inputs[i]!)[0]!
     else {
       const outputs = this.policy.forward(own, this.inputs[0]!)
-      for (let i = 0; i < logits.length; i++) logits[i] = outputs[this.places[i]!]!
+      for (let i = 0; i < logits.length; i++) logits[i] = outputs[this.outputIndexes[i]!]!
     }
     return logSoftmax(logits)
   }
 
-  /** What is expected of the rest of the episode, by the question that was read or another observation; undefined: there is no value network. */
+  /**
+   * The predicted return of the rest of the episode, for the question read or another observation; undefined without a
+   * value network.
+   */
   valueOf(weights: Float64Array, observation?: unknown): number | undefined {
     if (observation !== undefined) this.#reader.observation(observation, this.#observation)
     return this.value?.forward(this.valueWeights(weights), this.#observation)[0]

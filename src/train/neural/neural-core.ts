@@ -16,15 +16,16 @@ import { packWeights, readHeader, unpackWeights, writeHeader } from './weights.t
 const MAGIC = 0x534e574d
 
 export interface NeuralCoreOptions {
-  /** The version to begin with; left out: the one that has learned nothing. */
+  /** The version to start with; default: untrained. */
   readonly from?: Uint8Array
-  /** The version that the KL divergence is from; left out: the one to begin with. */
+  /** The reference version of the KL divergence; default: the version to start with. */
   readonly reference?: Uint8Array
 }
 
 /**
- * The gradient of a neural policy. Log-probabilities, values and the loss are computed in float64 by the code that acts, so the ratio
- * to the policy that acted is exactly 1 where the version is the same. Their derivatives go back through the networks with jax-js, in float32.
+ * The gradient of a neural policy. Log-probabilities, values and the loss are computed in float64 by the same code as
+ * acting, so the ratio to the acting policy is exactly 1 for the same version. The derivatives are backpropagated
+ * through the networks with jax-js, in float32.
  */
 export async function neuralCore<Observation, Action>(
   policy: NeuralPolicy<Observation, Action>,
@@ -49,7 +50,7 @@ export class NeuralCore implements GradientCore {
   #weights: Float64Array
   #reference: Float64Array
   #adam: Adam
-  /** Over the rows since the last step. */
+  /** The loss of the rows since the last step. */
   #loss = new ActionLoss()
 
   constructor(
@@ -99,7 +100,7 @@ export class NeuralCore implements GradientCore {
     return this.#adam.step(this.#weights, this.#gradient, options)
   }
 
-  /** What was added since the last step, by weight. */
+  /** The accumulated gradient. */
   gradient(): Float64Array {
     this.#flush()
     return this.#gradient.slice()
@@ -125,7 +126,7 @@ export class NeuralCore implements GradientCore {
       const [weights, reference] = [reader.vector(count), reader.vector(count)]
       const adam = Adam.read(reader, count)
       reader.end()
-      // Only now that all of it was read: what is damaged changes nothing.
+      // Assigned after everything was read, so that damaged bytes change nothing.
       this.#weights = weights
       this.#reference = reference
       this.#adam = adam
@@ -150,7 +151,7 @@ export class NeuralCore implements GradientCore {
   }
 
   #addLogits(byLogit: Float64Array): void {
-    const { inputs, places, policyWeights } = this.#network
+    const { inputs, outputIndexes, policyWeights } = this.#network
     const [weights, gradient] = [policyWeights(this.#weights), policyWeights(this.#gradient)]
     if (this.#settings.actions === null) {
       for (let i = 0; i < byLogit.length; i++)
@@ -158,7 +159,7 @@ export class NeuralCore implements GradientCore {
       return
     }
     const byOutputs = this.#byOutputs.fill(0)
-    for (let i = 0; i < byLogit.length; i++) byOutputs[places[i]!] = byOutputs[places[i]!]! + byLogit[i]!
+    for (let i = 0; i < byLogit.length; i++) byOutputs[outputIndexes[i]!] = byOutputs[outputIndexes[i]!]! + byLogit[i]!
     this.#policyBackward.add(inputs[0]!, byOutputs, weights, gradient)
   }
 

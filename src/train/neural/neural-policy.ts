@@ -6,29 +6,29 @@ import type { NeuralCoreOptions } from './neural-core.ts'
 import { type NeuralOptions, type NeuralSettings, neuralSettings } from './settings.ts'
 import { unpackWeights } from './weights.ts'
 
-/** What `act` of a neural policy needs of a question. */
+/** The part of a question that `act` of a neural policy uses. */
 export type NeuralQuestion<Observation, Action> = Pick<
   Question<Observation, Action>,
   'observation' | 'candidates' | 'mode' | 'random'
 >
 
-/** A version of a neural policy. It answers at once. */
+/** An opened version of a neural policy. `act` is synchronous. */
 export interface OpenNeuralPolicy<Observation = unknown, Action = unknown> extends OpenPolicy<Observation, Action> {
   act(question: NeuralQuestion<Observation, Action>): Choice<Action>
 }
 
-/** A policy that chooses among candidates by a neural network. */
+/** A policy that chooses from candidates with a neural network. */
 export interface NeuralPolicy<Observation = unknown, Action = unknown> extends Policy<Observation, Action> {
   readonly core: 'neural'
   readonly options: NeuralOptions<Observation, Action>
   readonly settings: NeuralSettings
-  /** Opens a version by its bytes; null: the one that has learned nothing, and chooses by chance. */
+  /** Opens a version by its bytes; null: the untrained one, which chooses uniformly. */
   openBytes(bytes: Uint8Array | null): OpenNeuralPolicy<Observation, Action>
-  /** PPO if it has a value head, else GRPO; needs the package `@jax-js/jax`. */
+  /** PPO with a value head, else GRPO; needs the package `@jax-js/jax`. */
   readonly learning: Omit<PolicyLearning, 'core'> & { core(options?: NeuralCoreOptions): Promise<GradientCore> }
 }
 
-/** CartPole is learned with these, whatever the seed: see bench/learn/tune.ts. */
+/** CartPole is learned with these settings for every seed tried: see bench/learn/tune.ts. */
 const LR = 3e-3
 const WITH_VALUE: Pick<PolicyLearning, 'advantages' | 'algorithm'> = {
   advantages: { name: 'gae', discount: 0.99, lambda: 0.95, normalize: true },
@@ -36,9 +36,9 @@ const WITH_VALUE: Pick<PolicyLearning, 'advantages' | 'algorithm'> = {
 }
 
 /**
- * A policy that chooses by a neural network and, unless `value` is false, has another that foretells the return. It acts in plain TypeScript:
- * with the same weights, log-probabilities and values are the same on every machine, bit for bit. Until it is trained it chooses by chance. To learn it
- * needs the package `@jax-js/jax`.
+ * A policy that chooses with a neural network and, unless `value` is false, has a second network that predicts the return. It acts in plain TypeScript:
+ * with the same weights, log-probabilities and values are bit-identical on every machine. Until it is trained, it chooses uniformly. Training needs the
+ * package `@jax-js/jax`.
  *
  * @example
  * const policy = neuralPolicy<number[], number>({ name: 'balance', inputs: 4, actions: [0, 1] })

@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { NeuralInputs, NeuralOptions, NeuralSettings } from './settings.ts'
 
-/** Makes the numbers that a network is given of observations and candidates. What does not fit is one clear error. */
+/** Converts observations and candidates to the input numbers of a network. Throws if they do not fit. */
 export class InputReader {
   readonly #name: string
   readonly #inputs: NeuralInputs
@@ -15,7 +15,7 @@ export class InputReader {
     this.#settings = settings
   }
 
-  /** Writes the inputs of an observation to the beginning of `to`. */
+  /** Writes the inputs of an observation to the start of `to`. */
   observation(observation: unknown, to: Float64Array): void {
     const { kind, size } = this.#settings.inputs
     if (kind === 'oneHot') {
@@ -33,14 +33,14 @@ export class InputReader {
       this.#refuse(observation, `lists of ${size} finite numbers`)
   }
 
-  /** Writes the numbers of a candidate to `to`, from `at` on. */
+  /** Writes the numbers of a candidate to `to`, starting at `at`. */
   candidate(observation: unknown, candidate: unknown, to: Float64Array, at: number): void {
     const { size, of } = this.#candidates!
     this.#own('candidates', of(observation, candidate), size, to, at)
   }
 
   #own(option: string, numbers: unknown, size: number, to: Float64Array, at: number): void {
-    if (isList(numbers) && addNumbers(numbers, to, at, at + size, MOST_LEVELS) === at + size) return
+    if (isList(numbers) && addNumbers(numbers, to, at, at + size, MAX_LEVELS) === at + size) return
     throw new ManyworldsError(
       'POLICY_INVALID',
       `\`${option}.of\` of policy '${this.#name}' must return a list of ${size} finite numbers; it returned ${shown(numbers)}`,
@@ -50,22 +50,25 @@ export class InputReader {
   #refuse(observation: unknown, what: string): never {
     throw new ManyworldsError(
       'POLICY_INVALID',
-      `policy '${this.#name}' reads observations that are ${what}, and was given ${shown(observation)}; say how to read others with \`inputs: { size, of }\``,
+      `policy '${this.#name}' expects observations that are ${what}, but got ${shown(observation)}; to convert others, use \`inputs: { size, of }\``,
     )
   }
 }
 
-const MOST_LEVELS = 16
+const MAX_LEVELS = 16
 
 const isList = (value: unknown): value is ArrayLike<unknown> =>
   Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value)
 
-/** Writes the numbers of a nested list. Returns where they end; -1 if something in it is no finite number, or there are too many. */
+/**
+ * Writes the numbers of a nested list. Returns the index after the last one, or -1 if an element is not a finite number
+ * or there are too many.
+ */
 function addNumbers(list: ArrayLike<unknown>, to: Float64Array, at: number, end: number, level: number): number {
   for (let i = 0; i < list.length; i++) {
     const value = list[i]
     if (typeof value === 'number' && Number.isFinite(value) && at < end) to[at++] = value
-    else if (isList(value) && level < MOST_LEVELS && at >= 0) at = addNumbers(value, to, at, end, level + 1)
+    else if (isList(value) && level < MAX_LEVELS && at >= 0) at = addNumbers(value, to, at, end, level + 1)
     else return -1
     if (at < 0) return -1
   }

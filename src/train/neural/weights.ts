@@ -11,7 +11,10 @@ const FORMAT = 1
 const countAll = (settings: NeuralSettings): number =>
   networkSizes(settings).reduce((sum, sizes) => sum + countWeights(sizes), 0)
 
-/** The bytes of a version: little endian, a header with all that decides which weight is whose, then the weights as float64. */
+/**
+ * The bytes of a version, little-endian: a header with the settings that determine the meaning of each weight, then the
+ * weights as float64.
+ */
 export function packWeights(settings: NeuralSettings, weights: Float64Array): Uint8Array<ArrayBuffer> {
   const out = new ByteWriter()
   writeHeader(out, MAGIC, settings)
@@ -19,7 +22,7 @@ export function packWeights(settings: NeuralSettings, weights: Float64Array): Ui
   return out.finish()
 }
 
-/** `name`: of the policy, for messages. Throws `POLICY_INVALID` where the bytes are not weights of such a policy. */
+/** `name`: of the policy, for messages. Throws `POLICY_INVALID` if the bytes are not weights of such a policy. */
 export function unpackWeights(bytes: Uint8Array, settings: NeuralSettings, name: string): Float64Array<ArrayBuffer> {
   return readPacked(bytes, `weights of policy '${name}'`, (reader) => {
     readHeader(reader, MAGIC, settings, name)
@@ -27,7 +30,10 @@ export function unpackWeights(bytes: Uint8Array, settings: NeuralSettings, name:
   })
 }
 
-/** What is said at the beginning of weights, as JSON; undefined: they are of another kind of policy. Throws if they end too early. */
+/**
+ * The settings in the header of weights; undefined if they are of another kind of policy. Throws if the bytes are too
+ * short.
+ */
 export function settingsOf(bytes: Uint8Array): NeuralSettings | undefined {
   const reader = new ByteReader(bytes)
   if (reader.u32() !== MAGIC) return undefined
@@ -41,22 +47,22 @@ export function writeHeader(out: ByteWriter, magic: number, settings: NeuralSett
   out.text(canonical(settings))
 }
 
-/** What is stored with weights, and must be what the policy has. */
+/** Checks that the stored settings match those of the policy. */
 export function readHeader(reader: ByteReader, magic: number, settings: NeuralSettings, name: string): void {
-  if (reader.u32() !== magic) throw new RangeError('they begin with other bytes')
+  if (reader.u32() !== magic) throw new RangeError('the magic number does not match')
   const format = reader.u32()
   if (format !== FORMAT)
-    throw new RangeError(`they have format ${format}, and this version of manyworlds reads ${FORMAT}`)
+    throw new RangeError(`their format is ${format}, but this version of manyworlds reads format ${FORMAT}`)
   const text = reader.text()
   if (text === canonical(settings)) return
-  const said = JSON.parse(text) as Record<string, unknown>
+  const stored = JSON.parse(text) as Record<string, unknown>
   for (const [key, is] of Object.entries(settings))
-    if (canonical(said[key]) !== canonical(is))
+    if (canonical(stored[key]) !== canonical(is))
       throw new ManyworldsError(
         'POLICY_INVALID',
-        `the weights were made with ${key} ${shown(said[key])}, and policy '${name}' has ${shown(is)}; open them with the policy that was trained`,
+        `the weights were made with ${key} ${shown(stored[key])}, but policy '${name}' has ${shown(is)}; open them with the policy that was trained`,
       )
-  throw new RangeError('they have settings that are not known')
+  throw new RangeError('they have unknown settings')
 }
 
 const shown = (value: unknown): string => canonical(value).slice(0, 80)

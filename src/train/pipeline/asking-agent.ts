@@ -6,7 +6,7 @@ interface AskingParams {
   readonly model: string
 }
 
-/** What a model has answered. */
+/** The reply of a model. */
 export interface AskedAnswer {
   readonly text: string
   readonly finish: string
@@ -25,7 +25,10 @@ const run = async (
 }
 Object.assign(run, { [MODELS_USED]: ({ model }: AskingParams) => [model] })
 
-/** Asks a model one question for a learner: an ordinary agent, so that the call is limited, stored and shown like all others. */
+/**
+ * Asks a model one question for a learner. It is an ordinary agent, so the call is rate-limited, stored and shown like
+ * any other.
+ */
 export const askingAgent = defineMadeAgent(
   { name: 'manyworlds.ask', params: { model: '' } as AskingParams, run, module: import.meta.url },
   [],

@@ -1,28 +1,29 @@
 import { StalenessGate } from './staleness-gate.ts'
 
-/** Is told of groups as workers take them. */
+/** Is notified as workers take groups. */
 export interface GroupWatch {
   /** A group starts. */
   started(): void
-  /** All of them have started, and workers have room for more. */
+  /** All groups have started, and workers have capacity for more. */
   room(): void
 }
 
 export interface AheadOptions<Plan, Batch> {
   readonly maxStaleness: number
-  /** Groups of an update. */
+  /** Groups per update. */
   readonly groups: number
-  /** Updates that were made before. */
+  /** Updates made by earlier sessions. */
   readonly updates: number
-  /** Makes the plan of an update, with the policy of this moment; undefined: there is to be no such update. */
+  /** Makes the plan of an update, with the current policy; undefined: there should be no such update. */
   readonly plan: (number: number) => Plan | undefined
   readonly groupsOf: (plan: Plan) => number
   readonly collect: (plan: Plan, watch: GroupWatch) => Promise<Batch>
 }
 
 /**
- * Collects the batches of coming updates while the learner is busy. Batches come in the order of updates, so `members` of an update are those of its plan; how far
- * ahead it goes is for the gate to say. With `maxStaleness` 0 nothing is begun before it is asked for.
+ * Collects the batches of coming updates while the learner is busy. Batches are returned in the order of updates, so
+ * the `members` of an update are those of its plan; the gate decides how far ahead to collect. With `maxStaleness` 0,
+ * nothing is collected before it is requested.
  */
 export class CollectionAhead<Plan, Batch> {
   readonly #options: AheadOptions<Plan, Batch>
@@ -36,31 +37,31 @@ export class CollectionAhead<Plan, Batch> {
     this.#gate = new StalenessGate({ maxStaleness, batch, updates })
   }
 
-  /** The batch of the next update, once it is there. What keeps a batch from being collected is thrown when its turn has come. */
+  /** Waits for the batch of the next update. An error of a collection is thrown when its batch is due. */
   async next(): Promise<Batch | undefined> {
-    this.#goOn()
+    this.#startNext()
     return this.#batches.get(this.#gate.updates)
   }
 
-  /** The batch has been learned from, and there may be a newer version: more may be collected. */
+  /** The batch was trained on, and there may be a newer version: more may be collected. */
   consumed(): void {
     this.#batches.delete(this.#gate.consume())
-    // If nothing was begun ahead, the next batch is begun when it is asked for.
-    if (this.#batches.size > 0) this.#goOn()
+    // If nothing was started ahead, the next batch is started when it is requested.
+    if (this.#batches.size > 0) this.#startNext()
   }
 
-  /** Begins nothing more, and waits for what was begun: whoever calls this has it stopped. */
+  /** Starts nothing more, and waits for what was started; the caller must stop the runs. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.allSettled(this.#batches.values())
   }
 
-  #goOn(): void {
+  #startNext(): void {
     const number = this.#gate.next
     if (number === undefined || this.#batches.has(number) || this.#closed) return
     const batch = this.#begin(number)
     if (batch === undefined) return
-    // It is thrown by `next`, perhaps long after.
+    // `next` throws the error, possibly much later.
     batch.catch(() => {})
     this.#batches.set(number, batch)
   }
@@ -73,8 +74,8 @@ export class CollectionAhead<Plan, Batch> {
       this.#gate.open(groupsOf(plan))
       const watch = {
         started: () => void this.#gate.start(),
-        // Later: workers are just being given tasks.
-        room: () => queueMicrotask(() => this.#goOn()),
+        // Deferred, because workers are being given tasks right now.
+        room: () => queueMicrotask(() => this.#startNext()),
       }
       return collect(plan, watch).then((batch) => {
         this.#gate.done(number)

@@ -3,10 +3,10 @@ import type { TrajectoryParts } from '../../trajectory/trajectory.ts'
 import { rewardOf } from '../failed-rollouts.ts'
 import type { Member, UpdateReport } from './training-record.ts'
 
-/** Where every curve begins. */
-export const NO_CURVE: string = hash('sha256', 'manyworlds.curve.1')
+/** The digest of an empty curve. */
+export const EMPTY_CURVE: string = hash('sha256', 'manyworlds.curve.1')
 
-/** Who is in a batch, and a digest of it. `batch` is in the order in which sums are made. */
+/** The members of a batch and its digest. `batch` must be sorted by `compareRollouts`. */
 export function batchOf(batch: readonly TrajectoryParts[]): { members: Member[]; batchSha: string } {
   const members = batch.map(({ task, rollout, digest }): Member => [task, rollout, digest])
   const rewards = batch.map(rewardOf)
@@ -17,14 +17,14 @@ export interface CurvePoint {
   readonly number: number
   readonly batchSha: string
   readonly version: number
-  /** Of its weights. */
+  /** The digest of its weights. */
   readonly weights: string | null
   readonly report: Pick<UpdateReport, 'reward' | 'successRate' | 'metrics'>
 }
 
 /**
- * The digest of a curve with one more point: of what was collected, what was learned and what the learner said of it. JSON writes
- * numbers so that they can be read back exactly, so two curves with the same digest are the same to the last bit.
+ * The digest of a curve after one more point: what was collected, what was learned, and the metrics. JSON represents
+ * numbers exactly, so two curves with the same digest are identical to the last bit.
  */
 export function nextCurve(before: string, { number, batchSha, version, weights, report }: CurvePoint): string {
   const { reward, successRate, metrics } = report

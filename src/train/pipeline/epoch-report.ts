@@ -2,43 +2,43 @@ import type { Metrics } from '../learner.ts'
 import type { Staleness } from '../rl-trainer.ts'
 import type { EvaluationFigures, Figure, UpdateReport, UpdateRow } from './training-record.ts'
 
-/** What an epoch came to. */
+/** The result of an epoch. */
 export interface EpochReport {
-  /** The training. */
+  /** The id of the training. */
   readonly id: string
   /** From 1. */
   readonly epoch: number
   /** Updates so far. */
   readonly updates: number
-  /** Of the policy after it. */
+  /** The version after the epoch. */
   readonly version: number
   /** Episodes of this epoch. */
   readonly trajectories: number
-  /** Of these; null: nothing was judged. */
+  /** Of these episodes; null if none was judged. */
   readonly successRate: number | null
   readonly reward: number | null
   /** Actions per episode. */
   readonly length: number | null
-  /** Tokens of models per episode. */
+  /** Model tokens per episode. */
   readonly avgTokens: number
-  /** Of the last update that learned something; null: there was none. */
+  /** Of the last update that trained on something; null if there was none. */
   readonly loss: number | null
-  /** What the learner said, as means over the updates of the epoch. */
+  /** The learner's metrics, averaged over the updates of the epoch. */
   readonly metrics: Metrics
   readonly skippedGroups: number
   readonly dropped: number
-  /** Of the actions that were learned from: how many versions older than the learner the policy was that chose them. */
+  /** How many versions older than the learner the acting policy was, over the rows that were trained on. */
   readonly staleness: Staleness | null
   readonly alarms: readonly string[]
   readonly collectMs: number
   readonly trainMs: number
-  /** Of the version after it, if it was evaluated. */
+  /** The evaluation of the version after the epoch, if there was one. */
   readonly validation: (EvaluationFigures & { readonly version: number }) | null
-  /** The same version on tasks of another kind, beside the first one; null: there are none. */
+  /** The same version on the `offTask` tasks, compared with the first version; null if there are none. */
   readonly offTask: TestReport | null
-  /** The best version so far: by validation or, without it, the last. */
+  /** The best version so far: by validation or, without validation, the last. */
   readonly best: number
-  /** On the last epoch: the best version on the test tasks, beside the first one. */
+  /** In the last epoch: the best version on the test tasks, compared with the first version. */
   readonly test: TestReport | null
   /** SHA-256 of the curve up to here. */
   readonly digest: string
@@ -46,15 +46,15 @@ export interface EpochReport {
 
 export interface TestReport extends EvaluationFigures {
   readonly version: number
-  /** The version that a training begins with, on the same tasks with the same seeds. */
+  /** The version that the training began with, on the same tasks with the same seeds. */
   readonly before: EvaluationFigures
-  /** Of the two, task by task; null: nothing was judged. */
+  /** The paired difference of the two versions; null if nothing was judged. */
   readonly difference: Figure | null
 }
 
 type Of<T> = (report: UpdateReport) => T
 
-/** Sums up the updates of an epoch. */
+/** Aggregates the updates of an epoch. */
 export function figuresOf(updates: readonly UpdateRow[]) {
   const reports = updates.map(({ report }) => report)
   const sum = (of: (one: (typeof reports)[number]) => number) => reports.reduce((total, one) => total + of(one), 0)

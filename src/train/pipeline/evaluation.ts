@@ -5,7 +5,7 @@ import { summarizeOutcomes } from '../../grade/summarize.ts'
 import type { TaskResponse } from '../../task.ts'
 import type { EvalRow, EvaluationFigures, Figure } from './training-record.ts'
 
-/** What came of an episode. Without a grader, its environment says how good it was. */
+/** The outcome of an episode. Without a grader, the environment's reward and success count. */
 export function outcomeOfEpisode(response: TaskResponse): Outcome {
   const outcome = outcomeOf(response)
   const { grade, episode } = response
@@ -13,25 +13,27 @@ export function outcomeOfEpisode(response: TaskResponse): Outcome {
   return { ...outcome, grade: { reward: episode.reward, success: episode.success } }
 }
 
-/** How good a version is. Where nobody says which episodes are solved, its reward tells. */
+/** The results of a version. `success` is null if no episode was judged a success or failure. */
 export function evaluationFigures(outcomes: readonly Outcome[]): EvaluationFigures {
   const { success, reward, withoutResult } = summarizeOutcomes(outcomes)
   return { success: isJudged(outcomes) ? figure(success) : null, reward: figure(reward), withoutResult }
 }
 
-/** B less A, task by task: both had the same tasks with the same seeds. */
+/** B minus A, paired by task: both ran the same tasks with the same seeds. */
 export function compareFigures(a: readonly Outcome[], b: readonly Outcome[]): Figure | null {
   const { success, reward } = compareRuns(a, b)
   return figure(isJudged(a) || isJudged(b) ? success : reward)
 }
 
-/** By the share of solved tasks or, where nobody says that, by the reward. */
+/** Compares the success rate or, if unknown, the reward. */
 export function isBetter(one: EvaluationFigures, other: EvaluationFigures): boolean {
   const [a, b] = one.success && other.success ? [one.success, other.success] : [one.reward, other.reward]
   return a !== null && (b === null || a.value > b.value)
 }
 
-/** The best version by validation; of equals the last, which has learned most. Undefined: none was evaluated. */
+/**
+ * The best version by validation; among equals the last, which has trained longest. Undefined if none was evaluated.
+ */
 export const bestOf = (rows: readonly EvalRow[]): EvalRow | undefined =>
   rows
     .filter(({ split }) => split === 'validation')

@@ -19,11 +19,14 @@ interface Parts {
   readonly observer: TrainingObserver
 }
 
-/** How good the versions of a training are. All of them have the same tasks with the same seeds, so that they can be compared task by task. */
+/**
+ * Evaluates versions of a training. All versions run the same tasks with the same seeds, so that they can be compared
+ * task by task.
+ */
 export class Evaluations {
   readonly #parts: Parts
   readonly #rows: EvalRow[]
-  /** Of evaluations of this session: several versions are compared with the first. */
+  /** Outcomes of this session, because several versions are compared with the first. */
   readonly #outcomes = new Map<string, readonly Outcome[]>()
 
   constructor(parts: Parts) {
@@ -31,7 +34,7 @@ export class Evaluations {
     this.#rows = [...parts.record.history.evals]
   }
 
-  /** False: nobody asked for it, or there are no tasks for it. */
+  /** False if evaluation is disabled or there are no validation tasks. */
   get canValidate(): boolean {
     return this.#parts.settings.evaluate !== undefined && this.#parts.sets.validation.length > 0
   }
@@ -40,17 +43,16 @@ export class Evaluations {
     return this.#parts.settings.evaluate !== undefined && this.#parts.sets.test.length > 0
   }
 
-  /** The best version by validation, the first of equals; undefined: none was evaluated. */
+  /** The best version by validation, the last of equals; undefined if none was evaluated. */
   get best(): EvalRow | undefined {
     return bestOf(this.#rows)
   }
 
-  /** All that are stored. */
+  /** All stored evaluations. */
   get rows(): readonly EvalRow[] {
     return this.#rows
   }
 
-  /** Versions that were evaluated. */
   get versions(): ReadonlySet<number> {
     return new Set(this.#rows.map(({ version }) => version))
   }
@@ -59,29 +61,32 @@ export class Evaluations {
     return this.#rows.find((row) => row.version === version && row.split === split)
   }
 
-  /** Runs the validation tasks, unless that was done. */
+  /** Runs the validation tasks, unless they were already run. */
   async validate(version: number): Promise<EvalRow> {
     return this.find(version, 'validation') ?? (await this.#evaluate(version, 'validation')).row
   }
 
-  /** What came of the validation tasks, rollout by rollout. Where that was done, what is stored is read again. */
+  /** The outcomes of the validation tasks, one per rollout. If they were already run, they are read from the store. */
   async outcomes(version: number): Promise<readonly Outcome[]> {
     return (await this.#evaluate(version, 'validation')).outcomes
   }
 
-  /** Runs the test tasks: with the best version, and with the first one. Where that was done, what is stored is read again. */
+  /**
+   * Runs the test tasks with the best version and with the first one. If they were already run, the outcomes are read
+   * from the store.
+   */
   test(best: number): Promise<TestReport> {
-    return this.#besideFirst(best, 'test')
+    return this.#comparedWithFirst(best, 'test')
   }
 
-  /** Runs tasks of another kind with a version. Undefined: there are none. */
+  /** Runs the `offTask` tasks with a version. Undefined if there are none. */
   async offTask(version: number): Promise<TestReport | undefined> {
     const { settings, sets } = this.#parts
     if (settings.evaluate === undefined || sets['off-task'].length === 0) return undefined
-    return this.#besideFirst(version, 'off-task')
+    return this.#comparedWithFirst(version, 'off-task')
   }
 
-  async #besideFirst(version: number, split: EvalRow['split']): Promise<TestReport> {
+  async #comparedWithFirst(version: number, split: EvalRow['split']): Promise<TestReport> {
     const before = await this.#evaluate(0, split)
     const after = version === 0 ? before : await this.#evaluate(version, split)
     const difference = compareFigures(before.outcomes, after.outcomes)
@@ -104,14 +109,14 @@ export class Evaluations {
       seed: runSeed(settings.seed, 'evaluate', split),
     }
     const once = await runs.judge(evaluation)
-    // What kept a server or a machine from answering may have passed.
-    const isLacking = known === undefined && runs.stored && summarizeOutcomes(once).withoutResult > 0
-    const outcomes = isLacking ? await runs.judge({ ...evaluation, retryFailed: true }) : once
+    // Retry: an unavailable server or machine may be back.
+    const isIncomplete = known === undefined && runs.stored && summarizeOutcomes(once).withoutResult > 0
+    const outcomes = isIncomplete ? await runs.judge({ ...evaluation, retryFailed: true }) : once
     if (split !== 'validation') this.#outcomes.set(name, outcomes)
     if (known) return { row: known, outcomes }
     const row: EvalRow = { version, split, run, tasks: tasks.length, rollouts, summary: evaluationFigures(outcomes) }
     const { withoutResult } = row.summary
-    if (withoutResult > 0) observer.notice(lackOf(row, withoutResult, outcomes))
+    if (withoutResult > 0) observer.notice(missingResults(row, withoutResult, outcomes))
     this.#rows.push(row)
     record.evaluation(row, this.best?.version ?? null)
     observer.evaluation(row)
@@ -119,8 +124,8 @@ export class Evaluations {
   }
 }
 
-/** Fewer results make a wider interval, and may choose another version. */
-function lackOf({ split, version }: EvalRow, count: number, outcomes: readonly Outcome[]): string {
+/** A notice, because fewer results widen the interval and may change which version is best. */
+function missingResults({ split, version }: EvalRow, count: number, outcomes: readonly Outcome[]): string {
   const [code] = outcomes.flatMap(({ code, grade }) => code ?? grade?.error?.code ?? [])
-  return `${split} of version ${version}: ${count} of ${outcomes.length} episodes have no result, and are left out${code === undefined ? '' : `; the first error is ${code}`}`
+  return `${split} of version ${version}: ${count} of ${outcomes.length} episodes have no result and are left out${code === undefined ? '' : `; the first error is ${code}`}`
 }

@@ -2,7 +2,7 @@ import type { Evaluations } from './evaluations.ts'
 import type { TrainingGoal } from './observer.ts'
 import type { Settings } from './settings.ts'
 import type { TaskSets } from './task-sets.ts'
-import type { EpochWishes, Updates } from './updates.ts'
+import type { EpochTarget, Updates } from './updates.ts'
 
 interface Parts {
   readonly settings: Settings
@@ -11,16 +11,16 @@ interface Parts {
   readonly evaluations: Evaluations
 }
 
-/** What is still to be done, from this epoch on. */
+/** The remaining work, starting with this epoch. */
 export function trainingGoal(
   { settings, sets, updates, evaluations }: Parts,
   epoch: number,
-  { tasksPerEpoch, epochs }: EpochWishes,
+  { tasksPerEpoch, epochs }: EpochTarget,
 ): TrainingGoal {
   const { every = 1, rollouts = 0, testRollouts = 0 } = settings.evaluate ?? {}
   const tasks = (epochs - epoch + 1) * tasksPerEpoch - updates.tasksOf(epoch)
   const untrained = updates.rows.length === 0 ? 1 : 0
-  // The last epoch always has one.
+  // The last epoch is always evaluated.
   const validations = untrained + Math.ceil(epochs / every) - Math.floor((epoch - 1) / every)
   const left =
     tasks * settings.rollouts +

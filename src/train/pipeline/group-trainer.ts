@@ -3,17 +3,17 @@ import type { Answered, LearnerGroup, LearnerTraining, Published, Question } fro
 import { type AskedAnswer, askingAgent } from './asking-agent.ts'
 import type { Learned, LearnedFrom, Trainer } from './learning-trainer.ts'
 import { plainReport } from './plain-report.ts'
+import type { SelfDirectedLearner } from './self-directed-learner.ts'
 import type { TrainingRuns } from './training-runs.ts'
-import type { WantingLearner } from './wanting.ts'
 
 interface Parts {
-  readonly learner: WantingLearner
+  readonly learner: SelfDirectedLearner
   readonly seed: number
   readonly training: LearnerTraining
   readonly runs: TrainingRuns
 }
 
-/** The trainer of a training whose learner reads what happened, rather than rows that are made of it. */
+/** The trainer for learners that read trajectories instead of rows. */
 export class GroupTrainer implements Trainer {
   readonly #parts: Parts
 
@@ -40,7 +40,7 @@ export class GroupTrainer implements Trainer {
     return this.#parts.learner.save()
   }
 
-  /** The learner is the user's to end. */
+  /** The user made the learner and must dispose of it. */
   async close(): Promise<void> {}
 
   async #ask({ model, ...question }: Question, { run, isResumed }: LearnedFrom): Promise<Answered> {
@@ -50,7 +50,7 @@ export class GroupTrainer implements Trainer {
   }
 }
 
-/** One per task, in the order of the plan. */
+/** One group per task, in the order of the plan. */
 function groupsOf(batch: readonly Trajectory[], { tasks, by }: LearnedFrom): LearnerGroup[] {
   const byTask = Map.groupBy(batch, ({ task }) => task)
   return tasks.map(({ id, input }) => ({ id, ref: by.ref, members: byTask.get(id) ?? [], input }))

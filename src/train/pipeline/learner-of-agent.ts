@@ -2,13 +2,14 @@ import type { AgentRef } from '../../agent.ts'
 import { POLICY } from '../../agent.ts'
 import { ManyworldsError } from '../../errors.ts'
 import { wordsOf } from '../../text/thrown.ts'
-import { type LoadError, loadAgent, readScripts } from '../../worker/load.ts'
+import { loadAgent, readScripts } from '../../worker/load.ts'
+import type { LoadError } from '../../worker/load-error.ts'
 import { becomeWorker } from '../../worker/role.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { gradientLearner } from '../gradient-learner.ts'
 import type { Learner } from '../learner.ts'
 
-/** Plain data: it travels to the thread. */
+/** Plain data, because it is sent to the thread. */
 export interface AgentLearnerOptions {
   readonly agent: AgentRef
   readonly entryScript: string | undefined
@@ -16,13 +17,13 @@ export interface AgentLearnerOptions {
 }
 
 /**
- * The learner of the policy of an agent. It is called in a thread of its own, which finds the agent as a worker does: by importing its
- * module. Runs and trainings of a script that is read so are not begun there.
+ * Makes the learner of an agent's policy. Called in the learner's thread, which finds the agent as a worker does: by
+ * importing its module. Runs and trainings of an imported script are not started there.
  */
 export async function learnerOfAgent({ agent, entryScript, algorithm }: AgentLearnerOptions): Promise<Learner> {
   becomeWorker({ current: () => undefined })
   readScripts(() => {})
-  // What a script prints as it is read was printed before, by the driver.
+  // The driver has already printed the script's output.
   const { write } = process.stdout
   process.stdout.write = () => true
   const { [POLICY]: policy } = await loadAgent(agent, entryScript)
@@ -33,6 +34,9 @@ export async function learnerOfAgent({ agent, entryScript, algorithm }: AgentLea
       process.stdout.write = write
     })
   if (policy?.learning === undefined)
-    throw new ManyworldsError('LEARNER_INVALID', `the policy of agent '${agent.name}' cannot learn in this thread`)
+    throw new ManyworldsError(
+      'LEARNER_INVALID',
+      `the policy of agent '${agent.name}' has no \`learning\`, so it cannot be trained; use softmaxPolicy(), neuralPolicy() or lora()`,
+    )
   return gradientLearner(await policy.learning.core(), algorithm)
 }

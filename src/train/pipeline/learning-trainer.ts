@@ -7,43 +7,43 @@ import { openLearner } from './open-learner.ts'
 import type { Settings } from './settings.ts'
 import type { NamedTask } from './task-sets.ts'
 
-/** What came of a batch. */
+/** The result of training on a batch. */
 export interface Learned {
   readonly report: TrainReport
   readonly published: Published
-  /** All that the next batch depends on. */
+  /** Everything that the next batch depends on. */
   readonly state: Uint8Array
 }
 
-/** What a batch was made of. */
+/** Where a batch comes from. */
 export interface LearnedFrom {
-  /** Of the update. */
+  /** The number of the update. */
   readonly number: number
   /** The id of its run. */
   readonly run: string
   readonly tasks: readonly NamedTask[]
   /** The version that acted. */
   readonly by: Published
-  /** An earlier session has begun it. */
+  /** Whether an earlier session started this update. */
   readonly isResumed: boolean
 }
 
-/** What makes the next version. */
+/** Makes the next version. */
 export interface Trainer {
-  /** Begins, or goes on from a state. */
+  /** Starts, or resumes from a state. */
   start(state: Uint8Array | undefined): Promise<Published>
   learn(batch: readonly TrajectoryParts[], from: LearnedFrom): Promise<Learned>
-  /** As it is now, for who has nothing to learn from. */
+  /** The current state, for updates without training. */
   save(): Promise<Uint8Array>
   close(): Promise<void>
 }
 
-/** How often a learner that dies is started again for one batch. */
-const MOST_DEATHS = 3
+/** How many times a learner that dies is restarted for one batch. */
+const MAX_RESTARTS = 3
 
 /**
- * The trainer of a training. A learner whose thread or process dies is started again with its last state, and has the batch once
- * more: what comes of it is the same.
+ * The trainer for learners that train on rows. If the learner's thread or process dies, it is restarted with its last
+ * state and given the batch again; the result is the same.
  */
 export class LearningTrainer implements Trainer {
   readonly #settings: Settings
@@ -59,7 +59,7 @@ export class LearningTrainer implements Trainer {
     this.#died = died
   }
 
-  /** Begins, or goes on from a state. */
+  /** Starts, or resumes from a state. */
   async start(state: Uint8Array | undefined): Promise<Published> {
     const { seed, algorithm, alarms } = this.#settings
     const { advantages, normalizer, failed } = algorithm
@@ -85,27 +85,27 @@ export class LearningTrainer implements Trainer {
         return { report, published, state: this.#state }
       } catch (error) {
         if (this.#learner?.ended !== true) throw error
-        if (deaths > MOST_DEATHS) throw died(error as Error, deaths)
+        if (deaths > MAX_RESTARTS) throw died(error as Error, deaths)
         this.#died(error as Error)
         await this.start(this.#state)
       }
     }
   }
 
-  /** As it is now, for who has nothing to learn from. */
+  /** The current state, for updates without training. */
   async save(): Promise<Uint8Array> {
     return (this.#state ??= await this.#trainer!.save())
   }
 
   async close(): Promise<void> {
     const { learner } = this.#settings
-    // One that the user has made is the user's to end.
+    // A learner made by the user must be disposed of by the user.
     if (this.#learner !== learner) await this.#learner?.[Symbol.asyncDispose]?.()
     this.#learner = undefined
   }
 }
 
 const died = (error: Error, times: number) =>
-  new ManyworldsError('LEARNER_FAILED', `the learner died ${times} times over one batch: ${error.message}`, {
+  new ManyworldsError('LEARNER_FAILED', `the learner died ${times} times on the same batch: ${error.message}`, {
     cause: error,
   })

@@ -15,20 +15,20 @@ import { invalid, type Settings } from './settings.ts'
 
 type Learning = Pick<Settings, 'agent' | 'learner' | 'algorithm' | 'overlap'>
 
-/** The policy that is trained; what is wrong with it is said before anything starts. */
+/** The policy to train. Throws if it cannot be trained. */
 export function policyOf({ agent, learner }: Learning): Policy {
   const { module, name } = agent.ref
   const policy = registry.find(module, name)?.definition[POLICY]
   if (policy === undefined)
-    throw invalid(`agent '${name}' has no policy: give stepAgent() a \`policy\` that learns, such as softmaxPolicy()`)
+    throw invalid(`agent '${name}' has no policy; give stepAgent() a trainable \`policy\`, such as softmaxPolicy()`)
   if (learner === undefined && policy.learning === undefined)
     throw invalid(
-      `policy '${policy.name}' of agent '${name}' cannot learn by itself: give the training a \`learner\`${'texts' in policy ? ', such as promptLearner()' : ', or take softmaxPolicy(), neuralPolicy() or lora()'}`,
+      `policy '${policy.name}' of agent '${name}' has no learner of its own; give the training a \`learner\`${'texts' in policy ? ', such as promptLearner()' : ', or use softmaxPolicy(), neuralPolicy() or lora()'}`,
     )
   return policy
 }
 
-/** The algorithm with its defaults. A learner of one's own has its own. */
+/** The algorithm with its defaults; undefined if the user provides a learner, which has its own. */
 export function algorithmOf(
   { algorithm, learner, overlap }: Learning,
   policy: Policy,
@@ -40,19 +40,19 @@ export function algorithmOf(
   if (learner === undefined)
     return checkedAlgorithm({
       ...{ loss: { name: 'clip' }, lr: policy.learning!.lr, ...policy.learning!.defaults },
-      // A value head is trained with the advantages that need it.
+      // The default advantages of the policy, which train its value head if it has one.
       ...(advantages === undefined && policy.learning!.algorithm),
-      // The policy that acted may be older than the learner: what an update changes is measured from the learner.
+      // With overlap, the acting policy may be older than the learner, so the ratio is measured from the learner.
       ...(overlap && { proximal: 'learner' }),
       ...own,
     })
   const [unused] = Object.keys(own)
   if (unused !== undefined)
-    throw invalid(`\`algorithm.${unused}\` is for the learner that the training makes; give it to your own`)
+    throw invalid(`\`algorithm.${unused}\` has no effect with your own \`learner\`; configure the learner instead`)
   return undefined
 }
 
-/** Makes the learner: another one each time that it is called, unless the user has made it. */
+/** Creates the learner; a new one for each call, unless the user provides it. */
 export function openLearner(learning: Learning, algorithm: Required<Algorithm> | undefined): Promise<Learner> {
   const { agent, learner } = learning
   if (learner === undefined) {
@@ -71,6 +71,6 @@ function checked(learner: Learner): Learner {
   const missing = LEARNER_METHODS.find((method) => typeof learner[method] !== 'function')
   if (missing === undefined) return learner
   throw invalid(
-    `\`learner\` has no method \`${missing}\`: give a Learner, or { module, export } of a function that makes one`,
+    `\`learner\` has no method \`${missing}\`; give a Learner, or { module, export } of a function that returns one`,
   )
 }

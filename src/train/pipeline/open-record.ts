@@ -8,7 +8,7 @@ import { invalid, type Settings } from './settings.ts'
 import type { EvaluationFigures, TrainingRecord, UpdateReport } from './training-record.ts'
 import { UnstoredTraining } from './unstored-training.ts'
 
-/** Opens the record of a training: in the store, unless there is to be none. */
+/** Opens the record of a training: in the store, or in memory if there is none. */
 export async function openRecord(
   { runId: id, place, mode }: RunIdentity,
   { durability }: Pick<ResolvedConfig, 'durability'>,
@@ -18,7 +18,9 @@ export async function openRecord(
 ): Promise<TrainingRecord> {
   if (place === undefined) return new UnstoredTraining(id, config)
   if (!place.shared)
-    throw invalid(`a training has many runs, and ${place.path} is the file of one: let \`store\` be a folder`)
+    throw invalid(
+      `\`store\` is ${place.path}, a file for one run, but a training has many runs; set \`store\` to a folder`,
+    )
   const { TrainingDb } = await import('../../store/trainings/training-db.ts')
   const script = entryScript()
   return TrainingDb.open<UpdateReport, EvaluationFigures>({

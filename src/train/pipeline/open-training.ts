@@ -2,8 +2,8 @@ import type { Policy } from '../../agents/policy.ts'
 import { ManyworldsError } from '../../errors.ts'
 import { ALL_WORKERS, type RunConfig } from '../../run-config.ts'
 import { resolveConfig } from '../../run-config-schema.ts'
+import { type RunControl, type RunHost, runHost } from '../../runners/run-host.ts'
 import { identify } from '../../runners/run-identity.ts'
-import { type RunControl, type Surroundings, surroundings } from '../../runners/surroundings.ts'
 import { defaultStore } from '../../store/run-path.ts'
 import { wordsOf } from '../../text/thrown.ts'
 import type { AdvantageSettings } from '../advantage-settings.ts'
@@ -14,48 +14,55 @@ import { sinkOf } from '../sinks/sink-of.ts'
 import { Evaluations } from './evaluations.ts'
 import { GroupTrainer } from './group-trainer.ts'
 import { LearningTrainer, type Trainer } from './learning-trainer.ts'
-import { logged, tellUpdate } from './logged.ts'
 import type { TrainingObserver } from './observer.ts'
+import { withSinks, writeUpdate } from './observer-with-sinks.ts'
 import { algorithmOf, policyOf } from './open-learner.ts'
 import { openRecord } from './open-record.ts'
 import { observeTraining } from './progress.ts'
 import { Sampler, type SamplerState } from './sampler.ts'
+import { learnerTraining, type SelfDirectedLearner, selfDirectedLearner } from './self-directed-learner.ts'
 import { ServedVersions } from './served-versions.ts'
-import { invalid, type Settings, settingsOf, withTyped } from './settings.ts'
+import { invalid, type Settings, settingsOf, withHostOptions } from './settings.ts'
 import { isOtherCode, refuseOtherSettings, storedSettings } from './stored-settings.ts'
 import { type TaskSets, taskSets } from './task-sets.ts'
 import type { TrainingRecord } from './training-record.ts'
 import { TrainingRuns } from './training-runs.ts'
 import { Updates } from './updates.ts'
 import { Versions } from './versions.ts'
-import { learnerTraining, type WantingLearner, wantingLearner } from './wanting.ts'
 
-/** Options that were checked, with what belongs to them. */
+/** Validated options, and what they refer to. */
 export interface CheckedOptions {
   readonly settings: Settings
   readonly policy: Policy
-  /** Undefined: the learner is the user's, and has its own. */
+  /** Undefined if the user provides the learner. */
   readonly algorithm: Required<Algorithm> | undefined
-  /** Read once, when they are first needed: they may come from a stream. */
+  /** Read once, when first needed, because they may come from a stream. */
   readonly sets: () => Promise<TaskSets>
 }
 
-/** What a value head says is needed for each action. */
+/** GAE needs the value of each action's state. */
 function refuseWithoutValue({ name }: AdvantageSettings, policy: Policy): void {
   const { settings } = policy as { readonly settings?: { readonly hasValue?: boolean } }
   if (name === 'gae' && policy.model !== undefined)
     throw invalid(
-      `advantages by 'gae' need a value head, and policy '${policy.name}' is a language model, which has none: take 'grpo', 'rloo', 'reinforce' or 'best'`,
+      `advantages by 'gae' need a value head, but policy '${policy.name}' is a language model, which has none; use 'grpo', 'rloo', 'reinforce' or 'best'`,
     )
   if (name === 'gae' && settings?.hasValue === false)
     throw invalid(
-      `advantages by 'gae' need a policy with a value head, and '${policy.name}' has none: give it \`value: true\``,
+      `advantages by 'gae' need a value head, but policy '${policy.name}' has none; set its option \`value: true\``,
     )
 }
 
-/** Everything that can be known to be wrong before anything starts. */
+/** `--overlap` of the command line. How stale it may be is the script's to say. */
+function withTypedOverlap(options: unknown): unknown {
+  if (!runHost()?.training?.overlap || typeof options !== 'object' || options === null) return options
+  const { overlap } = options as { readonly overlap?: unknown }
+  return typeof overlap === 'object' ? options : { ...options, overlap: true }
+}
+
+/** Reports every mistake that can be found before anything starts. */
 export function checkedOptions(options: unknown): CheckedOptions {
-  const given = settingsOf(options)
+  const given = settingsOf(withTypedOverlap(options))
   const policy = policyOf(given)
   const advantages = given.algorithm.advantages ?? policy.learning?.advantages ?? { name: 'grpo' }
   const settings = { ...given, algorithm: { ...given.algorithm, advantages } }
@@ -67,13 +74,13 @@ export function checkedOptions(options: unknown): CheckedOptions {
   return { settings, policy, algorithm, sets: () => (sets ??= taskSets(settings)) }
 }
 
-/** A training that this process has opened before, as it was configured then. */
+/** A training that this process opened before, and its configuration. */
 export interface OpenedTraining {
   readonly id: string
   readonly config: RunConfig
 }
 
-/** A training with a name that is given to it, new or not, as part of a sweep. */
+/** A training of a sweep, new or resumed. */
 export interface SweptTraining extends OpenedTraining {
   readonly sweep: string
 }
@@ -86,39 +93,39 @@ export interface TrainingParts {
   readonly runs: TrainingRuns
   readonly served: ServedVersions
   readonly trainer: Trainer
-  /** The learner, if it chooses itself what to learn from. */
-  readonly wanting: WantingLearner | undefined
+  /** The learner, if it selects its own training data. */
+  readonly selfDirected: SelfDirectedLearner | undefined
   readonly versions: Versions
   readonly updates: Updates
   readonly evaluations: Evaluations
   readonly observer: TrainingObserver
   readonly sinks: OpenSinks
   readonly control: RunControl
-  readonly around: Surroundings | undefined
+  readonly host: RunHost | undefined
 }
 
-/** Opens a training: new, or after an interruption. */
+/** Opens a training, new or resumed. */
 export async function openParts(
   checked: CheckedOptions,
   named: OpenedTraining | SweptTraining | undefined,
 ): Promise<TrainingParts> {
   const { settings: given, policy, algorithm } = checked
-  const around = surroundings()
-  const config = named ? namedConfig(named) : around ? around.configure(given.run) : given.run
-  const settings = withTyped(given, config)
+  const host = runHost()
+  const config = named ? namedConfig(named) : host ? host.configure(given.run) : given.run
+  const settings = withHostOptions(given, config)
   const resolved = resolveConfig(config)
   const identity = identify(resolved)
   const sets = await checked.sets()
-  const wanting = wantingLearner(settings)
-  const about = wanting && learnerTraining(settings, policy, sets, config)
-  const stored = storedSettings(settings, algorithm, policy, sets, about && wanting.prepare?.(about))
+  const selfDirected = selfDirectedLearner(settings)
+  const about = selfDirected && learnerTraining(settings, policy, sets, config)
+  const stored = storedSettings(settings, algorithm, policy, sets, about && selfDirected.prepare?.(about))
   const record = await openRecord(identity, resolved, settings, policy, stored)
   let opened: Pick<TrainingParts, 'trainer' | 'observer' | 'sinks' | 'served'> | undefined
   try {
     refuseOtherSettings(record.id, record.config, stored)
     const { history } = record
     const file = identity.place?.path
-    const watch = observeTraining(settings, around)
+    const watch = observeTraining(settings, host)
     const shown = watch({
       ...{ id: record.id, file, agent: settings.agent.name, engineName: resolved.engineName },
       ...{
@@ -129,12 +136,12 @@ export async function openParts(
       ...{ updates: history.updates, evaluations: history.evals },
       ...(named && 'sweep' in named && { sweep: named.sweep }),
     })
-    const typedSinks = (around?.training?.log ?? []).map(sinkOf)
+    const typedSinks = (host?.training?.log ?? []).map(sinkOf)
     const sinkAbout = { trainingId: record.id, config: stored }
     const sinks = openSinks([...settings.sinks, ...typedSinks], sinkAbout, (line) => shown.notice(line))
-    const observer = logged(shown, sinks, history.updates.length)
+    const observer = withSinks(shown, sinks, history.updates.length)
     if (isOtherCode(record.config, stored))
-      observer.notice(`the code of agent '${settings.agent.name}' has changed since the training was begun`)
+      observer.notice(`the code of agent '${settings.agent.name}' has changed since the training began`)
     const { runId: _, resume: __, progress: ___, ...runConfig } = config
     const served = new ServedVersions(policy, (line) => observer.notice(line))
     const runs = new TrainingRuns(settings.agent, { ...runConfig, store: file ?? false }, served, (runId) => ({
@@ -143,14 +150,14 @@ export async function openParts(
     }))
     const notice = (line: string) => observer.notice(line)
     const trainer = about
-      ? new GroupTrainer({ learner: wanting, seed: settings.seed, training: { ...about, notice }, runs })
+      ? new GroupTrainer({ learner: selfDirected, seed: settings.seed, training: { ...about, notice }, runs })
       : new LearningTrainer(settings, algorithm, ({ message }) =>
-          notice(`${message}; it is started again with its last state`),
+          notice(`${message}; restarting it with its last state`),
         )
     opened = { trainer, observer, sinks, served }
     const last = history.updates.at(-1)
-    // It may have been killed before it could be told.
-    if (last) tellUpdate(sinks, last)
+    // The process may have been killed before it wrote this to the sinks.
+    if (last) writeUpdate(sinks, last)
     const first = await trainer.start(last && (await record.readFile(last.stateSha)))
     const versions = new Versions(record, first)
     if (history.versions.length === 0) {
@@ -168,10 +175,10 @@ export async function openParts(
     const shared = { config, settings, algorithm, sets, record, runs, trainer, versions, sampler, observer }
     const updates = new Updates(shared)
     const evaluations = new Evaluations(shared)
-    // It may have been killed before that.
+    // The process may have been killed before this.
     if (last) await updates.thin(last.number)
-    around?.started(control)
-    return { ...shared, served, wanting, updates, evaluations, sinks, control, around }
+    host?.started(control)
+    return { ...shared, served, selfDirected, updates, evaluations, sinks, control, host }
   } catch (error) {
     await opened?.trainer.close()
     await opened?.served.close()
@@ -180,7 +187,7 @@ export async function openParts(
       if (ManyworldsError.is(error) && error.code === 'TRAINING_CHANGED') record.leave()
       else record.close('failed', wordsOf(error).message)
     } catch {
-      // On a full disk: what went wrong first matters more.
+      // The disk may be full; report the original error.
     }
     opened?.observer.end({ error: error as Error, interrupted: false })
     throw error

@@ -9,37 +9,37 @@ import type { FailedPolicy } from '../failed-rollouts.ts'
 import type { Learner } from '../learner.ts'
 import type { LearnerReference } from '../learner-calls.ts'
 import type { SinkSetting } from '../sinks/sink-of.ts'
-import type { RolloutTask } from '../task-notes.ts'
+import type { RolloutTasks } from '../task-notes.ts'
 import type { ObserveTraining } from './observer.ts'
 
-type Tasks = Iterable<RolloutTask> | AsyncIterable<RolloutTask>
+/** One list of tasks to be split, or separate lists for each part. */
+export type TrainingTasks =
+  | RolloutTasks
+  | { readonly train: RolloutTasks; readonly validation?: RolloutTasks; readonly test?: RolloutTasks }
 
-/** All tasks, to be divided; or those of each part. */
-export type TrainingTasks = Tasks | { readonly train: Tasks; readonly validation?: Tasks; readonly test?: Tasks }
-
-/** How trajectories change the policy: what `RLTrainer` and `gradientLearner` take, all of it with defaults. */
+/** How the policy is trained: the options of `RLTrainer` and `gradientLearner`, all with defaults. */
 export interface TrainingAlgorithm extends Partial<Algorithm> {
-  /** How good each action was. Default `{ name: 'grpo' }`. */
+  /** How advantages are computed. Default `{ name: 'grpo' }`. */
   readonly advantages?: AdvantageSettings
-  /** What the loss is divided by. Default: the actions of the batch. */
+  /** The denominator of the loss. Default: the actions of the batch. */
   readonly normalizer?: Normalizer
-  /** What rollouts count that have no reward. Default: they are left out. */
+  /** What rollouts without a reward count as. Default: they are left out. */
   readonly failed?: FailedPolicy
 }
 
 export interface EvaluateOptions {
-  /** Validation comes after every so many epochs, and before the first. Default 1. */
+  /** Validate after every this many epochs, and before the first. Default 1. */
   readonly every?: number
-  /** How often each validation task is run. Default 1. */
+  /** Rollouts per validation task. Default 1. */
   readonly rollouts?: number
-  /** How often each test task is run. Default 4. */
+  /** Rollouts per test task. Default 4. */
   readonly testRollouts?: number
-  /** `'greedy'`: the policy takes its best action. Default `'sample'`. */
+  /** `'greedy'`: the policy takes its most probable action. Default `'sample'`. */
   readonly mode?: PolicyMode
 }
 
-/** Keys of a run that make no sense for a training, which has many. */
-type NotForTrainings =
+/** Run options that make no sense for a training, which consists of many runs. */
+export type NotForTrainings =
   | 'sequenceDependent'
   | 'limit'
   | 'sampleSeed'
@@ -50,59 +50,66 @@ type NotForTrainings =
   | 'progress'
 
 /**
- * What is trained, and how. All else is that of a run: where its workers are, how many, where it is stored; `runId` names the
- * training, and `resume` goes on with one.
+ * What to train, and how. All other options are those of a run: the engine, the workers, the store; `runId` names the
+ * training, and `resume` resumes one.
  */
 export interface PipelineOptions extends Omit<RunConfig, NotForTrainings> {
-  /** What acts: a step agent with a policy that learns, such as `softmaxPolicy()`. */
+  /** The agent: a step agent with a trainable policy, such as `softmaxPolicy()`. */
   readonly agent: AnyAgent
-  /** What it acts on. One list is divided by content, so that the same question is never in two parts. */
+  /** The tasks. A single list is split by content, so that the same question is never in two parts. */
   readonly tasks: TrainingTasks
   /**
-   * Tasks of another kind, with graders of their own: each evaluated version runs them too, and an alarm tells when it has become worse at them than
-   * the first one. They are never trained on, and choose nothing.
+   * Tasks of another kind, with their own graders. Each evaluated version runs them too, and an alarm reports if it is
+   * worse at them than the first version. They are not trained on, and do not affect which version is best.
    */
-  readonly offTask?: Iterable<RolloutTask> | AsyncIterable<RolloutTask>
-  /** How one list is divided. Default: 80 % train, 10 % validation, 10 % test. */
+  readonly offTask?: RolloutTasks
+  /** How a single list is split. Default: 80 % train, 10 % validation, 10 % test. */
   readonly split?: SplitShares
   readonly algorithm?: TrainingAlgorithm
   /**
-   * What learns; by default, the policy of the agent by its gradient, in a thread of its own. By reference, it gets a thread too. For texts it is
-   * `promptLearner()`, which chooses its tasks itself: an epoch is then one iteration of it, `rollouts` is 1 and `epochs` has no limit by default.
+   * The learner; by default, gradient training of the agent's policy in its own thread. A learner given by reference
+   * also gets a thread. For texts, use `promptLearner()`, which selects its own tasks: an epoch is then one of its
+   * iterations, `rollouts` is 1, and `epochs` is unlimited by default.
    */
   readonly learner?: Learner | LearnerReference
-  /** How often each task of an update is run: the size of its group. Default 8. */
+  /** Rollouts per task of an update: the group size. Default 8. */
   readonly rollouts?: number
-  /** Tasks of one update. Default 16. */
+  /** Tasks per update. Default 16. */
   readonly tasksPerUpdate?: number
-  /** Tasks of one epoch, after which validation tells how good the policy is. Default 8 updates. */
+  /** Tasks per epoch, after which the policy is validated. Default: 8 updates. */
   readonly tasksPerEpoch?: number
-  /** Epochs of `train()`, unless it is told another number. Default 10. */
+  /** Epochs of `train()`, unless it is given a number. Default 10. */
   readonly epochs?: number
-  /** The same seed gives the same curve, on every engine. Default 0. */
+  /** The same seed gives the same curve on every engine. Default 0. */
   readonly seed?: number
-  /** How versions are evaluated; `false`: not at all. */
+  /** How versions are evaluated; `false` disables evaluation. */
   readonly evaluate?: EvaluateOptions | false
-  /** Ends the training after so many evaluations that were no better than the best. Default: it goes on. */
+  /** Ends the training after this many evaluations without improvement. Default: unlimited. */
   readonly patience?: number
   /**
-   * Collects for the next updates while the learner is busy, with a policy that is up to `maxStaleness` updates old; `true`: 1. What is learned is weighted for that.
-   * The curve then depends on time: the same seed does not give the same one. Default false.
+   * Collects for the next updates while the learner is busy, with a policy that is up to `maxStaleness` updates old;
+   * `true` means 1. Importance weights correct for the staleness. The curve then depends on timing: the same seed does
+   * not give the same curve. Default false.
    */
   readonly overlap?: boolean | { readonly maxStaleness?: number }
-  /** Prefers tasks that are sometimes solved and sometimes not; `floor` of all draws are by chance alone. Default false. */
+  /**
+   * Prefers tasks that are solved sometimes, but not always; the fraction `floor` of all draws is uniform. Default
+   * false.
+   */
   readonly curriculum?: boolean | { readonly floor?: number }
   /**
-   * To see what learning itself brings: `'off'` collects and evaluates without learning; `'shuffled'` deals the rewards of each batch out
-   * anew, at random. Default: none.
+   * Control experiments: `'off'` collects and evaluates without training; `'shuffled'` permutes the rewards of each
+   * batch at random. Default: none.
    */
   readonly control?: 'off' | 'shuffled'
-  /** Keeps the steps of one trajectory in so many; what came of each is kept in any case. Default 1: all. */
+  /** Keeps the steps of one trajectory in this many; the results of all are kept. Default 1: all. */
   readonly keepTrajectories?: number
-  /** When a training that goes wrong is reported. */
+  /** Thresholds for alarms. */
   readonly alarms?: AlarmSettings
-  /** Where its figures are written beside the store: `'tensorboard'`, `'tensorboard:FOLDER'`, or a sink of your own; or several. */
+  /**
+   * Where metrics are written besides the store: `'tensorboard'`, `'tensorboard:FOLDER'`, or your own sink; or several.
+   */
   readonly log?: SinkSetting | readonly SinkSetting[]
-  /** `true`: shows how far the training is, on stderr; a function is told instead. Default false. */
+  /** `true`: shows progress on stderr; a function receives the events instead. Default false. */
   readonly progress?: boolean | ObserveTraining
 }

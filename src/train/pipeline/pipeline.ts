@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { ManyworldsError } from '../../errors.ts'
-import { surroundings } from '../../runners/surroundings.ts'
+import { runHost } from '../../runners/run-host.ts'
 import { mustPark, park } from '../../worker/role.ts'
 import type { SweepGrid } from '../sweep/grid.ts'
 import { Sweep } from '../sweep/sweep.ts'
@@ -12,8 +12,8 @@ import type * as driverHalf from './training.ts'
 import type { Training } from './training.ts'
 
 /**
- * Trains an agent: has workers collect episodes of many tasks at once, learns from them, sends the better policy to the workers, and so on.
- * Everything is stored as it happens. A training that was interrupted, or killed, goes on with `resume`, and comes to the same curve.
+ * Trains an agent: workers collect episodes of many tasks at once, a learner trains on them, the new version of the policy goes to the workers, and so on.
+ * Everything is stored as it happens. A training that was interrupted or killed continues with `resume`, and produces the same curve.
  *
  * | seed (Python) | here |
  * |---|---|
@@ -21,51 +21,51 @@ import type { Training } from './training.ts'
  * | | `train({ epochs })` |
  *
  * @example
- * const pipeline = new DistributedTrainingPipeline({ agent: clerk, tasks, engineName: 'ray' })
+ * const pipeline = new DistributedTrainingPipeline({ agent: clerk, tasks, engine: ray() })
  * for await (const { epoch, successRate, validation } of pipeline.train({ epochs: 20 })) console.log(epoch, successRate)
  */
 export class DistributedTrainingPipeline implements Trainable {
   readonly #options: PipelineOptions
   readonly #checked: CheckedOptions | undefined
   #training: Promise<Training> | undefined
-  /** Of the training, once there is one. */
+  /** Set once the training was opened. */
   #opened: OpenedTraining | undefined
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    // A worker that reads the script has no use for it.
+    // A worker that imports the script does not need it.
     if (mustPark()) return
     this.#checked = requireTraining().checkedOptions(options)
   }
 
-  /** The name of the training; undefined before it has begun, unless `runId` says it. */
+  /** The id of the training; undefined until it is opened. */
   get id(): string | undefined {
     return this.#opened?.id
   }
 
-  /** One more epoch: so many tasks, in updates of `tasksPerUpdate`; then validation. */
+  /** Runs one more epoch of `tasksPerEpoch` tasks, in updates of `tasksPerUpdate`; then validates. */
   async trainEpoch({ tasksPerEpoch }: { readonly tasksPerEpoch?: number } = {}): Promise<EpochReport> {
     if (mustPark()) return park('trainEpoch()')
     const training = await this.#open()
-    // Without an end there is always another one.
+    // With an infinite number of epochs, there is always another one.
     const report = await this.#epoch(training, tasksPerEpoch, Number.POSITIVE_INFINITY)
-    // Only a learner that chooses itself what to learn from says that it is done.
+    // Undefined only if a learner that selects its own training data has finished.
     return (report ?? (await training.last()))!
   }
 
   /**
-   * Trains until there are so many epochs in all, those of earlier sessions included, and gives a report of each. With the last one
-   * comes the test. Leaving the loop ends the session; `train` or `resume` go on.
+   * Trains until this many epochs were done in total, including those of earlier sessions, and yields a report of each.
+   * The last report includes the test. Leaving the loop ends the session; `train` or `resume` continues.
    */
   async *train({
-    epochs: wished,
+    epochs: requested,
     tasksPerEpoch,
   }: {
     readonly epochs?: number
     readonly tasksPerEpoch?: number
   } = {}): AsyncGenerator<EpochReport, undefined> {
     if (mustPark()) return park('train()')
-    const given = surroundings()?.training?.epochs ?? wished
+    const given = runHost()?.training?.epochs ?? requested
     if (given !== undefined && (!Number.isInteger(given) || given < 1))
       throw new ManyworldsError(
         'CONFIG_INVALID',
@@ -77,7 +77,7 @@ export class DistributedTrainingPipeline implements Trainable {
       for (let given = 0; ; given++) {
         const report = await this.#epoch(training, tasksPerEpoch, epochs)
         if (report) yield report
-        // All of it was done before: whoever asks again is told what came of it.
+        // If everything was done before, yield the last report.
         const last = report ?? (given === 0 ? await training.last() : undefined)
         if (report === undefined && last) yield last
         if (report === undefined) return undefined
@@ -88,8 +88,8 @@ export class DistributedTrainingPipeline implements Trainable {
   }
 
   /**
-   * Trains with every combination of these values, each with several seeds: as trainings of their own, which all together
-   * can be stopped and resumed. What else this pipeline says holds for all of them.
+   * Trains with every combination of these values, each with several seeds, as separate trainings that can be stopped and resumed together. All other
+   * options of this pipeline apply to all of them.
    *
    * @example
    * const { best } = await pipeline.sweep({ lr: [0.02, 0.05], rollouts: [4, 8], seeds: 5, epochs: 20 }).summary()
@@ -98,7 +98,9 @@ export class DistributedTrainingPipeline implements Trainable {
     return new Sweep(this.#options, grid)
   }
 
-  /** Ends the session: the thread that learns, and the hold on the store. Workers stay warm for a while, as after a run. */
+  /**
+   * Ends the session: stops the learner's thread and releases the store. Workers stay warm for a while, as after a run.
+   */
   async close(): Promise<void> {
     const training = this.#training
     this.#training = undefined
@@ -124,16 +126,16 @@ export class DistributedTrainingPipeline implements Trainable {
     tasksPerEpoch: number | undefined,
     epochs: number,
   ): Promise<EpochReport | undefined> {
-    const wished = surroundings()?.training?.tasksPerEpoch ?? tasksPerEpoch ?? this.#checked!.settings.tasksPerEpoch
-    if (!Number.isInteger(wished) || wished < 1)
+    const count = runHost()?.training?.tasksPerEpoch ?? tasksPerEpoch ?? this.#checked!.settings.tasksPerEpoch
+    if (!Number.isInteger(count) || count < 1)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `\`tasksPerEpoch\` must be a whole number of at least 1, it is ${String(wished)}`,
+        `\`tasksPerEpoch\` must be a whole number of at least 1, it is ${String(count)}`,
       )
     try {
-      return await training.epoch({ tasksPerEpoch: wished, epochs })
+      return await training.epoch({ tasksPerEpoch: count, epochs })
     } catch (error) {
-      // The next call opens it anew.
+      // The next call opens it again.
       if (training.closed) this.#training = undefined
       throw error
     }
@@ -152,7 +154,7 @@ export class DistributedTrainingPipeline implements Trainable {
   }
 }
 
-/** The half that only a driver needs: workers import this module too, for their policies. */
+/** The part that only a driver needs; workers import this module too, for their policies. */
 function requireTraining(): typeof driverHalf {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return createRequire(import.meta.url)(`./training${extension}`) as typeof driverHalf

@@ -2,7 +2,7 @@ import type { TrajectoryParts } from '../../trajectory/trajectory.ts'
 import { rewardOf } from '../failed-rollouts.ts'
 import type { TrainReport } from '../rl-trainer.ts'
 
-/** What a batch came to, of which no rows were made. */
+/** The report of a batch that was not converted to rows. */
 export function plainReport(batch: readonly TrajectoryParts[], version: number): TrainReport {
   const rewards = batch.map(rewardOf).filter((reward) => reward !== null)
   const judged = batch.flatMap(solved)
@@ -16,7 +16,7 @@ export function plainReport(batch: readonly TrajectoryParts[], version: number):
   }
 }
 
-/** 1 or 0; nothing if nobody says. */
+/** 1 if the episode succeeded, 0 if not; empty if unknown. */
 export function solved({ grade, episode }: TrajectoryParts): number[] {
   const success = grade ? grade.success : (episode?.success ?? null)
   return success === null ? [] : [success ? 1 : 0]

@@ -1,20 +1,20 @@
 import { chooseTrainingDisplay } from '../../progress/training/choose.ts'
-import type { Surroundings } from '../../runners/surroundings.ts'
+import type { RunHost } from '../../runners/run-host.ts'
 import { say } from '../../text/say.ts'
 import type { TrainingObserver, TrainingStart } from './observer.ts'
 import type { Settings } from './settings.ts'
 
-/** Who watches a training: the program around the script, or this process if it is asked to show something. */
+/** The observer of a training: the host program's, or this process's own display if `progress` is set. */
 export function observeTraining(
   { progress }: Settings,
-  around: Surroundings | undefined,
+  host: RunHost | undefined,
 ): (start: TrainingStart) => TrainingObserver {
   const shown = progress === true ? chooseTrainingDisplay({ json: false, stream: process.stderr }) : progress
-  const watch = around?.observeTraining ?? (shown || (() => ({})))
+  const watch = host?.observeTraining ?? (shown || (() => ({})))
   return (start) => complete(watch(start))
 }
 
-/** Notices that nobody takes are said on stderr. */
+/** Without an observer for notices, they are printed to stderr. */
 const complete = (given: Partial<TrainingObserver>): TrainingObserver => ({
   goal: (goal) => given.goal?.(goal),
   run: (what, episodes, runId) => given.run?.(what, episodes, runId),

@@ -1,22 +1,23 @@
 import { randomFrom } from '../../random.ts'
 import { log } from '../exact-math.ts'
 
-/** What the next draws depend on. Plain data: it is stored with each update. */
+/** Everything the next draws depend on. Plain data, because it is stored with each update. */
 export interface SamplerState {
-  /** How often all tasks have been gone through, and how far this time. */
+  /** The number of complete passes over the tasks, and the position in the current pass. */
   readonly pass: number
   readonly at: number
-  /** The update that is drawn for next: plans may have been made for more updates than were learned from. */
+  /** The next update to draw for; plans may exist for more updates than were trained on. */
   readonly update: number
-  /** For a curriculum: by task, how often it was tried and how often solved. */
+  /** With a curriculum: for each task, how often it was tried and solved. */
   readonly seen?: Readonly<Record<string, readonly [tried: number, solved: number]>>
 }
 
 /**
- * Chooses the tasks of an update. Without a curriculum all tasks are gone through, in an order that the seed shuffles anew each time; an
- * update never has tasks of two passes, so the last one of a pass may have fewer. With a curriculum, tasks are drawn without putting them back,
- * by p(1 − p) with p the smoothed rate of success: those that are sometimes solved teach most. A share of the draws, the floor, is by chance
- * alone: a task that failed eight times may well be solved one time in ten, so none is retired.
+ * Selects the tasks of an update. Without a curriculum, it passes through all tasks in an order that is reshuffled for
+ * each pass; an update never spans two passes, so the last update of a pass may have fewer tasks. With a curriculum,
+ * tasks are drawn without replacement with weights p(1 − p), where p is the smoothed success rate: tasks that are
+ * solved sometimes teach most. The fraction `floor` of the draws is uniform, because a task that failed eight times may
+ * still be solved one time in ten; no task is ever excluded.
  */
 export class Sampler {
   readonly #tasks: readonly string[]
@@ -39,29 +40,28 @@ export class Sampler {
     for (const [task, [tried, solved]] of Object.entries(state.seen ?? {})) this.#seen.set(task, [tried, solved])
   }
 
-  /** The tasks of an update. */
   draw(update: number, count: number): string[] {
     this.#update = update + 1
     return this.#floor === undefined ? this.#next(count) : this.#weighted(update, count, this.#floor)
   }
 
-  /** The tasks of this update were drawn in an earlier session, perhaps before the state was stored that this one began with. */
+  /** Skips an update whose tasks were drawn in an earlier session, possibly after the stored state was saved. */
   skip(update: number, tasks: readonly string[]): void {
     if (update < this.#update) return
     this.#update = update + 1
     if (this.#floor === undefined) this.#next(tasks.length)
   }
 
-  /** What came of a task: how often it was tried, and how often solved. */
-  saw(task: string, tried: number, solved: number): void {
+  /** Records the results of a task: how often it was tried, and how often solved. */
+  recordResults(task: string, tried: number, solved: number): void {
     if (this.#floor === undefined) return
     const [before, solvedBefore] = this.#seen.get(task) ?? [0, 0]
     this.#seen.set(task, [before + tried, solvedBefore + solved])
   }
 
   state(): SamplerState {
-    const places = { pass: this.#pass, at: this.#at, update: this.#update }
-    return this.#floor === undefined ? places : { ...places, seen: Object.fromEntries(this.#seen) }
+    const position = { pass: this.#pass, at: this.#at, update: this.#update }
+    return this.#floor === undefined ? position : { ...position, seen: Object.fromEntries(this.#seen) }
   }
 
   #next(count: number): string[] {
@@ -76,21 +76,21 @@ export class Sampler {
     return drawn
   }
 
-  /** The tasks with the largest u^(1 / weight): the same as drawing one after the other without putting back. */
+  /** Takes the tasks with the largest u^(1 / weight), which is equivalent to weighted draws without replacement. */
   #weighted(update: number, count: number, floor: number): string[] {
     const random = this.#random(update)
-    const hopes = this.#tasks.map((task) => {
+    const variances = this.#tasks.map((task) => {
       const [tried, solved] = this.#seen.get(task) ?? [0, 0]
       const rate = (solved + 1) / (tried + 2)
       return rate * (1 - rate)
     })
-    const sum = hopes.reduce((total, hope) => total + hope, 0)
-    const keys = hopes.map((hope) => {
-      const weight = (1 - floor) * (hope / sum) + floor / hopes.length
+    const sum = variances.reduce((total, variance) => total + variance, 0)
+    const keys = variances.map((variance) => {
+      const weight = (1 - floor) * (variance / sum) + floor / variances.length
       return log(1 - random()) / weight
     })
-    const places = [...keys.keys()].sort((a, b) => keys[b]! - keys[a]! || a - b)
-    return places.slice(0, count).map((place) => this.#tasks[place]!)
+    const indexes = [...keys.keys()].sort((a, b) => keys[b]! - keys[a]! || a - b)
+    return indexes.slice(0, count).map((index) => this.#tasks[index]!)
   }
 
   #random(visit: number): () => number {
@@ -98,7 +98,7 @@ export class Sampler {
   }
 }
 
-/** Fisher and Yates. */
+/** Fisher-Yates shuffle. */
 export function shuffled<T>(list: readonly T[], random: () => number): T[] {
   const result = [...list]
   for (let i = result.length - 1; i > 0; i--) {

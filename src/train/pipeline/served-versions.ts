@@ -3,33 +3,33 @@ import { ManyworldsError } from '../../errors.ts'
 import type { ModelsConfig } from '../../models/settings.ts'
 import type { Published } from '../learner.ts'
 
-/** A version as the tasks of a run find it: in a blob, or among the models of the run. */
-export interface Acting {
+/** A version as the tasks of a run find it: in a blob, or among the run's models. */
+export interface ActingVersion {
   readonly ref: PolicyRef
   readonly bytes: Uint8Array | null
   readonly models: ModelsConfig | undefined
 }
 
-interface InUse {
+interface LoadedVersion {
   readonly published: Published
   readonly served: ServedVersion
   runs: number
 }
 
-/** How often a server is asked whether it still has the versions that are called: one that was started anew has lost them. */
-const LOOK_MS = 2000
+/** How often to check that a server still has the versions in use; a restarted server has lost them. */
+const CHECK_MS = 2000
 
 /**
- * The versions of a policy that is a language model, on the server that has them. A version is loaded before the first run that calls it, and
- * unloaded after the last: one more than are in use stays, because the next run most likely has it.
+ * The versions of a language-model policy that are loaded on its server. A version is loaded before the first run that
+ * uses it, and unloaded after the last. One idle version stays loaded, because the next run most likely uses it.
  */
 export class ServedVersions {
   readonly #policy: Policy
   readonly #notice: (line: string) => void
-  readonly #loaded = new Map<string, InUse>()
+  readonly #loaded = new Map<string, LoadedVersion>()
   #server: Promise<PolicyServer> | undefined
-  #looking: NodeJS.Timeout | undefined
-  /** Loads and unloads, one after the other. */
+  #checking: NodeJS.Timeout | undefined
+  /** Serializes loads and unloads. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(policy: Policy, notice: (line: string) => void) {
@@ -37,14 +37,14 @@ export class ServedVersions {
     this.#notice = notice
   }
 
-  /** Has a version served while the body runs. Policies that are not models have their bytes in a blob. */
-  async use<Result>(published: Published, body: (acting: Acting) => Promise<Result>): Promise<Result> {
+  /** Serves a version while `body` runs. Policies that are not models keep their bytes in a blob. */
+  async use<Result>(published: Published, body: (acting: ActingVersion) => Promise<Result>): Promise<Result> {
     const { serving, model } = this.#policy
     if (serving === undefined || model === undefined) return body({ ...published, models: undefined })
     this.#server ??= serving.start(this.#notice)
     const server = await this.#server
     const used = await this.#inTurn(() => this.#take(server, published))
-    this.#looking ??= this.#look(server)
+    this.#checking ??= this.#startChecking(server)
     try {
       const { ref } = published
       return await body({ ref: { ...ref, at: used.served.at }, bytes: null, models: { [model]: used.served.settings } })
@@ -55,8 +55,8 @@ export class ServedVersions {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#looking)
-    this.#looking = undefined
+    clearInterval(this.#checking)
+    this.#checking = undefined
     const server = await this.#server?.catch(() => undefined)
     this.#server = undefined
     if (server === undefined) return
@@ -66,12 +66,12 @@ export class ServedVersions {
     await server.close()
   }
 
-  async #take(server: PolicyServer, published: Published): Promise<InUse> {
+  async #take(server: PolicyServer, published: Published): Promise<LoadedVersion> {
     const key = keyOf(published)
     const known = this.#loaded.get(key)
     this.#loaded.delete(key)
     const used = known ?? { published, served: await server.load(published), runs: 0 }
-    // The last one used is the last of the map.
+    // The map is ordered by last use.
     this.#loaded.set(key, used)
     used.runs++
     return used
@@ -85,23 +85,26 @@ export class ServedVersions {
     }
   }
 
-  #look(server: PolicyServer): NodeJS.Timeout | undefined {
+  #startChecking(server: PolicyServer): NodeJS.Timeout | undefined {
     if (server.has === undefined) return undefined
     let isBusy = false
-    const look = async () => {
+    const check = async () => {
       if (isBusy) return
       isBusy = true
-      await this.#inTurn(() => this.#bringBack(server)).catch(() => {})
+      await this.#inTurn(() => this.#reloadLost(server)).catch(() => {})
       isBusy = false
     }
-    return setInterval(() => void look(), LOOK_MS).unref()
+    return setInterval(() => void check(), CHECK_MS).unref()
   }
 
-  /** A server that does not answer is left to the calls themselves, which are tried again. */
-  async #bringBack(server: PolicyServer): Promise<void> {
+  /**
+   * Reloads versions that the server has lost. If the server does not answer, nothing is done; the model calls retry by
+   * themselves.
+   */
+  async #reloadLost(server: PolicyServer): Promise<void> {
     for (const { published, served, runs } of this.#loaded.values()) {
       if (runs === 0 || (await server.has!(served))) continue
-      this.#notice(`${served.at.served} has lost '${served.at.model}', and gets it again`)
+      this.#notice(`${served.at.served} no longer has '${served.at.model}' (it may have restarted); loading it again`)
       await server.load(published)
     }
   }
@@ -118,7 +121,7 @@ function keyOf({ ref }: Published): string {
   if (ref.digest === null)
     throw new ManyworldsError(
       'LEARNER_INVALID',
-      `version ${ref.version} of '${ref.policy}' has no digest to serve it by`,
+      `version ${ref.version} of policy '${ref.policy}' has no digest, which is needed to serve it`,
     )
   return `${ref.version} ${ref.digest}`
 }

@@ -1,28 +1,28 @@
 import * as z from 'zod/mini'
 import { isAgent } from '../../agent.ts'
 import { issuesText, shownValue } from '../../config-issues.ts'
+import { nearest } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { nearest } from '../../near-miss.ts'
 import type { RunConfig } from '../../run-config.ts'
 import { RUN_KEYS } from '../../run-config-schema.ts'
 import type { TrainingSink } from '../sinks/sink.ts'
 import { sinkOf } from '../sinks/sink-of.ts'
 import type { ObserveTraining } from './observer.ts'
 import type { EvaluateOptions, PipelineOptions, TrainingAlgorithm } from './options.ts'
-import { wantingDefaults, wantingLearner } from './wanting.ts'
+import { selfDirectedDefaults, selfDirectedLearner } from './self-directed-learner.ts'
 
-/** Options of a training with their defaults, and those of its runs. */
+/** Options of a training with their defaults, and the options of its runs. */
 export interface Settings
   extends Required<
       Pick<PipelineOptions, 'agent' | 'tasks' | 'rollouts' | 'tasksPerUpdate' | 'tasksPerEpoch' | 'epochs' | 'seed'>
     >,
     Pick<PipelineOptions, 'split' | 'offTask' | 'learner' | 'patience' | 'control' | 'alarms'> {
   readonly algorithm: TrainingAlgorithm
-  /** Undefined: versions are not evaluated. */
+  /** Undefined if versions are not evaluated. */
   readonly evaluate: Required<EvaluateOptions> | undefined
-  /** The share of draws by chance alone; undefined: all of them. */
+  /** The fraction of uniform draws; undefined without a curriculum. */
   readonly curriculum: { readonly floor: number } | undefined
-  /** Undefined: the learner waits for collections, and collections for the learner. */
+  /** Undefined: collecting and training alternate. */
   readonly overlap: { readonly maxStaleness: number } | undefined
   readonly keepTrajectories: number
   readonly sinks: readonly TrainingSink[]
@@ -35,11 +35,11 @@ const isObject = (value: unknown) => typeof value === 'object' && value !== null
 const isFunction = (value: unknown) => typeof value === 'function'
 const object = z.custom<object>(isObject, 'must be an object')
 
-/** Each batch that is collected ahead is a run of its own, and what it learned from grows old. */
-const MOST_STALE = 64
+/** Each batch collected ahead is a separate run, and its data goes stale. */
+const MAX_STALENESS = 64
 
 const own = z.strictObject({
-  agent: z.custom((value) => isAgent(value), 'must be an agent, such as stepAgent() makes'),
+  agent: z.custom((value) => isAgent(value), 'must be an agent, such as stepAgent() returns'),
   tasks: z.custom(isObject, 'must be a list of tasks, or { train, validation, test }'),
   offTask: z.optional(z.custom<NonNullable<PipelineOptions['offTask']>>(isObject, 'must be a list of tasks')),
   split: z.optional(object),
@@ -61,7 +61,7 @@ const own = z.strictObject({
           mode: z.optional(z.enum(['sample', 'greedy'])),
         }),
       ],
-      "must be false, or an object of every, rollouts, testRollouts and mode ('sample' or 'greedy')",
+      "must be false, or an object with every, rollouts, testRollouts or mode ('sample' or 'greedy')",
     ),
   ),
   patience: z.optional(count()),
@@ -75,9 +75,9 @@ const own = z.strictObject({
     z.union(
       [
         z.boolean(),
-        z.strictObject({ maxStaleness: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(MOST_STALE))) }),
+        z.strictObject({ maxStaleness: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(MAX_STALENESS))) }),
       ],
-      `must be true, false or { maxStaleness } with a whole number from 0 to ${MOST_STALE}`,
+      `must be true, false or { maxStaleness } with a whole number from 0 to ${MAX_STALENESS}`,
     ),
   ),
   control: z.optional(z.enum(['off', 'shuffled'])),
@@ -85,7 +85,7 @@ const own = z.strictObject({
   alarms: z.optional(object),
   log: z.optional(z.unknown()),
   progress: z._default(
-    z.union([z.boolean(), z.custom<ObserveTraining>(isFunction)], 'must be true, false or a function that is told'),
+    z.union([z.boolean(), z.custom<ObserveTraining>(isFunction)], 'must be true, false or an observer function'),
     false,
   ),
 })
@@ -93,21 +93,21 @@ const own = z.strictObject({
 const OWN_KEYS = Object.keys(own.shape)
 const REFUSED: Readonly<Record<string, string>> = {
   sequenceDependent: 'episodes of a training do not depend on each other',
-  limit: 'draw a sample of the tasks before: `sample` of manyworlds/data',
+  limit: 'sample the tasks first, with `sample` of manyworlds/data',
   sampleSeed: 'the order of tasks depends on `seed`',
-  retryFailed: 'a rollout that fails is tried once more by itself',
-  deadlineMs: 'end it with `epochs`, or with a `signal`',
-  maxCostUsd: 'end it with `epochs`, or with a `signal`',
-  maxTokens: 'end it with `epochs`, or with a `signal`',
+  retryFailed: 'a failed rollout is retried once automatically',
+  deadlineMs: 'end the training with `epochs` or a `signal`',
+  maxCostUsd: 'end the training with `epochs` or a `signal`',
+  maxTokens: 'end the training with `epochs` or a `signal`',
 }
-/** The share of draws that a curriculum leaves to chance. */
+/** The default fraction of uniform draws of a curriculum. */
 const FLOOR = 0.2
 const UPDATES_PER_EPOCH = 8
 
-/** One error that names every wrong key, before anything starts. What belongs to runs is checked by them. */
+/** Throws one error that names every wrong key, before anything starts. Run options are checked by the runs. */
 export function settingsOf(options: unknown): Settings {
   if (typeof options !== 'object' || options === null)
-    throw invalid(`give one object: { agent, tasks }; it is ${shownValue(options)}`)
+    throw invalid(`options must be an object such as { agent, tasks }; they are ${shownValue(options)}`)
   const mine: Record<string, unknown> = {}
   const run: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(options)) {
@@ -117,7 +117,7 @@ export function settingsOf(options: unknown): Settings {
     else if (RUN_KEYS.includes(key)) run[key] = value
     else throw invalid(unknownKey(key))
   }
-  const result = own.safeParse({ ...wantingDefaults(mine), ...mine })
+  const result = own.safeParse({ ...selfDirectedDefaults(mine), ...mine })
   if (!result.success) throw invalid(issuesText(result.error.issues, mine, () => OWN_KEYS))
   const {
     evaluate,
@@ -132,8 +132,8 @@ export function settingsOf(options: unknown): Settings {
   return {
     ...(rest as unknown as Settings),
     ...{ tasksPerUpdate, tasksPerEpoch: tasksPerEpoch ?? UPDATES_PER_EPOCH * tasksPerUpdate },
-    // A learner that chooses itself says when it is done.
-    ...(wantingLearner(rest as unknown as Settings) &&
+    // A learner that selects its own training data decides when it has finished.
+    ...(selfDirectedLearner(rest as unknown as Settings) &&
       mine.epochs === undefined && { epochs: Number.POSITIVE_INFINITY }),
     algorithm: algorithm as TrainingAlgorithm,
     evaluate:
@@ -145,17 +145,17 @@ export function settingsOf(options: unknown): Settings {
   }
 }
 
-/** What the program around the script says of its runs: `seed` and `rollouts` are those of the training. */
-export function withTyped(settings: Settings, { seed, rollouts, ...run }: RunConfig): Settings {
+/** Applies the options of the host program; `seed` and `rollouts` are those of the training. */
+export function withHostOptions(settings: Settings, { seed, rollouts, ...run }: RunConfig): Settings {
   for (const [key, value] of Object.entries(run)) if (value !== undefined) refuse(key)
   return { ...settings, ...(seed !== undefined && { seed }), ...(rollouts !== undefined && { rollouts }), run }
 }
 
 function refuse(key: string): void {
-  if (Object.hasOwn(REFUSED, key)) throw invalid(`\`${key}\` is not for trainings: ${REFUSED[key]}`)
+  if (Object.hasOwn(REFUSED, key)) throw invalid(`\`${key}\` is not an option of trainings: ${REFUSED[key]}`)
 }
 
-/** Without what is undefined, which would go before a default. */
+/** Without undefined values, which would override defaults. */
 const given = <T extends object>(options: T | undefined) =>
   Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as {
     [Key in keyof T]: Exclude<T[Key], undefined>

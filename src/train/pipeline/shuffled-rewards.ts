@@ -3,7 +3,7 @@ import type { TrajectoryParts } from '../../trajectory/trajectory.ts'
 import { rewardOf } from '../failed-rollouts.ts'
 import { shuffled } from './sampler.ts'
 
-/** The same trajectories, with the rewards of all of them dealt out anew. What was solved is still said to be. */
+/** The same trajectories with their rewards permuted at random. `success` is unchanged. */
 export function shuffledRewards(batch: readonly TrajectoryParts[], seed: number, update: number): TrajectoryParts[] {
   const random = randomFrom({ seed, purpose: 'shuffle', stream: '', task: '', visit: update, rollout: 1 })
   const rewards = shuffled(

@@ -1,9 +1,12 @@
 export interface GateOptions {
-  /** How many updates may lie between the version that acts and the update that learns from it. 0: collect, then learn, in turns. */
+  /**
+   * The maximum number of updates between the acting version and the update that trains on it. 0: collecting and
+   * training alternate.
+   */
   readonly maxStaleness: number
-  /** Groups of a batch, unless `open` says otherwise. */
+  /** Groups per batch, unless `open` is given another number. */
   readonly batch: number
-  /** Updates that were made before. */
+  /** Updates made by earlier sessions. */
   readonly updates?: number
 }
 
@@ -15,18 +18,18 @@ interface OpenBatch {
 }
 
 /**
- * Says how far collection may run ahead of the learner. It has no clock and starts nothing, so what it promises can be tested in a simulation. How many groups run
- * at once is for the workers to say: they take the next one when they have room.
+ * Decides how far collection may run ahead of the learner. It has no clock and starts nothing, so its guarantees can be tested in a simulation. How many
+ * groups run at once is up to the workers: they take the next one when they have capacity.
  *
- * Batches are opened, and consumed, in the order of their numbers, and batch n is what update n learns from. It is opened when at least n - maxStaleness updates
- * were made, so it cannot be older, however long its slowest episode takes. A group holds its place until its batch is consumed, also if it failed or taught nothing:
- * such a group makes its batch smaller, and blocks nobody. A batch is opened as late as possible, when all groups of those before it have started: then its
- * policy is as new as can be, and the oldest batch is never kept waiting by a younger one.
+ * Batches are opened and consumed in order, and update n trains on batch n. Batch n is opened after at least n - maxStaleness updates, so it cannot be
+ * staler, however long its slowest episode takes. A group counts until its batch is consumed, even if it failed or taught nothing: it makes its batch
+ * smaller, but blocks nothing. A batch is opened as late as possible, when all groups of the earlier batches have started: then its policy is as recent
+ * as possible, and a younger batch never delays the oldest one.
  */
 export class StalenessGate {
   readonly #maxStaleness: number
   readonly #batch: number
-  /** The oldest first. All groups of those before the last have started. */
+  /** Oldest first. All groups of all batches but the last have started. */
   readonly #open: OpenBatch[] = []
   #updates: number
 
@@ -36,57 +39,56 @@ export class StalenessGate {
     this.#updates = updates
   }
 
-  /** Updates that were made. */
   get updates(): number {
     return this.#updates
   }
 
-  /** Groups that may start now, in batches that are open or may be opened. */
+  /** The number of groups that may start now, in batches that are open or may be opened. */
   get capacity(): number {
     return this.#unstarted + (this.#maxStaleness + 1 - this.#open.length) * this.#batch
   }
 
-  /** The number of the batch that may be opened now; undefined: none. */
+  /** The number of the batch that may be opened now; undefined if none. */
   get next(): number | undefined {
     const mayOpen = this.#unstarted === 0 && this.#open.length <= this.#maxStaleness
     return mayOpen ? this.#updates + this.#open.length : undefined
   }
 
-  /** Opens the next batch. Its groups act with the policy of this moment. */
+  /** Opens the next batch. Its groups act with the current policy. */
   open(groups: number = this.#batch): number {
     const number = this.next
     if (number === undefined || groups < 1)
-      throw new Error(`no batch of ${groups} groups may be opened: ${this.#describe()}`)
+      throw new Error(`cannot open a batch of ${groups} groups: ${this.#describe()}`)
     this.#open.push({ number, groups, started: 0, done: false })
     return number
   }
 
-  /** The next group of the last batch starts. Returns the number of the batch. */
+  /** Starts the next group of the last batch. Returns the number of the batch. */
   start(): number {
     const batch = this.#open.at(-1)
     if (batch === undefined || batch.started === batch.groups)
-      throw new Error(`no group may start: ${this.#describe()}`)
+      throw new Error(`cannot start a group: ${this.#describe()}`)
     batch.started++
     return batch.number
   }
 
-  /** All groups of this batch have ended, however. */
+  /** All groups of this batch have ended, successfully or not. */
   done(number: number): void {
     const batch = this.#open[number - this.#updates]
     if (batch === undefined || batch.done || batch.started < batch.groups)
-      throw new Error(`batch ${number} cannot be done: ${this.#describe()}`)
+      throw new Error(`cannot complete batch ${number}: ${this.#describe()}`)
     batch.done = true
   }
 
-  /** The number of the batch that is to be learned from now: the oldest, if it is done. */
+  /** The number of the batch to train on now: the oldest, if all its groups have ended. */
   get ready(): number | undefined {
     const [oldest] = this.#open
     return oldest?.done ? oldest.number : undefined
   }
 
-  /** The batch that was ready has been learned from. Returns its number. */
+  /** The ready batch was trained on. Returns its number. */
   consume(): number {
-    if (this.ready === undefined) throw new Error(`no batch is ready: ${this.#describe()}`)
+    if (this.ready === undefined) throw new Error(`cannot consume a batch, none is ready: ${this.#describe()}`)
     this.#open.shift()
     return this.#updates++
   }

@@ -4,7 +4,10 @@ import type { Algorithm } from '../algorithm.ts'
 import type { Settings } from './settings.ts'
 import type { TaskSets } from './task-sets.ts'
 
-/** What a curve depends on, as it is stored. What may change between sessions is not in it: epochs, engine, workers, how often it is evaluated. */
+/**
+ * The settings that a curve depends on, as stored. Settings that may change between sessions are excluded: epochs,
+ * engine, workers, evaluation frequency.
+ */
 export function storedSettings(
   { agent, algorithm, rollouts, tasksPerUpdate, seed, curriculum, overlap, control, evaluate }: Settings,
   learned: Required<Algorithm> | undefined,
@@ -17,11 +20,11 @@ export function storedSettings(
   const settings = {
     code: agent.ref.fingerprint,
     ...{ agent: agent.name, params: agent.params, policy, seed, rollouts, tasksPerUpdate },
-    // Weights of other policies say themselves what they belong to.
+    // The weights of other policies include their settings.
     ...(own.serving && { policySettings: own.settings }),
     algorithm: { advantages, normalizer, failed, ...(learned ? kept : { learner: prepared ?? 'own' }) },
     ...{ curriculum: curriculum ?? false, overlap: overlap ?? false, control: control ?? false },
-    // Versions that were evaluated in another way could not be compared.
+    // Versions evaluated in different ways could not be compared.
     evaluate: evaluate ? { ...evaluate, every: undefined } : false,
     tasks: {
       train: sets.train.length,
@@ -31,21 +34,21 @@ export function storedSettings(
       digest: sets.digest,
     },
   }
-  // As it will be read back: without what is undefined, and with Infinity, which JSON does not have, as null.
+  // As it will be read back: without undefined values, and with null for Infinity, which JSON cannot represent.
   return JSON.parse(JSON.stringify(settings)) as Readonly<Record<string, unknown>>
 }
 
-/** A training goes on as it was begun: with other settings the curve would not be one. */
+/** Refuses to resume a training with different settings, because the curve would no longer be one experiment. */
 export function refuseOtherSettings(id: string, before: unknown, now: unknown): void {
   const changes = [...differences(before, now, '')].filter((change) => !change.startsWith('code:'))
   if (changes.length === 0) return
   throw new ManyworldsError(
     'TRAINING_CHANGED',
-    `training '${id}' was begun with other settings:\n${changes.map((change) => `  ${change}`).join('\n')}\nGo on with those, or begin another training (another \`runId\`). What may change: epochs, tasksPerEpoch, evaluate.every, patience, the budget of a learner, the engine and its workers`,
+    `training '${id}' was started with different settings:\n${changes.map((change) => `  ${change}`).join('\n')}\nRestore those settings, or start a new training (another \`runId\`). These may change: epochs, tasksPerEpoch, evaluate.every, patience, the budget of a learner, the engine and its workers`,
   )
 }
 
-/** The code of the agent is not what it was. That is no reason to refuse it: a comment may have been added. */
+/** Whether the agent's code has changed. This is reported but not refused, because the change may be only a comment. */
 export function isOtherCode(before: unknown, now: unknown): boolean {
   const [a, b] = [before, now].map((settings) => (settings as { code?: string }).code)
   return a !== undefined && b !== undefined && a !== b

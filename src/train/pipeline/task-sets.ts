@@ -5,43 +5,43 @@ import type { RolloutTask } from '../task-notes.ts'
 import type { TrainingTasks } from './options.ts'
 import { invalid, type Settings } from './settings.ts'
 
-/** A task with its id. */
 export type NamedTask = RolloutTask & { readonly id: string }
 
 export interface TaskSets {
   readonly train: readonly NamedTask[]
   readonly validation: readonly NamedTask[]
   readonly test: readonly NamedTask[]
-  /** Of another kind: what should stay as good as it was. */
+  /** Tasks of another kind, at which the agent should not become worse. */
   readonly 'off-task': readonly NamedTask[]
-  /** Of what is in them: a training goes on with the tasks that it was begun with. */
+  /** A digest of all tasks: a training can only be resumed with the same tasks. */
   readonly digest: string
 }
 
 const SHARES: SplitShares = { train: 0.8, validation: 0.1, test: 0.1 }
 const PARTS: readonly SplitName[] = ['train', 'validation', 'test']
 
-/** Reads the tasks of a training, and divides them if that was not done. */
+/** Reads the tasks of a training, and splits them if they are one list. */
 export async function taskSets(settings: Settings): Promise<TaskSets> {
   const { tasks } = settings
   const divided = isDivided(tasks)
-  if (divided && settings.split !== undefined) throw invalid('`split` divides one list of tasks, and they are divided')
+  if (divided && settings.split !== undefined)
+    throw invalid('`split` applies to a single list of tasks, but `tasks` is already split')
   const sets = divided ? await readParts(tasks, settings) : await divide(tasks, settings)
-  if (sets.train.length === 0) throw invalid('there are no tasks to train on')
-  refuseLonely(settings, sets.train)
+  if (sets.train.length === 0) throw invalid('there are no training tasks')
+  refuseSingleRollouts(settings, sets.train)
   const all = PARTS.flatMap((part) => sets[part].map((task) => [part, task.id, questionOf(task)]))
   const others = await readTasks(settings.offTask ?? [], settings.agent, 'offTask')
   all.push(...others.map((task) => ['off-task', task.id, questionOf(task)]))
   return { ...sets, 'off-task': others, digest: hash('sha256', JSON.stringify(all)) }
 }
 
-/** Alone, a rollout cannot be compared with others. */
-function refuseLonely({ rollouts, algorithm, learner }: Settings, train: readonly NamedTask[]): void {
+/** GRPO and RLOO cannot learn from a single rollout per task. */
+function refuseSingleRollouts({ rollouts, algorithm, learner }: Settings, train: readonly NamedTask[]): void {
   const name = algorithm.advantages?.name
   if (rollouts > 1 || learner !== undefined || (name !== 'grpo' && name !== 'rloo')) return
   if (train.some(({ groupId }) => groupId !== undefined)) return
   throw invalid(
-    `'${name}' compares the rollouts of a task with each other: let \`rollouts\` be at least 2, or take other \`advantages\`, such as { name: 'reinforce' }`,
+    `'${name}' compares the rollouts of a task with each other; set \`rollouts\` to at least 2, or use other \`advantages\`, such as { name: 'reinforce' }`,
   )
 }
 
@@ -64,7 +64,7 @@ async function readParts(
   { agent }: Pick<Settings, 'agent'>,
 ): Promise<Parts> {
   const unknown = Object.keys(tasks).find((key) => !(PARTS as readonly string[]).includes(key))
-  if (unknown !== undefined) throw invalid(`\`tasks\` has a part '${unknown}'; allowed: ${PARTS.join(', ')}`)
+  if (unknown !== undefined) throw invalid(`unknown key '${unknown}' in \`tasks\`; allowed: ${PARTS.join(', ')}`)
   const parts: Parts = { train: [], validation: [], test: [] }
   const seen = new Map<string, SplitName>()
   for (const part of PARTS) {
@@ -74,7 +74,7 @@ async function readParts(
       const other = seen.get(question)
       if (other !== undefined && other !== part)
         throw invalid(
-          `task '${task.id}' of \`tasks.${part}\` asks the same as one of \`tasks.${other}\`: what is trained on cannot be tested on`,
+          `task '${task.id}' of \`tasks.${part}\` has the same question as a task of \`tasks.${other}\`; remove it from one of them, because a task that is trained on cannot be used for evaluation`,
         )
       seen.set(question, part)
     }
@@ -95,14 +95,15 @@ async function readTasks(
   const named: NamedTask[] = []
   const ids = new Set<string>()
   for await (const task of tasks) {
-    const place = named.length
-    const id = task?.id ?? `t${place + 1}`
+    const index = named.length
+    const id = task?.id ?? `t${index + 1}`
     if (typeof task !== 'object' || task === null || !('input' in task))
-      throw invalid(`task ${place + 1} of ${where} must be an object with an \`input\`, such as agent.task(input)`)
+      throw invalid(`task ${index + 1} of ${where} must be an object with an \`input\`, such as agent.task(input)`)
     const { name, module } = task.agent?.ref ?? agent.ref
     if (name !== agent.ref.name || module !== agent.ref.module)
-      throw invalid(`task '${id}' of ${where} is for agent '${name}', and the training is of '${agent.name}'`)
-    if (task.dependsOn !== undefined) throw invalid(`task '${id}' of ${where} has \`dependsOn\`; it must stand alone`)
+      throw invalid(`task '${id}' of ${where} is for agent '${name}', but the training is for agent '${agent.name}'`)
+    if (task.dependsOn !== undefined)
+      throw invalid(`task '${id}' of ${where} has \`dependsOn\`; training tasks cannot depend on others`)
     if (ids.has(id)) throw invalid(`two tasks of ${where} have the id '${id}'`)
     ids.add(id)
     named.push({ ...task, agent, id })

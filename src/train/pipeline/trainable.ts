@@ -1,11 +1,14 @@
 import type { SweepSummary } from '../sweep/summary.ts'
 
-/** What a script can export for `manyworlds train`. The symbol is a global one: the script may bring another copy of this package. */
+/**
+ * What a script can export for `manyworlds train`. The symbol is global, because the script may load another copy of
+ * this package.
+ */
 export const TRAINABLE: unique symbol = Symbol.for('manyworlds.trainable') as never
 
 export interface Trainable {
   readonly [TRAINABLE]: {
-    /** Trains to the end. Of a sweep, what it came to. */
+    /** Trains to the end. A sweep resolves to its summary. */
     train(): Promise<SweepSummary | undefined>
   }
 }

@@ -12,60 +12,63 @@ export type { Member, PlanRow, VersionRow }
 export type UpdateRow = StoredUpdate<UpdateReport>
 export type EvalRow = StoredEvaluation<EvaluationFigures>
 
-/** What an update came to. */
+/** The result of an update. */
 export interface UpdateReport extends TrainReport {
-  /** Tokens of models per episode, in and out. */
+  /** Model tokens per episode, input and output. */
   readonly tokens: number
 }
 
-/** A share or a mean, with its 95 % interval. */
+/** A rate or a mean, with its 95 % interval. */
 export interface Figure {
   readonly value: number
   readonly low: number
   readonly high: number
 }
 
-/** How good a version is. */
+/** The evaluation of a version. */
 export interface EvaluationFigures {
-  /** The share of solved rollouts; null: nothing was judged. */
+  /** The fraction of solved rollouts; null if none was judged. */
   readonly success: Figure | null
   readonly reward: Figure | null
   readonly withoutResult: number
 }
 
-/** What earlier sessions have left. */
+/** What earlier sessions stored. */
 export interface TrainingHistory {
-  /** Those without an update, in their order. */
+  /** Plans without an update, in order. */
   readonly plans: readonly PlanRow[]
   readonly updates: readonly UpdateRow[]
   readonly versions: readonly VersionRow[]
   readonly evals: readonly EvalRow[]
-  /** As it was stored with the last update. */
+  /** As stored with the last update. */
   readonly sampler: unknown
   readonly best: number | null
 }
 
-/** Where a training is written down; everything is safe when a call returns. */
+/** Stores a training; data is durable when a call returns. */
 export interface TrainingRecord {
   readonly id: string
   readonly isNew: boolean
-  /** Of the first session. */
+  /** The settings of the first session. */
   readonly config: unknown
   readonly history: TrainingHistory
   plan(row: PlanRow): void
   /** In one transaction. */
   update(step: { readonly update: UpdateRow; readonly version?: VersionRow; readonly sampler: unknown }): void
-  /** The version that a training begins with. */
+  /** The version that the training begins with. */
   version(row: VersionRow): void
   evaluation(row: EvalRow, best: number | null): void
-  /** Its name is its SHA-256. */
+  /** Returns the SHA-256 of the bytes, which is the file's name. */
   writeFile(bytes: Uint8Array): Promise<string>
   readFile(sha256: string): Promise<Uint8Array>
-  /** Keeps the steps of one in so many trajectories of a run from which nothing more is learned. Returns how many tasks lost theirs. */
+  /**
+   * Keeps the steps of one in `oneIn` trajectories of a run that is no longer needed for training. Returns how many
+   * tasks lost their steps.
+   */
   thin(run: string, oneIn: number): Promise<number>
-  /** The weights of these are not needed any more. */
+  /** The weights of these versions are no longer needed. */
   drop(versions: readonly number[]): void
   close(how: 'finished' | 'interrupted' | 'failed', error?: string): void
-  /** Closes it as it was before this session, which was refused. */
+  /** Closes the record without changing it, after this session was refused. */
   leave(): void
 }

@@ -5,10 +5,10 @@ import { ManyworldsError } from '../../errors.ts'
 import type { Outcome } from '../../grade/outcome.ts'
 import type { RunObserver } from '../../progress/observer.ts'
 import type { RunConfig } from '../../run-config.ts'
-import { loadDriver } from '../../runners/driver-side.ts'
+import { loadDriver } from '../../runners/load-driver.ts'
 import { ResponseStream } from '../../runners/response-stream.ts'
+import type { RunControl, RunHost } from '../../runners/run-host.ts'
 import type { TasksInput } from '../../runners/source-of.ts'
-import type { RunControl, Surroundings } from '../../runners/surroundings.ts'
 import type { TaskLike, TaskResponse } from '../../task.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import type { Published } from '../learner.ts'
@@ -16,11 +16,11 @@ import { distribute } from '../parallel-task-executor.ts'
 import { compareRollouts } from '../rollout-order.ts'
 import type { GroupWatch } from './collection-ahead.ts'
 import { outcomeOfEpisode } from './evaluation.ts'
-import type { Acting, ServedVersions } from './served-versions.ts'
+import type { ActingVersion, ServedVersions } from './served-versions.ts'
 import type { NamedTask } from './task-sets.ts'
 import type { EvalRow } from './training-record.ts'
 
-/** What one run of a training does. */
+/** One run of a training. */
 export interface TrainingRun {
   readonly runId: string
   readonly seed: number
@@ -30,24 +30,24 @@ export interface TrainingRun {
   /** The version that acts. */
   readonly by: Published
   readonly mode: PolicyMode
-  /** Rollouts that failed in an earlier session are tried again. */
+  /** Retry rollouts that failed in an earlier session. */
   readonly retryFailed?: boolean
-  /** Is told which groups workers have taken. */
+  /** Is notified when workers take groups. */
   readonly watch?: GroupWatch
 }
 
-/** The training was stopped, by a signal or by the program around it, before a run was done. */
+/** The training was stopped by a signal or by the host program before a run finished. */
 export class Stopped extends Error {
   override readonly name = 'Stopped'
 }
 
-/** The runs of a training. Each goes on where an earlier session has left it. */
+/** The runs of a training. Each continues where an earlier session stopped. */
 export class TrainingRuns {
   readonly #agent: AnyAgent
   readonly #config: RunConfig
   readonly #observer: (runId: string) => Partial<RunObserver>
   readonly #served: ServedVersions
-  readonly #going = new Set<RunControl>()
+  readonly #active = new Set<RunControl>()
   #stopped = false
 
   constructor(
@@ -62,20 +62,20 @@ export class TrainingRuns {
     this.#observer = observer
   }
 
-  /** Tasks that are with a worker now. */
+  /** Tasks currently running on workers. */
   running(): number {
     let sum = 0
-    for (const run of this.#going) sum += run.running()
+    for (const run of this.#active) sum += run.running()
     return sum
   }
 
-  /** Starts nothing more. What is running may finish for `graceMs`, and is cancelled then. */
+  /** Starts nothing more. Running tasks may finish within `graceMs`, then they are cancelled. */
   stop(graceMs: number): void {
     this.#stopped = true
-    for (const run of this.#going) run.stop(graceMs)
+    for (const run of this.#active) run.stop(graceMs)
   }
 
-  /** False: nothing is stored, so nothing can be done again. */
+  /** False if nothing is stored, so nothing can be retried. */
   get stored(): boolean {
     return this.#config.store !== false
   }
@@ -84,7 +84,7 @@ export class TrainingRuns {
     return this.#stopped || this.#config.signal?.aborted === true
   }
 
-  /** The trajectories of a run, in the order in which sums are made. */
+  /** The trajectories of a run, sorted by `compareRollouts`. */
   async collect(run: TrainingRun): Promise<Trajectory[]> {
     const trajectories = await this.#served.use(run.by, async (acting) => {
       const found: Trajectory[] = []
@@ -98,7 +98,10 @@ export class TrainingRuns {
     return trajectories.sort(compareRollouts)
   }
 
-  /** What came of the rollouts of a run, in the order in which sums are made: a mean must not depend on who was first. */
+  /**
+   * The outcomes of the rollouts of a run, sorted by id, because a mean must not depend on which rollout finished
+   * first.
+   */
   async judge(run: TrainingRun): Promise<Outcome[]> {
     const seen = await this.#served.use(run.by, async (acting) => {
       const found: { readonly id: string; readonly outcome: Outcome }[] = []
@@ -110,16 +113,16 @@ export class TrainingRuns {
     return seen.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ outcome }) => outcome)
   }
 
-  /** The response to one task of another agent, which is part of the training. */
+  /** Runs one task of another agent as part of the training. */
   async ask(runId: string, task: TaskLike, isResumed: boolean): Promise<TaskResponse> {
-    // They are for the episodes.
+    // These options are for the episodes.
     const { grade: _, timeoutMs: __, blobs: ___, ...rest } = this.#config
     const config = { ...rest, runId, seed: 0, rollouts: 1, ...(rest.store !== false && { resume: 'auto' }) }
     for (const retryFailed of isResumed ? [false, true] : [false]) {
       if (this.stopped) throw new Stopped()
       for await (const response of this.#stream([task], { ...config, ...(retryFailed && { retryFailed }) })) {
         if (this.stopped && response.status === 'cancelled') throw new Stopped()
-        // Whatever an earlier session could not ask may have been mended since.
+        // What made an earlier session's question fail may have been fixed.
         if (response.success || !response.restored || retryFailed) return response
       }
     }
@@ -135,7 +138,7 @@ export class TrainingRuns {
       )
   }
 
-  #tasksOf({ tasks, split, mode }: TrainingRun, { ref }: Acting): TaskLike[] {
+  #tasksOf({ tasks, split, mode }: TrainingRun, { ref }: ActingVersion): TaskLike[] {
     const params = { ...(this.#agent.params as StepAgentParams), policy: ref, mode }
     const agent = this.#agent.withParams(params)
     return tasks.map((task) => ({
@@ -145,7 +148,7 @@ export class TrainingRuns {
     }))
   }
 
-  #configOf({ runId, seed, rollouts, retryFailed }: TrainingRun, { bytes, models: served }: Acting): RunConfig {
+  #configOf({ runId, seed, rollouts, retryFailed }: TrainingRun, { bytes, models: served }: ActingVersion): RunConfig {
     const { blobs, models } = this.#config
     return {
       ...this.#config,
@@ -160,26 +163,26 @@ export class TrainingRuns {
   #stream(tasks: TasksInput, config: RunConfig): ResponseStream<TaskResponse> {
     return new ResponseStream(async (sink) => {
       const { startRun } = await loadDriver()
-      return startRun(tasks, config, sink, true, this.#around)
+      return startRun(tasks, config, sink, true, this.#host)
     })
   }
 
-  /** What the runs see around them instead of the program: they are the training's own. */
-  readonly #around: Surroundings = {
+  /** The host of these runs: the training itself, instead of the program around it. */
+  readonly #host: RunHost = {
     configure: (config) => config,
     observe: ({ runId }) => ({ ...IGNORED, ...this.#observer(runId) }),
     started: (run) => {
-      this.#going.add(run)
+      this.#active.add(run)
       if (this.#stopped) run.stop(0)
     },
     ended: (run) => {
-      this.#going.delete(run)
+      this.#active.delete(run)
       return false
     },
   }
 }
 
-/** Tasks are read one at a time, when a worker has room. */
+/** A generator, so that tasks are read one at a time, when a worker has capacity. */
 function* watched(tasks: readonly TaskLike[], watch: GroupWatch): Generator<TaskLike> {
   for (const task of tasks) {
     watch.started()

@@ -5,7 +5,7 @@ import { offTaskAlarms } from '../alarms.ts'
 import { CollectionAhead } from './collection-ahead.ts'
 import { type EpochReport, figuresOf, type TestReport } from './epoch-report.ts'
 import { trainingGoal } from './goal.ts'
-import { isEvaluated, isHopeless, nextEpoch, type Progress } from './next-epoch.ts'
+import { isEvaluated, isOutOfPatience, nextEpoch, type Progress } from './next-epoch.ts'
 import {
   type CheckedOptions,
   type OpenedTraining,
@@ -14,23 +14,23 @@ import {
   type TrainingParts,
 } from './open-training.ts'
 import { resultOf, type TrainingResult } from './result.ts'
+import { runSelfDirectedEpoch } from './self-directed-epoch.ts'
+import type { SelfDirectedLearner } from './self-directed-learner.ts'
 import type { PlanRow } from './training-record.ts'
 import { Stopped } from './training-runs.ts'
-import type { Collected, EpochWishes } from './updates.ts'
-import { runWanted } from './wanted-epoch.ts'
-import type { WantingLearner } from './wanting.ts'
+import type { Collected, EpochTarget } from './updates.ts'
 
 export { checkedOptions } from './open-training.ts'
 
-/** One session of a training: from its opening, new or after an interruption, until it is closed. */
+/** One session of a training: from when it is opened, new or resumed, until it is closed. */
 export class Training {
   readonly #parts: TrainingParts
   readonly #ahead: CollectionAhead<PlanRow, Collected>
-  /** How far is planned for now. */
-  #wishes: EpochWishes = { tasksPerEpoch: 0, epochs: 0 }
+  /** How far to plan now. */
+  #target: EpochTarget = { tasksPerEpoch: 0, epochs: 0 }
   #closed = false
   #busy = false
-  /** The epoch that is under way. */
+  /** The epoch in progress. */
   #now: Promise<unknown> = Promise.resolve()
 
   private constructor(parts: TrainingParts) {
@@ -38,14 +38,14 @@ export class Training {
     const { settings, updates } = parts
     this.#ahead = new CollectionAhead({
       ...{ maxStaleness: settings.overlap?.maxStaleness ?? 0, groups: settings.tasksPerUpdate },
-      ...{ updates: updates.rows.length, plan: (number) => updates.plan(number, this.#wishes) },
+      ...{ updates: updates.rows.length, plan: (number) => updates.plan(number, this.#target) },
       groupsOf: ({ tasks }) => tasks.length,
       collect: (plan, watch) => updates.collect(plan, watch),
     })
     process.once('exit', this.#leave)
   }
 
-  /** `named`: one that this process has closed before, or one of a sweep. */
+  /** `named`: a training that this process closed before, or one of a sweep. */
   static async open(checked: CheckedOptions, named: OpenedTraining | SweptTraining | undefined): Promise<Training> {
     return new Training(await openParts(checked, named))
   }
@@ -54,12 +54,12 @@ export class Training {
     return this.#parts.record.id
   }
 
-  /** True: it has ended, also by itself. */
+  /** True once the session has ended, for any reason. */
   get closed(): boolean {
     return this.#closed
   }
 
-  /** What it has come to so far. */
+  /** The result so far. */
   get result(): TrainingResult {
     return resultOf(this.#progress)
   }
@@ -68,13 +68,16 @@ export class Training {
     return this.#parts.config
   }
 
-  /** The next epoch, or what is missing of the last one; undefined: all of them are done, or the training has ended early. */
-  async epoch(wishes: EpochWishes): Promise<EpochReport | undefined> {
+  /** Runs the next epoch, or finishes the last one; undefined if all are done, or the training has ended early. */
+  async epoch(target: EpochTarget): Promise<EpochReport | undefined> {
     if (this.#busy)
-      throw new ManyworldsError('CONFIG_INVALID', `training '${this.id}' is at work: one epoch comes after the other`)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `training '${this.id}' is already running an epoch; wait for it before starting the next`,
+      )
     this.#busy = true
     try {
-      return await (this.#now = this.#epoch(wishes))
+      return await (this.#now = this.#epoch(target))
     } catch (error) {
       if (error instanceof Stopped) throw await this.#stopped(error)
       await this.#end('failed', error as Error)
@@ -84,7 +87,7 @@ export class Training {
     }
   }
 
-  /** The report of the last epoch, of an earlier session; undefined: there was none. Nothing is run again for it. */
+  /** The report of the last epoch of an earlier session; undefined if there was none. Nothing is run again. */
   async last(): Promise<EpochReport | undefined> {
     const { updates, evaluations, versions, observer } = this.#parts
     const epoch = updates.rows.at(-1)?.epoch
@@ -108,15 +111,15 @@ export class Training {
     if (!this.#closed) await this.#end(how, undefined)
   }
 
-  async #epoch({ tasksPerEpoch, epochs }: EpochWishes): Promise<EpochReport | undefined> {
-    const { updates, evaluations, versions, observer, wanting } = this.#parts
-    if (wanting) return this.#wantedEpoch(wanting, epochs)
+  async #epoch({ tasksPerEpoch, epochs }: EpochTarget): Promise<EpochReport | undefined> {
+    const { updates, evaluations, versions, observer, selfDirected } = this.#parts
+    if (selfDirected) return this.#selfDirectedEpoch(selfDirected, epochs)
     const epoch = nextEpoch(this.#progress, { tasksPerEpoch, epochs })
     if (epoch === undefined) return undefined
     observer.goal(trainingGoal(this.#parts, epoch, { tasksPerEpoch, epochs }))
     if (epoch === 1 && updates.rows.length === 0 && evaluations.canValidate) await evaluations.validate(0)
-    // Who asks for one epoch after the other may want the next one otherwise: nothing is collected for it yet.
-    this.#wishes = { tasksPerEpoch, epochs: Number.isFinite(epochs) ? epochs : epoch }
+    // With one epoch per call, the next call may use other options: collect nothing for it yet.
+    this.#target = { tasksPerEpoch, epochs: Number.isFinite(epochs) ? epochs : epoch }
     while (updates.tasksOf(epoch) < tasksPerEpoch) {
       await updates.learn(await this.#collected())
       this.#ahead.consumed()
@@ -127,25 +130,25 @@ export class Training {
     const validation = isDue && evaluations.canValidate ? await evaluations.validate(version) : undefined
     const offTask = isDue ? ((await evaluations.offTask(version)) ?? null) : null
     this.#dropVersions()
-    const isLast = epoch >= epochs || isHopeless(this.#progress)
+    const isLast = epoch >= epochs || isOutOfPatience(this.#progress)
     return this.#reported(epoch, isLast, validation && { version, ...validation.summary }, offTask)
   }
 
-  /** An epoch of a learner that chooses itself what to learn from. */
-  async #wantedEpoch(learner: WantingLearner, epochs: number): Promise<EpochReport | undefined> {
+  /** Runs an epoch of a learner that selects its own training data. */
+  async #selfDirectedEpoch(learner: SelfDirectedLearner, epochs: number): Promise<EpochReport | undefined> {
     const doing = { parts: this.#parts, progress: () => this.#progress, dropVersions: () => this.#dropVersions() }
-    const done = await runWanted(learner, doing, { epochs })
+    const done = await runSelfDirectedEpoch(learner, doing, { epochs })
     if (done === undefined) return undefined
     const { epoch, isLast, validated: version } = done
     const { evaluations } = this.#parts
     const row = version === undefined ? undefined : evaluations.find(version, 'validation')
     const best = evaluations.best?.version ?? 0
-    // Most of its versions are not worth a look: only the last word is.
+    // Most of its versions are only candidates: evaluate only the best one, at the end.
     const offTask = isLast ? ((await evaluations.offTask(best)) ?? null) : null
     return this.#reported(epoch, isLast, row && { version: row.version, ...row.summary }, offTask)
   }
 
-  /** The report of an epoch that is done; of the last one, with the test. */
+  /** Reports a finished epoch; the last one with the test. */
   async #reported(
     epoch: number,
     isLast: boolean,
@@ -160,13 +163,13 @@ export class Training {
     return report
   }
 
-  /** What the next update learns from. */
+  /** Waits for the next batch. */
   async #collected(): Promise<Collected> {
     if (this.#parts.runs.stopped) throw new Stopped()
     return (await this.#ahead.next())!
   }
 
-  /** Keeps the weights of versions that were evaluated, or that act. */
+  /** Keeps the weights of versions that were evaluated or are in use. */
   #dropVersions(): void {
     const { updates, evaluations, versions } = this.#parts
     versions.keepOnly(new Set([...evaluations.versions, ...updates.acting]))
@@ -184,22 +187,25 @@ export class Training {
     test: TestReport | null,
     offTask: TestReport | null,
   ): EpochReport {
-    const { updates, versions, settings, wanting } = this.#parts
+    const { updates, versions, settings, selfDirected } = this.#parts
     const figures = figuresOf(updates.rows.filter((row) => row.epoch === epoch))
     return {
       ...{ id: this.id, epoch, updates: updates.rows.length, version: versions.current.ref.version, ...figures },
-      // Its metrics count from the beginning.
-      ...(wanting && { metrics: updates.rows.at(-1)?.report.metrics ?? {} }),
+      // The metrics of such a learner are cumulative.
+      ...(selfDirected && { metrics: updates.rows.at(-1)?.report.metrics ?? {} }),
       alarms: [...figures.alarms, ...offTaskAlarms(offTask, settings.alarms)],
       ...{ validation: validation ?? null, best, test, offTask, digest: updates.curve },
     }
   }
 
-  /** What a caller is told whose signal has ended it. If the program around the script ends, the script is not to go on. */
+  /**
+   * The error for a caller whose signal stopped the training. If the host program is exiting, the promise never
+   * resolves, so that the script does not continue.
+   */
   async #stopped(cause: Stopped): Promise<ManyworldsError> {
     if (await this.#end('interrupted', undefined)) await new Promise<never>(() => {})
     const { updates, control } = this.#parts
-    const hint = control.file === undefined ? '' : `; go on with \`resume: '${this.id}'\``
+    const hint = control.file === undefined ? '' : `; continue with \`resume: '${this.id}'\``
     return new ManyworldsError(
       'TRAINING_STOPPED',
       `training '${this.id}' was stopped after ${updates.rows.length} updates${hint}`,
@@ -207,15 +213,16 @@ export class Training {
     )
   }
 
-  /** The process ends, and nobody has closed the training. */
+  /** The process exits without closing the training. */
   readonly #leave = () => this.#parts.record.close(this.#busy ? 'interrupted' : 'finished')
 
-  /** True: the program around the script ends now. */
+  /** True if the host program is exiting. */
   async #end(how: 'finished' | 'interrupted' | 'failed', error: Error | undefined): Promise<boolean> {
-    const { trainer, record, runs, served, observer, sinks, around, control } = this.#parts
+    const { trainer, record, runs, served, observer, sinks, host, control } = this.#parts
     this.#closed = true
     process.off('exit', this.#leave)
-    // What is collected ahead is not waited for. Whoever has stopped the runs before has said how long they may take.
+    // Don't wait for collections that were started ahead. If the runs were stopped before, their grace period is
+    // already set.
     if (!runs.stopped) runs.stop(0)
     await this.#ahead.close()
     await trainer.close()
@@ -224,18 +231,18 @@ export class Training {
     try {
       record.close(how, error && wordsOf(error).message)
     } catch (problem) {
-      // On a full disk: why the training ended matters more than that this cannot be written down.
+      // The disk may be full; report why the training ended instead.
       if (error === undefined) throw problem
     }
     observer.end({ error, interrupted: how === 'interrupted' })
-    return around?.ended(control) ?? false
+    return host?.ended(control) ?? false
   }
 
   #explained(error: unknown): unknown {
     const { updates, versions, control } = this.#parts
     if (!ManyworldsError.is(error)) return error
-    const place = `training '${this.id}' stopped at update ${updates.rows.length}, and version ${versions.current.ref.version} stays`
-    const hint = control.file === undefined ? '' : `; when it is mended, go on with \`resume: '${this.id}'\``
-    return new ManyworldsError(error.code, `${place}: ${error.message}${hint}`, { cause: error })
+    const where = `training '${this.id}' failed at update ${updates.rows.length}; version ${versions.current.ref.version} was kept`
+    const hint = control.file === undefined ? '' : `; fix the cause, then continue with \`resume: '${this.id}'\``
+    return new ManyworldsError(error.code, `${where}: ${error.message}${hint}`, { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { TrainingHistory, TrainingRecord, VersionRow } from './training-record.ts'
 
-/** A training that is not stored: weights are kept in memory, and nothing can be resumed. */
+/** The record of a training without a store: weights are kept in memory, and nothing can be resumed. */
 export class UnstoredTraining implements TrainingRecord {
   readonly id: string
   readonly isNew = true

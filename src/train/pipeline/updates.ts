@@ -5,7 +5,7 @@ import { rewardOf } from '../failed-rollouts.ts'
 import type { Want } from '../learner.ts'
 import type { TrainReport } from '../rl-trainer.ts'
 import type { GroupWatch } from './collection-ahead.ts'
-import { batchOf, NO_CURVE, nextCurve } from './curve.ts'
+import { batchOf, EMPTY_CURVE, nextCurve } from './curve.ts'
 import type { LearnedFrom, Trainer } from './learning-trainer.ts'
 import { tasksOf } from './next-epoch.ts'
 import type { TrainingObserver } from './observer.ts'
@@ -21,7 +21,7 @@ import type { Versions } from './versions.ts'
 
 interface Parts {
   readonly settings: Settings
-  /** Undefined: the learner is the user's. */
+  /** Undefined if the user provides the learner. */
   readonly algorithm: Required<Algorithm> | undefined
   readonly sets: TaskSets
   readonly record: TrainingRecord
@@ -32,39 +32,40 @@ interface Parts {
   readonly observer: TrainingObserver
 }
 
-export interface EpochWishes {
+export interface EpochTarget {
   readonly tasksPerEpoch: number
-  /** The last epoch that there shall be. With it comes the test. */
+  /** The last epoch to run, which includes the test. */
   readonly epochs: number
 }
 
-/** A collection that is done. */
+/** A finished collection. */
 export interface Collected {
   readonly plan: PlanRow
-  /** In the order in which sums are made. */
+  /** Sorted by `compareRollouts`. */
   readonly trajectories: readonly Trajectory[]
   readonly collectMs: number
 }
 
-/** So many updates in a row that taught nothing are worth a word. */
-const MANY_WITHOUT_VARIANCE = 5
-/** A share of failed episodes that is worth a word, and how much is said of the first. */
-const MANY_LOST = 0.1
+/** An alarm is raised after this many updates in a row without anything to learn from. */
+const UPDATES_WITHOUT_VARIANCE = 5
+/** An alarm is raised if this fraction of episodes failed; it quotes the first error up to this length. */
+const MANY_FAILED = 0.1
 const REASON_CHARS = 200
-/** Rounding aside, they are the same. */
+/** Larger deviations of the ratio from 1 are not rounding errors. */
 const SAME_RATIO = 1e-6
 
 /**
- * The updates of a training: plan, collect, learn, store. A plan is stored before its episodes run, and an update with its version and the
- * sampler in one transaction, after its files. So a training that is killed goes on from what is stored, and comes to the same numbers.
+ * The updates of a training: plan, collect, learn, store. A plan is stored before its episodes run; an update is stored
+ * together with its version and the sampler in one transaction, after its files. A training that is killed continues
+ * from there, and computes the same numbers.
  */
 export class Updates {
   readonly #parts: Parts
   readonly #tasks: ReadonlyMap<string, NamedTask>
   readonly #rows: UpdateRow[]
-  /** Plans that have no update, in their order. */
+  /** Plans without an update, in order. */
   readonly #planned: Map<number, PlanRow>
-  /** Those of them that an earlier session has made. */
+  /** The plans among them that an earlier session made. */
   readonly #earlier: ReadonlySet<number>
 
   constructor(parts: Parts) {
@@ -76,17 +77,17 @@ export class Updates {
     this.#earlier = new Set(this.#planned.keys())
   }
 
-  /** All that are stored, in their order. */
+  /** All stored updates, in order. */
   get rows(): readonly UpdateRow[] {
     return this.#rows
   }
 
   /** SHA-256 of the curve up to here. */
   get curve(): string {
-    return this.#rows.at(-1)?.curveSha ?? NO_CURVE
+    return this.#rows.at(-1)?.curveSha ?? EMPTY_CURVE
   }
 
-  /** How many tasks of an epoch were learned from. */
+  /** How many tasks of an epoch were trained on. */
   tasksOf(epoch: number): number {
     return tasksOf(this.#rows, epoch)
   }
@@ -97,14 +98,14 @@ export class Updates {
   }
 
   /**
-   * The plan of an update: that of an earlier session, or a new one, by the version that is current now. Undefined: it would belong to an epoch that nobody
-   * has asked for.
+   * The plan of an update: from an earlier session, or a new one with the current version. Undefined if it would belong
+   * to an epoch that was not requested.
    */
-  plan(number: number, wishes: EpochWishes): PlanRow | undefined {
+  plan(number: number, target: EpochTarget): PlanRow | undefined {
     const { record, settings, sampler, versions } = this.#parts
     const known = this.#earlier.has(number) ? this.#planned.get(number) : undefined
-    const { epoch, left } = known ? { epoch: known.epoch, left: 0 } : this.#following(wishes.tasksPerEpoch)
-    if (epoch > wishes.epochs) return undefined
+    const { epoch, left } = known ? { epoch: known.epoch, left: 0 } : this.#following(target.tasksPerEpoch)
+    if (epoch > target.epochs) return undefined
     if (known) {
       sampler.skip(number, known.tasks)
       return known
@@ -120,7 +121,7 @@ export class Updates {
     return plan
   }
 
-  /** The plan of what a learner wants: that of an earlier session, or a new one. */
+  /** The plan of what a learner requested: from an earlier session, or a new one. */
   planOf({ epoch, version, tasks, seedOf }: Extract<Want, { kind: 'collect' }>): PlanRow {
     const { record, settings } = this.#parts
     const number = this.#rows.length
@@ -156,24 +157,24 @@ export class Updates {
     const begun = performance.now()
     observer.run(`update ${number}`, tasks.length * rollouts, runId)
     let trajectories = await runs.collect({ ...run, by, watch })
-    // Whatever kept all of them from running may have been mended since.
+    // What made all of them fail may have been fixed.
     if (this.#earlier.has(number) && trajectories.every(isFailed))
       trajectories = await runs.collect({ ...run, by, retryFailed: true })
     const [failure] = trajectories.flatMap(failureOf)
     if (failure && trajectories.every((one) => failureOf(one).length > 0))
       throw new ManyworldsError(
         'TRAINING_FAILED',
-        `all ${trajectories.length} episodes of update ${number} failed, the first with ${failure.code}: ${failure.message}`,
+        `all ${trajectories.length} episodes of update ${number} failed; the first error is ${failure.code}: ${failure.message}`,
       )
     if (trajectories.every((one) => rewardOf(one) === null && failureOf(one).length === 0))
       throw new ManyworldsError(
         'TRAINING_FAILED',
-        `no episode of update ${number} has a reward: give agent '${settings.agent.name}', its tasks or the training a grader (\`grade\`)`,
+        `no episode of update ${number} has a reward; give agent '${settings.agent.name}', its tasks or the training a grader (\`grade\`)`,
       )
     return { plan, trajectories, collectMs: performance.now() - begun }
   }
 
-  /** Learns from a collection, and stores what came of it. */
+  /** Trains on a collection, and stores the result. */
   async learn({ plan, trajectories, collectMs }: Collected): Promise<UpdateRow> {
     const { settings, record, trainer, versions, sampler, observer } = this.#parts
     const { number, epoch } = plan
@@ -192,7 +193,7 @@ export class Updates {
       ...report.alarms,
       ...this.#withoutVariance(report),
       ...this.#otherProbabilities(report),
-      ...manyLost(trajectories),
+      ...manyFailed(trajectories),
     ]
     const update: UpdateRow = {
       ...{ number, epoch, members, batchSha, stateSha, collectMs },
@@ -202,7 +203,7 @@ export class Updates {
       trainMs: performance.now() - begun,
       curveSha: nextCurve(this.curve, point),
     }
-    this.#count(trajectories)
+    this.#recordResults(trajectories)
     record.update({ update, ...(version && { version }), sampler: sampler.state() })
     this.#planned.delete(number)
     this.#rows.push(update)
@@ -221,12 +222,12 @@ export class Updates {
     return ids.map((id) => {
       const task = this.#tasks.get(id)
       if (task === undefined)
-        throw new ManyworldsError('LEARNER_FAILED', `the learner wants the task '${id}', which is no training task`)
+        throw new ManyworldsError('LEARNER_FAILED', `the learner requested task '${id}', which is not a training task`)
       return task
     })
   }
 
-  /** Removes the steps of trajectories that are not to be kept, of an update that is stored. */
+  /** Removes the steps of trajectories that are not kept, from an update that is stored. */
   async thin(number: number): Promise<void> {
     const { record, settings } = this.#parts
     await record.thin(this.#runOf(number), settings.keepTrajectories)
@@ -236,7 +237,7 @@ export class Updates {
     return `${this.#parts.record.id}.u${String(number).padStart(5, '0')}`
   }
 
-  /** What a batch came to of which nothing is learned. */
+  /** The result of a batch without training on it. */
   async #withoutLearning(batch: readonly Trajectory[]) {
     const { trainer, versions } = this.#parts
     const report = plainReport(batch, versions.current.ref.version)
@@ -245,30 +246,28 @@ export class Updates {
 
   #withoutVariance({ trained }: TrainReport): string[] {
     if (trained > 0 || this.#parts.settings.control === 'off') return []
-    const earlier = this.#rows.slice(-MANY_WITHOUT_VARIANCE + 1)
-    return earlier.length === MANY_WITHOUT_VARIANCE - 1 && earlier.every(({ report }) => report.trained === 0)
-      ? [
-          `in the last ${MANY_WITHOUT_VARIANCE} updates no group had rewards that differ: there is nothing to learn from`,
-        ]
+    const earlier = this.#rows.slice(-UPDATES_WITHOUT_VARIANCE + 1)
+    return earlier.length === UPDATES_WITHOUT_VARIANCE - 1 && earlier.every(({ report }) => report.trained === 0)
+      ? [`no group of the last ${UPDATES_WITHOUT_VARIANCE} updates had differing rewards, so nothing was learned`]
       : []
   }
 
-  /** In turns, the first step is measured from the very policy that acted: the ratio is 1. */
+  /** Without overlap, the first optimizer step starts from the policy that acted, so the ratio must be 1. */
   #otherProbabilities({ metrics, staleness }: TrainReport): string[] {
     const { algorithm } = this.#parts
     const { ratio, largestRatio } = metrics as { ratio?: number; largestRatio?: number }
     const isFirstStep = algorithm?.epochs === 1 && algorithm.miniBatches === 1 && (staleness?.max ?? 0) === 0
     if (!isFirstStep || ratio === undefined || Math.abs(ratio - 1) < SAME_RATIO) return []
     return [
-      `the learner finds other probabilities than the workers did (the ratio is ${ratio.toPrecision(3)} on average, ${largestRatio?.toPrecision(3)} at most, and should be 1): what a policy computes must depend on the observation and the candidate alone`,
+      `the learner computes other probabilities than the workers did (the ratio should be 1, but is ${ratio.toPrecision(3)} on average and ${largestRatio?.toPrecision(3)} at most): the output of a policy must depend only on the observation and the candidate`,
     ]
   }
 
-  #count(trajectories: readonly Trajectory[]): void {
+  #recordResults(trajectories: readonly Trajectory[]): void {
     const byTask = Map.groupBy(trajectories, ({ task }) => task)
     for (const [task, rollouts] of byTask) {
       const judged = rollouts.flatMap(solved)
-      this.#parts.sampler.saw(
+      this.#parts.sampler.recordResults(
         task,
         judged.length,
         judged.reduce((sum, one) => sum + one, 0),
@@ -277,19 +276,19 @@ export class Updates {
   }
 }
 
-/** Says why, if many episodes of a batch are left out. */
-function manyLost(trajectories: readonly Trajectory[]): string[] {
+/** An alarm if many episodes of a batch failed. */
+function manyFailed(trajectories: readonly Trajectory[]): string[] {
   const failures = trajectories.flatMap(failureOf)
   const [first] = failures
-  if (first === undefined || failures.length < MANY_LOST * trajectories.length) return []
+  if (first === undefined || failures.length < MANY_FAILED * trajectories.length) return []
   return [
-    `${failures.length} of ${trajectories.length} episodes of an update failed, the first with ${first.code}: ${first.message.slice(0, REASON_CHARS)}`,
+    `${failures.length} of ${trajectories.length} episodes of an update failed; the first error is ${first.code}: ${first.message.slice(0, REASON_CHARS)}`,
   ]
 }
 
 const isFailed = ({ ending }: Trajectory) => ending.kind === 'failed'
 
-/** Why an episode has no result: it failed, or its grader did. */
+/** Why an episode has no result: it failed, or its grader failed. */
 function failureOf({ ending, grade }: Trajectory): { readonly code: string; readonly message: string }[] {
   if (ending.kind === 'failed') return [ending.error]
   const error = grade?.error as { readonly code?: string; readonly message?: string } | undefined

@@ -1,7 +1,7 @@
 import type { Published } from '../learner.ts'
 import type { TrainingRecord, VersionRow } from './training-record.ts'
 
-/** The versions of the policy of a training: the one that learns now, and those whose weights are kept. */
+/** The versions of a training's policy: the current one, and those whose weights are kept. */
 export class Versions {
   readonly #record: TrainingRecord
   readonly #rows: Map<number, VersionRow>
@@ -17,7 +17,7 @@ export class Versions {
     return this.#current
   }
 
-  /** A version whose weights are kept. */
+  /** Reads a version whose weights are kept. */
   async get(version: number): Promise<Published> {
     if (version === this.#current.ref.version) return this.#current
     const { policy, sha256 } = this.#rows.get(version)!
@@ -25,7 +25,7 @@ export class Versions {
     return { ref: { policy, version, digest: sha256, at: { blob: sha256 } }, bytes }
   }
 
-  /** Writes the weights of a version; it counts once its row is stored. */
+  /** Writes the weights of a version; it exists once its row is stored. */
   async write({ ref, bytes }: Published, update: number | null): Promise<VersionRow> {
     const { version, policy, digest } = ref
     const sha256 = bytes ? await this.#record.writeFile(bytes) : (digest ?? '')
@@ -37,7 +37,7 @@ export class Versions {
     this.#current = published
   }
 
-  /** Removes the weights of all others. The first and the current one are always kept. */
+  /** Removes the weights of all other versions, except the first and the current one. */
   keepOnly(wanted: ReadonlySet<number>): void {
     const needed = (version: number) => version === 0 || version === this.#current.ref.version || wanted.has(version)
     const gone = [...this.#rows.values()].filter(({ version, kept }) => kept && !needed(version))

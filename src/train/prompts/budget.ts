@@ -5,7 +5,7 @@ import type { PromptState } from './prompt-state.ts'
 
 type Spent = PromptState['spent']
 
-/** What a run has cost. A judge's calls are not part of what its episodes cost. */
+/** Adds the cost of a run. Calls of a judge are not part of the cost of episodes. */
 export function spend(before: Spent, episodes: readonly { readonly usage?: Usage }[]): Spent {
   const usd = episodes.reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0)
   return {
@@ -18,7 +18,7 @@ export function spend(before: Spent, episodes: readonly { readonly usage?: Usage
 
 type About = Pick<LearnerTraining, 'train' | 'validation' | 'rollouts' | 'testEpisodes'>
 
-/** The episodes of one iteration at most: the parent, the child, and the validation of the child. */
+/** The maximum number of episodes of one iteration: the parent, the child, and the validation of the child. */
 export function episodesOfIteration({ minibatch }: Pick<PromptSettings, 'minibatch'>, about: About): number {
   const { train, rollouts } = about
   return 2 * Math.min(minibatch, train.length) * rollouts.train + episodesOfValidation(about)
@@ -27,8 +27,9 @@ export function episodesOfIteration({ minibatch }: Pick<PromptSettings, 'minibat
 export const episodesOfValidation = ({ validation, rollouts }: About): number => validation.length * rollouts.validation
 
 /**
- * Why no further iteration is begun; undefined: one is. A budget is never exceeded in episodes, since an iteration is begun only if all of it fits. In
- * money it is as good as the estimate, which takes the dearest runs so far, and puts aside what the test will cost.
+ * Why no further iteration is started; undefined if one is. The budget of episodes is never exceeded, because an
+ * iteration is started only if all of it fits. The budget of money is as good as its estimate, which uses the most
+ * expensive runs so far and reserves the cost of the test.
  */
 export function whyNoMore(
   { spent, pool }: PromptState,
@@ -38,11 +39,11 @@ export function whyNoMore(
   const { evaluations, usd } = settings.budget
   const needed = episodesOfIteration(settings, about)
   if (pool.some(({ scores }) => about.validation.every((task) => (scores[task] ?? 0) >= settings.perfect)))
-    return `every validation task is solved, with ${spent.evaluations} evaluations`
+    return `every validation task is solved after ${spent.evaluations} evaluations`
   if (evaluations !== undefined && spent.evaluations + needed > evaluations)
-    return `${spent.evaluations} of ${evaluations} evaluations are used, and another iteration may need ${needed}`
+    return `${spent.evaluations} of ${evaluations} evaluations are used, and another iteration may need ${needed} more`
   const expected = (needed + about.testEpisodes) * spent.episodeUsd + spent.askUsd
   if (usd !== undefined && spent.usd + expected > usd)
-    return `$${spent.usd.toPrecision(3)} of $${usd} are spent, and another iteration and the test may cost $${expected.toPrecision(3)}`
+    return `$${spent.usd.toPrecision(3)} of $${usd} is spent, and another iteration and the test may cost $${expected.toPrecision(3)}`
   return undefined
 }

@@ -2,14 +2,14 @@ import { type Outcome, resultOf } from '../../grade/outcome.ts'
 import { judge } from '../failed-rollouts.ts'
 import type { LearnerGroup } from '../learner.ts'
 
-/** By task; null: nobody could tell. */
+/** By task; null if unknown. */
 export type Rewards = Readonly<Record<string, number | null>>
 
-/** The mean reward of each task. What the agent itself failed at counts 0; what its world or model failed at counts nothing. */
+/** The mean reward of each task. Failures of the agent count as 0; failures of its environment or model are ignored. */
 export const meanRewards = (groups: readonly LearnerGroup[]): Rewards =>
   Object.fromEntries(groups.map(({ id, members }) => [id, mean(members.map((one) => judge(one, 'zero').reward))]))
 
-/** The same for outcomes of an evaluation. */
+/** The same for the outcomes of an evaluation. */
 export function scoresOf(outcomes: readonly Outcome[], tasks: readonly string[]): Record<string, number | null> {
   const byTask = Map.groupBy(outcomes, ({ taskId }) => taskId)
   return Object.fromEntries(tasks.map((task) => [task, mean((byTask.get(task) ?? []).map(scoreOf))]))
@@ -26,8 +26,8 @@ const mean = (rewards: readonly (number | null)[]): number | null => {
 }
 
 /**
- * Whether the child did better than its parent on the same tasks, compared task by task. If a task has a reward from the parent and none from the
- * child, nobody can tell, and the child is not taken.
+ * Whether the child did better than its parent on the same tasks, paired by task. If a task has a reward from the
+ * parent but none from the child, they cannot be compared, and the child is rejected.
  */
 export function isBetterOn(parent: Rewards, child: Rewards): boolean {
   let gain = 0
@@ -40,5 +40,5 @@ export function isBetterOn(parent: Rewards, child: Rewards): boolean {
   return gain > ROUNDING
 }
 
-/** Differences of sums are not exact. */
+/** Tolerance for rounding errors of sums. */
 const ROUNDING = 1e-9

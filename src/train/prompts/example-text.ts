@@ -2,15 +2,15 @@ import type { Step } from '../../trajectory/step.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import { rewardOf } from '../failed-rollouts.ts'
 
-/** The most of each part that the model sees which reflects: an endless tool result must not push the feedback out. */
+/** The maximum length of each part, so that a long tool result does not displace the feedback. */
 const CHARS = { input: 4000, answer: 3000, feedback: 3000, said: 600, tool: 600 }
-const MOST_STEPS_SHOWN = 24
+const MAX_STEPS_SHOWN = 24
 
-/** One episode, for the model that reflects: what was given, done, answered, and what the grader said of it. */
+/** Describes one episode for the reflecting model: input, steps, answer and the grader's feedback. */
 export function exampleText(number: number, input: unknown, episode: Trajectory): string {
   const { answer, ending } = episode
   const steps = stepsOf(episode.steps)
-  const shown = steps.length <= MOST_STEPS_SHOWN ? steps : [...steps.slice(0, MOST_STEPS_SHOWN), '…']
+  const shown = steps.length <= MAX_STEPS_SHOWN ? steps : [...steps.slice(0, MAX_STEPS_SHOWN), '…']
   return [
     `## Example ${number}: ${verdict(episode)}`,
     part('What the assistant was given', input, CHARS.input),
@@ -23,7 +23,7 @@ export function exampleText(number: number, input: unknown, episode: Trajectory)
   ].join('\n\n')
 }
 
-/** What a grader has written; undefined: nothing. */
+/** The feedback of a grader; undefined if there is none. */
 export const feedbackOf = ({ grade }: Trajectory): string | undefined => grade?.feedback?.trim() || undefined
 
 function verdict(episode: Trajectory): string {
@@ -33,17 +33,17 @@ function verdict(episode: Trajectory): string {
   return `${reward === null ? 'no reward' : `reward ${Number(reward.toPrecision(4))}`}${solved}`
 }
 
-/** Calls of tools, and what the model said beside them. Its last words are its answer. */
+/** Tool calls, and the model's text beside them. Its last text is its answer. */
 function stepsOf(steps: readonly Step[]): string[] {
   const lastCall = steps.findLastIndex(({ kind }) => kind === 'tool')
-  return steps.flatMap((step, place) => {
+  return steps.flatMap((step, index) => {
     if (step.kind === 'tool') {
       const came = step.error === undefined ? shown(step.result) : `error: ${shown(step.error)}`
       return [`called ${step.name}(${cut(step.arguments.raw, CHARS.tool)}), which gave ${cut(came, CHARS.tool)}`]
     }
     if (step.kind === 'action')
       return [`chose ${cut(shown(step.action), CHARS.tool)} on seeing ${cut(shown(step.observation), CHARS.tool)}`]
-    const said = step.kind === 'model' && step.role === 'agent' && place < lastCall ? shown(step.reply.content) : ''
+    const said = step.kind === 'model' && step.role === 'agent' && index < lastCall ? shown(step.reply.content) : ''
     return said === '' ? [] : [`said: ${cut(said, CHARS.said)}`]
   })
 }
@@ -60,7 +60,7 @@ function shown(value: unknown): string {
   }
 }
 
-/** Beginning and end: what is asked often stands last. */
+/** Keeps the start and the end, because the question often comes last. */
 function cut(text: string, chars: number): string {
   if (text.length <= chars) return text
   const head = Math.ceil(chars * 0.7)

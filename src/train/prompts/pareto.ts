@@ -1,10 +1,11 @@
-/** The score of each validation task, in one order for all candidates; null: nobody could tell. */
+/** The score of each validation task, in the same order for all candidates; null if unknown. */
 export type Scores = readonly (number | null)[]
 
 /**
- * How often each candidate is to be picked, relative to the others: on how many fronts it is. The front of a task has the candidates that are best
- * at it. One that is nowhere needed, because on each of its fronts there is another that stays, has 0: the candidate with the lowest mean goes
- * first, of equals the older. So what stays covers every task, and a specialist stays beside a generalist.
+ * The selection weight of each candidate: the number of fronts it is on. The front of a task consists of its best
+ * candidates. A candidate that is redundant, because each of its fronts has another remaining one, gets 0; candidates
+ * with the lowest mean are removed first, among equals the older. The remaining ones cover every task, so specialists
+ * are kept beside generalists.
  */
 export function frontWeights(candidates: readonly Scores[]): number[] {
   const tasks = candidates[0]?.length ?? 0
@@ -31,17 +32,17 @@ function frontOf(candidates: readonly Scores[], task: number): ReadonlySet<numbe
   return new Set(front)
 }
 
-/** Of those that are known; without any, less than all others. */
+/** The mean of the known scores; -Infinity if there are none. */
 export function meanScore(scores: Scores): number {
   const known = scores.filter((score) => score !== null)
   return known.length === 0 ? Number.NEGATIVE_INFINITY : known.reduce((sum, score) => sum + score, 0) / known.length
 }
 
-/** A place, by weights. If all are 0, the last: there is nothing to choose by. */
+/** Draws an index by weight. If all weights are 0, the last. */
 export function pickByWeight(weights: readonly number[], random: number): number {
   let left = random * weights.reduce((sum, weight) => sum + weight, 0)
-  for (const [place, weight] of weights.entries()) {
-    if (left < weight) return place
+  for (const [index, weight] of weights.entries()) {
+    if (left < weight) return index
     left -= weight
   }
   return weights.length - 1

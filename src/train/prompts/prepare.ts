@@ -1,5 +1,5 @@
+import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
-import { didYouMean } from '../../near-miss.ts'
 import type { LearnerTraining } from '../learner.ts'
 import { episodesOfIteration, episodesOfValidation } from './budget.ts'
 import type { PromptSettings } from './prompt-options.ts'
@@ -7,21 +7,23 @@ import { isTextPolicy, type TextPolicy } from './text-policy.ts'
 
 type About = Omit<LearnerTraining, 'notice'>
 
-/** Everything that can be known to be wrong before anything starts. */
+/** Reports every mistake that can be found before anything starts. */
 export function checkTraining(settings: PromptSettings, about: About): void {
   const { policy, validation } = about
   if (!isTextPolicy(policy))
     throw wrong(
-      `it rewrites texts, and the agent has the policy '${policy.name}': give it textPolicy({ texts: { instructions: '…' } })`,
+      `it rewrites texts, but the agent has the policy '${policy.name}'; give it textPolicy({ texts: { instructions: '…' } })`,
     )
   const names = Object.keys(policy.texts)
   const unknown = settings.components?.find((name) => !names.includes(name))
   if (unknown !== undefined)
     throw wrong(
-      `\`components\` names the text '${unknown}'${didYouMean(unknown, names)}, and the policy has ${names.join(', ')}`,
+      `\`components\` contains unknown text '${unknown}'${didYouMean(unknown, names)}; the policy has ${names.join(', ')}`,
     )
   if (validation.length === 0)
-    throw wrong('there are no validation tasks, by which texts are chosen: give `tasks.validation`, or more tasks')
+    throw wrong(
+      'there are no validation tasks, which are needed to select texts; give `tasks.validation`, or more tasks',
+    )
   checkModels(settings, about)
   checkBudget(settings, about)
 }
@@ -31,7 +33,7 @@ function checkModels({ reflect, control, budget }: PromptSettings, { models, cal
   if (control !== 'random' && !Object.hasOwn(models, reflect!))
     throw new ManyworldsError(
       'MODEL_UNKNOWN',
-      `promptLearner: \`reflect\` is the model '${reflect}'${didYouMean(reflect!, names)}, and the training ${names.length === 0 ? 'has no models' : `has only ${names.join(', ')}`}; add it to \`models\`, or to models.json`,
+      `promptLearner: \`reflect\` is unknown model '${reflect}'${didYouMean(reflect!, names)}; the training ${names.length === 0 ? 'has no models' : `has only ${names.join(', ')}`}; add it to \`models\`, or to models.json`,
     )
   if (budget.usd === undefined) return
   const paid = [...calls, ...(control === 'random' ? [] : [reflect!])]
@@ -41,7 +43,7 @@ function checkModels({ reflect, control, budget }: PromptSettings, { models, cal
   })
   if (free !== undefined)
     throw wrong(
-      `\`budget.usd\` needs the price of each model, and '${free}' has none: give models.${free} a \`price\`, { input, output } in USD per million tokens`,
+      `\`budget.usd\` needs the price of each model, but '${free}' has none; give models.${free} a \`price\`, { input, output } in USD per million tokens`,
     )
 }
 
@@ -52,11 +54,11 @@ function checkBudget(settings: PromptSettings, about: About): void {
   const { train, validation, rollouts } = about
   const tried = 2 * Math.min(settings.minibatch, train.length) * rollouts.train
   throw wrong(
-    `\`budget.evaluations\` is ${evaluations}, and one iteration needs ${first + iteration}: ${first} to validate the texts as they are (${validation.length} tasks x ${rollouts.validation}), ${tried} to try a minibatch with two versions, ${first} to validate the new one`,
+    `\`budget.evaluations\` is ${evaluations}, but the first iteration needs ${first + iteration}: ${first} to validate the initial texts (${validation.length} tasks x ${rollouts.validation}), ${tried} to try a minibatch with two versions, ${first} to validate the new version`,
   )
 }
 
-/** What its versions depend on. A larger budget only makes it go on. */
+/** The settings that versions depend on. A training may be resumed with a larger budget. */
 export function storedPrompts(settings: PromptSettings, { texts }: TextPolicy): unknown {
   const { budget: _, ...kept } = settings
   return { prompts: kept, texts }

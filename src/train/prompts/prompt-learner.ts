@@ -16,15 +16,15 @@ import { propose } from './propose.ts'
 import { isTextPolicy, type TextPolicy } from './text-policy.ts'
 import { packTexts } from './texts.ts'
 
-/** A learner of texts. It runs in the driver, and asks for what it learns from. */
+/** A learner of texts. It runs in the driver, and selects its own training data. */
 export interface PromptLearner extends Learner {
   want(): Want
 }
 
 /**
- * Makes the texts of a `textPolicy()` better, for models whose weights nobody can train: reflective prompt evolution, after GEPA. Each iteration, an
- * epoch of the training, takes a good candidate, runs it on a few tasks, and has a model rewrite one of its texts from what happened
- * and from what graders said of it. If that does better on the same tasks, with the same chances, it is validated and becomes a candidate.
+ * Improves the texts of a `textPolicy()`, for models whose weights cannot be trained: reflective prompt evolution, after GEPA. Each iteration, an epoch of
+ * the training, selects a good candidate, runs it on a few tasks, and has a model rewrite one of its texts from what happened and from the graders'
+ * feedback. If the new text does better on the same tasks with the same seeds, it is validated and becomes a candidate.
  *
  * @example
  * const agent = llmAgent({ name: 'solver', model: 'small', policy: textPolicy({ texts: { instructions } }), grade })
@@ -40,7 +40,7 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
     if (state === undefined || training === undefined)
       throw new ManyworldsError(
         'LEARNER_INVALID',
-        'a prompt learner belongs to a DistributedTrainingPipeline: it is not started',
+        'the prompt learner was not started; use it as `learner` of a DistributedTrainingPipeline',
       )
     return { state, training }
   }
@@ -48,7 +48,7 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
   const random = (stream: string, visit: number) =>
     randomFrom({ seed, purpose: 'prompts', stream, task: '', visit, rollout: 1 })
 
-  /** The candidate whose turn it is, in this iteration. */
+  /** Selects the parent of this iteration. */
   const parentOf = ({ pool, iteration }: PromptState, validation: readonly string[]): Validated => {
     const scores = pool.map((one) => validation.map((task) => one.scores[task] ?? null))
     return pool[pickByWeight(frontWeights(scores), random('parent', iteration)())]!
@@ -61,7 +61,7 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
     return { ref: { policy: now().training.policy.name, version, digest: sha256, at: { blob: sha256 } }, bytes }
   }
 
-  /** The parent has been tried: a child is made of it, unless there is nothing to learn. */
+  /** The parent was tried: makes a child of it, unless there is nothing to learn. */
   async function reflect(batch: Batch, before: PromptState): Promise<PromptState> {
     const { groups = [], update = 0 } = batch
     const parent = before.pool.find(({ version }) => version === groups[0]?.ref.version)!
@@ -70,19 +70,19 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
     const known = Object.values(rewards).filter((reward) => reward !== null)
     if (known.length === 0 || known.every((reward) => reward >= settings.perfect))
       return { ...next, counts: { ...before.counts, skipped: before.counts.skipped + 1 } }
-    const { saidBlind } = sayBlind(groups, before)
+    const { saidBlind } = noticeMissingFeedback(groups, before)
     const components = settings.components ?? Object.keys(parent.texts)
     const component = components[parent.next % components.length]!
     const { text, usd, failed } = await propose({
       ...{ settings, batch, texts: parent.texts, component, random: random('edit', before.iteration) },
-      isLastTry: before.failedInARow >= MOST_FAILED - 1,
+      isLastTry: before.failedInARow >= MAX_FAILED - 1,
     })
     const pool = before.pool.map((one) => (one === parent ? { ...one, next: one.next + 1 } : one))
     const spent = { ...before.spent, usd: before.spent.usd + usd, askUsd: Math.max(before.spent.askUsd, usd) }
     const after = { ...before, pool, spent, saidBlind, failedInARow: failed ? before.failedInARow + 1 : 0 }
     const { counts } = before
     const texts = text === undefined ? undefined : { ...parent.texts, [component]: text }
-    // What is a candidate already has been looked at.
+    // Texts that are already a candidate were already evaluated.
     if (texts === undefined || before.pool.some((one) => isDeepStrictEqual(one.texts, texts)))
       return { ...after, iteration: next.iteration, counts: { ...counts, unusable: counts.unusable + 1 } }
     const child: Candidate = {
@@ -93,16 +93,19 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
     return { ...after, current: child, trial, counts: { ...counts, proposed: counts.proposed + 1 } }
   }
 
-  function sayBlind(groups: NonNullable<Batch['groups']>, { saidBlind }: PromptState): { readonly saidBlind: boolean } {
+  function noticeMissingFeedback(
+    groups: NonNullable<Batch['groups']>,
+    { saidBlind }: PromptState,
+  ): { readonly saidBlind: boolean } {
     const hasFeedback = groups.some(({ members }) => members.some((member) => feedbackOf(member) !== undefined))
     if (saidBlind || hasFeedback || settings.control !== undefined) return { saidBlind }
     now().training.notice(
-      'no grader gave `feedback`: the model that rewrites texts sees answers and rewards, and has to guess what was wrong',
+      'no grader returned `feedback`, so the model that rewrites texts sees only answers and rewards, and must guess what was wrong',
     )
     return { saidBlind: true }
   }
 
-  /** The child has been tried on the same tasks. */
+  /** The child was tried on the same tasks. */
   function compare({ groups = [] }: Batch, before: PromptState): PromptState {
     const { child, rewards } = before.trial!
     const after = { ...before, trial: null, iteration: before.iteration + 1 }
@@ -118,7 +121,7 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
 
     async start({ seed: given, state: before, training: about }: LearnerStart) {
       if (about === undefined || !isTextPolicy(about.policy))
-        throw new ManyworldsError('LEARNER_INVALID', 'a prompt learner needs a training of a textPolicy()')
+        throw new ManyworldsError('LEARNER_INVALID', 'a prompt learner can only train a textPolicy()')
       training = about
       seed = given
       state = before ? unpackState(before) : firstState(about.policy.texts)
@@ -170,10 +173,10 @@ export function promptLearner(options: PromptLearnerOptions): PromptLearner {
   }
 }
 
-/** So many reflections in a row may fail. Then something is wrong that will not pass. */
-const MOST_FAILED = 3
+/** How many reflections in a row may fail before the training ends. */
+const MAX_FAILED = 3
 
-/** Without any reward there is nothing to go by. */
+/** Ends the training if no validation task has a reward. */
 function refuseUngraded(outcomes: readonly Outcome[], scores: Readonly<Record<string, number | null>>): void {
   if (Object.values(scores).some((score) => score !== null)) return
   const code = outcomes.find((outcome) => outcome.code !== undefined)?.code
@@ -183,9 +186,9 @@ function refuseUngraded(outcomes: readonly Outcome[], scores: Readonly<Record<st
       ? `the first error is ${code}`
       : graded !== undefined
         ? `the grader failed with ${graded.code}: ${graded.message}`
-        : 'give the agent a grader (`grade`), best one with `feedback`'
+        : 'give the agent a grader (`grade`), preferably with `feedback`'
   throw new ManyworldsError(
     'TRAINING_FAILED',
-    `no validation task has a reward with the texts as they are: ${why}. When that is mended, begin another training`,
+    `no validation task has a reward with the initial texts: ${why}. Fix this, then start a new training`,
   )
 }

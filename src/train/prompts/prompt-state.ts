@@ -5,9 +5,9 @@ const rewards = z.record(z.string(), z.nullable(z.number()))
 const candidate = z.strictObject({
   version: z.int(),
   texts: z.record(z.string(), z.string()),
-  /** The version that it was made of; null: the first. */
+  /** The version it was made from; null for the first. */
   parent: z.nullable(z.int()),
-  /** How many of its texts were rewritten so far: round and round. */
+  /** How many of its texts were rewritten so far, in turn. */
   next: z.int(),
 })
 const validated = z.strictObject({ ...candidate.shape, scores: rewards })
@@ -16,13 +16,13 @@ const shape = z.strictObject({
   format: z.literal(1),
   /** From 1. */
   iteration: z.int(),
-  /** The last version that was made. */
+  /** The newest version. */
   current: candidate,
-  /** Those that were validated, in the order of their versions. */
+  /** Validated candidates, in the order of their versions. */
   pool: z.array(validated),
-  /** It is to be validated. */
+  /** The candidate to validate next. */
   pending: z.nullable(candidate),
-  /** A child that is to be tried on the minibatch of its parent. */
+  /** A child to be tried on the minibatch of its parent. */
   trial: z.nullable(
     z.strictObject({
       child: candidate,
@@ -35,7 +35,7 @@ const shape = z.strictObject({
   spent: z.strictObject({
     evaluations: z.int(),
     usd: z.number(),
-    /** The most that an episode has cost, as a mean over a run, and a reflection. */
+    /** The highest cost of an episode, as a mean over a run, and of a reflection. */
     episodeUsd: z.number(),
     askUsd: z.number(),
   }),
@@ -45,13 +45,13 @@ const shape = z.strictObject({
     unusable: z.int(),
     skipped: z.int(),
   }),
-  /** Calls of the model that reflects which failed one after the other. */
+  /** Consecutive failed calls of the reflecting model. */
   failedInARow: z.int(),
-  /** It was said that there is no feedback. */
+  /** Whether the notice about missing feedback was shown. */
   saidBlind: z.boolean(),
 })
 
-/** All that the next step of prompt evolution depends on. Plain data. */
+/** Everything that the next step of prompt evolution depends on. Plain data. */
 export type PromptState = Readonly<z.infer<typeof shape>>
 export type Candidate = Readonly<z.infer<typeof candidate>>
 export type Validated = Readonly<z.infer<typeof validated>>
@@ -72,6 +72,10 @@ export function unpackState(bytes: Uint8Array): PromptState {
   try {
     return shape.parse(JSON.parse(new TextDecoder().decode(bytes)))
   } catch (cause) {
-    throw new ManyworldsError('LEARNER_INVALID', `this is not the state of a prompt learner`, { cause })
+    throw new ManyworldsError(
+      'LEARNER_INVALID',
+      `these bytes are not the state of a prompt learner, or they are damaged`,
+      { cause },
+    )
   }
 }

@@ -5,26 +5,33 @@ import { BLIND_WISHES, randomEdit } from './random-edits.ts'
 import { blindPrompt, reflectionPrompt, textIn } from './reflection.ts'
 import type { Texts } from './texts.ts'
 
-interface Proposing {
+interface ProposalRequest {
   readonly settings: PromptSettings
   readonly batch: Batch
   readonly texts: Texts
   readonly component: string
   readonly random: () => number
-  /** Too many calls have failed: another one ends the training. */
+  /** If this call fails too, the training ends. */
   readonly isLastTry: boolean
 }
 
 export interface Proposal {
-  /** Undefined: the answer was of no use. */
+  /** Undefined if the answer was unusable. */
   readonly text: string | undefined
   readonly usd: number
   /** The call failed. */
   readonly failed: boolean
 }
 
-/** Has one text rewritten: from what happened or, as a control, without it. */
-export async function propose({ settings, batch, texts, component, random, isLastTry }: Proposing): Promise<Proposal> {
+/** Has one text rewritten: from what happened or, as a control, without that. */
+export async function propose({
+  settings,
+  batch,
+  texts,
+  component,
+  random,
+  isLastTry,
+}: ProposalRequest): Promise<Proposal> {
   const { control, maxChars, temperature, maxOutputTokens } = settings
   const before = texts[component]!
   if (control === 'random') {
@@ -45,7 +52,7 @@ export async function propose({ settings, batch, texts, component, random, isLas
     if (isLastTry)
       throw new ManyworldsError(
         'TRAINING_FAILED',
-        `the model '${model}' that rewrites texts has failed several times in a row, the last time with: ${error}`,
+        `the model '${model}' that rewrites texts failed several times in a row; the last error is: ${error}`,
       )
     return { text: undefined, usd, failed: true }
   }

@@ -1,4 +1,4 @@
-/** What is done to a text without knowing anything about the tasks. */
+/** Sentences that can be added without knowing the tasks. */
 const SENTENCES = [
   'Think step by step before you answer.',
   'Be brief.',
@@ -18,7 +18,7 @@ const SENTENCES = [
   'Use the format that the task suggests.',
 ]
 
-/** What a model is asked for that rewrites a text blindly: so that its proposals differ. */
+/** Instructions for a model that rewrites a text blindly, so that its proposals differ. */
 export const BLIND_WISHES = [
   'say it in other words.',
   'make it more precise.',
@@ -28,15 +28,15 @@ export const BLIND_WISHES = [
   'write it as an expert in this field would.',
 ]
 
-/** A text with a sentence more, in place of another, or one less: what a control tries instead of what was learned. */
+/** Adds, replaces or removes a sentence: the edits of the control experiment. */
 export function randomEdit(text: string, random: () => number): string {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const sentences = text.split(/(?<=[.!?])\s+/).filter(Boolean)
   const fresh = SENTENCES.filter((sentence) => !text.includes(sentence))
   const sentence = pick(fresh.length > 0 ? fresh : SENTENCES)
-  const place = Math.floor(random() * sentences.length)
+  const index = Math.floor(random() * sentences.length)
   const kind = random()
-  if (kind < 0.25 && sentences.length > 1) return sentences.toSpliced(place, 1).join(' ')
-  if (kind < 0.5) return sentences.toSpliced(place, 1, sentence).join(' ')
+  if (kind < 0.25 && sentences.length > 1) return sentences.toSpliced(index, 1).join(' ')
+  if (kind < 0.5) return sentences.toSpliced(index, 1, sentence).join(' ')
   return random() < 0.5 ? `${sentence} ${text}` : `${text} ${sentence}`
 }

@@ -3,23 +3,26 @@ import type { LearnerGroup } from '../learner.ts'
 import { exampleText } from './example-text.ts'
 import { type Texts, toolOf } from './texts.ts'
 
-/** Between these stands the new text. Unlike a code fence, no text is likely to have them. */
+/** The markers around the new text. Unlike a code fence, a text is unlikely to contain them. */
 export const OPEN = '<new_text>'
 export const CLOSE = '</new_text>'
 
-/** Of all examples together: about 25,000 tokens. One example has at most a quarter of it. */
+/** The maximum length of all examples: about 25,000 tokens. One example has at most a quarter of it. */
 const EXAMPLES_CHARS = 100_000
 
 export interface Reflection {
   readonly texts: Texts
-  /** Which of them is rewritten. */
+  /** The name of the text to rewrite. */
   readonly component: string
-  /** What was done with these texts. */
+  /** Episodes with these texts. */
   readonly groups: readonly LearnerGroup[]
   readonly maxChars: number
 }
 
-/** What the model is asked that rewrites a text. Of the truth it is told what graders say in their feedback, and nothing else. */
+/**
+ * The prompt for the model that rewrites a text. Of the ground truth, it contains only what graders disclose in their
+ * feedback.
+ */
 export function reflectionPrompt({ texts, component, groups, maxChars }: Reflection): string {
   return [
     `An assistant works on tasks. You improve ${whatIs(component)}.`,
@@ -38,18 +41,18 @@ export function reflectionPrompt({ texts, component, groups, maxChars }: Reflect
   ].join('\n\n')
 }
 
-/** All of them or, where that is too much to read, those with the lowest rewards. */
+/** All examples or, if they are too long, those with the lowest rewards. */
 function examplesOf(groups: readonly LearnerGroup[]): string[] {
   const all = groups.flatMap(({ input, members }) => members.map((member) => ({ input, member })))
-  const texts = all.map(({ input, member }, place) => exampleText(place + 1, input, member))
-  const rewardAt = (place: number) => rewardOf(all[place]!.member) ?? Number.NEGATIVE_INFINITY
+  const texts = all.map(({ input, member }, index) => exampleText(index + 1, input, member))
+  const rewardAt = (index: number) => rewardOf(all[index]!.member) ?? Number.NEGATIVE_INFINITY
   const worstFirst = [...texts.keys()].sort((a, b) => rewardAt(a) - rewardAt(b) || a - b)
   let left = EXAMPLES_CHARS
-  const kept = new Set(worstFirst.filter((place) => (left -= texts[place]!.length) >= 0))
-  return texts.filter((_, place) => kept.has(place))
+  const kept = new Set(worstFirst.filter((index) => (left -= texts[index]!.length) >= 0))
+  return texts.filter((_, index) => kept.has(index))
 }
 
-/** The same request without anything that was learned: what a control may know. */
+/** The same request without any results, for the control experiment. */
 export function blindPrompt({ texts, component, maxChars }: Reflection, wish: string): string {
   return [
     `An assistant works on tasks, of which you are told nothing. You write another version of ${whatIs(component)}.`,
@@ -80,12 +83,12 @@ function others(texts: Texts, component: string): string[] {
 
 const section = (title: string, text: string) => `## ${title}\n\n${text}`
 
-/** Why an answer is of no use. */
+/** Why an answer is unusable. */
 export type Unusable = 'cut' | 'unmarked' | 'empty' | 'long' | 'same'
 
 /**
- * The new text in an answer: between the last pair of markers or, without markers, in the only code fence. One pass each, so a hostile answer costs
- * no more than its length.
+ * The new text in an answer: between the last pair of markers or, without markers, in the only code fence. Takes linear
+ * time for any input.
  */
 export function textIn(
   answer: string,
@@ -107,14 +110,14 @@ function marked(answer: string): string | undefined {
 
 const FENCE = '```'
 
-/** Only if there is no doubt which one: two fences, in an answer that does not begin the marked text. */
+/** Only if it is unambiguous: exactly one fence, in an answer without the opening marker. */
 function fenced(answer: string): string | undefined {
   if (answer.includes(OPEN)) return undefined
   const parts = answer.split(FENCE, 4)
   return parts.length === 3 ? withoutLanguage(parts[1]!) : undefined
 }
 
-/** Some models put a fence within the markers. */
+/** Some models put a fence inside the markers. */
 function unfenced(text: string): string {
   if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || text.length < 2 * FENCE.length) return text
   const inner = text.slice(FENCE.length, -FENCE.length)

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { unifiedDiff } from '../../text/line-diff.ts'
 import type { Texts } from './texts.ts'
 
-/** One file of a folder, whole or not at all. */
+/** Writes a file atomically. */
 type WriteFile = (path: string, content: string) => Promise<void>
 
-/** What people read has these names. */
+/** File names of the human-readable texts. */
 const READABLE = /^(?:instructions|tools\.[\w.-]{1,128})\.md$/
 export const CHANGES = 'changes.diff'
 
-/** Writes texts for people, one file each. What programs load is the file of weights beside them. */
+/** Writes texts in human-readable form, one file each. Programs load the weights file beside them. */
 export async function writeReadable(folder: string, texts: Texts, write: WriteFile): Promise<void> {
   const names = Object.keys(texts).map((name) => `${name}.md`)
   for (const old of await readdir(folder))
@@ -18,7 +18,7 @@ export async function writeReadable(folder: string, texts: Texts, write: WriteFi
   for (const [name, text] of Object.entries(texts)) await write(join(folder, `${name}.md`), ended(text))
 }
 
-/** What has changed from one version to another, for people and `patch`; empty: nothing. */
+/** The differences between two versions, as a unified diff; empty if there are none. */
 export function textChanges(
   before: Texts,
   after: Texts,

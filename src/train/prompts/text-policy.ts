@@ -7,27 +7,30 @@ import { checkTexts, type Texts, unpackTexts } from './texts.ts'
 export interface TextPolicyOptions {
   /** Default `'texts'`. */
   readonly name?: string
-  /** What a model is told: `instructions`, and `tools.NAME` for the description of a tool. They replace those of the agent. */
+  /**
+   * The texts given to a model: `instructions`, and `tools.NAME` for the description of a tool. They replace those of
+   * the agent.
+   */
   readonly texts: Texts
 }
 
-/** A version of a set of texts. */
+/** An opened version of a set of texts. */
 export interface OpenTextPolicy extends OpenPolicy {
   readonly text: Texts
 }
 
-/** A policy that is a set of texts, which a `promptLearner()` rewrites. */
+/** A policy that consists of texts, which a `promptLearner()` rewrites. */
 export interface TextPolicy extends Policy {
   readonly core: 'texts'
-  /** Those that a training begins with. */
+  /** The initial texts of a training. */
   readonly texts: Texts
   /** Opens a version by its bytes; null: the first one. */
   openBytes(bytes: Uint8Array | null): OpenTextPolicy
 }
 
 /**
- * A policy of a model that nobody can train by its weights: what is learned is what the model is told. It is the `policy` of an
- * `llmAgent`, and a `promptLearner()` makes it better.
+ * A policy for a model whose weights cannot be trained: instead, the texts given to the model are improved. Use it as the `policy` of an `llmAgent`, and
+ * train it with a `promptLearner()`.
  *
  * @example
  * const policy = textPolicy({ texts: { instructions: 'Answer with one number.', 'tools.lookup': 'Finds a fact.' } })
@@ -35,7 +38,10 @@ export interface TextPolicy extends Policy {
  */
 export function textPolicy(options: TextPolicyOptions): TextPolicy {
   if (typeof options !== 'object' || options === null)
-    throw new ManyworldsError('POLICY_INVALID', "textPolicy: give one object: { texts: { instructions: '…' } }")
+    throw new ManyworldsError(
+      'POLICY_INVALID',
+      "textPolicy: options must be an object such as { texts: { instructions: '…' } }",
+    )
   checkKeys(options, ['name', 'texts'], 'textPolicy()')
   const { name = 'texts', texts } = options
   if (typeof name !== 'string' || name === '')
@@ -57,6 +63,6 @@ export const isTextPolicy = (policy: Policy): policy is TextPolicy => (policy as
 function opened(name: string, bytes: Uint8Array): OpenTextPolicy {
   const text = unpackTexts(bytes)
   if (text === undefined)
-    throw new ManyworldsError('POLICY_INVALID', `the bytes of policy '${name}' are not texts of textPolicy()`)
+    throw new ManyworldsError('POLICY_INVALID', `the bytes of policy '${name}' are not the texts of a textPolicy()`)
   return { text }
 }

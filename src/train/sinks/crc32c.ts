@@ -1,4 +1,4 @@
-/** The polynomial of Castagnoli, reversed. `zlib.crc32` has another one. */
+/** The Castagnoli polynomial, reversed. `zlib.crc32` uses another one. */
 const POLYNOMIAL = 0x82f63b78
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {

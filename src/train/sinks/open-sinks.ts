@@ -1,26 +1,26 @@
 import type { TrainingAbout, TrainingSink } from './sink.ts'
 
-/** The longest that one call of a sink may take. */
+/** The timeout of one call of a sink. */
 const CALL_MS = 30_000
-/** A sink with so many calls waiting is slower than the training. */
-const MOST_WAITING = 10_000
+/** A sink with this many pending calls is slower than the training. */
+const MAX_PENDING = 10_000
 
-/** The sinks of a training, as the training sees them: nothing here throws, and nothing but `close` waits. */
+/** The sinks of a training. No method throws, and only `close` waits. */
 export interface OpenSinks {
   scalars(step: number, values: Readonly<Record<string, number>>, at: number): void
   text(step: number, name: string, text: string, at: number): void
-  /** Waits for what was told so far, within bounds. */
+  /** Waits for all pending calls, within the timeouts. */
   close(): Promise<void>
 }
 
-/** `report` is told once, in a line, of each sink that fails, and of each figure that is no finite number. */
+/** `report` receives one line for each sink that fails, and for each metric that is not a finite number. */
 export function openSinks(
   sinks: readonly TrainingSink[],
   about: TrainingAbout,
   report: (line: string) => void,
-  { callMs = CALL_MS, mostWaiting = MOST_WAITING }: { readonly callMs?: number; readonly mostWaiting?: number } = {},
+  { callMs = CALL_MS, maxPending = MAX_PENDING }: { readonly callMs?: number; readonly maxPending?: number } = {},
 ): OpenSinks {
-  const guarded = sinks.map((sink) => new GuardedSink(sink, report, callMs, mostWaiting))
+  const guarded = sinks.map((sink) => new GuardedSink(sink, report, callMs, maxPending))
   for (const sink of guarded) sink.open(about)
   const reported = new Set<string>()
   return {
@@ -30,9 +30,7 @@ export function openSinks(
         if (Number.isFinite(value)) finite[name] = value
         else if (!reported.has(name)) {
           reported.add(name)
-          report(
-            `\`${name}\` is ${value} at step ${step}: it is left out of the log there, and wherever it is not finite`,
-          )
+          report(`\`${name}\` is ${value} at step ${step}; non-finite values are left out of the log`)
         }
       for (const sink of guarded) sink.scalars(step, finite, at)
     },
@@ -49,16 +47,16 @@ class GuardedSink {
   readonly #sink: TrainingSink
   readonly #report: (line: string) => void
   readonly #callMs: number
-  readonly #mostWaiting: number
+  readonly #maxPending: number
   #last: Promise<void> = Promise.resolve()
-  #waiting = 0
-  #isOut = false
+  #pending = 0
+  #isDisabled = false
 
-  constructor(sink: TrainingSink, report: (line: string) => void, callMs: number, mostWaiting: number) {
+  constructor(sink: TrainingSink, report: (line: string) => void, callMs: number, maxPending: number) {
     this.#sink = sink
     this.#report = report
     this.#callMs = callMs
-    this.#mostWaiting = mostWaiting
+    this.#maxPending = maxPending
   }
 
   open(about: TrainingAbout): void {
@@ -73,21 +71,21 @@ class GuardedSink {
     this.#call((sink) => sink.text?.(step, name, text, at))
   }
 
-  /** One that failed is closed too: it may hold a file. What it says to that is not reported. */
+  /** A sink that failed is closed too, because it may hold a file; errors of this are not reported. */
   async close(): Promise<void> {
     await this.#last
     await this.#bounded((sink) => sink.close?.())
-    this.#isOut = true
+    this.#isDisabled = true
   }
 
   #call(call: (sink: TrainingSink) => void | Promise<void>): void {
-    if (this.#isOut) return
-    if (this.#waiting >= this.#mostWaiting)
-      return this.#leaveOut(`it is slower than the training: ${this.#waiting} calls are waiting`)
-    this.#waiting++
+    if (this.#isDisabled) return
+    if (this.#pending >= this.#maxPending)
+      return this.#disable(`it is slower than the training; ${this.#pending} calls are pending`)
+    this.#pending++
     this.#last = this.#last.then(async () => {
-      this.#waiting--
-      if (!this.#isOut) await this.#bounded(call)
+      this.#pending--
+      if (!this.#isDisabled) await this.#bounded(call)
     })
   }
 
@@ -97,16 +95,16 @@ class GuardedSink {
     try {
       await Promise.race([call(this.#sink), late])
     } catch (error) {
-      this.#leaveOut(error instanceof Error ? error.message : String(error))
+      this.#disable(error instanceof Error ? error.message : String(error))
     } finally {
       clearTimeout(timer)
     }
   }
 
-  #leaveOut(why: string): void {
-    if (this.#isOut) return
-    this.#isOut = true
-    const name = this.#sink.name ?? 'a sink of your own'
-    this.#report(`the log of this training (${name}) failed and is left out; the training goes on: ${why}`)
+  #disable(why: string): void {
+    if (this.#isDisabled) return
+    this.#isDisabled = true
+    const name = this.#sink.name ?? 'custom sink'
+    this.#report(`the log of this training (${name}) failed and is disabled; the training continues: ${why}`)
   }
 }

@@ -5,10 +5,10 @@ import { tensorboard } from './tensorboard.ts'
 /** `'tensorboard'`, `'tensorboard:FOLDER'`, or any sink. */
 export type SinkSetting = 'tensorboard' | `tensorboard:${string}` | TrainingSink
 
-/** Where `'tensorboard'` alone writes to. */
+/** The folder of `'tensorboard'` without a folder. */
 export const TENSORBOARD_FOLDER = 'tensorboard'
 
-/** The sink that a setting or an option of the command line names. */
+/** The sink named by a setting or a command line option. */
 export function sinkOf(setting: SinkSetting | (string & {})): TrainingSink {
   if (typeof setting === 'string') {
     const [kind, ...rest] = setting.split(':')
@@ -17,6 +17,6 @@ export function sinkOf(setting: SinkSetting | (string & {})): TrainingSink {
   const given = typeof setting === 'string' ? `'${setting}'` : typeof setting
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `\`log\` must be 'tensorboard', 'tensorboard:FOLDER', or a sink: an object with a function \`scalars\`; it is ${given}`,
+    `\`log\` must be 'tensorboard', 'tensorboard:FOLDER', or a sink (an object with a function \`scalars\`); it is ${given}`,
   )
 }

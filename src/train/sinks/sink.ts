@@ -1,16 +1,16 @@
-/** What a sink is told when a training starts, or goes on. */
+/** What a sink is told when a training starts or resumes. */
 export interface TrainingAbout {
-  /** The same when a training goes on: what belongs to it can be found again. */
+  /** The same when a training resumes, so that its earlier data can be found. */
   readonly trainingId: string
   /** The settings of the training, as JSON. */
   readonly config?: unknown
 }
 
 /**
- * Somewhere to watch a training: TensorBoard, MLflow, your own. Calls come one after the other, each after the one before has settled. A
- * sink that throws, or takes longer than half a minute, is reported once and left out; the training goes on, and never waits for it.
+ * A destination for the metrics of a training: TensorBoard, MLflow, your own. Calls are made one at a time, each after the previous one has settled. A
+ * sink that throws, or takes longer than 30 seconds, is reported once and disabled; the training continues and never waits for it.
  *
- * After a resume, the last step may come again, with the same values: its training may have been killed before it was told.
+ * After a resume, the last step may be repeated with the same values, because the training may have been killed before the call.
  *
  * @example
  * const lines: TrainingSink = { name: 'lines', scalars: (step, values) => console.log(step, values.successRate) }
@@ -18,12 +18,12 @@ export interface TrainingAbout {
 export interface TrainingSink {
   /** For messages. */
   readonly name?: string
-  /** Before anything else. */
+  /** Called first. */
   open?(about: TrainingAbout): void | Promise<void>
-  /** Figures of one step, by name. All of them are finite. `at` is in milliseconds since 1970. */
+  /** Metrics of one step, by name. All are finite. `at` is in milliseconds since 1970. */
   scalars(step: number, values: Readonly<Record<string, number>>, at: number): void | Promise<void>
-  /** Words about a step, such as an alarm. */
+  /** A text about a step, such as an alarm. */
   text?(step: number, name: string, text: string, at: number): void | Promise<void>
-  /** After everything else, also if the training failed. */
+  /** Called last, even if the training failed. */
   close?(): void | Promise<void>
 }

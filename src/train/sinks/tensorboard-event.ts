@@ -1,8 +1,8 @@
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { WireReader, WireType, WireWriter } from '../protobuf-wire.ts'
 
 /**
- * The few fields of TensorFlow's `Event` that scalars and texts need, by their numbers in event.proto, summary.proto and tensor.proto. The
- * numbers are all there is to know: generated code for the whole of it would be a thousand times as long.
+ * The fields of TensorFlow's `Event` that scalars and texts need, by their numbers in event.proto, summary.proto and
+ * tensor.proto. Written by hand, because generated code would be a thousand times as long.
  */
 
 const EVENT = { wallTime: 1, step: 2, fileVersion: 3, summary: 5 } as const
@@ -13,17 +13,17 @@ const PLUGIN_DATA = { pluginName: 1 } as const
 const TENSOR = { dtype: 1, stringVal: 8 } as const
 const DT_STRING = 7
 
-const fields = (write: (writer: BinaryWriter) => void): Uint8Array<ArrayBuffer> => {
-  const writer = new BinaryWriter()
+const fields = (write: (writer: WireWriter) => void): Uint8Array<ArrayBuffer> => {
+  const writer = new WireWriter()
   write(writer)
   return writer.finish()
 }
-const bytes = (writer: BinaryWriter, field: number, value: Uint8Array) =>
+const bytes = (writer: WireWriter, field: number, value: Uint8Array) =>
   writer.tag(field, WireType.LengthDelimited).bytes(value)
-/** Half a surrogate pair becomes U+FFFD: Protobuf has no other text than UTF-8. */
-const text = (writer: BinaryWriter, field: number, value: string) => bytes(writer, field, Buffer.from(value, 'utf8'))
+/** Unpaired surrogates become U+FFFD, because Protobuf strings are UTF-8. */
+const text = (writer: WireWriter, field: number, value: string) => bytes(writer, field, Buffer.from(value, 'utf8'))
 
-const event = (at: number, rest: (writer: BinaryWriter) => void) =>
+const event = (at: number, rest: (writer: WireWriter) => void) =>
   fields((writer) => {
     writer.tag(EVENT.wallTime, WireType.Bit64).double(at / 1000)
     rest(writer)
@@ -41,11 +41,11 @@ const summary = (step: number, at: number, values: readonly Uint8Array[]) =>
     )
   })
 
-/** The first of each file. */
+/** The first event of each file. */
 export const versionEvent = (at: number): Uint8Array =>
   event(at, (writer) => text(writer, EVENT.fileVersion, 'brain.Event:2'))
 
-/** All values of a step in one event: a crash leaves all of them or none. */
+/** All values of a step are one event, so that a crash leaves all or none of them. */
 export function scalarsEvent(step: number, values: readonly (readonly [string, number])[], at: number): Uint8Array {
   const encoded = values.map(([tag, value]) =>
     fields((writer) => {
@@ -74,12 +74,12 @@ export function textEvent(step: number, tag: string, words: string, at: number):
   return summary(step, at, [value])
 }
 
-/** The step of an event, and what it has values of. */
+/** The step of an event, and the tags of its values. */
 export function readEvent(event: Uint8Array): { step: number; tags: string[] } {
   let step = 0
   const tags: string[] = []
   eachField(event, (reader, field) => {
-    if (field === EVENT.step) step = Number(reader.int64())
+    if (field === EVENT.step) step = reader.int64()
     else if (field === EVENT.summary)
       eachField(reader.bytes(), (inside, summaryField) => {
         if (summaryField !== SUMMARY.value) return false
@@ -96,11 +96,11 @@ export function readEvent(event: Uint8Array): { step: number; tags: string[] } {
   return { step, tags }
 }
 
-/** `read` returns false for fields that it leaves alone. */
-function eachField(message: Uint8Array, read: (reader: BinaryReader, field: number) => boolean): void {
-  const reader = new BinaryReader(message)
-  while (reader.pos < reader.len) {
+/** `read` returns false for fields to skip. */
+function eachField(message: Uint8Array, read: (reader: WireReader, field: number) => boolean): void {
+  const reader = new WireReader(message)
+  while (!reader.atEnd) {
     const [field, type] = reader.tag()
-    if (!read(reader, field)) reader.skip(type, field)
+    if (!read(reader, field)) reader.skip(type)
   }
 }

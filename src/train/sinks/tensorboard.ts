@@ -6,14 +6,14 @@ import type { TrainingAbout, TrainingSink } from './sink.ts'
 import { readEvent, scalarsEvent, textEvent, versionEvent } from './tensorboard-event.ts'
 import { readTfRecords, tfRecord } from './tfrecord.ts'
 
-/** What TensorBoard takes for an event file, with the time of its start and our number of the session. */
+/** The names of TensorBoard's event files: the start time, then our session number. */
 const EVENT_FILE = /^events\.out\.tfevents\.(\d+)\./
-/** Where the settings of the training are shown, as text. */
+/** The tag under which the settings of the training are shown as text. */
 const CONFIG_TAG = 'config'
 
 /**
- * Writes event files for TensorBoard: each training into a folder of its own below `folder`, so that `tensorboard --logdir FOLDER` shows
- * them side by side. A training that goes on writes a further file, without the steps that earlier files have.
+ * Writes event files for TensorBoard: each training into its own folder below `folder`, so that `tensorboard --logdir FOLDER` shows them side by side. A
+ * resumed training adds a file, without the steps that are in earlier files.
  *
  * @example
  * const pipeline = new DistributedTrainingPipeline({ agent, tasks, log: tensorboard('runs') })
@@ -28,7 +28,7 @@ class TensorboardSink implements TrainingSink {
   readonly name: string
   readonly #folder: string
   #file: FileHandle | undefined
-  /** By tag, the last step that earlier files have. */
+  /** The last step in earlier files, by tag. */
   #written: ReadonlyMap<string, number> = new Map()
 
   constructor(folder: string) {
@@ -67,9 +67,9 @@ class TensorboardSink implements TrainingSink {
     return step > (this.#written.get(tag) ?? Number.NEGATIVE_INFINITY)
   }
 
-  /** In one write, so that TensorBoard, which may be reading, seldom sees half a record; it waits for the rest of one. */
+  /** In one write, so that TensorBoard rarely reads an incomplete record; if it does, it waits for the rest. */
   async #append(event: Uint8Array): Promise<void> {
-    if (!this.#file) throw new ManyworldsError('CONFIG_INVALID', `${this.name} is not open: call open() first`)
+    if (!this.#file) throw new ManyworldsError('CONFIG_INVALID', `${this.name} is not open; call open() first`)
     await this.#file.appendFile(tfRecord(event))
   }
 }
@@ -84,7 +84,10 @@ async function lastSteps(files: readonly string[]): Promise<Map<string, number>>
   return last
 }
 
-/** TensorBoard reads the files of a folder in the order of their names, so a name is above all earlier ones even if the clock went back. */
+/**
+ * TensorBoard reads the files of a folder in the order of their names, so the new name must sort last even if the clock
+ * was set back.
+ */
 function nextName(earlier: readonly string[]): string {
   const [, before = '0'] = EVENT_FILE.exec(earlier.at(-1) ?? '') ?? []
   const seconds = String(Math.max(Math.floor(Date.now() / 1000), Number(before))).padStart(10, '0')
@@ -92,7 +95,7 @@ function nextName(earlier: readonly string[]): string {
   return `events.out.tfevents.${seconds}.${session}.${hostname().replaceAll(/[^\w.-]/g, '_')}`
 }
 
-/** Ids of trainings are file names already; what is not, cannot leave the folder. */
+/** Training ids are already valid file names; anything else is escaped, so that it cannot leave the folder. */
 const folderName = (id: string) => encodeURIComponent(id).replace(/^\.+$/, (dots) => '%2E'.repeat(dots.length))
 
 const asMarkdown = (config: unknown) =>

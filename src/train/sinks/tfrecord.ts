@@ -1,14 +1,12 @@
 import { crc32c } from './crc32c.ts'
 
-/**
- * The framing of TFRecord files: the length (8 bytes), its checksum, the bytes, their checksum. Little-endian.
- */
+/** The framing of TFRecord files, little-endian: the length (8 bytes), its checksum, the data, its checksum. */
 
 const LENGTH_BYTES = 8
 const CRC_BYTES = 4
 const HEADER_BYTES = LENGTH_BYTES + CRC_BYTES
 
-/** Rotated and shifted, as TensorFlow does it: a checksum of bytes that hold their own checksum says little. */
+/** Rotated and offset, as in TensorFlow, because a checksum over data that contains its own checksum is weak. */
 function maskedCrc(bytes: Uint8Array): number {
   const crc = crc32c(bytes)
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0
@@ -24,7 +22,7 @@ export function tfRecord(data: Uint8Array): Uint8Array {
   return record
 }
 
-/** The records of a file, up to the first that is cut off or damaged: so do the readers of TensorFlow. */
+/** The records of a file, up to the first that is truncated or damaged, like TensorFlow's readers. */
 export function* readTfRecords(file: Uint8Array): Generator<Uint8Array> {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength)
   let at = 0

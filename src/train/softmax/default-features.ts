@@ -3,21 +3,20 @@ import type { FeatureList } from './feature-list.ts'
 import { hashPair, hashText } from './hash.ts'
 
 /**
- * The features of policies that are given none of their own.
+ * The features of policies without custom ones.
  *
- * The observation and the candidate are read leaf by leaf, each under its path (`text`, `calls[0]`, `position.x`):
- * - a text gives its words, in lower case: `text:apples`;
- * - a number gives itself, with large ones pulled in, sign(x)·log(1 + |x|): `position.x`; a whole number also gives `position.x=3`;
+ * The observation and the candidate are traversed leaf by leaf, each with its path (`text`, `calls[0]`, `position.x`):
+ * - a string gives its words in lower case: `text:apples`;
+ * - a number gives its value, compressed to sign(x)·log(1 + |x|): `position.x`; a whole number also gives `position.x=3`;
  * - true, false and null give `door.open=true`;
- * - a list gives its length besides its elements: `calls.length=2`.
+ * - a list gives its length and its elements: `calls.length=2`.
  *
- * A candidate then has these features, each times 1/√n if there are n of them, so that the length of a text does not change how fast
- * is learned:
+ * A candidate then has these features, each scaled by 1/√n if there are n of them, so that the length of a text does not affect the speed of learning:
  * - each of its own;
- * - each pair of one of the observation and one of its own: `text:sum × :add`;
- * - for each of its words that a text of the observation has: the path of that text, and the path with the place of the word in it.
+ * - each pair of a feature of the observation and one of its own: `text:sum × :add`;
+ * - for each of its words that a string of the observation contains: the path of that string, and the path with the position of the word in it.
  *
- * The first 256 of the observation and the first 64 of a candidate count. For more than that, write features of your own.
+ * The first 256 of the observation and the first 64 of a candidate are used. For more, write custom features.
  */
 export const DEFAULT_FEATURES = 'default.1'
 
@@ -25,7 +24,7 @@ const MAX_OF_OBSERVATION = 256
 const MAX_OF_CANDIDATE = 64
 const MAX_DEPTH = 16
 
-/** What was read of an observation or of a candidate. */
+/** The features of an observation or a candidate. */
 export class Reading {
   readonly hashes: number[] = []
   readonly values: number[] = []
@@ -60,7 +59,7 @@ export class Reading {
       for (let i = 0; i < list.length && this.hashes.length < this.#max; i++)
         this.#read(list[i], hashText(`[${i}]`, path), depth + 1)
     }
-    // In the order of the alphabet: the order in which an object was made says nothing.
+    // Sorted, because the order in which an object was built has no meaning.
     else
       for (const key of Object.keys(value).sort())
         this.#read((value as Record<string, unknown>)[key], hashText(`.${key}`, path), depth + 1)
@@ -103,7 +102,7 @@ export function addDefaultFeatures(list: FeatureList, observation: Reading, cand
   list.scale(begin)
 }
 
-/** Adds what the value head sees: the observation alone. */
+/** Adds the features of the value head: those of the observation. */
 export function addObservation(list: FeatureList, observation: unknown): void {
   const { hashes, values } = Reading.ofObservation(observation)
   const begin = list.length

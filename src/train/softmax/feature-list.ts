@@ -1,8 +1,8 @@
 import { scramble } from './hash.ts'
 
 /**
- * Features of several candidates, one after another, as buckets and values. Buckets are found by the low bits of the hash; its highest
- * bit is the sign, so that features that share a bucket do not add up on average.
+ * Features of several candidates, one after another, as buckets and values. The low bits of the hash select the bucket;
+ * its highest bit is the sign, so that collisions cancel out on average.
  */
 export class FeatureList {
   buckets: Int32Array = new Int32Array(256)
@@ -21,7 +21,7 @@ export class FeatureList {
     this.values[this.length++] = mixed < 0 ? -value : value
   }
 
-  /** Divides what was added since by the root of how many there are. */
+  /** Divides the features added since `begin` by the square root of their number. */
   scale(begin: number): void {
     const factor = 1 / Math.sqrt(this.length - begin)
     for (let i = begin; i < this.length; i++) this.values[i] = this.values[i]! * factor

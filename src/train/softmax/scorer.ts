@@ -5,10 +5,10 @@ import { FeatureList } from './feature-list.ts'
 import { hashText } from './hash.ts'
 import type { Feature, SoftmaxOptions } from './settings.ts'
 
-/** What acts and what learns score candidates by the same code, so their log-probabilities are the same to the last bit. */
+/** Scores candidates. Acting and training use the same code, so their log-probabilities are bit-identical. */
 export class Scorer {
   readonly features: FeatureList
-  /** Where the features of each candidate end. */
+  /** The end index of each candidate's features. */
   readonly ends: number[] = []
   readonly #options: SoftmaxOptions
   readonly #temperature: number
@@ -19,7 +19,7 @@ export class Scorer {
     this.features = new FeatureList(bits)
   }
 
-  /** Makes the features of all candidates. */
+  /** Computes the features of all candidates. */
   read(observation: unknown, candidates: readonly unknown[]): void {
     const { features, ends } = this
     const own = this.#options.features
@@ -33,7 +33,7 @@ export class Scorer {
     }
   }
 
-  /** Adds what the value head sees behind the candidates. Returns where that begins. */
+  /** Adds the features of the value head after those of the candidates. Returns their start index. */
   readValue(observation: unknown): number {
     const begin = this.features.length
     const { value } = this.#options
@@ -42,7 +42,7 @@ export class Scorer {
     return begin
   }
 
-  /** The log-probability of each candidate that was read. */
+  /** The log-probability of each candidate read. */
   logProbs(weights: Float64Array): Float64Array {
     const { features, ends } = this
     const scores = new Float64Array(ends.length)
@@ -65,7 +65,7 @@ export class Scorer {
       if (typeof name !== 'string' || typeof value !== 'number' || !Number.isFinite(value))
         throw new ManyworldsError(
           'POLICY_INVALID',
-          `features of policy '${this.#options.name ?? 'softmax'}' must be texts or [text, finite number]; one is ${JSON.stringify(feature)}`,
+          `features of policy '${this.#options.name ?? 'softmax'}' must be strings or [string, finite number] pairs; one is ${JSON.stringify(feature)}`,
         )
       this.features.add(hashText(name), value)
     }

@@ -1,23 +1,23 @@
 import { ManyworldsError } from '../../errors.ts'
 
-/** A feature: its name, which counts 1, or its name and a number. */
+/** A feature: a name, with value 1, or a name and a value. */
 export type Feature = string | readonly [name: string, value: number]
 
-/** What a softmax policy is made of. Nothing of it may change between acting and learning. */
+/** Options of a softmax policy. They must be the same for acting and training. */
 export interface SoftmaxOptions<Observation = unknown, Action = unknown> {
   /** Default `softmax`. */
   readonly name?: string
-  /** What is seen of a candidate; left out: words, numbers and their pairs, see `DEFAULT_FEATURES`. */
+  /** The features of a candidate; default: words, numbers and their pairs, see `DEFAULT_FEATURES`. */
   readonly features?: (observation: Observation, candidate: Action) => Iterable<Feature>
-  /** There are 2^bits weights; features that share one get in each other's way. 4 to 24; default 16. */
+  /** There are 2^bits weights; features whose hashes collide share one. 4 to 24; default 16. */
   readonly bits?: number
-  /** Above 1: more chance; below: less. Default 1. */
+  /** Above 1: more exploration; below 1: less. Default 1. */
   readonly temperature?: number
-  /** A second set of weights that says how the episode will end, from the observation alone: true, or with features of its own. */
+  /** Add a value head, which predicts the return from the observation: true, or a function for custom features. */
   readonly value?: boolean | ((observation: Observation) => Iterable<Feature>)
 }
 
-/** What weights fit, and what is stored with them. */
+/** The settings that weights must match; stored with them. */
 export interface SoftmaxSettings {
   readonly bits: number
   readonly temperature: number
@@ -31,11 +31,10 @@ export function checkSoftmax(options: SoftmaxOptions<never, never>): void {
   const refuse = (problem: string) => {
     throw new ManyworldsError('POLICY_INVALID', `softmaxPolicy: ${problem}`)
   }
-  if (typeof name !== 'string' || name === '')
-    refuse(`\`name\` must be a text that is not empty, it is ${String(name)}`)
+  if (typeof name !== 'string' || name === '') refuse(`\`name\` must be a non-empty string, it is ${String(name)}`)
   if (features !== undefined && typeof features !== 'function')
     refuse(
-      '`features` must be a function of the observation and a candidate that returns texts and [text, number] pairs',
+      '`features` must be a function of the observation and a candidate that returns strings or [string, number] pairs',
     )
   if (!Number.isInteger(bits) || bits < 4 || bits > 24)
     refuse(`\`bits\` must be a whole number from 4 to 24, it is ${bits}`)

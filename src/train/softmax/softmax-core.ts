@@ -14,8 +14,8 @@ import { countWeights, packWeights, readHeader, unpackWeights, writeHeader } fro
 const MAGIC = 0x5353574d
 
 /**
- * The gradient of a softmax policy, in closed form. Rows are taken one by one, in their order, and added to one gradient and one tally: where a
- * batch is cut into micro-batches changes no bit.
+ * The gradient of a softmax policy, in closed form. Rows are added one by one, in order, to one gradient and one tally,
+ * so the result is bit-identical for any split into micro-batches.
  */
 export function softmaxCore<Observation, Action>(
   policy: SoftmaxPolicy<Observation, Action>,
@@ -28,9 +28,9 @@ export function softmaxCore<Observation, Action>(
 }
 
 export interface SoftmaxCoreOptions {
-  /** The version to begin with; left out: the one that has learned nothing. */
+  /** The version to start with; default: untrained. */
   readonly from?: Uint8Array
-  /** The version that the KL divergence is from; left out: the one to begin with. */
+  /** The reference version of the KL divergence; default: the version to start with. */
   readonly reference?: Uint8Array
 }
 
@@ -43,7 +43,7 @@ export class SoftmaxCore implements GradientCore {
   #weights: Float64Array
   #reference: Float64Array
   #adam: Adam
-  /** Over the rows since the last step. */
+  /** The loss of the rows since the last step. */
   #loss = new ActionLoss()
 
   constructor(
@@ -91,7 +91,7 @@ export class SoftmaxCore implements GradientCore {
     return this.#adam.step(this.#weights, this.#gradient, options)
   }
 
-  /** What was added since the last step, by weight. */
+  /** The accumulated gradient. */
   gradient(): Float64Array {
     return this.#gradient.slice()
   }
@@ -116,7 +116,7 @@ export class SoftmaxCore implements GradientCore {
       const [weights, reference] = [reader.vector(count), reader.vector(count)]
       const adam = Adam.read(reader, count)
       reader.end()
-      // Only now that all of it was read: what is damaged changes nothing.
+      // Assigned after everything was read, so that damaged bytes change nothing.
       this.#weights = weights
       this.#reference = reference
       this.#adam = adam
@@ -125,7 +125,7 @@ export class SoftmaxCore implements GradientCore {
     this.#loss = new ActionLoss()
   }
 
-  /** Adds the gradient of a row: of its loss by the scores, then by the weights of the features. */
+  /** Adds the gradient of a row: with respect to the scores, then to the weights of the features. */
   #add(row: ActionRow, rule: LossRule): void {
     if (row.weight === 0) return
     const { features, ends } = this.#scorer

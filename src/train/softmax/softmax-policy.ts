@@ -5,31 +5,31 @@ import { Scorer } from './scorer.ts'
 import { checkSoftmax, type SoftmaxOptions, type SoftmaxSettings } from './settings.ts'
 import { countWeights, unpackWeights } from './weights.ts'
 
-/** What `act` of a softmax policy needs of a question. */
+/** The part of a question that `act` of a softmax policy uses. */
 export type SoftmaxQuestion<Observation, Action> = Pick<
   Question<Observation, Action>,
   'observation' | 'candidates' | 'mode' | 'random'
 >
 
-/** A version of a softmax policy. It answers at once. */
+/** An opened version of a softmax policy. `act` is synchronous. */
 export interface OpenSoftmaxPolicy<Observation = unknown, Action = unknown> extends OpenPolicy<Observation, Action> {
   act(question: SoftmaxQuestion<Observation, Action>): Choice<Action>
 }
 
-/** A policy that chooses among candidates by linear scores of hashed features. */
+/** A policy that chooses from candidates by linear scores of hashed features. */
 export interface SoftmaxPolicy<Observation = unknown, Action = unknown> extends Policy<Observation, Action> {
   readonly core: 'softmax'
   readonly options: SoftmaxOptions<Observation, Action>
   readonly settings: SoftmaxSettings
   readonly learning: PolicyLearning
-  /** Opens a version by its bytes; null: the one that has learned nothing, and chooses by chance. */
+  /** Opens a version by its bytes; null: the untrained one, which chooses uniformly. */
   openBytes(bytes: Uint8Array | null): OpenSoftmaxPolicy<Observation, Action>
 }
 
 /**
- * A policy that gives each candidate a score, the sum of the weights of its features, and chooses by the softmax of the scores. Until it
- * is trained it chooses by chance. The log-probability of a choice is the same, bit for bit, on every machine. In mode `'greedy'` the
- * best candidate is chosen, the first of equals, with the probability 1.
+ * A policy that scores each candidate by the sum of the weights of its features, and chooses by the softmax of the scores. Until it is trained, it
+ * chooses uniformly. The log-probability of a choice is bit-identical on every machine. In mode `'greedy'`, the best candidate is chosen, the first of
+ * equals, with probability 1.
  *
  * @example
  * const policy = softmaxPolicy({ features: (room: string, door: string) => [door, `${room}>${door}`] })
@@ -70,7 +70,7 @@ export function softmaxPolicy<Observation = unknown, Action = unknown>(
   return policy
 }
 
-/** Of Adam, for weights that begin with 0 and scores that should soon differ by several units. */
+/** The learning rate of Adam, for weights that start at 0 and scores that should soon differ by several units. */
 const LEARNING_RATE = 0.05
 
 function openSoftmax<Observation, Action>(

@@ -8,12 +8,12 @@ import type { SoftmaxSettings } from './settings.ts'
 const MAGIC = 0x5753574d
 const FORMAT = 1
 
-/** All weights of a policy: of its features, then of its value head. */
+/** The number of weights of a policy: those of its features, then those of its value head. */
 export const countWeights = ({ bits, hasValue }: SoftmaxSettings): number => 2 ** bits * (hasValue ? 2 : 1)
 
 /**
- * The bytes of a version: little endian, a header with all that decides which weight is whose, then the weights as float64, without
- * those that are 0 if that is shorter.
+ * The bytes of a version, little-endian: a header with the settings that determine the meaning of each weight, then the
+ * weights as float64, without zeros if that is shorter.
  */
 export function packWeights(settings: SoftmaxSettings, weights: Float64Array): Uint8Array<ArrayBuffer> {
   const out = new ByteWriter()
@@ -22,7 +22,7 @@ export function packWeights(settings: SoftmaxSettings, weights: Float64Array): U
   return out.finish()
 }
 
-/** `name`: of the policy, for messages. Throws `POLICY_INVALID` where the bytes are not weights of such a policy. */
+/** `name`: of the policy, for messages. Throws `POLICY_INVALID` if the bytes are not weights of such a policy. */
 export function unpackWeights(bytes: Uint8Array, settings: SoftmaxSettings, name: string): Float64Array<ArrayBuffer> {
   return readPacked(bytes, `weights of policy '${name}'`, (reader) => {
     readHeader(reader, MAGIC, settings, name)
@@ -30,7 +30,10 @@ export function unpackWeights(bytes: Uint8Array, settings: SoftmaxSettings, name
   })
 }
 
-/** What is said at the beginning of weights; undefined: they are of another kind of policy. Throws RangeError if they end too early. */
+/**
+ * The settings in the header of weights; undefined if they are of another kind of policy. Throws a RangeError if the
+ * bytes are too short.
+ */
 export function settingsOf(bytes: Uint8Array): SoftmaxSettings | undefined {
   const reader = new ByteReader(bytes)
   if (reader.u32() !== MAGIC) return undefined
@@ -44,17 +47,17 @@ export function writeHeader(out: ByteWriter, magic: number, settings: SoftmaxSet
   out.text(settings.features)
 }
 
-/** What is stored with weights, and must be what the policy has. */
+/** Checks that the stored settings match those of the policy. */
 export function readHeader(reader: ByteReader, magic: number, settings: SoftmaxSettings, name: string): void {
-  if (reader.u32() !== magic) throw new RangeError('they begin with other bytes')
-  const said: Record<string, unknown> = { format: reader.u32(), hashing: reader.u32(), bits: reader.u32() }
-  Object.assign(said, { value: reader.u32() === 1, temperature: reader.f64(), features: reader.text() })
+  if (reader.u32() !== magic) throw new RangeError('the magic number does not match')
+  const stored: Record<string, unknown> = { format: reader.u32(), hashing: reader.u32(), bits: reader.u32() }
+  Object.assign(stored, { value: reader.u32() === 1, temperature: reader.f64(), features: reader.text() })
   const { bits, hasValue: value, temperature, features } = settings
   const own: Record<string, unknown> = { format: FORMAT, hashing: HASHING, bits, value, temperature, features }
   for (const [key, is] of Object.entries(own))
-    if (said[key] !== is)
+    if (stored[key] !== is)
       throw new ManyworldsError(
         'POLICY_INVALID',
-        `the weights were made with ${key} ${String(said[key])}, and policy '${name}' has ${String(is)}; open them with the policy that was trained`,
+        `the weights were made with ${key} ${String(stored[key])}, but policy '${name}' has ${String(is)}; open them with the policy that was trained`,
       )
 }

@@ -3,31 +3,33 @@ import type { TrainingResult } from '../pipeline/result.ts'
 import type { EvaluationFigures, Figure } from '../pipeline/training-record.ts'
 import type { SweepPoint } from './grid.ts'
 
-/** What one training of a sweep came to. */
+/** The result of one training of a sweep. */
 export interface SweepResult extends TrainingResult {
-  /** Of the training. */
+  /** The id of the training. */
   readonly id: string
   /** `lr0.05.rollouts4`. */
   readonly label: string
   readonly values: Readonly<Record<string, unknown>>
   readonly seed: number
-  /** True: an earlier session has finished it, and nothing was run. */
+  /** True: an earlier session finished it, and nothing was run. */
   readonly restored: boolean
-  /** What the learner failed with, such as NaN at a learning rate that is too high. Missing: it came to its end. */
+  /** Why the learner failed, such as NaN at a learning rate that is too high. Omitted if it finished. */
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-/** A point over its seeds. */
+/** The results of a point over its seeds. */
 export interface PointSummary {
   readonly label: string
   readonly values: Readonly<Record<string, unknown>>
-  /** Trainings that came to their end, and those that failed. */
+  /** The number of trainings that finished, and that failed. */
   readonly finished: number
   readonly failed: number
-  /** Means over seeds of what the best version of each had, with 95 % intervals. Null: nothing was judged. */
+  /**
+   * The results of each training's best version, averaged over seeds, with 95 % intervals. Null if nothing was judged.
+   */
   readonly validation: Figure | null
   readonly test: Figure | null
-  /** What they are: shares of solved episodes, or rewards. */
+  /** What `validation` and `test` measure: success rates or rewards. */
   readonly measure: 'success' | 'reward'
 }
 
@@ -35,10 +37,13 @@ export interface SweepSummary {
   /** The name of the sweep. */
   readonly id: string
   readonly points: readonly PointSummary[]
-  /** The best point by validation, the first of equals: never by the test, which then would be none. Null: nothing was judged. */
+  /**
+   * The best point by validation, the first of equals; never by the test, which must not be used for selection. Null if
+   * nothing was judged.
+   */
   readonly best: PointSummary | null
   readonly trainings: number
-  /** Of these, how many were finished in earlier sessions. */
+  /** How many of these were finished in earlier sessions. */
   readonly restored: number
 }
 
@@ -65,7 +70,7 @@ export function summarizeSweep(
   return { id, points: summaries, best, trainings: results.length, restored }
 }
 
-/** A point of which a training failed is worse than all others. */
+/** A point with a failed training is worse than any without. */
 function isBetter(point: PointSummary, best: PointSummary | null): boolean {
   if (point.validation === null) return false
   if (best?.validation == null) return true
@@ -74,8 +79,8 @@ function isBetter(point: PointSummary, best: PointSummary | null): boolean {
 }
 
 /**
- * The mean over seeds. Each value is itself a mean over many episodes, so Student's interval holds; of shares, within 0 and 1. Of values that are
- * all the same it says nothing: then the interval is that of values of any kind between 0 and 1.
+ * The mean over seeds. Each value is a mean over many episodes, so Student's interval applies, limited to 0 to 1 for
+ * rates. If all values are equal, it is not defined; then an interval for arbitrary values between 0 and 1 is used.
  */
 function meanFigure(values: readonly number[]): Figure | null {
   if (values.length === 0) return null

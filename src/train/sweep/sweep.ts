@@ -7,8 +7,8 @@ import type * as driverHalf from './run-sweep.ts'
 import type { SweepResult, SweepSummary } from './summary.ts'
 
 /**
- * Trainings with different settings, one after the other, each with several seeds. What is finished is not run again: the same sweep,
- * with the same `runId`, goes on after it was stopped or killed, also with more values or seeds.
+ * Trainings with different settings, one after the other, each with several seeds. Finished trainings are not run again: the same sweep
+ * with the same `runId` continues after it was stopped or killed, even with more values or seeds.
  *
  * @example
  * const sweep = pipeline.sweep({ lr: [0.02, 0.05], seeds: 5, epochs: 20 })
@@ -20,12 +20,12 @@ export class Sweep implements AsyncIterable<SweepResult>, Trainable {
   #summary: SweepSummary | undefined
 
   constructor(options: PipelineOptions, grid: SweepGrid) {
-    // A worker that reads the script has no use for it.
+    // A worker that imports the script does not need it.
     if (mustPark()) return
     this.#plan = requireDriverHalf().planSweep(options, grid)
   }
 
-  /** The results, as they come; those of earlier sessions too. */
+  /** The results as they come, including those of earlier sessions. */
   async *[Symbol.asyncIterator](): AsyncGenerator<SweepResult, undefined> {
     if (mustPark()) return park('a sweep')
     const half = requireDriverHalf()
@@ -38,7 +38,7 @@ export class Sweep implements AsyncIterable<SweepResult>, Trainable {
     this.#summary = half.summarizeSweep(session.id, session.plan.points, results)
   }
 
-  /** Runs what is not done, and says which point is best. */
+  /** Runs what is missing, and summarizes all results. */
   async summary(): Promise<SweepSummary> {
     if (mustPark()) return park('a sweep')
     if (this.#summary === undefined) for await (const _ of this);
@@ -51,7 +51,7 @@ export class Sweep implements AsyncIterable<SweepResult>, Trainable {
   }
 }
 
-/** The half that only a driver needs: workers import this module too, for their policies. */
+/** The part that only a driver needs; workers import this module too, for their policies. */
 function requireDriverHalf(): typeof driverHalf {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return createRequire(import.meta.url)(`./run-sweep${extension}`) as typeof driverHalf

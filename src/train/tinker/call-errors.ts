@@ -1,9 +1,9 @@
 import { type ErrorCode, ManyworldsError } from '../../errors.ts'
-import { type Failure, isPassing } from '../../models/failures.ts'
+import { type Failure, isRetryable } from '../../models/failures.ts'
 import { duration } from '../../text/quantities.ts'
 import type { TinkerSettings } from './settings.ts'
 
-/** Says that the server has done nothing and never will: the same call again has the same end. */
+/** The server did nothing and never will: repeating the call has the same result. */
 export class TinkerRefusal extends ManyworldsError {
   readonly status: number | undefined
 
@@ -13,7 +13,7 @@ export class TinkerRefusal extends ManyworldsError {
   }
 }
 
-/** A call that is not tried again, or was tried for too long. */
+/** The error of a call that is not retried, or was retried for too long. */
 export function failedCall(
   { apiKeyEnv, baseURL }: TinkerSettings,
   call: string,
@@ -21,27 +21,27 @@ export function failedCall(
   tried: { readonly count: number; readonly ms: number },
 ): ManyworldsError {
   const { kind, status, message } = failure
-  const said = status === undefined ? message : `HTTP ${status}, ${message}`
-  if (status === 402) return refusedKey(`Tinker wants to be paid (${said}): look at the billing of your account there`)
+  const answer = status === undefined ? message : `HTTP ${status}, ${message}`
+  if (status === 402) return refusedKey(`Tinker requires payment (${answer}); check the billing of your Tinker account`)
   if (kind === 'authentication')
-    return refusedKey(`Tinker refused the key in ${apiKeyEnv} at ${call} (${said}); its address is ${baseURL}`)
-  const often = tried.count > 1 ? `, ${tried.count} times in ${duration(tried.ms)}` : ''
-  const words = `Tinker failed at ${call}${often}: ${said}; its address is ${baseURL}`
-  return isPassing(failure)
+    return refusedKey(`Tinker at ${baseURL} refused the API key in ${apiKeyEnv} for ${call} (${answer}); check the key`)
+  const often = tried.count > 1 ? ` after ${tried.count} attempts in ${duration(tried.ms)}` : ''
+  const words = `Tinker at ${baseURL} failed at ${call}${often}: ${answer}`
+  return isRetryable(failure)
     ? new ManyworldsError('LEARNER_FAILED', words)
     : new TinkerRefusal('LEARNER_FAILED', words, status)
 }
 
 const refusedKey = (words: string) => new TinkerRefusal('MODEL_AUTHENTICATION', words)
 
-/** `queue`: what the service said last of its queue. */
+/** `queue`: the last queue status of the service. */
 export function lateResult({ timeoutMs }: TinkerSettings, operation: string, queue: string): ManyworldsError {
-  const state = queue === '' ? '' : `; the last that it said of its queue is: ${queue}`
+  const state = queue === '' ? '' : ` (last queue status: ${queue})`
   return new ManyworldsError(
     'LEARNER_FAILED',
-    `Tinker has no result of ${operation} after ${duration(timeoutMs)}${state}. Give it more time by \`timeoutMs\``,
+    `Tinker returned no result for ${operation} within ${duration(timeoutMs)}${state}; increase \`timeoutMs\``,
   )
 }
 
-export const nonsense = (call: string, found: string): ManyworldsError =>
-  new ManyworldsError('LEARNER_FAILED', `Tinker answered ${call} with ${found}: is \`baseURL\` its address?`)
+export const unexpectedAnswer = (call: string, found: string): ManyworldsError =>
+  new ManyworldsError('LEARNER_FAILED', `Tinker answered ${call} with ${found}; check that \`baseURL\` is its address`)

@@ -2,51 +2,51 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import { failureWithout } from '../../models/check-reply.ts'
-import { type Failure, failureOf, isPassing, parsedObject } from '../../models/failures.ts'
+import { type Failure, failureOf, isRetryable, parsedObject } from '../../models/failures.ts'
 import { type BytesReply, postForBytes } from '../../models/http.ts'
 import { ownPackage } from '../../own-package.ts'
 import { redactorOf } from '../../redaction/config.ts'
-import { failedCall, lateResult, nonsense, TinkerRefusal } from './call-errors.ts'
+import { failedCall, lateResult, TinkerRefusal, unexpectedAnswer } from './call-errors.ts'
 import type { TinkerSettings } from './settings.ts'
 
-/** Of the Python SDK whose calls these are. The service decides by it what it allows. */
+/** The version of the Python SDK whose calls these are. The service uses it to decide what it allows. */
 export const SDK_VERSION = '0.36.0'
 
-/** One try of a call. */
+/** The timeout of one attempt. */
 const TRY_MS = 60_000
-/** The service answers after about 30 s that there is no result yet. */
+/** The service answers after about 30 s if there is no result yet. */
 const POLL_MS = 45_000
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 1000
 const FIRST_BACKOFF_MS = 250
 const LONGEST_BACKOFF_MS = 30_000
-/** A token is exchanged for a new one so long before it ends. */
+/** How long before its expiry a token is renewed. */
 const TOKEN_MARGIN_MS = 60_000
-/** Of a token that does not say how long it lasts. */
+/** The lifetime of a token without an expiry time. */
 const TOKEN_MS = 300_000
 
 const PROTOBUF = 'application/x-protobuf'
 
 export interface TinkerCall {
-  /** Behind `/api/v1/`. */
+  /** Relative to `/api/v1/`. */
   readonly path: string
-  /** Bytes are Protobuf. */
+  /** Bytes are sent as Protobuf. */
   readonly body: object | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The result of a call: JSON, or what only Protobuf has a form for. */
+/** The result of a call, in JSON or Protobuf. */
 export type TinkerResult =
   | { readonly json: Readonly<Record<string, unknown>>; readonly bytes?: never }
   | { readonly bytes: Uint8Array; readonly json?: never }
 
-/** Calls of Tinker's HTTP interface. What passes is tried again; nothing takes longer than the settings say. */
+/** Calls Tinker's HTTP API. Transient failures are retried, within the time limits of the settings. */
 export class TinkerCalls {
   readonly #settings: TinkerSettings
   readonly #key: string
   readonly #closed = new AbortController()
   #token: { readonly text: string; readonly until: number } | undefined
-  /** The service wants short-lived tokens instead of the key. */
+  /** Whether the service requires short-lived tokens instead of the key. */
   exchangesKey = false
 
   constructor(settings: TinkerSettings) {
@@ -54,18 +54,18 @@ export class TinkerCalls {
     if (!key)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `Tinker needs a key, and the variable ${settings.apiKeyEnv} is not set; \`apiKeyEnv\` names another`,
+        `the environment variable ${settings.apiKeyEnv} is not set; put your Tinker API key there, or name another variable with \`apiKeyEnv\``,
       )
     this.#settings = settings
     this.#key = key
   }
 
-  /** When an operation that begins now is given up. */
+  /** The deadline of an operation that starts now. */
   deadline(): number {
     return performance.now() + this.#settings.timeoutMs
   }
 
-  /** Posts until there is an answer, always with the same idempotency key: what was done already is not done twice. */
+  /** Posts until there is an answer, always with the same idempotency key, so that nothing is done twice. */
   async post(call: TinkerCall, deadline = this.deadline()): Promise<Readonly<Record<string, unknown>>> {
     const headers = { ...call.headers, 'x-idempotency-key': `manyworlds-${randomUUID()}` }
     const attempts = this.#attempts(call.path, deadline)
@@ -77,7 +77,7 @@ export class TinkerCalls {
     }
   }
 
-  /** The result of an operation that was accepted. */
+  /** Waits for the result of an accepted operation. */
   async result(
     operation: string,
     requestId: string,
@@ -106,29 +106,31 @@ export class TinkerCalls {
     }
   }
 
-  /** Calls under way fail. */
+  /** Aborts all pending calls. */
   close(): void {
-    this.#closed.abort(new ManyworldsError('LEARNER_FAILED', 'the learner was closed while Tinker was at work'))
+    this.#closed.abort(new ManyworldsError('LEARNER_FAILED', 'the learner was closed during a call to Tinker'))
   }
 
   get signal(): AbortSignal {
     return this.#closed.signal
   }
 
-  /** Undefined: a failure. */
+  /** Undefined if the reply is a failure. */
   #resultIn(reply: BytesReply, operation: string): TinkerResult | { pending: string } | undefined {
     const { status, headers, body } = reply
     if (status === 200 && headers['content-type']?.includes(PROTOBUF)) return { bytes: body }
     if (status !== 200 && status !== 408) return undefined
-    // A proxy may say 408 as well, in words of its own.
+    // A proxy may also answer 408, with another body.
     const json = status === 408 ? (parsedObject(body.toString('utf8')) ?? {}) : this.#jsonIn(reply, operation)
     if (status === 408 || json.type === 'try_again' || json.status === 'complete_metadata')
       return {
         pending: [json.queue_state, json.queue_state_reason].filter((word) => typeof word === 'string').join(': '),
       }
     if (typeof json.error !== 'string') return { json }
-    const whose = json.category === 'user' ? 'refused' : 'failed at'
-    throw this.#clean(new TinkerRefusal('LEARNER_FAILED', `Tinker ${whose} ${operation}: ${json.error.slice(0, 1000)}`))
+    const outcome = json.category === 'user' ? 'refused' : 'failed at'
+    throw this.#clean(
+      new TinkerRefusal('LEARNER_FAILED', `Tinker ${outcome} ${operation}: ${json.error.slice(0, 1000)}`),
+    )
   }
 
   async #send(
@@ -162,7 +164,7 @@ export class TinkerCalls {
     if (!this.exchangesKey || path === 'auth/token' || path === 'client/config') return this.#key
     if (this.#token === undefined || this.#token.until - TOKEN_MARGIN_MS < Date.now()) {
       const { jwt } = await this.post({ path: 'auth/token', body: {} }, deadline)
-      if (typeof jwt !== 'string' || jwt === '') throw nonsense('auth/token', 'no token')
+      if (typeof jwt !== 'string' || jwt === '') throw unexpectedAnswer('auth/token', 'no token')
       this.#token = { text: jwt, until: endOf(jwt) }
     }
     return this.#token.text
@@ -170,7 +172,7 @@ export class TinkerCalls {
 
   #jsonIn({ body }: BytesReply, what: string): Readonly<Record<string, unknown>> {
     const json = parsedObject(body.toString('utf8'))
-    if (json === undefined) throw nonsense(what, `${body.length} bytes that are no JSON object`)
+    if (json === undefined) throw unexpectedAnswer(what, `${body.length} bytes that are not a JSON object`)
     return json
   }
 
@@ -178,23 +180,23 @@ export class TinkerCalls {
     const { retryMs } = this.#settings
     let [since, count]: [number | undefined, number] = [undefined, 0]
     return {
-      /** There was an answer. */
+      /** An answer arrived, so the retry time starts over. */
       renew: () => void ([since, count] = [undefined, 0]),
-      /** Waits before the next try; throws if there is to be none. */
+      /** Waits before the next attempt; throws if there should be none. */
       pause: async (failure: Failure) => {
         const now = performance.now()
         since ??= now
         const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** count++) * (0.5 + Math.random() / 2)
         const ms = Math.max(backoff, failure.retryAfterMs ?? 0)
         const isOver = now + ms > Math.min(since + retryMs, deadline)
-        if (!isPassing(failure) || isOver)
+        if (!isRetryable(failure) || isOver)
           throw this.#clean(failedCall(this.#settings, what, failure, { count, ms: now - since }))
         await this.#sleep(ms)
       },
     }
   }
 
-  /** Whatever a server says: no key gets into a message. */
+  /** Removes secrets from a message, whatever the server wrote. */
   #clean<T extends ManyworldsError>(error: T): T {
     const secrets = [this.#key, ...(this.#token ? [this.#token.text] : [])]
     error.message = redactorOf([], secrets)?.text(error.message) ?? error.message
@@ -208,13 +210,13 @@ export class TinkerCalls {
   }
 }
 
-/** A proxy before the service sometimes answers 400 without a word: that passes. */
+/** A proxy sometimes answers an empty 400; that is transient. */
 const failureIn = (reply: BytesReply): Failure =>
   reply.status === 400 && reply.body.length === 0
     ? { kind: 'transient', message: 'an empty reply', status: 400 }
     : failureOf({ ...reply, body: reply.body.toString('utf8') })
 
-/** When a JSON Web Token ends, by its own word. */
+/** The expiry time in a JSON Web Token. */
 function endOf(jwt: string): number {
   const { exp } = parsedObject(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) ?? {}
   return typeof exp === 'number' ? exp * 1000 : Date.now() + TOKEN_MS

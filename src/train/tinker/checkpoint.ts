@@ -2,7 +2,7 @@ import { ManyworldsError } from '../../errors.ts'
 import { parsedObject } from '../../models/failures.ts'
 import type { TinkerSettings } from './settings.ts'
 
-/** What a version is here: where Tinker has the weights. */
+/** A version: the path of its weights at Tinker. */
 export interface TinkerWeights {
   readonly kind: 'tinker-weights'
   readonly base: string
@@ -11,7 +11,7 @@ export interface TinkerWeights {
   readonly path: string
 }
 
-/** What a learner goes on from: where Tinker has the weights and the optimizer. */
+/** The state of a learner: the path of its weights and optimizer at Tinker. */
 export interface TinkerState {
   readonly kind: 'tinker-state'
   readonly base: string
@@ -19,14 +19,14 @@ export interface TinkerState {
   readonly steps: number
   /** `tinker://…/weights/…` */
   readonly path: string
-  /** The same weights as they were published: a version never changes its bytes. */
+  /** The path of the same weights as they were published, because the bytes of a version must not change. */
   readonly published: string
 }
 
 export const packed = (value: TinkerWeights | TinkerState): Uint8Array<ArrayBuffer> =>
   new Uint8Array(Buffer.from(`${JSON.stringify(value)}\n`))
 
-/** Reads what a learner published: where a sampler finds that version. */
+/** Reads a published version: where a sampler finds its weights. */
 export function tinkerWeights(bytes: Uint8Array): TinkerWeights {
   const { kind, base, rank, path } = parsed(bytes)
   if (kind !== 'tinker-weights' || !isPath(path)) throw damaged(bytes, 'a version of a policy at Tinker')
@@ -41,7 +41,7 @@ export function readState(bytes: Uint8Array, { name, base, rank }: TinkerSetting
     if (of[key] !== wanted)
       throw new ManyworldsError(
         'LEARNER_INVALID',
-        `this state is of an adapter with \`${key}\` ${String(of[key])}, and policy '${name}' has ${wanted}`,
+        `this state is of an adapter with \`${key}\` ${String(of[key])}, but policy '${name}' has ${wanted}`,
       )
   return { kind, base, rank, steps: steps as number, path, published }
 }
@@ -51,4 +51,4 @@ const parsed = (bytes: Uint8Array) => parsedObject(Buffer.from(bytes).toString('
 const isPath = (value: unknown): value is string => typeof value === 'string' && value.startsWith('tinker://')
 
 const damaged = (bytes: Uint8Array, what: string) =>
-  new ManyworldsError('LEARNER_INVALID', `these ${bytes.length} bytes are not ${what}, or are damaged`)
+  new ManyworldsError('LEARNER_INVALID', `these ${bytes.length} bytes are not ${what}, or they are damaged`)

@@ -4,27 +4,28 @@ import { decoded, objectIn, type TinkerSession, text } from './session.ts'
 import type { TinkerSettings } from './settings.ts'
 import { type Datum, decodeOutput, encodeRequest, type ForwardBackwardOutput, sizeOf } from './wire.ts'
 
-/** A loss as Tinker names it. */
+/** A loss, by Tinker's name. */
 export interface LossCall {
   readonly lossFn: string
   readonly config?: Readonly<Record<string, number>>
 }
 
-/** An operation of which it is not known whether it was done. */
-interface Doubtful {
+/** An operation whose outcome is unknown. */
+interface UnknownOutcome {
   readonly key: string
-  readonly again: () => Promise<TinkerResult>
+  readonly resend: () => Promise<TinkerResult>
 }
 
 /**
- * An adapter in training at Tinker. Its operations are numbered, and done in the order of their numbers, each number once: so one that is
- * sent again, because its answer was lost, is not done again; and one that may not have arrived is sent again before any other.
+ * An adapter in training at Tinker. Its operations are numbered and executed in order, each number once. So an
+ * operation that is sent again because its answer was lost is not executed twice; and an operation that may not have
+ * arrived is sent again before any other.
  */
 export class TinkerModel {
   readonly #session: TinkerSession
   readonly #id: string
   #seq: number
-  #doubtful: Doubtful | undefined
+  #unknown: UnknownOutcome | undefined
 
   private constructor(session: TinkerSession, id: string, seq: number) {
     this.#session = session
@@ -32,7 +33,7 @@ export class TinkerModel {
     this.#seq = seq
   }
 
-  /** One that has learned nothing. */
+  /** Creates an untrained adapter. */
   static async create(session: TinkerSession, settings: TinkerSettings): Promise<TinkerModel> {
     const { base, rank, seed, layers } = settings
     const { attention: train_attn, mlp: train_mlp, unembedding: train_unembed } = layers
@@ -46,14 +47,14 @@ export class TinkerModel {
     return new TinkerModel(session, text('create_model', 'model_id', model_id), 0)
   }
 
-  /** One that goes on from a checkpoint, with its optimizer. */
+  /** Creates an adapter from a checkpoint, with its optimizer. */
   static async from(session: TinkerSession, settings: TinkerSettings, path: string): Promise<TinkerModel> {
     const load = { type: 'load_weights', path, optimizer: true }
     if (session.config.createsByLoad) {
       const model_seq_id = session.nextModel()
       const body = { ...load, session_id: session.id, model_seq_id }
       const { model_id } = await session.run({ path: 'load_weights', body })
-      // The service makes the id of these two, and need not say it.
+      // The service derives the id from these two, and may omit it.
       return new TinkerModel(
         session,
         typeof model_id === 'string' ? model_id : `${session.id}:train:${model_seq_id}`,
@@ -65,7 +66,10 @@ export class TinkerModel {
     return model
   }
 
-  /** Adds the gradient, unless `forwardOnly`. Large batches are sent in parts, which changes no number: losses are sums. */
+  /**
+   * Accumulates the gradient, unless `forwardOnly`. Large batches are sent in parts, which does not change the result,
+   * because losses are sums.
+   */
   async forwardBackward(
     data: readonly Datum[],
     { lossFn, config = {} }: LossCall,
@@ -75,7 +79,7 @@ export class TinkerModel {
     const results: (() => Promise<TinkerResult>)[] = []
     for (const part of parts(data, this.#session.config)) {
       const request = { modelId: this.#id, data: part, lossFn, config, forwardOnly }
-      // All are sent before the first result is waited for: the service takes them together.
+      // All parts are sent before waiting for the first result, so that the service can batch them.
       const call = (seqId: number) => ({ path: 'forward_backward', body: encodeRequest({ ...request, seqId }) })
       results.push(await this.#submit(call, 'protobuf'))
     }
@@ -84,7 +88,7 @@ export class TinkerModel {
     return outputs
   }
 
-  /** Resolves to what Tinker says of the step. */
+  /** Resolves to Tinker's metrics of the step. */
   async optimStep(adam: object): Promise<Readonly<Record<string, unknown>>> {
     const { metrics } = await this.#run({ path: 'optim_step', body: { type: 'optim_step', adam_params: adam } })
     return (metrics ?? {}) as Readonly<Record<string, unknown>>
@@ -94,7 +98,7 @@ export class TinkerModel {
   async save(kind: 'save_weights' | 'save_weights_for_sampler', name: string, ttlSeconds?: number): Promise<string> {
     const more = {
       ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
-      // Of the same weights, if there is one already.
+      // An existing checkpoint of this name has the same weights.
       ...(kind === 'save_weights' && { overwrite: true }),
     }
     const { path } = await this.#run({ path: kind, body: { type: kind, path: name, ...more } })
@@ -108,17 +112,17 @@ export class TinkerModel {
     return objectIn(path, before?.key === key ? before.result : await (await this.#submit(call, 'json', key))())
   }
 
-  /** Finds out what became of an operation whose answer was lost. */
+  /** Finds the outcome of an operation whose answer was lost. */
   async #settle(): Promise<{ key: string; result: TinkerResult } | undefined> {
-    const doubtful = this.#doubtful
-    if (doubtful === undefined) return undefined
+    const unknown = this.#unknown
+    if (unknown === undefined) return undefined
     try {
-      const result = await doubtful.again()
-      this.#doubtful = undefined
-      return { key: doubtful.key, result }
+      const result = await unknown.resend()
+      this.#unknown = undefined
+      return { key: unknown.key, result }
     } catch (error) {
       if (!(error instanceof TinkerRefusal)) throw error
-      this.#doubtful = undefined
+      this.#unknown = undefined
       return undefined
     }
   }
@@ -129,19 +133,19 @@ export class TinkerModel {
     key = '',
   ): Promise<() => Promise<TinkerResult>> {
     const call = make(this.#seq + 1)
-    const doubt = (error: unknown) => {
-      // It was not done, and never will be: the model is as it was.
+    const remember = (error: unknown) => {
+      // It was not executed and never will be: the model is unchanged.
       if (error instanceof TinkerRefusal) throw error
-      this.#doubtful ??= { key, again: async () => (await this.#session.submit(call, wants))() }
+      this.#unknown ??= { key, resend: async () => (await this.#session.submit(call, wants))() }
       throw error
     }
     const result = await this.#session.submit(call, wants).catch((error: unknown) => {
-      // A number that may have been used is never given to another operation.
+      // A number that may have been used is never reused for another operation.
       if (!(error instanceof TinkerRefusal)) this.#seq++
-      return doubt(error)
+      return remember(error)
     })
     this.#seq++
-    return () => result().catch(doubt)
+    return () => result().catch(remember)
   }
 }
 

@@ -12,20 +12,20 @@ interface Opened {
   readonly model: TinkerModel
 }
 
-/** So many sequences are scored at a time. */
-const AT_ONCE = 32
+/** How many sequences are scored at a time. */
+const CONCURRENT_SEQUENCES = 32
 const GONE: readonly (number | undefined)[] = [404, 410]
 
-/** The model at Tinker: opened when it is needed, and anew from what was saved when its session has ended there. */
+/** The model at Tinker. It is opened when needed, and reopened from the last checkpoint if its session has ended. */
 export class Remote {
   readonly #settings: TinkerSettings
   #opened: Promise<Opened> | undefined
-  /** Of the one that is open, or being opened. */
+  /** The connection of the open model, or of the one being opened. */
   #calls: TinkerCalls | undefined
   #base: Promise<Sampling> | undefined
-  /** What to begin from; undefined: from nothing. */
+  /** The checkpoint to start from; undefined: untrained. */
   #from: TinkerState | undefined
-  /** The model is as it was saved or made: nothing was added since. */
+  /** The model is unchanged since it was saved or created. */
   #isAsSaved = true
   #isClosed = false
 
@@ -33,7 +33,7 @@ export class Remote {
     this.#settings = settings
   }
 
-  /** Where the model as it is now is saved, if it is. */
+  /** The checkpoint of the current model, if it is unchanged since then. */
   get saved(): TinkerState | undefined {
     return this.#isAsSaved ? this.#from : undefined
   }
@@ -43,18 +43,18 @@ export class Remote {
     this.#isAsSaved = true
   }
 
-  /** An operation that adds to the gradient, or moves the weights. */
+  /** Runs an operation that adds to the gradient or changes the weights. */
   async change<T>(operation: (model: TinkerModel) => Promise<T>): Promise<T> {
     const wasAsSaved = this.#isAsSaved
     this.#isAsSaved = false
-    return this.#orAnew(wasAsSaved, operation)
+    return this.#reopenIfGone(wasAsSaved, operation)
   }
 
   async use<T>(operation: (model: TinkerModel) => Promise<T>): Promise<T> {
-    return this.#orAnew(this.#isAsSaved, operation)
+    return this.#reopenIfGone(this.#isAsSaved, operation)
   }
 
-  /** Log-probabilities of the model that the adapter is for. */
+  /** Log-probabilities of the base model. */
   async baseLogProbs(sequences: readonly Int32Array[]): Promise<Float64Array[]> {
     const { session } = await this.#open()
     this.#base ??= Sampling.open(session, { base_model: this.#settings.base })
@@ -63,13 +63,15 @@ export class Remote {
       throw error
     })
     const found: Float64Array[] = []
-    for (let at = 0; at < sequences.length; at += AT_ONCE)
-      found.push(...(await Promise.all(sequences.slice(at, at + AT_ONCE).map((ids) => sampling.logProbs(ids)))))
+    for (let at = 0; at < sequences.length; at += CONCURRENT_SEQUENCES)
+      found.push(
+        ...(await Promise.all(sequences.slice(at, at + CONCURRENT_SEQUENCES).map((ids) => sampling.logProbs(ids)))),
+      )
     return found
   }
 
-  /** A gradient that was begun cannot be taken back there: it is left behind, with its model. */
-  async goBackTo(state: TinkerState): Promise<void> {
+  /** Restores a checkpoint. An accumulated gradient cannot be cleared at Tinker, so the model is abandoned. */
+  async restore(state: TinkerState): Promise<void> {
     const wasOpen = this.#opened !== undefined
     if (wasOpen && this.saved?.path === state.path) return
     this.#drop()
@@ -82,12 +84,12 @@ export class Remote {
     this.#drop()
   }
 
-  async #orAnew<T>(isAsSaved: boolean, operation: (model: TinkerModel) => Promise<T>): Promise<T> {
+  async #reopenIfGone<T>(isAsSaved: boolean, operation: (model: TinkerModel) => Promise<T>): Promise<T> {
     try {
       return await operation((await this.#open()).model)
     } catch (error) {
       const isGone = error instanceof TinkerRefusal && GONE.includes(error.status)
-      // What failed in any other way may be half done: then only what was saved is known.
+      // After any other failure, the operation may be half done, so only the checkpoint is known to be good.
       if (!isGone || !isAsSaved || this.#opened === undefined) {
         this.#isAsSaved = false
         throw error
@@ -98,7 +100,7 @@ export class Remote {
   }
 
   async #open(): Promise<Opened> {
-    if (this.#isClosed) throw new ManyworldsError('LEARNER_INVALID', 'this learner was closed')
+    if (this.#isClosed) throw new ManyworldsError('LEARNER_INVALID', 'the learner is closed')
     if (this.#opened !== undefined) return this.#opened
     const opening = this.#make()
     this.#opened = opening

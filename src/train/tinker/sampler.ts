@@ -7,21 +7,21 @@ import { decodeSamples, type TinkerSample } from './wire.ts'
 
 export interface TinkerSampleRequest {
   readonly prompt: ArrayLike<number>
-  /** Of new tokens. */
+  /** The maximum number of new tokens. */
   readonly maxTokens: number
-  /** Default 1: the only one that a learner at Tinker can learn from. */
+  /** Default 1, the only temperature that a learner at Tinker can train on. */
   readonly temperature?: number
-  /** How many samples. Default 1. */
+  /** The number of samples. Default 1. */
   readonly count?: number
   readonly seed?: number
-  /** Texts or ids of tokens. Default: the end of a sequence, as the model has it. */
+  /** Stop strings or token ids. Default: the model's end-of-sequence token. */
   readonly stop?: string | readonly string[] | readonly number[]
 }
 
-/** One version of a model, for sampling. Exact ids, with the log-probabilities with which they were sampled. */
+/** Samples from one version of a model: exact token ids, with the log-probabilities they were sampled with. */
 export interface TinkerSampler {
   sample(request: TinkerSampleRequest): Promise<TinkerSample[]>
-  /** Log-probabilities of a text, one for each token; NaN for the first, which has none before it. */
+  /** Log-probabilities of a sequence, one per token; NaN for the first, which has no context. */
   logProbs(ids: ArrayLike<number>): Promise<Float64Array>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -52,7 +52,7 @@ export async function tinkerSampler(options: TinkerOptions, weights: Uint8Array 
   }
 }
 
-/** Samplers of a session that is somebody else's. */
+/** Sampling within a session that the caller owns. */
 export class Sampling {
   readonly #session: TinkerSession
   readonly #id: string
@@ -81,7 +81,7 @@ export class Sampling {
     const { promptLogProbs } = await this.#ask(ids, 1, { max_tokens: 1, temperature: 1 }, true)
     if (promptLogProbs?.length === ids.length) return promptLogProbs
     const found = promptLogProbs?.length ?? 'no'
-    throw new ManyworldsError('LEARNER_FAILED', `Tinker told ${found} log-probabilities of ${ids.length} tokens`)
+    throw new ManyworldsError('LEARNER_FAILED', `Tinker returned ${found} log-probabilities for ${ids.length} tokens`)
   }
 
   async #ask(prompt: ArrayLike<number>, count: number, params: object, wantsPrompt: boolean) {
@@ -91,7 +91,7 @@ export class Sampling {
       sampling_params: { top_k: -1, top_p: 1, ...params },
       prompt_logprobs: wantsPrompt,
     }
-    // With it, a service that has too much to do says so at once.
+    // Makes an overloaded service refuse immediately.
     const headers = { 'x-tinker-sampling-backpressure': '1' }
     const result = await this.#session.submit({ path: 'asample', body, headers }, 'protobuf')
     return decoded('asample', await result(), decodeSamples)

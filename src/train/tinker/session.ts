@@ -1,19 +1,19 @@
 import { ManyworldsError } from '../../errors.ts'
 import { SDK_VERSION, type TinkerCall, type TinkerCalls, type TinkerResult } from './calls.ts'
 
-/** A session without them is ended by the service. */
+/** The service ends a session without heartbeats. */
 const HEARTBEAT_MS = 10_000
 
-/** What the service wants of its clients. */
+/** Limits and flags that the service sends to its clients. */
 interface ClientConfig {
-  /** Of one call of forward_backward. */
+  /** Per forward_backward call. */
   readonly maxData: number
   readonly maxBytes: number
-  /** One call makes a model of a checkpoint, rather than two. */
+  /** Whether a model is created from a checkpoint with one call instead of two. */
   readonly createsByLoad: boolean
 }
 
-/** Models are made in a session, and it lives as long as somebody is heard of. */
+/** A session, in which models are created; it lives as long as heartbeats arrive. */
 export class TinkerSession {
   readonly id: string
   readonly config: ClientConfig
@@ -26,7 +26,7 @@ export class TinkerSession {
     this.id = id
     this.config = config
     const heart = setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
-    // The service ends the session when it hears nothing any more.
+    // Without heartbeats, the service ends the session.
     calls.signal.addEventListener('abort', () => clearInterval(heart), { once: true })
   }
 
@@ -43,7 +43,7 @@ export class TinkerSession {
     })
   }
 
-  /** Numbers count up from 0, for models and for samplers. */
+  /** Models and samplers are numbered from 0. */
   nextModel(): number {
     return this.#models++
   }
@@ -55,7 +55,7 @@ export class TinkerSession {
     return text(call.path, 'sampling_session_id', sampling_session_id)
   }
 
-  /** Sends an operation; its result is fetched by what this resolves to. */
+  /** Sends an operation; resolves to a function that fetches its result. */
   async submit(call: TinkerCall, wants: 'json' | 'protobuf' = 'json'): Promise<() => Promise<TinkerResult>> {
     const deadline = this.#calls.deadline()
     const { request_id } = await this.#calls.post(call, deadline)
@@ -63,12 +63,15 @@ export class TinkerSession {
     return () => this.#calls.result(call.path, id, wants, deadline)
   }
 
-  /** Submits it, and waits for its result. */
+  /** Sends an operation and waits for its result. */
   async run(call: TinkerCall): Promise<Readonly<Record<string, unknown>>> {
     return objectIn(call.path, await (await this.submit(call))())
   }
 
-  /** One that fails is no harm: the next comes soon. If the session has ended, the next operation says so. */
+  /**
+   * A failed heartbeat is ignored, because the next one follows soon. If the session has ended, the next operation
+   * fails.
+   */
   #beat(): void {
     const body = { session_id: this.id, type: 'session_heartbeat' }
     this.#calls.post({ path: 'session_heartbeat', body }, performance.now() + HEARTBEAT_MS).catch(() => {})
@@ -87,14 +90,17 @@ export function decoded<T>(call: string, { bytes }: TinkerResult, decode: (bytes
     return decode(bytes)
   } catch (cause) {
     const why = (cause as Error).message
-    throw new ManyworldsError('LEARNER_FAILED', `the answer of Tinker to ${call} cannot be read: ${why}`, { cause })
+    throw new ManyworldsError('LEARNER_FAILED', `cannot decode the answer of Tinker to ${call}: ${why}`, { cause })
   }
 }
 
-/** A text in an answer, without which there is no going on. */
+/** A required string in an answer. */
 export function text(call: string, key: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value
-  throw new ManyworldsError('LEARNER_FAILED', `Tinker answered ${call} without \`${key}\`: is \`baseURL\` its address?`)
+  throw new ManyworldsError(
+    'LEARNER_FAILED',
+    `Tinker answered ${call} without \`${key}\`; check that \`baseURL\` is its address`,
+  )
 }
 
 const whole = (value: unknown, otherwise: number): number =>

@@ -11,12 +11,12 @@ import { checkedTinker, type TinkerOptions, type TinkerSettings } from './settin
 import { TokenLoss } from './token-loss.ts'
 import type { ForwardBackwardOutput } from './wire.ts'
 
-/** How Tinker calls the length of a gradient before it is clipped. */
+/** Tinker's name of the gradient norm before clipping. */
 const GRADIENT_NORM = 'unclipped_grad_l2:mean'
 const LOSS_SUM = 'loss:sum'
 
 /**
- * The gradient of an adapter that Tinker has and computes. Nothing is sent before it is needed. Its versions are paths at Tinker: see
+ * The gradient of an adapter that is stored and computed at Tinker. Nothing is sent before it is needed. Versions are paths at Tinker: see
  * checkpoint.ts.
  *
  * @example
@@ -31,9 +31,9 @@ export class TinkerCore implements GradientCore {
   readonly #settings: TinkerSettings
   readonly #remote: Remote
   #steps = 0
-  /** Where the weights are, as they are now; undefined: they were not saved. */
+  /** The path of the current weights; undefined if they were not saved. */
   #published: string | undefined
-  /** Over the rows since the last step, and what Tinker says it is. */
+  /** The loss of the rows since the last step, computed here and reported by Tinker. */
   #loss = new TokenLoss()
   #reported = 0
   #wrong: string | undefined
@@ -52,7 +52,7 @@ export class TinkerCore implements GradientCore {
   async forwardBackward(rows: readonly Row[], loss: LossSettings): Promise<Metrics> {
     const mapping = mapLoss(loss)
     const { rule } = mapping
-    // The others add nothing to the gradient, and would cost as much.
+    // Other rows do not contribute to the gradient, but would cost the same.
     const trained = rows.map(tokenRow).filter(({ mask, weight }) => mask.some((one, i) => one === 1 && weight[i]! > 0))
     let more: Metrics = {}
     if (trained.length > 0 && mapping.how === 'direct') {
@@ -80,17 +80,21 @@ export class TinkerCore implements GradientCore {
   }
 
   async optimStep({ lr, clipNorm = 0 }: { readonly lr: number; readonly clipNorm?: number }): Promise<Metrics> {
-    if (this.#wrong !== undefined) throw new ManyworldsError('LEARNER_FAILED', `${this.#wrong}; no weight was moved`)
+    if (this.#wrong !== undefined)
+      throw new ManyworldsError('LEARNER_FAILED', `${this.#wrong}; the weights were not changed`)
     const { beta1, beta2, eps, weightDecay: weight_decay } = this.#settings.optimizer
     const adam = { learning_rate: lr, beta1, beta2, eps, weight_decay, grad_clip_norm: clipNorm }
-    const said = await this.#remote.change((model) => model.optimStep(adam))
+    const metrics = await this.#remote.change((model) => model.optimStep(adam))
     this.#steps++
     this.#published = undefined
     this.#begin()
-    const norm = said[GRADIENT_NORM]
+    const norm = metrics[GRADIENT_NORM]
     if (norm === undefined) return {}
     if (typeof norm !== 'number' || !Number.isFinite(norm))
-      throw new ManyworldsError('LEARNER_FAILED', `the norm of the gradient is ${String(norm)}, as Tinker says`)
+      throw new ManyworldsError(
+        'LEARNER_FAILED',
+        `the gradient norm reported by Tinker is ${String(norm)}, not a finite number`,
+      )
     return { gradientNorm: norm, gradientScale: clipScale(norm, clipNorm === 0 ? Infinity : clipNorm) }
   }
 
@@ -103,13 +107,13 @@ export class TinkerCore implements GradientCore {
     return packed(this.#remote.saved ?? (await this.#save()))
   }
 
-  /** What cannot be loaded is known at once, where nothing was open; after a failure, with the next operation. */
+  /** If nothing was open, an invalid state fails here; after a failure, with the next operation. */
   async load(bytes: Uint8Array): Promise<void> {
     const state = readState(bytes, this.#settings)
     this.#steps = state.steps
     this.#published = state.published
     this.#begin()
-    await this.#remote.goBackTo(state)
+    await this.#remote.restore(state)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -124,7 +128,7 @@ export class TinkerCore implements GradientCore {
 
   async #save(): Promise<TinkerState> {
     const { base, rank, ttlSeconds } = this.#settings
-    // First the one that others wait for. Both are of the same weights: nothing moves them in between.
+    // First the one that others wait for. Both have the same weights, because nothing changes them in between.
     const published = await this.#publish()
     const path = await this.#remote.use((model) => model.save('save_weights', this.#name(), ttlSeconds))
     const state: TinkerState = { kind: 'tinker-state', base, rank, steps: this.#steps, path, published }
@@ -140,7 +144,7 @@ export class TinkerCore implements GradientCore {
     return this.#published
   }
 
-  /** Of what is saved now. */
+  /** The name of the next checkpoint. */
   #name(): string {
     return `manyworlds-${String(this.#steps).padStart(6, '0')}`
   }
@@ -150,7 +154,7 @@ export class TinkerCore implements GradientCore {
     const outputs = await this.#remote.use((model) => model.forwardBackward(data, CROSS_ENTROPY, true))
     const logProbs = logProbsIn(outputs, rows)
     if (logProbs.length < rows.length)
-      throw new ManyworldsError('LEARNER_FAILED', 'Tinker did not tell the log-probabilities, which this loss needs')
+      throw new ManyworldsError('LEARNER_FAILED', 'Tinker did not return log-probabilities, which this loss needs')
     return logProbs
   }
 
@@ -162,13 +166,16 @@ export class TinkerCore implements GradientCore {
 const sumOf = (outputs: readonly ForwardBackwardOutput[]) =>
   outputs.reduce((sum, { metrics }) => sum + (metrics[LOSS_SUM] ?? 0), 0)
 
-/** One for each token, with 0 for the first, which has none. Empty: the service keeps them to itself. */
+/** One number per token, with 0 for the first, which has none. Empty if the service does not return them. */
 function logProbsIn(outputs: readonly ForwardBackwardOutput[], rows: readonly TokenRow[]): Float64Array[] {
   const found = outputs.flatMap((output) => output.outputs.logprobs ?? [])
   if (found.length === 0) return []
   const wrong = rows.findIndex(({ ids }, i) => found[i]?.length !== ids.length - 1)
   if (wrong !== -1 || found.length !== rows.length)
-    throw new ManyworldsError('LEARNER_FAILED', `Tinker told log-probabilities of ${found.length} other sequences`)
+    throw new ManyworldsError(
+      'LEARNER_FAILED',
+      `Tinker returned log-probabilities that do not match the ${rows.length} sequences sent`,
+    )
   return found.map((values) => {
     const all = new Float64Array(values.length + 1)
     all.set(values, 1)

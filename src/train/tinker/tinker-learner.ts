@@ -6,7 +6,7 @@ import type { TinkerOptions } from './settings.ts'
 import { tinkerCore } from './tinker-core.ts'
 
 /**
- * A learner whose adapter is trained by Tinker. What Tinker cannot compute is refused here, before anything is paid for.
+ * A learner whose adapter is trained by Tinker. Throws if Tinker cannot compute the loss, before anything is paid for.
  *
  * @example
  * const learner = tinkerLearner(

@@ -1,10 +1,7 @@
 import { endianness } from 'node:os'
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { WireReader, WireType, WireWriter } from '../protobuf-wire.ts'
 
-/**
- * The messages of Tinker that travel as Protobuf, by the field numbers in the `tinker_public.proto` of its Python SDK. The numbers are all
- * there is to know of them.
- */
+/** The Protobuf messages of Tinker, by the field numbers in `tinker_public.proto` of its Python SDK. */
 
 const REQUEST = { modelId: 1, seqId: 2, data: 3, lossFn: 4, config: 5, forwardOnly: 6, configV2: 7 } as const
 const CONFIG_VALUE = { number: 1 } as const
@@ -21,7 +18,7 @@ const SEQUENCE = { stopReason: 1, tokens: 2, logProbs: 3 } as const
 const DTYPE = { float32: 1, int64: 2, bfloat16: 4 } as const
 const STOP_REASON_LENGTH = 1
 
-/** A sequence, and what its loss needs. Float32 is all that Tinker takes; ids are sent as int64. */
+/** A sequence and the inputs of its loss. Tinker accepts only float32; ids are sent as int64. */
 export interface Datum {
   readonly tokens: Int32Array
   readonly inputs: Readonly<Record<string, Int32Array | Float32Array>>
@@ -37,19 +34,19 @@ export interface ForwardBackwardRequest {
 }
 
 export interface ForwardBackwardOutput {
-  /** By the name of the field, one array for each datum. */
+  /** By field name, one array per datum. */
   readonly outputs: Readonly<Record<string, readonly Float64Array[]>>
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** What was sampled after a prompt. */
+/** A completion of a prompt. */
 export interface TinkerSample {
   readonly ids: Int32Array
   readonly logProbs: Float64Array
   readonly stop: 'stop' | 'length'
 }
 
-/** Bytes of a datum in a request, roughly: requests have a limit. */
+/** The approximate size of a datum in a request, because requests have a size limit. */
 export const sizeOf = ({ tokens, inputs }: Datum): number =>
   Object.values(inputs).reduce(
     (sum, values) => sum + values.length * (values instanceof Float32Array ? 4 : 8),
@@ -109,7 +106,7 @@ const encodeTensor = (values: Int32Array | Float32Array) =>
     )
   })
 
-/** Throws a RangeError at bytes that are no such message. */
+/** Throws a RangeError if the bytes are not such a message. */
 export function decodeOutput(bytes: Uint8Array): ForwardBackwardOutput {
   const outputs: Record<string, Float64Array[]> = {}
   const metrics: Record<string, number> = {}
@@ -130,7 +127,7 @@ export function decodeOutput(bytes: Uint8Array): ForwardBackwardOutput {
   return { outputs, metrics }
 }
 
-/** Numbers of all data, one after the other, and where each begins. */
+/** The numbers of all data, concatenated, and the start of each. */
 function decodeBatched(bytes: Uint8Array): Float64Array[] {
   let [data, offsets, dtype]: [Uint8Array, Uint8Array, number] = [new Uint8Array(), new Uint8Array(), 0]
   eachField(bytes, {
@@ -146,7 +143,7 @@ function decodeBatched(bytes: Uint8Array): Float64Array[] {
   })
 }
 
-/** The upper half of a float32. */
+/** bfloat16 is the upper half of a float32. */
 function bfloat16(view: DataView, at: number): number {
   const whole = new DataView(new ArrayBuffer(4))
   whole.setUint16(2, view.getUint16(at, true), true)
@@ -187,23 +184,22 @@ function numbersIn(
   return numbers
 }
 
-const message = (write: (out: BinaryWriter) => unknown): Uint8Array<ArrayBuffer> => {
-  const writer = new BinaryWriter()
+const message = (write: (out: WireWriter) => unknown): Uint8Array<ArrayBuffer> => {
+  const writer = new WireWriter()
   write(writer)
   return writer.finish()
 }
 
-const put = (out: BinaryWriter, field: number, bytes: Uint8Array) =>
-  out.tag(field, WireType.LengthDelimited).bytes(bytes)
+const put = (out: WireWriter, field: number, bytes: Uint8Array) => out.tag(field, WireType.LengthDelimited).bytes(bytes)
 
-/** Of a map. */
-const entry = (key: string, value: (out: BinaryWriter) => unknown) =>
+/** An entry of a map. */
+const entry = (key: string, value: (out: WireWriter) => unknown) =>
   message((out) => {
     out.tag(ENTRY.key, WireType.LengthDelimited).string(key)
     value(out)
   })
 
-function readEntry<T>(bytes: Uint8Array, read: (reader: BinaryReader) => T): [key: string, value: T | undefined] {
+function readEntry<T>(bytes: Uint8Array, read: (reader: WireReader) => T): [key: string, value: T | undefined] {
   let [key, value]: [string, T | undefined] = ['', undefined]
   eachField(bytes, {
     [ENTRY.key]: (reader) => void (key = reader.string()),
@@ -212,14 +208,14 @@ function readEntry<T>(bytes: Uint8Array, read: (reader: BinaryReader) => T): [ke
   return [key, value]
 }
 
-/** Fields that are not named are skipped: there may be more of them in a newer version. */
-function eachField(bytes: Uint8Array, fields: Readonly<Record<number, (reader: BinaryReader) => void>>): void {
-  const reader = new BinaryReader(bytes)
-  while (reader.pos < reader.len) {
+/** Unknown fields are skipped, because newer versions may add some. */
+function eachField(bytes: Uint8Array, fields: Readonly<Record<number, (reader: WireReader) => void>>): void {
+  const reader = new WireReader(bytes)
+  while (!reader.atEnd) {
     const [field, wire] = reader.tag()
     const read = fields[field]
     if (read) read(reader)
-    else reader.skip(wire, field)
+    else reader.skip(wire)
   }
 }
 

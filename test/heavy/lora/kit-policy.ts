@@ -17,12 +17,12 @@ const done = (candidate: unknown) => 10 + CANDIDATES.indexOf(candidate as string
 
 const pair = (observation: unknown, candidate: unknown): TokenRow => ({
   ...{ kind: 'tokens', ids: Int32Array.of(seen(observation), done(candidate)), mask: Uint8Array.of(0, 1) },
-  ...{ behaviour: new Float64Array(2), advantage: new Float64Array(2), weight: Float64Array.of(0, 1) },
+  ...{ behavior: new Float64Array(2), advantage: new Float64Array(2), weight: Float64Array.of(0, 1) },
   ...{ temperature: 1, version: 0 },
 })
 
-const tokens = ({ observation, candidates, index, behaviour, advantage, weight, version }: ActionRow): TokenRow => ({
-  ...{ ...pair(observation, candidates[index]), version, behaviour: Float64Array.of(0, behaviour) },
+const tokens = ({ observation, candidates, index, behavior, advantage, weight, version }: ActionRow): TokenRow => ({
+  ...{ ...pair(observation, candidates[index]), version, behavior: Float64Array.of(0, behavior) },
   ...{ advantage: Float64Array.of(0, advantage), weight: Float64Array.of(0, weight) },
 })
 

@@ -37,8 +37,8 @@ export async function learnSomething(core: LoraCore, seed: number): Promise<Uint
   for (let step = 0; step < 2; step++) {
     const completion = ids(8)
     const row = { prompt: ids(4), completion, mask: completion.map(() => 1), advantage: 1 }
-    const behaviour = completion.map(() => -4)
-    await core.forwardBackward([tokenRow(row, behaviour, 1 / 8)], { name: 'reinforce' })
+    const behavior = completion.map(() => -4)
+    await core.forwardBackward([tokenRow(row, behavior, 1 / 8)], { name: 'reinforce' })
     await core.optimStep({ lr: 0.05 })
   }
   return core.weights()

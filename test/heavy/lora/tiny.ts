@@ -92,7 +92,7 @@ export function tokenRow(
   const padded = (values: readonly number[]) => Float64Array.from([...prompt.map(() => 0), ...values])
   return {
     ...{ kind: 'tokens', ids, mask: Uint8Array.from([...prompt.map(() => 0), ...mask]), temperature: 1, version: 0 },
-    ...{ behaviour: padded(logProbs), advantage: new Float64Array(ids.length).fill(advantage) },
+    ...{ behavior: padded(logProbs), advantage: new Float64Array(ids.length).fill(advantage) },
     weight: new Float64Array(ids.length).fill(weight),
     ...more,
   }
@@ -112,7 +112,7 @@ export async function someRows(core: LoraCore, groups = 4, size = 4): Promise<re
   const random = numbers(5)
   return blank.map((row, at) => ({
     ...row,
-    behaviour: logProbs[at]!.map((logProb) => logProb + 2 * random() - 1),
+    behavior: logProbs[at]!.map((logProb) => logProb + 2 * random() - 1),
     proximal: logProbs[at]!.map((logProb) => logProb + 2 * random() - 1),
     temperature: 0.7 + 0.1 * (at % 3),
   }))

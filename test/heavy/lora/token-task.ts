@@ -26,7 +26,7 @@ const blank = (ids: readonly number[]): TokenRow => ({
     ids: Int32Array.from(ids),
     mask: Uint8Array.from(ids, (_, at) => (at === ids.length - 1 ? 1 : 0)),
   },
-  ...{ behaviour: new Float64Array(ids.length), advantage: new Float64Array(ids.length) },
+  ...{ behavior: new Float64Array(ids.length), advantage: new Float64Array(ids.length) },
   ...{ weight: new Float64Array(ids.length).fill(1), temperature: 1, version: 0 },
 })
 
@@ -65,7 +65,7 @@ export async function collect(
     group.map(({ ids, logProbs }, i) => ({
       ...blank(ids),
       mask: Uint8Array.from(ids, (_, place) => (place === 0 ? 0 : 1)),
-      behaviour: Float64Array.from([0, ...logProbs]),
+      behavior: Float64Array.from([0, ...logProbs]),
       advantage: new Float64Array(ids.length).fill(advantages[at]![i]!),
       weight: new Float64Array(ids.length).fill(1 / (TOKENS * size * LENGTH)),
     })),

@@ -61,6 +61,6 @@ said["promptLogProbs"] = sampler.compute_logprobs(prompt).result()
 
 try:
     service.create_lora_training_client(base_model="toy/unknown", rank=4, seed=0)
-except Exception as error:
+except Exception as error:  # noqa: BLE001 - the test compares the message
     said["unknown"] = str(error)
 print(json.dumps(said))

@@ -13,10 +13,9 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 
 from datasets import Dataset, load_dataset  # noqa: E402
+from tiny_model import model, tokenizer  # noqa: E402
 from transformers import LlamaForCausalLM  # noqa: E402
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
-
-from tiny_model import model, tokenizer  # noqa: E402
 
 STEPS = 3
 task = json.load(sys.stdin)

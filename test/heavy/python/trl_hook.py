@@ -16,9 +16,8 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 
 from datasets import Dataset  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
-
 from tiny_model import model, tokenizer  # noqa: E402
+from trl import GRPOConfig, GRPOTrainer  # noqa: E402
 
 task = json.load(sys.stdin)
 sys.path.insert(0, task["hooks"])
@@ -72,7 +71,9 @@ class Vllm(BaseHTTPRequestHandler):
 
     def do_GET(self):
         known = {"/v1/models": {"data": [{"id": "tiny"}]}}
-        known["/server_info?config_format=json"] = {"vllm_config": {"model_config": {"logprobs_mode": "processed_logprobs"}}}
+        known["/server_info?config_format=json"] = {
+            "vllm_config": {"model_config": {"logprobs_mode": "processed_logprobs"}}
+        }
         self._answer(known[self.path])
 
     def do_POST(self):
@@ -97,7 +98,14 @@ def with_vllm():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Vllm)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     trainer = SimpleNamespace(
-        **{"use_vllm": True, "vllm_mode": "server", "temperature": 0.7, "max_completion_length": 6, "top_p": 1.0, "top_k": 0},
+        **{
+            "use_vllm": True,
+            "vllm_mode": "server",
+            "temperature": 0.7,
+            "max_completion_length": 6,
+            "top_p": 1.0,
+            "top_k": 0,
+        },
         **{"min_p": None, "repetition_penalty": 1.0, "eos_token_ids": [2], "state": SimpleNamespace(global_step=0)},
         accelerator=SimpleNamespace(process_index=0),
         args=SimpleNamespace(vllm_server_base_url=f"http://127.0.0.1:{server.server_address[1]}", seed=1),
@@ -119,7 +127,9 @@ class Watched(GRPOTrainer):
             logits = model(input_ids=ids, attention_mask=mask).logits[:, -keep - 1 : -1] / TEMPERATURE
             logps = torch.log_softmax(logits, -1).gather(-1, inputs["completion_ids"].unsqueeze(-1)).squeeze(-1)
         trained = inputs["completion_mask"] * inputs["tool_mask"]
-        self.given.append({**row, "difference": ((logps - inputs["sampling_per_token_logps"]).abs() * trained).max().item()})
+        self.given.append(
+            {**row, "difference": ((logps - inputs["sampling_per_token_logps"]).abs() * trained).max().item()}
+        )
         return super()._compute_loss(model, inputs)
 
 

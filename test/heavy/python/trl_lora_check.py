@@ -14,10 +14,9 @@ torch.set_num_threads(1)
 
 from datasets import Dataset  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
+from tiny_model import tokenizer  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 from trl import GRPOConfig, GRPOTrainer  # noqa: E402
-
-from tiny_model import tokenizer  # noqa: E402
 
 task = json.load(sys.stdin)
 
@@ -92,7 +91,10 @@ def compared(case):
         inputs["ref_per_token_logps"] = log_probs(trainer, base, inputs)
     value = trainer._compute_loss(model, inputs)
     gradients = torch.autograd.grad(value, list(model.tensors.values()))
-    return {"loss": value.item(), "gradient": {n: g.flatten().tolist() for n, g in zip(model.tensors, gradients)}}
+    return {
+        "loss": value.item(),
+        "gradient": {n: g.flatten().tolist() for n, g in zip(model.tensors, gradients, strict=True)},
+    }
 
 
 words = tokenizer()

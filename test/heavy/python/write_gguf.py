@@ -8,7 +8,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 torch.manual_seed(1)
 WIDTH, HEADS, LAYERS, FEED = 64, 4, 2, 128
-tokens = ["<unk>", "<s>", "</s>", *[chr(33 + i) for i in range(59)], "!\"", "#$"]
+tokens = ["<unk>", "<s>", "</s>", *[chr(33 + i) for i in range(59)], '!"', "#$"]
 config = LlamaConfig(
     **{"vocab_size": len(tokens), "hidden_size": WIDTH, "intermediate_size": FEED, "num_hidden_layers": LAYERS},
     **{"num_attention_heads": HEADS, "num_key_value_heads": HEADS, "max_position_embeddings": 256},
@@ -38,12 +38,17 @@ writer.add_tokenizer_model("gpt2")
 writer.add_tokenizer_pre("default")
 writer.add_token_list(tokens)
 writer.add_token_types([3, 3, 3, *[1] * 61])
-writer.add_token_merges(["! \"", "# $"])
+writer.add_token_merges(['! "', "# $"])
 writer.add_bos_token_id(1)
 writer.add_eos_token_id(2)
 names = {
     **{"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v"},
-    **{"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"},
+    **{
+        "self_attn.o_proj": "attn_output",
+        "mlp.gate_proj": "ffn_gate",
+        "mlp.up_proj": "ffn_up",
+        "mlp.down_proj": "ffn_down",
+    },
     **{"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"},
 }
 for layer in range(LAYERS):

@@ -1,6 +1,6 @@
 """Serves SmolLM2-135M over HTTP, as llama.cpp does. Prints its address; ends when its standard input ends.
 
-    python smollm_server.py --slots 4 --context 2048 --threads 2
+python smollm_server.py --slots 4 --context 2048 --threads 2
 """
 
 import argparse

@@ -5,12 +5,12 @@ import json
 import sys
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
-from typing import Any, Optional
+from typing import Any, ClassVar
 
 task = json.load(sys.stdin)
 sys.path[:0] = [task["hooks"], task["standin"]]
 
-from manyworlds_verl import ManyworldsAgentLoop  # noqa: E402
+import manyworlds_verl  # noqa: E402, F401 - registers its agent loop
 from verl.experimental.agent_loop.agent_loop import registered  # noqa: E402
 
 END = 256
@@ -30,7 +30,9 @@ class Bytes:
         return "".join(self.eos_token if id == END else chr(id) for id in ids)
 
     def apply_chat_template(self, messages, tools=None, tokenize=True, add_generation_prompt=False):
-        said = [f"{message['role']}: {message['content']}{self._calls(message)}{self.eos_token}\n" for message in messages]
+        said = [
+            f"{message['role']}: {message['content']}{self._calls(message)}{self.eos_token}\n" for message in messages
+        ]
         return f"{len(tools or [])} tools\n{''.join(said)}{'assistant: ' if add_generation_prompt else ''}"
 
     def _calls(self, message):
@@ -40,17 +42,17 @@ class Bytes:
 @dataclass
 class TokenOutput:
     token_ids: list
-    log_probs: Optional[list] = None
+    log_probs: list | None = None
     routed_experts: Any = None
-    stop_reason: Optional[str] = None
-    num_preempted: Optional[int] = None
+    stop_reason: str | None = None
+    num_preempted: int | None = None
     extra_fields: dict = field(default_factory=dict)
 
 
 class LLMServerClient:
     """Calls a tool, with a space where the same call rendered anew has none; then answers."""
 
-    calls = []
+    calls: ClassVar[list] = []
 
     async def generate(
         self,
@@ -58,17 +60,21 @@ class LLMServerClient:
         *,
         prompt_ids: list[int],
         sampling_params: dict[str, Any],
-        image_data: Optional[list[Any]] = None,
-        video_data: Optional[list[Any]] = None,
-        audio_data: Optional[list[Any]] = None,
-        mm_processor_kwargs: Optional[dict[str, Any]] = None,
+        image_data: list[Any] | None = None,
+        video_data: list[Any] | None = None,
+        audio_data: list[Any] | None = None,
+        mm_processor_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> TokenOutput:
         await asyncio.sleep(0.01)
         text = Bytes().decode(prompt_ids)
         if "too long" in text:
             raise ValueError("no room to generate")
-        said = "that is 3" if "tool: " in text else '<tool_call> {"name": "add", "arguments": {"a": 1, "b":  2}}</tool_call>'
+        said = (
+            "that is 3"
+            if "tool: " in text
+            else '<tool_call> {"name": "add", "arguments": {"a": 1, "b":  2}}</tool_call>'
+        )
         # The last turn is cut short: no end of the turn.
         ids = Bytes().encode(said) + ([END] if "tool: " not in text else [])
         found = {"request": request_id, "prompt": prompt_ids, "ids": ids, "sampling": {**sampling_params}}
@@ -87,7 +93,13 @@ def loop(**more):
     own = {"url": task["url"], "token": task["token"], **more}
     wrapped = {"trainer_config": SimpleNamespace(config=config), "data_config": SimpleNamespace(config={})}
     return registered["manyworlds"](
-        **wrapped, server_manager=LLMServerClient(), tokenizer=tokenizer, processor=None, dataset_cls=None, tools=None, **own
+        **wrapped,
+        server_manager=LLMServerClient(),
+        tokenizer=tokenizer,
+        processor=None,
+        dataset_cls=None,
+        tools=None,
+        **own,
     )
 
 
@@ -95,7 +107,7 @@ async def outcome(agent_loop, prompt, **fields):
     raw = [{"role": "system", "content": "you add"}, {"role": "user", "content": prompt}]
     try:
         return asdict(await agent_loop.run(sampling, raw_prompt=raw, **fields))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the test compares the message
         return {"error": str(error)}
 
 

@@ -12,7 +12,8 @@ const talk = defineAgent({
 })
 
 const ballast = join(disk, 'ballast')
-writeFileSync(ballast, Buffer.alloc(3 * 2 ** 20))
+// A megabyte is left; when it is gone, there is enough for the log of many small commits too.
+writeFileSync(ballast, Buffer.alloc(39 * 2 ** 20))
 const tasks = Array.from({ length: 400 }, (_, n) => talk.task(n))
 const makeRoom = () => truncateSync(ballast, 0)
 let reported = 0

@@ -29,12 +29,12 @@ export function lettersCore(policy: string): GradientCore {
     async forwardBackward(rows, loss): Promise<Metrics> {
       const rule = lossRule(loss)
       for (const row of rows.map(tokens)) {
-        const { ids, mask, behaviour, proximal, advantage, weight, temperature } = row
+        const { ids, mask, behavior, proximal, advantage, weight, temperature } = row
         for (let at = 1; at < ids.length; at++) {
           if (mask[at] !== 1) continue
           const logProbs = logProbsAt(weights, ids, at, temperature)
           const sample = {
-            ...{ logProb: logProbs[ids[at]!]!, behaviour: behaviour[at]!, advantage: advantage[at]! },
+            ...{ logProb: logProbs[ids[at]!]!, behavior: behavior[at]!, advantage: advantage[at]! },
             proximal: proximal?.[at],
           }
           const result = sampleLoss(sample, rule)

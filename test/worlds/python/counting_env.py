@@ -5,13 +5,11 @@ import random
 import sys
 import threading
 import time
-from typing import Optional
 
 import uvicorn
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
-
 
 PEAK_S = 25
 LOCK = threading.Lock()
@@ -41,11 +39,11 @@ class Counting(Environment):
             Counting.open += 1
             Counting.peak = max(Counting.peak, Counting.open)
 
-    def reset(self, seed: Optional[int] = None, episode_id: Optional[str] = None, goal: int = 10, **_) -> Total:
+    def reset(self, seed: int | None = None, episode_id: str | None = None, goal: int = 10, **_) -> Total:
         self.random, self.total, self.goal, self.episode_id = random.Random(seed), 0, goal, episode_id
         return self.seen(None)
 
-    def step(self, action: Add, timeout_s: Optional[float] = None, **_) -> Total:
+    def step(self, action: Add, timeout_s: float | None = None, **_) -> Total:
         until = time.monotonic() + PEAK_S
         while Counting.peak < action.peak and time.monotonic() < until:
             time.sleep(0.02)

@@ -12,5 +12,12 @@ for name, size, seed in json.load(sys.stdin):
     for index, entry in enumerate(dataset):
         right = entry["answer"]
         answer = [right, entry["question"], f"{right} or so"][index % 3]
-        told.append({"question": entry["question"], "answer": answer, "score": dataset.score_answer(answer, entry), "right": right})
+        told.append(
+            {
+                "question": entry["question"],
+                "answer": answer,
+                "score": dataset.score_answer(answer, entry),
+                "right": right,
+            }
+        )
 print(json.dumps(told))

@@ -14,17 +14,17 @@ export function put(object: Row, name: string, value: unknown): void {
 }
 
 /**
- * What a batch of Arrow's holds, as the plain values that `decodeRows` promises. Read from its buffers: the library would round
- * times towards 1970, drop a byte order mark, replace what is not UTF-8, and lose a field called `__proto__`.
+ * The values of an Arrow batch as the plain values that `decodeRows` promises. Read from its buffers: the library would round
+ * times towards 1970, drop a byte order mark, replace invalid UTF-8, and lose a field called `__proto__`.
  */
 export function readerOf(batch: Batch<unknown>, column: string): Reader {
   const read = nonNullReader(batch, column)
-  // A column of nothing but nulls need not say which of its values are.
+  // A column of only nulls may have no validity bitmap.
   const { nullCount, validity } = batch
   return nullCount > 0 && validity !== undefined ? (row) => (batch.isValid(row) ? read(row) : null) : read
 }
 
-/** The batches of what is inside are there, though not in the library's types. */
+/** Child batches exist, though not in the library's types. */
 interface Inner {
   readonly values: ArrayLike<number | bigint> & Uint8Array
   readonly offsets: ArrayLike<number | bigint>

@@ -11,7 +11,7 @@ import {
 } from '@uwdata/flechette'
 import { put, type Reader, type Row, readerOf } from './arrow-values.ts'
 
-/** Rows come and go as Arrow. This is the border between that and plain values. */
+/** Converts between Arrow and plain values. */
 
 export type { Row } from './arrow-values.ts'
 
@@ -54,8 +54,8 @@ function typeOf(value: ColumnValues[number]): ColumnType | undefined {
  * - times of day: text; intervals: milliseconds, or months
  * - arrays, structs: arrays, objects; maps: objects if their keys are text, else pairs
  *
- * Of columns with the same name, the last is there. What JavaScript has no value for is an error: text that is not UTF-8, a
- * time that is beyond those of `Date`.
+ * Of columns with the same name, the last one wins. Values that JavaScript cannot represent are an error: invalid UTF-8, times
+ * beyond the range of `Date`.
  */
 export function* decodeRows(ipc: Uint8Array): Generator<Row> {
   const { children, schema } = tableFromIPC(aligned(ipc), { useBigInt: true, useDecimalInt: true })
@@ -72,5 +72,5 @@ export function* decodeRows(ipc: Uint8Array): Generator<Row> {
   }
 }
 
-/** A copy, if it begins in the middle of eight bytes: typed arrays cannot. */
+/** Copies the bytes if they are not aligned to eight, as typed arrays need. */
 const aligned = (bytes: Uint8Array): Uint8Array => (bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes))

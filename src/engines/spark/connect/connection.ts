@@ -11,20 +11,20 @@ type SparkClient = Client<typeof SparkConnectService>
 type SessionManager = NonNullable<GrpcTransportOptions['sessionManager']>
 
 const CONNECT_MS = 15_000
-// As pyspark has them. A server may end a connection that pings more often than it likes.
+// The same as in pyspark. A server may close a connection that pings too often.
 const PING_MS = 60_000
 const PING_ANSWER_MS = 20_000
-/** How much may be on its way to us. The default of 64 kB would wait for the network after each, on one that is far. */
+/** The HTTP/2 receive window. The default of 64 kB is slow on connections with high latency. */
 const WINDOW_BYTES = 1 << 20
-/** Node refuses requests on a connection that has more than 10 MB waiting, unless it is told otherwise. */
+/** Node refuses requests on a session with more than 10 MB of memory by default. */
 const SESSION_MEMORY_MB = 1024
 
-/** The HTTP/2 connection to a server: made when it is needed, and again when it broke. */
+/** The HTTP/2 connection to a server: made on first use, and again after it broke. */
 export class Connection implements SessionManager {
   readonly authority: string
   readonly secure: boolean
   readonly client: SparkClient
-  /** Whether there was ever an answer. */
+  /** Whether the server has ever answered. */
   proven = false
   readonly #manager: Http2SessionManager
   readonly #sessions = new Set<ClientHttp2Session>()
@@ -68,7 +68,7 @@ export class Connection implements SessionManager {
     this.#manager.notifyResponseByteRead(stream)
   }
 
-  /** Whether a request that waits for its answer keeps the process alive. A connection without requests never does. */
+  /** Whether a pending request keeps the process alive. An idle connection never does. */
   keepAlive(alive: boolean): void {
     this.#keepsAlive = alive
     for (const session of this.#sessions)
@@ -91,7 +91,7 @@ export class Connection implements SessionManager {
     if (this.#closed && this.#streams.size === 0) this.#manager.abort()
   }
 
-  /** A machine that does not answer at all would be waited for by the system for minutes. */
+  /** The system would wait for minutes for a machine that does not answer. */
   async #connect(): Promise<void> {
     const state = this.#manager.state()
     if (state === 'open' || state === 'idle' || state === 'verifying') return
@@ -99,7 +99,7 @@ export class Connection implements SessionManager {
     if (!this.#keepsAlive) timer.unref()
     const made = await this.#manager.connect()
     clearTimeout(timer)
-    // Another request may be at its next try already, and then there is no error any more.
+    // Another request may already be retrying; then the error is gone.
     if (made === 'error') throw this.#manager.error() ?? new ConnectError('no connection', Code.Unavailable)
     if (this.#closed) this.#manager.abort()
   }
@@ -110,7 +110,7 @@ export class Connection implements SessionManager {
     this.#sessions.add(session)
     session.once('close', () => this.#sessions.delete(session))
     session.setLocalWindowSize(WINDOW_BYTES)
-    // The streams on it have their own; but one that nobody listens to would end the process.
+    // Its streams report their own errors; an 'error' event without a listener would end the process.
     session.on('error', () => {})
   }
 }

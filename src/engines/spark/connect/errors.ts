@@ -1,82 +1,54 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { ManyworldsError } from '../../../errors.ts'
-import { plainly } from '../../../network/tls-words.ts'
+import { connectWords, tlsWords } from '../../../network/error-words.ts'
 import { type ErrorInfo, ErrorInfoSchema, type FetchErrorDetailsResponse } from './generated/spark_connect_pb.ts'
 import { type Remote, showRemote } from './remote.ts'
+import { SparkError } from './spark-error.ts'
 
 /** Why a connection was not made. */
 export const TOO_SLOW = 'there is no answer from that machine'
 
-export interface SparkErrorOptions {
-  readonly cause?: unknown
-  readonly errorClass?: string | undefined
-  readonly sqlState?: string | undefined
-  readonly grpcCode?: number | undefined
-  readonly causes?: readonly string[] | undefined
-}
-
-/** What Spark, or the way to it, has to say. */
-export class SparkError extends ManyworldsError {
-  /** Spark's name for what happened, such as `TABLE_OR_VIEW_NOT_FOUND`. */
-  readonly errorClass: string | undefined
-  readonly sqlState: string | undefined
-  /** The number of the gRPC status. */
-  readonly grpcCode: number | undefined
-  /** The messages of what was below it, the nearest first: what a program wrote to its stderr before it failed is in the last. */
-  readonly causes: readonly string[]
-
-  constructor(message: string, { cause, errorClass, sqlState, grpcCode, causes = [] }: SparkErrorOptions = {}) {
-    super('SPARK_FAILED', message, cause === undefined ? undefined : { cause })
-    this.name = 'SparkError'
-    this.errorClass = errorClass
-    this.sqlState = sqlState
-    this.grpcCode = grpcCode
-    this.causes = causes
-  }
-}
-
-/** The server has answered, and the answer is an error. All other errors are those of the connection. */
+/** The server answered with an error. All other errors are connection errors. */
 const isAnswer = (error: ConnectError): boolean => error.metadata.has('grpc-status')
 
-/** What a connection that broke looks like, where there was no answer: it depends on when it broke. */
+/** How a broken connection shows itself, depending on when it broke. */
 const BROKEN = new Set<Code>([
   Code.Unavailable,
   Code.Aborted,
   Code.Canceled,
   Code.Internal,
   Code.Unknown,
-  // It had too much to do, or too many pings.
+  // The server is overloaded, or got too many pings.
   Code.ResourceExhausted,
 ])
 
-/** Whether another try may come to something else. */
+/** Whether a retry may succeed. */
 export function isTransient(reason: unknown): boolean {
   if (!(reason instanceof ConnectError)) return false
   if (!isAnswer(reason)) return BROKEN.has(reason.code) && !isHopeless(reason)
   if (reason.code === Code.Unavailable) return true
-  // The last is said to a stream whose place another stream has taken; ours may still be on its way out.
+  // The last one means that another stream has replaced this one; our old stream may still be closing.
   return (
     detail(reason, 'google.rpc.RetryInfo') !== undefined || reason.rawMessage.includes('INVALID_CURSOR.DISCONNECTED')
   )
 }
 
-/** Whether the server does not know the operation that we ask about. */
+/** Whether the server does not know the operation. */
 export const isUnknownOperation = (reason: unknown): boolean =>
   reason instanceof ConnectError && /INVALID_HANDLE\.(OPERATION|SESSION)_NOT_FOUND/.test(reason.rawMessage)
 
-/** Whether the server has the operation already that we ask it to start. */
+/** Whether the server already has the operation that we ask it to start. */
 export const isKnownOperation = (reason: unknown): boolean =>
   reason instanceof ConnectError && reason.rawMessage.includes('INVALID_HANDLE.OPERATION_ALREADY_EXISTS')
 
-/** Where it happened: an error of the connection means something else before the first answer than after it. */
+/** The context: a connection error means something else before the first answer than after it. */
 export interface Where {
   readonly remote: Remote
   readonly secure: boolean
   readonly proven: boolean
 }
 
-/** An error of the client as one of ours. `fetch` asks the server what else it knows. */
+/** Converts an error of the gRPC client. `fetch` asks the server for details. */
 export async function explain(
   reason: unknown,
   where: Where,
@@ -98,7 +70,7 @@ export async function explain(
   const errorId = info?.metadata.errorId
   const details = errorId === undefined ? undefined : await fetch(errorId).catch(() => undefined)
   const [first, ...causes] = chain(details)
-  // Not the error that we got as a cause: it says the same, and it has the headers.
+  // Don't keep the original as the cause: it repeats the message and contains the headers.
   return new SparkError(first?.message || withoutStack(reason.rawMessage), {
     grpcCode,
     errorClass: first?.errorClass ?? info?.metadata.errorClass,
@@ -128,7 +100,7 @@ function chain(details: FetchErrorDetailsResponse | undefined): Link[] {
   return found
 }
 
-/** Spark puts the stacks of executors into its messages. Those of Node, which a slot may have printed, look different and stay. */
+/** Removes executor stacks from Spark's messages. Stacks of Node.js, which a slot may have printed, stay. */
 export const withoutStack = (message: string): string =>
   message.replace(/^[\t ]*(at [\w$.<>/@-]+\(.*\)|\.\.\. \d+ more|Driver stacktrace:)[\t ]*\n?/gm, '').trim()
 
@@ -150,16 +122,16 @@ function nodeErrors(error: ConnectError): (Error & { code?: unknown })[] {
 
 const TRUST = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO)/
 
-/** Whether it would be the same the next time: a matter of certificates, or of TLS against none. */
+/** Whether a retry is useless: a certificate error, or TLS against a plain-text server. */
 const isHopeless = (error: ConnectError): boolean => nodeErrors(error).some(({ code }) => TRUST.test(String(code)))
 
 function brokenWords(error: ConnectError, { secure, proven }: Where): string {
   const errors = nodeErrors(error)
   const has = (pattern: RegExp) => errors.some(({ code }) => pattern.test(String(code)))
   const root = errors.at(-1)!
-  const words = root instanceof ConnectError ? root.rawMessage : plainly(root.message)
-  if (has(/^ECONNREFUSED$/)) return `nobody listens there${proven ? ' any more' : ''} (connection refused)`
-  if (has(/^(ENOTFOUND|EAI_AGAIN)$/)) return 'there is no machine of that name'
+  const words = root instanceof ConnectError ? root.rawMessage : tlsWords(root.message)
+  const unconnected = errors.map(({ code }) => connectWords(String(code))).find((text) => text !== undefined)
+  if (unconnected !== undefined) return proven ? `the server is gone: ${unconnected}` : unconnected
   if (has(/ALTNAME|HOSTNAME_MISMATCH/))
     return `its certificate is for another name (${words}); say which with spark.remoteTls.serverName`
   if (has(/_ALERT_/)) return `it does not like our side of TLS (${words}); it may want spark.remoteTls.cert and key`

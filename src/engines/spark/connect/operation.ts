@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { isKnownOperation, isTransient, isUnknownOperation, SparkError } from './errors.ts'
+import { isKnownOperation, isTransient, isUnknownOperation } from './errors.ts'
 import type { ExecutePlanResponse, ExecutePlanResponse_ExecutionProgress } from './generated/spark_connect_pb.ts'
 import { Patience } from './patience.ts'
+import { SparkError } from './spark-error.ts'
 
-/** Without any sign of life from the server for this long, it is gone. */
+/** A server that is silent for this long is gone. */
 const GIVE_UP_MS = 60_000
 
 export interface Progress {
@@ -16,27 +17,27 @@ export interface ExecuteOptions {
   readonly signal?: AbortSignal | undefined
   readonly tags?: readonly string[] | undefined
   onProgress?(progress: Progress): void
-  /** It has been asked for; `interrupt` takes this id. */
+  /** It was requested; `interrupt` takes this id. */
   onStarted?(operationId: string): void
 }
 
-/** What an operation asks of its session. */
+/** The calls that an operation makes through its session. */
 export interface Calls {
   execute(operationId: string, signal: AbortSignal): AsyncIterable<ExecutePlanResponse>
   reattach(operationId: string, after: string | undefined, signal: AbortSignal): AsyncIterable<ExecutePlanResponse>
-  /** Tells the server what it need not keep: what came up to that response, or everything. Never rejects. */
+  /** Releases responses on the server: up to this one, or all. Never rejects. */
   release(operationId: string, upTo: string | undefined): Promise<void>
   /** Never rejects. */
   interrupt(operationId: string): Promise<void>
-  /** Whether a broken connection is worth another try. */
+  /** Whether to retry after a broken connection. */
   mayRetry(): boolean
   keepsAlive(): boolean
 }
 
 /**
- * One execution on the server, whose answers come over as many streams as it takes. A stream may break, and the server ends each
- * after two minutes; the next one goes on after the last response that we have. Invariant: `#last` is the id of the response that
- * was handed out last, so that none is handed out twice, and none is left out.
+ * One execution on the server, whose responses arrive over as many streams as needed. A stream may break, and the server ends
+ * each after two minutes; the next one continues after the last response. Invariant: `#last` is the id of the last response
+ * that was handed out, so that none is handed out twice or lost.
  */
 export class Operation {
   readonly id = randomUUID()
@@ -56,11 +57,11 @@ export class Operation {
     this.#patience = new Patience(giveUpMs)
   }
 
-  /** The batches, each an Arrow stream of its own. Nothing is asked for before it is wanted. */
+  /** The batches, each an Arrow stream of its own, requested on demand. */
   async *batches(): AsyncGenerator<Uint8Array> {
     const { signal, onStarted } = this.#options
     signal?.throwIfAborted()
-    // At once, even if nobody asks for the next batch any more.
+    // At once, even if the consumer never asks for the next batch.
     const abort = () => void this.#end()
     signal?.addEventListener('abort', abort)
     let rows = 0n
@@ -78,7 +79,7 @@ export class Operation {
           rows += rowCount
           yield data
         } else if (responseType.case === 'sqlCommandResult') {
-          // What a command has to say is there at once, without a query.
+          // A command's result is available at once, without a query.
           const { relType } = responseType.value.relation ?? {}
           if (relType?.case === 'localRelation' && relType.value.data !== undefined) yield relType.value.data
         }
@@ -91,7 +92,7 @@ export class Operation {
     } finally {
       signal?.removeEventListener('abort', abort)
       const ended = this.#end()
-      // Who stops early should find that it has stopped.
+      // A consumer that stops early waits until the operation has stopped.
       if (stopped) await ended
     }
   }
@@ -110,7 +111,7 @@ export class Operation {
           yield response
           if (this.#complete) return
         }
-        // It is the server that has ended it: there is more.
+        // The server ended the stream (its time limit): more responses follow.
         start = false
         if (!came && !(await this.#wait())) throw new SparkError('Spark ended the stream of results before its end')
       } catch (error) {
@@ -128,7 +129,7 @@ export class Operation {
     return this.#patience.wait({ signal: this.#stop.signal, ref: this.#calls.keepsAlive() })
   }
 
-  /** One call at a time: where they take longer than the batches, one call is for several. */
+  /** One call at a time: if batches arrive faster, one call releases several. */
   #releaseUpTo(id: string | undefined): void {
     this.#toRelease = id
     if (this.#releasing) return

@@ -5,18 +5,19 @@ import type { ClientTls } from '../../../network/dial.ts'
 import { decodeRows, type Row } from './arrow.ts'
 import { artifactRequests } from './artifact.ts'
 import { Connection } from './connection.ts'
-import { explain, isTransient, SparkError } from './errors.ts'
+import { explain, isTransient } from './errors.ts'
 import { type Plan, PlanSchema, type ReleaseExecuteRequestSchema } from './generated/spark_connect_pb.ts'
 import { type Calls, type ExecuteOptions, Operation } from './operation.ts'
 import { Patience } from './patience.ts'
 import type { Command, Relation } from './plans.ts'
 import { type Remote, showRemote } from './remote.ts'
+import { SparkError } from './spark-error.ts'
 import { type SparkField, sparkFields } from './types.ts'
 import type { Who } from './who.ts'
 
 export interface ConnectOptions {
   readonly remote: Remote
-  /** For a server with TLS whose certificate is nobody's that everybody knows, or that wants one from us. */
+  /** For a TLS server whose certificate is not signed by a public CA, or that wants a client certificate. */
   readonly tls?: ClientTls | undefined
   /** Instead of the one in the address. */
   readonly userId?: string | undefined
@@ -24,9 +25,9 @@ export interface ConnectOptions {
 
 /** A session is made on first use, which may be slow on a server that has just started. */
 const FIRST_ANSWER_MS = 60_000
-/** How long to try again what is not a stream. */
+/** How long calls without a stream are retried. */
 const RETRY_MS = 10_000
-/** For what we say on the way out: the server finds out by itself, only later. */
+/** For calls during shutdown: without them the server only notices later. */
 const FAREWELL_MS = 5000
 // spark.connect.AnalyzePlanRequest.Explain.ExplainMode
 const EXPLAIN_SIMPLE = 1
@@ -36,7 +37,7 @@ const INTERRUPT = { all: 1, tag: 2, operation: 3 } as const
 /**
  * A session on a Spark Connect server: its settings, files and views are its own.
  *
- * Every call here may be made twice without harm, so that those that got no answer are made again for a while.
+ * Every call here is idempotent, so calls without an answer are retried for a while.
  */
 export class ConnectSession {
   readonly id: string
@@ -53,7 +54,7 @@ export class ConnectSession {
     this.#userId = userId ?? remote.userId ?? process.env.SPARK_USER ?? process.env.USER ?? ''
   }
 
-  /** The version of Spark. The first call: whether there is a server, and whether it wants us. */
+  /** The version of Spark. As the first call, it also shows whether the server exists and accepts us. */
   async version(): Promise<string> {
     const analyze = { case: 'sparkVersion', value: {} } as const
     const { result } = await this.#call(() =>
@@ -89,21 +90,21 @@ export class ConnectSession {
     await this.#call(() => this.#client.config({ ...this.#who(), operation }))
   }
 
-  /** Settings that nobody has set, and that have no default, are absent. */
+  /** Settings without a value or default are absent. */
   async getConfig(keys: readonly string[]): Promise<Map<string, string>> {
     const operation = { opType: { case: 'getOption' as const, value: { keys: [...keys] } } }
     const { pairs } = await this.#call(() => this.#client.config({ ...this.#who(), operation }))
     return new Map(pairs.flatMap(({ key, value }) => (value === undefined ? [] : [[key, value]])))
   }
 
-  /** Puts a file where executors find it; `files/NAME` is for any kind of file. The same name cannot have other bytes later. */
+  /** Uploads a file for executors; `files/NAME` is for any kind of file. A name cannot be reused for other bytes. */
   async addArtifact(name: string, bytes: Uint8Array): Promise<void> {
     const { artifacts } = await this.#call(() => this.#client.addArtifacts(artifactRequests(this.#who(), name, bytes)))
     const mine = artifacts.find((artifact) => artifact.name === name)
     if (!mine?.isCrcSuccessful) throw new SparkError(`${showRemote(this.#remote)} did not get "${name}" as it was sent`)
   }
 
-  /** Runs a plan. The results come as Arrow streams, one for each batch; who stops asking for them stops the operation. */
+  /** Runs a plan. The results are Arrow streams, one per batch. To stop reading stops the operation. */
   async *execute(plan: Relation | Command, options: ExecuteOptions = {}): AsyncGenerator<Uint8Array> {
     const operation = new Operation(this.#callsFor(planOf(plan), options), options)
     try {
@@ -134,10 +135,10 @@ export class ConnectSession {
     await this.#call(() => this.#client.interrupt({ ...this.#who(), ...which }))
   }
 
-  /** Ends the session on the server, and everything in it. Never rejects: a server that is gone has no session of ours. */
+  /** Ends the session on the server with everything in it. Never rejects: a server that is gone has no session of ours. */
   async release(): Promise<void> {
     await Promise.all(this.#farewells)
-    // One that the address names is somebody else's too.
+    // A session named in the address may belong to others too.
     if (this.#connection.proven && this.#remote.sessionId === undefined)
       await this.#farewell((options) => this.#client.releaseSession(this.#who(), options))
   }
@@ -147,7 +148,7 @@ export class ConnectSession {
     this.#connection.close()
   }
 
-  /** Whether an operation that runs keeps this process alive, as it does if nothing is said. A session that is idle never does. */
+  /** Whether a running operation keeps this process alive (the default). An idle session never does. */
   keepAlive(alive: boolean): void {
     this.#connection.keepAlive(alive)
   }
@@ -222,7 +223,7 @@ export class ConnectSession {
           interruptType: INTERRUPT.operation,
           interrupt: { case: 'operationId' as const, value: operationId },
         }
-        // Of all that we say on the way out, this one matters: nobody waits for the operation any more, but it has the cores.
+        // This call matters most during shutdown: the operation still holds cores.
         return this.#farewell((options) => client.interrupt({ ...this.#who(), ...which }, options), FAREWELL_MS)
       },
       mayRetry: () => this.#connection.proven,
@@ -230,7 +231,7 @@ export class ConnectSession {
     }
   }
 
-  /** A call whose answer changes nothing for us, so that it never rejects. */
+  /** A call whose result is ignored; never rejects. */
   #farewell(call: (options: { timeoutMs: number }) => Promise<unknown>, retryMs = 0): Promise<void> {
     const said = this.#retrying(() => call({ timeoutMs: FAREWELL_MS }), retryMs).then(
       () => {},

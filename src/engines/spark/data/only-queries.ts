@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../../../errors.ts'
-import { SparkError } from '../connect/errors.ts'
 import { type SqlArgument, sql } from '../connect/plans.ts'
 import type { ConnectSession } from '../connect/session.ts'
+import { SparkError } from '../connect/spark-error.ts'
 
 /**
  * Spark's grammar has only a query after these words, so its own parser tells queries from statements that change something,

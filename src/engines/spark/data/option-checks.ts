@@ -1,6 +1,7 @@
 import { isAgent } from '../../../agent.ts'
+import { nearest } from '../../../did-you-mean.ts'
 import { ManyworldsError } from '../../../errors.ts'
-import { nearest } from '../../../near-miss.ts'
+import { requirePeers, SPARK_PEERS } from '../../../optional-peers.ts'
 import type { SparkRowsOptions } from './rows.ts'
 import type { SparkSinkOptions } from './sink.ts'
 import type { SparkTasksOptions } from './tasks.ts'
@@ -8,7 +9,7 @@ import { kindInWords } from './words.ts'
 
 /** Mistakes in options are told where they were made: when `sparkTasks` or `sparkSink` is called. */
 
-const PLACE = ['spark', 'inLocal', 'workerNum']
+const PLACE = ['spark', 'inLocal', 'workerNum', 'progress']
 const ROWS = ['sql', 'args', 'table', 'parquet', ...PLACE]
 const TASKS = [...ROWS, 'id', 'input', 'agent', 'task', 'slices']
 const SINK = ['table', 'parquet', 'mode', 'row', 'schema', 'partitionBy', 'batchRows', ...PLACE]
@@ -18,10 +19,12 @@ const MODES = ['error', 'overwrite', 'append']
 type Given = Readonly<Record<string, unknown>>
 
 export function checkRowsOptions(options: SparkRowsOptions): void {
+  requirePeers('sparkRows', SPARK_PEERS)
   checkSource('sparkRows', checkKeys('sparkRows', options, ROWS))
 }
 
 export function checkTasksOptions(options: SparkTasksOptions): void {
+  requirePeers('sparkTasks', SPARK_PEERS)
   const given = checkKeys('sparkTasks', options, TASKS)
   const { id, input, agent, task, slices } = given
   const wrong = wrongIn('sparkTasks')
@@ -38,6 +41,7 @@ export function checkTasksOptions(options: SparkTasksOptions): void {
 }
 
 export function checkSinkOptions(options: SparkSinkOptions): void {
+  requirePeers('sparkSink', SPARK_PEERS)
   const given = checkKeys('sparkSink', options, SINK)
   const { mode, row, schema, partitionBy, batchRows } = given
   const wrong = wrongIn('sparkSink')
@@ -60,6 +64,8 @@ function checkKeys(who: string, options: unknown, allowed: readonly string[]): G
     const meant = near === undefined ? '' : `, did you mean '${near}'?`
     throw wrongIn(who)(`unknown key '${key}'${meant}; allowed: ${allowed.join(', ')}`)
   }
+  const { progress } = options as Given
+  if (progress !== undefined && typeof progress !== 'boolean') throw wrongIn(who)('`progress` must be true or false')
   return options as Given
 }
 

@@ -3,6 +3,7 @@ import { localRelation, type Relation, readParquet, readTable, sql, writeCommand
 import type { ConnectSession } from '../connect/session.ts'
 import type { SparkField } from '../connect/types.ts'
 import type { Server } from '../server.ts'
+import type { DataProgress } from './data-progress.ts'
 import { inSession } from './place.ts'
 import type { SparkSinkOptions } from './sink.ts'
 import { quoted } from './slices.ts'
@@ -22,11 +23,19 @@ export class Output {
   readonly #to: { readonly parquet: string } | { readonly table: string }
   readonly #mode: NonNullable<SparkSinkOptions['mode']>
   readonly #partitionBy: readonly string[]
+  readonly #progress: DataProgress
   rows = 0
   batches = 0
+  /** Rows of the batch that is being written. */
+  pending = 0
 
-  constructor(server: Server, { table, parquet, mode = 'error', partitionBy = [] }: SparkSinkOptions) {
+  constructor(
+    server: Server,
+    { table, parquet, mode = 'error', partitionBy = [] }: SparkSinkOptions,
+    progress: DataProgress,
+  ) {
     this.#server = server
+    this.#progress = progress
     this.#to = table === undefined ? { parquet: parquet! } : { table }
     this.name = table === undefined ? `'${parquet}'` : `the table '${table}'`
     this.#mode = mode
@@ -48,16 +57,19 @@ export class Output {
   async write(rows: readonly string[], schema: string): Promise<void> {
     const relation = typed(rows, schema)
     const first = this.batches === 0
+    this.pending = rows.length
     try {
-      await inSession(this.#server, SETTINGS, async (session) => {
+      const written = inSession(this.#server, SETTINGS, async (session) => {
         if (first) this.#checkPartitions(await session.columns(relation))
         if (first && this.#mode === 'append' && 'parquet' in this.#to) await this.#checkTypes(session, relation)
         const mode = first ? this.#mode : 'append'
         await session.run(writeCommand({ relation, to: this.#to, mode, partitionBy: this.#partitionBy }))
       })
+      await this.#progress.during(written)
     } catch (error) {
       throw this.#failed(error)
     }
+    this.pending = 0
     this.rows += rows.length
     this.batches++
   }

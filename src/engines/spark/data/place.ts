@@ -1,5 +1,5 @@
 import type { RunConfig } from '../../../run-config.ts'
-import { notice } from '../../../runners/notice.ts'
+import { say } from '../../../text/say.ts'
 import type { ConnectSession } from '../connect/session.ts'
 import { openServer, type Server } from '../server.ts'
 import type { SparkPlace } from './source.ts'
@@ -15,7 +15,7 @@ export async function openSpark(place: SparkPlace): Promise<Server> {
   const { resolveConfig } = await import('../../../run-config-schema.ts')
   const config: RunConfig = { engineName: 'spark', ...placeOf(place) }
   const { spark = {}, inLocal, workerNum } = resolveConfig(config)
-  return openServer(spark, inLocal, workerNum, notice)
+  return openServer(spark, inLocal, workerNum, say)
 }
 
 /**

@@ -1,10 +1,12 @@
 import { ManyworldsError } from '../../../errors.ts'
+import { counted } from '../../../text/quantities.ts'
 import { decodeRows } from '../connect/arrow.ts'
 import { type Relation, readParquet, readTable, sql } from '../connect/plans.ts'
 import type { ConnectSession } from '../connect/session.ts'
-import { inUse } from './in-use.ts'
+import { DataProgress } from './data-progress.ts'
 import { refuseAllButQueries } from './only-queries.ts'
 import { inSession, openSpark } from './place.ts'
+import { inUse } from './read-guard.ts'
 import { quoted, type Slices, slicesOf } from './slices.ts'
 import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 import { Spool } from './spool.ts'
@@ -12,6 +14,8 @@ import { knownNames } from './words.ts'
 
 /** The next slice is asked for when so little waits. */
 const LOW_BYTES = 16 * 1024 * 1024
+/** Of a query in a line of progress. */
+const MAX_QUERY_CHARS = 60
 /** Spark would replace `${…}` in a query, by nothing. */
 const SETTINGS = { 'spark.sql.variable.substitute': 'false' }
 
@@ -41,15 +45,21 @@ export async function* readRows(
   }
   stop.addEventListener('abort', onStop)
   const done = inUse(source, place)
-  const filling = fill(spool, place, leave.signal, (session) => prepare(session, source, wanted))
+  let rows = 0
+  const state: Filling = { doing: 'waiting for Spark' }
+  const progress = new DataProgress(place, `reading ${nameOf(source)}`, () =>
+    rows === 0 ? state.doing : `${counted(rows, 'row')}, ${state.doing}`,
+  )
+  const filling = fill(spool, place, leave.signal, state, (session) => prepare(session, source, wanted))
   try {
-    let rows = 0
-    for (let batch = await spool.take(); batch !== undefined; batch = await spool.take())
+    const next = () => progress.during(spool.take())
+    for (let batch = await next(); batch !== undefined; batch = await next())
       for (const row of decodeRows(batch)) {
         rows++
         yield row
       }
     if (!stop.aborted) checkCount(rows, (await filling)?.rows)
+    progress.end(counted(rows, 'row'))
   } finally {
     leave.abort()
     stop.removeEventListener('abort', onStop)
@@ -59,21 +69,35 @@ export async function* readRows(
   }
 }
 
+/** What is being done to bring rows here. */
+interface Filling {
+  doing: string
+}
+
+const nameOf = ({ table, parquet, sql: query = '' }: SparkSource): string => {
+  if (table !== undefined) return `table '${table}'`
+  if (parquet !== undefined) return `'${typeof parquet === 'string' ? parquet : parquet.join("', '")}'`
+  return `the query '${query.length > MAX_QUERY_CHARS ? `${query.slice(0, MAX_QUERY_CHARS)}…` : query}'`
+}
+
 /** Brings the rows here, one slice after the other. Never rejects: what goes wrong is told to whoever takes from the spool. */
 async function fill(
   spool: Spool,
   place: SparkPlace,
   signal: AbortSignal,
+  state: Filling,
   slicesIn: (session: ConnectSession) => Promise<Slices>,
 ): Promise<Slices | undefined> {
   try {
     const server = await openSpark(place)
     try {
       signal.throwIfAborted()
+      state.doing = 'asking Spark for columns and size'
       const slices = await inSession(server, SETTINGS, slicesIn)
-      for (const part of slices.parts) {
+      for (const [index, part] of slices.parts.entries()) {
         await spool.drainedTo(LOW_BYTES)
         signal.throwIfAborted()
+        state.doing = `query ${index + 1} of ${slices.parts.length}`
         await inSession(server, SETTINGS, async (session) => {
           for await (const batch of session.execute(part, { signal })) await spool.add(batch)
         })

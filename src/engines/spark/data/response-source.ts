@@ -4,7 +4,7 @@ import type { TaskResponse } from '../../../task.ts'
 import type { SparkSink } from './sink.ts'
 import { kindInWords } from './words.ts'
 
-/** Responses that nobody wants any more may take so long to end. */
+/** How long an abandoned stream of responses may take to end. */
 const STOP_MS = 5000
 
 export type Responses = Parameters<SparkSink['write']>[0]
@@ -23,7 +23,7 @@ export class ResponseSource {
   ask(): Promise<Item> {
     if (this.#asked === undefined) {
       this.#asked = (async () => this.#iterator.next())()
-      // Whoever waits for something else is told later.
+      // A later call gets the error.
       this.#asked.catch(() => {})
     }
     return this.#asked
@@ -33,7 +33,7 @@ export class ResponseSource {
     this.#asked = undefined
   }
 
-  /** A run that its responses are not wanted of any more is cancelled. */
+  /** Cancels the run whose responses are no longer needed. */
   async stop(): Promise<void> {
     const stopped = (async () => this.#iterator.return?.())().catch(() => {})
     await Promise.race([stopped, sleep(STOP_MS, undefined, { ref: false })])

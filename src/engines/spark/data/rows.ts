@@ -4,6 +4,7 @@ import { checkRowsOptions } from './option-checks.ts'
 import type { Wanted } from './read-rows.ts'
 import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 
+/** Which rows, and on which Spark. */
 export interface SparkRowsOptions extends SparkSource, SparkPlace {}
 
 /**

@@ -27,6 +27,7 @@ export interface SparkSinkOptions<Answer = unknown> extends SparkPlace {
   readonly batchRows?: number
 }
 
+/** Writes responses to Spark. */
 export interface SparkSink<Answer = unknown> {
   /**
    * Writes them, batch by batch, as they come. Resolves when the last one is written. When a batch cannot be written, or the
@@ -40,6 +41,7 @@ export interface SparkSink<Answer = unknown> {
   ): Promise<SparkWritten>
 }
 
+/** How much was written. */
 export interface SparkWritten {
   readonly rows: number
   readonly batches: number

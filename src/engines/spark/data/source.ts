@@ -1,4 +1,5 @@
 import type { SparkOptions } from '../options.ts'
+import type { SparkProgress } from './data-progress.ts'
 
 /** Where rows come from: one of `sql`, `table` and `parquet`. */
 export interface SparkSource {
@@ -13,7 +14,7 @@ export interface SparkSource {
 }
 
 /** Which Spark: the same keys, with the same values, as in the RunConfig of a run on it. */
-export interface SparkPlace {
+export interface SparkPlace extends SparkProgress {
   /** The cluster. Default: the one that the variable SPARK_REMOTE names. */
   readonly spark?: SparkOptions
   /** A Spark on this machine. Whoever in this process says so, with the same `spark`, shares one. */

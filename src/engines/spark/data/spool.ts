@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ManyworldsError } from '../../../errors.ts'
 
-/** A file that is read to its end gives its room back. */
+/** A file that was read to its end is truncated. */
 const FILE_BYTES = 64 * 1024 * 1024
 
 interface SpoolFile {
   readonly handle: FileHandle
   written: number
-  /** Batches in it that nobody has taken. */
+  /** Batches in it that were not taken. */
   untaken: number
 }
 
@@ -21,8 +21,8 @@ interface Batch {
 }
 
 /**
- * Batches that wait for whoever takes them: on disk, because that may be hours later. They cannot wait in Spark, which gives up
- * a query whose results nobody fetches for some minutes. The files have no names, and so are gone with this process.
+ * Batches that wait for their reader, on disk because that may take hours. They cannot wait in Spark, which abandons a query
+ * whose results are not fetched for some minutes. The files are unlinked, so they vanish with this process.
  */
 export class Spool {
   readonly #batches: Batch[] = []
@@ -56,7 +56,7 @@ export class Spool {
     this.#notify()
   }
 
-  /** Whoever takes finds this error, before what still waits: the sooner it is known, the better. */
+  /** The reader gets this error before the remaining batches: the sooner it is known, the better. */
   fail(error: unknown): void {
     this.#error ??= { error }
     this.#notify()
@@ -74,12 +74,12 @@ export class Spool {
     }
   }
 
-  /** Resolves when fewer bytes wait, or nobody takes any more. */
+  /** Resolves when fewer bytes wait, or the reader is gone. */
   async drainedTo(bytes: number): Promise<void> {
     while (this.#waiting > bytes && this.#state === 'open') await this.#changed.promise
   }
 
-  /** Nobody takes any more. */
+  /** The reader is gone. */
   async close(): Promise<void> {
     this.#state = 'closed'
     this.#notify()

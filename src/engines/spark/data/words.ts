@@ -1,4 +1,4 @@
-import { didYouMean } from '../../../near-miss.ts'
+import { didYouMean } from '../../../did-you-mean.ts'
 
 /** What a value is, in the middle of a sentence. */
 export function kindInWords(value: unknown): string {

@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { didYouMean } from '../../../did-you-mean.ts'
 import { ManyworldsError } from '../../../errors.ts'
-import { didYouMean } from '../../../near-miss.ts'
+import { count, counted } from '../../../text/quantities.ts'
 import { type Columns, GuessedColumns, KnownColumns } from './columns.ts'
-import { wasReadSince } from './in-use.ts'
+import { DataProgress } from './data-progress.ts'
 import { Output } from './output.ts'
 import { openSpark } from './place.ts'
+import { wasReadSince } from './read-guard.ts'
 import { RESPONSE_COLUMNS, RESPONSE_SCHEMA } from './response-row.ts'
 import { ResponseSource, type Responses } from './response-source.ts'
 import { RowBatch } from './row-batch.ts'
 import type { SparkSinkOptions, SparkWritten } from './sink.ts'
 
-/** An engine on the same local Spark is started within this, once its first response is asked for, and decides how large it is. */
+/** Time for an engine on the same local Spark to start after its first response is requested: it decides Spark's size. */
 const ENGINE_MS = 1000
 
 export async function writeResponses(options: SparkSinkOptions, responses: Responses): Promise<SparkWritten> {
@@ -18,12 +20,20 @@ export async function writeResponses(options: SparkSinkOptions, responses: Respo
   const source = new ResponseSource(responses)
   if (options.inLocal) await Promise.race([source.ask().catch(() => {}), sleep(ENGINE_MS)])
   try {
-    const server = await openSpark(options)
+    let output: Output | undefined
+    const to = options.parquet ?? options.table
+    const progress = new DataProgress(options, `writing answers to '${to}'`, () =>
+      output === undefined
+        ? 'waiting for Spark'
+        : `${counted(output.rows, 'row')} written, ${count(output.pending)} under way`,
+    )
+    const server = await progress.during(openSpark(options))
     try {
-      const output = new Output(server, options)
-      const columns = await columnsOf(options, output)
+      output = new Output(server, options, progress)
+      const columns = await progress.during(columnsOf(options, output))
       refuseToReplaceTheSource(options, began)
       await writeAll(source, new RowBatch(options, columns), output, () => refuseToReplaceTheSource(options, began))
+      progress.end(counted(output.rows, 'row'))
       return { rows: output.rows, batches: output.batches }
     } finally {
       await server.release(false)
@@ -34,7 +44,7 @@ export async function writeResponses(options: SparkSinkOptions, responses: Respo
   }
 }
 
-/** While one batch is written, the next is collected; when that is full, too, no more responses are asked for. */
+/** While one batch is written, the next is collected; if that is full too, no more responses are requested. */
 async function writeAll(source: ResponseSource, rows: RowBatch, output: Output, onFirst: () => void): Promise<void> {
   let writing: Promise<undefined> | undefined
   let misfit: unknown
@@ -53,10 +63,10 @@ async function writeAll(source: ResponseSource, rows: RowBatch, output: Output, 
       writing = write()
     }
     await writing
-    // Also if there was no response at all: whoever reads finds a table without rows.
+    // Also without any response: then the table exists and has no rows.
     if (rows.size > 0 || output.batches === 0) await write()
   } catch (error) {
-    // What is under way is written, or fails, before anybody is told.
+    // Wait for the current write before reporting.
     await writing?.catch(() => {})
     if (error !== misfit || !ManyworldsError.is(error)) throw error
     throw new ManyworldsError(error.code, `${error.message} (${output.soFar})`, { cause: error.cause })

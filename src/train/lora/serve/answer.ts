@@ -3,17 +3,17 @@ import type { Asked } from './request.ts'
 import type { Sampled } from './sampling.ts'
 import { callsIn } from './tool-calls.ts'
 
-/** A reply as OpenAI's chat completions have it, with token ids as vLLM gives them. */
+/** A reply in the format of OpenAI's chat completions, with token ids as in vLLM. */
 export function chatAnswer(asked: Asked, sampled: Sampled): object {
-  const said = visibleText(asked, sampled)
+  const visible = visibleText(asked, sampled)
   const hasTools = asked.prompt.kind === 'chat' && asked.prompt.tools.length > 0
-  const { text, calls } = hasTools ? callsIn(said) : { text: said, calls: [] }
+  const { text, calls } = hasTools ? callsIn(visible) : { text: visible, calls: [] }
   const message = {
     role: 'assistant',
     content: calls.length > 0 && text === '' ? null : text,
     ...(calls.length > 0 && {
-      tool_calls: calls.map((call, place) => ({
-        id: callId(sampled, place),
+      tool_calls: calls.map((call, index) => ({
+        id: callId(sampled, index),
         type: 'function',
         function: call,
       })),
@@ -36,18 +36,18 @@ export function textAnswer(asked: Asked, sampled: Sampled): object {
 
 const now = () => Math.floor(Date.now() / 1000)
 
-/** Without the text that ended it; its tokens are in the ids. */
+/** The text before the first stop text; the ids include the stop text's tokens. */
 function visibleText({ sampling }: Asked, { text }: Sampled): string {
-  const ends = sampling.stopTexts.map((stop) => text.indexOf(stop)).filter((place) => place >= 0)
+  const ends = sampling.stopTexts.map((stop) => text.indexOf(stop)).filter((index) => index >= 0)
   return ends.length === 0 ? text : text.slice(0, Math.min(...ends))
 }
 
 /**
- * The same for the same reply, because chat templates may show it, and a resumed training must see the same prompts. Of nine characters:
- * the templates of Mistral refuse others.
+ * The same reply gets the same id, because chat templates may print it, and a resumed training must see the same
+ * prompts. Nine characters, because Mistral's templates refuse other lengths.
  */
-const callId = ({ promptIds, ids }: Sampled, place: number) =>
-  `c${hash('sha256', `${promptIds.join()};${ids.join()};${place}`).slice(0, 8)}`
+const callId = ({ promptIds, ids }: Sampled, index: number) =>
+  `c${hash('sha256', `${promptIds.join()};${ids.join()};${index}`).slice(0, 8)}`
 
 function choiceOf(asked: Asked, sampled: Sampled, hasCalls: boolean): object {
   const { ids, logProbs, pieces, truncated, finish } = sampled
@@ -56,11 +56,12 @@ function choiceOf(asked: Asked, sampled: Sampled, hasCalls: boolean): object {
     finish_reason: hasCalls && finish === 'stop' ? 'tool_calls' : finish,
     logprobs: asked.logprobs
       ? {
-          content: Array.from(ids, (id, place) => {
+          content: Array.from(ids, (id, index) => {
             const token = pieces.get(id) ?? ''
-            return { id, token, bytes: [...Buffer.from(token)], logprob: logProbs[place], top_logprobs: [] }
+            return { id, token, bytes: [...Buffer.from(token)], logprob: logProbs[index], top_logprobs: [] }
           }),
-          // Of the distribution that was drawn from: at its temperature, and after top_p, top_k and min_p where they took tokens away.
+          // Of the distribution sampled from: after temperature, and after top_p, top_k and min_p if they removed
+          // tokens.
           ...{ kind: asked.sampling.temperature === 0 ? 'raw' : 'processed', truncated },
         }
       : null,

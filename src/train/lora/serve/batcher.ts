@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from './refusal.ts'
 
-/** Requests that come together are read together: the first turn begins when for so long nobody came, */
+/** Requests that arrive together are batched: the first turn starts when no request arrived for this long, */
 const GATHER_MS = 5
-/** or after this. A step of a model of 135M takes 150 ms. */
-const MOST_GATHER_MS = 50
+/** or after this long. One decoding step of a 135M model takes 150 ms. */
+const MAX_GATHER_MS = 50
 
 export interface Sent<Request> {
   readonly id: number
@@ -13,14 +13,14 @@ export interface Sent<Request> {
 
 export interface BatcherOptions<Request, Result> {
   /**
-   * Lets requests join those of a lane that are under way, gives up others, and goes on for a while. What is done by then, by id. If it
-   * throws, all that is under way in the lane is lost.
+   * Adds requests to the running ones of a lane, drops others, and runs the lane for a while. Resolves to the results
+   * of finished requests, by id. If it throws, all running requests of the lane are lost.
    */
   advance(lane: string, added: readonly Sent<Request>[], dropped: readonly number[]): Promise<Map<number, Result>>
-  /** Whether with this error everything that was under way in all lanes is lost. */
+  /** Whether this error means that the running requests of all lanes are lost. */
   isFatal(error: unknown): boolean
-  /** At the same time, in all lanes. */
-  readonly most: number
+  /** The maximum number of concurrent requests, over all lanes. */
+  readonly maxRequests: number
 }
 
 interface Job<Request, Result> {
@@ -41,12 +41,13 @@ class Lane<Request, Result> {
 }
 
 /**
- * Brings requests together that come one by one. There is a lane for each adapter, since only requests of one adapter are computed together;
- * lanes take turns. A request joins its lane at the next turn. One call of `advance` at a time.
+ * Batches requests that arrive one by one. There is a lane for each adapter, because only requests of the same adapter
+ * can be computed together; lanes take turns. A request joins its lane at the next turn. `advance` is called once at a
+ * time.
  */
 export class Batcher<Request, Result> {
   readonly #options: BatcherOptions<Request, Result>
-  /** Whose turn it is comes first. */
+  /** The lane whose turn is next comes first. */
   readonly #lanes = new Map<string, Lane<Request, Result>>()
   readonly #preparing = new Set<Promise<unknown>>()
   #count = 0
@@ -57,10 +58,14 @@ export class Batcher<Request, Result> {
     this.#options = options
   }
 
-  /** `prepare` makes the request; many are prepared at the same time. A client that goes away aborts the signal. */
+  /**
+   * `prepare` makes the request; many can be prepared at the same time. `signal` is aborted when the client
+   * disconnects.
+   */
   async ask(lane: string, prepare: () => Promise<Request>, signal: AbortSignal): Promise<Result> {
-    const { most } = this.#options
-    if (this.#size >= most) throw new Refusal(429, `${most} requests are waiting, which is the limit: try again later`)
+    const { maxRequests } = this.#options
+    if (this.#size >= maxRequests)
+      throw new Refusal(429, `the limit of ${maxRequests} concurrent requests is reached; try again later`)
     this.#size++
     try {
       const preparing = prepare()
@@ -91,7 +96,7 @@ export class Batcher<Request, Result> {
     return result
   }
 
-  /** Fails all that waits or is under way in a lane, or in all of them. */
+  /** Rejects all waiting and running requests of one lane, or of all lanes. */
   fail(error: unknown, only?: string): void {
     for (const [name, lane] of this.#lanes)
       if (only === undefined || name === only) {
@@ -105,7 +110,7 @@ export class Batcher<Request, Result> {
     this.#isRunning = true
     void this.#run().finally(() => {
       this.#isRunning = false
-      // Somebody came as it ended.
+      // A request arrived while the loop ended.
       if (this.#lanes.size + this.#preparing.size > 0) this.#start()
     })
   }
@@ -115,7 +120,7 @@ export class Batcher<Request, Result> {
     while (true) {
       if (this.#preparing.size > 0) {
         await Promise.allSettled([...this.#preparing])
-        // Those who asked go on first.
+        // Lets the prepared requests enter their lanes first.
         await sleep(0)
       }
       const [first] = this.#lanes
@@ -126,7 +131,7 @@ export class Batcher<Request, Result> {
       const [name, lane] = first
       this.#lanes.delete(name)
       if (lane.isIdle) continue
-      // To the end: the others come before its next turn.
+      // Moves the lane to the end, so that the others come before its next turn.
       this.#lanes.set(name, lane)
       await this.#turn(name, lane)
     }
@@ -138,7 +143,7 @@ export class Batcher<Request, Result> {
     do {
       before = this.#size
       await sleep(GATHER_MS)
-    } while (this.#size > before && performance.now() - began < MOST_GATHER_MS)
+    } while (this.#size > before && performance.now() - began < MAX_GATHER_MS)
   }
 
   async #turn(name: string, lane: Lane<Request, Result>): Promise<void> {

@@ -6,26 +6,26 @@ import { Sidecar } from '../sidecar.ts'
 
 /** Loading a large base model takes minutes. */
 const OPEN_MS = 30 * 60_000
-/** For what is done between two turns of sampling. */
+/** For calls between two turns of sampling. */
 const CALL_MS = 10 * 60_000
-/** A process that dies more often than this is not started again. */
-const MOST_RESTARTS = 5
+/** After this many restarts within the window, the process is not restarted again. */
+const MAX_RESTARTS = 5
 const RESTART_WINDOW_MS = 10 * 60_000
 const RESTART_PAUSE_MS = 200
 
 export interface SamplerInfo {
-  /** Whether a request gets the same bits whatever is sampled beside it, on this machine. */
+  /** Whether, on this machine, a request gets the same bits regardless of what is sampled in the same batch. */
   readonly exact: boolean
-  /** Tokens of prompt and completion together. */
+  /** The maximum number of prompt and completion tokens together. */
   readonly context: number
   readonly stopIds: readonly number[]
   readonly vocabulary: number
 }
 
-/** The process that samples is gone, with all that was under way in it. */
+/** The sampling process died, and its running requests are lost. */
 export class SidecarLost extends Error {}
 
-/** A sidecar that samples: started again when it dies, with the adapters that it had. */
+/** A sampling sidecar that is restarted when it dies, with the adapters it had. */
 export class Engine {
   readonly #settings: LoraSettings
   readonly #notice: (line: string) => void
@@ -55,7 +55,7 @@ export class Engine {
     return this.#sidecar?.pid
   }
 
-  /** Names of the adapters; those whose weights are null are the base model. */
+  /** Adapters by name; null weights mean the base model. */
   get adapters(): ReadonlyMap<string, Uint8Array | null> {
     return this.#adapters
   }
@@ -77,7 +77,7 @@ export class Engine {
     if (weights && this.#sidecar?.ended === false) await this.call('unloadAdapter', { name })
   }
 
-  /** @throws SidecarLost if the process dies on the way, or cannot be started again. */
+  /** @throws SidecarLost if the process dies during the call, or cannot be restarted. */
   async call<Result>(
     op: string,
     args: unknown,
@@ -113,7 +113,7 @@ export class Engine {
     const sidecar = await Sidecar.start({ notice: this.#notice, signal: this.#ended.signal })
     try {
       await sidecar.call('open', { ...this.#settings, role: 'sample' }, [], OPEN_MS)
-      // The same machine: it was tested before.
+      // Exactness is tested only once, because the machine is the same.
       const { result } = await sidecar.call<SamplerInfo>('samplerInfo', { test: isFirst }, [], CALL_MS)
       this.#info ??= result
       for (const [name, weights] of this.#adapters)
@@ -130,16 +130,16 @@ export class Engine {
   async #mayRestart(): Promise<void> {
     const now = performance.now()
     while (this.#restarts.length > 0 && now - this.#restarts[0]! > RESTART_WINDOW_MS) this.#restarts.shift()
-    if (this.#restarts.length >= MOST_RESTARTS)
+    if (this.#restarts.length >= MAX_RESTARTS)
       throw new SidecarLost(
-        `the Python process that samples has died ${MOST_RESTARTS + 1} times within ${RESTART_WINDOW_MS / 60_000} minutes: it is not started again`,
+        `the Python process of the sampler died ${MAX_RESTARTS + 1} times within ${RESTART_WINDOW_MS / 60_000} minutes and is not restarted`,
       )
     this.#restarts.push(now)
-    this.#notice('the Python process that samples has died: starting it again')
+    this.#notice('the Python process of the sampler died; restarting it')
     await sleep(RESTART_PAUSE_MS * this.#restarts.length)
   }
 }
 
-/** A caller's mistake that only Python could see, such as messages that the chat template does not know. */
+/** An invalid request that only Python could detect, such as messages that the chat template does not support. */
 export const isInvalid = (error: unknown): error is ManyworldsError =>
   error instanceof ManyworldsError && (error.code === 'LEARNER_INVALID' || error.code === 'POLICY_INVALID')

@@ -6,7 +6,7 @@ import { wordsOf } from '../../../text/thrown.ts'
 import { SidecarLost } from './engine.ts'
 import { Refusal } from './refusal.ts'
 
-/** Conversations of a hundred thousand tokens, with their ids. */
+/** Enough for conversations of a hundred thousand tokens, with their ids. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 const BODY_MS = 60_000
 const RETRY_AFTER_S = 1
@@ -18,7 +18,7 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Serves JSON on loopback to whoever knows the token. Routes by `METHOD path`. */
+/** Serves JSON on loopback to clients that have the token. Routes by `METHOD path`. */
 export async function listen(token: string, routes: ReadonlyMap<string, Route>): Promise<Listening> {
   const server = createServer({ requestTimeout: BODY_MS }, (request, response) => {
     void serve(request, response, token, routes)
@@ -26,7 +26,7 @@ export async function listen(token: string, routes: ReadonlyMap<string, Route>):
   server.on('clientError', (_error, socket) => socket.destroy())
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  // It serves this process and its workers: it does not keep them alive.
+  // The server must not keep this process alive.
   server.unref()
   return {
     port: (server.address() as AddressInfo).port,
@@ -46,10 +46,10 @@ async function serve(
   routes: ReadonlyMap<string, Route>,
 ): Promise<void> {
   const gone = new AbortController()
-  response.on('close', () => gone.abort(new Error('the client went away'))).on('error', () => {})
+  response.on('close', () => gone.abort(new Error('the client disconnected'))).on('error', () => {})
   try {
     if (!isAllowed(request.headers.authorization, token))
-      throw new Refusal(401, 'the token is missing or wrong: send `authorization: Bearer TOKEN`')
+      throw new Refusal(401, 'the token is missing or wrong; send `authorization: Bearer TOKEN`')
     const route = routeOf(request, routes)
     const answer = await route(await bodyOf(request), gone.signal)
     send(response, 200, answer)
@@ -57,13 +57,13 @@ async function serve(
     if (gone.signal.aborted) return
     const { status, message, type } = refusalOf(error)
     if (status === 429 || status === 503) response.setHeader('retry-after', RETRY_AFTER_S)
-    // What is left of a body that nobody reads would be taken for the next request.
+    // The unread rest of the body would be parsed as the next request.
     if (!request.complete) response.setHeader('connection', 'close')
     send(response, status, { error: { message, type, param: null, code: null } })
   }
 }
 
-/** Hashes have one length: how long it takes says nothing. */
+/** Hashes have equal length, so the comparison takes constant time. */
 const isAllowed = (header: string | undefined, token: string): boolean =>
   timingSafeEqual(hash('sha256', header ?? '', 'buffer'), hash('sha256', `Bearer ${token}`, 'buffer'))
 
@@ -72,8 +72,8 @@ function routeOf({ method = '', url = '' }: IncomingMessage, routes: ReadonlyMap
   const route = routes.get(`${method} ${path}`)
   if (route) return route
   const others = [...routes.keys()].filter((name) => name.endsWith(` ${path}`))
-  if (others.length > 0) throw new Refusal(405, `${path} takes ${others[0]!.split(' ')[0]}, not ${method}`)
-  throw new Refusal(404, `there is no ${path} here; there are: ${[...routes.keys()].join(', ')}`)
+  if (others.length > 0) throw new Refusal(405, `${path} does not support ${method}; use ${others[0]!.split(' ')[0]}`)
+  throw new Refusal(404, `${path} not found; available: ${[...routes.keys()].join(', ')}`)
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -81,7 +81,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MAX_BODY_BYTES) throw new Refusal(413, `the body has more than ${MAX_BODY_BYTES} bytes`)
+    if (size > MAX_BODY_BYTES) throw new Refusal(413, `the body is larger than ${MAX_BODY_BYTES} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -89,7 +89,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  // What Python printed is behind the first line, for whoever reads logs.
+  // Only the first line; the rest is Python's output.
   const [message = ''] = wordsOf(error).message.split('\n', 1)
   return new Refusal(error instanceof SidecarLost ? 503 : 500, message)
 }

@@ -1,4 +1,4 @@
-/** What a client did wrong, or what is wrong here, as the status and the words of an answer. */
+/** An HTTP error response: a status and a message. */
 export class Refusal extends Error {
   readonly status: number
   readonly type: string
@@ -11,7 +11,7 @@ export class Refusal extends Error {
   }
 }
 
-/** As OpenAI names them. */
+/** OpenAI's error types. */
 function typeOf(status: number): string {
   if (status === 401) return 'authentication_error'
   if (status === 404) return 'not_found_error'

@@ -3,10 +3,10 @@ import { type Engine, isInvalid, SidecarLost } from './engine.ts'
 import { Refusal, refuse } from './refusal.ts'
 import type { Asked, Prompt, Sampling } from './request.ts'
 
-/** How long others wait before they may join: a step takes 0.2 to 0.5 s with a model of 135M on a core. */
+/** How many steps other requests wait before they may join: a step takes 0.2 to 0.5 s with a 135M model on one core. */
 const STEPS_PER_TURN = 4
-const MOST_REQUESTS = 4096
-/** What the base model is called, and its lane. */
+const MAX_REQUESTS = 4096
+/** The name of the base model, and of its lane. */
 export const BASE = 'base'
 
 export interface Sampled {
@@ -15,7 +15,9 @@ export interface Sampled {
   readonly ids: Int32Array
   readonly logProbs: Float64Array
   readonly finish: 'stop' | 'length'
-  /** Whether top_p, top_k or min_p took tokens away: then log-probabilities are not those of the whole distribution. */
+  /**
+   * Whether top_p, top_k or min_p removed tokens; then the log-probabilities are not those of the full distribution.
+   */
   readonly truncated: boolean
   readonly text: string
   readonly pieces: ReadonlyMap<number, string>
@@ -38,7 +40,7 @@ interface SampleAnswer {
   readonly pieces?: Readonly<Record<string, string>>
 }
 
-/** Samples requests that were checked, many at a time. */
+/** Samples validated requests, many at a time. */
 export class Samples {
   readonly #engine: Engine
   readonly #batcher: Batcher<Prepared, Completed>
@@ -48,7 +50,7 @@ export class Samples {
     this.#batcher = new Batcher({
       advance: (lane, added, dropped) => this.#advance(lane, added, dropped),
       isFatal: (error) => error instanceof SidecarLost,
-      most: MOST_REQUESTS,
+      maxRequests: MAX_REQUESTS,
     })
   }
 
@@ -60,7 +62,7 @@ export class Samples {
     return { ...completed, promptIds: prepared!.promptIds, prefixUsed: prepared!.prefixUsed }
   }
 
-  /** Requests for a model that is no longer the same. */
+  /** Rejects the requests for a model that was replaced or unloaded. */
   fail(model: string, why: string): void {
     if (this.#engine.adapters.get(model)) this.#batcher.fail(new Refusal(503, why), model)
   }
@@ -74,20 +76,21 @@ export class Samples {
     if (model === BASE || adapters.get(model) === null) return BASE
     if (adapters.has(model)) return model
     const known = [BASE, ...adapters.keys()].join(', ')
-    throw new Refusal(404, `there is no model ${JSON.stringify(model)} here; loaded are: ${known}`)
+    throw new Refusal(404, `model ${JSON.stringify(model)} not found; loaded: ${known}`)
   }
 
   async #prepare({ prompt, sampling }: Asked): Promise<Prepared> {
     const { ids, prefixUsed } = await this.#idsOf(prompt)
     const { context, vocabulary } = this.#engine.info
-    if (ids.length === 0) refuse('the prompt has no tokens')
+    if (ids.length === 0) refuse('the prompt is empty')
     if (ids.length >= context)
       throw new Refusal(
         400,
-        `the prompt has ${ids.length} tokens, the context of the model has ${context}`,
+        `the prompt has ${ids.length} tokens, but the context of the model has only ${context}`,
         'exceed_context_size_error',
       )
-    if (ids.some((id) => id >= vocabulary)) refuse(`the prompt has a token id that is not below ${vocabulary}`)
+    if (ids.some((id) => id >= vocabulary))
+      refuse(`the prompt contains a token id outside of the vocabulary of ${vocabulary} tokens`)
     return { promptIds: ids, prefixUsed, sampling }
   }
 
@@ -133,14 +136,14 @@ function completedOf(answer: SampleAnswer, parts: readonly Uint8Array[]): Map<nu
   const pieces = new Map(Object.entries(answer.pieces ?? {}).map(([id, text]) => [Number(id), text]))
   const found = new Map<number, Completed>()
   let start = 0
-  for (const [place, id] of answer.ids.entries()) {
-    const end = start + answer.lengths[place]!
+  for (const [index, id] of answer.ids.entries()) {
+    const end = start + answer.lengths[index]!
     found.set(id, {
       ids: tokens.slice(start, end),
       logProbs: logProbs.slice(start, end),
-      finish: answer.finish[place]!,
-      truncated: answer.truncated[place]!,
-      text: answer.texts?.[place] ?? '',
+      finish: answer.finish[index]!,
+      truncated: answer.truncated[index]!,
+      text: answer.texts?.[index] ?? '',
       pieces,
     })
     start = end
@@ -155,6 +158,6 @@ function joined(start: readonly number[], end: Int32Array): Int32Array {
   return all
 }
 
-/** Parts may begin anywhere; numbers may not. */
+/** Copied, because typed arrays need an aligned offset. */
 const copied = (part: Uint8Array): ArrayBuffer => new Uint8Array(part).buffer
 const int32sOf = (part: Uint8Array): Int32Array => new Int32Array(copied(part))

@@ -8,34 +8,35 @@ import { checkedRequest } from './request.ts'
 import { BASE, Samples } from './sampling.ts'
 
 export interface Sampler {
-  /** For the settings of a model: `http://127.0.0.1:38941/v1`. */
+  /** For the settings of a model, such as `http://127.0.0.1:38941/v1`. */
   readonly baseURL: string
   readonly apiKey: string
-  /** Whether a request gets the same bits whatever is sampled beside it, on this machine. */
+  /** Whether, on this machine, a request gets the same bits regardless of what is sampled in the same batch. */
   readonly exact: boolean
-  /** Of the Python process that samples. */
+  /** Of the sampling Python process. */
   readonly pid: number | undefined
-  /** Serves a version under this name. Weights are those of a LoRA core; null: the base model. */
+  /** Serves a version under this name. `weights` come from a LoRA core; null: the base model. */
   load(name: string, weights: Uint8Array | null): Promise<void>
-  /** Requests for it that are under way fail. */
+  /** Unloads a version. Its running requests fail. */
   unload(name: string): Promise<void>
   close(): Promise<void>
 }
 
 export interface SamplerOptions {
-  /** Told what takes long, and what is not as it should be. */
+  /** Receives messages about slow steps and problems. */
   readonly notice?: (line: string) => void
 }
 
 /**
- * Samples from a small base model and adapters of it, in a Python process of its own, behind an OpenAI-compatible server on loopback. The
- * same request gives the same answer, bit for bit, whatever is asked for beside it, unless `exact` is false.
+ * Samples from a small base model and its adapters in a separate Python process, behind an OpenAI-compatible server on
+ * loopback. The same request gives the same answer, bit for bit, regardless of concurrent requests, unless `exact` is
+ * false.
  */
 export async function startSampler(options: LoraOptions, { notice = () => {} }: SamplerOptions = {}): Promise<Sampler> {
   const engine = await Engine.start(checkedLora(options), notice)
   if (!engine.info.exact)
     notice(
-      'on this machine what is sampled together changes the last bits of log-probabilities: a resumed training may take another course',
+      'on this machine, batching changes the last bits of log-probabilities, so a resumed training may produce a different curve',
     )
   const samples = new Samples(engine)
   const apiKey = randomBytes(24).toString('hex')
@@ -70,10 +71,7 @@ export async function startSampler(options: LoraOptions, { notice = () => {} }: 
 
 function checkName(name: string): void {
   if (typeof name !== 'string' || name === '' || name === BASE)
-    throw new ManyworldsError(
-      'POLICY_INVALID',
-      `a model cannot be served under the name ${JSON.stringify(name)}: give it another one`,
-    )
+    throw new ManyworldsError('POLICY_INVALID', `a model cannot be served as ${JSON.stringify(name)}; use another name`)
 }
 
 function routesOf(engine: Engine, samples: Samples): ReadonlyMap<string, Route> {

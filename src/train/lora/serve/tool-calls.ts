@@ -1,35 +1,35 @@
-/** A call as a model wrote it. */
+/** A tool call written by a model. */
 export interface ToolCall {
   readonly name: string
   /** JSON of an object. */
   readonly arguments: string
 }
 
-export interface SaidAndCalled {
-  /** What is not a call. */
+export interface ParsedReply {
+  /** The reply without its calls. */
   readonly text: string
   readonly calls: readonly ToolCall[]
 }
 
 const OPEN = '<tool_call>'
 const CLOSE = '</tool_call>'
-/** More calls in one reply are a model that repeats itself. */
-const MOST_CALLS = 64
+/** A reply with more calls is a model repeating itself. */
+const MAX_CALLS = 64
 
 /**
- * Calls as Hermes and Qwen write them: `<tool_call>{"name": …, "arguments": …}</tool_call>`. What is not valid stays text. The last call may
- * lack its end. Each character is looked at a fixed number of times, whatever the model wrote.
+ * Parses calls in the format of Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`. Invalid calls
+ * stay text. The last call may lack its closing tag. Takes linear time for any input.
  */
-export function callsIn(reply: string): SaidAndCalled {
+export function callsIn(reply: string): ParsedReply {
   const calls: ToolCall[] = []
   let text = ''
   let at = 0
-  while (calls.length < MOST_CALLS) {
+  while (calls.length < MAX_CALLS) {
     const open = reply.indexOf(OPEN, at)
     if (open < 0) break
     const close = reply.indexOf(CLOSE, open)
     const end = close < 0 ? reply.length : close
-    // A model may open a call again before it writes it.
+    // A model may repeat the opening tag before the call.
     const start = reply.lastIndexOf(OPEN, end - 1)
     const call = callOf(reply.slice(start + OPEN.length, end))
     const next = close < 0 ? end : close + CLOSE.length
@@ -45,7 +45,7 @@ function callOf(json: string): ToolCall | undefined {
   try {
     const { name, arguments: given = {} } = JSON.parse(json) as { name?: unknown; arguments?: unknown }
     if (typeof name !== 'string' || name === '') return undefined
-    // Some models write the arguments as a text that is JSON.
+    // Some models write the arguments as a JSON string.
     const args = typeof given === 'string' ? (JSON.parse(given) as unknown) : given
     if (typeof args !== 'object' || args === null || Array.isArray(args)) return undefined
     return { name, arguments: JSON.stringify(args) }

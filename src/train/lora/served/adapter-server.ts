@@ -7,45 +7,48 @@ import { withoutSlash } from '../../../models/driver/model-server.ts'
 import { HttpFailure, post } from '../../../models/http.ts'
 import { writePeftFolder } from '../peft-folder.ts'
 
-/** A server of one's own that loads LoRA adapters while it runs. */
+/** Your own server, which loads LoRA adapters while it runs. */
 export interface AdapterServerOptions {
-  /** Up to and with the version: `http://gpu1:8000/v1`. */
+  /** Including the version: `http://gpu1:8000/v1`. */
   readonly baseURL: string
-  /** The variable of the driver's environment that has the server's key. */
+  /** The environment variable of the driver that contains the server's key. */
   readonly apiKeyEnv?: string
-  /** Where adapters are written, one folder each: a disk that the server sees too. */
+  /** Where adapters are written, one folder each, on a disk shared with the server. */
   readonly folder: string
-  /** The same folder, as the server names it. Default: as `folder`. */
+  /** The path of the same folder on the server. Default: `folder`. */
   readonly serverFolder?: string
-  /** The server's log-probabilities: `'processed'` after temperature, `'raw'` before. Default `'raw'`, which is enough at temperature 1. */
+  /**
+   * The server's log-probabilities: `'processed'` after temperature, `'raw'` before. Default `'raw'`, which suffices at
+   * temperature 1.
+   */
   readonly logProbs?: 'raw' | 'processed'
-  /** Calls at the same time. Default 256. */
+  /** Maximum concurrent calls. Default 256. */
   readonly maxConcurrent?: number
-  /** Milliseconds for one call. Default 300,000. */
+  /** Timeout of one call, in milliseconds. Default 300,000. */
   readonly timeoutMs?: number
 }
 
-/** What differs between servers. */
+/** The differences between servers. */
 export interface AdapterDialect {
   readonly name: string
-  /** Of what loads and unloads, behind the origin of the server, or behind its base URL. */
+  /** The paths for loading and unloading, relative to the server's origin or to its base URL. */
   readonly load: string
   readonly unload: string
   readonly behind: 'origin' | 'baseURL'
-  /** What a call says as its `model`. */
+  /** The `model` field of a call. */
   model(adapter: string): string
-  /** Fields of every call: the whole distribution, and nothing of a file of defaults beside the model. */
+  /** Extra fields of every call: the full distribution, without the sampling defaults of the model's files. */
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** An adapter of some gigabytes from a shared disk. */
+/** Enough for an adapter of several gigabytes on a shared disk. */
 const LOAD_MS = 300_000
 const LIST_MS = 10_000
-/** How long a server may take to start anew: some load a model for minutes. */
-const STARTS_MS = 600_000
-const LOOK_MS = 1000
-const MOST_CONCURRENT = 256
-/** The limiter shall not hold back calls of a server of one's own: `maxConcurrent` does. */
+/** How long a server may take to restart; some take minutes to load a model. */
+const RESTART_MS = 600_000
+const RETRY_MS = 1000
+const MAX_CONCURRENT = 256
+/** Effectively no rate limit: `maxConcurrent` limits the calls to your own server. */
 const NO_LIMIT_PER_MINUTE = 1_000_000_000
 
 interface Version {
@@ -53,36 +56,39 @@ interface Version {
   readonly bytes: Uint8Array | null
 }
 
-/** Brings adapters to vLLM or SGLang: each version under a name of its own, so that no call can get another one. */
+/** Loads adapters into vLLM or SGLang. Each version has its own name, so that no call can reach another version. */
 export class AdapterServer implements PolicyServer {
   readonly #options: AdapterServerOptions
   readonly #dialect: AdapterDialect
   readonly #base: string | undefined
   readonly #headers: Readonly<Record<string, string>>
-  #wasThere = false
+  #wasReachable = false
 
   constructor(options: AdapterServerOptions, dialect: AdapterDialect, base: string | undefined) {
     const key = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv]
     if (options.apiKeyEnv !== undefined && !key)
-      throw new ManyworldsError('CONFIG_INVALID', `${dialect.name}: the variable ${options.apiKeyEnv} is not set`)
+      throw new ManyworldsError(
+        'CONFIG_INVALID',
+        `${dialect.name}: the environment variable ${options.apiKeyEnv} is not set`,
+      )
     this.#options = options
     this.#dialect = dialect
     this.#base = base
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
   }
 
-  /** A server that was there before, and is not now, may be starting anew. */
+  /** Loads a version. A server that was reachable before may be restarting, so its connection errors are retried. */
   async load(version: Version): Promise<ServedVersion> {
-    const until = performance.now() + (this.#wasThere ? STARTS_MS : 0)
+    const until = performance.now() + (this.#wasReachable ? RESTART_MS : 0)
     for (;;)
       try {
         const served = await this.#load(version)
-        this.#wasThere = true
+        this.#wasReachable = true
         return served
       } catch (error) {
-        // What it refuses has no cause: it would refuse it again.
+        // A refusal has no `cause`, and would be repeated.
         if ((error as Error).cause === undefined || performance.now() > until) throw error
-        await sleep(LOOK_MS)
+        await sleep(RETRY_MS)
       }
   }
 
@@ -90,7 +96,7 @@ export class AdapterServer implements PolicyServer {
     const adapter = adapterName(ref)
     const version = this.#versionOf(adapter)
     if (await this.has(version)) return version
-    if (bytes === null) throw this.#wrong(`version ${ref.version} of '${ref.policy}' has no bytes to load`)
+    if (bytes === null) throw this.#wrong(`version ${ref.version} of policy '${ref.policy}' has no weights to load`)
     const { folder, serverFolder = folder } = this.#options
     await writePeftFolder(join(folder, adapter), bytes, this.#base)
     const path = `${withoutSlash(serverFolder)}/${adapter}`
@@ -100,7 +106,7 @@ export class AdapterServer implements PolicyServer {
 
   async unload({ at }: ServedVersion): Promise<void> {
     const adapter = this.#adapterOf(at.model)
-    // A server that was started anew has lost it.
+    // A restarted server has already lost it.
     await this.#ask(this.#dialect.unload, { lora_name: adapter }, /not (found|loaded)|does not exist|cannot be found/i)
     await rm(join(this.#options.folder, adapter), { recursive: true, force: true })
   }
@@ -114,7 +120,7 @@ export class AdapterServer implements PolicyServer {
   async close(): Promise<void> {}
 
   #versionOf(adapter: string): ServedVersion {
-    const { baseURL, apiKeyEnv, logProbs = 'raw', maxConcurrent = MOST_CONCURRENT, timeoutMs } = this.#options
+    const { baseURL, apiKeyEnv, logProbs = 'raw', maxConcurrent = MAX_CONCURRENT, timeoutMs } = this.#options
     const model = this.#dialect.model(adapter)
     return {
       at: { served: this.#dialect.name, model },
@@ -141,25 +147,25 @@ export class AdapterServer implements PolicyServer {
       if (!response.ok) throw new Error(`HTTP ${response.status}`)
       listed = await response.json()
     } catch (cause) {
-      throw this.#wrong(`${url} does not answer: ${wordsOf(cause)}`, cause)
+      throw this.#wrong(`${url} is not reachable: ${wordsOf(cause)}`, cause)
     }
     const data = (listed as { data?: unknown } | null)?.data
     return (Array.isArray(data) ? data : []).flatMap(({ id }: { id?: unknown }) => (typeof id === 'string' ? [id] : []))
   }
 
-  /** `fine`: words of a refusal that say that there is nothing to do. */
+  /** `fine`: matches an error response that means there is nothing to do. */
   async #ask(path: string, body: object, fine: RegExp): Promise<void> {
     const { baseURL } = this.#options
     const root = this.#dialect.behind === 'origin' ? new URL(baseURL).origin : withoutSlash(baseURL)
     const url = root + path
     try {
       const call = { url, headers: this.#headers, body: JSON.stringify(body), timeoutMs: LOAD_MS, signal: undefined }
-      const { status, body: said } = await post(call)
-      if (status < 400 || fine.test(said.slice(0, 2000))) return
-      throw this.#wrong(`${url} answered HTTP ${status}: ${said.slice(0, 300)}. ${ADVICE[this.#dialect.name] ?? ''}`)
+      const { status, body: reply } = await post(call)
+      if (status < 400 || fine.test(reply.slice(0, 2000))) return
+      throw this.#wrong(`${url} answered HTTP ${status}: ${reply.slice(0, 300)}. ${ADVICE[this.#dialect.name] ?? ''}`)
     } catch (cause) {
       if (!(cause instanceof HttpFailure)) throw cause
-      throw this.#wrong(`${url} does not answer: ${cause.message}`, cause)
+      throw this.#wrong(`${url} is not reachable: ${cause.message}`, cause)
     }
   }
 
@@ -173,11 +179,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   sglang: 'Start SGLang with --enable-lora',
 }
 
-/** By its content: no other version, of this training or another, has the same name. */
+/** Includes the digest, so that no other version of any training has the same name. */
 export const adapterName = ({ policy, version, digest }: PolicyRef): string =>
   `${policy.replace(/[^\w-]/g, '-')}-v${version}-${digest?.slice(0, 12) ?? 'base'}`
 
-/** What `fetch` throws is `fetch failed`; why is in its cause. */
+/** `fetch` throws only "fetch failed"; the reason is in its cause. */
 function wordsOf(error: unknown): string {
   const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
   return cause?.code ?? cause?.message ?? message

@@ -1,16 +1,16 @@
 import type { AdapterDialect, AdapterServerOptions } from './adapter-server.ts'
 
-/** Where versions of a LoRA policy are served; what `vllm()` and `sglang()` make. */
+/** A server for the versions of a LoRA policy; created by `vllm()` and `sglang()`. */
 export interface ServedElsewhere {
   readonly dialect: AdapterDialect
   readonly options: AdapterServerOptions
 }
 
-/** The whole distribution: servers would else take `top_p` and the like from a file beside the model. */
+/** The full distribution; otherwise servers take `top_p` and others from the model's files. */
 const WHOLE = { top_p: 1, min_p: 0 }
 
 /**
- * A vLLM server that loads adapters while it runs: started with `--enable-lora` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, and with
+ * A vLLM server that loads adapters while it runs. Start it with `--enable-lora` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, and with
  * `--logprobs-mode processed_logprobs` for a temperature other than 1.
  *
  * @example
@@ -25,7 +25,10 @@ export const vllm = (options: AdapterServerOptions): ServedElsewhere => ({
   },
 })
 
-/** An SGLang server that loads adapters while it runs: started with `--enable-lora`. `model`: what it calls its base model. */
+/**
+ * An SGLang server that loads adapters while it runs. Start it with `--enable-lora`. `model`: the name of its base
+ * model.
+ */
 export const sglang = ({ model, ...options }: AdapterServerOptions & { readonly model: string }): ServedElsewhere => ({
   options,
   dialect: {

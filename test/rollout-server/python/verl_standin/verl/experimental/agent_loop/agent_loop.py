@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 registered = {}
 
@@ -20,14 +20,14 @@ class AgentLoopOutput:
     prompt_ids: list[int]
     response_ids: list[int]
     response_mask: list[int]
-    response_logprobs: Optional[list[float]] = None
-    routed_experts: Optional[Any] = None
-    multi_modal_data: Optional[dict[str, Any]] = None
-    reward_score: Optional[float] = None
+    response_logprobs: list[float] | None = None
+    routed_experts: Any | None = None
+    multi_modal_data: dict[str, Any] | None = None
+    reward_score: float | None = None
     num_turns: int = 0
     metrics: AgentLoopMetrics
     extra_fields: dict[str, Any] = field(default_factory=dict)
-    mm_processor_kwargs: Optional[dict[str, Any]] = None
+    mm_processor_kwargs: dict[str, Any] | None = None
 
 
 class AgentLoopBase(ABC):

@@ -1,0 +1,48 @@
+import { isAtLeast } from '../../../is-at-least.ts'
+import { ownPackage } from '../../../own-package.ts'
+import type { Check, Found } from './check.ts'
+import { checkPackages } from './packages.ts'
+import { askNpm, askPython, askUv } from './programs.ts'
+
+/** uv can be installed with it. The Python that an engine runs on comes with its environment. */
+const OLDEST_PYTHON = '3.8'
+const PYTHON = { concerns: 'python', required: false, purpose: 'the environments of engines and worlds' } as const
+
+/** Node, and what Python environments are made with. The programs are asked at the same time. */
+export async function checkToolchain(): Promise<Check[]> {
+  const [npm, python, uv] = await Promise.all([askNpm(), askPython(), askUv()])
+  return [
+    judge(
+      { name: 'Node', concerns: 'local', required: true, purpose: 'everything', oldest: ownPackage.oldestNode },
+      { version: process.versions.node, path: process.execPath },
+      `install Node ${ownPackage.oldestNode} or newer: https://nodejs.org`,
+    ),
+    judge(
+      { name: 'npm', concerns: 'local', required: false, purpose: 'installing packages' },
+      npm,
+      'it installs packages, and comes with Node: https://nodejs.org',
+    ),
+    judge(
+      { ...PYTHON, name: 'Python', oldest: OLDEST_PYTHON },
+      python,
+      `needed only where there is no uv; install Python ${OLDEST_PYTHON} or newer: https://www.python.org/downloads`,
+    ),
+    judge(
+      { ...PYTHON, name: 'uv' },
+      uv,
+      'where there is Python, one is set up by itself; or install it: https://docs.astral.sh/uv/getting-started/installation',
+    ),
+    ...checkPackages(),
+  ]
+}
+
+type Wanted = Pick<Check, 'name' | 'concerns' | 'required' | 'purpose'> & { readonly oldest?: string }
+
+function judge({ oldest, ...what }: Wanted, found: Found | undefined, advice: string): Check {
+  if (found === undefined) return { ...what, status: 'missing', advice }
+  const { version, path, problem } = found
+  const here = { ...what, ...(version == null ? {} : { version }), ...(path === undefined ? {} : { path }) }
+  if (problem !== undefined) return { ...here, status: 'broken', detail: problem, advice }
+  if (oldest !== undefined && !isAtLeast(version ?? '', oldest)) return { ...here, status: 'too old', advice }
+  return { ...here, status: 'ok' }
+}

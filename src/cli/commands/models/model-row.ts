@@ -1,0 +1,52 @@
+import type { ErrorCode, ManyworldsError } from '../../../errors.ts'
+import type { LimiterSettings } from '../../../models/driver/limiter.ts'
+import { limitsOf } from '../../../models/driver/model-server.ts'
+import { publicURL, type ServedModel } from '../../../models/driver/run-models.ts'
+import type { TriedModel } from '../../../models/driver/try-model.ts'
+import type { Redactor } from '../../../redaction/redactor.ts'
+
+/** What is said of a model, as plain data: for the table, and with --json. Nothing in it is secret. */
+export type ModelRow = UsableModel | FailedModel
+
+export interface UsableModel extends TriedModel {
+  readonly name: string
+  readonly ok: true
+  readonly model: string
+  readonly url: string
+  readonly via: 'driver' | 'direct'
+  /** What the limiter is told; empty: it finds out. */
+  readonly limits: LimiterSettings
+}
+
+export interface FailedModel {
+  readonly name: string
+  readonly ok: false
+  readonly model?: string
+  readonly url?: string
+  readonly code: ErrorCode
+  readonly problem: string
+}
+
+export function triedRow({ name, settings, via }: ServedModel, tried: TriedModel): UsableModel {
+  const { model, baseURL } = settings
+  return { name, ok: true, model, url: publicURL(baseURL), via, ...tried, limits: limitsOf(settings) }
+}
+
+/** What to do about it, where the error itself does not say so. */
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  MODEL_TRANSIENT: '; is the server running, and is its `baseURL` right?',
+  MODEL_INVALID_REQUEST: '; does the server have this model, and does its `baseURL` end with the version, such as /v1?',
+}
+
+export function failedRow(
+  { name, settings }: ServedModel,
+  { code, message }: ManyworldsError,
+  redactor: Redactor | undefined,
+): FailedModel {
+  const problem = `${redactor?.text(message) ?? message}${ADVICE[code] ?? ''}`
+  return { name, ok: false, model: settings.model, url: publicURL(settings.baseURL), code, problem }
+}
+
+export const unusableRow = (name: string, problem: string): FailedModel => ({
+  ...{ name, ok: false, code: 'CONFIG_INVALID', problem },
+})

@@ -1,0 +1,31 @@
+import type { HostStatus } from '../../../network/host-messages.ts'
+import { type NodeLook, problemOf } from './look-at.ts'
+
+type Info = HostStatus['info']
+
+/** What is said of a node, as plain data: for the table, and with --json. */
+export type NodeRow = UsableNode | UnusableNode
+
+export interface UsableNode extends Info, Pick<HostStatus, 'upSeconds' | 'loadAverage' | 'freeMemoryMb' | 'drivers'> {
+  readonly address: string
+  readonly state: 'up' | 'draining'
+  /** Of the `workers` that it offers. */
+  readonly workersInUse: number
+  readonly tasks: number
+}
+
+export interface UnusableNode {
+  readonly address: string
+  readonly state: 'unusable'
+  readonly problem: string
+}
+
+export function rowOf({ address, status, error }: NodeLook): NodeRow {
+  if (status === undefined) return { address, state: 'unusable', problem: problemOf(error) }
+  const { info, draining, upSeconds, loadAverage, freeMemoryMb, drivers } = status
+  const sum = (key: 'workers' | 'tasks') => drivers.reduce((total, driver) => total + driver[key], 0)
+  return {
+    ...{ address, state: draining ? 'draining' : 'up', workersInUse: sum('workers'), tasks: sum('tasks') },
+    ...{ ...info, upSeconds, loadAverage, freeMemoryMb, drivers },
+  }
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { TaskGrade } from '../../../grade/grade.ts'
+import { type Grader, isGrader } from '../../../grade/grader.ts'
+import { regradeRun } from '../../../runners/regrade.ts'
+import { shutdown } from '../../../runners/runners.ts'
+import { findRun, runFolder } from '../../../store/find-run.ts'
+import { jsonLine } from '../../../text/json.ts'
+import { count, counted } from '../../../text/quantities.ts'
+import { UsageError } from '../../frame/usage-error.ts'
+import type { RegradeArgs } from './spec.ts'
+
+/** Grades the answers of a run again. */
+export async function run(args: RegradeArgs): Promise<number> {
+  if (args.grade === undefined) throw new UsageError('--grade FILE is missing: a module that exports a grader')
+  const found = findRun(args.run, runFolder(args.dir))
+  const grader = await graderIn(args.grade)
+  const config = {
+    gradeTimeoutMs: args.timeout,
+    ...(args.workers !== undefined && { workerNum: args.workers }),
+    ...(args.concurrency !== undefined && { concurrency: args.concurrency }),
+  }
+  let graded = 0
+  let changed = 0
+  let failed = 0
+  for await (const { id, before, after } of regradeRun(found, grader, config)) {
+    graded++
+    if (after.error) failed++
+    if (isOther(before, after)) changed++
+    if (args.json) process.stdout.write(`${jsonLine({ id, before: before ?? null, after })}\n`)
+  }
+  await shutdown()
+  const problems = failed === 0 ? '' : `; ${counted(failed, 'answer')} could not be graded`
+  process.stderr.write(
+    `run ${found.runId}: ${counted(graded, 'answer')} graded by '${grader.name}', ${count(changed)} with another result than before${problems}\n`,
+  )
+  return failed === 0 ? 0 : 1
+}
+
+const isOther = (before: TaskGrade | undefined, after: TaskGrade) =>
+  before?.reward !== after.reward || before?.success !== after.success
+
+/** `graders.ts`, or `graders.ts#name` where it has several. */
+async function graderIn(words: string): Promise<Grader> {
+  const [file, name] = split(words)
+  const path = resolve(file)
+  if (!existsSync(path)) throw new UsageError(`there is no file ${file}`)
+  const exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  const graders = Object.entries(exported).filter(([, value]) => isGrader(value)) as [string, Grader][]
+  const names = graders.map(([key]) => key).join(', ')
+  if (name !== undefined) {
+    const [, found] = graders.find(([key]) => key === name) ?? []
+    if (!found) throw new UsageError(`${file} exports no grader '${name}'${names && `; it has ${names}`}`)
+    return found
+  }
+  if (graders.length === 0)
+    throw new UsageError(`${file} exports no grader; export what defineGrader() or exactMatch() returned`)
+  if (graders.length > 1)
+    throw new UsageError(`${file} exports several graders; name one: ${file}#${graders[0]![0]} (${names})`)
+  return graders[0]![1]
+}
+
+function split(words: string): [file: string, name: string | undefined] {
+  const at = words.lastIndexOf('#')
+  return at > 0 && !existsSync(words) ? [words.slice(0, at), words.slice(at + 1)] : [words, undefined]
+}

@@ -1,0 +1,23 @@
+/** Options for access to nodes, for the commands that call them. */
+export const nodeAccess = {
+  tokenFile: {
+    type: 'text',
+    value: 'FILE',
+    description: 'the token that the nodes were started with; default: the file that MANYWORLDS_TOKEN_FILE names',
+    suggest: 'files',
+  },
+  tlsCa: {
+    type: 'text',
+    value: 'FILE',
+    description: 'use TLS, and trust certificates that this authority has signed',
+    suggest: 'files',
+  },
+  tlsCert: {
+    type: 'text',
+    value: 'FILE',
+    description: 'our own certificate, PEM, for nodes that ask for one',
+    suggest: 'files',
+    needs: 'tlsKey',
+  },
+  tlsKey: { type: 'text', value: 'FILE', description: 'its key', suggest: 'files', needs: 'tlsCert' },
+} as const

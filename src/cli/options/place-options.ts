@@ -1,0 +1,50 @@
+import { engineParts } from '../../engines/all-parts.ts'
+import { EngineName } from '../../run-config.ts'
+import type { Option } from '../frame/command.ts'
+import { engineOptions } from './engine-options.ts'
+import { nodeAccess } from './node-access.ts'
+
+const PLACE = 'Where and how many'
+const ACCESS = 'To be let in by nodes or a cluster'
+
+const startsLocally = engineParts.filter((engine) => engine.startsLocally).map(({ name }) => name)
+
+/** Where the workers of a script are: for all commands that run one. */
+export const placeOptions = {
+  engine: {
+    type: 'choice',
+    choices: Object.values(EngineName),
+    value: 'NAME',
+    description: `where the workers are: ${engineParts.map(({ where }) => where).join('; ')}`,
+    group: PLACE,
+  },
+  workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
+  concurrency: { type: 'integer', short: 'c', value: 'N', description: 'tasks at once in each worker', group: PLACE },
+  inLocal: {
+    type: 'flag',
+    description: `with --engine ${startsLocally.join(' or ')}: start one on this machine, for this run`,
+    group: PLACE,
+  },
+  env: {
+    type: 'text',
+    many: true,
+    value: 'NAME',
+    description:
+      'give this environment variable to the workers, with the value that it has here; NAME=VALUE: with that value, which others on this machine can see',
+    group: PLACE,
+  },
+  ...engineOptions,
+  tokenFile: {
+    ...nodeAccess.tokenFile,
+    description:
+      'the token of the nodes, or of the cluster; default: the file that MANYWORLDS_TOKEN_FILE or RAY_AUTH_TOKEN_PATH names',
+    group: ACCESS,
+  },
+  tlsCa: { ...nodeAccess.tlsCa, group: ACCESS },
+  tlsCert: {
+    ...nodeAccess.tlsCert,
+    description: 'our own certificate, PEM: for --listen, and for nodes and Connect servers that ask for one',
+    group: ACCESS,
+  },
+  tlsKey: { ...nodeAccess.tlsKey, group: ACCESS },
+} as const satisfies Readonly<Record<string, Option>>

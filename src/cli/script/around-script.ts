@@ -1,0 +1,136 @@
+import { existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { ObserveRun } from '../../progress/observer.ts'
+import type { RunConfig } from '../../run-config.ts'
+import { setRunHost, type TrainingOverrides } from '../../runners/run-host.ts'
+import { shutdown } from '../../runners/runners.ts'
+import { say } from '../../text/say.ts'
+import type { ObserveTraining } from '../../train/pipeline/observer.ts'
+import { reportError } from '../frame/error-report.ts'
+import { UsageError } from '../frame/usage-error.ts'
+import { Interruption } from './interruption.ts'
+import { Outcome } from './outcome.ts'
+import { resumeCommand } from './resume-command.ts'
+
+/** How long runs of a script that threw may take to end. */
+const STOP_MS = 5000
+
+/** What a command does with a script. */
+export interface ScriptCall {
+  /** Of the command. */
+  readonly name: string
+  readonly args: {
+    readonly script: string
+    readonly scriptArgs: readonly string[]
+    readonly quiet: boolean
+    readonly json: boolean
+    readonly noProgress: boolean
+    readonly grace: number
+    readonly failUnder?: number | undefined
+  }
+  /** Options of the command line over those of the script. */
+  readonly configure: (config: RunConfig) => RunConfig
+  readonly training?: TrainingOverrides
+  readonly display: ObserveRun | undefined
+  readonly displayTraining: ObserveTraining | undefined
+  /** When the script has done all that it does by itself. */
+  readonly afterwards?: (exported: object, outcome: Outcome) => Promise<void>
+  /** The script leaves by itself, and all went well: says if that was not what was wanted. The exit code. */
+  readonly nothingDone: (outcome: Outcome) => number
+}
+
+/** Throws if there is no such script. */
+export function scriptOf(typed: string): string {
+  const script = resolve(typed)
+  if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`there is no script ${typed}`)
+  return script
+}
+
+/** Runs a script in this process, with options of the command line over those that the script gives. */
+export async function aroundScript(call: ScriptCall): Promise<number> {
+  const { args, configure, training, display, displayTraining } = call
+  const words = process.argv.slice(2)
+  const script = scriptOf(args.script)
+  const outcome = new Outcome(args.failUnder)
+  let last: { notice?(line: string): void } | undefined
+  const tell = (line: string) => (last?.notice && !args.quiet ? last.notice(line) : say(line))
+  const interruption = new Interruption(args.grace, {
+    say: tell,
+    farewell: () => sayHowToGoOn(words, outcome.stored),
+    goodbye: async () => {
+      if (outcome.remote) await shutdown()
+    },
+  })
+  const shown = <Shown extends NonNullable<typeof last>>(observer: Shown | undefined) => {
+    if (observer) last = observer
+    return observer
+  }
+  setRunHost({
+    configure,
+    ...(training && { training }),
+    observe: (start) => outcome.watch(start, shown(display?.(start))),
+    observeTraining: (start) => {
+      const observer = outcome.watchTraining(start, shown(displayTraining?.(start)))
+      return observer
+    },
+    sweep: () => {
+      outcome.sweeps++
+    },
+    ...(tellsProgress(args) && { dataStep: say }),
+    started: (control) => {
+      interruption.started(control)
+    },
+    ended: (control) => interruption.ended(control),
+  })
+  process.argv = [process.argv[0]!, script, ...args.scriptArgs]
+  process.on('exit', (code) => {
+    if (code === 0 && !interruption.interrupted) process.exitCode = call.nothingDone(outcome)
+    // A script that leaves by itself, with tasks that did not succeed, or were not done.
+    const { failed, leftHalfDone } = outcome
+    outcome.sayErrors()
+    if (leftHalfDone && !interruption.interrupted) sayHowToGoOn(words, outcome.stored)
+    if ((failed || leftHalfDone) && !process.exitCode) process.exitCode = 1
+  })
+  const code = await execute(script, call, outcome, interruption)
+  interruption.end()
+  return code
+}
+
+const tellsProgress = ({ quiet, json, noProgress }: ScriptCall['args']) => !quiet && !json && !noProgress
+
+/** As with `node script`, the script ends when its event loop is empty. */
+async function execute(
+  script: string,
+  { name, afterwards }: ScriptCall,
+  outcome: Outcome,
+  interruption: Interruption,
+): Promise<number> {
+  const idle = new Promise<'idle'>((done) => process.once('beforeExit', () => done('idle')))
+  try {
+    const loaded = await Promise.race([import(pathToFileURL(script).href), idle])
+    if (loaded === 'idle') {
+      say(`${script}: a top-level await never settled and the event loop is empty`)
+      return 1
+    }
+    await idle
+    await afterwards?.(loaded as object, outcome)
+    // Tell nodes that have joined to leave; otherwise they would wait for this driver to reconnect.
+    if (outcome.remote) await shutdown()
+  } catch (error) {
+    // Cancel and record the runs in progress: a loop over responses that throws leaves its run open.
+    await interruption.stopAll(STOP_MS)
+    outcome.said(error)
+    return reportError(error, error instanceof UsageError ? name : undefined)
+  }
+  const code = process.exitCode
+  return typeof code === 'number' && code !== 0 ? code : outcome.failed ? 1 : 0
+}
+
+function sayHowToGoOn(words: readonly string[], run: string | undefined): void {
+  const text =
+    run === undefined
+      ? 'interrupted; the run has no file, so it cannot be resumed'
+      : `interrupted; finished tasks are kept. Resume with:\n  ${resumeCommand(words, run)}`
+  say(text)
+}

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunControl } from '../../runners/run-host.ts'
+import { counted } from '../../text/quantities.ts'
+
+/** As a shell says it of programs that a signal ended. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
+/** How long that may take. */
+const GOODBYE_MS = 3000
+type Signal = keyof typeof EXIT_CODES
+
+interface Hooks {
+  /** A line for the user, while the run still goes on. */
+  say(line: string): void
+  /** What comes last: how to go on. */
+  farewell(): void
+  /** Takes leave of other machines. */
+  goodbye(): Promise<void>
+}
+
+/** Ctrl-C once: no new tasks are started, and running ones may finish. Twice: stops at once. */
+export class Interruption {
+  readonly #graceMs: number
+  readonly #hooks: Hooks
+  readonly #going = new Set<RunControl>()
+  #signal: Signal | undefined
+
+  constructor(graceMs: number, hooks: Hooks) {
+    this.#graceMs = graceMs
+    this.#hooks = hooks
+    for (const signal of Object.keys(EXIT_CODES) as Signal[]) process.on(signal, this.#interrupt)
+  }
+
+  /** Signals have their usual effect again. */
+  end(): void {
+    for (const signal of Object.keys(EXIT_CODES) as Signal[]) process.off(signal, this.#interrupt)
+  }
+
+  get interrupted(): boolean {
+    return this.#signal !== undefined
+  }
+
+  started(run: RunControl): void {
+    this.#going.add(run)
+    if (this.#signal) run.stop(0)
+  }
+
+  /** True: the program ends, and the script is not to see a half-done run as a whole one. */
+  ended(run: RunControl): boolean {
+    this.#going.delete(run)
+    if (!this.#signal) return false
+    if (this.#going.size === 0) void this.#leaveInPeace()
+    return true
+  }
+
+  /** Cancels what is going on, and waits for its end, so long. */
+  async stopAll(withinMs: number): Promise<void> {
+    for (const run of this.#going) run.stop(0)
+    for (const until = Date.now() + withinMs; this.#going.size > 0 && Date.now() < until; ) await sleep(10)
+  }
+
+  readonly #interrupt = (signal: Signal): void => {
+    const again = this.#signal !== undefined
+    this.#signal = signal
+    if (again || this.#going.size === 0) return this.#leave()
+    const running = [...this.#going].reduce((sum, run) => sum + run.running(), 0)
+    const wait = `${counted(running, 'task')} ${running === 1 ? 'is' : 'are'} running and may take ${this.#graceMs / 1000} s more`
+    if (running > 0) this.#hooks.say(`stopping: no new tasks are started; ${wait}. Ctrl-C again stops at once`)
+    for (const run of this.#going) run.stop(this.#graceMs)
+  }
+
+  /** Nodes that were told that we are done need not find out. */
+  async #leaveInPeace(): Promise<void> {
+    await Promise.race([this.#hooks.goodbye(), sleep(GOODBYE_MS)])
+    this.#leave()
+  }
+
+  #leave(): void {
+    this.#hooks.farewell()
+    process.exit(EXIT_CODES[this.#signal!])
+  }
+}

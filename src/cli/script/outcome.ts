@@ -1,0 +1,129 @@
+import { outcomeOf } from '../../grade/outcome.ts'
+import { atLeast } from '../../grade/threshold.ts'
+import { EvaluationTally } from '../../progress/evaluation-tally.ts'
+import type { RunObserver, RunStart } from '../../progress/observer.ts'
+import { escapeControls } from '../../text/escape-controls.ts'
+import { runArgument } from '../../text/own-command.ts'
+import { say } from '../../text/say.ts'
+import type { TrainingObserver, TrainingStart } from '../../train/pipeline/observer.ts'
+import { errorText } from '../frame/error-report.ts'
+
+/** Whether all went well, over all runs and trainings of the script. */
+export class Outcome {
+  failed = false
+  runs = 0
+  trainings = 0
+  sweeps = 0
+  /** Some of it ran on other machines. */
+  remote = false
+  /** The first run or training that is stored, as it is named on the command line. */
+  stored: string | undefined
+  /** Errors that ended runs and that the script did not rethrow, with their messages. */
+  readonly #errors = new Map<unknown, string>()
+  /** Runs that have not ended; each knows whether it still has work to do. */
+  readonly #open = new Set<() => boolean>()
+  readonly #failUnder: number | undefined
+
+  /** `failUnder`: the share of tasks that must be solved; whether they succeed is then no matter. */
+  constructor(failUnder: number | undefined) {
+    this.#failUnder = failUnder
+  }
+
+  /** Whether the script exits before a run is done. An idle executor counts as done. */
+  get leftHalfDone(): boolean {
+    return [...this.#open].some((isBusy) => isBusy())
+  }
+
+  /** This error is being reported, and what caused it with it. */
+  said(error: unknown): void {
+    for (let cause = error; cause instanceof Error; cause = cause.cause) this.#errors.delete(cause)
+  }
+
+  /** A script may catch what ended a run, and keep it to itself. */
+  sayErrors(): void {
+    for (const [error, what] of this.#errors)
+      process.stderr.write(`manyworlds: ${escapeControls(what)} failed: ${errorText(error)}\n`)
+    this.#errors.clear()
+  }
+
+  watch(start: RunStart, shown: RunObserver | undefined): RunObserver {
+    let { total } = start
+    let seen = 0
+    const evaluation = this.#failUnder === undefined ? undefined : new EvaluationTally()
+    const isBusy = () => (total === undefined ? start.running() > 0 : seen < total)
+    this.runs++
+    this.#begun(start.runId, start, isBusy)
+    return {
+      response: (response) => {
+        seen++
+        evaluation?.add(outcomeOf(response))
+        if (!response.success && !evaluation) this.failed = true
+        shown?.response(response)
+      },
+      retry: (...retry) => shown?.retry(...retry),
+      total: (tasks) => {
+        total = tasks
+        shown?.total(tasks)
+      },
+      notice: (line) => (shown ? shown.notice(line) : say(line)),
+      end: (ending) => {
+        this.#ended(`run ${start.runId}`, ending, isBusy)
+        shown?.end(ending)
+        if (evaluation) this.#judge(evaluation, start.runId)
+      },
+    }
+  }
+
+  /** Episodes that fail are part of learning: only an error that ends the training makes it fail. */
+  watchTraining(start: TrainingStart, shown: Partial<TrainingObserver> = {}): TrainingObserver {
+    let busy = false
+    const isBusy = () => busy
+    this.trainings++
+    this.#begun(start.sweep ?? start.id, start, isBusy)
+    return {
+      goal: (goal) => {
+        busy = true
+        shown.goal?.(goal)
+      },
+      run: (...run) => shown.run?.(...run),
+      episode: (runId, restored) => shown.episode?.(runId, restored),
+      update: (row) => shown.update?.(row),
+      evaluation: (row) => shown.evaluation?.(row),
+      epoch: (report) => {
+        busy = false
+        shown.epoch?.(report)
+      },
+      notice: (line) => (shown.notice ? shown.notice(line) : say(line)),
+      end: (ending) => {
+        this.#ended(`training ${start.id}`, ending, isBusy)
+        shown.end?.(ending)
+      },
+    }
+  }
+
+  #begun(id: string, { file, engineName }: Pick<RunStart, 'file' | 'engineName'>, isBusy: () => boolean): void {
+    if (engineName !== 'local') this.remote = true
+    if (file !== undefined) this.stored ??= runArgument(id, file)
+    this.#open.add(isBusy)
+  }
+
+  #ended(what: string, ending: { error: Error | undefined; interrupted: boolean }, isBusy: () => boolean): void {
+    this.#open.delete(isBusy)
+    if (ending.error || ending.interrupted) this.failed = true
+    if (ending.error) this.#errors.set(ending.error, what)
+  }
+
+  /** Whether enough tasks are solved, in plain words. */
+  #judge(evaluation: EvaluationTally, runId: string): void {
+    const summary = evaluation.summary()
+    if (!summary) {
+      this.failed = true
+      return say(
+        `--fail-under: no answer of run ${escapeControls(runId)} is graded; give tasks or the run a grader with \`grade\``,
+      )
+    }
+    const { passed, lines } = atLeast(summary, this.#failUnder!)
+    if (!passed) this.failed = true
+    for (const line of lines) say(escapeControls(line))
+  }
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Deque } from '../../src/deque.ts'
+
+test('is an array, whatever is done with it', () => {
+  const step = fc.oneof(
+    fc.record({ push: fc.integer({ min: 1, max: 2000 }) }),
+    fc.record({ shift: fc.integer({ min: 1, max: 2000 }) }),
+    fc.record({ unshift: fc.nat(5) }),
+    fc.record({ remove: fc.nat(5000) }),
+    fc.constant({ drain: true }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const deque = new Deque<number>()
+      let model: number[] = []
+      let next = 0
+      for (const one of steps) {
+        if ('push' in one)
+          for (let n = 0; n < one.push; n++) {
+            deque.push(next)
+            model.push(next++)
+          }
+        else if ('shift' in one) {
+          const taken = Array.from({ length: one.shift }, () => deque.shift())
+          expect(taken).toEqual(Array.from({ length: one.shift }, () => model.shift()))
+        } else if ('unshift' in one) {
+          const items = Array.from({ length: one.unshift }, () => next++)
+          deque.unshift(items)
+          model.unshift(...items)
+        } else if ('remove' in one) {
+          const at = model.indexOf(one.remove)
+          if (at >= 0) model.splice(at, 1)
+          expect(deque.remove((item) => item === one.remove)).toBe(at >= 0)
+        } else {
+          expect(deque.drain()).toEqual(model)
+          model = []
+        }
+        expect([deque.length, deque.peek()]).toEqual([model.length, model[0]])
+      }
+      expect([...deque]).toEqual(model)
+    }),
+    { numRuns: 100 },
+  )
+})

@@ -3,13 +3,14 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { withTables } from '../scripts/reference.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { APPLICATION_ID, SCHEMA_VERSION } from '../src/store/schema.ts'
 import { MOST_STEPS } from '../src/trajectory/step.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-const pages = ['README.md', 'CHANGELOG.md', ...globSync('docs/*.md', { cwd: root })]
+const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/*.md', { cwd: root })]
 
 describe('the documentation keeps up with the source', () => {
   it('explains every error code', () => {
@@ -18,10 +19,22 @@ describe('the documentation keeps up with the source', () => {
     expect(explained.toSorted()).toEqual(codes.toSorted())
   })
 
+  it('has the words of the types in its reference (else: npm run reference)', () => {
+    expect(withTables(read('docs/reference.md'), read)).toBe(read('docs/reference.md'))
+  })
+
   it('lists every key of the configuration', () => {
     const keys = read('src/run-config.ts').match(/(?<=^ {2}readonly )\w+(?=\?:)/gm)!
-    const table = read('README.md').split('## Configuration')[1]!.split('\n## ')[0]!
-    expect(table.match(/(?<=^\| `)\w+(?=`)/gm)!.toSorted()).toEqual(keys.toSorted())
+    const section = read('docs/reference.md').split('## RunConfig')[1]!.split('\n## ')[0]!
+    expect(section.match(/(?<=^\| `)\w+(?=`)/gm)!.toSorted()).toEqual(keys.toSorted())
+  })
+
+  it('refuses a page that leaves out a member, or has one that is gone', () => {
+    const types = 'interface A {\n  /** One. */\n  readonly one: 1\n  /** Two. Default: 2. */\n  two?(): number\n}\n'
+    const filled = (names: string) => withTables(`<!-- A in a.ts: ${names} -->\n<!-- end -->`, () => types)
+    expect(filled('*')).toContain('| `one` | `1` | | One. |\n| `two()` | `(): number` | 2 | Two. |')
+    expect(() => filled('one')).toThrow('must list A.two once')
+    expect(() => filled('one two three')).toThrow('three')
   })
 
   it('lists every message of the protocol', () => {
@@ -52,9 +65,26 @@ describe('the documentation keeps up with the source', () => {
     expect(page).toContain(`An attempt may record ${MOST_STEPS.toLocaleString('en')} steps`)
   })
 
+  it('gives the limits of flow control as they are', () => {
+    const UNITS: Record<string, number> = { KB: 1024, MB: 1024 ** 2 }
+    const rows = [...read('docs/flow-control.md').matchAll(/\| ([\d,]+) (\w+) \| `(\w+)` in `([\w/.-]+)`/g)]
+    expect(rows.length).toBeGreaterThan(10)
+    for (const [, number, unit, name, file] of rows) {
+      const [, source] = new RegExp(`const ${name} = ([\\d_ *]+)\\n`).exec(read(`src/${file}`)) ?? []
+      const value = source?.split('*').reduce((product, factor) => product * Number(factor.replaceAll('_', '')), 1)
+      expect(Number(number!.replaceAll(',', '')) * (UNITS[unit!] ?? 1), `${name} in ${file}`).toBe(value)
+    }
+  })
+
   it('shows the sink for MLflow that is in the examples', () => {
     const [, shown] = /For MLflow, over its HTTP API:\n+```ts\n(.*?)```/s.exec(read('docs/training.md'))!
     expect(read('examples/training-sinks/mlflow.ts')).toBe(shown)
+  })
+
+  it('has a route that leads to every page', () => {
+    const linked = read('docs/README.md').match(/(?<=\]\()[\w-]+\.md(?=\))/g)!
+    const pages = globSync('docs/*.md', { cwd: root }).map((page) => page.replace('docs/', ''))
+    expect(linked.toSorted()).toEqual(pages.filter((page) => page !== 'README.md').toSorted())
   })
 
   it('shows the hello world that is in the examples', () => {
@@ -73,4 +103,22 @@ describe.each(pages)('%s', (page) => {
     const named = page === 'docs/architecture.md' ? [...links, ...sources] : links
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
+
+  it('links to headings that exist', () => {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)]
+    const wrong = links.filter(([, path, anchor]) => {
+      const target = path === '' ? page : join(dirname(page), path!)
+      const headings = read(target).match(/(?<=^#+ ).*/gm) ?? []
+      return !headings.map(anchorOf).includes(anchor!)
+    })
+    expect(wrong.map(([link]) => link)).toEqual([])
+  })
 })
+
+/** As GitHub makes it of a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')

@@ -59,3 +59,11 @@ if (stamped('built') !== state || !existsSync(join(root, 'dist', 'index.js'))) {
   chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755)
   stamp('built', state)
 }
+
+// The page of `manyworlds view`. It takes types and constants from src/view/api.ts.
+const page = hash(`${stateOf('web')}${statSync(join(root, 'src', 'view', 'api.ts')).mtimeMs}`)
+if (stamped('page') !== page || !existsSync(join(root, 'dist', 'web', 'index.html'))) {
+  const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
+  run('building the viewer', node, [vite, 'build', '-c', join('web', 'vite.config.ts')])
+  stamp('page', page)
+}

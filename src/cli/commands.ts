@@ -20,6 +20,7 @@ import { showSpec } from './commands/show/spec.ts'
 import { tailSpec } from './commands/tail/spec.ts'
 import { trainSpec } from './commands/train/spec.ts'
 import { trainingsSpec } from './commands/trainings/spec.ts'
+import { viewSpec } from './commands/view/spec.ts'
 import { type Command, command } from './frame/command.ts'
 
 /** All commands, in the order in which help lists them. */
@@ -30,6 +31,7 @@ export const commands: readonly Command[] = [
   command(trainingsSpec, () => import('./commands/trainings/action.ts')),
   command(showSpec, () => import('./commands/show/action.ts')),
   command(tailSpec, () => import('./commands/tail/action.ts')),
+  command(viewSpec, () => import('./commands/view/action.ts')),
   command(compareSpec, () => import('./commands/compare/action.ts')),
   command(regradeSpec, () => import('./commands/regrade/action.ts')),
   command(rmSpec, () => import('./commands/rm/action.ts')),

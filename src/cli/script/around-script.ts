@@ -12,6 +12,7 @@ import { UsageError } from '../frame/usage-error.ts'
 import { Interruption } from './interruption.ts'
 import { Outcome } from './outcome.ts'
 import { resumeCommand } from './resume-command.ts'
+import { ViewerBeside } from './viewer-beside.ts'
 
 /** How long runs of a script that threw may take to end. */
 const STOP_MS = 5000
@@ -28,6 +29,7 @@ export interface ScriptCall {
     readonly noProgress: boolean
     readonly grace: number
     readonly failUnder?: number | undefined
+    readonly view: boolean
   }
   /** Options of the command line over those of the script. */
   readonly configure: (config: RunConfig) => RunConfig
@@ -55,6 +57,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   const outcome = new Outcome(args.failUnder)
   let last: { notice?(line: string): void } | undefined
   const tell = (line: string) => (last?.notice && !args.quiet ? last.notice(line) : say(line))
+  const viewer = args.view ? new ViewerBeside(tell) : undefined
   const interruption = new Interruption(args.grace, {
     say: tell,
     farewell: () => sayHowToGoOn(words, outcome.stored),
@@ -72,6 +75,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
     observe: (start) => outcome.watch(start, shown(display?.(start))),
     observeTraining: (start) => {
       const observer = outcome.watchTraining(start, shown(displayTraining?.(start)))
+      viewer?.training(start.id, start.file)
       return observer
     },
     sweep: () => {
@@ -80,6 +84,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
     ...(tellsProgress(args) && { dataStep: say }),
     started: (control) => {
       interruption.started(control)
+      viewer?.run(control.runId, control.file)
     },
     ended: (control) => interruption.ended(control),
   })
@@ -94,6 +99,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   })
   const code = await execute(script, call, outcome, interruption)
   interruption.end()
+  await viewer?.stay()
   return code
 }
 

@@ -1,0 +1,53 @@
+import type { Cause } from '../api.ts'
+import { beginningOf } from './cut-texts.ts'
+
+/** The most causes of a run. Errors beyond them share one. */
+const MOST = 1000
+/** Errors are alike if the beginnings of their messages are, without ids: these may differ in length, so more has to be looked at. */
+const ALIKE_CHARS = 300
+const LOOKED_AT_CHARS = 600
+/** Of the message of the first such error. */
+const SHOWN_CHARS = 2000
+const CODE_CHARS = 100
+
+const OTHERS: Omit<Cause, 'key'> = { code: 'OTHER', message: `errors beyond the first ${MOST} causes` }
+
+/** Numbers the causes of failures of one run, in the order in which they are found. */
+export class Causes {
+  readonly #keys = new Map<string, number>()
+  readonly #causes: Cause[] = []
+
+  keyOf(code: string, message: string): number {
+    const beginning = withoutIds(message.slice(0, LOOKED_AT_CHARS)).slice(0, ALIKE_CHARS)
+    const alike = `${code.slice(0, CODE_CHARS)}\0${beginning}`
+    const known = this.#keys.get(alike)
+    if (known !== undefined) return known
+    if (this.#causes.length >= MOST) return this.#others()
+    const text = beginningOf(message, SHOWN_CHARS)
+    const key = this.#add({ code: code.slice(0, CODE_CHARS), message: text === message ? text : `${text}…` })
+    this.#keys.set(alike, key)
+    return key
+  }
+
+  get(key: number): Cause {
+    return this.#causes[key]!
+  }
+
+  #others(): number {
+    return this.#causes.length > MOST ? MOST : this.#add(OTHERS)
+  }
+
+  #add(cause: Omit<Cause, 'key'>): number {
+    const key = this.#causes.length
+    this.#causes.push({ key, ...cause })
+    return key
+  }
+}
+
+const WORD = /[A-Za-z0-9_]+/g
+const DIGIT = /\d/
+const HEX = /^[0-9a-fA-F]{8,}$/
+
+/** Replaces the words of a text that have digits, or may be hexadecimal, in one pass. */
+const withoutIds = (text: string): string =>
+  text.replaceAll(WORD, (word) => (DIGIT.test(word) || HEX.test(word) ? '#' : word))

@@ -1,0 +1,16 @@
+/** A part of the time. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+const SHORTEST_MS = 5
+
+/** A span, `times` as large on the screen around a moment, inside the whole. Undefined: all of it. */
+export function zoomed(span: Span, whole: Span, times: number, around = (span.from + span.to) / 2): Span | never {
+  const all = whole.to - whole.from
+  const length = Math.min(all, Math.max(SHORTEST_MS, (span.to - span.from) / times))
+  const share = (around - span.from) / Math.max(1e-9, span.to - span.from)
+  const from = Math.max(whole.from, Math.min(whole.to - length, around - share * length))
+  return { from, to: from + length }
+}

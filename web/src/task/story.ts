@@ -1,0 +1,42 @@
+import { branchOrder } from '../../../src/text/branch-order.ts'
+import { Talk } from '../../../src/text/talk.ts'
+import type { Branch, OpenedBranch } from '../../../src/trajectory/branches.ts'
+import { isSame } from './same-json.ts'
+import type { ShownStep } from './shown-step.ts'
+
+/** What the conversation shows, from top to bottom. `depth`: in how many branches it is. */
+export type Item =
+  | { readonly kind: 'step'; readonly shown: ShownStep; readonly depth: number }
+  | { readonly kind: 'branch'; readonly branch: Branch | OpenedBranch; readonly depth: number }
+
+export interface Story {
+  readonly items: readonly Item[]
+  readonly talk: Talk
+  /** The place among `items` of each step. */
+  readonly placeOf: ReadonlyMap<number, number>
+}
+
+/** Puts steps in the order in which they are read: a branch as a whole, after the step that it begins at. */
+export function storyOf(list: readonly ShownStep[], branches: readonly Branch[]): Story {
+  const wellFormed = list.filter(({ isWellFormed }) => isWellFormed)
+  const steps = wellFormed.map(({ step }) => step)
+  const shownOf = new Map(wellFormed.map((shown) => [shown.step, shown]))
+  const known = new Map(branches.map((branch) => [branch.id, branch]))
+  const items: Item[] = []
+  const heads = new Set<number>()
+  for (const { step, branch, depth } of branchOrder(steps)) {
+    if (step) items.push({ kind: 'step', shown: shownOf.get(step)!, depth })
+    else {
+      heads.add(branch.id)
+      items.push({ kind: 'branch', branch: known.get(branch.id) ?? branch, depth })
+    }
+  }
+  // Sub-tasks have their steps on pages of their own.
+  for (const branch of branches)
+    if (branch.parent !== null && branch.task !== undefined && !heads.has(branch.id))
+      items.push({ kind: 'branch', branch, depth: 1 })
+  for (const shown of list) if (!shown.isWellFormed) items.push({ kind: 'step', shown, depth: 0 })
+  const placeOf = new Map<number, number>()
+  for (const [place, item] of items.entries()) if (item.kind === 'step') placeOf.set(item.shown.step.index, place)
+  return { items, talk: new Talk(steps, isSame), placeOf }
+}

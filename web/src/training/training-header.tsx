@@ -1,0 +1,81 @@
+import { describeEvaluation } from '../../../src/cli/render/evaluation-figures.ts'
+import type { TrainingDetails } from '../../../src/view/api.ts'
+import { SafeText } from '../parts/safe-text.tsx'
+import { State } from '../parts/state.tsx'
+import { ago, bytes, count, counted, dateTime, duration, percent } from '../text/quantities.ts'
+
+const MOST_CHARS = 4000
+
+/** How a training stands. */
+export function TrainingHeader({ details }: { readonly details: TrainingDetails }) {
+  const { overview, updates, evaluations } = details
+  const { status, error, endedAt, startedAt, best, epoch } = overview
+  const last = updates.at(-1)
+  const bestRow = evaluations.find(({ version, split }) => version === best && split === 'validation')
+  const test = overview.test
+  const elapsedMs = (endedAt ?? (status === 'running' ? Date.now() : (last?.at ?? startedAt))) - startedAt
+  return (
+    <section class="panel stack">
+      <div class="row">
+        <h1 class="training-title">
+          <SafeText text={overview.id} />
+        </h1>
+        <State state={status} />
+        {status === 'running' && last && (
+          <span class="dim">
+            one update every {duration(pace(updates))}, the last {ago(last.at)}
+          </span>
+        )}
+      </div>
+      {error !== undefined && (
+        <p class="state-failed" role="alert">
+          <SafeText text={error.slice(0, MOST_CHARS)} />
+        </p>
+      )}
+      <dl class="facts">
+        <Fact name="Updates" value={`${count(overview.updates)}${epoch > 0 ? ` in ${counted(epoch, 'epoch')}` : ''}`} />
+        {overview.successRate !== undefined && (
+          <Fact name="Solved, last update" value={percent(overview.successRate)} />
+        )}
+        {overview.reward !== undefined && <Fact name="Reward, last update" value={overview.reward.toFixed(3)} />}
+        {best !== undefined && (
+          <Fact
+            name="Best version"
+            value={`${best}${bestRow ? `: ${describeEvaluation(bestRow.summary)} in validation` : ''}`}
+          />
+        )}
+        {test && <Fact name={`Test, version ${test.version}`} value={describeEvaluation(test.summary)} />}
+        <Fact name="Time" value={duration(Math.max(0, elapsedMs))} />
+        <Fact name="Collecting" value={duration(overview.collectMs)} />
+        <Fact name="Learning" value={duration(overview.trainMs)} />
+        <Fact
+          name="Versions"
+          value={`${count(overview.versions)}, ${count(overview.keptVersions)} kept (${bytes(overview.bytes)})`}
+        />
+        <Fact name="Agent" value={overview.agent} />
+        <Fact name="Policy" value={overview.policy} />
+        <Fact name="Seed" value={String(overview.seed)} />
+        <Fact name="Started" value={dateTime(startedAt)} />
+        {overview.sessions > 1 && <Fact name="Sessions" value={count(overview.sessions)} />}
+        {overview.script !== undefined && <Fact name="Script" value={overview.script.replace(/^file:\/\//, '')} />}
+      </dl>
+    </section>
+  )
+}
+
+const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      <SafeText text={value} />
+    </dd>
+  </div>
+)
+
+/** The mean time from one update to the next, over the last few. */
+function pace(updates: TrainingDetails['updates']): number {
+  const recent = updates.slice(-20)
+  return recent.length < 2
+    ? recent[0]!.collectMs + recent[0]!.trainMs
+    : (recent.at(-1)!.at - recent[0]!.at) / (recent.length - 1)
+}

@@ -19,6 +19,8 @@ export interface ExecuteOptions {
   onProgress?(progress: Progress): void
   /** It was requested; `interrupt` takes this id. */
   onStarted?(operationId: string): void
+  /** The number of rows in the batch that comes next. */
+  onBatch?(rows: number): void
 }
 
 /** The calls that an operation makes through its session. */
@@ -61,7 +63,7 @@ export class Operation {
   async *batches(): AsyncGenerator<Uint8Array> {
     const { signal, onStarted } = this.#options
     signal?.throwIfAborted()
-    // At once, even if the consumer never asks for the next batch.
+    // End the operation at once, even if the consumer never asks for the next batch.
     const abort = () => void this.#end()
     signal?.addEventListener('abort', abort)
     let rows = 0n
@@ -77,6 +79,7 @@ export class Operation {
           const { startOffset = rows, rowCount, data } = responseType.value
           if (startOffset !== rows) throw new SparkError(`Spark sent rows from ${startOffset} on instead of ${rows}`)
           rows += rowCount
+          this.#options.onBatch?.(Number(rowCount))
           yield data
         } else if (responseType.case === 'sqlCommandResult') {
           // A command's result is available at once, without a query.

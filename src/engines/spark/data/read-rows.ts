@@ -7,29 +7,29 @@ import { DataProgress } from './data-progress.ts'
 import { refuseAllButQueries } from './only-queries.ts'
 import { inSession, openSpark } from './place.ts'
 import { inUse } from './read-guard.ts'
-import { quoted, type Slices, slicesOf } from './slices.ts'
+import { oneSlice, quoted, type Slices, slicesOf } from './slices.ts'
 import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 import { Spool } from './spool.ts'
 import { knownNames } from './words.ts'
 
-/** The next slice is asked for when so little waits. */
+/** The next slice is requested when less than this waits in the spool. */
 const LOW_BYTES = 16 * 1024 * 1024
-/** Of a query in a line of progress. */
+/** Longer queries are cut in a line of progress. */
 const MAX_QUERY_CHARS = 60
-/** Spark would replace `${…}` in a query, by nothing. */
+/** Otherwise Spark replaces `${…}` in a query by an empty text. */
 const SETTINGS = { 'spark.sql.variable.substitute': 'false' }
 
-/** What is wanted of the rows of a source. */
+/** How to read the rows of a source. */
 export interface Wanted {
-  /** Those that are needed; undefined: all. */
+  /** The columns to read. Default: all. */
   readonly columns: readonly string[] | undefined
-  /** The column that tells rows apart, if there is one. */
+  /** The column that identifies a row, if there is one. */
   readonly idColumn: string | undefined
-  /** In how many parts; undefined: as their size asks for. */
+  /** The number of queries that read the rows. Default: as many as their size requires. */
   readonly slices: number | undefined
 }
 
-/** The rows, as they are asked for. `stop`: they are not, any more. */
+/** Yields the rows on demand, until `stop` is aborted. */
 export async function* readRows(
   source: SparkSource,
   wanted: Wanted,
@@ -58,7 +58,6 @@ export async function* readRows(
         rows++
         yield row
       }
-    if (!stop.aborted) checkCount(rows, (await filling)?.rows)
     progress.end(counted(rows, 'row'))
   } finally {
     leave.abort()
@@ -69,7 +68,7 @@ export async function* readRows(
   }
 }
 
-/** What is being done to bring rows here. */
+/** What `fill` is doing, for the line of progress. */
 interface Filling {
   doing: string
 }
@@ -80,36 +79,39 @@ const nameOf = ({ table, parquet, sql: query = '' }: SparkSource): string => {
   return `the query '${query.length > MAX_QUERY_CHARS ? `${query.slice(0, MAX_QUERY_CHARS)}…` : query}'`
 }
 
-/** Brings the rows here, one slice after the other. Never rejects: what goes wrong is told to whoever takes from the spool. */
+/** Reads one slice after the other into the spool. Never rejects: errors reach the reader of the spool. */
 async function fill(
   spool: Spool,
   place: SparkPlace,
   signal: AbortSignal,
   state: Filling,
   slicesIn: (session: ConnectSession) => Promise<Slices>,
-): Promise<Slices | undefined> {
+): Promise<void> {
   try {
     const server = await openSpark(place)
     try {
       signal.throwIfAborted()
       state.doing = 'asking Spark for columns and size'
       const slices = await inSession(server, SETTINGS, slicesIn)
-      for (const [index, part] of slices.parts.entries()) {
+      for (const [index, { query, rows }] of slices.parts.entries()) {
         await spool.drainedTo(LOW_BYTES)
         signal.throwIfAborted()
         state.doing = `query ${index + 1} of ${slices.parts.length}`
+        let read = 0
+        const onBatch = (size: number) => {
+          read += size
+        }
         await inSession(server, SETTINGS, async (session) => {
-          for await (const batch of session.execute(part, { signal })) await spool.add(batch)
+          for await (const batch of session.execute(query, { signal, onBatch })) await spool.add(batch)
         })
+        checkCount(read, rows, state.doing)
       }
       spool.end()
-      return slices
     } finally {
       await server.release(false)
     }
   } catch (error) {
     if (!signal.aborted) spool.fail(explained(error))
-    return undefined
   }
 }
 
@@ -121,9 +123,9 @@ async function prepare(session: ConnectSession, source: SparkSource, wanted: Wan
   checkColumns(wanted, await session.columns(all))
   const rows =
     columns === undefined ? all : sql(`SELECT ${columns.map(quoted).join(', ')} FROM {source}`, { source: all })
-  // The rows of a query may differ from one time to the next (LIMIT, rand), and be in no part of it then, or in two.
+  // A query may give other rows each time (LIMIT, rand): in slices, some would be read twice and others never.
   const parts = slices ?? (source.sql === undefined ? undefined : 1)
-  if (idColumn === undefined || parts === 1) return { parts: [rows], rows: undefined }
+  if (idColumn === undefined || parts === 1) return oneSlice(rows)
   return slicesOf(session, rows, idColumn, parts)
 }
 
@@ -142,11 +144,11 @@ function checkColumns({ columns, idColumn }: Wanted, there: readonly string[]): 
     throw wrong(`two columns are called '${twice}': give one of them another name, with AS in \`sql\``)
 }
 
-function checkCount(read: number, counted: number | undefined): void {
+function checkCount(read: number, counted: number | undefined, what: string): void {
   if (counted === undefined || read === counted) return
   throw new ManyworldsError(
     'SOURCE_FAILED',
-    `there were ${counted} rows when they were counted, and ${read} were read: the source has changed in between, or gives other rows each time. Read it in one query (slices: 1), or from a copy`,
+    `${what} gave ${read} rows, but there were ${counted} when they were counted: the source has changed in between, or gives other rows each time. Read it in one query (slices: 1), or from a copy`,
   )
 }
 

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { defineAgent } from '../../dist/index.js'
+import { collectGarbage } from '../live-memory.ts'
 
 /** Reads a blob, and says what it got. */
 export const reader = defineAgent({
@@ -57,8 +56,7 @@ export const leaver = defineAgent({
 export const weigher = defineAgent({
   name: 'weigher',
   run: () => {
-    setFlagsFromString('--expose-gc')
-    ;(runInNewContext('gc') as () => void)()
+    collectGarbage()
     return process.memoryUsage().arrayBuffers / 1e6
   },
 })

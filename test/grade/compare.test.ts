@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { compareRuns, type Outcome } from 'manyworlds/grade'
 import { describe, expect, it } from 'vitest'
 import { ComparedOutcomes } from '../../src/grade/compare.ts'
 import { OutcomeResults } from '../../src/grade/summarize.ts'
+import { collectGarbage } from '../live-memory.ts'
 
 /** The rollouts of tasks `t0`, `t1`, …: `'110'` is three, the last one unsolved; `-` has no result. */
 const run = (...tasks: string[]): Outcome[] =>
@@ -162,8 +161,6 @@ it('swapping the runs mirrors everything', () => {
 })
 
 it('outcomes of a large run are not kept when they are added one by one', async () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const [compared, results] = [new ComparedOutcomes(), new OutcomeResults()]
   const added = run('1', '0').map((outcome) => {
     compared.add(outcome)
@@ -172,7 +169,7 @@ it('outcomes of a large run are not kept when they are added one by one', async 
   })
   // A WeakRef holds its object until the turn of the event loop is over.
   await sleep(0)
-  collect()
+  collectGarbage()
   expect(added.map((one) => one.deref())).toEqual([undefined, undefined])
   expect([compared.tasks.size, results.summary().solved]).toEqual([2, 1])
 })

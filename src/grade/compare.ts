@@ -2,6 +2,7 @@ import { USAGE_KEYS, type Usage } from '../trajectory/usage.ts'
 import { checkRange, type Estimate, estimate, type RewardOptions, rangeOf } from './intervals.ts'
 import { checkConfidence, meanOf, type Range } from './mean-interval.ts'
 import { type Outcome, resultOf } from './outcome.ts'
+import { TaskMeans, TaskNumbers } from './task-means.ts'
 import { comparisonVerdict } from './verdict.ts'
 
 export interface CompareOptions extends RewardOptions {
@@ -23,7 +24,7 @@ export interface Comparison {
   readonly reward: Difference | null
   /** Tasks that most rollouts of A left unsolved and most of B solved, and vice versa. */
   readonly flips: { readonly toSolved: readonly string[]; readonly toUnsolved: readonly string[] }
-  /** The usage per rollout of these tasks. Without an interval, because it was measured. Null: not reported. */
+  /** The usage per rollout of these tasks, as measured, so without an interval. Null: not reported. */
   readonly usage: Readonly<Record<UsageFigure, UsedBy | null>>
   readonly verdict: string
   readonly warnings: readonly string[]
@@ -46,55 +47,45 @@ export interface UsedBy {
 
 const USAGE_FIGURES: readonly UsageFigure[] = [...USAGE_KEYS, 'runMs']
 
-/** A mean of values that are not kept. */
-class Mean {
-  count = 0
-  #sum = 0
+/**
+ * What a comparison needs of a run. Outcomes are added one by one and not kept: a run may have many. Each task has a row, the same
+ * in all figures.
+ */
+export class ComparedOutcomes {
+  readonly rows = new Map<string, number>()
+  readonly solved = new TaskMeans()
+  readonly rewards = new TaskMeans()
+  readonly lowestReward = new TaskNumbers(Number.POSITIVE_INFINITY)
+  readonly highestReward = new TaskNumbers(Number.NEGATIVE_INFINITY)
+  readonly used = Object.fromEntries(USAGE_FIGURES.map((figure) => [figure, new TaskMeans()])) as Record<
+    UsageFigure,
+    TaskMeans
+  >
 
-  add(value: number): void {
-    this.count++
-    this.#sum += value
-  }
-
-  get value(): number {
-    return this.#sum / this.count
-  }
-}
-
-/** The results of one task in one run. */
-class TaskSide {
-  readonly solved = new Mean()
-  readonly rewards = new Mean()
-  lowest = Number.POSITIVE_INFINITY
-  highest = Number.NEGATIVE_INFINITY
-  readonly used: Partial<Record<UsageFigure, Mean>> = {}
-
-  add(outcome: Outcome): void {
+  /** Returns the row of the task. */
+  add(outcome: Outcome): number {
+    const row = this.#rowOf(outcome.taskId)
     const { solved, reward } = resultOf(outcome)
-    if (solved === null) return
-    this.solved.add(Number(solved))
-    if (reward !== null) this.#addReward(reward)
+    if (solved === null) return row
+    this.solved.add(row, Number(solved))
+    if (reward !== null) this.#addReward(row, reward)
     for (const figure of USAGE_FIGURES) {
       const value = figure === 'runMs' ? outcome.runMs : outcome.usage?.[figure]
-      if (value !== undefined && Number.isFinite(value)) (this.used[figure] ??= new Mean()).add(value)
+      if (value !== undefined && Number.isFinite(value)) this.used[figure].add(row, value)
     }
+    return row
   }
 
-  #addReward(reward: number): void {
-    this.rewards.add(reward)
-    this.lowest = Math.min(this.lowest, reward)
-    this.highest = Math.max(this.highest, reward)
+  #rowOf(taskId: string): number {
+    let row = this.rows.get(taskId)
+    if (row === undefined) this.rows.set(taskId, (row = this.rows.size))
+    return row
   }
-}
 
-/** What a comparison needs of a run. Outcomes are added one by one and not kept, because a run may have many. */
-export class ComparedOutcomes {
-  readonly tasks = new Map<string, TaskSide>()
-
-  add(outcome: Outcome): void {
-    let side = this.tasks.get(outcome.taskId)
-    if (!side) this.tasks.set(outcome.taskId, (side = new TaskSide()))
-    side.add(outcome)
+  #addReward(row: number, reward: number): void {
+    this.rewards.add(row, reward)
+    this.lowestReward.set(row, Math.min(this.lowestReward.get(row), reward))
+    this.highestReward.set(row, Math.max(this.highestReward.get(row), reward))
   }
 
   static of(outcomes: Iterable<Outcome>): ComparedOutcomes {
@@ -104,10 +95,18 @@ export class ComparedOutcomes {
   }
 }
 
+/** The rows of a task in both runs. */
 interface Pair {
   readonly id: string
-  readonly a: TaskSide
-  readonly b: TaskSide
+  readonly a: number
+  readonly b: number
+}
+
+/** Two runs, and their common tasks with a result in both. */
+interface PairedRuns {
+  readonly a: ComparedOutcomes
+  readonly b: ComparedOutcomes
+  readonly pairs: readonly Pair[]
 }
 
 /** Compares two runs over their common tasks. A positive difference means that B has more. */
@@ -118,26 +117,26 @@ export function compareRuns(a: Iterable<Outcome>, b: Iterable<Outcome>, options:
 export function compareOutcomes(a: ComparedOutcomes, b: ComparedOutcomes, options: CompareOptions): Comparison {
   checkConfidence(options.confidence)
   const range = checkRange(options.rewardRange)
-  const [sidesA, sidesB] = [a.tasks, b.tasks]
   const pairs: Pair[] = []
   const withoutResult: string[] = []
-  for (const [id, sideA] of sidesA) {
-    const sideB = sidesB.get(id)
-    if (!sideB) continue
-    if (sideA.solved.count > 0 && sideB.solved.count > 0) pairs.push({ id, a: sideA, b: sideB })
+  for (const [id, rowA] of a.rows) {
+    const rowB = b.rows.get(id)
+    if (rowB === undefined) continue
+    if (a.solved.count(rowA) > 0 && b.solved.count(rowB) > 0) pairs.push({ id, a: rowA, b: rowB })
     else withoutResult.push(id)
   }
-  const success = successDifference(pairs, options)
-  const reward = rewardDifference(pairs, options, range)
-  const usage = Object.fromEntries(USAGE_FIGURES.map((figure) => [figure, usedBy(pairs, figure)]))
+  const runs: PairedRuns = { a, b, pairs }
+  const success = successDifference(runs, options)
+  const reward = rewardDifference(runs, options, range)
+  const usage = Object.fromEntries(USAGE_FIGURES.map((figure) => [figure, usedBy(runs, figure)]))
   return {
     tasks: pairs.length,
-    onlyInA: [...sidesA.keys()].filter((id) => !sidesB.has(id)),
-    onlyInB: [...sidesB.keys()].filter((id) => !sidesA.has(id)),
+    onlyInA: [...a.rows.keys()].filter((id) => !b.rows.has(id)),
+    onlyInB: [...b.rows.keys()].filter((id) => !a.rows.has(id)),
     withoutResult,
     success,
     reward,
-    flips: flipsIn(pairs),
+    flips: flipsIn(runs),
     usage: usage as Comparison['usage'],
     verdict: comparisonVerdict(success, options.names),
     warnings: [...new Set([success, reward].flatMap((difference) => difference?.warning ?? []))],
@@ -147,34 +146,35 @@ export function compareOutcomes(a: ComparedOutcomes, b: ComparedOutcomes, option
 /** The range of a difference of two figures from 0 to 1. */
 const DIFFERENCE: Range = [-1, 1]
 
-function successDifference(pairs: readonly Pair[], options: CompareOptions): Difference | null {
-  return difference(pairs, (side) => side.solved, DIFFERENCE, options)
+function successDifference(runs: PairedRuns, options: CompareOptions): Difference | null {
+  return difference(runs, (run) => run.solved, DIFFERENCE, options)
 }
 
-function rewardDifference(pairs: readonly Pair[], options: CompareOptions, given?: Range): Difference | null {
-  const rewarded = pairs.filter(({ a, b }) => a.rewards.count > 0 && b.rewards.count > 0)
+function rewardDifference({ a, b, pairs }: PairedRuns, options: CompareOptions, given?: Range): Difference | null {
+  const rewarded = pairs.filter((pair) => a.rewards.count(pair.a) > 0 && b.rewards.count(pair.b) > 0)
   let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const { a, b } of rewarded) {
-    min = Math.min(min, a.lowest, b.lowest)
-    max = Math.max(max, a.highest, b.highest)
+  for (const pair of rewarded) {
+    min = Math.min(min, a.lowestReward.get(pair.a), b.lowestReward.get(pair.b))
+    max = Math.max(max, a.highestReward.get(pair.a), b.highestReward.get(pair.b))
   }
   const [warning, range] = rangeOf(min, max, given)
   const gains: Range | undefined = range && [range[0] - range[1], range[1] - range[0]]
-  return difference(rewarded, (side) => side.rewards, gains, options, warning)
+  return difference({ a, b, pairs: rewarded }, (run) => run.rewards, gains, options, warning)
 }
 
 function difference(
-  pairs: readonly Pair[],
-  pick: (side: TaskSide) => Mean,
+  { a, b, pairs }: PairedRuns,
+  pick: (run: ComparedOutcomes) => TaskMeans,
   range: Range | undefined,
   options: CompareOptions,
   warning?: string,
 ): Difference | null {
-  const [a, b] = [pairs.map((pair) => pick(pair.a).value), pairs.map((pair) => pick(pair.b).value)]
-  const rollouts = pairs.reduce((sum, pair) => sum + pick(pair.a).count + pick(pair.b).count, 0)
-  const gains = b.map((value, at) => value - a[at]!)
+  const [ofA, ofB] = [pick(a), pick(b)]
+  const [valuesA, valuesB] = [pairs.map((pair) => ofA.mean(pair.a)), pairs.map((pair) => ofB.mean(pair.b))]
+  const rollouts = pairs.reduce((sum, pair) => sum + ofA.count(pair.a) + ofB.count(pair.b), 0)
+  const gains = valuesB.map((value, at) => value - valuesA[at]!)
   const found = estimate(gains, rollouts, range, options, warning ?? tooFew(gains.length, options))
-  return found && { a: meanOf(a), b: meanOf(b), ...found }
+  return found && { a: meanOf(valuesA), b: meanOf(valuesB), ...found }
 }
 
 /** With so few tasks, the interval contains 0 even if one run solves all of them and the other none. */
@@ -185,19 +185,17 @@ function tooFew(tasks: number, options: CompareOptions): string | undefined {
 
 const HALF = 0.5
 
-function flipsIn(pairs: readonly Pair[]): Comparison['flips'] {
+function flipsIn({ a, b, pairs }: PairedRuns): Comparison['flips'] {
   const flipped = (from: (rate: number) => boolean, to: (rate: number) => boolean) =>
-    pairs.filter(({ a, b }) => from(a.solved.value) && to(b.solved.value)).map(({ id }) => id)
+    pairs.filter((pair) => from(a.solved.mean(pair.a)) && to(b.solved.mean(pair.b))).map(({ id }) => id)
   const [solved, unsolved] = [(rate: number) => rate > HALF, (rate: number) => rate < HALF]
   return { toSolved: flipped(unsolved, solved), toUnsolved: flipped(solved, unsolved) }
 }
 
-function usedBy(pairs: readonly Pair[], figure: UsageFigure): UsedBy | null {
-  const both = pairs.flatMap((pair) => {
-    const [a, b] = [pair.a.used[figure], pair.b.used[figure]]
-    return a && b ? [{ a: a.value, b: b.value }] : []
-  })
+function usedBy({ a, b, pairs }: PairedRuns, figure: UsageFigure): UsedBy | null {
+  const [ofA, ofB] = [a.used[figure], b.used[figure]]
+  const both = pairs.filter((pair) => ofA.count(pair.a) > 0 && ofB.count(pair.b) > 0)
   if (both.length === 0) return null
-  const [a, b] = [meanOf(both.map((pair) => pair.a)), meanOf(both.map((pair) => pair.b))]
-  return { a, b, difference: b - a }
+  const [usedA, usedB] = [meanOf(both.map((pair) => ofA.mean(pair.a))), meanOf(both.map((pair) => ofB.mean(pair.b)))]
+  return { a: usedA, b: usedB, difference: usedB - usedA }
 }

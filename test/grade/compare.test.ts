@@ -171,5 +171,5 @@ it('outcomes of a large run are not kept when they are added one by one', async 
   await sleep(0)
   collectGarbage()
   expect(added.map((one) => one.deref())).toEqual([undefined, undefined])
-  expect([compared.tasks.size, results.summary().solved]).toEqual([2, 1])
+  expect([compared.rows.size, results.summary().solved]).toEqual([2, 1])
 })

@@ -28,9 +28,11 @@ export const clerk = llmAgent({
 /** Questions in a fixed order. */
 export const tasks = (count: number) =>
   Array.from({ length: count }, (_, n) => {
-    const [boxes, pens, sold] = [3 + ((n * 7) % 19), 4 + ((n * 5) % 13), 5 + ((n * 11) % 60)]
+    const [boxes, pens] = [3 + ((n * 7) % 19), 4 + ((n * 5) % 13)]
+    // A few customers ask for more than there is, which is an error of the tool.
+    const sold = 5 + ((n * 11) % (n % 29 === 17 ? 90 : boxes * pens - 5))
     return clerk.task(`A shop has ${boxes} boxes of ${pens} pens. It sells ${sold} pens. How many pens are left?`, {
       id: `shop-${String(n + 1).padStart(3, '0')}`,
-      groundTruth: boxes * pens - sold,
+      groundTruth: Math.max(0, boxes * pens - sold),
     })
   })

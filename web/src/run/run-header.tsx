@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { RunOverview } from '../../../src/store/stored-task.ts'
 import type { SessionEntry } from '../../../src/view/api.ts'
+import { Fact, ScriptFact } from '../parts/fact.tsx'
 import { SafeText } from '../parts/safe-text.tsx'
 import { ScrollRegion } from '../parts/scroll-region.tsx'
 import { State } from '../parts/state.tsx'
@@ -13,7 +14,7 @@ import { Sessions } from './sessions.tsx'
 
 const TICK_MS = 1000
 
-/** What the run is and how far it is. */
+/** The facts about the run and its progress. */
 export function RunHeader({ data }: { readonly data: RunData }) {
   const overview = data.overview.value
   const details = data.details.value
@@ -23,7 +24,7 @@ export function RunHeader({ data }: { readonly data: RunData }) {
   if (!overview || !details) return null
   const { status, total, sample, script, engineName, error } = overview
   const done = doneOf(overview)
-  // The server told the time when it sent the overview; the clock of the page goes on from there.
+  // The elapsed time comes from the server; the page adds the time since it received the overview.
   const elapsed = overview.elapsedMs + (isRunning ? Date.now() - seenAt : 0)
   return (
     <section class="panel run-header" aria-label="Overview">
@@ -62,7 +63,7 @@ export function RunHeader({ data }: { readonly data: RunData }) {
         <Fact name="elapsed" text={duration(elapsed)} />
         {engineName !== undefined && <Fact name="engine" text={engineName} />}
         <Workers sessions={details.sessions} data={data} />
-        {script !== undefined && <Fact name="script" text={shortPath(script)} hint={script} />}
+        {script !== undefined && <ScriptFact script={script} />}
         {sample && (
           <Fact name="sample" text={`${count(sample.limit)} of ${count(sample.of)} tasks, seed ${sample.seed}`} />
         )}
@@ -135,28 +136,11 @@ function Workers({ sessions, data }: { readonly sessions: readonly SessionEntry[
   )
 }
 
-function Fact({ name, text, hint }: { readonly name: string; readonly text: string; readonly hint?: string }) {
-  return (
-    <div title={hint}>
-      <dt>{name}</dt>
-      <dd>
-        <SafeText text={text} />
-      </dd>
-    </div>
-  )
-}
-
-/** Only if the command needs no quotes. */
+/** The command is shown only if it needs no quotes. */
 const canResume = (overview: RunOverview): overview is RunOverview & { readonly script: string } =>
   (overview.status === 'died' || overview.status === 'interrupted') &&
   /^[\w.-]+$/.test(overview.runId) &&
   /[\\/][\w.-]+$/.test(overview.script ?? '')
-
-/** The last parts of a path or file URL. */
-function shortPath(path: string): string {
-  const parts = path.split(/[\\/]/)
-  return parts.length > 3 ? `…/${parts.slice(-2).join('/')}` : path
-}
 
 function useTick(isOn: boolean): void {
   const [, tick] = useState(0)

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { AttemptDetails, TaskDetails } from '../../../src/view/api.ts'
+import { Fact } from '../parts/fact.tsx'
 import { SafeText } from '../parts/safe-text.tsx'
 import { State } from '../parts/state.tsx'
 import { setQuery, taskHref, trainingHref } from '../route.ts'
@@ -18,7 +19,7 @@ interface Props {
   readonly attempt: NamedAttempt | undefined
 }
 
-/** What the task is, how it went, and what it is related to. */
+/** The facts about the task: its outcome, timing and related tasks. */
 export function TaskHeader({ details, training, attempts, attempt }: Props) {
   return (
     <header class="panel stack task-header">
@@ -31,9 +32,7 @@ export function TaskHeader({ details, training, attempts, attempt }: Props) {
         <NeighbourButtons run={details.runId} task={details.id} />
       </div>
       <dl class="facts">
-        <Fact name="agent">
-          <SafeText text={details.agentName} />
-        </Fact>
+        <Fact name="agent" text={details.agentName} />
         {attempt && <AttemptFacts attempt={attempt.details} training={training} />}
         <Relations details={details} />
       </dl>
@@ -44,21 +43,6 @@ export function TaskHeader({ details, training, attempts, attempt }: Props) {
     </header>
   )
 }
-
-const Fact = ({
-  name,
-  title,
-  children,
-}: {
-  readonly name: string
-  readonly title?: string
-  readonly children: ComponentChildren
-}) => (
-  <div title={title}>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 function Reward({ details: { grade } }: { readonly details: TaskDetails }) {
   if (!grade) return null
@@ -95,7 +79,7 @@ function AttemptFacts({
       {runMs !== undefined && <Fact name="run time">{duration(runMs)}</Fact>}
       {queuedMs !== undefined && <Fact name="queued">{duration(queuedMs)}</Fact>}
       {waitedMs !== undefined && waitedMs > 0 && (
-        <Fact name="waited" title="Model calls waited so long for rate limits">
+        <Fact name="waited" hint="How long model calls waited for rate limits">
           {duration(waitedMs)}
         </Fact>
       )}
@@ -124,7 +108,7 @@ function AttemptFacts({
         </Fact>
       )}
       {digest !== undefined && (
-        <Fact name="digest" title={`${digest}: equal digests mean equal experience`}>
+        <Fact name="digest" hint={`${digest}: equal digests mean equal experience`}>
           <span class="mono">{digest.slice(0, 10)}</span>
         </Fact>
       )}
@@ -163,7 +147,7 @@ function Relations({ details }: { readonly details: TaskDetails }) {
   )
 }
 
-/** So many links are shown at first. */
+/** The number of links that are shown at first. */
 const SOME = 12
 
 interface SomeLinksProps<Item> {
@@ -192,7 +176,7 @@ const ROLE_TEXTS: Readonly<Record<AttemptDetails['role'], string>> = {
   unfinished: 'has not ended',
 }
 
-/** It ended with its worker or its session, and was not charged. */
+/** Whether the attempt ended with its worker or its session, so that it did not count. */
 const isInterrupted = ({ role, state }: AttemptDetails) => role === 'unfinished' && state !== 'running'
 
 function AttemptPicker({

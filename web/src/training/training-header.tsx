@@ -1,12 +1,13 @@
 import { describeEvaluation } from '../../../src/cli/render/evaluation-figures.ts'
 import type { TrainingDetails } from '../../../src/view/api.ts'
+import { Fact, ScriptFact } from '../parts/fact.tsx'
 import { SafeText } from '../parts/safe-text.tsx'
 import { State } from '../parts/state.tsx'
 import { ago, bytes, count, counted, dateTime, duration, percent } from '../text/quantities.ts'
 
 const MOST_CHARS = 4000
 
-/** How a training stands. */
+/** The state of a training. */
 export function TrainingHeader({ details }: { readonly details: TrainingDetails }) {
   const { overview, updates, evaluations } = details
   const { status, error, endedAt, startedAt, best, epoch } = overview
@@ -33,44 +34,33 @@ export function TrainingHeader({ details }: { readonly details: TrainingDetails 
         </p>
       )}
       <dl class="facts">
-        <Fact name="Updates" value={`${count(overview.updates)}${epoch > 0 ? ` in ${counted(epoch, 'epoch')}` : ''}`} />
-        {overview.successRate !== undefined && (
-          <Fact name="Solved, last update" value={percent(overview.successRate)} />
-        )}
-        {overview.reward !== undefined && <Fact name="Reward, last update" value={overview.reward.toFixed(3)} />}
+        <Fact name="updates" text={`${count(overview.updates)}${epoch > 0 ? ` in ${counted(epoch, 'epoch')}` : ''}`} />
+        {overview.successRate !== undefined && <Fact name="solved, last update" text={percent(overview.successRate)} />}
+        {overview.reward !== undefined && <Fact name="reward, last update" text={overview.reward.toFixed(3)} />}
         {best !== undefined && (
           <Fact
-            name="Best version"
-            value={`${best}${bestRow ? `: ${describeEvaluation(bestRow.summary)} in validation` : ''}`}
+            name="best version"
+            text={`${best}${bestRow ? `: ${describeEvaluation(bestRow.summary)} in validation` : ''}`}
           />
         )}
-        {test && <Fact name={`Test, version ${test.version}`} value={describeEvaluation(test.summary)} />}
-        <Fact name="Time" value={duration(Math.max(0, elapsedMs))} />
-        <Fact name="Collecting" value={duration(overview.collectMs)} />
-        <Fact name="Learning" value={duration(overview.trainMs)} />
+        {test && <Fact name={`test, version ${test.version}`} text={describeEvaluation(test.summary)} />}
+        <Fact name="time" text={duration(Math.max(0, elapsedMs))} />
+        <Fact name="collecting" text={duration(overview.collectMs)} />
+        <Fact name="learning" text={duration(overview.trainMs)} />
         <Fact
-          name="Versions"
-          value={`${count(overview.versions)}, ${count(overview.keptVersions)} kept (${bytes(overview.bytes)})`}
+          name="versions"
+          text={`${count(overview.versions)}, ${count(overview.keptVersions)} kept (${bytes(overview.bytes)})`}
         />
-        <Fact name="Agent" value={overview.agent} />
-        <Fact name="Policy" value={overview.policy} />
-        <Fact name="Seed" value={String(overview.seed)} />
-        <Fact name="Started" value={dateTime(startedAt)} />
-        {overview.sessions > 1 && <Fact name="Sessions" value={count(overview.sessions)} />}
-        {overview.script !== undefined && <Fact name="Script" value={overview.script.replace(/^file:\/\//, '')} />}
+        <Fact name="agent" text={overview.agent} />
+        <Fact name="policy" text={overview.policy} />
+        <Fact name="seed" text={String(overview.seed)} />
+        <Fact name="started" text={dateTime(startedAt)} />
+        {overview.sessions > 1 && <Fact name="sessions" text={count(overview.sessions)} />}
+        {overview.script !== undefined && <ScriptFact script={overview.script} />}
       </dl>
     </section>
   )
 }
-
-const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>
-      <SafeText text={value} />
-    </dd>
-  </div>
-)
 
 /** The mean time from one update to the next, over the last few. */
 function pace(updates: TrainingDetails['updates']): number {

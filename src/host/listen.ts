@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import { type Address, isLoopback, showAddress } from '../network/address.ts'
+import { listenWords } from '../network/error-words.ts'
 import { type Gate, openGate, type ServerTls } from '../network/gate.ts'
 import { tokenForThisMachine } from '../network/token.ts'
 import type { NodeHost } from './node-host.ts'
@@ -31,8 +32,7 @@ export async function listenForDrivers(host: NodeHost, options: ListenOptions): 
       refused: (line) => log(`refused ${line}`),
     })
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'something else listens there' : message
+    const why = listenWords(cause as NodeJS.ErrnoException)
     throw new ManyworldsError('ENGINE_FAILED', `cannot listen on ${showAddress(address)}: ${why}`, { cause })
   }
 }

@@ -31,10 +31,9 @@ export function refuseOtherSchema(db: DatabaseSync, path: string): void {
   if (wrong !== undefined) throw corrupt(path, wrong)
 }
 
-/** Without the table of our runs it has never been a store. */
+/** The error for a file with another `application_id`: it names some tables, by which the user may know the file. */
 function someOtherDatabase(db: DatabaseSync, path: string): ManyworldsError {
   const tables = [...schemaRows(db, MAX_SCHEMA_ROWS)].flatMap(({ type, name }) => (type === 'table' ? [name] : []))
-  if (tables.includes('_run')) return corrupt(path, 'it is some other SQLite file')
   const shown = tables.slice(0, 3).map((name) => `\`${name.slice(0, 40)}\``)
   const of =
     shown.length === 0

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { ManyworldsError } from '../../errors.ts'
 import type { SlotInstructions } from '../../host/slot-instructions.ts'
 import { showAddress } from '../../network/address.ts'
+import { listenWords } from '../../network/error-words.ts'
 import type { Hosts } from '../nodes/hosts.ts'
 import { findCallbackAddress } from './callback-address.ts'
 import { parseRemote } from './connect/remote.ts'
@@ -26,8 +27,7 @@ export async function openCallback(hosts: Hosts, server: Server, options: SparkO
     const { ca, cert, serverName } = tls
     return { ...orders, tls: { ca: ca ?? cert!, ...(serverName === undefined ? {} : { serverName }) } }
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'something else listens there' : message
+    const why = listenWords(cause as NodeJS.ErrnoException)
     throw new ManyworldsError(
       'ENGINE_FAILED',
       `spark.port: cannot listen on ${showAddress({ host: bind, port })}: ${why}`,

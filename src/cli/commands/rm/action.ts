@@ -38,7 +38,7 @@ export async function run(args: RmArgs): Promise<number> {
 
 type Removable = FoundRun | FoundTraining
 
-/** What was named, or is old enough; each once. Trainings are old when a person says so. */
+/** The named runs and trainings, or all runs that are old enough, without duplicates. Trainings must be named. */
 function wanted({ runs: names, dir, olderThan }: RmArgs): { runs: FoundRun[]; trainings: FoundTraining[] } {
   const folder = runFolder(dir)
   const found: Found[] =
@@ -55,11 +55,11 @@ function wanted({ runs: names, dir, olderThan }: RmArgs): { runs: FoundRun[]; tr
   }
 }
 
-/** Without one of its runs a training could not be resumed. */
+/** Refuses a run of a training, because the training could not be resumed without it. */
 function refuseOfTraining({ runId, training, path }: FoundRun): void {
   if (training !== undefined)
     throw new UsageError(
-      `run ${oneLine(runId)} belongs to training ${oneLine(training)}, which needs it; the training is removed as a whole: manyworlds rm ${oneLine(runArgument(training, path))}`,
+      `run ${oneLine(runId)} belongs to training ${oneLine(training)}, which cannot be resumed without it; remove the whole training: manyworlds rm ${oneLine(runArgument(training, path))}`,
     )
 }
 
@@ -113,10 +113,9 @@ function withItsRuns(found: FoundTraining): string {
   return `${found.id} (training: ${counted(runs, 'run')}, ${counted(versions, 'version')}, ${size(bytes)} of weights)`
 }
 
-/** A damaged run file may go; a file that is somebody else's may not. */
+/** A damaged run file may be removed, but not a file of another program. */
 function refuseForeign(problem: Error | undefined): void {
-  if (!ManyworldsError.is(problem)) return
-  if (problem.code === 'NOT_A_STORE' || problem.message.includes('some other SQLite file')) throw problem
+  if (ManyworldsError.is(problem) && problem.code === 'NOT_A_STORE') throw problem
 }
 
 async function removeCache({ dir, olderThan = 0, dryRun, yes }: RmArgs): Promise<number> {
@@ -135,7 +134,7 @@ async function removeCache({ dir, olderThan = 0, dryRun, yes }: RmArgs): Promise
   return 0
 }
 
-/** What cannot be read was not asked for: a person must name it. */
+/** Runs that cannot be read are not selected by age: they must be named. */
 function isOlderThan(ms: number): (run: RunSummary) => boolean {
   const before = Date.now() - ms
   return ({ overview }) => overview !== undefined && overview.startedAt < before

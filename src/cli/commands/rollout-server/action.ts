@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../../../errors.ts'
 import { mustEndWithin } from '../../../guard-exit.ts'
 import { isLoopback, showAddress } from '../../../network/address.ts'
+import { listenWords } from '../../../network/error-words.ts'
 import type { ServerTls } from '../../../network/gate.ts'
 import { userToken, userTokenFile } from '../../../network/token.ts'
 import type { RolloutRequest } from '../../../rollout-server/request.ts'
@@ -22,7 +23,7 @@ import { loadServed, type ServedFile } from './served-agent.ts'
 import type { RolloutServerArgs } from './spec.ts'
 
 const MEGABYTE = 1024 * 1024
-/** For answers, workers and connections to end after the rollouts have. */
+/** How long answers, workers and connections may take to finish after the rollouts. */
 const CLOSE_MS = 10_000
 
 /** Serves rollouts of an agent until it is stopped. */
@@ -40,7 +41,7 @@ export async function run(args: RolloutServerArgs): Promise<number> {
     ...{ host, port, token, tls, maxRequests: args.maxRequests, maxBodyBytes: args.maxBody * MEGABYTE, log: say },
     run: (request, signal) => runs.answer(served, request, signal, log),
   }).catch((cause: NodeJS.ErrnoException) => {
-    const why = cause.code === 'EADDRINUSE' ? 'something else listens there' : cause.message
+    const why = listenWords(cause)
     throw new ManyworldsError('ENGINE_FAILED', `cannot listen on ${showAddress({ host, port })}: ${why}`, { cause })
   })
   const address = `${tls ? 'https' : 'http'}://${showAddress({ host, port: server.port })}`
@@ -50,7 +51,10 @@ export async function run(args: RolloutServerArgs): Promise<number> {
   return 0
 }
 
-/** Options of the command line over those of the file. The names that the engine has for its own access are the server's here. */
+/**
+ * Options of the command line override those of the file. The plain `tokenFile` and `tls…` options are the server's;
+ * those of the engine start with `engine`.
+ */
 function configuring(args: RolloutServerArgs): (config: RunConfig) => RunConfig {
   const engine = {
     ...{ tokenFile: args.engineTokenFile, tlsCa: args.engineTlsCa },
@@ -62,7 +66,7 @@ function configuring(args: RolloutServerArgs): (config: RunConfig) => RunConfig 
   return typedConfig({ ...args, ...engine, ...none, ...off }, readTypedModels(args), naming)
 }
 
-/** There is always a token: without one, anybody could run the agent and read its answers. */
+/** A token is always required: otherwise any local user could run the agent and read its answers. */
 function tokenFor(
   { host, tokenFile }: RolloutServerArgs,
   tls: ServerTls | undefined,
@@ -78,7 +82,7 @@ function tokenFor(
     if (tls === undefined)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `${refusing} without TLS: the token and all that is sampled could be read on the way. Give --tls-cert and --tls-key`,
+        `${refusing} without TLS: the token and all samples could be read on the network. Give --tls-cert and --tls-key`,
       )
   }
   return given === undefined
@@ -91,7 +95,7 @@ class Runs {
   readonly #configure: (config: RunConfig) => RunConfig
   readonly #going = new Map<string, RunControl>()
   readonly #files = new Map<string, string | undefined>()
-  /** Configurations that are complete; all others are of runs that the file makes by itself. */
+  /** Ids of the runs of requests, whose configuration is complete. All other runs are made by the file itself. */
   readonly #own = new Set<string>()
   readonly #base = newRunId()
   #number = 0
@@ -135,7 +139,7 @@ class Runs {
       const failed = groups.reduce((sum, { rollouts }) => sum + rollouts.filter(({ error }) => error).length, 0)
       const what = `${counted(groups.length, 'group')} of ${counted(request.rollouts, 'rollout')}`
       const how = signal.aborted
-        ? 'cancelled, because the caller went away'
+        ? 'cancelled, because the caller disconnected'
         : failed > 0
           ? `${failed} failed`
           : 'all done'
@@ -148,7 +152,7 @@ class Runs {
   }
 }
 
-/** Resolves when it was asked to stop, and has answered what it could. */
+/** Resolves when a signal has stopped the server and pending requests were answered. */
 function stopped(runs: Runs, graceMs: number, close: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let stopping = false
@@ -160,7 +164,7 @@ function stopped(runs: Runs, graceMs: number, close: () => Promise<void>): Promi
       const running = runs.stop(graceMs)
       if (running > 0)
         say(
-          `${signal}: no more requests are accepted; ${counted(running, 'rollout')} may take ${graceMs / 1000} s more`,
+          `${signal}: no more requests are accepted; ${counted(running, 'rollout')} may continue for ${graceMs / 1000} s`,
         )
       void closed.then(resolve)
     }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { ManyworldsError } from '../../../errors.ts'
 import { isLoopback, showAddress } from '../../../network/address.ts'
+import { listenWords } from '../../../network/error-words.ts'
 import type { ServerTls } from '../../../network/gate.ts'
 import { newToken, readToken } from '../../../network/token.ts'
 import { oneLine } from '../../../text/escape-controls.ts'
@@ -29,29 +30,31 @@ export async function run(args: ViewArgs): Promise<number> {
   const { signal } = stopSignal()
   const server = await listen({ place, route, host, token, tls }, port)
   process.stdout.write(`showing ${oneLine(name)} at\n${server.url}\n`)
-  if (!existsSync(place.path))
-    say(`${oneLine(place.path)} does not exist yet; its runs will appear when there are some`)
+  if (!existsSync(place.path)) say(`${oneLine(place.path)} does not exist yet; runs appear as soon as they start`)
   if (!noOpen && hasDesktop()) openBrowser(server.url)
   if (!signal.aborted) await once(signal, 'abort')
   await server.close()
   return 0
 }
 
-/** On the usual port if no other was asked for, so that the page can be found again; on a free one if that is taken. */
+/** Without --port, uses the default port, so that bookmarks keep working, or a free port if it is taken. */
 async function listen(options: Omit<ViewServerOptions, 'port'>, port: number | undefined): Promise<ViewServer> {
   const { host } = options
   try {
     return await serveViewer({ ...options, port: port ?? PORT })
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    if (port === undefined && code === 'EADDRINUSE') return await serveViewer({ ...options, port: 0 })
-    const why = code === 'EADDRINUSE' ? 'something else listens there (EADDRINUSE)' : message
+    const problem = cause as NodeJS.ErrnoException
+    if (port === undefined && problem.code === 'EADDRINUSE') return await serveViewer({ ...options, port: 0 })
+    const why = listenWords(problem)
     const address = showAddress({ host, port: port ?? PORT })
     throw new ManyworldsError('ENGINE_FAILED', `cannot listen on ${address}: ${why}`, { cause })
   }
 }
 
-/** Beyond this machine, a token in a URL that nobody chose would be printed for others to see, and TLS must hide it on the way. */
+/**
+ * If other machines can reach the server, the user must choose the token, and TLS must encrypt it. On loopback, a new
+ * token is printed with the URL.
+ */
 function tokenFor({ host, tokenFile }: ViewArgs, tls: ServerTls | undefined): string {
   if (!isLoopback(host) && (tokenFile === undefined || tls === undefined))
     throw new ManyworldsError(

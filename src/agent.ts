@@ -9,7 +9,7 @@ import { checkNode } from './oldest-node.ts'
 import type { TaskFor, TaskLike, TaskOptions, TaskResponse, TasksFor } from './task.ts'
 import type { StepRecord } from './trajectory/step.ts'
 
-// By a name: a process may hold two copies of this package.
+// A registered symbol, because a process may hold two copies of this package.
 export const POLICY: unique symbol = Symbol.for('manyworlds.policy') as never
 
 /** What an agent's `run` is given besides its input. */
@@ -161,7 +161,7 @@ export interface AgentDefinition<Input, Answer, Params, State, Name extends stri
    * call.
    */
   readonly module?: string | URL
-  /** Of agents that are made of a policy: so that a training finds it. */
+  /** The policy of an agent that is made of one, so that a training finds it. */
   readonly [POLICY]?: Policy
 }
 
@@ -180,25 +180,25 @@ export interface Agent<Input = never, Answer = unknown, Params = unknown, Name e
   readonly ref: AgentRef
   /** How its answers are graded. */
   readonly grader?: Grader | undefined
-  /** For the compiler alone: what it takes and what it answers. */
+  /** Only for the compiler: the types of its input and its answer. */
   readonly [TYPES]?: (input: Input) => Answer
 }
 
 /**
- * The arguments of `task()`: none, if the input may be undefined. An agent of whatever input (`any`) may need one, or no agent that
- * needs one would fit `AnyAgent`.
+ * The arguments of `task()`: none if the input may be undefined. With the input `any` there is one argument: otherwise agents
+ * that need an input would not fit `AnyAgent`.
  */
 export type NoInput<Input> = 0 extends 1 & Input ? [input: Input] : undefined extends Input ? [] : [input: Input]
 
-/** An agent whatever it takes and answers. */
+/** An agent with any input and any answer. */
 // biome-ignore lint/suspicious/noExplicitAny: an agent of whatever types, for constraints
 export type AnyAgent = Agent<any, any, any, string>
-/** The type of what an agent takes. */
+/** The type of an agent's input. */
 export type InputOf<A> = A extends { readonly [TYPES]?: (input: infer Input) => unknown } ? Input : never
-/** The type of what an agent answers. */
+/** The type of an agent's answer. */
 export type AnswerOf<A> = A extends { readonly [TYPES]?: (input: never) => infer Answer } ? Answer : never
 
-/** Where an agent's code is. This, not the code, is what travels. */
+/** Where an agent's code is. This reference is sent to workers, not the code. */
 export interface AgentRef {
   readonly name: string
   readonly module: string
@@ -220,7 +220,7 @@ export function defineAgent<Input, Answer, Params = undefined, State = undefined
   return defineMadeAgent(definition, [])
 }
 
-/** Defines an agent whose `run` is code of this package. `made` is the code of the user's in it, which may change. */
+/** Defines an agent whose `run` is code of this package. `made`: the user's code in it, which is part of the fingerprint. */
 export function defineMadeAgent<Input, Answer, Params, State, const Name extends string>(
   definition: AgentDefinition<Input, Answer, Params, State, Name>,
   made: readonly unknown[],

@@ -9,11 +9,11 @@ const SLICE_BYTES = 4 * 1024 * 1024
 
 const SOURCE: unique symbol = Symbol.for('manyworlds.blob')
 
-/** A version of a blob, as runs see it. */
+/** A blob whose content can be replaced, as runs see it. */
 export interface BlobSource {
   /** The current version. */
   current(): Promise<BlobContent>
-  /** Is told of each version that comes. Answers what ends that. */
+  /** Calls `listener` for each new version. Returns a function that stops this. */
   watch(listener: () => void): () => void
 }
 
@@ -83,7 +83,7 @@ const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8A
 
 function checkBytes(bytes: unknown): Uint8Array {
   if (!isBytes(bytes))
-    throw new ManyworldsError('CONFIG_INVALID', `a blob is made of a Uint8Array, it was given ${String(bytes)}`)
+    throw new ManyworldsError('CONFIG_INVALID', `a blob must be a Uint8Array, it is ${String(bytes)}`)
   if (bytes.byteLength > MAX_BLOB_BYTES)
     throw new ManyworldsError(
       'CONFIG_INVALID',

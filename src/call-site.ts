@@ -36,7 +36,7 @@ export function caller(): Caller | undefined {
   for (const site of sites) {
     if (site.scriptName.startsWith('node:')) continue
     const url = toFileUrl(site.scriptName)
-    // Code that is no file: eval, or a bundler's module. Whoever is behind it, such as the bundler's runtime, is not the caller.
+    // Code that is not a file: eval, or a bundler's module. The frames behind it, such as the bundler's runtime, are not the caller.
     if (url === undefined) return undefined
     if (url.startsWith(OWN_FOLDER) || url.endsWith(BUNDLE_FILE)) continue
     const { lineNumber, columnNumber, functionName } = site
@@ -45,7 +45,7 @@ export function caller(): Caller | undefined {
   return undefined
 }
 
-/** Throws if a bundler has put this package into the user's program. What travels to nodes is bundled too, by ourselves. */
+/** Throws if a bundler has put this package into the user's program. Bundles that we make for other machines are allowed. */
 export function refuseBundled(): void {
   if (registry.bundled || /\/call-site\.[jt]s$/.test(OWN_URL) || OWN_URL.endsWith(BUNDLE_FILE)) return
   throw new ManyworldsError('PACKAGE_BUNDLED', bundledInto(OWN_URL))
@@ -55,7 +55,7 @@ function bundledInto(where: string): string {
   return `manyworlds is part of ${where}, where it cannot find its worker program; leave it out of the bundle: \`--external:manyworlds\` (esbuild), \`external: ['manyworlds']\` (Rollup, Vite), \`serverExternalPackages: ['manyworlds']\` (Next.js)`
 }
 
-/** Why `callerModule` answers undefined. */
+/** Why `callerModule` returns undefined. */
 export function whyNoModule(): string {
   const { prepareStackTrace } = Error
   let bundler: string | undefined
@@ -67,7 +67,7 @@ export function whyNoModule(): string {
   void new Error().stack
   Error.prepareStackTrace = prepareStackTrace
   return bundler === undefined
-    ? 'is not defined in a file (eval, REPL or stdin?), so workers could not load it; move it to a module, or say which with `module: import.meta.url`'
+    ? 'is not defined in a file (eval, REPL or stdin?), so workers could not load it; move it to a module, or name its module with `module: import.meta.url`'
     : `is defined in ${bundler}, a module that exists in a bundler only, so workers could not load it; keep agents in a file or package that the bundler leaves out (see docs/setups.md)`
 }
 

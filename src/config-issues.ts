@@ -2,8 +2,8 @@ import type * as z from 'zod/mini'
 import { nearest } from './did-you-mean.ts'
 
 /**
- * What is wrong with a configuration, in words: every wrong key, and what it may be. `given` is what was checked, as its author
- * wrote it. `keysOf` names the keys that are allowed in a part of it.
+ * Describes what is wrong with a configuration: every wrong key, and what it may be. `given`: the configuration as its author
+ * wrote it. `keysOf`: the keys that are allowed in a part of it.
  */
 export const issuesText = (
   issues: readonly z.core.$ZodIssue[],
@@ -40,7 +40,7 @@ function issueText(issue: z.core.$ZodIssue, root: unknown, keysOf: (part: string
   }
 }
 
-/** Of an object that is almost right, what is wrong inside it: the kind of value that has no mistake at the top is meant. */
+/** The mistakes inside an object that almost fits one alternative of a union: the one that has no mistake at the top level. */
 function insideUnion(
   issue: z.core.$ZodIssueInvalidUnion,
   root: unknown,
@@ -53,14 +53,14 @@ function insideUnion(
 
 const isInside = ({ code, path }: z.core.$ZodIssue) => code === 'unrecognized_keys' || path.length > 0
 
-/** What stands in there may be a secret, and is not shown. */
+/** Values at these keys may be secrets, and are not shown. */
 const isSecretAt = (path: readonly PropertyKey[]) =>
-  // A key of its own stands in there by mistake.
+  // It should be the name of a variable, but may be the key itself by mistake.
   path.at(-1) === 'apiKeyEnv' || path.slice(0, -1).some((part) => part === 'redact' || part === 'headers')
 
 const article = (value: unknown) => (value instanceof RegExp ? 'a regular expression' : `a ${typeof value}`)
 
-/** What zod calls the kinds of values, in words. */
+/** zod's names for kinds of values, in words. */
 const kinds: Record<string, string> = {
   int: 'a whole number',
   number: 'a finite number',

@@ -1,11 +1,11 @@
-/** The one of `candidates` that was probably meant by `typed`, as `; did you mean "…"?`, or nothing. */
+/** `; did you mean "…"?` with the candidate that was probably meant by `typed`, or an empty text. */
 export function didYouMean(typed: string, candidates: readonly string[]): string {
   const meant = nearest(typed, candidates)
   return meant === undefined ? '' : `; did you mean "${meant}"?`
 }
 
 /**
- * Words that other tools have for the same thing, and that no slip of the finger explains. The first of each line are our own, in
+ * Other tools' names for our options, which are too different to be found as typos. The first names of each line are ours, in
  * configurations and on the command line.
  */
 const SYNONYMS: readonly (readonly string[])[] = [
@@ -42,7 +42,7 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
     .map((candidate) => ({ candidate, distance: distance(plain, letters(candidate)) }))
     .sort((a, b) => a.distance - b.distance)
   if (best !== undefined && best.distance <= (plain.length < 5 ? 1 : 2)) return best.candidate
-  // --timeout-ms for --timeout, --dur for --durability; of one or two letters too much would begin so.
+  // --timeout-ms for --timeout, --dur for --durability. Too many names begin with the same one or two letters.
   return plain.length < 3
     ? undefined
     : candidates.find((candidate) => {
@@ -51,10 +51,10 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
       })
 }
 
-/** `--maxAttempts`, `--max_attempts` and `--max-attempts` are the same to someone who types. */
+/** Makes `--maxAttempts`, `--max_attempts` and `--max-attempts` equal. */
 const letters = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 
-/** Longer words are no slip of the finger, and comparing them takes as long as their lengths multiplied. */
+/** Longer words are not typos, and comparing them takes quadratic time. */
 const MAX_LETTERS = 100
 
 /** How many letters were added, left out, mistaken or swapped with their neighbor. */

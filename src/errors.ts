@@ -1,7 +1,7 @@
 /**
- * The error model, in one place. Two kinds:
+ * The error model. There are two kinds of errors:
  *
- * - a caller's mistake or a broken environment is *thrown*, as a `ManyworldsError`, before work starts where it can be known then;
+ * - a caller's mistake or a broken environment is *thrown* as a `ManyworldsError`, before work starts if it can be known then;
  * - what goes wrong inside a task is a *value*: the `error` of its response, a `TaskError`.
  *
  * Both carry a stable `code`. Messages say what happened, where, and what to do next.
@@ -9,7 +9,7 @@
 
 import type { TaskResponse } from './task.ts'
 
-/** Codes of calls of models: of the errors that these throw, and of tasks that do not catch them. */
+/** Codes of failed model calls: of the errors that they throw, and of tasks that do not catch these errors. */
 export type ModelErrorCode =
   | 'PACKAGE_MISSING'
   | 'MODEL_UNKNOWN'
@@ -27,7 +27,7 @@ export type ModelErrorCode =
 
 /** Codes of errors that are thrown at the caller. */
 export type ErrorCode =
-  // what was asked for
+  // configuration and tasks
   | 'CONFIG_INVALID'
   | 'TASK_INVALID'
   | 'TASK_DUPLICATE_ID'
@@ -152,7 +152,7 @@ export class ManyworldsError extends Error {
     return plain(this)
   }
 
-  /** Whether it is one, also if another copy of this package made it. A `TaskError` is none. */
+  /** Whether the value is a ManyworldsError, also one of another copy of this package. A `TaskError` is not one. */
   static is(value: unknown): value is ManyworldsError {
     return isMarked(value, MARKER)
   }
@@ -176,7 +176,7 @@ export type TaskErrorCode =
   | 'ALL_SUBAGENTS_FAILED'
   | 'ENVIRONMENT_FAULT'
   | 'ACTION_INVALID'
-  // worlds that exist: Python, OpenEnv
+  // environments outside of this package: Python, OpenEnv
   | 'WORLD_UNAVAILABLE'
   | 'WORLD_FAILED'
   | 'WORLD_CRASHED'
@@ -186,8 +186,8 @@ export type TaskErrorCode =
   | ModelErrorCode
 
 /**
- * What went wrong in one task: a value, the `error` of its response. `name`, `message` and `stack` are those of what the agent
- * threw; `cause` is the thrown value.
+ * What went wrong in one task: a value, the `error` of its response. `name`, `message` and `stack` are those of the error that
+ * the agent threw; `cause` is the thrown value.
  *
  * @example
  * for (const response of (await Runners.runTask(tasks)).values())
@@ -208,13 +208,13 @@ export class TaskError extends Error {
     return plain(this)
   }
 
-  /** Whether it is one, also if another copy of this package made it. */
+  /** Whether the value is a TaskError, also one of another copy of this package. */
   static is(value: unknown): value is TaskError {
     return isMarked(value, TASK_MARKER)
   }
 }
 
-/** What a log of results should have of an error; JSON alone would keep none of it. */
+/** An error as plain data for `JSON.stringify`, which would otherwise keep almost nothing of it. */
 function plain({ name, code, message, stack, cause }: Error & { code: string }): object {
   const reason = cause instanceof Error ? { name: cause.name, message: cause.message } : cause
   return { name, code, message, stack, ...(reason === undefined ? {} : { cause: reason }) }

@@ -1,4 +1,4 @@
-/** Whether a dotted version is at least another; what stands after the numbers is not looked at. */
+/** Whether a dotted version is at least another. Anything after the numbers is ignored. */
 export function isAtLeast(version: string, wanted: string): boolean {
   const [have, want] = [numbers(version), numbers(wanted)]
   const differs = want.findIndex((part, i) => (have[i] ?? 0) !== part)

@@ -27,7 +27,7 @@ export class LockedFolder {
     const unlocked = join(dirname(path), `.${basename(path)}`)
     mkdirSync(unlocked, { mode: 0o700 })
     const lock = RunLock.take(join(unlocked, LOCKED))
-    if (lock === undefined) throw new Error(`${path} is new, and its lock is taken`)
+    if (lock === undefined) throw new Error(`${path} is new, but its lock is taken`)
     renameSync(unlocked, path)
     this.path = path
     this.#inode = lstatSync(path).ino
@@ -69,13 +69,13 @@ export function temporaryFolder(): string {
  */
 export function removeLeftovers(parent: string, prefix: string): void {
   const uid = process.getuid?.()
-  // Elsewhere others could put a link in the place of the folder while it is being removed.
+  // In an unsafe parent, other users could replace the folder by a link while it is being removed.
   if (uid === undefined || !isSafeParent(parent)) return
   for (const name of readdirSync(parent)) {
     if (!name.startsWith(prefix)) continue
     const path = join(parent, name)
     const stats = lstatSync(path, { throwIfNoEntry: false })
-    // Ours are their owner's alone; in others somebody else may have put something.
+    // Ours are private (0700). If others can write to a folder, it may contain their files.
     if (stats?.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0) removeUnlessLocked(path)
   }
 }
@@ -83,13 +83,13 @@ export function removeLeftovers(parent: string, prefix: string): void {
 function removeUnlessLocked(path: string): void {
   const key = join(path, LOCKED)
   try {
-    // Without the file it is not known whether somebody uses it.
+    // Without the lock file it is unknown whether the folder is still used.
     if (!lstatSync(lockPath(key)).isFile() || isLocked(key)) return
     const lock = RunLock.take(key)
     if (lock === undefined) return
     rmSync(path, { recursive: true, force: true })
     lock.leave()
   } catch {
-    // It is being removed by somebody else, or cannot be: that is no reason not to start.
+    // Another process removes it, or it cannot be removed: go on without an error.
   }
 }

@@ -28,7 +28,7 @@ export type SubResults<Agents extends readonly AnyAgent[]> = {
   readonly [A in Agents[number] as A['name']]: SubResult<AnswerOf<A>>
 }
 
-/** What every sub-agent can take. */
+/** The input that every sub-agent accepts. */
 export type SharedInput<Agents extends readonly AnyAgent[]> = (
   Agents[number] extends infer A
     ? A extends AnyAgent
@@ -39,9 +39,9 @@ export type SharedInput<Agents extends readonly AnyAgent[]> = (
   ? Input
   : never
 
-/** What an aggregate answers, without its promise and its ActionModel. */
+/** The answer of an aggregate, without its promise and its ActionModel. */
 export type Unwrapped<Result> = PolicyInfoOf<Awaited<Result>>
-/** What an ActionModel holds; other answers as they are. */
+/** The `policyInfo` of an ActionModel; other answers unchanged. */
 export type PolicyInfoOf<Result> = Result extends ActionModel<infer PolicyInfo> ? PolicyInfo : Result
 
 /** Makes one answer of the results. */
@@ -50,7 +50,7 @@ export type Aggregate<Agents extends readonly AnyAgent[], Result> = (
   results: SubResults<Agents>,
 ) => Result
 
-/** What the two kinds of grouped agents share: they are agents, made of agents. */
+/** The base of both kinds of group agents, which are made of other agents. */
 export abstract class GroupAgent<Agents extends readonly AnyAgent[], Input, Answer, Name extends string>
   implements Agent<Input, Answer, GroupParams, Name>
 {
@@ -99,13 +99,13 @@ export interface ParallelizableOptions<Agents extends readonly AnyAgent[], Resul
   readonly agents: Agents
   /** Makes one answer of the results; without it the answer is the results themselves. */
   readonly aggregateFunc?: Aggregate<Agents, Result>
-  /** Send the sub-agents over the workers as sub-tasks, instead of running them all in one. */
+  /** Run the sub-agents as sub-tasks on any worker, instead of all in one worker. */
   readonly spread?: boolean
 }
 
 /**
- * An agent that gives its input to several others at once. One of them failing is a value that the aggregate sees; all of
- * them failing is a failure.
+ * An agent that gives its input to several others at once. If one of them fails, the aggregate sees its error as a value; if all
+ * of them fail, the task fails.
  *
  * @example
  * const panel = new ParallelizableAgent({ name: 'panel', agents: [optimist, skeptic] })
@@ -141,7 +141,7 @@ export type Last<Agents extends readonly AnyAgent[]> = Agents extends readonly [
   ? AnswerOf<A>
   : AnswerOf<Agents[number]>
 
-/** Agents of which each takes what the one before answers. Of an array of unknown length nothing can be said. */
+/** Agents of which each accepts the answer of the one before. An array of unknown length cannot be checked. */
 export type Chain<Agents extends readonly AnyAgent[]> = Agents extends readonly [
   infer First extends AnyAgent,
   ...infer Rest extends readonly AnyAgent[],
@@ -197,8 +197,8 @@ export class SerialableAgent<
 }
 
 /**
- * Which link failed, and what it was given. It is a line of the task's log, and not part of the error, which stays what the link threw: a
- * `RetryableError` must remain one.
+ * Which link failed, and the kind of its input. This is a line in the task's log and not part of the error, which must stay as
+ * thrown: a `RetryableError` must remain one.
  */
 function failedLink(name: string, agents: readonly AnyAgent[], index: number, given: unknown): string {
   const from = index === 0 ? 'the input of the task' : `the answer of '${agents[index - 1]!.name}'`

@@ -16,7 +16,7 @@ export function taskError(item: ErrorItem, stackOf: (stack: string) => string = 
   return new TaskError(item.code, item.message, options)
 }
 
-/** What was thrown. Undefined if it cannot be read: it is there to help, and the error is whole without it. */
+/** The thrown value. Undefined if it cannot be read: the error is complete without it. */
 function causeOf(thrown: Packed, stackOf: (stack: string) => string): unknown {
   let cause: unknown
   try {
@@ -51,19 +51,19 @@ export function errorFromPlain({ code, message, ...options }: PlainError): TaskE
   return new TaskError(code, message, options)
 }
 
-/** Where a response gets its steps from, if it does not carry them. */
+/** Where a response reads its steps from, if it does not carry them. */
 export interface StepSource {
   read(): readonly Step[]
   stream(): AsyncIterable<Step>
 }
 
-/** Knows more of tasks than their responses do: for trajectories. One for all responses of a run. */
+/** Gives what trajectories need in addition to the responses. One for all responses of a run. */
 export interface TrajectorySource {
-  /** What there is around the task with this id, which took so many attempts. */
+  /** The rest of the trajectory of a task. `attempts`: how many attempts it took. */
   around(id: string, attempts: number): Promise<TrajectoryContext>
 }
 
-/** How a task ended, apart from everything around it. */
+/** The status of a task, with its answer or error. */
 export type ResponseEnd =
   | { readonly success: true; readonly status: 'success'; readonly answer: unknown }
   | { readonly success: false; readonly status: Exclude<TaskStatus, 'success'>; readonly error: TaskError }
@@ -74,7 +74,7 @@ type ResponseBase = Omit<TaskResponse, Made | Rare> & {
   readonly [Field in Rare]?: TaskResponse[Field] | undefined
 }
 
-/** What every response has; assigned one by one, because this is made for every task. */
+/** The properties of every response; assigned one by one for speed, because this is made for every task. */
 abstract class BaseResponse {
   declare readonly id: string
   declare readonly success: boolean
@@ -122,7 +122,7 @@ abstract class BaseResponse {
   abstract steps(): AsyncIterable<Step>
 
   async toTrajectory(): Promise<Trajectory> {
-    // Most programs never ask: nothing of it is loaded before.
+    // Loaded on first use: most programs never need it.
     const { trajectoryOf } = await import('./trajectory/trajectory-of.ts')
     const steps: Step[] = []
     for await (const step of this.steps()) steps.push(step)
@@ -130,12 +130,12 @@ abstract class BaseResponse {
   }
 }
 
-/** Adds the grade to a response that nobody has seen yet. */
+/** Adds the grade to a response that was not passed on yet. */
 export function setGrade(response: TaskResponse, grade: TaskGrade): void {
   ;(response as { grade?: TaskGrade }).grade = grade
 }
 
-/** What a task came to, with its steps. */
+/** A response that carries its steps. */
 class CarryingResponse extends BaseResponse {
   declare readonly trajectory: readonly Step[]
 
@@ -149,7 +149,7 @@ class CarryingResponse extends BaseResponse {
   }
 }
 
-/** What a task came to. Its steps are read from the store when they are asked for: many responses take little memory. */
+/** A response whose steps are read from the store on access, so that many responses take little memory. */
 class StoredResponse extends BaseResponse {
   readonly #source: StepSource
 
@@ -167,7 +167,7 @@ class StoredResponse extends BaseResponse {
   }
 }
 
-// Whoever prints a response wants to see what it is, not how it is made.
+// Printed responses show this name instead of an internal one.
 for (const made of [CarryingResponse, StoredResponse]) Object.defineProperty(made, 'name', { value: 'TaskResponse' })
 
 export function makeResponse(
@@ -178,11 +178,11 @@ export function makeResponse(
 ): TaskResponse {
   const response =
     'read' in steps ? new StoredResponse(base, end, steps, around) : new CarryingResponse(base, end, steps, around)
-  // The compiler does not see that `success` decides which of `answer` and `error` is there.
+  // The compiler does not see that `success` decides which of `answer` and `error` exists.
   return response as unknown as TaskResponse
 }
 
-/** A response as a plain object with its steps, also where they have to be read; without them if they were removed. */
+/** A response as a plain object with its steps, which may be read from the store; without steps if they were removed. */
 export const withTrajectory = (response: TaskResponse): object => ({
   ...response,
   ...(response.removedSteps === undefined && { trajectory: response.trajectory }),

@@ -54,7 +54,7 @@ export function retryOf(thrown: unknown): { retryable?: boolean; retryAfterMs?: 
     if (!isWait(retryAfterMs)) return { retryable: true }
     return { retryable: true, retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) }
   } catch {
-    // A getter of its own, or a proxy.
+    // A getter or a proxy threw.
     return {}
   }
 }

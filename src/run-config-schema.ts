@@ -74,14 +74,14 @@ const BLOB_NAME = /^(?![0-9a-f]{64}$).{1,256}$/s
 const BLOB_NAMED = 'must have 1 to 256 characters, and not be a SHA-256'
 const blob = z.custom<Uint8Array | SharedBlob>(isBlob, 'must be a Uint8Array of less than 4 GiB, or a SharedBlob')
 
-/** What is wrong with it is said in words; it is not shown. */
+/** Errors say what is wrong with a secret but never show it. */
 const secret = z.custom<Secret>((value) => whyNotSecret(value) === undefined, {
   error: ({ input }) => whyNotSecret(input) ?? '',
 })
 
 const keep = z.strictObject({ days: z.optional(z.number().check(z.positive())), runs: z.optional(count(1_000_000)) })
 
-/** Its keys and types are those of `RunConfig`: test/types/run-config-schema.ts sees to it. */
+/** Its keys and types are those of `RunConfig`; test/types/run-config-schema.ts checks that. */
 export const schema = z.strictObject({
   engine: z.optional(z.custom<NonNullable<RunConfig['engine']>>(() => false, NO_ENGINE)),
   engineName: z._default(z.enum(engineNames), 'local'),
@@ -140,7 +140,7 @@ export const schema = z.strictObject({
 
 export type ResolvedConfig = Omit<z.output<typeof schema>, keyof EngineOptions | 'engine' | 'models'> & {
   readonly models?: ModelsConfig
-  /** Models of the file whose variables are not set, and what to say to those who call them. */
+  /** Models of the file whose environment variables are not set, with the error for tasks that call them. */
   readonly unusableModels?: Readonly<Record<string, string>>
   readonly workerNum: number
 } & { readonly [Name in keyof EngineOptions]?: EngineOptions[Name] }
@@ -148,7 +148,7 @@ export type ResolvedConfig = Omit<z.output<typeof schema>, keyof EngineOptions |
 /** Keys of a run configuration. */
 export const RUN_KEYS: readonly string[] = Object.keys(schema.shape)
 
-/** How many workers there are, if nothing else is said; on other machines, these decide how many there can be. */
+/** The default number of workers. On other machines, the engine decides how many there can be. */
 function workersOf({
   engineName,
   inLocal,
@@ -187,7 +187,7 @@ function inLocalRefused(engine: EngineName): string {
   return `run configuration: \`inLocal: true\` starts a cluster on this machine, which the engine '${engine}' does not use; set \`engine\` to ${able.join(' or ')}, or leave \`inLocal\` out`
 }
 
-/** The keys that a part of the configuration knows; `part` is '' for the whole of it. */
+/** The keys that are allowed in a part of the configuration; `part` is '' for the whole of it. */
 function keysOf(part: string): string[] {
   const objects = { ...engineSchemas, bundle, keep }
   const parts: Record<string, object> = { '': schema.shape }

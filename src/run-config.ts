@@ -14,24 +14,24 @@ import type { StepEvent } from './progress/observer.ts'
 import type { RunProgress } from './progress/run-progress.ts'
 import type { ServiceDefinition, ServiceFunction } from './services.ts'
 
-/** The engines, for those who like a name better than a string. */
+/** The engines as constants, for callers who prefer a name to a string. */
 export const EngineName = {
   LOCAL: 'local',
   NODES: 'nodes',
   RAY: 'ray',
   SPARK: 'spark',
   INLINE: 'inline',
-  // Not made from `engines/all.ts`, because workers load this file too. The compiler sees to it that they agree.
+  // Not made from `engines/all.ts`, because workers load this file too. The compiler checks that both agree.
 } as const satisfies { [Name in DefinedName as Uppercase<Name>]: Name }
 export type EngineName = (typeof EngineName)[keyof typeof EngineName]
 
 /** An engine of your own: its class, a function that makes one, or one that you made. */
 export type OwnEngine = RuntimeEngineClass | (() => RuntimeEngine) | RuntimeEngine
 
-/** On nodes and clusters, without a number: as many workers as there are places for. */
+/** The default `workerNum` on nodes and clusters: as many workers as there is room for. */
 export const ALL_WORKERS = 100_000
 
-/** How to run. Everything has a default; a key that is not listed here is refused. */
+/** How to run. Every key has a default; unknown keys are refused. */
 export interface RunConfig {
   /**
    * Where the workers are: `'local'` (child processes on this machine, the default), `nodes({ … })`, `ray({ … })`,

@@ -1,9 +1,9 @@
-/** What a service knows of the task that asks. */
+/** What a service is told about the request and its task. */
 export interface ServiceContext {
   readonly runId: string
   readonly taskId: string
   readonly attempt: number
-  /** Aborted when the request is over: answered, taken back, or ended with its task. */
+  /** Aborted when the request is over: answered, cancelled, or ended with its task. */
   readonly signal: AbortSignal
 }
 
@@ -14,7 +14,7 @@ export interface ServiceContext {
 // biome-ignore lint/suspicious/noExplicitAny: whatever the task asks, as the answers of agents
 export type ServiceFunction = (question: any, ctx: ServiceContext) => unknown
 
-/** A service with settings of its own. */
+/** A service with settings. */
 export interface ServiceDefinition {
   readonly answer: ServiceFunction
   /**

@@ -1,5 +1,6 @@
 /**
- * Types that the signatures of `index.ts` name. Most programs never do; they are exported so that every signature can be written down.
+ * Types that the signatures of `index.ts` use. Most programs never name them; they are exported so that every signature can be
+ * written down.
  */
 export type { AnyAgent, NoInput as TaskInput, RunSubTask } from './agent.ts'
 export type { BlobSource } from './blobs.ts'
@@ -18,7 +19,7 @@ export type {
   StandardResult,
   StandardSchema,
 } from './models/generate.ts'
-/** What a language model is called with, and what it answers: messages, parts, tools, usage. */
+/** The input and output of a language model: messages, parts, tools, usage. */
 export type * as LanguageModelTypes from './models/language-model.ts'
 export type { GivenModel, LanguageModel } from './models/language-model.ts'
 export type { ModelPrice, ModelSettings, ModelsConfig } from './models/settings.ts'

@@ -15,18 +15,18 @@ import { nextStep, noteOf, RECORD, recordStep, STEPS, type StepSink } from './tr
 import type { StepContent } from './trajectory/step.ts'
 import { askAside, SIDE, type SideAsker } from './worker/side-ask.ts'
 
-/** What one sub-agent came to. A failure is a value: the aggregate decides what it means. */
+/** The result of one sub-agent. A failure is a value: the aggregate decides what it means. */
 export type SubResult<Answer = unknown> =
   | { readonly success: true; readonly answer: Answer; readonly error?: never }
   | { readonly success: false; readonly answer?: never; readonly error: Error }
 
-/** What travels to a worker of an agent that is made of others. */
+/** The params of an agent that is made of others, as they are sent to workers. */
 export interface GroupParams {
-  /** The driver's params of each sub-agent: data travels, whatever the worker's own evaluation came to. */
+  /** The driver's params of each sub-agent. A worker uses these, not those of its own evaluation of the module. */
   readonly subParams: readonly unknown[]
 }
 
-/** Runs the sub-agents of a group at once in this worker, each on an input of its own, as if they were spread. */
+/** Runs the sub-agents of a group at once in this worker, each with its own copy of the input, as if they were spread. */
 export async function runHere(
   agents: readonly AnyAgent[],
   input: unknown,
@@ -55,7 +55,7 @@ export async function runSpread(
   )
 }
 
-/** Runs single sub-agents in this worker: their own code, params and set-up, the group's context. */
+/** Runs single sub-agents in this worker, with their own code, params and setup, and the group's context. */
 export function subAgentRunner(agents: readonly AnyAgent[], why: 'parallel' | 'serial', ctx: Context<GroupParams>) {
   const outer = (ctx as unknown as BranchSource)[BRANCHES]
   const { places, taken } = branchesIn(agents)
@@ -78,10 +78,13 @@ export function subAgentRunner(agents: readonly AnyAgent[], why: 'parallel' | 's
   }
 }
 
-/** On the function that runs a group in one worker: its sub-agents. By a symbol that two copies of this package share. */
+/** The key of the sub-agents on the function that runs a group in one worker. Two copies of this package share this symbol. */
 export const MEMBERS: unique symbol = Symbol.for('manyworlds.members')
 
-/** Where the branches of sub-agents stand after that of their group, and how many there are with it and those inside them. */
+/**
+ * Numbers the branches of a group, relative to the group's own, which is 0: its sub-agents, and the groups inside them. `places`:
+ * the numbers of the sub-agents. `taken`: how many numbers are used in all.
+ */
 function branchesIn(agents: readonly AnyAgent[]): { readonly places: readonly number[]; readonly taken: number } {
   const places: number[] = []
   let taken = 1
@@ -95,7 +98,7 @@ function branchesIn(agents: readonly AnyAgent[]): { readonly places: readonly nu
 
 type Setup = NonNullable<NonNullable<ReturnType<typeof registry.find>>['definition']['setup']>
 
-/** A setup that was begun, and for which task: it has that one's blobs. */
+/** A setup that has begun. `by`: the task that it was begun for, and whose blobs it uses. */
 interface Begun {
   readonly by: Context
   readonly state: Promise<unknown>
@@ -112,7 +115,7 @@ async function setUpOnce(agent: AnyAgent, params: unknown, setup: Setup, ctx: Co
     try {
       return await begun.state
     } catch (error) {
-      // The task for which it was begun was given up, perhaps in the middle of it.
+      // If the setup's own task was cancelled, perhaps during the setup, try again for this task.
       if (begun.by === ctx || !begun.by.signal.aborted) throw error
     }
   }
@@ -122,12 +125,12 @@ function beginSetup(key: string, params: unknown, setup: Setup, by: Context): Be
   if (states.size === 0) process.once('exit', () => leaving.abort())
   const begun: Begun = { by, state: (async () => setup(params, { signal: leaving.signal, blob: by.blob }))() }
   states.set(key, begun)
-  // A passing fault is not remembered.
+  // Forget a failed setup: the next task tries again.
   begun.state.catch(() => states.delete(key))
   return begun
 }
 
-/** By content, whatever it is; computed once for the params of a group, which come with all of its tasks. */
+/** A hash of the content; computed once for the params of a group, which all of its tasks share. */
 function keyOf(params: unknown): string {
   if (typeof params !== 'object' || params === null) return crypto.hash('sha256', serialize(params))
   let key = keysOfParams.get(params)
@@ -138,7 +141,7 @@ function keyOf(params: unknown): string {
   return key
 }
 
-/** The group's context as a sub-agent sees it; steps say whose they are, and belong to a branch of its own. */
+/** The group's context as a sub-agent sees it: its steps have its name, and are in its own branch. */
 function contextFor(
   name: string,
   params: unknown,
@@ -146,7 +149,7 @@ function contextFor(
   ctx: Context,
   branch: BranchPlace,
 ): Context & StepSink & EpisodeSink & BranchSource & SideAsker & ModelSource {
-  // By its name in the group: what one draws depends neither on the others nor on who is first.
+  // Named after the sub-agent, so that its numbers depend neither on the others nor on their order.
   const randomStream = (stream: string) => {
     checkStreamName(stream)
     return ctx.randomStream(`${name}\0${stream}`)
@@ -182,7 +185,7 @@ function contextFor(
       return nextStep(ctx)
     },
     [BRANCHES]: branch,
-    // It is not the end of the task's own episode.
+    // The end of a sub-agent's episode is not the end of the task's own.
     [EPISODE]: (episode: Episode) => void record({ kind: 'note', ends: episode }),
     runTask: ctx.runTask,
     ask: ctx.ask,
@@ -199,7 +202,7 @@ function contextFor(
   return inner
 }
 
-/** As the `error` of a response would be: with a code, and fit for a log. */
+/** As a TaskError, like the `error` of a response. */
 function asError(reason: unknown): TaskError {
   if (TaskError.is(reason)) return reason
   if (!(reason instanceof Error)) return new TaskError('TASK_THREW', String(reason), { cause: reason })

@@ -63,8 +63,8 @@ function checkId(id: unknown, index: number): void {
     throw invalid(index, undefined, `\`id\` must be a non-empty string, it is ${show(id)}`)
   if (id.length > MAX_ID_LENGTH) throw invalid(index, undefined, `\`id\` is longer than ${MAX_ID_LENGTH} characters`)
   if (!id.isWellFormed())
-    throw invalid(index, undefined, '`id` has half of a surrogate pair in it, which is no character')
-  if (id.startsWith('#')) throw invalid(index, id, "ids that begin with '#' are kept for tasks without an id")
+    throw invalid(index, undefined, '`id` contains half of a surrogate pair, which is not a character')
+  if (id.startsWith('#')) throw invalid(index, id, "ids that begin with '#' are reserved for tasks without an id")
 }
 
 function agentProblem(task: object, agent: unknown): string {

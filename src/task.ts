@@ -7,7 +7,7 @@ import type { Step } from './trajectory/step.ts'
 import type { Trajectory } from './trajectory/trajectory.ts'
 import type { Usage } from './trajectory/usage.ts'
 
-/** The options of a task, beside its input and its agent. */
+/** The options of a task, besides its input and its agent. */
 export interface TaskOptions {
   /** Names the task, uniquely in its run. Default: `#1`, `#2`, … by position. */
   readonly id?: string
@@ -39,7 +39,7 @@ export interface TaskOptions {
   readonly rerun?: 'auto' | 'never'
 }
 
-/** The id of a task without one, by its place; users' ids may not begin like this. */
+/** The id of a task without one, by its position; users' ids may not begin like this. */
 export const automaticId = (index: number): string => `#${index + 1}`
 
 /** A task as a literal: an input for an agent. */
@@ -48,17 +48,17 @@ export interface TaskLike<A extends AnyAgent = AnyAgent> extends TaskOptions {
   readonly agent: A
 }
 
-/** A task whose input fits its agent; of a union of agents, each with the input of its own. */
+/** A task whose input fits its agent. For a union of agents: a union of tasks, each with its agent's input. */
 export type TaskFor<A> = A extends AnyAgent ? TaskLike<A> : never
 
 /** An array of tasks, written so that the compiler infers each task's agent and then checks the input beside it. */
 export type TasksFor<List extends readonly AnyAgent[]> = { readonly [Place in keyof List]: TaskFor<List[Place]> }
 
-/** A task out of a union of tasks, each with the input of its own agent, and without keys that no task has. */
+/** One of a union of tasks, each with the input of its own agent, and without unknown keys. */
 export type OneOf<T extends { readonly agent: AnyAgent }> = T &
   TaskFor<T['agent']> & { readonly [Unknown in Exclude<keyof T, keyof TaskLike>]: never }
 
-/** What yields tasks. Not an array: those are checked element by element, where a mistake is shown at its place. */
+/** An iterable of tasks, but not an array: arrays are checked element by element, so that the compiler shows where a mistake is. */
 export type TaskIterable<T extends { readonly agent: AnyAgent }> = (
   | Iterable<T & TaskFor<T['agent']>>
   | AsyncIterable<T & TaskFor<T['agent']>>
@@ -159,7 +159,7 @@ export interface WorkerName {
   readonly pid: number | undefined
 }
 
-/** How a task ended. Look at `success` (or `status`) first; TypeScript then knows which of `answer` and `error` is there. */
+/** How a task ended. Look at `success` (or `status`) first; TypeScript then knows which of `answer` and `error` exists. */
 export type TaskResponse<Answer = unknown> =
   | (ResponseBase & {
       readonly success: true

@@ -11,7 +11,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022',
     modulePreload: { polyfill: false },
-    // One script and one style sheet: a report file contains them.
+    // One script and one style sheet, because a report file contains them.
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     rolldownOptions: { output: { codeSplitting: false } },

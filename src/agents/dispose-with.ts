@@ -4,6 +4,6 @@ import type { OpenPolicy } from './policy.ts'
 export function disposeWith(open: OpenPolicy, signal: AbortSignal): void {
   if (open[Symbol.asyncDispose] === undefined) return
   const dispose = async () => open[Symbol.asyncDispose]?.()
-  // The worker is exiting, so there is nobody to report an error to.
+  // The worker is exiting, so errors cannot be reported.
   signal.addEventListener('abort', () => void dispose().catch(() => {}), { once: true })
 }

@@ -38,7 +38,7 @@ export interface PolicyServing {
 export interface PolicyServer {
   /** Loads a version and returns what is needed to call it. Does nothing if the version is already loaded. */
   load(version: { readonly ref: PolicyRef; readonly bytes: Uint8Array | null }): Promise<ServedVersion>
-  /** Unloads a version that nobody calls any more. */
+  /** Unloads a version that is no longer called. */
   unload(version: ServedVersion): Promise<void>
   /** Whether the server still has the version. Left out: it never loses one. */
   has?(version: ServedVersion): Promise<boolean>

@@ -9,12 +9,12 @@ export function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && Array.isArray((error as Partial<BuildFailure>).errors)
 }
 
-/** esbuild's errors as one message of ours; the lines `file:line:column: text` are what an editor can jump to. */
+/** Makes one error of esbuild's errors. Its lines are `file:line:column: text`, which editors can jump to. */
 export function buildError(failure: BuildFailure, root: string): ManyworldsError {
   const lines = failure.errors.slice(0, SHOWN_ERRORS).map((error) => `  ${describe(error, root)}`)
   const more = failure.errors.length - lines.length
   if (more > 0) lines.push(`  and ${more} more`)
-  const message = ['The code for the workers cannot be bundled:', ...lines, ...hints(failure.errors)].join('\n')
+  const message = ['the code for the workers cannot be bundled:', ...lines, ...hints(failure.errors)].join('\n')
   return new ManyworldsError('BUNDLE_FAILED', message)
 }
 

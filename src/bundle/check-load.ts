@@ -54,7 +54,7 @@ function judge(failure: LoadFailure, key: string, check: LoadCheck, folder: stri
     return `${key} could not be tried here, because the external package '${external}' does not load: ${what}`
   throw new ManyworldsError(
     'BUNDLE_LOAD_FAILED',
-    `The bundle was built, but ${key} fails to load from it: ${what}\n${hint}`,
+    `the bundle was built, but ${key} fails to load from it: ${what}\n${hint}`,
   )
 }
 
@@ -120,7 +120,7 @@ async function end(child: ChildProcess): Promise<void> {
   const exited =
     child.exitCode !== null || child.signalCode !== null ? undefined : new Promise((done) => child.once('exit', done))
   try {
-    // The group lives on when its first process has ended and left others.
+    // Kill the whole group: its first process may have ended and left others.
     if (process.platform === 'win32') child.kill('SIGKILL')
     else process.kill(-child.pid, 'SIGKILL')
   } catch {

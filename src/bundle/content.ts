@@ -6,7 +6,7 @@ import { ManyworldsError } from '../errors.ts'
 import type { Layout } from './layout.ts'
 
 export interface BundledFile {
-  /** In the bundle's folder, with `/`. */
+  /** Relative to the bundle's folder, with `/`. */
   path: string
   bytes: Uint8Array
   sha256: string
@@ -34,9 +34,9 @@ export async function writeBundle(
 ): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const { path, bytes } of files) {
-    // A bundle may come over the network.
+    // Checked because a bundle may come over the network.
     if (path.startsWith('/') || /(^|[\\/])\.\.([\\/]|$)|^[a-z]:|\0/i.test(path)) {
-      throw new ManyworldsError('BUNDLE_FAILED', `The bundle has a file outside of its folder: ${JSON.stringify(path)}`)
+      throw new ManyworldsError('BUNDLE_FAILED', `the bundle has a file outside of its folder: ${JSON.stringify(path)}`)
     }
     const target = join(folder, normalize(path))
     await mkdir(dirname(target), { recursive: true })

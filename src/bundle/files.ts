@@ -24,11 +24,11 @@ export function refuseOutside(files: readonly string[], entries: readonly string
   const project = layout.packageOf(entries[0]!)
   const outside = files.find((path) => project && layout.packageOf(path) === undefined)
   if (outside === undefined) return
-  const message = `The file ${outside} of bundle.files lies outside the project (${project!.folder}). Copy it into the project.`
+  const message = `the file ${outside} of bundle.files is outside the project (${project!.folder}); copy it into the project`
   throw new ManyworldsError('CONFIG_INVALID', message)
 }
 
-/** A path that exists is meant as it stands, also with brackets in its name. Patterns do not match `.env` and its like. */
+/** A path that exists is used as it is, even with brackets in its name. Patterns do not match hidden files such as `.env`. */
 async function expand(folder: string, pattern: string): Promise<string[]> {
   const kind = kindOf(resolve(folder, pattern))
   if (kind === 'file') return [resolve(folder, pattern)]

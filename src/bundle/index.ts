@@ -24,7 +24,7 @@ export interface BundleOptions {
 }
 
 export interface Bundle {
-  /** Of code and files: the same content has the same hash on every machine. */
+  /** The hash of code and files: the same content has the same hash on every machine. */
   sha256: string
   /**
    * An ES module that exports `modules`: a function for each key, which evaluates that entry when it is called. A module's
@@ -113,5 +113,5 @@ async function buildFromRoot(
 
 function unusedExternals(external: readonly string[], { externals }: Built): string[] {
   const unused = external.filter((name) => !name.includes('*') && !externals.includes(name))
-  return unused.map((name) => `bundle.external names '${name}', which nothing in the bundle imports.`)
+  return unused.map((name) => `bundle.external names '${name}', which nothing in the bundle imports`)
 }

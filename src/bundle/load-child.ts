@@ -1,5 +1,5 @@
 /**
- * The process that loads one entry of a bundle, as a worker would, and says how it went. Started by `check-load.ts`, which ends it.
+ * The process that loads one entry of a bundle, as a worker would, and reports the outcome. Started by `check-load.ts`, which ends it.
  */
 import { writeSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -41,10 +41,10 @@ registry.bundled = true
 // A `Runners` call of a one-file script: all that a worker needs was defined above it.
 onParked(() => report({ loaded: true }))
 guardPorts(() => true)
-// Nothing is left that could happen, and the import has not settled.
+// The event loop is empty, and the import has not settled.
 process.on('beforeExit', () => report({ loaded: false, reason: 'stuck', message: '', stack: '' }))
 
-// Not awaited: that would end this process with code 13 where the entry's own top-level await never settles.
+// Not awaited: Node would end this process with exit code 13 if the entry's own top-level await never settles.
 import(request.bundleUrl)
   .then((bundle: { modules: Record<string, () => Promise<unknown>> }) => bundle.modules[request.key]!())
   .then((): LoadOutcome => ({ loaded: true }), thrown)
@@ -55,7 +55,7 @@ function report(outcome: LoadOutcome): void {
 }
 
 function thrown(error: unknown): LoadOutcome {
-  // What a blocking `Runners` call throws in a worker, where it cannot wait for ever.
+  // A blocking `Runners` call throws this in a worker, where it must not wait.
   if ((error as Error | undefined)?.name === 'Parked') return { loaded: true }
   const message = error instanceof Error ? `${error.name}: ${error.message}` : inspect(error)
   const stack = error instanceof Error ? String(error.stack) : ''
@@ -68,7 +68,7 @@ function findExternalsInProject(): void {
     request.external.some((name) => specifier === name || specifier.startsWith(`${name}/`))
   registerHooks({
     resolve(specifier, context, nextResolve) {
-      // What an external imports itself is found from where it is.
+      // Imports inside an external package are resolved from the package's own folder.
       const redirect = context.parentURL?.startsWith(bundleFolder) && isExternal(specifier)
       return nextResolve(specifier, redirect ? { ...context, parentURL: request.projectUrl } : context)
     },

@@ -6,7 +6,7 @@ export type LoadFailure =
   | { reason: 'too-slow'; limitMs: number }
   | { reason: 'exited'; how: string; stderr: string }
 
-/** What happened to the entry `key`, and what to do about it. `folder` is where it was loaded, which means nothing to the user. */
+/** What happened to the entry `key`, and what to do about it. `folder`, where it was loaded, is removed from the texts: it means nothing to the user. */
 export function explainLoadFailure(failure: LoadFailure, key: string, folder: string): { what: string; hint: string } {
   const local = (text: string) => text.replaceAll(`file://${folder}/`, '').replaceAll(`${folder}/`, '')
   switch (failure.reason) {
@@ -17,14 +17,14 @@ export function explainLoadFailure(failure: LoadFailure, key: string, folder: st
       }
     case 'stuck':
       return {
-        what: 'its top-level await waits for something that never happens.',
+        what: 'a top-level await never settled, and the event loop is empty.',
         hint: 'Modules that import each other in a circle and use top-level await are one cause: break the circle.',
       }
     case 'exited': {
       const stderr = local(failure.stderr).trim()
       return {
         what: `the process ${failure.how} while loading it.${stderr && `\n${indent(stderr)}`}`,
-        hint: 'Workers load the module too: what ends the process there belongs behind `if (!isWorker)`.',
+        hint: 'Workers load the module too. Put code that ends the process behind `if (!isWorker)`.',
       }
     }
     case 'threw': {
@@ -42,7 +42,7 @@ export function failedExternal(failure: LoadFailure, external: readonly string[]
   if (failure.reason !== 'threw') return undefined
   const missing = missingPackage(failure.message)
   const [top] = framesOf(failure.stack).filter((frame) => !frame.includes('node:'))
-  // What is not in the bundle's folder came in with an external, perhaps as a package that the external needs.
+  // A frame outside the bundle's folder belongs to an external, or to a package that the external needs.
   const threwOutside = top?.includes('/node_modules/') && !top.includes(folder)
   return external.find(
     (name) =>
@@ -61,12 +61,12 @@ function hintFor(message: string, key: string, folder: string): string {
   }
   const missing = missingPackage(message)
   if (missing) {
-    return `'${missing}' is loaded by a name that only shows at run time, so it is not in the bundle. Import it by a literal name, or leave it out with bundle: { external: ['${missing}'] } and install it on the nodes.`
+    return `'${missing}' is imported by a name that is only known at run time, so it is not in the bundle. Import it by a literal name, or leave it out with bundle: { external: ['${missing}'] } and install it on the nodes.`
   }
   if (/\.node\b|bindings file/.test(message)) {
     return 'A native module cannot be bundled: leave its package out with bundle: { external: [...] } and install it on the nodes.'
   }
-  return 'Workers load the module in a process of their own, in another folder. What may fail there belongs into setup() or run() of the agent. Of the driver’s environment they have only what the run names: env: { NAME: process.env.NAME }; what only the driver needs can stand behind `if (!isWorker)`, or the agents in a module of their own.'
+  return 'Workers load the module in another process and folder. Move code that may fail there into setup() or run() of the agent. Workers get only those environment variables that the run names: env: { NAME: process.env.NAME }. Put code that only the driver needs behind `if (!isWorker)`, or move the agents to a module of their own.'
 }
 
 function missingPackage(message: string): string | undefined {

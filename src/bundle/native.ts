@@ -61,7 +61,7 @@ export async function buildWithoutNative(request: BuildRequest): Promise<Built> 
     const leftOut = native.filter((name) => built.externals.includes(name))
     const warnings = leftOut.map(
       (name) =>
-        `'${name}' is a native module that the code can do without, so the bundle leaves it out. To use it, install it on the nodes.`,
+        `'${name}' is a native module that the code can do without, so the bundle leaves it out; to use it, install it on the nodes`,
     )
     return { ...built, warnings: [...built.warnings, ...warnings] }
   } catch (error) {
@@ -100,7 +100,7 @@ function refuseNeeded({ errors }: BuildFailure, layout: Layout): void {
   const names = [...importers.keys()]
   const lines = [...importers].map(([name, places]) => `  '${name}', imported by ${[...places].join(', ')}`)
   const message = [
-    'Native modules cannot be bundled: they are compiled for one platform and found at run time.',
+    'native modules cannot be bundled: they are compiled for one platform and found at run time.',
     ...lines,
     `Leave them out with bundle: { external: [${names.map((name) => `'${name}'`).join(', ')}] } and install them on the nodes`,
     `(npm install ${names.join(' ')}).`,
@@ -113,7 +113,7 @@ function refuseOwn(path: string, inputs: Built['inputs'], layout: Layout): never
     imports.some((item) => resolve(layout.root, item.path) === path),
   )
   const message =
-    `The native module ${layout.label(path)}, imported by ${importer ? layout.label(importer[0]) : 'the entry'}, cannot be bundled. ` +
+    `the native module ${layout.label(path)}, imported by ${importer ? layout.label(importer[0]) : 'the entry'}, cannot be bundled. ` +
     `Put it into a package, install that on the nodes, and leave it out with bundle: { external: ['its-name'] }.`
   throw new ManyworldsError('BUNDLE_NATIVE_MODULE', message)
 }

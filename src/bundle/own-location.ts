@@ -3,8 +3,8 @@ import type { Plugin } from 'esbuild'
 import type { Layout } from './layout.ts'
 
 /**
- * In one file, every module would have the same `import.meta.url` and `__dirname`. This gives each its own again: the place
- * it has in the bundle's folder, where the files that it looks for beside itself are.
+ * In one file, every module would have the same `import.meta.url` and `__dirname`. This gives each module its own again: its
+ * path in the bundle's folder, so that it finds the files beside it.
  */
 
 const HERE = '__manyworlds_here'

@@ -39,7 +39,7 @@ function ownPlace(word: string, bundles: ReadonlyMap<string, Bundle>): string {
 }
 
 function ownPath(bundle: Bundle, label: string, line: number, column: number): string | undefined {
-  // Who looks at a process from outside, as the watchdog does, sees the one file.
+  // Stacks taken from outside, as the watchdog's, name only the bundle file.
   if (label === BUNDLE_FILE) return mapped(bundle, line, column)
   const path = bundle.modules.get(decoded(label))
   return path === undefined ? undefined : `${path}:${line}:${column}`

@@ -9,14 +9,14 @@ const SIGPIPE_EXIT = 141
 const words = process.argv.slice(2)
 for (const stream of [process.stdout, process.stderr]) stream.on('error', leave)
 
-// `doctor` must run on an old Node too, since it says what to do about it. Imports come after this check: on an old Node
-// those of the other commands fail with a meaningless error.
+// `doctor` must also run on an old Node, because it reports that. Imports come after this check, because those of the
+// other commands fail on an old Node with a confusing error.
 if (isAtLeast(process.versions.node, ownPackage.oldestNode) || words[0] === 'doctor') {
   const { program } = await import('./program.ts')
-  // Commands that other programs wait for: a scheduler for its machine, a script for the end of a run.
+  // Other programs wait for these commands to end, such as a scheduler or a script.
   if (['node', 'run', 'train', 'rollout-server'].includes(words[0] ?? '')) guardExit()
   const code = await program(words)
-  // Exit explicitly, since warm workers and timers would keep the program alive; but flush pipes first.
+  // Exit explicitly, because warm workers and timers would keep the process alive. Flush pipes first.
   await Promise.all([written(process.stdout), written(process.stderr)])
   process.exit(code)
 } else {
@@ -26,7 +26,7 @@ if (isAtLeast(process.versions.node, ownPackage.oldestNode) || words[0] === 'doc
   process.exitCode = 1
 }
 
-/** `manyworlds runs | head -1` closes our stdout early, which is no error; a full disk is one. */
+/** `manyworlds runs | head -1` closes stdout early, which is not an error. A full disk is an error. */
 function leave(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(SIGPIPE_EXIT)
   process.stderr.write(`manyworlds: cannot write the output: ${error.message}\n`)

@@ -4,7 +4,7 @@ import { reportError } from './frame/error-report.ts'
 import { findCommand } from './frame/find-command.ts'
 import { parse } from './frame/parse.ts'
 
-/** Runs the command that was typed; resolves to the exit code. */
+/** Runs the typed command. Resolves to the exit code. */
 export async function program(words: readonly string[]): Promise<number> {
   const [name = '--help', ...rest] = words
   let command: Command | undefined

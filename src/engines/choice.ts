@@ -1,6 +1,6 @@
 import type { EngineName, RunConfig } from '../run-config.ts'
 
-/** An engine and its options, as `ray({ … })` and the like describe it. Nothing is loaded or started by making one. */
+/** An engine and its options, as returned by `ray({ … })` and the like. Making one loads and starts nothing. */
 export interface EngineChoice<Name extends EngineName = EngineName> {
   readonly engineName: Name
   readonly inLocal?: boolean
@@ -23,7 +23,7 @@ export function describeEngine<Name extends EngineName>(
   })
 }
 
-/** The older keys of a RunConfig for what `engine` says; undefined if it says nothing that makes sense. */
+/** The older keys of a RunConfig with the same meaning as `engine`; undefined if `engine` is not valid. */
 export function engineKeys(engine: unknown): RunConfig | undefined {
   if (typeof engine === 'string') return { engineName: engine as EngineName }
   if (typeof engine === 'function') return { cls: engine as NonNullable<RunConfig['cls']> }

@@ -11,7 +11,7 @@ export interface EngineDoctor {
   /** What is asked beyond this machine, and when, for the help page. */
   readonly asks?: string
   readonly options?: Readonly<Record<string, Option>>
-  /** The option that names what is asked. A token or certificate typed beside it is for that, and for no other engine. */
+  /** The option that names the address to ask. A token or certificate typed beside it is sent only there, not to other engines. */
   readonly owns?: string
   readonly example?: Example
   /** Headings of the report, each for the checks with this `concerns`. */
@@ -23,17 +23,17 @@ export interface EngineDoctor {
 
 /** What `manyworlds setup NAME` does for an engine. */
 export interface EngineSetup {
-  /** What it is called: "Ray". */
+  /** Its name: "Ray". */
   readonly title: string
-  /** Why one would, for the help page: "for --engine ray". */
+  /** The purpose, for the help page: "for --engine ray". */
   readonly for: string
   /** A paragraph of the help page. */
   readonly about?: string
-  /** A version as it is typed. */
+  /** An example of a version to type. */
   readonly version: string
   /** Options of `setup` that it takes. */
   readonly takes: readonly ('version' | 'address' | 'tokenFile')[]
-  /** What to say to someone who gives it an option of others. */
+  /** Advice for a user who gives it an option that only others take. */
   readonly instead?: string
   readonly examples: readonly Example[]
   run(args: SetupArgs): Promise<Made>

@@ -14,7 +14,7 @@ export function compileCache(env: Placement['env']): Record<string, string> {
   return 'folder' in found ? { NODE_COMPILE_CACHE: found.folder, MANYWORLDS_COMPILE_CACHE: '1' } : {}
 }
 
-/** Why there is no cache, once per process. */
+/** A notice with the reason why there is no cache; returned once per process. */
 export function noCompileCache(): string | undefined {
   if (said || found === undefined || 'folder' in found) return undefined
   said = true

@@ -6,8 +6,8 @@ import type { EngineDoctor, EngineSetup } from './cli-parts.ts'
 import type { RuntimeEngine } from './engine.ts'
 
 /**
- * All that this package knows about one of its engines, in one place. `all.ts` lists the definitions; the schema of a run
- * configuration, what is stored of it, the command line, `doctor` and `setup` are derived from that list.
+ * All that this package knows about one of its engines. `all.ts` lists the definitions; the schema of a run configuration, what
+ * is stored of it, the command line, `doctor` and `setup` are derived from that list.
  *
  * A definition is loaded by every driver and for every help page. So it is light: the schema is a function that is given
  * zod, and what only one command needs is imported when it is called.
@@ -36,7 +36,7 @@ export interface EngineDefinition<
   readonly onThisMachine?: true
   /** Its workers are the driver's own process. */
   readonly inDriver?: true
-  /** How many workers there are if `workerNum` says nothing: the machine's cores, as many as there is room for, or always this many. */
+  /** How many workers there are without `workerNum`: the machine's cores, as many as there is room for, or a fixed number. */
   readonly workers: 'cores' | 'all' | number
   make(config: EngineConfig<Options>): RuntimeEngine
   /** Its part of `run`, `train`, `doctor` and `setup`. */
@@ -53,7 +53,7 @@ export interface EngineConfig<Options> {
 /** What schemas of options are made with. */
 export interface SchemaKit {
   readonly z: typeof z
-  /** A text that is not empty. */
+  /** Non-empty text. */
   readonly text: z.ZodMiniType<string, string>
   readonly words: z.ZodMiniType<string[], string[]>
   /** Milliseconds, 0 included. */
@@ -75,13 +75,13 @@ type Loose<T> = T extends readonly (infer Item)[]
 export interface EngineCli<CliOptions extends Readonly<Record<string, Option>>> {
   /** The heading of its options. */
   readonly group: string
-  /** Options of `run` and `train`. Whoever gives one asks for this engine, except those that `hints` names. */
+  /** Options of `run` and `train`. Typing one of them selects this engine, except those in `hints`. */
   readonly options: CliOptions
-  /** Options that say something about this engine but do not choose it. */
+  /** Options that configure this engine but do not select it. */
   readonly hints?: readonly (keyof CliOptions & string)[]
   /** Options that name a cluster: with one of them, none is started on this machine. */
   readonly names?: readonly (keyof CliOptions & string)[]
-  /** What was typed over what the script gives. Called if the run is on this engine. */
+  /** Merges typed options into the script's configuration; typed ones win. Called if the run is on this engine. */
   configure?(given: TypedPlace, config: RunConfig): RunConfig
   /** Lines for the help pages. */
   readonly examples?: { readonly run?: readonly Example[]; readonly train?: readonly Example[] }
@@ -89,10 +89,10 @@ export interface EngineCli<CliOptions extends Readonly<Record<string, Option>>> 
   readonly setup?: EngineSetup
 }
 
-/** What was typed about where workers are: the options of all engines, and those that several of them share. */
+/** The typed options about where workers run: those of all engines, and those that several engines share. */
 export type TypedPlace = Readonly<Record<string, unknown>>
 
-/** The same, as one engine sees it. */
+/** The typed options that concern one engine. */
 export type TypedAccess<CliOptions> = {
   readonly [Key in keyof CliOptions | 'engine' | 'tokenFile' | 'tlsCa' | 'tlsCert' | 'tlsKey']?: string | undefined
 }

@@ -97,8 +97,8 @@ export interface WorkerLink {
   readonly generation: number
   readonly info: WorkerInfo
   /**
-   * Takes the frame in any case. False: wait for drain before sending more. Urgent frames are sent also during that wait.
-   * Whatever `send` returns for those, drain must be called once, unless the link closes.
+   * Always accepts the frame. If it returns false, the executor waits for the drain listener before it sends more; urgent frames
+   * are sent even then. Whatever `send` returns for those, the drain listener must be called once, unless the link closes.
    */
   send(frame: Uint8Array): boolean
   onDrain(listener: () => void): void

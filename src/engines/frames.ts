@@ -69,7 +69,7 @@ export function frameReader(onFrame: (frame: Buffer) => void, bad: (reason: stri
   }
 }
 
-/** A socket as a wire. */
+/** Sends and receives frames on a socket. */
 export function framedWire(socket: Socket): Wire {
   return {
     send: (frame) => writeFrame(socket, frame),

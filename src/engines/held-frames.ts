@@ -27,7 +27,7 @@ export class HeldFrames {
 
   /** True: the frame was passed on. False: it is held. */
   add(frame: Uint8Array): boolean {
-    // Also behind others that are held: the listener may resume while it is being called.
+    // Also hold it behind others, to keep the order: the listener may resume while it is being called.
     if (this.#paused || this.#listener === undefined || this.#held.length > 0) {
       this.#held.push(frame)
       return false

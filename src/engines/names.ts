@@ -9,7 +9,7 @@ type OptionsOf<One> = One extends EngineDefinition<string, infer Options, any> ?
 /** The engines of this package. */
 export type EngineName = Definition['name']
 
-/** Of each engine that has options, their type, by its name. */
+/** The types of the engines' options, by name of the engine. */
 export type EngineOptions = {
   [One in Definition as [OptionsOf<One>] extends [never] ? never : One['name']]: OptionsOf<One>
 }

@@ -5,11 +5,11 @@ import { engineParts } from './all-parts.ts'
 import { engineKeys } from './choice.ts'
 
 /**
- * `engine` in the older keys that all else reads. An `engine` that is none is left where it is, for the schema to refuse. If
- * both ways are used, they must agree.
+ * Replaces `engine` by the older keys, which all other code reads. An invalid `engine` stays, so that the schema rejects it. If
+ * a configuration has both, they must agree.
  */
 export function spreadEngine(config: RunConfig): RunConfig {
-  // What is no configuration at all is refused later.
+  // Anything that is not a configuration is rejected later.
   if (typeof config !== 'object' || config === null || config.engine === undefined) return config
   const { engine, ...rest } = config
   const keys = engineKeys(engine)
@@ -26,9 +26,9 @@ export function spreadEngine(config: RunConfig): RunConfig {
 const isKnown = ({ engineName }: RunConfig) =>
   engineName === undefined || engineParts.some(({ name }) => name === engineName)
 
-/** Options may hold secrets, so that only names and flags are shown. */
+/** Options may contain secrets, so only names and flags are shown. */
 const contradiction = (key: string, value: unknown) =>
   new ManyworldsError(
     'CONFIG_INVALID',
-    `run configuration: \`engine\` and \`${key}\`${typeof value === 'object' || typeof value === 'function' ? '' : ` (${String(value)})`} say different things; remove \`${key}\`, and say all of it with \`engine\``,
+    `run configuration: \`engine\` and \`${key}\`${typeof value === 'object' || typeof value === 'function' ? '' : ` (${String(value)})`} contradict each other; remove \`${key}\`, and give everything with \`engine\``,
   )

@@ -89,7 +89,7 @@ export class AgentLoading {
     const also = [...worker.leases.values()].map(({ entry }) => entry).filter((entry) => entry.agent === agent)
     const failed = this.#failRunsOf(agent, error, also)
     if (goesOn) {
-      // The job that the worker took is lost, also if no run is there to fail. Later runs are refused.
+      // The script ran in the worker and may have taken the driver's work there: say so even if no run fails. Later runs are refused.
       if (failed === 0 && !agent.refused) this.#hooks.notice(`${message} [${code}]`)
       agent.loaded = false
       agent.refused = error

@@ -61,7 +61,7 @@ export class BlobService implements Service {
     const named = blobs?.current(name)
     const content = named ? (await named).content : this.#blobs.find(name)
     if (content === undefined) throw SHA256.test(name) ? gone(name) : unknown(name, blobs?.names ?? [])
-    // The request is over: nobody would release the blob.
+    // If the request is over, don't hold the blob: nothing would release it.
     if (!signal.aborted) this.#hold(lease, this.#blobs.hold(content))
     return pack({ sha256: content.sha256, bytes: content.bytes.byteLength })
   }

@@ -50,13 +50,13 @@ export class Blobs {
     }
   }
 
-  /** A blob that somebody holds. */
+  /** The blob, if it has a holder. */
   find(sha256: string): BlobContent | undefined {
     const live = this.#live.get(sha256)
     return live && live.holds > 0 ? live.content : undefined
   }
 
-  /** Resolves when the workers that are there have it: false if they have to get it over their links. */
+  /** Resolves with true when the present workers have it; with false if they must get it over their links. */
   async brought(sha256: string): Promise<boolean> {
     return (await this.#live.get(sha256)?.brought) ?? false
   }

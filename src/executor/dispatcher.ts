@@ -247,7 +247,7 @@ export class Dispatcher {
     this.#endings.drain(run, 'cancelled', graceMs)
   }
 
-  /** The run cannot go on: its caller is told at once, and what it had under way is stopped. */
+  /** The run cannot go on: its caller gets the error at once, and its running tasks are stopped. */
   failRun(run: Run, error: Error): void {
     this.#endings.fail(run, error)
   }

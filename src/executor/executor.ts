@@ -23,8 +23,8 @@ export interface ExecutorConfig extends Omit<RunConfig, 'sequenceDependent'> {
 }
 
 /**
- * Submit tasks whenever you like, collect what is done whenever you like. The same workers, promises and options as
- * `Runners`, for programs that do not have their tasks together.
+ * Submit tasks and collect responses at any time. It has the same workers, guarantees and options as `Runners`, and is for
+ * programs that do not know all their tasks at the start.
  *
  * @example
  * await using executor = new DistributedExecutor({ workerNum: 4 })
@@ -49,7 +49,7 @@ export class DistributedExecutor implements AsyncDisposable {
     if (typeof config !== 'object' || config === null)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        `the configuration of an executor must be an object such as { workerNum: 4 }, it is ${String(config)}`,
+        `the configuration of an executor must be an object such as { workerNum: 4 }; it is ${String(config)}`,
       )
     const { maxQueueSize = 100_000, ...runConfig } = config
     if ('sequenceDependent' in runConfig)

@@ -81,7 +81,7 @@ export class Fleet {
     return states.includes('starting') || !states.includes('ready')
   }
 
-  /** Whether a worker with these labels is there, or will be. */
+  /** Whether a worker with these labels exists, or may arrive. */
   offers(labels: readonly string[]): boolean {
     return this.arriving || (this.#options.engine.offers?.(labels) ?? false)
   }
@@ -221,7 +221,7 @@ export class Fleet {
 
   #warnOfCap(): void {
     const { engine, notice } = this.#options
-    // Where machines come and go, the limit may still grow.
+    // With an elastic engine, the limit may still grow.
     if (engine.elastic || this.workerNum === this.#asked || this.#asked === ALL_WORKERS || this.#warned === this.#asked)
       return
     this.#warned = this.#asked

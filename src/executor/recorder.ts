@@ -23,7 +23,7 @@ export interface RunRecorder {
   running(lease: Lease, ms: number): void
   /** The steps of an attempt that recorded some, for its response. */
   stepsOf(entry: TaskEntry, records: AttemptRecords): StepSource
-  /** What trajectories need besides the response. */
+  /** Gives what trajectories need in addition to the responses. */
   readonly around: TrajectorySource | undefined
   /** An attempt failed, and the task will be tried again. */
   retried(entry: TaskEntry, response: TaskResponse): void

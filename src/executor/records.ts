@@ -6,7 +6,7 @@ import { addUsage } from '../trajectory/usage.ts'
 import type { AttemptRecords, Lease } from './task-entry.ts'
 
 /**
- * Adds the steps and printed lines of an attempt, also of a late or second one. Returns the lines without secrets. Throws if
+ * Adds the steps and printed lines of an attempt, even of a late or second one. Returns the lines without secrets. Throws if
  * the records are malformed, which ends the worker that sent them.
  */
 export function addRecords(lease: Lease, said: PackedStep[], printed: string[]): readonly string[] {

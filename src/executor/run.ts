@@ -60,7 +60,7 @@ export class Run {
   readonly source: TaskSource
   readonly sink: RunSink
   readonly recorder: RunRecorder | undefined
-  /** Where what happens to its tasks is stored. */
+  /** Gives what trajectories need in addition to the responses. */
   readonly around: TrajectorySource
   /** The agents of its tasks, sub-tasks included. */
   readonly agents = new Set<AgentState>()

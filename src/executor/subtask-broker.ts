@@ -78,7 +78,7 @@ export class SubTaskBroker implements Service {
 
   childSettled(child: TaskEntry, response: TaskResponse): void {
     const parent = child.parent!
-    // It belongs to an attempt that is over.
+    // Ignore a sub-task of an earlier attempt.
     if (parent.children?.entries.get(child.id) !== child) return
     parent.children.answer(child.id, response)
     this.#answer(parent, parent.children.takeComplete())

@@ -19,7 +19,7 @@ export interface Estimate extends Interval {
   /** The number of tasks and rollouts that it is based on. */
   readonly tasks: number
   readonly rollouts: number
-  /** Why the interval is less reliable than it seems, if it is. */
+  /** Set if the interval is less reliable than it seems: the reason. */
   readonly warning?: string
 }
 

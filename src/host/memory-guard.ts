@@ -12,7 +12,7 @@ export function guardMemory(links: readonly ProcessLink[], limitMb: number): voi
   }
 }
 
-/** 0 if the system does not tell. */
+/** 0 if the system does not report it. */
 function residentMb(pid: number | undefined): number {
   try {
     const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1])

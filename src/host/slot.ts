@@ -105,7 +105,7 @@ async function findDriver({ hosts, port, tls }: SlotInstructions): Promise<Addre
     const first = await Promise.any(probes).catch(() => undefined)
     if (first !== undefined) return first
     if (!silent) throw new Error('nothing listens there (ECONNREFUSED)')
-    // There is no choice: whoever connects will report what is wrong.
+    // There is only one address: use it, and the connection attempt will report what is wrong.
     if (addresses.length === 1) break
   }
   return addresses[0]!

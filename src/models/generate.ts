@@ -39,12 +39,12 @@ export interface StandardSchema<Output> {
   }
 }
 
-/** What a Standard Schema answers. */
+/** The result of validating with a Standard Schema. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
 
-/** What `ctx.generate` answers. */
+/** The result of `ctx.generate()`. */
 export interface Generated<Output = unknown> {
   readonly text: string
   /** With `schema`: the validated answer. */
@@ -59,7 +59,7 @@ export interface Generated<Output = unknown> {
   readonly step: number
 }
 
-/** Token ids and log-probabilities of an answer, if the server gives them. */
+/** Token ids and log-probabilities of an answer, if the server returns them. */
 export interface GeneratedTokens {
   readonly ids: Int32Array
   readonly logProbs: Float64Array | null
@@ -71,7 +71,7 @@ export interface CompleteOptions extends SamplingOptions {
   readonly prompt: readonly number[] | Int32Array | string
 }
 
-/** What `ctx.complete` answers. */
+/** The result of `ctx.complete()`. */
 export interface Completed {
   readonly text: string
   readonly finish: string

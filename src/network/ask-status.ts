@@ -11,9 +11,10 @@ export async function askStatus(call: Omit<Call, 'hello'>): Promise<HostStatus> 
     const message = await peer.next(HANDSHAKE_MS).catch((error: Error) => {
       throw new DialError(error.message, 'other', error)
     })
-    if (message === undefined) throw new DialError(`it did not say how it is within ${HANDSHAKE_MS / 1000} s`, 'other')
+    if (message === undefined)
+      throw new DialError(`it did not send its status within ${HANDSHAKE_MS / 1000} s`, 'other')
     const status = message.isBinary ? undefined : parse(hostStatus, message.bytes)
-    if (status === undefined) throw new DialError('what it says of itself is malformed', 'other')
+    if (status === undefined) throw new DialError('its status is malformed', 'other')
     return status
   } finally {
     peer.socket.terminate()

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
-/** A token that requests are compared with, in a time that does not depend on them. */
+/** Compares the tokens of requests with ours, in constant time. */
 export class TokenCheck {
   readonly #digest: Buffer
 

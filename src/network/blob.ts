@@ -22,11 +22,11 @@ export function unpackBundle(bytes: Uint8Array): Omit<CodeBundle, 'sha256'> {
   let at = headerEnd
   const take = (size: unknown) => {
     if (!Number.isInteger(size) || (size as number) < 0 || at + (size as number) > buffer.byteLength)
-      throw new Error('the bundle is shorter than it says')
+      throw new Error('the bundle is shorter than its header says')
     at += size as number
     return buffer.subarray(at - (size as number), at)
   }
   const unpacked = { code: take(code), files: files.map(([path, size]) => ({ path: String(path), bytes: take(size) })) }
-  if (at !== buffer.byteLength) throw new Error('the bundle is longer than it says')
+  if (at !== buffer.byteLength) throw new Error('the bundle is longer than its header says')
   return unpacked
 }

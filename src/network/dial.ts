@@ -64,14 +64,14 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('open', () => {
-        // Right now, before the promise resolves: the first data may have come with the upgrade response.
+        // Before the promise resolves: the first data may have come with the upgrade response.
         known = raw && peer.limitStranger(raw)
         resolve()
       })
       socket.once('error', reject)
       socket.once('unexpected-response', (_request, response: IncomingMessage) => {
         const full = response.statusCode === 503
-        const text = full ? 'it has as many connections as it may (--max-connections)' : 'is that a manyworlds node?'
+        const text = full ? 'it has reached its limit of connections (--max-connections)' : 'is that a manyworlds node?'
         reject(new Error(`it answered with HTTP ${response.statusCode}: ${text}`))
       })
     })
@@ -95,7 +95,7 @@ function ownToken({ host }: Address): string | undefined {
   }
 }
 
-/** As Node names them. */
+/** The TLS options under the names that Node uses. */
 export function tlsOptions(tls: ClientTls | undefined): object {
   const { ca, cert, key, serverName } = tls ?? {}
   return {
@@ -126,7 +126,7 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
   const unconnected = connectWords(code)
   if (unconnected !== undefined) return because(unconnected, code === 'ECONNREFUSED' ? 'absent' : 'other')
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return because(`its certificate is for another name (${message}); tls.serverName says which is right`)
+    return because(`its certificate is for another name (${message}); give that name as tls.serverName`)
   if (/ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE)/.test(code))
     return because(`it wants a certificate from us that it trusts (${message}); give tls.cert and tls.key`)
   if (/CERT|SIGNED|ISSUER|UNABLE_TO_VERIFY|CA_/.test(code))

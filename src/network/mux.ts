@@ -36,9 +36,9 @@ export interface StreamHooks {
   /** A frame arrived. False: give no credit for it until `taken` is called. */
   frame(frame: Uint8Array): boolean
   drained(): void
-  /** Pieces of an incomplete frame. */
+  /** The most bytes of a frame. Default: MAX_FRAME_BYTES. */
   readonly maxBytes?: () => number
-  /** Not limited here because other means limit it. */
+  /** The initial credit of each direction, in bytes. Infinity: not limited. Default: STREAM_BYTES. */
   readonly credit?: number
 }
 

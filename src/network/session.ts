@@ -114,7 +114,7 @@ export class Session {
     this.#keptBytes += message.byteLength + MESSAGE_COST_BYTES
     if (this.#keptBytes > MAX_KEPT_BYTES) {
       this.#peer?.socket.terminate()
-      return this.end('it takes nothing of what it is told')
+      return this.end(`it stopped reading; the send buffer exceeded ${MAX_KEPT_BYTES / 2 ** 20} MB`)
     }
     this.#peer?.socket.send(message)
   }

@@ -39,7 +39,7 @@ export function readToken(path: string, option: string): string {
 export function whyNotToken(token: string): string | undefined {
   if (token.length < MIN_CHARS)
     return `has a token of ${token.length} characters, at least ${MIN_CHARS} are needed; \`manyworlds node token\` makes one`
-  return /\s/.test(token) ? 'has a token with space in it; it must be one word' : undefined
+  return /\s/.test(token) ? 'has a token that contains spaces; it must be one word' : undefined
 }
 
 /**

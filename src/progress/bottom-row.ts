@@ -8,22 +8,22 @@ import { DOWN, ERASE_BELOW, RESET_STYLE, RESTORE, SAVE, UP, WRAP_OFF, WRAP_ON } 
 /** How long a program at the other end of a pipe may take to write to the terminal. */
 const PIPE_MS = 80
 const REFRESH_MS = 100
-/** After output the row is redrawn at once, but not more often than this: a flood of output must not be doubled. */
+/** The shortest time between two redraws after output. Without it, each line of output would cause a redraw. */
 const REDRAW_MS = 20
 const DEFAULT_COLUMNS = 80
 /**
- * The most of a row that stands below the cursor. If it gets wrapped when the terminal is made narrower, some terminals
- * (xterm.js, so VS Code's) lose the place of the cursor above it. On the cursor's own row they do not.
+ * The widest row below the cursor. If such a row is wrapped because the terminal gets narrower, some terminals (xterm.js,
+ * and so VS Code) lose the position of the cursor above it. A row on the cursor's own line has no such problem.
  */
 const COLUMNS_BELOW = 38
 
 /**
- * A row at the bottom of a terminal, below all that the process prints.
+ * A row at the bottom of a terminal, below everything that the process prints.
  *
- * The cursor always stays where the process would print next: at the start of the row or, when a line has been begun
- * and not ended, behind its text, with the row below. So whatever is printed lands in its place; to erase is always
- * "from the cursor on", however the terminal has wrapped the row after a resize; and the cursor never has to be
- * hidden, which is why it cannot get lost.
+ * The cursor always stays where the process prints next: at the start of the row or, if the last line is unfinished,
+ * after its text, with the row below. So output of the process appears in the right place. The row is erased with
+ * "erase from the cursor on", however the terminal has wrapped it after a resize. The cursor is never hidden, so a
+ * crash cannot leave it hidden.
  */
 export class BottomRow {
   readonly #terminal: NodeJS.WriteStream
@@ -40,7 +40,10 @@ export class BottomRow {
   #redraw: NodeJS.Timeout | undefined
   #release: (() => void)[] | undefined
 
-  /** `text` is at most so many columns wide. `printers` are other streams of the process that may end on this terminal. */
+  /**
+   * `text` returns a text of at most `columns` columns. `printers`: other streams of the process that may be shown on
+   * this terminal.
+   */
   constructor(
     terminal: NodeJS.WriteStream,
     printers: readonly NodeJS.WriteStream[],
@@ -50,16 +53,16 @@ export class BottomRow {
     this.#printers = [terminal, ...printers.filter((stream) => stream.isTTY && stream !== terminal)]
     this.#pipes = printers.filter((stream) => !stream.isTTY && isPipe(stream))
     this.#text = text
-    // Taken now, before it is intercepted.
+    // Saved before `write` is intercepted.
     const write = terminal.write
     this.#write = (text) => void write.call(terminal, text)
     surviveErrors(terminal)
   }
 
-  /** First drawn at the first refresh, so that what is over at once does not flash. */
+  /** The row is drawn at the first refresh, so that it does not flash for runs that end at once. */
   show(): void {
     if (this.#release) return
-    // Writes since the last time were not followed.
+    // Writes while the row was hidden were not observed.
     this.#line = new CursorLine()
     this.#release = [
       ...this.#printers.map((stream) => interceptWrites(stream, this.#printing)),
@@ -81,7 +84,7 @@ export class BottomRow {
     this.#release = undefined
   }
 
-  /** Puts whole lines above the row. */
+  /** Prints whole lines above the row. */
   print(text: string): void {
     this.#erase()
     this.#write(`${this.#freshLine()}${text}\n`)
@@ -99,7 +102,10 @@ export class BottomRow {
     }
   }
 
-  /** Somebody at the other end may write it to this terminal, in their own time: the row makes way for a while. */
+  /**
+   * The program at the other end of the pipe may print the text on this terminal a little later, so the row is hidden for
+   * a while.
+   */
   readonly #piping = (_chunk: string | Uint8Array, write: () => boolean): boolean => {
     this.#erase()
     this.#line = new CursorLine()
@@ -125,14 +131,14 @@ export class BottomRow {
     if (performance.now() < this.#quietUntil) return
     const line = this.#line.state(this.#columns)
     if (line === 'unclear') return this.#erase()
-    // The first column is left for the cursor, the last one free: a full row counts as wrapped on some terminals.
+    // The first column is for the cursor. The last one stays free, because some terminals treat a full row as wrapped.
     const columns = Math.max(1, this.#columns - 2)
     const text = ` ${this.#text(line === 'begun' ? Math.min(COLUMNS_BELOW, columns) : columns)}`
     if (this.#drawn?.text === text && this.#drawn.line === line) return
-    // Most terminals restore a place on the screen, not in the text: nothing may scroll in between.
+    // Most terminals save a position on the screen, not in the text, so nothing may scroll between SAVE and RESTORE.
     const makeRoom = line === 'fresh' ? '' : DOWN + UP
     const start = line === 'begun' ? '\r\n' : this.#freshLine()
-    // We may not have heard of a new width yet: then the terminal cuts the row.
+    // If the terminal was resized and the event has not arrived yet, the terminal cuts the row instead of wrapping it.
     const row = `${WRAP_OFF}${RESET_STYLE}${text}${WRAP_ON}`
     this.#write(`${this.#eraser()}${makeRoom}${SAVE}${start}${row}${RESTORE}`)
     this.#drawn = { text, line }
@@ -146,12 +152,16 @@ export class BottomRow {
 
   #eraser(): string {
     if (!this.#drawn) return ''
-    // Keys that were pressed meanwhile have moved the cursor away from the start of our row.
-    // Column 0 is blank, and not erased from there: tmux would take that for the clearing of a screen, and keep a copy.
+    // Typed keys may have moved the cursor away from the start of the row, so it is moved back first. The erase starts at
+    // column 1, after a blank: tmux would treat an erase from column 0 as clearing the screen, and keep a copy in its
+    // history.
     return this.#drawn.line === 'fresh' ? `\r ${ERASE_BELOW}\r` : ERASE_BELOW
   }
 
-  /** Ends a line that was begun. Where that is not known: a row full of blanks ends on the same row only if that was empty. */
+  /**
+   * Moves to an empty line. If the state of the line is unknown, prints a row of blanks, which wraps to the next row
+   * unless the line was empty.
+   */
   #freshLine(): string {
     const line = this.#line.state(this.#columns)
     if (line === 'unknown') return `${' '.repeat(this.#columns)}\r${ERASE_BELOW}`

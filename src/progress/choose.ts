@@ -8,26 +8,26 @@ import type { RunProgress } from './run-progress.ts'
 
 interface Wishes {
   readonly progress: boolean
-  /** Goes before all others: it is the output, not an addition to it. */
+  /** Takes precedence over the others, because it is the output itself. */
   readonly json: boolean
   readonly quiet: boolean
-  /** Where to: stderr for people, usually stdout for JSON. */
+  /** The stream to write to: stderr for people, usually stdout for JSON. */
   readonly stream: NodeJS.WritableStream
 }
 
-/** How a run is to be shown on this stream; undefined: not at all. */
+/** The display for a run on this stream; undefined: none. */
 export function chooseDisplay({ progress, json, quiet, stream }: Wishes): ObserveRun | undefined {
   if (json) return jsonLines(stream)
   if (quiet || !progress) return undefined
   return canBeRedrawn(stream) ? liveLine(stream) : plainLines(stream)
 }
 
-/** What `progress` in a RunConfig asks for. */
+/** The display for `progress` of a RunConfig. */
 export const observeProgress = (progress: true | ((progress: RunProgress) => void)): ObserveRun =>
   progress === true
     ? chooseDisplay({ progress, json: false, quiet: false, stream: process.stderr })!
     : progressCallback(progress)
 
-/** In other threads the streams are not the terminal itself. */
+/** Only in the main thread: in other threads, the streams are not the terminal itself. */
 export const canBeRedrawn = (stream: NodeJS.WritableStream): stream is NodeJS.WriteStream =>
   isMainThread && (stream as NodeJS.WriteStream).isTTY === true && process.env.TERM !== 'dumb'

@@ -1,12 +1,12 @@
 import type { ModelQueue, RunProgress } from './run-progress.ts'
 
-/** What a status line shows; a part of a run's progress, which can also be said of several runs. */
+/** The figures of a status line: those of a run's progress that can be combined for several runs. */
 export type StatusFigures = Pick<
   RunProgress,
   'total' | 'done' | 'running' | 'restored' | 'retries' | 'perSecond' | 'etaMs' | 'waiting'
 > & { readonly succeeded: number }
 
-/** Several runs as if they were one. What is not known of one of them is not known. */
+/** Combines several runs into one. A figure that is unknown for one run is unknown for all. */
 export function combined(runs: readonly RunProgress[]): StatusFigures {
   const sum = (figure: (run: RunProgress) => number) => runs.reduce((total, run) => total + figure(run), 0)
   const unfinished = runs.filter(({ done, total }) => done !== total)
@@ -28,7 +28,7 @@ export function combined(runs: readonly RunProgress[]): StatusFigures {
   }
 }
 
-/** Runs share the queue of a model: each tells its whole length. */
+/** Runs share the queue of a model, and each reports its whole length, so lengths are not added. */
 function longestQueues(queues: readonly ModelQueue[]): ModelQueue[] {
   const longest = new Map<string, ModelQueue>()
   for (const queue of queues)

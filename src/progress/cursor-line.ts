@@ -1,23 +1,23 @@
 import { displayWidth } from '../text/width.ts'
 
-/** Of a line without an end no more is remembered. */
+/** The most characters of an unfinished line that are remembered. */
 const MAX_LENGTH = 4096
-/** Colors are the only control sequences after which it is known where the cursor is. */
+/** Colors are the only control sequences after which the position of the cursor is known. */
 const ESCAPE = '\x1b'
 const COLOR = /^\[[\d;:]*m/
-/** Back, tabulator, down, form feed: the width of what follows says nothing about the column. */
+/** Backspace, tab, vertical tab, form feed: after these, the column of the cursor is unknown. */
 const MOVES = /[\b\t\v\f]/
 
 /**
- * What the process has written on the line where the cursor stands:
- * - `fresh`: nothing since the last line end;
- * - `unknown`: nobody has looked yet;
- * - `begun`: some text, and the cursor is somewhere behind it;
- * - `unclear`: the cursor was moved, or may wait at the right edge, where it must be left alone.
+ * What the process has written on the line of the cursor:
+ * - `fresh`: nothing since the last line feed;
+ * - `unknown`: nothing was observed yet;
+ * - `begun`: some text, and the cursor is after it;
+ * - `unclear`: the cursor was moved, or may be at the right edge with a pending wrap. It must not be touched.
  */
 export type LineState = 'fresh' | 'unknown' | 'begun' | 'unclear'
 
-/** Follows what is written to a terminal, to know what there is on the cursor's line. */
+/** Observes what is written to a terminal, to know the state of the cursor's line. */
 export class CursorLine {
   /** Undefined: unknown. */
   #text: string | undefined
@@ -27,7 +27,7 @@ export class CursorLine {
       typeof chunk === 'string' ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString()
     const end = text.lastIndexOf('\n')
     if (end !== -1) this.#text = text.slice(end + 1)
-    // More than the limit is kept here, once, so that it is known to be too long.
+    // The text may exceed the limit once, which marks the line as too long.
     else if (text !== '' && (this.#text ?? '').length <= MAX_LENGTH) this.#text = (this.#text ?? '') + text
   }
 
@@ -39,7 +39,7 @@ export class CursorLine {
     const text = start + sequences.map((sequence) => sequence.replace(COLOR, '')).join('')
     if (MOVES.test(text)) return 'unclear'
     if (text === '') return 'fresh'
-    // The cursor is in front of the text, which would be erased with what is behind it.
+    // After a carriage return the cursor is before the text, which "erase from the cursor on" would erase.
     if (text.endsWith('\r') && text.length > 1) return 'unclear'
     const width = displayWidth(text.slice(text.lastIndexOf('\r') + 1))
     return width > 0 && width % columns === 0 ? 'unclear' : 'begun'

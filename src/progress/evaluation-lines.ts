@@ -3,13 +3,13 @@ import { describeRate, describeReward } from '../grade/words.ts'
 import { counted } from '../text/quantities.ts'
 import { wrap } from '../text/wrap.ts'
 
-/** A figure with its name, in as many lines as it takes. */
+/** A figure with its name, wrapped into lines. */
 export interface LabelledLines {
   readonly label: string
   readonly lines: readonly string[]
 }
 
-/** How good the answers of a run are, for a person to read. */
+/** The evaluation of a run, for a reader. */
 export function evaluationLines(summary: EvaluationSummary, width: number): LabelledLines[] {
   const { success, gradedSuccess, reward, passAt, tasks, rollouts, solved, unsolved } = summary
   const found: LabelledLines[] = []

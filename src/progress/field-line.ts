@@ -8,7 +8,7 @@ const BAR_MAX = 24
 /** A part of a line. */
 export interface Field {
   readonly text: string
-  /** If not all fields fit, those with the lowest rank are kept. */
+  /** If not all fields fit, those with the highest rank are left out first. */
   readonly rank: number
   readonly format?: Parameters<Paint>[0]
 }
@@ -16,7 +16,7 @@ export interface Field {
 interface Layout {
   readonly width: number
   readonly paint: Paint
-  /** With a bar, where there is room for it: how much of how many is done. */
+  /** Adds a progress bar if there is room for it. */
   readonly bar?: { readonly done: number; readonly total: number } | undefined
 }
 
@@ -29,7 +29,7 @@ export function fieldLine(fields: readonly Field[], { width, paint, bar }: Layou
   const room = Math.min(BAR_MAX, width - used - GAP.length - 2)
   if (bar && chosen.length === fields.length && room >= BAR_MIN) {
     const filled = Math.floor(room * Math.min(1, bar.done / Math.max(1, bar.total)))
-    // Plain ASCII: other bars are two columns a piece on some terminals.
+    // Plain ASCII, because some terminals draw block characters two columns wide.
     texts.unshift(`[${paint('green', '#'.repeat(filled))}${paint('dim', '.'.repeat(room - filled))}]`)
   }
   return texts.join(GAP)

@@ -1,9 +1,9 @@
 type Write = NodeJS.WriteStream['write']
 
-/** What is done around a write: it has to call `write` and to return what that returns. */
+/** Called instead of a write. It must call `write` and return its result. */
 export type AroundWrite = (chunk: string | Uint8Array, write: () => boolean) => boolean
 
-/** From now on all that is written to the stream goes through `around`; returns what ends that. */
+/** Passes all writes to the stream through `around`. Returns a function that ends this. */
 export function interceptWrites(stream: NodeJS.WriteStream, around: AroundWrite): () => void {
   const own = Object.getOwnPropertyDescriptor(stream, 'write')
   const original = stream.write
@@ -13,7 +13,7 @@ export function interceptWrites(stream: NodeJS.WriteStream, around: AroundWrite)
   stream.write = write
   return () => {
     active = false
-    // If somebody else has wrapped `write` since, ours stays and only passes writes on.
+    // If other code has wrapped `write` in the meantime, our wrapper stays and only passes writes on.
     if (stream.write !== write) return
     if (own) Object.defineProperty(stream, 'write', own)
     else delete (stream as { write?: unknown }).write

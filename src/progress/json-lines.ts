@@ -7,7 +7,7 @@ import { finishedTask, Tally } from './tally.ts'
 
 const PROGRESS_MS = 1000
 
-/** For programs: each event is an object on a line of its own, with its `type`, its `runId` and `at`, its time in epoch milliseconds. */
+/** For programs: one JSON object per line for each event, with its `type`, `runId`, and `at`, its time in epoch milliseconds. */
 export function jsonLines(stream: NodeJS.WritableStream = process.stdout): ObserveRun {
   surviveErrors(stream)
   return (start) => {
@@ -40,11 +40,11 @@ export function jsonLines(stream: NodeJS.WritableStream = process.stdout): Obser
   }
 }
 
-/** Without the trajectory and the logs, which the run file has. */
+/** Without the trajectory and the logs, which are in the run file. */
 function responseFields(response: TaskResponse): object {
   const { id, status, success, agentName, answer, error, attempts, timing, worker, usage, restored } = response
   const { groupId, rollout, grade, digest } = response
-  // An answer of undefined is one too, and JSON would leave it out.
+  // An answer may be undefined, which JSON would leave out.
   const outcome = success ? { answer: answer ?? null } : { error }
   return {
     id,

@@ -1,17 +1,17 @@
 import process from 'node:process'
 
-/** These end a process without any event, unless somebody listens. */
+/** Without a listener, these signals end the process, and no exit event is emitted. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Tells when the process is about to end, in whatever way it can be known, without changing that it ends: Node prints
- * an uncaught error, and the shell its prompt, where the cursor stands.
+ * Notifies before the process ends, in every way that can be detected, without preventing the end. The row must be erased
+ * before that, because Node prints an uncaught error, and the shell its prompt, at the cursor.
  */
 export class LeavingProcess {
   readonly #dying: () => void
   readonly #gone: () => void
 
-  /** `dying`: an error nobody caught, which a handler may still survive. `gone`: nothing comes after it. */
+  /** `dying`: an uncaught error, which a handler may still catch. `gone`: the process ends now. */
   constructor(tell: { dying: () => void; gone: () => void }) {
     this.#dying = tell.dying
     this.#gone = tell.gone
@@ -20,7 +20,7 @@ export class LeavingProcess {
   watch(): void {
     process.on('uncaughtExceptionMonitor', this.#dying)
     process.on('exit', this.#gone)
-    // Before others: a listener for one time is not counted any more when it was called.
+    // Before other listeners, because a `once` listener is no longer counted after it was called.
     for (const signal of SIGNALS) process.prependListener(signal, this.#signalled)
   }
 
@@ -31,7 +31,7 @@ export class LeavingProcess {
   }
 
   readonly #signalled = (signal: NodeJS.Signals): void => {
-    // Whoever else listens decides what becomes of the process.
+    // Another listener decides whether the process ends.
     if (process.listenerCount(signal) > 1) return
     this.#gone()
     process.kill(process.pid, signal)

@@ -5,10 +5,7 @@ import type { ObserveRun } from './observer.ts'
 import { summaryText } from './summary.ts'
 import { finishedTask, Tally } from './tally.ts'
 
-/**
- * For a person at a terminal: one line that is always up to date, below whatever is printed, and the summary at the
- * end. Runs that go on at the same time share the line.
- */
+/** For a terminal: one live line below all output, and the summary at the end. Concurrent runs share the line. */
 export function liveLine(
   terminal: NodeJS.WriteStream = process.stderr,
   printers: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr],

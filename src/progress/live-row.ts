@@ -6,7 +6,7 @@ import type { Tally } from './tally.ts'
 import { trainingLine } from './training/line.ts'
 import type { TrainingTally } from './training/tally.ts'
 
-/** What one terminal shows. It hangs on the stream itself, since a process may hold two copies of this package. */
+/** The displays of one terminal. Stored on the stream itself, because a process may have two copies of this package. */
 interface Shown {
   readonly runs: Set<Tally>
   readonly trainings: Set<TrainingTally>
@@ -15,7 +15,7 @@ interface Shown {
 }
 const SHOWN = Symbol.for('manyworlds.live-row')
 
-/** The row of a terminal, which all that goes on at the same time share. */
+/** The row of a terminal, which all concurrent runs and trainings share. */
 export function liveRow(
   terminal: NodeJS.WriteStream & { [SHOWN]?: Shown },
   printers: readonly NodeJS.WriteStream[],

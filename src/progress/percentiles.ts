@@ -1,6 +1,6 @@
-/** A bucket's upper edge is this much above its lower one, so that its middle is at most 1 % from any value in it. */
+/** The ratio of a bucket's upper to its lower edge: its middle is at most 1 % away from any value in it. */
 const GROWTH = 1.02
-/** The smallest duration that is told apart from zero, and the largest that is told apart from longer ones (11 days). */
+/** Shorter durations count as 0, and longer durations than 11 days are not told apart. */
 const SMALLEST_MS = 0.001
 const LARGEST_MS = 1e9
 const BUCKETS = bucketOf(LARGEST_MS) + 1
@@ -30,7 +30,7 @@ export class Percentiles {
     return this.#max
   }
 
-  /** The duration that a share of all (0 to 1) did not exceed. */
+  /** The duration that this share (0 to 1) of all values does not exceed. */
   at(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.#count))
     let seen = 0

@@ -9,7 +9,7 @@ import { surviveErrors } from './survive-errors.ts'
 import { finishedTask, Tally } from './tally.ts'
 
 const EVERY_MS = 10_000
-/** A quarter of the way is worth a line too, unless there has just been one. */
+/** Each quarter of the tasks also gets a line, unless one was printed within this time. */
 const QUARTER_MS = 2000
 
 /** For a log: a line at the start, one about every ten seconds, and the summary at the end. */

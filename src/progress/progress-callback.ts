@@ -4,13 +4,13 @@ import { finishedTask, Tally } from './tally.ts'
 
 const EVERY_MS = 1000
 
-/** Calls back with the progress, about once a second while something happens, and once at the end. */
+/** Calls back with the progress about once a second if something has changed, and once at the end. */
 export function progressCallback(callback: (progress: RunProgress) => void): ObserveRun {
   return (start) => {
     const tally = new Tally(start)
     let news = true
     const timer = setInterval(() => {
-      // Nothing happens while all calls wait for a model, and that is news too.
+      // While all calls wait for a model, nothing changes, but the waiting itself is reported.
       if (news || start.models?.waiting.length) callback(tally.snapshot())
       news = false
     }, EVERY_MS).unref()

@@ -7,8 +7,8 @@ const MEMORY_MAX_MS = 10 * 60_000
 const KNOWN_AFTER_MS = 1000
 
 /**
- * Tasks per second, lately: both the tasks and the time in which they finished fade exponentially. Tasks are taken to
- * be spread evenly over the time between two readings, so it does not matter how often somebody reads.
+ * The recent number of tasks per second: both tasks and time decay exponentially. Tasks are assumed to be spread evenly
+ * between two readings, so the result does not depend on how often it is read.
  */
 export class RecentRate {
   #now: number
@@ -26,12 +26,12 @@ export class RecentRate {
     this.#pending++
   }
 
-  /** The time until now was not for tasks and does not count. */
+  /** Excludes the time until now, in which no tasks ran. */
   skip(now: number): void {
     this.#now = now
   }
 
-  /** Undefined until it can be known. */
+  /** Undefined until there is enough data. */
   perSecond(now: number): number | undefined {
     this.#advance(now)
     return this.#allMs < KNOWN_AFTER_MS || this.#allTasks === 0 ? undefined : (1000 * this.#tasks) / this.#ms

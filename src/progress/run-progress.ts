@@ -1,62 +1,62 @@
 import type { TaskStatus } from '../task.ts'
 import type { Usage } from '../trajectory/usage.ts'
 
-/** How far a run has come. */
+/** The progress of a run. */
 export interface RunProgress {
   readonly runId: string
   /** Undefined while the source of the tasks has not ended. */
   readonly total: number | undefined
-  /** There if the tasks are a sample: of how many. */
+  /** Set if the tasks are a sample: the number of all tasks. */
   readonly sampledFrom?: number
   readonly done: number
   /** Tasks that are with a worker now. */
   readonly running: number
-  /** Those that are done, by status. */
+  /** Finished tasks, by status. */
   readonly counts: Readonly<Record<TaskStatus, number>>
-  /** How many of those that are done come from the run file: nothing ran for them in this session. */
+  /** How many finished tasks were restored from the run file. They did not run in this session. */
   readonly restored: number
   readonly retries: number
-  /** Since the run, or this session of it, started. */
+  /** Time since this session of the run started. */
   readonly elapsedMs: number
-  /** Tasks that finish per second, lately; undefined until it can be known. */
+  /** The recent number of finished tasks per second; undefined until there is enough data. */
   readonly perSecond: number | undefined
-  /** How long it will still take; undefined until it can be known. */
+  /** The estimated remaining time; undefined until there is enough data. */
   readonly etaMs: number | undefined
-  /** How long tasks ran, restored ones not counted, percentiles within 1 %; undefined if none ran. */
+  /** The run time of tasks, without restored ones; percentiles are within 1 %. Undefined if no task ran. */
   readonly runMs: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number } | undefined
   /** The most frequent first. */
   readonly failures: readonly FailureGroup[]
   readonly slowest: readonly SlowTask[]
-  /** Sum of what all tasks reported; empty if none did. */
+  /** The sum of the usage that tasks reported; empty if none did. */
   readonly usage: Usage
-  /** How long tasks that are done waited, in all, while their clocks stood: for permits of models, above all. */
+  /** The total time that finished tasks waited while their timeouts were paused, mainly for model permits. */
   readonly waitedMs: number
-  /** Models for which calls wait now; the longest queue first. */
+  /** Models with waiting calls, the longest queue first. */
   readonly waiting: readonly ModelQueue[]
-  /** The models that were called, and how often. Not of a run that is looked at later. */
+  /** Usage of the models that were called in this session. Empty for a run that is read from its file. */
   readonly models: readonly ModelUse[]
 }
 
-/** Calls that wait for their turn with a model. */
+/** The queue of calls to a model. */
 export interface ModelQueue {
   readonly model: string
   readonly queued: number
-  /** How many calls the limiter lets through. */
+  /** The rate of calls that the limiter allows. */
   readonly perSecond: number
-  /** Calls that failed, if none was answered yet: the server is not there, perhaps. */
+  /** The number of failed calls, if none was answered yet: the server may be down. */
   readonly failed?: number
 }
 
-/** What a run has asked of a model, in this session. */
+/** The usage of a model in this session of a run. */
 export interface ModelUse {
   readonly model: string
-  /** That were answered. */
+  /** Answered calls. */
   readonly calls: number
-  /** Of those, in and out together, as far as the server said. */
+  /** Input and output tokens of these calls, as far as the server reported them. */
   readonly tokens: number
-  /** Answers of 429 and the like: the call was made again. */
+  /** Calls that the server refused because of a rate limit (HTTP 429 and the like). They were retried. */
   readonly rateLimited: number
-  /** Other calls that came to nothing. */
+  /** Calls that failed for other reasons. */
   readonly failed: number
 }
 

@@ -7,13 +7,13 @@ import { type Field, fieldLine } from './field-line.ts'
 interface Layout {
   readonly width: number
   readonly paint: Paint
-  /** With a bar, where there is room for it. */
+  /** Add a progress bar if there is room for it. */
   readonly bar: boolean
-  /** What runs, if it is not just one run. */
+  /** A name for the runs, if there are several. */
   readonly label?: string | undefined
 }
 
-/** One line on how far a run, or several, have come, never wider than asked: what has no room is left out, a whole field at a time. */
+/** One line with the progress of one or more runs, at most `width` columns wide. Fields that do not fit are left out. */
 export function statusLine(progress: StatusFigures, { width, paint, bar, label }: Layout): string {
   const { done, total } = progress
   return fieldLine(fieldsOf(progress, label), {
@@ -23,7 +23,7 @@ export function statusLine(progress: StatusFigures, { width, paint, bar, label }
   })
 }
 
-/** In the order in which they are shown. */
+/** The fields, in the order in which they are shown. */
 function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
   const { done, total, succeeded, running, retries, restored, perSecond, etaMs, waiting } = progress
   const failed = done - succeeded
@@ -44,8 +44,8 @@ function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
 }
 
 /**
- * `waiting for small: 412 queued, 38/s`: the longest queue, and how many more there are. Of a server that has answered nothing yet,
- * not the pace but the failures.
+ * `waiting for small: 412 queued, 38/s`: the longest queue, and how many others there are. For a server that has answered
+ * nothing yet, the failures instead of the rate.
  */
 function waitingText([first, ...others]: StatusFigures['waiting']): string {
   const { model, queued, perSecond, failed = 0 } = first!

@@ -3,21 +3,21 @@ import type { RunEnding } from './observer.ts'
 import type { RunProgress } from './run-progress.ts'
 import type { Tally } from './tally.ts'
 
-/** As the run stands now; of one that `died` nobody has heard the end. */
+/** The state of a run. `died`: its driver was killed. */
 export type RunState = 'running' | 'finished' | 'interrupted' | 'died' | 'failed'
 
-/** What a summary says besides what was counted. */
+/** The facts of a summary that the tally does not have. */
 export interface SummaryFacts {
-  /** How the run has just ended. Left out, like `state`: it came to its end. */
+  /** How the run has just ended. If both `ending` and `state` are left out, it finished. */
   readonly ending?: RunEnding | undefined
-  /** Of a run that is looked at later, instead of `ending`. */
+  /** The state of a run that is read from its file, instead of `ending`. */
   readonly state?: RunState | undefined
   readonly error?: string | undefined
-  /** How long the run took, where the tally cannot know: it was made of stored rows. */
+  /** The duration of the run, if the tally was made from stored rows and does not know it. */
   readonly elapsedMs?: number | undefined
   /** The run file; undefined without one. */
   readonly file?: string | undefined
-  /** How good the answers are, where the tally cannot know. */
+  /** The evaluation, if the tally does not have it. */
   readonly evaluation?: EvaluationSummary | undefined
 }
 
@@ -25,13 +25,13 @@ export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs' | 'wa
   readonly state: RunState
   readonly error: Error | string | undefined
   readonly file: string | undefined
-  /** Of the whole run; restored tasks do not count. */
+  /** The mean rate of the whole run, without restored tasks. */
   readonly perSecond: number | undefined
-  /** How good the answers are; undefined if nobody has graded them. */
+  /** The evaluation; undefined if no answer is graded. */
   readonly evaluation: EvaluationSummary | undefined
 }
 
-/** How a run went as plain data. */
+/** The summary of a run as plain data. */
 export function summaryData(tally: Tally, facts: SummaryFacts = {}): SummaryData {
   const { running: _running, etaMs: _etaMs, waiting: _waiting, ...progress } = tally.snapshot()
   const { ending, file, elapsedMs = progress.elapsedMs } = facts

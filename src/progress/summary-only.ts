@@ -5,7 +5,7 @@ import { summaryText } from './summary.ts'
 import { surviveErrors } from './survive-errors.ts'
 import { finishedTask, Tally } from './tally.ts'
 
-/** Nothing while the run goes on, and the summary at its end. */
+/** Prints only the summary, at the end of the run. */
 export function summaryOnly(stream: NodeJS.WriteStream): ObserveRun {
   surviveErrors(stream)
   return (start) => {

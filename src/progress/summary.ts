@@ -16,7 +16,7 @@ const LABEL = 11
 /** No rate is shown for shorter runs. */
 const SPEED_AFTER_MS = 1000
 
-/** Between the state and the time; when a run died is not known. */
+/** The words between the state and the duration. It is unknown when a run died. */
 const TIME_WORDS: Readonly<Record<RunState, string>> = {
   running: 'for',
   finished: 'in',
@@ -30,7 +30,7 @@ interface SummaryLayout {
   readonly width?: number | undefined
 }
 
-/** How a run went, for a person to read; several lines without an end of line after the last. */
+/** The summary of a run, for a reader. No line break at the end. */
 export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout): string {
   const data = summaryData(tally, options)
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width || DEFAULT_WIDTH))
@@ -119,7 +119,7 @@ function modelLines({ models }: SummaryData, width: number): string[] {
   })
 }
 
-/** Of two tasks there is no need to say which was slow. */
+/** The slowest tasks, unless there are only a few tasks. */
 function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
   if (done < 3) return []
   const times = slowest.map(({ runMs }) => duration(runMs))
@@ -129,7 +129,7 @@ function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
   )
 }
 
-/** Of a sample, also what all tasks would use if they are like these. */
+/** The usage; for a sample, also an extrapolation to all tasks. */
 function usageLines({ usage, done, sampledFrom }: SummaryData): string[] {
   const used = usageText(usage)
   if (used === '') return []
@@ -139,7 +139,7 @@ function usageLines({ usage, done, sampledFrom }: SummaryData): string[] {
   return [used, `all ${count(sampledFrom)} tasks, if they are like these: about ${usageText(all)}`]
 }
 
-/** `ended`: right now, and the user may want to know how to look at it. */
+/** `ended`: the run has just ended, so also print the commands that show it. */
 function fileLines({ file, runId, failures }: SummaryData, ended: boolean, paint: Paint): string[] {
   if (file === undefined) return []
   const show = [...ownCommand(), 'show', runArgument(runId, file)].map(shellWord).join(' ')

@@ -1,8 +1,8 @@
 const surviving = new WeakSet<object>()
 
 /**
- * For streams that progress is written to: if the reader goes away (a closed pipe, a terminal that hung up), the run must
- * go on.
+ * Ignores errors of a stream that progress is written to: if its reader goes away (a closed pipe, a closed terminal), the
+ * run must continue.
  */
 export function surviveErrors(stream: NodeJS.WritableStream): void {
   if (surviving.has(stream)) return

@@ -10,15 +10,15 @@ import { RecentRate } from './recent-rate.ts'
 import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'
 
 const SLOWEST = 5
-/** Of the message of an example no more is kept. */
+/** The most characters of an example's message that are kept. */
 const MESSAGE_LENGTH = 2000
 
-/** What a tally has to know of a finished task; a row of a run file will do. */
+/** The part of a finished task that a tally needs, from a response or a row of a run file. */
 export interface FinishedTask {
   readonly id: string
   readonly status: TaskStatus
   readonly code?: string | undefined
-  /** Asked for only if it is the first of its code: it may be a getter. */
+  /** Read only for the first task of each code, because it may be a getter. */
   readonly message?: string | undefined
   readonly runMs: number
   readonly waitedMs?: number | undefined
@@ -35,10 +35,10 @@ export function finishedTask(response: TaskResponse): FinishedTask {
   return { id, status, code: error?.code, message: error?.message, runMs, waitedMs, restored, usage, outcome }
 }
 
-/** What a tally has to know of a run. */
+/** The part of a run that a tally needs. */
 type TalliedRun = Pick<RunStart, 'runId' | 'sampledFrom' | 'models'> & Partial<Pick<RunStart, 'total' | 'running'>>
 
-/** Counts the tasks of one run, any number of them in the same memory. */
+/** Counts the tasks of a run. Its memory does not grow with their number. */
 export class Tally {
   readonly #run: TalliedRun
   readonly #clock: () => number
@@ -56,7 +56,7 @@ export class Tally {
   #retries = 0
   #waitedMs = 0
 
-  /** `clock`: milliseconds from any moment on. */
+  /** `clock`: milliseconds since any fixed time. */
   constructor(run: TalliedRun, clock: () => number = () => performance.now()) {
     this.#run = run
     this.#total = run.total
@@ -74,12 +74,12 @@ export class Tally {
     this.#waitedMs += task.waitedMs ?? 0
     if (task.restored) {
       this.#restored++
-      // They come before all others; the time to read them says nothing about the others' speed.
+      // Restored tasks come before all others, and the time to read them is not part of the rate.
       if (this.#restored === this.#done) this.#rate.skip(this.#clock())
       return
     }
     this.#rate.add()
-    // What was cancelled before it started has no run time.
+    // A task that was cancelled before it started has no run time.
     if (task.status === 'cancelled' && task.runMs === 0) return
     this.#percentiles.add(task.runMs)
     this.#addSlow(task)
@@ -93,7 +93,7 @@ export class Tally {
     this.#total = tasks
   }
 
-  /** How good the answers are; undefined if nobody grades them. */
+  /** The evaluation; undefined if no answer is graded. */
   evaluation(): EvaluationSummary | undefined {
     return this.#evaluation.summary()
   }

@@ -93,7 +93,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     check: MessageCheck,
     receive: (message: In) => void,
     broken: (error: ManyworldsError) => void,
-    /** Where the other end may be hostile. */
+    /** Given if the other end may be hostile. */
     scan?: BatchScan,
   ) {
     this.#wire = wire
@@ -109,8 +109,8 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
   }
 
   /**
-   * From here on, sends in the codec that was agreed on, and takes nothing else once the other end speaks it too. Before,
-   * it is JSON, and messages must be plain.
+   * From now on, sends in the agreed codec, and accepts only that codec once the other end uses it too. Before, messages are
+   * sent as JSON and must be plain data.
    */
   speak(codec: string): void {
     this.#codec = codec
@@ -132,7 +132,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     this.#riders.push(message)
   }
 
-  /** As `post`, in one frame with all other messages of this turn of the event loop: for many small messages. */
+  /** Like `post`, but in one frame with all other messages of this turn of the event loop: for many small messages. */
   postSoon(message: Out, size = 0, key = 0): void {
     if (size > SOON_BYTES || (key !== 0 && this.#outgoingByKey.has(key))) return this.post(message, size, key)
     if (this.#soon.length === 0) queueMicrotask(() => this.#sendSoon())
@@ -190,7 +190,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     if (!this.#wire.send(frame)) this.#full = true
   }
 
-  /** Undefined: it cannot be encoded, and the other end would wait for it forever. */
+  /** Undefined if it cannot be encoded. Then the channel breaks, because the other end would wait for the message forever. */
   #encode(messages: unknown[]): Uint8Array | undefined {
     try {
       return encode(messages, this.#codec)
@@ -261,7 +261,7 @@ export class Channel<Out extends { type: string }, In extends { type: string }> 
     if (frame[0] === this.#kind) this.#agreed = this.#codec !== PLAIN
     else if (this.#agreed || frame[0] !== KIND.plain) return this.#refuse(`${what} in a codec that was not agreed on`)
     if (frame[0] === KIND.plain && frame.byteLength > MAX_PLAIN_BYTES)
-      return this.#refuse(`first words of ${frame.byteLength} bytes`)
+      return this.#refuse(`a first message of ${frame.byteLength} bytes`)
     const unsafe = this.#scan?.(frame)
     if (unsafe !== undefined) return this.#refuse(`${what} that is not decoded: ${unsafe}`)
     let messages: unknown[]

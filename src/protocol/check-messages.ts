@@ -30,14 +30,14 @@ import {
 } from './shapes.ts'
 
 /**
- * Whether what was decoded is a message. Not by a library's schema: workers load this, and `run` and `done` come by the
- * hundred thousand tasks a second. Keys that are not known are let pass.
+ * Checks decoded messages. Not with a schema library, because workers load this file, and `run` and `done` messages carry
+ * 100,000 tasks a second. Unknown keys are allowed.
  */
 
-/** Undefined if a driver may say this, else what is wrong with it. */
+/** Undefined if a driver may send this, else what is wrong with it. */
 export const checkDriverMessage = (message: unknown): string | undefined => check(message, DRIVER_CHECKS)
 
-/** Undefined if a worker may say this, else what is wrong with it. */
+/** Undefined if a worker may send this, else what is wrong with it. */
 export const checkWorkerMessage = (message: unknown): string | undefined => check(message, WORKER_CHECKS)
 
 /** The same for its side thread, which only sends requests. */
@@ -54,7 +54,7 @@ export const isDriverMessage = (message: unknown): message is DriverMessage => c
 
 export const isWorkerMessage = (message: unknown): message is WorkerMessage => checkWorkerMessage(message) === undefined
 
-/** A shape for every field of every message: the compiler finds one that was forgotten. */
+/** A shape for every field of every message. The compiler reports a missing one. */
 type Table<Message extends { type: string }> = {
   [Type in Message['type']]: { [Field in Exclude<keyof Extract<Message, { type: Type }>, 'type'>]-?: Shape }
 }
@@ -79,7 +79,7 @@ const checksOf = (table: Readonly<Record<string, Fields>>): Checks =>
 const MAX_FRAME_CHARS = 64 * 1024 * 1024
 const anyText = text(MAX_FRAME_CHARS)
 const shortText = text(256)
-/** Workers cut what an error says far below this: see `worker/error-item.ts`. */
+/** Workers truncate the texts of errors far below this: see `worker/error-item.ts`. */
 const errorText = text(1024 * 1024)
 
 const agentRef = object({ name: anyText, module: anyText, fingerprint: optional(shortText) })
@@ -178,7 +178,7 @@ const subTask = object({
   }),
 })
 
-/** What the service for sub-tasks is asked. */
+/** The body of a request for sub-tasks. */
 export const subTasksAsked: Shape = object({ ordinal: whole, tasks: list(subTask) })
 
 const orNull = (of: Shape): Shape => byHand(of, (value) => value === null || value === undefined || of(value))
@@ -199,7 +199,7 @@ const ending = byHand(
     (value.kind === 'truncated') === (typeof value.by === 'string' && Object.hasOwn(TRUNCATIONS, value.by)),
 )
 
-/** What an outcome may say about experience; read with it. */
+/** The experience in an outcome, read together with it. */
 export const experience: Shape = object({
   episode: optional(
     object({ ending, reward: orNull(finite), success: orNull(flag), finalObservation: optional(anything) }),
@@ -207,7 +207,7 @@ export const experience: Shape = object({
   digest: optional(shortText),
 })
 
-/** The driver reads these when the outcome is there: see `read-outcome.ts` and `steps.ts`. */
+/** The driver reads the packed parts later: see `read-outcome.ts` and `steps.ts`. */
 const outcomes = list(
   tuple(
     lease,
@@ -250,7 +250,7 @@ const tasks = list(
   ),
 )
 
-// ---- those that come in bulk: plain loops, nothing allocated
+// ---- messages with many tasks: plain loops that allocate nothing
 
 function isTaskList(tasks: unknown): boolean {
   if (!Array.isArray(tasks)) return false
@@ -278,7 +278,7 @@ function isOutcomeList(outcomes: unknown): boolean {
   return true
 }
 
-/** The end of a step is left out where there is nothing. */
+/** Empty fields at the end of a step are left out. */
 function isStep(value: unknown): boolean {
   if (!Array.isArray(value) || value.length < 2 || value.length > STEP_FIELDS.length) return false
   for (let i = 0; i < value.length; i++) if (!STEP_FIELDS[i]!(value[i])) return false

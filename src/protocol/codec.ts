@@ -8,16 +8,16 @@ export const PLAIN = 'json'
 
 /**
  * v8's structured clone: as fast as JSON on small values, twice as fast on large ones, and it keeps Map, Date and bytes.
- * Its wire version differs between Node versions; the name tells.
+ * Its wire version differs between Node versions, so it is part of the name.
  */
 const V8 = `v8/${v8.serialize(null)[1]}`
 
-/** Several times slower, and the same on every Node: used if the two ends have different versions of v8. */
+/** Several times slower, but the same in every Node version: used if the two ends have different versions of v8. */
 const PORTABLE = 'devalue/1'
 
 /**
- * What this process can speak, best first. With MANYWORLDS_CODEC=devalue in its environment it speaks the portable one
- * only: for tests, and as a way out if two versions of v8 turn out to be incompatible.
+ * The codecs of this process, best first. MANYWORLDS_CODEC=devalue in its environment leaves only the portable one: for tests,
+ * and as a workaround if two versions of v8 turn out to be incompatible.
  */
 export const CODECS: readonly string[] = process.env.MANYWORLDS_CODEC === 'devalue' ? [PORTABLE] : [V8, PORTABLE]
 
@@ -38,7 +38,7 @@ export const kindOf = (codec: string): number =>
 /** Undefined if a batch from another process may be decoded, else why not. */
 export const scanBatch = (frame: Uint8Array): string | undefined => (frame[0] === KIND.v8 ? scanV8(frame) : undefined)
 
-/** The messages of a batch, in whichever codec it is. Throws on anything else. */
+/** The messages of a batch in any codec. Throws on anything else. */
 export function decode(frame: Uint8Array): unknown[] {
   const messages = decodeAny(frame)
   if (!Array.isArray(messages)) throw new TypeError('not a list')

@@ -4,13 +4,13 @@ import type { Episode } from '../trajectory/episode.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 
 /**
- * Every message that crosses a process, both ways. A batch is a list of messages; `codec.ts` turns it into bytes,
- * `channel.ts` decides what goes first, `check-messages.ts` knows what may come. What happens per task is a tuple inside a batch, because object keys cost
- * more than everything else at 100,000 tasks a second; all else is an object with a `type`.
+ * Every message between driver and worker. A batch is a list of messages; `codec.ts` turns it into bytes, `channel.ts` decides
+ * what is sent first, and `check-messages.ts` checks what arrives. A message is an object with a `type`. Its data per task are
+ * tuples, because at 100,000 tasks a second object keys cost more than everything else.
  */
 export const PROTOCOL_VERSION = 1
 
-/** A value ready to travel: see `pack.ts`. */
+/** A value that is ready to be sent: see `pack.ts`. */
 export type Packed = unknown
 
 // ---- driver to worker
@@ -22,21 +22,21 @@ export type DriverMessage =
   | { type: 'profile'; key: number; profile: Profile }
   | { type: 'forget'; profiles: number[] }
   | { type: 'run'; tasks: TaskItem[]; careful: boolean }
-  /** Others are idle: send back what is not started. */
+  /** Other workers are idle: return the tasks that are not started. */
   | { type: 'recall' }
   /** The answer to `may-start`. */
   | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
-  /** So many bytes of steps are on disk: see STEP_WINDOW. */
+  /** This many bytes of steps are on disk: see STEP_WINDOW. */
   | { type: 'stored'; bytes: number }
   /** The answer of a service. A stream is answered part by part; the `last` message then has no value. */
   | { type: 'answer'; request: number; ok: boolean; last: boolean; value: Packed }
-  /** Nothing is stored for this request: the task does the work itself, and hands the result in. */
+  /** Nothing is stored for this request: the task does the work itself, and sends the result with `hand-in`. */
   | { type: 'yours'; request: number }
-  /** The clock of the task that asked this stands from now on, or runs again: the service waits for something, or has it. */
+  /** Stops the clock of the task that made this request, or starts it again: the service began or stopped waiting. */
   | { type: 'clock'; request: number; stands: boolean }
 
-/** For workers on other machines, where an agent's code is: in a bundle that their host has. */
+/** Where workers on other machines find an agent's code: in a bundle that their host has. */
 export interface BundlePlace {
   readonly sha256: string
   /** The agent's module and the script that was started, as the bundle names them. */
@@ -45,8 +45,8 @@ export interface BundlePlace {
 }
 
 /**
- * Bytes of steps that a worker may have sent and that are not stored yet. It bounds what a driver holds of them, whatever
- * its disk does; a commit takes milliseconds, so it does not slow a worker down.
+ * The most bytes of steps that a worker may have sent and that are not stored yet. It limits the driver's memory if the disk is
+ * slow. A commit takes milliseconds, so usually the limit does not slow a worker down.
  */
 export const STEP_WINDOW = 1024 * 1024
 
@@ -60,21 +60,21 @@ export interface WorkerSettings {
   readonly withheldEnv: readonly string[]
 }
 
-/** What many tasks have in common, sent once per worker. */
+/** Settings that many tasks share, sent once per worker. */
 export interface Profile {
   readonly agent: number
   readonly runId: string
   readonly seed: number
   readonly timeoutMs: number | undefined
-  /** It must never be started twice: ask before it is started, and say so when it is. */
+  /** Its tasks must never start twice: the worker asks the driver before it starts one. */
   readonly announce: boolean
-  /** The run has a file: say when a task has been running for a while. */
+  /** The run is stored: the worker reports tasks that have been running for a while. */
   readonly recorded: boolean
 }
 
 /**
- * A task without an id of its own is named by its place: a number is cheaper than a text. The last two are left out of a first attempt that has nothing special about it,
- * which is nearly every one.
+ * One attempt of a task. A task without its own id has its position as `id`: a number is cheaper than text. The last two fields
+ * are left out for a first attempt without extras, which is nearly every one.
  */
 export type TaskItem = [
   lease: number,
@@ -85,7 +85,7 @@ export type TaskItem = [
   extras?: TaskExtras,
 ]
 
-/** What most tasks do not have. Every field is packed as one value. */
+/** Fields that most tasks do not have. Each is packed as one value. */
 export interface TaskExtras {
   readonly info?: Packed
   readonly previous?: Packed
@@ -95,22 +95,22 @@ export interface TaskExtras {
 // ---- worker to driver
 
 export type WorkerMessage =
-  /** The first word. `codecs`: those it can speak. */
+  /** The first message. `codecs`: those that the worker has. */
   | { type: 'ready'; protocol: number; codecs: readonly string[]; node: string; pid: number }
   | { type: 'loaded'; agent: number }
   | { type: 'load-failed'; agent: number; code: LoadFailure; message: string; stack: string | undefined }
-  /** What tasks recorded and printed, and how some of them ended; of one task, the records come first. */
+  /** What tasks recorded and printed, and the outcomes of tasks that ended. The records of a task come before its outcome. */
   | { type: 'done'; records: TaskRecords[]; outcomes: Outcome[] }
   | { type: 'started'; leases: number[] }
-  /** These tasks of recorded runs have been running for a while: so many milliseconds. */
+  /** These tasks of stored runs have been running for this long. */
   | { type: 'running'; tasks: [lease: number, ms: number][] }
-  /** This task must never be started twice: it is started when the answer is there. */
+  /** This task must never start twice: the worker starts it when the driver answers `go`. */
   | { type: 'may-start'; lease: number }
-  /** Everything this worker was given is waiting for I/O: it could take more. */
+  /** All tasks of this worker wait for I/O: it could take more. */
   | { type: 'hungry' }
   /** The answer to a recall. */
   | { type: 'returned'; unstarted: number[] }
-  /** Nothing new, please; replace me when I am empty. */
+  /** The worker takes no new tasks, and asks to be replaced once it is empty. */
   | { type: 'retire'; reason: string; unstarted: number[] }
   /** The worker is about to exit because of this task; the other tasks here are not to blame. */
   | { type: 'exiting'; lease: number; error: ErrorItem }
@@ -118,17 +118,17 @@ export type WorkerMessage =
   /** An error that belongs to no running task. Plain, since it may come before a codec is agreed. */
   | { type: 'stray'; error: ErrorItem }
   | Ask
-  /** The request was taken back. */
+  /** The task cancelled the request. */
   | { type: 'unask'; request: number; lease: number }
-  /** The task took so many parts of a stream; as many more may be sent. */
+  /** The task took this many parts of a stream; as many more may be sent. */
   | { type: 'more'; request: number; lease: number; parts: number }
   /** The answer to `yours`: the result of the work that the task did itself, to be stored. */
   | { type: 'hand-in'; request: number; lease: number; value: Packed }
 
 export type TaskRecords = [lease: number, steps: PackedStep[], logs: string[]]
 /**
- * Whole microseconds: a small integer costs a byte or two where a fraction costs eight. `waitedUs`: how long its clock stood.
- * The last two are left out where there is nothing to say.
+ * How a task ended. Times are whole microseconds: a small integer takes one or two bytes, a fraction eight. `waitedUs`: how long
+ * its clock was stopped. The last two fields are left out if they are empty.
  */
 export type Outcome = [
   lease: number,
@@ -138,16 +138,16 @@ export type Outcome = [
   waitedUs?: number,
   experience?: Packed,
 ]
-/** What else came of a task that left experience: packed as one value in its outcome. */
+/** What a task leaves for training besides its answer and steps: packed as one value in its outcome. */
 export interface Experience {
   /** How its episode ended, for agents in environments. */
   readonly episode?: Episode
-  /** Of its trajectory: see `trajectory/digest.ts`. */
+  /** The digest of its trajectory: see `trajectory/digest.ts`. */
   readonly digest?: string
 }
 export const OUTCOME = { success: 0, failed: 1, timeout: 2, cancelled: 3 } as const
 export type OutcomeStatus = (typeof OUTCOME)[keyof typeof OUTCOME]
-/** The name of each. */
+/** The names of the statuses, by their number. */
 export const STATUS = Object.keys(OUTCOME) as (keyof typeof OUTCOME)[]
 
 export interface ErrorItem {
@@ -155,11 +155,11 @@ export interface ErrorItem {
   readonly name: string
   readonly message: string
   readonly stack: string | undefined
-  /** What the agent said by a RetryableError or a FatalError. */
+  /** True for a RetryableError, false for a FatalError. */
   readonly retryable?: boolean
   /** At most RETRY_AFTER_MAX_MS. */
   readonly retryAfterMs?: number
-  /** What was thrown, if it can travel. */
+  /** The thrown value, if it can be sent. */
   readonly thrown?: Packed
 }
 
@@ -179,23 +179,23 @@ export interface Ask {
   service: string
   /** `one`: one answer; `parts`: a stream; `own`: the stored result, or else `yours`, and the task does the work itself. */
   kind: 'one' | 'parts' | 'own'
-  /** Whether others may use the task's slot while it waits, and whether its timeout goes on. */
+  /** `give`: other tasks may use its slot while it waits. `stands`: its timeout is paused while it waits. */
   slot: 'keep' | 'give'
   clock: 'runs' | 'stands'
   body: Packed
 }
 
 /**
- * How many requests a task may have open, with each voice of its worker. Further ones wait in the worker. Calls for sub-tasks
- * do not count.
+ * How many requests a task may have open on each channel of its worker. Further ones wait in the worker. Calls for sub-tasks do
+ * not count.
  */
 export const MAX_OPEN_REQUESTS = 64
 /** How many parts of a stream may be sent before the task acknowledges some. */
 export const STREAM_PARTS = 16
 
-/** Names of services that only this package asks. */
+/** Services whose names begin with this are called only by this package. */
 export const OWN_SERVICES = 'manyworlds.'
-/** The service of `ctx.limit`. It is asked with the name of the limit, and how many milliseconds the task waits at most. */
+/** The service of `ctx.limit`. A request has the name of the limit, and how many milliseconds the task waits at most. */
 export const LIMITS = 'manyworlds.limits'
 export type LimitAsked = readonly [name: string, waitMs: number]
 /** The service that runs sub-tasks, the one that stores results of `ctx.once`, and the one that has blobs. */
@@ -203,13 +203,13 @@ export const SUB_TASKS = 'manyworlds.subtasks'
 export const ONCE = 'manyworlds.once'
 export const BLOBS = 'manyworlds.blobs'
 
-/** What the last of them is asked. */
+/** A request to `BLOBS`. */
 export type BlobAsked =
-  /** Which blob has this name, or this hash? From here on it is held for the task. The answer is a `BlobOpened`. */
+  /** Which blob has this name or hash? From now on it is held for the task. The answer is a `BlobOpened`. */
   | readonly ['open', name: string]
-  /** Answered when it is where workers find it: true; or false, if it does not get there. */
+  /** Answered with true when the engine has brought it to the workers; with false if the engine cannot. */
   | readonly ['wait', sha256: string]
-  /** Its bytes from there on, in parts. */
+  /** Its bytes from this offset on, in parts. */
   | readonly ['read', sha256: string, from: number]
 
 export interface BlobOpened {
@@ -217,9 +217,9 @@ export interface BlobOpened {
   readonly bytes: number
 }
 
-/** What the first of them is asked: to run these for a task, which waits. */
+/** A request to `SUB_TASKS`: to run these tasks for a task that waits for them. */
 export interface SubTasksAsked {
-  /** How many such requests this attempt made before: makes the ids of the children the same when it runs again. */
+  /** How many such requests this attempt made before. It makes the ids of sub-tasks the same in a rerun. */
   readonly ordinal: number
   readonly tasks: readonly { id: string | undefined; ref: AgentRef; params: Packed; input: Packed; options: Packed }[]
 }

@@ -17,14 +17,14 @@ let chars = 0
 const seen: object[] = []
 
 /**
- * Makes a value ready to travel inside a batch, at the moment it is given, so that
+ * Makes a value ready to be sent in a batch, at the moment it is given, so that
  * - a later change by its owner is not seen at the other end,
  * - two tasks of one batch never share an object (one v8 batch keeps shared references),
- * - what cannot travel is found here, with the path to it, and not in the middle of a batch.
+ * - a value that cannot be sent is found here, with the path to it, and not in the middle of a batch.
  *
  * Small plain data is copied and stays a value. Large plain data becomes its JSON text, which is twice as fast to read
- * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialization. A boxed String and
- * bytes in a packed place therefore always mean that: a user's are never plain, and so are wrapped too.
+ * as v8's format; the rest (Map, Date, bytes, cycles) becomes the bytes of its own v8 serialization. So in a packed value, a
+ * boxed String always is JSON text, and bytes always are v8's: a user's own boxed strings and bytes are serialized too.
  */
 export function pack(value: unknown): unknown {
   chars = 0
@@ -119,7 +119,7 @@ function packLarge(value: unknown, packRest: (value: unknown) => Uint8Array = pa
   return isExactJson(value) ? checkSize(value, () => new String(JSON.stringify(value))) : packRest(value)
 }
 
-/** The bytes of v8's serialization, if the other end will take them. */
+/** The bytes of v8's serialization. Throws if the other end would refuse them. */
 export const packBytes = (value: unknown): Uint8Array => checkSize(value, () => scanned(serializeAll(value)))
 
 function scanned(bytes: Uint8Array): Uint8Array {
@@ -154,7 +154,7 @@ function serializeAll(value: unknown, maxDepth = MAX_DEPTH): Uint8Array {
 }
 
 const JSON_DEPTH = 64
-/** How deep JSON text may be nested: as deep as `isExactJson` lets it, and a list around it. */
+/** How deep JSON text may be nested: as deep as `isExactJson` allows, and a list around it. */
 export const MAX_JSON_LEVELS: number = JSON_DEPTH + 1
 /** A graph in which many paths lead to one object would grow without end as text. */
 const JSON_VALUES = 1_000_000
@@ -186,7 +186,7 @@ function isJson(value: unknown, depth: number): boolean {
 function isJsonObject(value: object, depth: number): boolean {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) if (!isJson(value[i], depth + 1)) return false
-    // An array may have properties of its own, as the result of a regular expression has; deep in large data nobody looks.
+    // An array may have extra properties, like the result of a RegExp. Checked only near the top, because it takes time.
     return depth > 1 || Object.keys(value).length === value.length
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return false

@@ -5,11 +5,11 @@ import type * as Devalue from 'devalue'
 import { MAX_BIGINT_BITS, MAX_RESERVED_BYTES } from './scan-v8.ts'
 
 /**
- * The portable codec: devalue's text, taught to bring back what v8 would.
+ * The portable codec: devalue's text format, extended so that it restores the same values as v8.
  *
- * Bytes in a message always are v8's serialization of one value (see `pack.ts` and `packed-step.ts`), which the v8 at the other
- * end may not be able to read. So the value in them is sent as a text of its own, and becomes bytes again over there.
- * Bytes inside such a value are a user's, and are sent as bytes.
+ * Bytes in a message are always v8's serialization of one value (see `pack.ts` and `packed-step.ts`), which the v8 at the other
+ * end may not be able to read. So the value is sent as a separate text, and becomes bytes again at the other end. Bytes inside
+ * such a value are the user's, and are sent as bytes.
  */
 export const portableText = (messages: readonly unknown[]): string => text(messages, MESSAGE_REDUCERS)
 
@@ -49,8 +49,8 @@ const MESSAGE_REVIVERS = {
 }
 
 /**
- * In a circle a reviver is called when its data is there in part, for whoever points back, and again when it is whole.
- * Both times it has to answer with the same object.
+ * With cyclic data, a reviver is called twice: with incomplete data, for the object that refers back, and again when the data
+ * is complete. It must return the same object both times.
  */
 const made = new WeakMap<object, object>()
 
@@ -70,7 +70,7 @@ const define = (object: object, key: string, value: unknown, enumerable: boolean
 
 type BytesData = [kind: string, base64: string, maxByteLength?: number]
 
-// Float16Array is not everywhere.
+// Not every Node version has Float16Array.
 const VIEWS = new Map(
   [
     'Int8Array',
@@ -135,7 +135,7 @@ const ERRORS = new Map<string, ErrorConstructor>(
 )
 
 function reduceError(error: Error): ErrorData {
-  // The name first: the object is made when the rest is not there yet.
+  // The name first: the object may be made before the other fields have arrived.
   const data: ErrorData = { name: ERRORS.has(error.name) ? error.name : 'Error' }
   if (Object.hasOwn(error, 'message')) data.message = String(error.message)
   if (typeof error.stack === 'string') data.stack = error.stack
@@ -146,7 +146,7 @@ function reduceError(error: Error): ErrorData {
 function reviveError(data: ErrorData): Error {
   const error = madeFrom(data, () => new (ERRORS.get(data.name) ?? Error)())
   if ('message' in data) define(error, 'message', String(data.message), false)
-  // Not our own, which would lead to this line.
+  // Replace the stack of the new object, which leads to this line.
   define(error, 'stack', data.stack, false)
   if ('cause' in data) define(error, 'cause', data.cause, false)
   return error
@@ -159,7 +159,7 @@ const NO_ARRAY = -1
 
 function hasUnusualKeys(thing: object): boolean {
   if (!Array.isArray(thing)) return Object.hasOwn(thing, '__proto__')
-  // Places come first among the keys.
+  // Indexes come first among the keys.
   const last = Object.keys(thing).at(-1)
   return last !== undefined && !isPlace(last)
 }
@@ -181,7 +181,7 @@ function reviveKeyed(data: KeyedData): object {
   return object
 }
 
-/** Holes at its end. A length is only a claim: with a far place in use for a moment, no memory is set aside for it. */
+/** Adds holes at the end. The length may be a false claim: after a write to a far index, v8 allocates no memory for the holes. */
 function lengthen(array: unknown[], length: number): void {
   array[2 ** 32 - 2] = undefined
   delete array[2 ** 32 - 2]

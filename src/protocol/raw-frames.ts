@@ -1,7 +1,7 @@
 /**
- * The first byte of a frame says what it is, so that whoever receives it need not know what was agreed on. v8 writes its
- * byte itself; `codec.ts` has the batches, here are the kinds that carry no messages; `split-wire.ts` has the frames of the
- * side wire, each of which is another frame behind its first byte.
+ * The first byte of a frame is its kind, so that the receiver need not know which codec was agreed on. v8 writes this byte
+ * itself. `codec.ts` has the batches, this file the kinds that carry no messages, and `split-wire.ts` the frames of the side
+ * wire, which are other frames with one byte in front.
  */
 export const KIND = { plain: 0x00, fragment: 0x01, credit: 0x02, portable: 0x03, side: 0x04, v8: 0xff } as const
 
@@ -13,7 +13,7 @@ export interface Fragment {
 }
 const FRAGMENT_HEADER = 6
 
-/** [u8 kind][u32le stream][f64le bytes]: so many more bytes of this stream may come. */
+/** [u8 kind][u32le stream][f64le bytes]: this many more bytes of the stream may be sent. */
 export interface Credit {
   readonly stream: number
   readonly bytes: number
@@ -32,7 +32,7 @@ export function fragmentFrame({ stream, last, bytes }: Fragment): Uint8Array {
   return frame
 }
 
-/** Undefined: this is none. */
+/** Undefined if it is malformed. */
 export function readFragment(frame: Uint8Array): Fragment | undefined {
   if (frame.byteLength < FRAGMENT_HEADER || frame[5]! > 1) return undefined
   return { stream: view(frame).getUint32(1, true), last: frame[5] === 1, bytes: frame.subarray(FRAGMENT_HEADER) }
@@ -46,7 +46,7 @@ export function creditFrame({ stream, bytes }: Credit): Uint8Array {
   return frame
 }
 
-/** Undefined: this is none. */
+/** Undefined if it is malformed. */
 export function readCredit(frame: Uint8Array): Credit | undefined {
   if (frame.byteLength !== CREDIT_BYTES) return undefined
   const bytes = view(frame).getFloat64(5, true)

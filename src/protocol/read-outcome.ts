@@ -10,7 +10,7 @@ export function readOutcome(status: OutcomeStatus, packed: Packed): unknown {
   return value as ErrorItem
 }
 
-/** What an outcome says about experience. Throws if it is malformed. */
+/** The experience in an outcome. Throws if it is malformed. */
 export function readExperience(packed: Packed): Experience | undefined {
   if (packed === undefined) return undefined
   const value = readPacked(packed)

@@ -3,7 +3,7 @@ import { MAX_JSON_LEVELS } from './pack.ts'
 import { scanV8 } from './scan-v8.ts'
 import { isObject } from './shapes.ts'
 
-/** What another process packed, as `unpack` reads it, but nothing in it is trusted: throws on what `pack` does not make. */
+/** Like `unpack`, for values of another process, which are not trusted: throws on anything that `pack` does not make. */
 export function readPacked(packed: unknown): unknown {
   if (typeof packed !== 'object') return packed
   if (packed instanceof String) return readJson(packed.valueOf())
@@ -18,7 +18,7 @@ export function readBytes(bytes: Uint8Array): unknown {
 
 export function readJson(json: string, levels = MAX_JSON_LEVELS): unknown {
   const value: unknown = JSON.parse(json)
-  // Looked for in the value: in the text it would take half as long again as to parse it.
+  // Check the parsed value: scanning the text would take longer.
   if (isObject(value) && !isWithin(value, levels)) throw new TypeError(`it is nested more than ${levels} levels deep`)
   return value
 }
@@ -42,7 +42,7 @@ function isWithin(value: object, levels: number): boolean {
 
 const INLINE_LEVELS = 12
 
-/** Whether this is something that `pack` makes: for what the driver passes on without having read it. */
+/** Whether `pack` could have made this: for values that the driver passes on without reading them. */
 export function isPacked(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (value instanceof Uint8Array) return scanV8(value) === undefined

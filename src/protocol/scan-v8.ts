@@ -1,10 +1,11 @@
 import { serialize } from 'node:v8'
 
 /**
- * Checks v8's serialization without decoding it, so that a few bytes from another process cannot cost much memory or time. v8 itself checks lengths against the bytes that are there, with exceptions that matter:
+ * Checks v8's serialization without decoding it, so that a few bytes from another process cannot cost much memory or time. v8
+ * itself checks lengths against the bytes that exist, with exceptions that matter:
  * - an array with holes only claims its length, and v8 sets aside eight bytes for each place: 240 MB for a dozen bytes;
  * - a resizable buffer claims how large it may become;
- * - it reads what is nested so deep that whoever looks at it later runs out of stack;
+ * - it reads values that are nested so deep that code that walks them later overflows the stack;
  * - BigInts are cheap to read, but take seconds to print.
  *
  * The grammar is exactly what this v8 writes, and everything else is refused. So the scan and v8 cannot disagree about
@@ -12,19 +13,19 @@ import { serialize } from 'node:v8'
  * this is done to every frame.
  */
 
-/** Holes that an array may have whatever its size; beyond that it needs as many bytes as places. */
+/** The arrays of a value may have as many places as it has bytes, and this many more, which may be empty. */
 const FREE_PLACES = 256 * 1024
 /** v8 keeps longer arrays as a table of the places in use: `x[4e9] = 1` costs nothing. */
 const MOST_PLACES_SET_ASIDE = 32 * 1024 * 1024
 /** `pack` lets 1000 levels through; a few more are the message around them. */
 const MAX_NESTING = 1024
-/** Some 20,000 decimal digits: above, printing one takes longer than everything else that is done with it. */
+/** Some 20,000 decimal digits. Printing a longer one would take too long. */
 export const MAX_BIGINT_BITS: number = 64 * 1024
 export const MAX_RESERVED_BYTES: number = 512 * 1024 * 1024
 
 const [MARK, VERSION] = serialize(null)
 
-/** How a value goes on after its tag. */
+/** What follows after the tag of a value. */
 const BAD = 0
 const NOTHING_MORE = 1
 const NUMBER = 2
@@ -68,7 +69,7 @@ const code = (tag: string) => tag.charCodeAt(0)
 const LATIN1 = code('"')
 const UTF16 = code('c')
 const HOLE = code('-')
-/** What ends a container also names the level that the scan is in. */
+/** The tags that end a container. They also say in which kind of container the scan is. */
 const OBJECT_END = code('{')
 const ARRAY_END = code('$')
 const HOLED_END = code('@')
@@ -98,7 +99,7 @@ const counts = new Int32Array(MAX_NESTING)
 let after = 0
 
 let emptyPlaces = 0
-/** How many places without a byte of their own the bytes that were scanned last claim. */
+/** How many array places without a byte of their own the last scan found. */
 export const lastEmptyPlaces = (): number => emptyPlaces
 
 /** Undefined if v8 may read this, else why not. */
@@ -231,7 +232,7 @@ export function scanV8(data: Uint8Array): string | undefined {
   return at === end && kind === ROOT && next === KEY_OR_END ? undefined : MALFORMED
 }
 
-/** A number of up to 32 bits, seven to a byte; -1: this is none. */
+/** Reads a number of up to 32 bits, seven per byte. -1 if it is malformed. */
 function number(data: Uint8Array, from: number): number {
   let sum = 0
   let scale = 1
@@ -248,14 +249,14 @@ function number(data: Uint8Array, from: number): number {
   return -1
 }
 
-/** Where a number ends; beyond everything if this is none. */
+/** Where a number ends. NOWHERE if it is malformed. */
 function afterNumber(data: Uint8Array, from: number): number {
   const end = Math.min(data.byteLength, from + 5)
   for (let at = from; at < end; at++) if (data[at]! < 0x80) return at + 1
   return NOWHERE
 }
 
-/** Behind every end: the scan stops there, and knows that something is missing. */
+/** Beyond the end of any data: the scan stops there, and reports malformed data. */
 const NOWHERE = 2 ** 32
 
 const MALFORMED = 'it is cut short or malformed'

@@ -1,8 +1,8 @@
 /** v8 can write values that are nested twice as deep as it can read. They are refused here, before they are sent. */
 export const MAX_DEPTH = 1000
 /**
- * Empty places that the arrays of one value may have together. `x[4e9] = 1` takes 30 bytes in v8's format, but whoever
- * reads the array place by place (JSON, a loop, a test for equality) never reaches its end.
+ * The most empty places in all arrays of one value. `x[4e9] = 1` takes 30 bytes in v8's format, but code that reads the array
+ * place by place (JSON, a loop, a test for equality) never reaches its end.
  */
 const MAX_EMPTY_PLACES = 256 * 1024
 /** Properties with names are looked for only in arrays up to this length: listing them takes more memory than the array. */
@@ -88,7 +88,7 @@ function inFields(value: object, walk: Walk, depth: number): Problem | undefined
     const problem = find((value as Record<string, unknown>)[key], walk, depth)
     if (problem) return inside(problem, field(key))
   }
-  // It travels too, and is not among the keys.
+  // `cause` is sent too, but is not among the keys.
   const problem = value instanceof Error ? find(value.cause, walk, depth) : undefined
   return problem && inside(problem, field('cause'))
 }

@@ -1,6 +1,6 @@
 /**
- * What a field of a message may be. A shape is its own test, and says what it is made of, so that tests can make every
- * wrong message there is from the same tables that refuse them.
+ * The allowed values of a message's field. A shape is a function that checks a value. It also describes its parts, so that tests
+ * can generate every kind of malformed message from the same tables.
  */
 export interface Shape {
   (value: unknown): boolean
@@ -8,13 +8,13 @@ export interface Shape {
 }
 
 export type Parts =
-  /** Not looked into. `example`: one that is right. */
+  /** Without parts. `example`: a valid value. */
   | { readonly kind: 'leaf'; readonly example: unknown }
   | { readonly kind: 'optional'; readonly of: Shape }
   | { readonly kind: 'list'; readonly item: Shape }
   | { readonly kind: 'tuple'; readonly items: readonly Shape[] }
   | { readonly kind: 'object'; readonly fields: Fields }
-  /** What `pack` made of something, which is of this shape where the driver looks into it. */
+  /** A packed value. `of`: the shape of its content, if the driver reads it. */
   | { readonly kind: 'packed'; readonly of: Shape | undefined }
 
 export type Fields = Readonly<Record<string, Shape>>

@@ -2,9 +2,9 @@ import type { Wire } from './channel.ts'
 import { KIND } from './raw-frames.ts'
 
 /**
- * A worker has two voices: its event loop, and a side thread that works while a task blocks the loop. Both use one link; frames
- * of the side thread are marked by their first byte. The engine delivers marked frames on a descriptor of the side thread, if
- * the worker has one; otherwise to the event loop, which passes them on when it is free.
+ * A worker has two channels: one of its event loop, and one of a side thread, which works while a task blocks the loop. Both use
+ * one link; the first byte marks frames of the side thread. The engine delivers marked frames on the side thread's own file
+ * descriptor if the worker has one; otherwise to the event loop, which passes them on when it is free.
  */
 export function splitWire(wire: Wire): { readonly main: Wire; readonly side: Wire } {
   let onMain = (_: Uint8Array) => {}

@@ -18,7 +18,10 @@ export function whyNotSecret(secret: unknown): string | undefined {
   return pattern.test(REDACTED) ? `must not match its own replacement, ${REDACTED}` : undefined
 }
 
-/** `values`: secrets that the run has anyway, such as the keys of its models. Returns undefined if there are no secrets. */
+/**
+ * `values`: secrets that are known without configuration, such as the keys of the run's models. Returns undefined if
+ * there are no secrets.
+ */
 export const redactorOf = (redact: readonly Secret[], values: readonly string[] = []): Redactor | undefined =>
   Redactor.of({
     values: [...values, ...redact.filter((secret) => typeof secret === 'string')],

@@ -13,7 +13,10 @@ export function rememberSecrets(redactor: Redactor): void {
   if (known.size > MOST) known.delete(known.keys().next().value!)
 }
 
-/** Removes all known secrets from a text that belongs to no task, and so to no specific run: output while loading code, a stray error. */
+/**
+ * Removes all known secrets from a text that belongs to no task, and so to no specific run, such as output while loading
+ * code.
+ */
 export function withoutKnownSecrets(text: string): string {
   let clean = text
   for (const redactor of known.values()) clean = redactor.text(clean)

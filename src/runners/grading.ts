@@ -20,7 +20,7 @@ interface Parts {
   /** Of the run that is graded; its gradings are a run beside it, on the same workers. */
   readonly options: RunOptions
   readonly gradeTimeoutMs: number
-  /** How answers are graded, unless their task says so. */
+  /** The grader of answers whose task has none. */
   readonly grader: Grader | undefined
   /** Calls `safe` when the grade is on disk. Left out for runs without a store. */
   readonly store: ((record: number, attempt: number, grade: TaskGrade, safe: () => void) => void) | undefined

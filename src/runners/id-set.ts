@@ -1,6 +1,6 @@
 /**
- * Whether an id was seen before, for streams of any length: 8 bytes an id instead of the id itself. Two 32-bit hashes
- * with a random start make a false alarm among a million ids as likely as 1 in 40 million, and different the next time.
+ * Whether an id was seen before, for streams of any length: it keeps 8 bytes per id instead of the id itself. With two 32-bit
+ * hashes, the chance of a false alarm among a million ids is 1 in 40 million. A random start makes it differ between runs.
  */
 export class IdSet {
   #table = new Uint32Array(2 * 1024)

@@ -21,7 +21,7 @@ const MAX_NAME_CHARS = 256
 const KEY = Symbol.for('manyworlds.limits')
 const holder = globalThis as unknown as Record<symbol, Map<string, Limiter> | undefined>
 
-/** Has tasks wait for the limits of their run: what `ctx.limit` asks. */
+/** The service of `ctx.limit`: tasks wait here for the limits of their run. */
 export function limitsService(limits: Limits = {}): Service {
   const limiters = new Map(Object.entries(limits).map(([name, limit]) => [name, limiterOf(name, limit)]))
   return {

@@ -69,7 +69,7 @@ function noModel(agent: string, name: string, models: ResolvedConfig['models']):
   const there = names.length === 0 ? 'has no models' : `has only ${names.join(', ')}`
   return new ManyworldsError(
     'MODEL_UNKNOWN',
-    `agent '${agent}' calls the model '${name}'${didYouMean(name, names)}, and the run ${there}; say where it is: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } }, in models.json, or with --model ${name}=…`,
+    `agent '${agent}' calls the model '${name}'${didYouMean(name, names)}, and the run ${there}; configure it: models: { ${JSON.stringify(name)}: { baseURL: '…', model: '…' } }, in models.json, or with --model ${name}=…`,
   )
 }
 

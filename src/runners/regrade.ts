@@ -25,7 +25,7 @@ export interface Regraded extends Asked {
 
 /**
  * Grades the stored answers of a run again, by another grader. Nothing else of it is run; earlier grades are kept, and the
- * new ones count. Gradings that are cut short leave the grade that was there.
+ * new ones count. If a grading is interrupted, the earlier grade stays.
  */
 export async function* regradeRun(found: FoundRun, grader: Grader, config: RunConfig): AsyncGenerator<Regraded> {
   using writer = new GradeWriter(found)
@@ -55,7 +55,7 @@ export async function* regradeRun(found: FoundRun, grader: Grader, config: RunCo
   }
 }
 
-/** A task for each answer that there is; `asked` says which, by the ids that tasks without one get. */
+/** A grading task for each stored answer. `asked`: the graded task, by the automatic id of its grading task. */
 async function* samplesOf(file: RunFile, grader: Grader, asked: Map<string, Asked>): AsyncGenerator<TaskLike> {
   let index = 0
   for (const { response, input, info } of file.answered()) {

@@ -8,7 +8,7 @@ export function resolveRunConfig(config: RunConfig | undefined, around = runHost
   return withModelsFile(resolveConfig(around ? around.configure(config ?? {}) : config))
 }
 
-/** The models of the file, below those of the run. */
+/** Adds the models of the file. Those of the run win. */
 function withModelsFile(config: ResolvedConfig): ResolvedConfig {
   // A replay calls no model.
   const given = readModelsFile(config.modelsFile, config.cache !== 'replay')

@@ -2,7 +2,7 @@ import type { RunSink } from '../executor/run.ts'
 import type { TaskResponse } from '../task.ts'
 import type { StartedRun } from './start-run.ts'
 
-/** Responses that nobody has fetched yet: beyond this no more tasks are read. */
+/** The most responses that wait to be fetched. Beyond this, no more tasks are read. */
 const MAX_UNFETCHED = 1024
 const MAX_UNFETCHED_BYTES = 64 * 1024 * 1024
 

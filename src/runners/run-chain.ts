@@ -29,7 +29,7 @@ interface RunChain {
  *     responses   dispatcher ──► run file ──► grading ──► observers ──► stop filter ──► caller
  *     the rest    dispatcher ──► observers ──► run file
  *
- * A response is committed before anybody hears of it, and graded before observers and the caller see it.
+ * A response is committed before it is graded, and graded before observers and the caller see it.
  */
 export function runChain(tasks: TaskSource, caller: RunSink, stages: Stages): RunChain {
   const { recorded, grading, observation, stopped, wake } = stages

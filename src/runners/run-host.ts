@@ -17,7 +17,7 @@ export interface TrainingOverrides {
   readonly epochs?: number
   readonly tasksPerEpoch?: number
   readonly overlap?: boolean
-  /** Sinks beside those of the script, as `log` of a pipeline names them. */
+  /** Sinks in addition to the script's, written as in `log` of a pipeline. */
   readonly log?: readonly string[]
 }
 
@@ -29,7 +29,7 @@ export interface RunHost {
   readonly training?: TrainingOverrides
   /** A sweep begins. Of its trainings, those that are finished are not observed. */
   sweep?(): void
-  /** Is told what a long data step does, such as reading a table. Left out: nobody wants to know. */
+  /** Called with the progress of a long data step, such as reading a table. Left out: no progress is wanted. */
   dataStep?(line: string): void
   started(run: RunControl): void
   /** The run is over. True: don't tell its caller, because the program ends now. */

@@ -41,7 +41,7 @@ export function identify(config: ResolvedConfig): RunIdentity {
 
 function named(runId: string | undefined): string | undefined {
   if (runId === 'auto' || runId === 'last')
-    throw invalid(`a run cannot be called '${runId}': that means something else to \`resume\` and to the command line`)
+    throw invalid(`a run cannot be called '${runId}': this word has a meaning for \`resume\` and the command line`)
   return runId
 }
 

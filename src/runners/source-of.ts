@@ -8,7 +8,7 @@ import { RolloutSource, rolloutsOf } from './rollouts.ts'
 import type { TaskSample } from './sampled-tasks.ts'
 import { ArraySource, AsyncIterableSource, checkArray, IterableSource } from './sources.ts'
 
-/** Tasks as they may be given: an array, an iterable, an async iterable. */
+/** The tasks of a run, as given by the caller. */
 export type TasksInput = readonly TaskLike[] | Iterable<TaskLike> | AsyncIterable<TaskLike>
 
 export interface Tasks {

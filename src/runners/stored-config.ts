@@ -47,7 +47,7 @@ export function withoutSecrets({
   }
 }
 
-/** Of the options of engines, those that their definitions name. */
+/** The options of engines that may be stored, according to the engines' definitions. */
 function storedEngineOptions(config: object): Record<string, object | undefined> {
   const given = config as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>
   return Object.fromEntries(

@@ -17,7 +17,7 @@ import { type RunHost, runHost } from './run-host.ts'
 import { identify } from './run-identity.ts'
 import { checkArray } from './sources.ts'
 
-/** What the thread answers. */
+/** The answer of the thread. */
 export type SyncReply =
   | { readonly ok: true; readonly responses: unknown[] }
   | {
@@ -42,14 +42,14 @@ interface Thread {
   readonly flag: Int32Array
 }
 
-// Kept between calls, and with it the workers it has warmed.
+// Kept between calls, together with its warm workers.
 let thread: Thread | undefined
 
 /** Runs tasks in another thread and stops this one until they are done. */
 export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undefined): Map<string, TaskResponse> {
   const around = runHost()
   const wanted = around ? around.configure(given ?? {}) : given
-  // The thread refuses what is no configuration.
+  // Anything that is not a configuration is rejected in the thread.
   const config = wanted ? spreadEngine(wanted) : wanted
   if (config && runsInDriver(config))
     throw new ManyworldsError(
@@ -149,6 +149,6 @@ function startThread(): Thread {
   return { worker, port: port1, flag }
 }
 
-/** An agent without its methods: what travels is the reference. */
+/** An agent without its methods, which cannot be sent; the thread needs only the reference. */
 const bare = (agent: TaskLike['agent'] | undefined) =>
   agent && { name: agent.name, params: agent.params, ref: agent.ref, ...(agent.grader && { grader: agent.grader }) }

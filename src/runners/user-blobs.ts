@@ -7,7 +7,7 @@ export function userBlobs(
   return blobs && new Map(Object.entries(blobs).map(([name, blob]) => [name, sourceOf(blob)]))
 }
 
-/** What each name stands for at the moment, for the run file. */
+/** The hash of each blob's current version by name, for the run file. */
 export async function hashesOf(blobs: ReadonlyMap<string, BlobSource>): Promise<Record<string, string>> {
   const entries = [...blobs].map(async ([name, source]) => [name, (await source.current()).sha256] as const)
   return Object.fromEntries(await Promise.all(entries))

@@ -4,8 +4,9 @@ import { isSharedStore } from './run-path.ts'
 import { type DatabaseSync, openFile } from './sqlite.ts'
 
 /**
- * In WAL mode SQLite creates files beside a store even for readers, who cannot remove them. Nobody expects them beside a file that was
- * only looked at, so they are removed when the returned connection is closed. The store of a folder keeps them: its next run needs them.
+ * In WAL mode SQLite creates a log and an index beside a store, even for read-only connections, which cannot remove them.
+ * A file that was only read should have no such files beside it, so they are removed when the returned connection is
+ * closed. The store of a folder keeps them, because its next run needs them.
  */
 export function removingEmptyLog(db: DatabaseSync, path: string): DatabaseSync {
   if (isSharedStore(path)) return db
@@ -21,8 +22,8 @@ export function removingEmptyLog(db: DatabaseSync, path: string): DatabaseSync {
 }
 
 /**
- * Lets SQLite do it: the last connection that may write removes the files. It does so only with the exclusive lock of the store, so
- * they stay if anybody has it open. An empty log has nothing that would be written to the store.
+ * SQLite removes the files itself when the last writable connection closes, and only if it gets the exclusive lock of the
+ * store. So they stay if another process has the store open. The log is empty, so nothing is written to the store.
  */
 function removeEmptyLog(path: string): void {
   if (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size !== 0) return
@@ -31,6 +32,6 @@ function removeEmptyLog(path: string): void {
     using db = openFile(Object.assign(pathToFileURL(path), { search: '?mode=rw' }), { timeout: 0 })
     db.prepare('SELECT 1 FROM sqlite_schema').get()
   } catch {
-    // The store is locked, was removed, or belongs to somebody else. The files do no harm.
+    // The store is locked, was removed, or belongs to another user. The files do no harm.
   }
 }

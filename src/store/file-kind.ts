@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** Enough to tell a text from something else. */
+/** Enough bytes to tell text from binary data. */
 const LOOK_BYTES = 4096
 
-/** How files begin, and what they are. */
+/** First bytes of well-known kinds of files. */
 const BEGINNINGS: readonly (readonly [beginning: string, kind: string])[] = [
   ['\x89PNG', 'a PNG image'],
   ['\xff\xd8\xff', 'a JPEG image'],
@@ -17,7 +17,10 @@ const BEGINNINGS: readonly (readonly [beginning: string, kind: string])[] = [
   ['\x7fELF', 'a program'],
 ]
 
-/** What a file is that is no SQLite file, in words; undefined if that cannot be told, as of a damaged one. */
+/**
+ * Describes a file that is not a SQLite file, such as "a PNG image". Undefined if its kind is unknown: it may be a
+ * damaged store.
+ */
 export function fileKind(path: string): string | undefined {
   const bytes = beginning(path)
   if (bytes === undefined || bytes.length === 0) return undefined
@@ -41,11 +44,11 @@ function beginning(path: string): Buffer | undefined {
   }
 }
 
-/** UTF-8 without control characters other than those of texts. The last character may be cut in two. */
+/** Whether the bytes are UTF-8 without control characters that text does not use. The last character may be cut in two. */
 function isText(bytes: Buffer): boolean {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell other files from texts
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: binary files have them, text has not
     return !/[\x00-\x08\x0e-\x1a\x1c-\x1f]/.test(text)
   } catch {
     return false

@@ -369,7 +369,7 @@ export class Recording implements RunRecorder {
     )
   }
 
-  /** A worker has joined during the run. Those that were there before are recorded with their first attempt. */
+  /** A worker has joined during the run. Workers that joined before are recorded with their first attempt. */
   joined(worker: WorkerName): void {
     if (!this.#closed) this.#workerKey(worker, Date.now())
   }

@@ -178,7 +178,7 @@ export class StepDecoder {
   }
 }
 
-/** Decodes the bodies of the steps of one start, in order: each has what its step adds to earlier ones. */
+/** Decodes the bodies of the steps of one start, in order. A body has only what its step adds to earlier steps. */
 export class StepBodies {
   readonly #context = new Context()
 

@@ -109,7 +109,7 @@ export const corrupt = (path: string, detail: string, cause?: unknown): Manyworl
     { cause },
   )
 
-/** The file is a sound one of another kind: there is nothing to recover. */
+/** For an intact file of another kind, which has nothing to recover. */
 export const notAStore = (path: string, kind: string, cause?: unknown): ManyworldsError =>
   new ManyworldsError(
     'NOT_A_STORE',

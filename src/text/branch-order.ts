@@ -1,7 +1,7 @@
 import type { OpenedBranch } from '../trajectory/branches.ts'
 import type { Step } from '../trajectory/step.ts'
 
-/** A step, or the head of a branch; `depth`: in how many branches it is. */
+/** A step, or the head of a branch. `depth`: how many branches it is nested in. */
 export type Placed =
   | { readonly step: Step; readonly branch: OpenedBranch | undefined; readonly depth: number }
   | { readonly step?: undefined; readonly branch: OpenedBranch; readonly depth: number }
@@ -14,8 +14,8 @@ interface Frame {
 }
 
 /**
- * Steps in the order in which they are read: a branch as a whole, after the step that it begins at, since sub-agents that
- * work at once interleave. Branches that nobody has opened, or that come from each other, stand at the end.
+ * Orders steps for a reader. The steps of concurrent sub-agents interleave, so each branch is shown as a whole, after the
+ * step at which it starts. Branches that no step opened, or that form a cycle, come last.
  */
 export function* branchOrder(steps: readonly Step[]): Generator<Placed> {
   const opened = new Map<number, OpenedBranch>()
@@ -40,7 +40,7 @@ export function* branchOrder(steps: readonly Step[]): Generator<Placed> {
     return { branch: opened.get(id), depth, items: withBranches(own, children.get(id) ?? []), next: 0 }
   }
   function* from(first: Frame): Generator<Placed> {
-    // Not by recursion: an agent may go on with a shorter conversation thousands of times.
+    // Not recursive, because branches can be nested thousands deep: one for each time an agent compacts its conversation.
     for (const stack = [first]; stack.length > 0; ) {
       const top = stack.at(-1)!
       const item = top.items[top.next++]
@@ -62,7 +62,7 @@ export function* branchOrder(steps: readonly Step[]): Generator<Placed> {
   }
 }
 
-/** The steps of a branch, and after each the branches that begin there. */
+/** The steps of a branch, each followed by the branches that start there. */
 function withBranches(steps: readonly Step[], branches: readonly OpenedBranch[]): (Step | OpenedBranch)[] {
   const after = new Map<number | null, OpenedBranch[]>()
   const known = new Set(steps.map(({ index }) => index))
@@ -77,6 +77,6 @@ function withBranches(steps: readonly Step[], branches: readonly OpenedBranch[])
   return [...(after.get(null) ?? []), ...steps.flatMap((step) => [step, ...(after.get(step.index) ?? [])]), ...late]
 }
 
-/** The same agent, with another conversation: nothing follows in the branch that it comes from. */
+/** Whether a branch only continues its parent: the same agent with another conversation, and no further steps in the parent. */
 const goesOn = ({ parent: { why } }: OpenedBranch, { items, next }: Frame): boolean =>
   (why === 'compaction' || why === 'drift') && next === items.length

@@ -14,19 +14,19 @@ const ARGUMENTS = { chars: 600, lines: 10 }
 const RESULT = { chars: 800, lines: 14 }
 const ERROR = { chars: 800, lines: 12 }
 
-/** A call of a tool and what came of it. */
+/** A tool call and its result. */
 export interface Call {
-  /** What stands before its name. */
+  /** The text before its name. */
   readonly mark: string
   readonly name: string
   readonly arguments: { readonly raw: string; readonly value?: unknown }
-  /** When, and how long. */
+  /** When it happened, and its duration. */
   readonly facts: string
-  /** Undefined: nobody knows. */
+  /** Undefined if the result is unknown. */
   readonly end: { readonly result?: unknown; readonly error?: unknown } | undefined
 }
 
-/** A step in which a tool was called: `3  lookup { id: 7 }  +1.2 s, took 40 ms`, and below it what came of it. */
+/** A step in which a tool was called: `3  lookup { id: 7 }  +1.2 s, took 40 ms`, and its result below. */
 export function toolLines(step: Step & ToolStep, layout: ValueLayout): string[] {
   const { index, atMs, name, arguments: given, ms } = step
   const facts = `+${duration(atMs)}, took ${duration(ms)}`
@@ -38,7 +38,7 @@ export function callLines(call: Call, layout: ValueLayout): string[] {
   return [...headLines(call, layout), ...endLines(call.end, inside).map((line) => INDENT + line)]
 }
 
-/** Arguments that are short stand beside the name, others below it. */
+/** Short arguments are on the line of the name, longer ones below it. */
 function headLines({ mark, name, arguments: { raw, value }, facts }: Call, layout: ValueLayout): string[] {
   const { paint, width } = layout
   const shown = cut(oneLine(name), Math.max(1, Math.min(NAME_CHARS, width - displayWidth(mark))))

@@ -1,10 +1,10 @@
 import { padStart } from './width.ts'
 
-/** Whether the terminal draws block characters: not in a locale without UTF-8, and not on the console of Linux. */
+/** Whether the terminal can draw block characters: not without a UTF-8 locale, and not on the Linux console. */
 export function drawsBlocks(env: NodeJS.ProcessEnv = process.env): boolean {
   if (env.TERM === 'linux' || env.TERM === 'dumb') return false
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG
-  // Where nothing is said, as in most containers, what else we print has characters beyond ASCII, too.
+  // Without a locale, as in most containers, assume UTF-8, because our other output has non-ASCII characters too.
   return !locale || /utf-?8/i.test(locale)
 }
 
@@ -12,16 +12,16 @@ export interface ChartLayout {
   /** Columns of the terminal. */
   readonly width: number
   readonly blocks: boolean
-  /** What the bottom and the top stand for. */
+  /** The values at the bottom and the top. */
   readonly low: number
   readonly high: number
   readonly label: (value: number) => string
-  /** What the first and the last value are called. */
+  /** The labels of the first and the last value. */
   readonly ends: readonly [first: string, last: string]
 }
 
 const ROWS = 6
-/** A few values are drawn this wide each, so that they can be told apart. */
+/** The widest bar, for charts with few values. */
 const WIDEST_BAR = 4
 const FEWEST_COLUMNS = 10
 
@@ -29,8 +29,9 @@ const BLOCKS = { partial: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 const ASCII = { partial: ['.', ':', '#'], axis: '|', corner: '+', line: '-' } as const
 
 /**
- * Values over time as bars, in a few lines. If there are more values than columns, a column is the mean of several; how many,
- * `perColumn` says. A missing value (null) leaves its column empty, and a value at the bottom is drawn as the lowest mark.
+ * Values over time as bars, in a few lines. If there are more values than columns, a column is the mean of several
+ * values; `perColumn` returns how many. A missing value (null) leaves its column empty, and a value at the bottom is
+ * drawn as the lowest mark.
  */
 export function chart(
   values: readonly (number | null)[],
@@ -53,7 +54,7 @@ export function chart(
   return { lines: [...lines, axis, endsLine(ends, margin + 1, columns.length * wide)], perColumn }
 }
 
-/** One line of marks, between the lowest and the highest of them, or between those that `range` says. */
+/** Values as one line of marks. The scale is from the lowest to the highest value, or `range`. */
 export function sparkline(
   values: readonly (number | null)[],
   width: number,
@@ -75,11 +76,11 @@ function inColumns(values: readonly (number | null)[], perColumn: number): (numb
   })
 }
 
-/** From 0 to 1. If all values are the same, they stand in the middle. */
+/** From 0 to 1. If all values are equal, 0.5. */
 const heightOf = (value: number, low: number, high: number): number =>
   high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0.5
 
-/** What a bar of this height, in rows, looks like in a row, counted from the bottom. */
+/** The character of a bar in a row. `height` is in rows; rows count from the bottom. */
 function cellAt(height: number | null, row: number, partial: readonly string[]): string {
   if (height === null) return ' '
   const filled = height - row
@@ -87,7 +88,7 @@ function cellAt(height: number | null, row: number, partial: readonly string[]):
   return filled <= 0 ? ' ' : partialSign(filled, partial)
 }
 
-/** `share`: how much of the row is filled. */
+/** `share`: the filled part of the row. */
 const partialSign = (share: number, partial: readonly string[]): string =>
   partial[Math.min(partial.length - 1, Math.max(0, Math.ceil(share * partial.length) - 1))]!
 

@@ -7,7 +7,7 @@ import { bytes } from './quantities.ts'
 import { type ValueLayout, valueLines } from './value-lines.ts'
 import { cut } from './width.ts'
 
-/** What a message says, or what a tool returned: a text, a list of parts of which some are texts, or any value. */
+/** The content of a message or the result of a tool: a text, a list of parts of which some are texts, or any value. */
 export function contentLines(content: unknown, layout: ValueLayout, most: Excerpt): string[] {
   if (content === null || content === undefined || content === '') return []
   if (typeof content === 'string') return excerptLines(content, layout, most)
@@ -20,7 +20,7 @@ export function contentLines(content: unknown, layout: ValueLayout, most: Excerp
   return [...someRows(valueLines(content, layout), most.lines, layout)]
 }
 
-/** The same, where a text that is JSON is read: tools return much of it, on a single line. */
+/** The same for a result that may be JSON in a text: tools often return JSON on a single line, which is shown as a value. */
 export function resultLines(result: unknown, layout: ValueLayout, most: Excerpt): string[] {
   const text = typeof result === 'string' ? result : onlyText(result)
   if (text === undefined) return contentLines(result, layout, most)
@@ -30,7 +30,7 @@ export function resultLines(result: unknown, layout: ValueLayout, most: Excerpt)
     : [...someRows(valueLines(value, layout), most.lines, layout)]
 }
 
-/** What an error says, whether it is a text, an error or something like one. */
+/** The message of an error, which may be a text, an error, or an object with a message. */
 export function errorText(error: unknown): string {
   if (typeof error === 'string') return error
   if (typeof error !== 'object' || error === null || !('message' in error)) return inline(error)
@@ -38,7 +38,7 @@ export function errorText(error: unknown): string {
   return ('name' in error ? `${text(error.name)}: ` : '') + text(error.message)
 }
 
-/** A picture, a file and such. */
+/** A part that is not a text: an image, a file and so on. */
 function partText(part: Part, { width }: ValueLayout): string {
   const short = inline(part, width)
   if (short !== undefined) return short

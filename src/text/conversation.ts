@@ -1,7 +1,7 @@
 import { escapeControls } from './escape-controls.ts'
 import type { Paint } from './paint.ts'
 
-/** A message as the models' interfaces have it; others of its fields are shown too. */
+/** A message as model APIs represent it. Its other fields are shown too. */
 interface Message {
   readonly role: string
   readonly content?: unknown
@@ -17,7 +17,7 @@ const COLORS: Readonly<Record<string, Parameters<Paint>[0]>> = {
 
 export function isConversation(value: object): value is readonly Message[] {
   if (!Array.isArray(value) || value.length === 0) return false
-  // Not `every`, which passes over empty places, one by one, though there may be billions.
+  // Not `every`, which skips holes one by one: a sparse array may have billions. This loop stops at the first.
   for (let i = 0; i < value.length; i++) if (!isMessage(value[i])) return false
   return true
 }
@@ -25,7 +25,7 @@ export function isConversation(value: object): value is readonly Message[] {
 const isMessage = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'role' in value && typeof value.role === 'string' && 'content' in value
 
-/** Who speaks, and below it what. `lines` lays out a part of a message, indented. */
+/** The speaker, and the message below. `lines` lays out a part of a message, indented. */
 export function messageLines(
   { role, content, ...more }: Message,
   paint: Paint,

@@ -9,7 +9,7 @@ import { wrap } from './wrap.ts'
 
 const FEEDBACK = { chars: 1500, lines: 30 }
 
-/** Where the name of a limit would mislead: a server says only that a reply was cut, not by which limit. */
+/** Limits whose name would mislead: a server reports only that a reply was cut, not by which limit. */
 const LIMITS: Partial<Record<Truncation, string>> = { context: "maxOutputTokens or the model's context" }
 
 /** `truncated by maxSteps, reward 0.5, not solved` */
@@ -19,7 +19,7 @@ export function endingText({ ending, reward, success }: Episode): string {
   return [how, rewardText(reward), solved].filter((part) => part !== '').join(', ')
 }
 
-/** How an episode came to its end. What was seen last is mostly the answer too, and is not said twice. */
+/** How an episode ended. The final observation is left out if it is also the answer, as in most episodes. */
 export function episodeLines(episode: Episode, answer: unknown, layout: ValueLayout): string[] {
   const { ending, success, finalObservation } = episode
   const color =
@@ -32,7 +32,7 @@ export function episodeLines(episode: Episode, answer: unknown, layout: ValueLay
   ]
 }
 
-/** How good the answer is, and who says so. */
+/** The grade, and its grader. */
 export function gradeLines(
   { reward, success, parts, feedback, grader, error }: TaskGrade,
   layout: ValueLayout,

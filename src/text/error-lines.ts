@@ -7,10 +7,10 @@ interface ShownError {
   readonly stack?: string | undefined
 }
 
-/** What went wrong, and where. */
+/** An error and its stack. */
 export function errorLines({ code, name, message, stack = '' }: ShownError, layout: ValueLayout): string[] {
   const { paint } = layout
-  // A stack begins with name and message, in most cases.
+  // Most stacks start with name and message, which are already shown.
   const frames = stack.slice(Math.max(0, stack.search(/^ +at /m)))
   const where = /^ +at /.test(frames) ? frames : ''
   return [

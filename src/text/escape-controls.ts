@@ -2,7 +2,7 @@
 const INVISIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const TAB = '    '
 
-/** Text that is safe to print: control characters are written out (`\x1b`). Only line ends stay. */
+/** Makes a text safe to print: control characters are escaped (`\x1b`). Only line feeds stay. */
 export function escapeControls(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(INVISIBLE, (character) => {
     if (character === '\n') return character
@@ -12,10 +12,10 @@ export function escapeControls(text: string): string {
   })
 }
 
-/** All of it on one line. */
+/** The same, with line feeds escaped too. */
 export const oneLine = (text: string): string => escapeControls(text).replaceAll('\n', '\\n')
 
-/** The same on one line: what stands first, of text that may begin with empty lines. */
+/** The first non-empty line of a text, safe to print. */
 export const firstLine = (text: string): string =>
   escapeControls(text)
     .split('\n')

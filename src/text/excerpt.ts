@@ -8,7 +8,7 @@ export interface Excerpt {
   readonly lines: number
 }
 
-/** A cut goes back to the end of a word, if there is one within so many characters. */
+/** A cut is moved back to the end of a word, if there is one within this many characters. */
 const WORD_CHARS = 40
 /** Omitting fewer characters or rows than this is not worth a note. */
 const SLACK_CHARS = 80

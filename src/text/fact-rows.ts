@@ -9,7 +9,7 @@ interface Fact {
 
 const SEPARATOR = ' · '
 
-/** Facts in brackets, side by side, broken into rows between two of them where that is possible. */
+/** Facts in brackets, side by side. Rows are broken between two facts if possible. */
 export function factRows(
   facts: readonly Fact[],
   { paint, width }: { readonly paint: Paint; readonly width: number },

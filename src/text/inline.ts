@@ -3,26 +3,29 @@ import { bigintText } from './bigint-text.ts'
 import { escapeControls } from './escape-controls.ts'
 import { displayWidth } from './width.ts'
 
-/** No terminal has a longer line. */
+/** Longer than a line of any terminal. */
 const LINE_CHARS = 4000
-/** No sensible text has more code units in a column. */
+/** Real text has fewer code units per column. */
 const UNITS_PER_COLUMN = 20
 const PLAIN_KEY = /^[A-Za-z_$][\w$]*$/
 
-/** A line that grows. `left`: how many characters it may still get; what does not fit is left out. */
+/** A line under construction. `left`: how many more characters fit; the rest is left out. */
 interface Line {
   left: number
   readonly above: Set<object>
 }
 
-/** A value on one line, as `inspect` shows it; given a width, undefined if it does not fit, or if there is text of several lines in it. */
+/**
+ * A value on one line, as `inspect` shows it. With a width: undefined if it does not fit, or if it contains a text of
+ * several lines.
+ */
 export function inline(value: unknown): string
 export function inline(value: unknown, width: number): string | undefined
 export function inline(value: unknown, width = Number.POSITIVE_INFINITY): string | undefined {
   const line: Line = { left: Math.min(LINE_CHARS, UNITS_PER_COLUMN * width), above: new Set() }
   const text = textOf(value, line)
   if (width === Number.POSITIVE_INFINITY) return escapeControls(text)
-  // An escaped line end; a raw one stands in the stack of an error.
+  // Line feeds are escaped in texts, and raw in the stack of an error.
   if (line.left <= 0 || text.includes('\\n') || text.includes('\n')) return undefined
   const safe = escapeControls(text)
   return displayWidth(safe) <= width ? safe : undefined
@@ -94,7 +97,7 @@ function enclosed(open: string, texts: Iterable<string>, close: string): string 
 
 function within(text: string, line: Line): string {
   const shown = text.length > line.left ? `${text.slice(0, Math.max(0, line.left))}…` : text
-  // What stands between two texts counts a little too, so that many empty ones come to an end.
+  // Separators count too, so that a list of many empty texts comes to an end.
   line.left -= text.length + 2
   return shown
 }

@@ -1,7 +1,7 @@
-/** Longer texts are not read as JSON. */
+/** Longer texts are not parsed as JSON. */
 export const JSON_CHARS = 1_000_000
 
-/** The object or list that a text is as JSON; undefined if it is something else. */
+/** Parses a text that is a JSON object or list; undefined if it is not. */
 export function jsonIn(text: string): object | undefined {
   if (text.length > JSON_CHARS || !/^\s*[[{]/.test(text)) return undefined
   try {

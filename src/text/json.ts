@@ -1,31 +1,31 @@
 import { types } from 'node:util'
 import { bigintText } from './bigint-text.ts'
 
-/** Nested deeper than this, a value is cut. */
+/** More deeply nested values are cut. */
 const MAX_DEPTH = 200
-/** Larger than this in all, a value is cut: a graph can hold more paths than there are atoms. */
+/** Values with more objects are cut: a small graph can have an exponential number of paths. */
 const MAX_OBJECTS = 1_000_000
-/** Characters before escaping, which makes up to six of one: a string has at most 536 million. */
+/** Characters before escaping, which turns one into up to six: a string has at most 536 million. */
 const MAX_CHARS = 64_000_000
-/** What a number and the like count as, and what an empty place of an array does: nobody wants to read many of those. */
+/** The cost, in characters, of a number or another primitive, and of a hole of a sparse array. */
 const PRIMITIVE_CHARS = 8
 const EMPTY_PLACE_CHARS = 64
 
 interface Budget {
   objects: number
   chars: number
-  /** Something was left out. */
+  /** Whether something was left out. */
   cut: boolean
 }
 
 /**
- * One line of JSON for any value. What JSON has no form for is given a readable one; what is too large or too deep is
- * cut, and says so; nothing makes it fail.
+ * One line of JSON for any value. Values without a JSON form get a readable one. Values that are too large or too deep
+ * are cut, with a note. Never throws.
  */
 export const jsonLine = (value: unknown): string =>
   stringify(value, { objects: MAX_OBJECTS, chars: MAX_CHARS, cut: false })
 
-/** The beginning of that line, in a time that does not depend on the size of the value. */
+/** The beginning of that line, in a time that is independent of the size of the value. */
 export function jsonPreview(value: unknown, chars: number): { readonly text: string; readonly isCut: boolean } {
   const budget = { objects: chars, chars: 2 * chars, cut: false }
   const line = stringify(value, budget)
@@ -36,10 +36,13 @@ export function jsonPreview(value: unknown, chars: number): { readonly text: str
 const stringify = (value: unknown, left: Budget): string =>
   safeJson(JSON.stringify(toJson(value, new Set(), left)) ?? 'null')
 
-/** What JSON leaves as it is, and a terminal would act on: C1 controls (\x9b begins an escape, as ESC [ does), and what turns text around. */
+/**
+ * Characters that JSON does not escape but a terminal interprets: C1 controls (\x9b starts an escape sequence, like ESC
+ * [) and bidirectional marks.
+ */
 const UNSAFE = /[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
-/** The same JSON, for a terminal too. Outside of texts JSON has none of these. */
+/** The same JSON, safe to print on a terminal. These characters occur only inside strings, where they can be escaped. */
 export const safeJson = (json: string): string =>
   json.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -57,7 +60,7 @@ function toJson(value: unknown, above: Set<object>, left: Budget): unknown {
   try {
     return objectToJson(value, (child) => toJson(child, above, left), left)
   } catch (error) {
-    // A getter, or a toJSON of the user's own.
+    // A getter or a `toJSON` threw.
     return `[unreadable: ${String(error)}]`
   } finally {
     above.delete(value)
@@ -65,10 +68,10 @@ function toJson(value: unknown, above: Set<object>, left: Budget): unknown {
 }
 
 function objectToJson(value: object, child: (value: unknown) => unknown, left: Budget): unknown {
-  // In an array there is no leaving out, and null is what JSON itself would put there.
+  // An array cannot leave an item out, so it becomes null, as in JSON.stringify.
   const item = (value: unknown) => child(value) ?? null
   if ('toJSON' in value && typeof value.toJSON === 'function') {
-    // A Buffer's own form is an array of numbers.
+    // Bytes are written as base64 below; `toJSON` of a Buffer would return an array of numbers.
     if (!(value instanceof Uint8Array)) return child(value.toJSON())
   }
   if (Array.isArray(value)) return list(value, item, left)
@@ -143,7 +146,7 @@ function textWithin(text: string, left: Budget): string {
 }
 
 function base64(bytes: Uint8Array, left: Budget): string {
-  // Three bytes are four characters.
+  // In base64, three bytes become four characters.
   const shown = bytes.subarray(0, Math.ceil((Math.max(0, left.chars) * 3) / 4))
   left.chars -= Math.ceil((shown.length * 4) / 3)
   const text = `data:application/octet-stream;base64,${Buffer.from(shown.buffer, shown.byteOffset, shown.length).toString('base64')}`

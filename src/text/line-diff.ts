@@ -1,11 +1,14 @@
-/** Lines around a change. */
+/** Unchanged lines shown around a change. */
 const CONTEXT = 3
-/** Beyond so many pairs of lines, all of the middle is shown as replaced: a comparison takes as long as the lengths multiplied. */
+/**
+ * With more pairs of lines, the whole middle is shown as replaced: comparing takes time proportional to the product of
+ * both lengths.
+ */
 const MOST_PAIRS = 4_000_000
 
 type Change = { readonly sign: ' ' | '-' | '+'; readonly line: string }
 
-/** The difference of two texts as `diff -u` writes it; empty: they are the same. */
+/** The difference of two texts in the format of `diff -u`; empty if they are equal. */
 export function unifiedDiff(
   a: string,
   b: string,
@@ -21,7 +24,7 @@ const linesOf = (text: string): string[] => {
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines
 }
 
-/** Of the fewest lines removed and added; of equal ones, what is removed first. */
+/** The fewest removed and added lines that turn `a` into `b`. Removed lines come before added ones. */
 export function lineChanges(a: readonly string[], b: readonly string[]): Change[] {
   let begin = 0
   while (begin < a.length && begin < b.length && a[begin] === b[begin]) begin++
@@ -32,7 +35,7 @@ export function lineChanges(a: readonly string[], b: readonly string[]): Change[
   return [...same(a.slice(0, begin)), ...middle, ...same(a.slice(a.length - end))]
 }
 
-/** By the longest common subsequence. */
+/** Computes the longest common subsequence. */
 function middleChanges(a: readonly string[], b: readonly string[]): Change[] {
   const removed = (line: string): Change => ({ sign: '-', line })
   const added = (line: string): Change => ({ sign: '+', line })
@@ -77,15 +80,15 @@ function* hunks(changes: readonly Change[]): Generator<string> {
   }
 }
 
-/** The first place after which there is no change for twice the context. */
+/** The end of a hunk: the first place after which there is no change for twice the context. */
 function hunkEnd(changes: readonly Change[], begin: number): number {
   let last = begin
   for (let at = begin; at < changes.length && at <= last + 2 * CONTEXT + 1; at++)
     if (changes[at]!.sign !== ' ') last = at
-  // The hunk may begin with context: its first change is not further than that.
+  // The hunk may start with context, so its first change is at most that far away.
   return Math.min(changes.length, last + CONTEXT + 1)
 }
 
 const count = (hunk: readonly Change[], without: Change['sign']) => hunk.filter(({ sign }) => sign !== without).length
-/** A hunk without lines stands after the line before it. */
+/** An empty hunk is positioned after the line before it. */
 const place = (line: number, lines: number) => (lines === 1 ? `${line}` : `${lines === 0 ? line - 1 : line},${lines}`)

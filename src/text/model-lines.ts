@@ -18,7 +18,7 @@ const SYSTEM = { chars: 320, lines: 5 }
 const SAID = { chars: 1500, lines: 30 }
 const REASONING = { chars: 700, lines: 12 }
 
-/** Of the reply, by who called. */
+/** The speaker of a reply, by the role of the caller. */
 const SPEAKERS = { agent: 'assistant', judge: 'judge', user: 'simulated user' } as const
 const COLORS: Readonly<Record<string, Parameters<Paint>[0]>> = {
   system: ['bold', 'magenta'],
@@ -28,15 +28,15 @@ const COLORS: Readonly<Record<string, Parameters<Paint>[0]>> = {
   'simulated user': ['bold', 'green'],
   tool: ['bold', 'yellow'],
 }
-/** Of these a reader need not be told. */
+/** Normal finish reasons, which are not shown. */
 const USUAL_FINISH = new Set(['stop', 'tool_calls', 'tool-calls', 'end_turn', 'tool_use', ''])
 
-/** A call of a model: the messages that are new in it, one by one, and the reply; an empty line belongs between them. */
+/** A model call: the new messages of its request and the reply, as blocks to be separated by empty lines. */
 export function modelBlocks(step: Model, talk: Talk, layout: ValueLayout): string[][] {
   const { messages, remark } = talk.newMessages(step)
   const tools = talk.newTools(step)
   const blocks = messages.map((message) => messageLines(message, layout))
-  // Those that open a conversation come first in it, as models see them.
+  // The tools come before the messages, but after a system message.
   if (tools !== undefined) blocks.splice(messages[0]?.role === 'system' ? 1 : 0, 0, toolNames(tools, layout))
   const before = remark === '' ? [] : [wrap(`(${remark})`, layout.width).map((row) => layout.paint('dim', row))]
   return [...before, ...blocks, replyLines(step, talk, layout)]
@@ -65,7 +65,7 @@ function replyLines(step: Model, talk: Talk, layout: ValueLayout): string[] {
   const inside = narrower(layout)
   const speaker = SPEAKERS[role]
   const said = contentLines(reply.content, inside, SAID)
-  // Calls that have a step of their own are shown there, with their results.
+  // Calls with a step of their own are shown there, with their results.
   const calls = (reply.calls ?? []).flatMap(({ id, name, raw }, position) => {
     if (talk.toolOf(step, position)) return []
     const told = talk.toldOf(step, id)
@@ -85,7 +85,7 @@ function replyLines(step: Model, talk: Talk, layout: ValueLayout): string[] {
   return [painted, ...lines.map(indent)]
 }
 
-/** One quiet line: `[small-model · 1,204 tokens in, 61 out, $0.0012 · 1.2 s]`, and what was unusual about it. */
+/** Facts in a dim color, `[small-model · 1,204 tokens in, 61 out, $0.0012 · 1.2 s]`, and unusual ones in yellow. */
 function factLines(step: Model, { paint, width }: ValueLayout): string[] {
   const { server, usage, ms, policy, cached, retries, finish, redacted } = step
   const quiet = [
@@ -106,7 +106,7 @@ function factLines(step: Model, { paint, width }: ValueLayout): string[] {
   return factRows(facts, { paint, width })
 }
 
-/** Quieter than what was said. */
+/** The reasoning, in a dimmer color than the reply. */
 function reasoningLines(reasoning: string | undefined, layout: ValueLayout): string[] {
   if (reasoning === undefined || reasoning === '') return []
   const { paint, width } = layout

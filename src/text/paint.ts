@@ -4,7 +4,7 @@ type Format = Parameters<typeof styleText>[0]
 
 export type Paint = (format: Format, text: string) => string
 
-/** Paints texts, or leaves them as they are. */
+/** Makes a function that colors texts, or leaves them unchanged. */
 export const painter = (color: boolean): Paint =>
   color
     ? (format, text) => (text === '' ? '' : styleText(format, text, { validateStream: false }))

@@ -10,11 +10,11 @@ export const count = (value: number): string => INTEGER.format(value)
 /** `1 task`, `1,234 tasks` */
 export const counted = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`
 
-/** Never 100 before all is done. */
+/** A percentage that is never 100 before everything is done. */
 export const percent = (part: number, whole: number): string =>
   `${whole === 0 ? 100 : Math.floor((100 * part) / whole)}%`
 
-/** Like percent, with one decimal where it is not whole: of many tasks a few may have failed. */
+/** Like `percent`, with one decimal if it is not whole, because few of many tasks may have failed. */
 export function precisePercent(part: number, whole: number): string {
   const tenths = whole === 0 ? 1000 : Math.floor((1000 * part) / whole)
   return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`
@@ -30,7 +30,7 @@ export function clock(ms: number): string {
   return rest >= 3600 ? `${Math.floor(rest / 3600)}:${minutesOn}` : minutesOn.replace(/^0(?=\d:)/, '')
 }
 
-/** `0.4 ms`, `120 ms`, `1.2 s`, `2:05 min`, `1:02:03 h`. Thresholds consider rounding, so that it never says `1000 ms`. */
+/** `0.4 ms`, `120 ms`, `1.2 s`, `2:05 min`, `1:02:03 h`. Thresholds consider rounding, so that it never returns `1000 ms`. */
 export function duration(ms: number): string {
   if (ms < 9.95) return `${ms.toFixed(1).replace('.0', '')} ms`
   if (ms < 999.5) return `${Math.round(ms)} ms`
@@ -53,7 +53,10 @@ export function bytes(size: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${['B', 'kB', 'MB', 'GB', 'TB'][unit]}`
 }
 
-/** `1,234 tokens in (1,000 cached), 56 out, $0.12`; empty if nothing was reported. Steps hold what agents put there. */
+/**
+ * `1,234 tokens in (1,000 cached), 56 out, $0.12`; empty if nothing was reported. Values that are not numbers are
+ * ignored, because agents may record anything.
+ */
 export function usageText(usage: Usage): string {
   const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
   const [inputTokens, outputTokens] = [number(usage?.inputTokens), number(usage?.outputTokens)]

@@ -3,10 +3,10 @@ import { wrap } from './wrap.ts'
 
 const INDENT = '  '
 const GAP = '  '
-/** The last column of a section gets at least this much. */
+/** The least width of the last column of a section. */
 const MIN_WIDTH = 20
 
-/** The widths of a section's columns except the last, which takes the rest of the line. */
+/** The widths of all columns but the last, which takes the rest of the line. */
 export function columnWidths(rows: readonly (readonly string[])[]): number[] {
   const count = Math.max(0, ...rows.map((row) => row.length - 1))
   return Array.from({ length: count }, (_, i) => Math.max(...rows.map((row) => displayWidth(row[i] ?? ''))))
@@ -29,7 +29,7 @@ function sectionRow(row: readonly string[], widths: readonly number[], width: nu
   return [(start + first).trimEnd(), ...more.map((line) => ' '.repeat(margin) + line)]
 }
 
-/** Paths and commands stay in one piece, so that they can be copied. */
+/** Do not break paths and commands, so that they can be copied. */
 const KEEP = { longWords: 'keep' } as const
 
 /** A paragraph of prose. */

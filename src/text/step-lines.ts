@@ -10,8 +10,8 @@ import { cut } from './width.ts'
 const INDENT = '  '
 
 /**
- * A note or an action: when it was and what it brought on one line, and below it what was done and seen. What the head of its branch
- * says already is left out.
+ * A note or an action: a line with its time, reward and usage, and its action and observation below. Fields that the head
+ * of its branch already shows are left out.
  */
 export function stepLines(step: Step, layout: ValueLayout, within?: OpenedBranch): string[] {
   const { index, atMs, kind, reward, usage, action, observation, opens, branch, agent, ...rest } = step
@@ -37,7 +37,7 @@ export function stepLines(step: Step, layout: ValueLayout, within?: OpenedBranch
   ]
 }
 
-/** A text, unless it is not what it should be. */
+/** The ending as a text. A malformed one is shown as it is. */
 function endOf(ends: Extract<Step, { kind: 'note' }>['ends']): object {
   if (typeof ends?.ending?.kind !== 'string') return ends === undefined ? {} : { ends }
   const { finalObservation } = ends

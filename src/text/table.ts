@@ -8,11 +8,11 @@ export interface Column<Row> {
   readonly rank: number
   readonly text: (row: Row) => string
   readonly format?: (row: Row) => Parameters<Paint>[0]
-  /** As the last column it may shrink to this width before whole columns are dropped. */
+  /** If this is the last column, it may shrink to this width before other columns are dropped. */
   readonly narrowest?: number
 }
 
-/** A column of the table at hand. */
+/** A column with its computed width and texts. */
 interface Laid<Row> extends Column<Row> {
   readonly texts: readonly string[]
   readonly width: number
@@ -20,7 +20,7 @@ interface Laid<Row> extends Column<Row> {
 
 export const GAP = '  '
 
-/** A table that is no wider than `room`: its head, and a line for each row. */
+/** A table that fits into `room` columns: its head, and a line for each row. */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -48,7 +48,7 @@ function laid<Row>(column: Column<Row>, rows: readonly Row[]): Laid<Row> {
   return { ...column, texts, width: Math.max(...[column.title, ...texts].map(displayWidth)) }
 }
 
-/** Shrinks the last column if it may, else drops whole columns until the rest fits. */
+/** Shrinks the last column if it allows that; otherwise drops columns until the rest fits. */
 function fitting<Row>(columns: readonly Laid<Row>[], room: number): readonly Laid<Row>[] {
   const tooWide = columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length) - room
   if (tooWide <= 0) return columns

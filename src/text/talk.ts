@@ -3,24 +3,24 @@ import type { Message, ModelStep, Step, ToolStep } from '../trajectory/step.ts'
 
 type Model = Step & ModelStep
 
-/** Whether two contents of messages are the same. */
+/** Compares the contents of two messages. */
 type IsSame = (one: unknown, other: unknown) => boolean
 
 /**
- * What the steps of a trajectory have to do with each other. All of them are well-formed. `isSame` is given, because the viewer's
+ * Relations between the steps of a trajectory, which must be well-formed. `isSame` is a parameter, because the viewer's
  * page has no `node:util`.
  */
 export class Talk {
   readonly #steps: readonly Step[]
   readonly #isSame: IsSame
   readonly #byIndex = new Map<number, Step>()
-  /** Of each model step: the one that it goes on from, or else the one before it in its branch. */
+  /** For each model step: the step that it continues, or else the previous one in its branch. */
   readonly #before = new Map<Model, Model>()
-  /** Of each model step, how many messages it has, its reply included. */
+  /** For each model step: its number of messages, including its reply. */
   readonly #messages = new Map<Model, number>()
-  /** Steps of tools, by the place of the call. */
+  /** Tool steps, by the step and position of their call. */
   readonly #tools = new Map<string, ToolStep>()
-  /** What models were told of calls, by step and id. */
+  /** Messages with results of calls, by step and call id. */
   readonly #told = new Map<string, Message>()
 
   constructor(steps: readonly Step[], isSame: IsSame) {
@@ -42,17 +42,17 @@ export class Talk {
     }
   }
 
-  /** The step of a tool that a call of a model led to. */
+  /** The tool step of a call that a model made. */
   toolOf({ index }: Model, position: number): ToolStep | undefined {
     return this.#tools.get(`${index}.${position}`)
   }
 
-  /** What the model was told of a call, where no step of a tool says it. */
+  /** The message with the result of a call, for calls without a tool step. */
   toldOf({ index }: Model, callId: string): Message | undefined {
     return this.#told.get(`${index}.${callId}`)
   }
 
-  /** The messages of a request that were not shown before, and what is to be said about the others. */
+  /** The messages of a request that were not shown before, and a remark about the others. */
   newMessages(step: Model): { readonly messages: readonly Message[]; readonly remark: string } {
     const { from, keep, added } = step.request
     const before = this.#before.get(step)
@@ -64,9 +64,9 @@ export class Talk {
       return { messages: added.slice(same).filter(isNew), remark }
     }
     const known = this.#messages.get(before) ?? keep
-    // One message less: the reply comes again, in other words.
+    // One message less if the client sent the reply again in a different form.
     const isCut = keep < known - (added.some((message) => isReply(before, message, this.#isSame)) ? 1 : 0)
-    const remark = isCut ? `goes on after the first ${keep} of the ${known} messages of step ${from}` : ''
+    const remark = isCut ? `continues after the first ${keep} of the ${known} messages of step ${from}` : ''
     return { messages: added.filter(isNew), remark }
   }
 
@@ -80,7 +80,7 @@ export class Talk {
 const isAnswerTo = ({ reply }: ModelStep, { role, callId }: Message): boolean =>
   role === 'tool' && callId !== undefined && (reply.calls ?? []).some(({ id }) => id === callId)
 
-/** Clients send replies again, some with the arguments of calls written in another way. */
+/** Whether a message is the reply of a step. Clients send replies back, some with differently formatted arguments. */
 function isReply({ reply }: ModelStep, message: Message, isSame: IsSame): boolean {
   if (message.role !== 'assistant') return false
   const ids = ({ calls = [] }: Message) => calls.map(({ id }) => id).join('\n')

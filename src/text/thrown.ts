@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import { pack } from '../protocol/pack.ts'
 
-/** Longer messages and stacks are cut: they do not help, and everything that shows or stores errors would carry them. */
+/** Longer messages and stacks are cut, because they are sent and stored with the error and do not help anyone. */
 const MAX_CHARS = 64 * 1024
 
-/** What an error says. */
+/** The texts of an error. */
 interface Words {
   readonly name: string
   readonly message: string
@@ -17,12 +17,12 @@ export function wordsOf(thrown: unknown): Words {
     if (thrown instanceof Error || isErrorLike(thrown))
       return { name: cut(String(thrown.name)), message: cut(String(thrown.message)), stack: stackOf(thrown) }
   } catch {
-    // A getter of its own, or a proxy.
+    // A getter or a proxy threw.
   }
   return { name: 'Error', message: `${show(thrown)} was thrown`, stack: undefined }
 }
 
-/** As much of a text as is sent. */
+/** Cuts a long text. */
 const cut = (text: string): string =>
   text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}… (${text.length - MAX_CHARS} more characters)`
 
@@ -40,7 +40,10 @@ function stackOf(error: Error): string | undefined {
 
 const SHOWN = { depth: 4, maxArrayLength: 100, maxStringLength: 10_000, breakLength: Infinity, customInspect: false }
 
-/** Small plain data as JSON. All else as Node shows it, which has an end: an array may have four thousand million places. */
+/**
+ * Small plain data as JSON; everything else as `inspect` shows it, whose output is limited: a sparse array may have four
+ * billion elements.
+ */
 function show(value: unknown): string {
   if (typeof value === 'string') return cut(`'${value}'`)
   try {
@@ -50,7 +53,7 @@ function show(value: unknown): string {
   }
 }
 
-/** Whether `pack` leaves it as it is. */
+/** Whether `pack` does not serialize the value. */
 function isInline(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   try {

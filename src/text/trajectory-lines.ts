@@ -12,21 +12,21 @@ import type { ValueLayout } from './value-lines.ts'
 import { cut, displayWidth } from './width.ts'
 import { wrap } from './wrap.ts'
 
-/** What is in a branch has this at its left. */
+/** The left margin of lines in a branch. */
 const BAR = '│ '
 const DEEPEST = 6
-/** Deeper branches are not indented where so few columns would be left. */
+/** Branches are not indented further if fewer columns than this would be left. */
 const NARROWEST = 32
 
 const REASONS: Readonly<Record<BranchReason, string>> = {
   parallel: 'in parallel',
   serial: 'in series',
   subtask: 'a sub-task',
-  compaction: 'goes on with a shorter conversation',
-  drift: 'goes on with other tokens',
+  compaction: 'continues with a shorter conversation',
+  drift: 'continues with other tokens',
 }
 
-/** The steps of a task for a reader: conversations as such, each call of a tool with its result, branches indented. */
+/** The steps of a task for a reader: model calls as conversations, tool calls with their results, branches indented. */
 export function trajectoryLines(steps: readonly Step[], layout: ValueLayout): string[] {
   const isRead = new Set(steps.filter(isWellFormed))
   const talk = new Talk([...isRead], isDeepStrictEqual)
@@ -38,11 +38,11 @@ export function trajectoryLines(steps: readonly Step[], layout: ValueLayout): st
     const inside = { ...layout, width: layout.width - bars.length }
     const { blocks, airy } = blocksOf(placed, isRead, talk, inside)
     for (const [place, block] of blocks.entries()) {
-      // The head of a branch stands apart from what is around the branch.
+      // An empty line separates the head of a branch from the lines around the branch.
       const between = placed.step === undefined ? Math.max(0, depth - 1) : Math.min(depth, last?.depth ?? 0)
       if (last && (last.airy || airy))
         lines.push(layout.paint('dim', BAR.repeat(place === 0 ? between : depth).trimEnd()))
-      // Not spread: these may be more than a call takes arguments.
+      // Not `push(...block)`: there may be more lines than a call can have arguments.
       for (const line of block) lines.push(bars === '' ? line : layout.paint('dim', bars) + line)
       last = { depth, airy }
     }
@@ -50,13 +50,13 @@ export function trajectoryLines(steps: readonly Step[], layout: ValueLayout): st
   return lines
 }
 
-/** What cannot be read as a step has no branch either: it comes last. */
+/** Malformed steps have no branch, so they come last. */
 function* inOrder(steps: readonly Step[], isRead: ReadonlySet<Step>): Generator<Placed> {
   yield* branchOrder(steps.filter((step) => isRead.has(step)))
   for (const step of steps) if (!isRead.has(step)) yield { step, branch: undefined, depth: 0 }
 }
 
-/** What a step is to a reader, block by block; `airy`: with empty lines around it. */
+/** The lines of a step, as blocks. `airy`: with empty lines around it. */
 function blocksOf(
   { step, branch }: Placed,
   isRead: ReadonlySet<Step>,

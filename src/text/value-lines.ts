@@ -9,39 +9,39 @@ import { wrap } from './wrap.ts'
 
 const TEXT_LENGTH = 1500
 const ITEMS = 20
-/** What is shown of a value in all, its items counted: a graph can hold more paths than there are atoms. */
+/** The most items of a value that are shown in total: a small graph can have an exponential number of paths. */
 const NODES = 2000
 const FULL_NODES = 500_000
-/** What `--full` shows of one text. */
+/** The most characters of one text that `--full` shows. */
 const FULL_TEXT_LENGTH = 20_000_000
-/** A value nested so deep that no columns are left is not laid out. */
+/** A value is not laid out if its nesting leaves fewer columns than this. */
 const NARROWEST = 16
-/** Texts that are put in quotes: they would be taken for a number and such, or for nothing at all. */
+/** Texts that are quoted, because they look like a number or another primitive, or are blank. */
 const LOOKS_DIFFERENT = /^(\s*|true|false|null|undefined|NaN|-?[\d.]+(e[+-]?\d+)?n?)$/
 const INDENT = '  '
 
 export interface ValueLayout {
   readonly width: number
   readonly paint: Paint
-  /** All of it, however long. */
+  /** Do not shorten long values. */
   readonly full: boolean
 }
 
 interface Place extends ValueLayout {
-  /** The objects that this value is in. */
+  /** The objects that contain this value. */
   readonly above: readonly object[]
   readonly left: { nodes: number }
 }
 
-/** Any value as lines for a terminal: texts as texts, conversations as conversations, the rest by name and item. */
+/** Any value as lines for a terminal: texts and conversations in readable form, other values field by field. */
 export const valueLines = (value: unknown, layout: ValueLayout): string[] =>
   linesOf(value, { ...layout, above: [], left: { nodes: layout.full ? FULL_NODES : NODES } })
 
-/** A value with its name: beside it if it fits there, else below. */
+/** A value with its name: on the same line if it fits, otherwise below. */
 export const labelledLines = (label: string, value: unknown, layout: ValueLayout): string[] =>
   labelled(label, value, { ...layout, above: [], left: { nodes: layout.full ? FULL_NODES : NODES } })
 
-/** Text as it is meant to be read, cut if it is long. */
+/** A text without quotes or escapes, cut if it is long. */
 export function textLines(text: string, { width, paint, full }: ValueLayout): string[] {
   const shown = text.slice(0, full ? FULL_TEXT_LENGTH : TEXT_LENGTH)
   const lines = wrap(escapeControls(shown), Math.max(2, width))
@@ -79,7 +79,7 @@ function linesOf(value: unknown, place: Place): string[] {
   return someOf(keys, keys.length, place, (key) => labelled(key, (value as Record<string, unknown>)[key], inside))
 }
 
-/** The items of an array; from a long gap on, nothing: it counts as more of them. */
+/** The items of an array, up to the first long gap; the rest is only counted. */
 function* places(items: readonly unknown[]): Generator<unknown> {
   let empty = 0
   for (let i = 0; i < items.length && empty < ITEMS; i++) {
@@ -108,7 +108,7 @@ function someOf<T>(
   for (const item of items) {
     if ((!full && place >= ITEMS) || left.nodes-- <= 0) break
     place++
-    // Not spread: these may be more than a call takes arguments.
+    // Not `push(...lines)`: there may be more lines than a call can have arguments.
     for (const line of lines(item)) shown.push(line)
   }
   const rest = size - place

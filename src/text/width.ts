@@ -4,9 +4,9 @@ const PRINTABLE_ASCII = /^[ -~]*$/
 /** Characters that are drawn in two columns: Hangul, CJK, kana, full-width forms, and emoji. */
 const WIDE =
   /^[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
-/** Marks that sit on the character before them. */
+/** Combining marks and other characters without a width. */
 const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]$/u
-/** One picture, however many characters it is made of: joined, with a skin, a flag, or in the form that U+FE0F asks for. */
+/** Graphemes drawn as one emoji, two columns wide: sequences with joiners or skin tones, flags, and characters with U+FE0F. */
 const PICTURE = /\ufe0f|\p{Emoji_Presentation}/u
 
 /** Real text has fewer code units per column: a family emoji has 12 in two. */
@@ -14,7 +14,7 @@ const UNITS_PER_COLUMN = 20
 
 const segmenter = new Intl.Segmenter()
 
-/** Each character is then one column. */
+/** Whether the text is printable ASCII, in which each character is one column wide. */
 export const isAscii = (text: string): boolean => PRINTABLE_ASCII.test(text)
 
 export interface Cell {
@@ -22,7 +22,7 @@ export interface Cell {
   readonly width: number
 }
 
-/** What a reader takes for characters, each with its columns on a terminal: 0, 1 or 2. */
+/** The graphemes of a text, each with its width on a terminal: 0, 1 or 2 columns. */
 export function cells(text: string): Cell[] {
   if (isAscii(text)) return Array.from(text, (character) => ({ text: character, width: 1 }))
   return Array.from(segmenter.segment(text), ({ segment }) => segment)
@@ -30,7 +30,7 @@ export function cells(text: string): Cell[] {
     .map((segment) => ({ text: segment, width: cellWidth(segment) }))
 }
 
-/** Columns that a text takes on a terminal. Color codes take none; other control characters must be escaped before. */
+/** The width of a text on a terminal, in columns. Color codes have none; other control characters must be escaped before. */
 export function displayWidth(text: string): number {
   if (isAscii(text)) return text.length
   if (text.includes('\x1b')) return displayWidth(stripVTControlCharacters(text).replaceAll('\x1b', ''))
@@ -54,7 +54,7 @@ export const padStart = (text: string, width: number): string =>
 
 /** Cuts a text to this width; an ellipsis marks the cut. */
 export function cut(text: string, width: number): string {
-  // A huge text is not measured to its end.
+  // Do not measure a huge text to its end.
   const measured = text.slice(0, UNITS_PER_COLUMN * width)
   if (measured === text && displayWidth(text) <= width) return text
   let [kept, used] = ['', 0]

@@ -17,7 +17,7 @@ const ATTEMPTS = 2
 /**
  * Collects experience: runs tasks on any engine, and yields their trajectories as they finish.
  *
- * | seed (Python) | here |
+ * | AWorld (Python) | here |
  * |---|---|
  * | `distribute_tasks(tasks)` | `distributeTasks(tasks, { rollouts })` |
  * | `execute_single_task(task, max_steps, timeout)` | the agent: `stepAgent({ maxSteps, timeoutMs })` is the loop of one episode, in a worker |

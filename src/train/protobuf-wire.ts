@@ -1,6 +1,6 @@
 /**
- * Protobuf's wire format, as far as the few messages need it that training writes and reads. The packages that can do all of
- * Protobuf are installed only by those who use Spark.
+ * The part of Protobuf's wire format that the messages of training use. A complete Protobuf package is installed only
+ * with Spark.
  */
 
 /** How the bytes of a field are laid out: the lowest three bits of its tag. */
@@ -20,7 +20,7 @@ export class WireWriter {
     return this.#varint(BigInt(field * 8 + type))
   }
 
-  /** The length, and then the bytes. */
+  /** Writes the length, then the bytes. */
   bytes(value: Uint8Array): this {
     this.#varint(BigInt(value.byteLength))
     this.#reserve(value.byteLength)
@@ -80,7 +80,7 @@ export class WireWriter {
   }
 }
 
-/** Throws a RangeError at bytes that are no Protobuf message. */
+/** Throws a RangeError if the bytes are not a Protobuf message. */
 export class WireReader {
   readonly #bytes: Uint8Array
   readonly #view: DataView

@@ -6,7 +6,7 @@
  * |---|---|
  * | `/api/start` | `Start` |
  * | `/api/runs` | `RunList` |
- * | `/api/figures?run=ID` | `RunFigures`, which take a scan of the run's responses |
+ * | `/api/figures?run=ID` | `RunFigures`; needs a scan of the run's responses |
  * | `/api/run?run=ID` | `RunDetails` |
  * | `/api/tasks?run=ID` | lines of `TaskChunk`, all tasks of the run |
  * | `/api/attempts?run=ID` | lines of `AttemptChunk`, all attempts of the run |
@@ -73,7 +73,10 @@ export interface RunFigures {
 
 export interface RunDetails {
   readonly overview: RunOverview
-  /** When the server answered. The clock of a browser elsewhere may differ from the one that wrote the times of the run. */
+  /**
+   * The time of the answer by the server's clock. The clock of the browser may differ from the one that wrote the times
+   * of the run.
+   */
   readonly now: number
   /** The id of the training that the run belongs to. */
   readonly training?: string
@@ -109,7 +112,7 @@ export interface AgentEntry {
 export interface WorkerEntry extends WorkerName {
   readonly key: number
   readonly session: number
-  /** Unknown in runs of earlier versions, and while the worker is there. */
+  /** Both times are unknown in runs of earlier versions. `leftAt` is also missing while the worker is connected. */
   readonly joinedAt?: number
   readonly leftAt?: number
   /** Why it left, if it was lost. */
@@ -137,7 +140,7 @@ export interface TaskChunk {
   readonly state: readonly number[]
   /** The number of the latest attempt, from 1; 0: none so far. */
   readonly attempts: readonly number[]
-  /** The key of a `Cause`, if the task did not succeed. */
+  /** The key of the `Cause`, if the task did not succeed. */
   readonly cause: readonly (number | null)[]
   readonly endedAt: readonly (number | null)[]
   readonly runMs: readonly (number | null)[]
@@ -272,7 +275,7 @@ export interface AttemptDetails {
 
 export interface LogLines {
   readonly lines: readonly string[]
-  /** Lines that are not here, because there are too many. */
+  /** The number of lines that were left out, because there are too many. */
   readonly left: number
 }
 

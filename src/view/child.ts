@@ -4,8 +4,8 @@ import { Place } from './read/place.ts'
 import { keepMemorySmall, serveViewer } from './serve.ts'
 
 /**
- * The viewer beside a run, in a process of its own, because reading a large run must not slow down its driver. Started with `fork`; ends
- * with the process that started it.
+ * The viewer of `--view`. It runs in its own process, because reading a large run must not slow down its driver. It is
+ * started with `fork`, and ends with the process that started it.
  */
 
 /** What to show. */
@@ -18,7 +18,7 @@ export interface ShowRequest {
   readonly route: string
 }
 
-/** Where it is, or why it is not. */
+/** The address of the viewer, or why it could not be started. */
 export type ShowAnswer = { readonly url: string } | { readonly error: string }
 
 /** A run is written to its store a moment after it has started. */

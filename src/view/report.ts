@@ -25,7 +25,7 @@ export interface ReportOptions {
   readonly progress?: (progress: ReportProgress) => void
 }
 
-/** How far a report is: how many tasks were read for this part of it, and its size so far. */
+/** The progress of a report: how many tasks were read for this part of it, and its size so far. */
 export interface ReportProgress {
   readonly doing: string
   readonly done: number
@@ -37,7 +37,7 @@ export interface MadeReport {
   /** The whole file. */
   readonly html: string
   readonly bytes: number
-  /** What was left out, in words. The report says so too. */
+  /** What was left out, in words. The report itself lists it too. */
   readonly leftOut: readonly string[]
   /** Whether a larger file would contain more. */
   readonly isFull: boolean
@@ -45,12 +45,13 @@ export interface MadeReport {
   readonly cut?: { readonly run: string; readonly file: string; readonly task: string }
 }
 
-/** For the list of what was left out, which comes last. */
+/** Reserved for the list of what was left out, which is written last. */
 const WORDS_BYTES = 2048
 
 /**
- * Makes a report: one file with a run, a training or all of them, which opens without a server. If not all of it fits, it leaves
- * out the steps of successful tasks first, then logs, then the steps of failed tasks, and says so.
+ * Makes a report: one file with a run, a training or all of them, which opens without a server. If not everything fits,
+ * it leaves out first the steps of successful tasks, then logs, then the steps of failed tasks, and lists what it left
+ * out.
  *
  * @example
  * const { html, leftOut } = await makeReport(targetOf('nightly-7', undefined), { maxBytes: 5_000_000 })
@@ -99,9 +100,9 @@ const tooSmall = (maxBytes: number, needed: number) =>
     `a report of at most ${bytesText(maxBytes)} cannot contain even the list of tasks; give a larger size, such as --max-size ${Math.ceil(needed / 1e6) + 1}`,
   )
 
-/** What was left out by choice, in words. */
+/** What was left out because of `include`, in words. */
 function notWanted(runs: readonly TabledRun[], include: Include): string[] {
-  if (include === 'none') return ['the steps of all tasks, as was asked for']
+  if (include === 'none') return ['the steps of all tasks (--include none)']
   const has = runs.some(({ tasks }) => tasks.some(({ hasFailed }) => !hasFailed))
-  return include === 'failed' && has ? ['the steps of successful tasks, as was asked for'] : []
+  return include === 'failed' && has ? ['the steps of successful tasks (--include failed)'] : []
 }

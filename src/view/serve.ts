@@ -41,8 +41,9 @@ export interface ViewServer {
 }
 
 /**
- * Keeps V8 from growing its heap early. The server reads much and keeps little; by default, what it has read stays in memory for long:
- * 230 MB instead of 140 MB after a search through 1,000,000 steps. Call it before anything is read.
+ * Keeps V8 from growing its heap early. The server reads much data and keeps little of it. With V8's defaults, garbage
+ * stays in memory for long: 230 MB instead of 140 MB after a search through 1,000,000 steps. Call it before anything is
+ * read.
  */
 export function keepMemorySmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -72,7 +73,7 @@ export async function serveViewer(options: ViewServerOptions): Promise<ViewServe
     )
   })
   server.on('clientError', (_error, socket) => socket.destroy())
-  // An address that means all of this machine's is none that others could open.
+  // The wildcard addresses 0.0.0.0 and :: cannot be opened from other machines, so the host name is shown instead.
   const shown = showAddress({ host: host === '0.0.0.0' || host === '::' ? hostname() : host, port })
   return {
     port,

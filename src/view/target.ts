@@ -11,7 +11,7 @@ import { Place } from './read/place.ts'
 export interface Target {
   readonly place: Place
   readonly route: string
-  /** What it is, for the user: `run nightly of /work/runs`. */
+  /** A description for the user: `run nightly of /work/runs`. */
   readonly name: string
 }
 
@@ -24,7 +24,7 @@ export const trainingRoute = (id: string): string => `#/training/${encodeURIComp
 export function targetOf(what: string | undefined, dir: string | undefined): Target {
   if (what === undefined) return inFolder(runFolder(dir))
   if (isRunFile(what) && kindOf(what) === 'file') return inFile(what)
-  // A path is a folder. A name may also be that of a run, which is more likely meant.
+  // With a slash, it is the path of a folder. Without one, it may also be the name of a run, which is more likely.
   if (kindOf(what) === 'folder' && /[/\\]|^\.\.?$/.test(what)) return inFolder(resolve(what))
   try {
     return named(what, runFolder(dir))
@@ -64,7 +64,7 @@ function named(name: string, folder: string): Target {
     return { place: Place.file(path), route: trainingRoute(id), name: `training ${id} of ${path}` }
   }
   using run = RunFile.at(found.run)
-  // With the runs beside it, to compare it with.
+  // With the other runs of the folder, for comparisons.
   return runIn(Place.folder(dirname(found.run.path)), run.runId)
 }
 

@@ -10,7 +10,7 @@ export interface OpenRun extends Disposable {
   readonly causes: Causes
 }
 
-/** What the requests of a viewer share. */
+/** The state that all requests of a viewer share. */
 export class Viewer implements Disposable {
   readonly place: Place
   readonly stores = new OpenStores()
@@ -35,7 +35,7 @@ export class Viewer implements Disposable {
     }
   }
 
-  /** Keys of causes must stay the same as long as a page may refer to them. */
+  /** Keys of causes must not change while a page may refer to them. */
   #causesOf(run: PagedRun): Causes {
     const key = keyOf(run)
     let causes = this.#causes.get(key)

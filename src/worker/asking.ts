@@ -74,7 +74,7 @@ function checkedOptions(call: string, options: AskOptions = {}): AskOptions {
   if (unknown !== undefined)
     throw invalid(
       call,
-      `there is no option '${unknown}'${didYouMean(unknown, OPTION_NAMES)}; there are ${OPTION_NAMES.join(', ')}`,
+      `there is no option '${unknown}'${didYouMean(unknown, OPTION_NAMES)}; the options are ${OPTION_NAMES.join(', ')}`,
     )
   const { signal, limitMs, slot = 'keep', clock = 'stands' } = options
   if (limitMs !== undefined && !(typeof limitMs === 'number' && limitMs > 0))

@@ -20,7 +20,7 @@ const LOOK_MS = 100
  */
 export class BlobReader {
   readonly #blob: BlobOpened
-  /** The folder in which the engine puts blobs; undefined: it does not. */
+  /** The folder in which the engine puts blobs. Undefined: the engine does not deliver blobs. */
   readonly #folder: string | undefined
   readonly #requests: Requests
   /** The bytes received over the link. */
@@ -44,7 +44,7 @@ export class BlobReader {
     return this.#fromLink(task)
   }
 
-  /** Undefined: the file does not exist, and will not. */
+  /** Undefined: the file does not exist, and will not be delivered. */
   async #fromFile(task: Asker): Promise<Uint8Array | undefined> {
     if (this.#folder === undefined) return undefined
     const path = join(this.#folder, this.#blob.sha256)
@@ -94,7 +94,7 @@ export class BlobReader {
       hash.update(bytes.subarray(at, at + bytesRead))
       at += bytesRead
     }
-    this.#verify(hash, `is not what it should be in ${path}`)
+    this.#verify(hash, `is damaged in ${path}`)
     return bytes
   }
 
@@ -111,8 +111,8 @@ export class BlobReader {
       this.#filled += part.byteLength
       this.#hash.update(part)
     }
-    if (this.#filled !== size) throw this.#damaged(`has another size than ${size} bytes over the link`)
-    this.#verify(this.#hash, 'is not what it should be over the link')
+    if (this.#filled !== size) throw this.#damaged(`did not arrive with its ${size} bytes over the link`)
+    this.#verify(this.#hash, 'was damaged on the way over the link')
     return this.#bytes
   }
 
@@ -125,7 +125,7 @@ export class BlobReader {
     const { sha256, bytes } = this.#blob
     return new ManyworldsError(
       'BLOB_DAMAGED',
-      `${showBlob(sha256, bytes)} ${what}. Look at the disk and the memory of this machine; and were its bytes changed after they were given to the run?`,
+      `${showBlob(sha256, bytes)} ${what}. Check the disk and the memory of this machine, and whether the bytes were changed after they were given to the run`,
       { cause },
     )
   }

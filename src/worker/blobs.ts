@@ -32,7 +32,7 @@ export class WorkerBlobs {
   readonly #kept = new Map<string, Kept>()
   readonly #loads = new Map<string, Load>()
 
-  /** `folder`: where the engine puts them, if it does. */
+  /** `folder`: where the engine puts blobs, if it delivers them. */
   constructor(requests: Requests, folder: string | undefined) {
     this.#requests = requests
     this.#folder = folder
@@ -88,7 +88,7 @@ export class WorkerBlobs {
     }
     load.done.promise.catch(() => {})
     this.#loads.set(blob.sha256, load)
-    // Add the asking task first.
+    // Start reading after the asking task was added.
     queueMicrotask(() => void this.#load(blob.sha256, load))
     return load
   }

@@ -28,7 +28,7 @@ const MAX_LOG_LINES = 1000
 const MAX_LOG_CHARS = 256 * 1024
 const TOO_MANY_STEPS = `ctx.step(): an attempt may record ${MOST_STEPS} steps at most; record several of them in one step, under \`data\``
 const NO_RESULTS: ReadonlyMap<string, unknown> = new Map()
-/** Runs differ by their seeds: a training gives each of its collections one of its own (`train/pipeline/seeds.ts`). */
+/** Fixed parts of the seed: runs differ by their own seed, and a training gives each of its collections another one (`train/pipeline/seeds.ts`). */
 const PURPOSE = 'run'
 const VISIT = 0
 
@@ -123,7 +123,7 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
     this.#abort.abort(reason)
   }
 
-  /** Its code has ended, and so has everything that listens to its signal: a grader may run now. */
+  /** Its code has ended: aborts its signal, so that what it left behind ends too. A grader may run now. */
   end(): void {
     this.ended = true
     if (this.#abort?.signal.aborted === false) this.#abort.abort(TASK_ENDED)
@@ -161,7 +161,7 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
     return (unpack(this.#item[5]?.results) as ReadonlyMap<string, unknown> | undefined) ?? NO_RESULTS
   }
 
-  // Getters that return closures: agents take these off the context (`const { step, log } = ctx`).
+  // Getters that return closures, so that agents can destructure them (`const { step, log } = ctx`).
   get log() {
     return (...values: unknown[]) => this.print(format(...values))
   }
@@ -305,7 +305,7 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
       )) as Context['once']
   }
 
-  /** Keeps text that the task printed; one entry a line. */
+  /** Keeps text that the task printed, one entry per line. */
   print(text: string): void {
     if (this.settled || this.#logLines > MAX_LOG_LINES) return
     for (const line of text.split('\n')) {

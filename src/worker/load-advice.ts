@@ -4,10 +4,10 @@ import { registry } from '../registry.ts'
 export function loadAdvice(error: unknown, module: string): string {
   if (!(error instanceof Error)) return ''
   if (lacksBuiltin(error))
-    return `; this worker has Node ${process.version} (${process.execPath}), which does not have it: use a newer one there`
-  // Code for other machines is compiled before it is sent.
+    return `; this worker has Node ${process.version} (${process.execPath}), which does not have it; use a newer Node there`
+  // Code for other machines was compiled before it was sent, so a compiler would not help.
   if (registry.bundled || !needsCompiler(error, module) || hasCompiler()) return ''
-  return '; Node only takes the types out of TypeScript. Enums, parameter properties, decorators, imports without their extension, aliases of tsconfig.json and types that are imported without `import type` need a compiler: install tsx, and start the program with `node --import tsx` (a test runner with NODE_OPTIONS="--import tsx"). Workers then use it too'
+  return '; Node only strips types from TypeScript. Enums, parameter properties, decorators, imports without their extension, aliases of tsconfig.json and types that are imported without `import type` need a compiler: install tsx, and start the program with `node --import tsx` (a test runner with NODE_OPTIONS="--import tsx"). Workers then use it too'
 }
 
 const lacksBuiltin = ({ message }: Error) =>

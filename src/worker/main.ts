@@ -23,7 +23,7 @@ const TASK_COUNT_MS = 500
 
 const socket = new Socket({ fd: framesFd, readable: true, writable: true })
 const leaving = new AbortController()
-// The driver is gone, or has closed us: nothing that a task started may stay behind.
+// The driver is gone or closed the connection: end this process and everything that its tasks started.
 const leave = () => {
   leaving.abort()
   endProcess()
@@ -46,11 +46,11 @@ const { runner, channel, ready } = serveDriver({
 delete process.env[BLOBS_VARIABLE]
 watchdog.blameBy(() => {
   const task = runner.current()
-  // Code of a task that is answered has no right to the loop any more.
+  // Code of a task that was already answered may not block the event loop at all: its deadline is 0.
   return task && { lease: task.lease, deadline: task.settled ? 0 : task.deadline }
 })
 void watchdog.watching.then(() => runner.open())
-// For the heartbeat. To count with each task would cost more than it tells.
+// The number of tasks in heartbeats. Updated by a timer, because updating it with each task would cost too much.
 setInterval(() => {
   watchdog.shared[1] = runner.live.size
 }, TASK_COUNT_MS).unref()
@@ -73,13 +73,13 @@ function loadBundled(ref: AgentRef, bundle: BundlePlace): Promise<RunnableDefini
   return loadAgent({ ...ref, module: moduleInBundle(bundle, bundle.module) }, entry)
 }
 
-// It was for this process's own start: what a task starts should not find it.
+// The cache was for the start of this process: processes that tasks start must not inherit it.
 if (process.env.MANYWORLDS_COMPILE_CACHE !== undefined) {
   delete process.env.MANYWORLDS_COMPILE_CACHE
   delete process.env.NODE_COMPILE_CACHE
 }
 
-/** The user's modules see the command line of the driver, so that what they read from it is the same. */
+/** Gives the user's modules the driver's command line, so that they read the same arguments. */
 function showDriversArguments(): void {
   const argv = process.env[ARGV_VARIABLE]
   delete process.env[ARGV_VARIABLE]
@@ -98,7 +98,7 @@ process.exit = ((code?: number) => {
     const { stack, message } = errorItem('PROCESS_EXIT', new Error(`the task called process.exit(${code ?? ''})`))
     exiting = { type: 'exiting', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message, stack } }
   }
-  // A script that a worker only reads for its agents may end itself, not the worker.
+  // If the script itself calls process.exit() while the worker imports it, park the script; the worker must go on.
   if (task === undefined && callerModule() !== undefined) parkNow('process.exit()')
   return realExit(code)
 }) as typeof process.exit
@@ -113,17 +113,17 @@ process.on('exit', () => {
 
 process.on('uncaughtException', (error) => {
   if (isLeftover(error)) return
-  // The first is how reading a script ends; the second was reported when it was thrown.
+  // `Parked` ends the import of a script; RUNNERS_IN_WORKER was reported when it was thrown.
   if (error?.name === 'Parked' || (ManyworldsError.is(error) && error.code === 'RUNNERS_IN_WORKER')) return
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     runner.endings.settle(task, OUTCOME.failed, pack(errorItem('UNCAUGHT_IN_TASK', error)))
     task.abort(error)
   } else {
-    // What was thrown stays here: it may be bytes, and before the driver's hello only plain data can be said.
+    // Leave out the thrown value: it may contain bytes, and before the driver's hello only plain data can be sent.
     const { thrown: _, ...plain } = errorItem('UNCAUGHT_IN_TASK', error)
     channel.control({ type: 'stray', error: plain })
   }
-  // Node makes no promise about a process after this: finish what runs, take nothing new.
+  // Node guarantees nothing about a process after this: finish the running tasks, and take no new ones.
   runner.recycling.retire('an uncaught exception')
 })

@@ -31,7 +31,7 @@ export class Outbox {
   #bytes = 0
   /** Bytes of steps that were sent and are not yet stored. */
   #unstored = 0
-  /** What is kept back while the window is full. */
+  /** Messages that wait while the window is full. */
   readonly #kept = new Deque<() => void>()
   #room: PromiseWithResolvers<void> | undefined
 

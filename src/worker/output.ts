@@ -7,8 +7,7 @@ interface Printed {
 
 /**
  * Attributes printed text to its task. Patching the two streams instead of `console` catches everything written from
- * JavaScript. Text printed outside of any task goes to the process's own stdout and stderr.
- * Returns what undoes it.
+ * JavaScript. Text printed outside of any task goes to the process's own stdout and stderr. Returns a function that undoes it.
  */
 export function keepOutputWithTasks(
   current: () => TaskContext | undefined,
@@ -35,7 +34,7 @@ function keepWrites(stream: Printed, current: () => TaskContext | undefined): ()
   }
   stream.write = write
   return () => {
-    // If someone has patched the stream after us, our function stays below theirs. It then only passes on.
+    // If other code patched the stream after us, our function stays below theirs, and only passes text on.
     if (stream.write !== write) return
     if (own) Object.defineProperty(stream, 'write', own)
     else delete (stream as { write?: unknown }).write

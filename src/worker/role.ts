@@ -40,7 +40,7 @@ const inWorker = () => holder[ROLE] !== undefined || process.env[WORKER_VARIABLE
 /** True in a worker process: guards what a script should do only once, such as printing a banner. */
 export const isWorker: boolean = inWorker()
 
-/** The driver runs tasks in its own process too, until the function that is returned is called. It stays a driver. */
+/** The driver runs tasks in its own process too, until the returned function is called. It stays a driver. */
 export function runTasksHere(role: Role): () => void {
   holder[INLINE] ??= new Set()
   holder[INLINE].add(role)
@@ -74,7 +74,7 @@ export function park(call: string): Promise<never> {
 /** The same for synchronous calls: throws, and the loader treats that as parking. */
 export function parkNow(call: string): never {
   holder[PARKED]?.(call)
-  throw new Parked(`${call} is the driver’s: a worker only reads this script for its agents`)
+  throw new Parked(`${call} is for the driver only: a worker imports this script for its agents`)
 }
 
 /** If `listener` throws, the caller gets the error. */

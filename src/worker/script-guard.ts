@@ -42,7 +42,7 @@ export function refuseRuns(tell: (error: ManyworldsError) => void): (call: strin
     const from = caller()
     const error = new ManyworldsError(
       'RUNNERS_IN_WORKER',
-      `a worker imported a script for its agents, and the script goes on there: it called ${call}${from === undefined ? '' : ` at ${from.url}:${from.place}`}. A queue consumer, timer or server in the script runs in every worker too; what it takes there is not processed. Move the agents to a module of their own, or put what only the driver does behind \`if (!isWorker)\``,
+      `a worker imported a script for its agents, and the script goes on there: it called ${call}${from === undefined ? '' : ` at ${from.url}:${from.place}`}. A queue consumer, timer or server in the script runs in every worker too, and messages that it takes there are lost. Move the agents to a module of their own, or put the driver's own work behind \`if (!isWorker)\``,
     )
     tell(error)
     throw error

@@ -22,13 +22,13 @@ import { Timeouts } from './timeouts.ts'
 export interface WorkerHost {
   /** Carries frames to the driver and from it. */
   readonly wire: Wire
-  /** A descriptor of the side thread's own; undefined: its frames use the same wire. */
+  /** The side thread's own file descriptor. Undefined: its frames use the same wire. */
   readonly sideFd: number | undefined
   /** The nearest deadline and the number of running tasks, for a watchdog thread if there is one. */
   readonly shared: Float64Array
   /** Aborted when the worker ends. */
   readonly leaving: AbortSignal
-  /** Where the engine puts blobs, if it does. */
+  /** Where the engine puts blobs, if it delivers them. */
   readonly blobFolder: string | undefined
   /** Finds the code of an agent. */
   load(ref: AgentRef, entry: string | undefined, bundle: BundlePlace | undefined): Promise<RunnableDefinition>
@@ -39,7 +39,7 @@ export interface WorkerHost {
 export interface ServedDriver {
   readonly runner: TaskRunner
   readonly channel: Channel<WorkerMessage, DriverMessage>
-  /** Says the first word. */
+  /** Sends `ready`, the first message. */
   ready(): void
 }
 

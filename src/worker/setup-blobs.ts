@@ -54,7 +54,7 @@ export class SetupBlobs {
     if (!/^[0-9a-f]{64}$/.test(sha256))
       throw new ManyworldsError(
         'BLOB_UNKNOWN',
-        `\`blob\` of a setup takes the SHA-256 of a blob, it was given '${sha256}'; give the hash to the agent as one of its params`,
+        `\`blob\` of a setup takes the SHA-256 of a blob, not '${sha256}'; give the hash to the agent as one of its params`,
       )
     for (;;) {
       const asker = await this.#next()

@@ -2,7 +2,7 @@
 export const SIDE: unique symbol = Symbol.for('manyworlds.side')
 
 export interface SideAnswer {
-  /** 1 when the answer is there: code that blocks the event loop can wait for it with `Atomics.wait`. */
+  /** 1 when the answer has arrived: code that blocks the event loop can wait for it with `Atomics.wait`. */
   readonly flag: Int32Array<SharedArrayBuffer>
   readonly answer: Promise<unknown>
 }

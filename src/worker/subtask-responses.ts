@@ -1,8 +1,8 @@
 import type { TaskResponse } from '../task.ts'
 
 /**
- * The responses of sub-tasks, in the order in which they were given. Keys are whole ids, `parent/child`, as in the store; `get` and `has` also
- * find a sub-task by the id that it was given, `child`.
+ * The responses of sub-tasks, in the order of the tasks. Keys are whole ids, `parent/child`, as in the store; `get` and `has` also
+ * find a sub-task by its own id, `child`.
  */
 export class SubTaskResponses extends Map<string, TaskResponse> {
   readonly #wholeIds = new Map<string, string>()

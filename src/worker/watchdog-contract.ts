@@ -1,4 +1,4 @@
-// What a worker and its watchdog thread both know. Importing it starts nothing.
+// Shared by a worker and its watchdog thread. Importing this module starts nothing.
 
 /** Name of the global that the watchdog evaluates in the stopped event loop, to learn whose code is running. */
 export const BLAME = 'manyworlds.blame'

@@ -67,7 +67,7 @@ function watch(shared: Float64Array): void {
       try {
         writeSync(fd, `!${JSON.stringify(words)}\n`)
       } catch {
-        // The other end is gone; end the process all the same.
+        // The other end is gone; end the process anyway.
       }
       endProcess()
     })

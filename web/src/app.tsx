@@ -32,7 +32,7 @@ function Page({ route }: { readonly route: Route }) {
   if (kind === undefined) return <Frame crumbs={[]} page={<RunsPage />} />
   if (kind === 'run' && first !== undefined && second === 'task' && third !== undefined) {
     const crumbs = [{ text: first, href: runHref(first) }, { text: third }]
-    // A new page for each task: what was opened in one must not stay open in the next.
+    // A new component for each task, so that sections opened in one task are not open in the next.
     return <Frame crumbs={crumbs} page={<TaskPage key={`${first}/${third}`} run={first} task={third} />} />
   }
   if (kind === 'run' && first !== undefined)
@@ -53,7 +53,7 @@ function Page({ route }: { readonly route: Route }) {
       crumbs={[]}
       page={
         <Empty>
-          There is no such page. <a href={hrefOf([])}>All runs</a>
+          Page not found. <a href={hrefOf([])}>All runs</a>
         </Empty>
       }
     />

@@ -7,7 +7,7 @@ import './theme.css'
 const source = await openSource().catch((error: unknown) =>
   error instanceof SourceError ? error : new SourceError('UNEXPECTED', String(error)),
 )
-// The hash of the address wins over the page that the command names.
+// A hash in the address takes precedence over the page that the command names.
 if (!(source instanceof SourceError) && location.hash === '' && source.start.route !== '#/')
   location.replace(source.start.route)
 render(<App source={source} />, document.getElementById('app')!)

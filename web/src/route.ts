@@ -28,7 +28,7 @@ export function parse(hash: string): Route {
   return { parts: path.split('/').filter(Boolean).map(decode), query: new URLSearchParams(query) }
 }
 
-/** `%` that is no escape is kept: the hash may have been typed. */
+/** Keeps a `%` that is not part of an escape, because a user may have typed the hash. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -8,7 +8,7 @@ import { asSendable } from './sendable-result.ts'
 export interface LlmTool {
   readonly description?: unknown
   readonly inputSchema: unknown
-  // biome-ignore lint/suspicious/noExplicitAny: whatever input the tool's schema describes
+  // biome-ignore lint/suspicious/noExplicitAny: the input that the tool's schema describes
   readonly execute?: ((input: any, options: any) => unknown) | undefined
 }
 

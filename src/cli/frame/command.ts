@@ -1,6 +1,6 @@
 /**
- * What a sub-command looks like on the command line. Its spec is the one source that parsing, help and shell
- * completion are made from; its body is another file, loaded when it is called.
+ * Describes a command. Parsing, help and shell completion are all derived from its spec. Its body is in another file,
+ * which is loaded when the command is called.
  */
 export interface Spec {
   readonly name: string
@@ -13,7 +13,7 @@ export interface Spec {
   /** The key is the name in the body's arguments; on the command line `maxAttempts` is `--max-attempts`. */
   readonly options: Readonly<Record<string, Option>>
   readonly examples: readonly Example[]
-  /** What 0, 1, … mean here; 2 is a mistake on the command line everywhere. */
+  /** The meaning of 0, 1, … for this command. For every command, 2 is a mistake on the command line. */
   readonly exitCodes: Readonly<Record<number, string>>
 }
 
@@ -22,17 +22,17 @@ export interface Example {
   readonly line: string
 }
 
-/** Words to offer after a press of the tab key: files, or a list. */
+/** Words that shell completion offers: files, or a list. */
 export type Suggest = 'files' | (() => Promise<readonly string[]>)
 
 export interface Positional {
-  /** Its placeholder in help texts: `SCRIPT`. */
+  /** The placeholder in help texts: `SCRIPT`. */
   readonly value: string
   readonly description: string
   readonly optional?: boolean
   /** It may be left out if one of these options is given. */
   readonly optionalWith?: readonly string[]
-  /** One or more of them: the body gets an array. */
+  /** Accepts one or more words: the body gets an array. */
   readonly many?: boolean
   /** Everything after `--`: the body gets an array. */
   readonly afterDashes?: boolean
@@ -42,7 +42,7 @@ export interface Positional {
 
 interface OptionBase {
   readonly short?: string
-  /** Another key that means the same, for those who know it from another command. */
+  /** Another name for the same option, which users may know from another command. */
   readonly alias?: string
   readonly description: string
   /** The heading under which help lists it. */
@@ -56,14 +56,14 @@ interface OptionBase {
 interface ValueOption extends OptionBase {
   /** The placeholder of the value in help texts: `N`. */
   readonly value: string
-  /** As it would be typed. */
+  /** The default, as a user would type it. */
   readonly default?: string
   readonly suggest?: Suggest
 }
 
 export type Option =
   | (OptionBase & { readonly type: 'flag' })
-  /** `many`: it may be given several times, and the body gets an array. */
+  /** `many`: the option may be repeated, and the body gets an array. */
   | (ValueOption & { readonly type: 'text'; readonly many?: boolean })
   | (ValueOption & { readonly type: 'choice'; readonly choices: readonly string[] })
   /** A whole number, 1 or more unless `min` says otherwise. */
@@ -91,14 +91,14 @@ type PositionalValue<P extends Positional> = P extends { many: true } | { afterD
       | (P extends { choices: readonly (infer Choice)[] } ? Choice : string)
       | (P extends { optional: true } ? undefined : never)
 
-/** What the body of a command is called with: every positional and every option, by its key. */
+/** The arguments of a body: every positional and every option, by its key. */
 export type ArgsOf<S extends Spec> = {
   readonly [Key in keyof S['positionals']]: PositionalValue<S['positionals'][Key]>
 } & {
   readonly [Key in keyof S['options']]: OptionValue<S['options'][Key]>
 }
 
-/** The body of a command; what it resolves to is the exit code. */
+/** The body of a command. It resolves to the exit code. */
 export interface Body<Args> {
   run(args: Args): Promise<number>
 }
@@ -111,7 +111,7 @@ export interface Command {
 /** Binds a spec to its body; the compiler checks that they fit. */
 export const command = <S extends Spec>(spec: S, load: () => Promise<Body<ArgsOf<S>>>): Command => ({ spec, load })
 
-/** Whether it may be given several times. */
+/** Whether the option may be repeated. */
 export const isMany = (option: Option): boolean => option.type === 'text' && option.many === true
 
 /** How an option is typed: `maxAttempts` is `--max-attempts`. */

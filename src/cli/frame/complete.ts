@@ -9,8 +9,8 @@ type Answer = 'files' | readonly Candidate[]
 
 /**
  * Answers the scripts of `manyworlds completion`, which call `manyworlds __complete -- WORD…` with the words of the
- * command line up to the cursor, the unfinished one last. The first line of the answer says what it is: `files`, for
- * the shell to find by itself, or `words`, which follow with a tab and a description each.
+ * command line up to the cursor, the unfinished one last. The first line of the answer is `files`, which means that the
+ * shell completes files, or `words`. Words follow one per line, each with a tab and a description.
  */
 export async function answerShell(args: readonly string[]): Promise<number> {
   const words = args.slice(args.indexOf('--') + 1)

@@ -8,7 +8,7 @@ import { UsageError } from './usage-error.ts'
 const FAILED = 1
 const USAGE = 2
 
-/** Codes of errors that the user corrects by typing or configuring something else. */
+/** Codes of errors that the user fixes on the command line or in the configuration. */
 const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
   'CONFIG_INVALID',
   'RUN_NOT_FOUND',
@@ -27,7 +27,7 @@ export function reportError(error: unknown, command: string | undefined): number
     process.stderr.write(`${paint('red', 'manyworlds:')} ${escapeControls(error.message)}\nRun \`${page}\` for usage\n`)
     return USAGE
   }
-  // As in all other lines of a node: several programs may share one log.
+  // The prefix of all lines of a node, because several programs may share one log.
   const prefix = paint('red', command === 'node' ? 'manyworlds node:' : 'manyworlds:')
   if (ManyworldsError.is(error)) {
     process.stderr.write(`${prefix} ${errorText(error)}\n`)

@@ -4,7 +4,7 @@ import { commands } from '../commands.ts'
 import type { Command } from './command.ts'
 import { UsageError } from './usage-error.ts'
 
-/** The command of this name, or what was probably meant. */
+/** The command with this name. Throws if there is none, with a suggestion. */
 export function findCommand(name: string): Command {
   const found = commands.find(({ spec }) => spec.name === name)
   if (found !== undefined) return found

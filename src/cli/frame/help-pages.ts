@@ -2,17 +2,17 @@ import type { Paint } from '../../text/paint.ts'
 import { columnWidths, page, paragraph, section } from '../../text/sections.ts'
 import { type Command, flagOf, type Option, type Positional, type Spec } from './command.ts'
 
-/** How a page is drawn: this wide, with colors or without. */
+/** The layout of a page. */
 export interface Look {
   readonly width: number
   readonly paint: Paint
 }
 
 const EXIT_CODES = { 0: 'everything succeeded', 1: 'something did not succeed', 130: 'interrupted with Ctrl-C' }
-const EXIT_CODE_EVERYWHERE = { 2: 'what was asked for is wrong: an option, a run, the configuration' }
+const EXIT_CODE_EVERYWHERE = { 2: 'a wrong option, run or configuration' }
 const HELP_OPTION = { type: 'flag', short: 'h', description: 'print this' } as const
 
-/** What `manyworlds` alone prints. */
+/** The page that `manyworlds` without a command prints. */
 export function overview(commands: readonly Command[], version: string, look: Look): string {
   const { paint, width } = look
   const rows = (pairs: readonly (readonly [string, string])[]) =>
@@ -33,7 +33,7 @@ export function overview(commands: readonly Command[], version: string, look: Lo
       paint('bold', 'Environment'),
       rows([
         ['MANYWORLDS_STORE', 'the folder of run files, instead of .manyworlds/runs; "off": keep none'],
-        ['MANYWORLDS_NODES', 'the addresses of your nodes, with commas between them'],
+        ['MANYWORLDS_NODES', 'the addresses of your nodes, separated by commas'],
         ['MANYWORLDS_TOKEN_FILE', 'the file with the token of your nodes'],
         ['NO_COLOR', 'no colors, if it is set'],
       ]),
@@ -43,7 +43,7 @@ export function overview(commands: readonly Command[], version: string, look: Lo
   ])
 }
 
-/** What `manyworlds help COMMAND` prints. */
+/** The page that `manyworlds help COMMAND` prints. */
 export function helpPage(spec: Spec, look: Look): string {
   const { paint, width } = look
   const positionals = Object.values(spec.positionals).map(({ value, description }) => [
@@ -76,12 +76,12 @@ function positionalUsage({ value, many, afterDashes, optional, optionalWith }: P
   return optional || optionalWith !== undefined ? `[${word}]` : word
 }
 
-/** The options under their headings, in one set of columns. */
+/** The options under their headings, all with the same column widths. */
 function optionSections(spec: Spec, { paint, width }: Look): string[][] {
   const options: [string, Option][] = [...Object.entries(spec.options), ['help', HELP_OPTION]]
   const row = ([key, option]: [string, Option]) => [paint('cyan', optionUsage(key, option)), described(option)]
   const widths = columnWidths(options.map(row))
-  // --help goes with the last of them.
+  // --help is listed in the last group.
   const lastGroup = Object.values(spec.options).at(-1)?.group
   const groupOf = ([key, { group }]: [string, Option]) => (key === 'help' ? lastGroup : group) ?? 'Options'
   return [...new Set(options.map(groupOf))].map((group) => {

@@ -10,9 +10,9 @@ export type Parsed = { readonly help: true } | { readonly help: false; readonly 
 
 const HELP = { help: { type: 'boolean', short: 'h' } } as const
 
-/** What was typed after the name of a command, as its body wants it. Throws a `UsageError` for the first mistake. */
+/** Parses the words after the name of a command into the arguments of its body. Throws a `UsageError` for the first mistake. */
 export function parse(spec: Spec, words: readonly string[]): Parsed {
-  // Not strict: we check the tokens ourselves, since `parseArgs` cannot say what was probably meant.
+  // Not strict: the tokens are checked below, because `parseArgs` cannot suggest a similar option.
   const { tokens } = parseArgs({
     args: [...words],
     options: { ...HELP, ...parserOptions(spec) },
@@ -21,7 +21,7 @@ export function parse(spec: Spec, words: readonly string[]): Parsed {
   })
   const terminator = tokens.find(({ kind }) => kind === 'option-terminator')?.index ?? words.length
   const options = tokens.filter((token) => token.kind === 'option')
-  // --help works even if other options are wrong.
+  // --help works even if other options are invalid.
   if (options.some(({ index }) => ['-h', '--help'].includes(words[index]!))) return { help: true }
 
   const keys = new Map(
@@ -76,11 +76,11 @@ function optionValue(option: Option, { rawName, value, inlineValue }: Typed): un
     if (value !== undefined) throw new UsageError(`${rawName} takes no value; leave "=${value}" out`)
     return true
   }
-  // `--engine --json`: the value was forgotten, and the next option must not be swallowed in its place.
+  // `--engine --json`: the value is missing, and the next option must not become the value.
   const forgotten = value?.startsWith('-') && !inlineValue && !(option.type === 'integer' && /^-\d/.test(value))
   if (value === undefined || forgotten)
     throw new UsageError(
-      `${rawName} needs a value: ${rawName} ${option.value}${forgotten ? `; one that begins with "-" is written ${rawName}=${value}` : ''}`,
+      `${rawName} needs a value: ${rawName} ${option.value}${forgotten ? `; write a value that starts with "-" as ${rawName}=${value}` : ''}`,
     )
   return typedValue(option, value, rawName)
 }
@@ -101,6 +101,6 @@ function checkTogether(spec: Spec, given: Values): void {
     const other = excludes.find((excluded) => excluded in given)
     if (other !== undefined) throw new UsageError(`${flagOf(key)} and ${flagOf(other)} exclude each other`)
     if (needs !== undefined && !(needs in given))
-      throw new UsageError(`${flagOf(key)} is only of use with ${flagOf(needs)}`)
+      throw new UsageError(`${flagOf(key)} can only be used with ${flagOf(needs)}`)
   }
 }

@@ -4,7 +4,7 @@ import { UsageError } from './usage-error.ts'
 
 type Values = Record<string, unknown>
 
-/** Gives each positional of a spec its words. `terminator` is the place of `--`; `given` are the options. */
+/** Assigns words to the positionals of a spec. `terminator`: the position of `--`. `given`: the options. */
 export function positionalValues(
   spec: Spec,
   tokens: readonly { readonly index: number; readonly value: string }[],

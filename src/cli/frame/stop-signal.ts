@@ -1,4 +1,4 @@
-/** Exit codes that shells expect of a command ended by a signal: 128 + its number. */
+/** The exit codes of commands that a signal ended: 128 + its number, as in shells. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const
 
 /** Aborted by the first Ctrl-C or SIGTERM; `code` is then the exit code. */

@@ -2,11 +2,11 @@ import { didYouMean } from '../../did-you-mean.ts'
 import type { Option } from './command.ts'
 import { UsageError } from './usage-error.ts'
 
-/** What a word means as the value of an option. `label` is what the option was called: `-w`, `--workers`. */
+/** Parses the value of an option. `label`: the name that was typed, `-w` or `--workers`. */
 export function typedValue(option: Exclude<Option, { type: 'flag' }>, text: string, label: string): unknown {
   switch (option.type) {
     case 'text':
-      if (text === '') throw new UsageError(`${label} needs a value, not an empty one`)
+      if (text === '') throw new UsageError(`${label} needs a value; it is empty`)
       return text
     case 'choice':
       return oneOf(option.choices, text, label)
@@ -33,12 +33,12 @@ export function typedValue(option: Exclude<Option, { type: 'flag' }>, text: stri
 
 export function oneOf(choices: readonly string[], text: string, label: string): string {
   if (choices.includes(text)) return text
-  throw new UsageError(`${label} is one of ${choices.join(', ')}, not "${text}"${didYouMean(text, choices)}`)
+  throw new UsageError(`${label} must be one of ${choices.join(', ')}, not "${text}"${didYouMean(text, choices)}`)
 }
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Milliseconds of `500ms`, `30s`, `2m`, `1.5h`, `1h30m` or `7d`. `label` says where it stood: `--timeout`. */
+/** Milliseconds of `500ms`, `30s`, `2m`, `1.5h`, `1h30m` or `7d`. `label`: the option, such as `--timeout`. */
 export function parseDuration(text: string, label: string): number {
   const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,15})?)(ms|[smhd])/g)]
   if (text === '' || parts.map(([part]) => part).join('') !== text) {

@@ -4,10 +4,10 @@ import { UsageError } from '../frame/usage-error.ts'
 
 export const NODES_VARIABLE = 'MANYWORLDS_NODES'
 
-/** The nodes that the environment names. */
+/** The nodes in MANYWORLDS_NODES. */
 export const nodesOfEnvironment = (): string[] => wordList(process.env[NODES_VARIABLE] ?? '')
 
-/** The nodes that were typed, or those of the environment; each once. */
+/** The typed nodes, or those of the environment, without duplicates. */
 export function nodeAddresses(typed: readonly string[]): Address[] {
   const given = typed.flatMap(wordList)
   const [words, from] = given.length > 0 ? [given, ''] : [nodesOfEnvironment(), `${NODES_VARIABLE}: `]

@@ -19,7 +19,7 @@ export function serverTls({
   return { cert, key, clientCa: ca }
 }
 
-/** TLS of a node that calls a driver; undefined if no option asks for it. */
+/** TLS of a node that connects to a driver; undefined if no TLS option is given. */
 export function clientTls({ tlsCa, tlsCert, tlsKey }: NodeArgs): ClientTls | undefined {
   if (tlsCa === undefined && tlsCert === undefined) return undefined
   const tls = {
@@ -43,7 +43,7 @@ function check({ ca, cert, key }: Record<'ca' | 'cert' | 'key', string | undefin
     try {
       createSecureContext(files)
     } catch (cause) {
-      const verdict = what.endsWith(':') ? what : `${what} is not a PEM file that can be used:`
+      const verdict = what.endsWith(':') ? what : `${what} is not a valid PEM file:`
       throw new ManyworldsError('CONFIG_INVALID', `${verdict} ${(cause as Error).message}`, { cause })
     }
 }

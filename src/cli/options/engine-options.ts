@@ -4,13 +4,13 @@ import type { EngineDefinition } from '../../engines/definition.ts'
 import type { Example, Option } from '../frame/command.ts'
 
 type Definition = (typeof engines)[number]
-// biome-ignore lint/suspicious/noExplicitAny: whatever its options in a RunConfig are
+// biome-ignore lint/suspicious/noExplicitAny: the engine's options in a RunConfig
 type OptionsOf<One> = One extends EngineDefinition<string, any, infer Options> ? Options : never
 type AllOf<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
   ? All
   : never
 
-/** The options of all engines, for commands that run a script. Those of one engine cannot stand beside those of another. */
+/** The options of all engines, for commands that run a script. Options of different engines exclude each other. */
 export const engineOptions = allOptions() as unknown as AllOf<OptionsOf<Definition>>
 
 function allOptions(): Record<string, Option> {
@@ -24,6 +24,6 @@ function allOptions(): Record<string, Option> {
   return all
 }
 
-/** Lines for the help page of a command that runs a script. */
+/** Examples for the help page of a command that runs a script. */
 export const engineExamples = (command: 'run' | 'train'): readonly Example[] =>
   engineParts.flatMap(({ cli }) => cli?.examples?.[command] ?? [])

@@ -1,20 +1,20 @@
-// Every command loads the specs, so the code that reads models.json is loaded for completion only.
+// Every command loads the specs, so the code that reads models.json is loaded only for completion.
 export const suggestModels = async (): Promise<readonly string[]> => (await import('./model-names.ts')).modelNames()
 
-/** Which models there are: for every command that calls some. */
+/** Options for commands that call models. */
 export const modelOptions = {
   model: {
     type: 'text',
     many: true,
     value: 'NAME=…',
     description:
-      'what a model is, over the code and models.json: NAME=OTHER (the settings of another one), NAME=URL#MODEL, or NAME={…} (JSON); once for each model',
+      'define a model, overriding the script and models.json: NAME=OTHER (the settings of another model), NAME=URL#MODEL, or NAME={…} (JSON); may be repeated',
     suggest: async () => (await suggestModels()).map((name) => `${name}=`),
   },
   models: {
     type: 'text',
     value: 'FILE',
-    description: 'the file with models by name; default: models.json in this folder, if it is there',
+    description: 'the file with models by name; default: models.json in the current folder, if it exists',
     suggest: 'files',
   },
 } as const

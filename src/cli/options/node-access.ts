@@ -1,4 +1,4 @@
-/** Options for access to nodes, for the commands that call them. */
+/** Options for commands that connect to nodes. */
 export const nodeAccess = {
   tokenFile: {
     type: 'text',
@@ -15,7 +15,7 @@ export const nodeAccess = {
   tlsCert: {
     type: 'text',
     value: 'FILE',
-    description: 'our own certificate, PEM, for nodes that ask for one',
+    description: 'our own certificate, PEM, for nodes that require one',
     suggest: 'files',
     needs: 'tlsKey',
   },

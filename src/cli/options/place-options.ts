@@ -5,11 +5,11 @@ import { engineOptions } from './engine-options.ts'
 import { nodeAccess } from './node-access.ts'
 
 const PLACE = 'Where and how many'
-const ACCESS = 'To be let in by nodes or a cluster'
+const ACCESS = 'Authentication by nodes or a cluster'
 
 const startsLocally = engineParts.filter((engine) => engine.startsLocally).map(({ name }) => name)
 
-/** Where the workers of a script are: for all commands that run one. */
+/** Options for the place and number of workers, for all commands that run a script. */
 export const placeOptions = {
   engine: {
     type: 'choice',
@@ -18,11 +18,17 @@ export const placeOptions = {
     description: `where the workers are: ${engineParts.map(({ where }) => where).join('; ')}`,
     group: PLACE,
   },
-  workers: { type: 'integer', short: 'w', value: 'N', description: 'at most so many worker processes', group: PLACE },
-  concurrency: { type: 'integer', short: 'c', value: 'N', description: 'tasks at once in each worker', group: PLACE },
+  workers: { type: 'integer', short: 'w', value: 'N', description: 'the most worker processes', group: PLACE },
+  concurrency: {
+    type: 'integer',
+    short: 'c',
+    value: 'N',
+    description: 'how many tasks each worker runs at once',
+    group: PLACE,
+  },
   inLocal: {
     type: 'flag',
-    description: `with --engine ${startsLocally.join(' or ')}: start one on this machine, for this run`,
+    description: `with --engine ${startsLocally.join(' or ')}: start a cluster on this machine for this run`,
     group: PLACE,
   },
   env: {
@@ -30,7 +36,7 @@ export const placeOptions = {
     many: true,
     value: 'NAME',
     description:
-      'give this environment variable to the workers, with the value that it has here; NAME=VALUE: with that value, which others on this machine can see',
+      'give the workers this environment variable, with its value in this process; NAME=VALUE: with this value, which every user of this machine can see',
     group: PLACE,
   },
   ...engineOptions,
@@ -43,7 +49,7 @@ export const placeOptions = {
   tlsCa: { ...nodeAccess.tlsCa, group: ACCESS },
   tlsCert: {
     ...nodeAccess.tlsCert,
-    description: 'our own certificate, PEM: for --listen, and for nodes and Connect servers that ask for one',
+    description: 'our own certificate, PEM: for --listen, and for nodes and Connect servers that require one',
     group: ACCESS,
   },
   tlsKey: { ...nodeAccess.tlsKey, group: ACCESS },

@@ -1,23 +1,23 @@
 import type { Option, Positional } from '../frame/command.ts'
 import { listRunIds, listTrainingIds } from './run-ids.ts'
 
-/** How a run is named, on every command that takes one. */
+/** The argument RUN, for every command that takes a run. */
 export const runReference = {
   value: 'RUN',
   description:
-    'a run: its id, the beginning of an id if no other run begins like that, "last" for the newest, or the path of a run file',
+    'a run: its id, the beginning of an id if no other run begins with it, "last" for the newest, or the path of a run file',
   suggest: async () => ['last', ...(await listRunIds())],
 } satisfies Positional
 
-/** On commands that take a training as well. */
+/** The same for commands that also take a training. */
 export const runOrTraining = {
   value: 'RUN',
   description:
-    'a run or a training: its id, the beginning of an id if no other begins like that, "last" for the newest, or the path of a run file',
+    'a run or a training: its id, the beginning of an id if no other begins with it, "last" for the newest, or the path of a run file',
   suggest: async () => ['last', ...(await listRunIds()), ...(await listTrainingIds())],
 } satisfies Positional
 
-/** Where runs are looked for. */
+/** The option --dir: the folder to look in. */
 export const runsFolder = {
   type: 'text',
   alias: 'store',

@@ -5,14 +5,14 @@ export const scriptOptions = {
   timeout: {
     type: 'duration',
     value: 'DURATION',
-    description: 'how long a task may run, per attempt: 30s, 2m, 500ms',
+    description: 'how long an attempt of a task may run: 30s, 2m, 500ms',
   },
-  maxAttempts: { type: 'integer', value: 'N', description: 'how often a task is tried' },
+  maxAttempts: { type: 'integer', value: 'N', description: 'how often a failing task is tried' },
   grace: {
     type: 'duration',
     value: 'DURATION',
     default: '10s',
-    description: 'how long running tasks may still take after Ctrl-C',
+    description: 'how long running tasks may continue after Ctrl-C',
   },
   store: {
     type: 'text',
@@ -26,26 +26,26 @@ export const scriptOptions = {
     type: 'choice',
     choices: ['normal', 'full'],
     value: 'HOW',
-    description: 'normal: what is reported survives a crash of every process; full: and a loss of power',
+    description: 'what a reported response survives. normal: the death of any process; full: also a power cut',
     excludes: ['noStore'],
   },
   cache: {
     type: 'flag',
-    description: 'use answers of models that the store has, and store new ones',
+    description: 'use model answers from the store, and store new ones',
     excludes: ['noStore'],
   },
   replay: {
     type: 'flag',
-    description: 'call no model: use answers that the store has, and fail where there is none',
+    description: 'call no model: use answers from the store, and fail if one is missing',
     excludes: ['cache', 'noStore'],
   },
   showLogs: { type: 'flag', description: 'print what tasks print, with their ids' },
   view: {
     type: 'flag',
     description:
-      'show it in the browser (see `manyworlds help view`); at a terminal, the page stays until Ctrl-C when the script is done',
+      'show the run in the browser (see `manyworlds help view`); at a terminal, the page stays open until Ctrl-C',
     excludes: ['noStore'],
   },
   quiet: { type: 'flag', short: 'q', description: 'print no progress and no summary' },
-  noProgress: { type: 'flag', description: 'print no progress, but a summary at the end' },
+  noProgress: { type: 'flag', description: 'print only a summary at the end' },
 } as const satisfies Readonly<Record<string, Option>>

@@ -22,7 +22,7 @@ export function typedModels(words: readonly string[]): TypedModels {
   for (const word of words) {
     const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(word) ?? []
     if (name === '' || value === '')
-      throw new UsageError(`--model "${word}": say NAME=OTHER, NAME=URL#MODEL or NAME={…}`)
+      throw new UsageError(`--model "${word}": write NAME=OTHER, NAME=URL#MODEL or NAME={…}`)
     if (!isModelName(name)) throw new UsageError(`--model "${word}": a name ${NAMED}`)
     if ([settings, unusable, others].some((known) => known.has(name)))
       throw new UsageError(`--model defines "${name}" twice`)
@@ -40,7 +40,10 @@ export function typedModels(words: readonly string[]): TypedModels {
   return { settings, unusable, others }
 }
 
-/** Everybody on this machine can see what is typed, and the command that resumes a run repeats it. */
+/**
+ * Refuses secrets, because every user of this machine can see the command line, and the printed command that resumes a
+ * run repeats it.
+ */
 function refuseSecrets(name: string, given: unknown): void {
   if (!isRecord(given)) return
   const { baseURL, headers } = given
@@ -53,7 +56,7 @@ function refuseSecrets(name: string, given: unknown): void {
   )
 }
 
-/** Undefined: it is the name of another model. */
+/** The settings in a value; undefined if it is the name of another model. */
 function settingsIn(name: string, value: string): unknown {
   if (value.startsWith('{')) {
     try {
@@ -66,11 +69,11 @@ function settingsIn(name: string, value: string): unknown {
   const hash = value.indexOf('#')
   if (hash < 0 || hash === value.length - 1)
     throw new UsageError(`--model ${name}=${value}: which model of that server? Write ${name}=URL#MODEL`)
-  // Discard all settings of the model of that name, above all its key: this is another server.
+  // Nothing is kept of an earlier model with this name, in particular not its key: this is another server.
   return { baseURL: value.slice(0, hash), model: value.slice(hash + 1) }
 }
 
-/** The models of a run: those of its code, with what was typed over them. `file`: what they are looked up in next. */
+/** The models of a run: those of its code, overridden by typed ones. `file`: the models file, where `NAME=OTHER` also looks. */
 export function withTyped(typed: TypedModels, models: ModelsConfig, file: string | false | undefined): ModelsConfig {
   if (typed.settings.size + typed.unusable.size + typed.others.size === 0) return models
   for (const why of typed.unusable.values()) throw new ManyworldsError('CONFIG_INVALID', why)
@@ -90,5 +93,5 @@ export function withTyped(typed: TypedModels, models: ModelsConfig, file: string
 function noSuch(name: string, other: string, known: ModelsConfig): string {
   const names = Object.keys(known)
   const there = names.length === 0 ? 'none' : names.join(', ')
-  return `--model ${name}=${other}: there is no model '${other}' in the run or its file of models, which have ${there}${didYouMean(other, names)}`
+  return `--model ${name}=${other}: unknown model '${other}'; the run and its models file have ${there}${didYouMean(other, names)}`
 }

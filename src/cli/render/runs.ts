@@ -10,7 +10,7 @@ export interface RunRow {
   readonly file: string
   readonly status: 'running' | 'finished' | 'interrupted' | 'died' | 'failed' | 'unreadable'
   readonly problem?: string
-  /** Why it failed, or was stopped. */
+  /** Why the run failed or was stopped. */
   readonly error?: string
   /** Epoch milliseconds. */
   readonly startedAt?: number
@@ -79,7 +79,7 @@ const columnsAt = (now: number): readonly Column<RunRow>[] => [
   },
 ]
 
-/** The runs that there are as a table, a row each, and below it what is wrong with it; no end of line after the last. */
+/** The runs as a table, with a row per run and its error below it. No line break at the end. */
 export function renderRuns(rows: readonly RunRow[], { color, width, now }: RunsLayout): string {
   if (rows.length === 0) return 'no runs'
   const paint = painter(color)

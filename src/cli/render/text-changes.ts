@@ -6,8 +6,9 @@ import { textChanges } from '../../train/prompts/text-files.ts'
 import { type Texts, unpackTexts } from '../../train/prompts/texts.ts'
 
 /**
- * What has changed in the texts of a training, from its first version to this one, as a diff; undefined: its policy is not texts, or they are not kept.
- * `sentences`: each on a line of its own, since texts are often one long line. Only people can read that.
+ * The changes in the texts of a training, from its first version to this one, as a diff. Undefined if its policy does not
+ * consist of texts, or if they are not kept. `sentences`: puts each sentence on its own line, because texts are often one
+ * long line. Such a diff is for people and cannot be applied.
  */
 export async function changesOf(
   training: StoredTraining,
@@ -28,21 +29,21 @@ const bySentence = (texts: Texts): Texts =>
 export interface ChangesLayout {
   readonly paint: Paint
   readonly width: number
-  /** Lines of it. */
+  /** The most lines to show. */
   readonly limit: number
   readonly version: number
 }
 
-/** A diff in color, its beginning. */
+/** The beginning of a diff, in color. */
 export function* renderChanges(diff: string, { paint, width, limit, version }: ChangesLayout): Generator<string> {
   yield ''
   if (diff === '') {
-    yield `the texts of version ${version} are those that it began with`
+    yield `the texts of version ${version} are the same as at the start of the training`
     return
   }
   const lines = diff.split('\n').slice(0, -1)
   const more = lines.length - limit
-  yield `texts of version ${version}, against the first${more > 0 ? paint('dim', ` (${limit} of ${lines.length} lines; \`export --policy\` writes all)`) : ''}`
+  yield `texts of version ${version}, compared with the first${more > 0 ? paint('dim', ` (${limit} of ${lines.length} lines; \`export --policy\` writes all)`) : ''}`
   for (const line of lines.slice(0, limit)) {
     const shown = cut(escapeControls(line).replaceAll('\t', ' '), width)
     yield line.startsWith('+')

@@ -14,12 +14,12 @@ import { Outcome } from './outcome.ts'
 import { resumeCommand } from './resume-command.ts'
 import { ViewerBeside } from './viewer-beside.ts'
 
-/** How long runs of a script that threw may take to end. */
+/** How long the runs of a script that threw may take to end. */
 const STOP_MS = 5000
 
-/** What a command does with a script. */
+/** How a command runs a script. */
 export interface ScriptCall {
-  /** Of the command. */
+  /** The name of the command. */
   readonly name: string
   readonly args: {
     readonly script: string
@@ -31,25 +31,28 @@ export interface ScriptCall {
     readonly failUnder?: number | undefined
     readonly view: boolean
   }
-  /** Options of the command line over those of the script. */
+  /** Overrides the options of the script with those of the command line. */
   readonly configure: (config: RunConfig) => RunConfig
   readonly training?: TrainingOverrides
   readonly display: ObserveRun | undefined
   readonly displayTraining: ObserveTraining | undefined
-  /** When the script has done all that it does by itself. */
+  /** Called when the script has finished by itself. */
   readonly afterwards?: (exported: object, outcome: Outcome) => Promise<void>
-  /** The script leaves by itself, and all went well: says if that was not what was wanted. The exit code. */
+  /**
+   * Called when the script exits with code 0. Returns the exit code, and reports if the script did nothing that the
+   * command is for.
+   */
   readonly nothingDone: (outcome: Outcome) => number
 }
 
-/** Throws if there is no such script. */
+/** The path of the script. Throws if the file does not exist. */
 export function scriptOf(typed: string): string {
   const script = resolve(typed)
-  if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`there is no script ${typed}`)
+  if (!existsSync(script) || !statSync(script).isFile()) throw new UsageError(`script not found: ${typed}`)
   return script
 }
 
-/** Runs a script in this process, with options of the command line over those that the script gives. */
+/** Runs a script in this process. Options of the command line override those of the script. */
 export async function aroundScript(call: ScriptCall): Promise<number> {
   const { args, configure, training, display, displayTraining } = call
   const words = process.argv.slice(2)
@@ -91,7 +94,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   process.argv = [process.argv[0]!, script, ...args.scriptArgs]
   process.on('exit', (code) => {
     if (code === 0 && !interruption.interrupted) process.exitCode = call.nothingDone(outcome)
-    // A script that leaves by itself, with tasks that did not succeed, or were not done.
+    // The script exits by itself, possibly with failed or unfinished tasks.
     const { failed, leftHalfDone } = outcome
     outcome.sayErrors()
     if (leftHalfDone && !interruption.interrupted) sayHowToGoOn(words, outcome.stored)

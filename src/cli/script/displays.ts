@@ -16,7 +16,7 @@ interface Wishes {
 export function displaysOf({ json, quiet, noProgress }: Wishes): {
   display: ObserveRun | undefined
   displayTraining: ObserveTraining | undefined
-  /** Where results go; undefined: nowhere. */
+  /** Where results are printed; undefined: not at all. */
   out: NodeJS.WritableStream | undefined
 } {
   if (quiet && !json) return { display: undefined, displayTraining: undefined, out: undefined }
@@ -31,7 +31,7 @@ export function displaysOf({ json, quiet, noProgress }: Wishes): {
   }
 }
 
-/** With `--json`, stdout is ours: what the script prints goes to stderr, so that every line of stdout is JSON. */
+/** With `--json`, the output of the script goes to stderr, so that every line of stdout is JSON. */
 function takeStdout(): NodeJS.WritableStream {
   const write = process.stdout.write.bind(process.stdout)
   process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write

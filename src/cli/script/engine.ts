@@ -4,7 +4,7 @@ import type { EngineName } from '../../run-config.ts'
 import { flagOf } from '../frame/command.ts'
 import { UsageError } from '../frame/usage-error.ts'
 
-/** The engine that was asked for: whoever gives an option of one wants to use it. */
+/** The typed engine. An option of an engine implies that engine. */
 export function engineOf(given: TypedPlace): EngineName | undefined {
   let engine = given.engine as string | undefined
   for (const { name, cli } of engineParts)
@@ -19,7 +19,7 @@ export function engineOf(given: TypedPlace): EngineName | undefined {
   return engine as EngineName | undefined
 }
 
-/** With the name of a cluster, none is started on this machine, whatever the script says. */
+/** Whether the options name a cluster. Then none is started on this machine, even if the script asks for one. */
 export const namesCluster = (given: TypedPlace): boolean =>
   engineParts.some(({ cli }) => (cli?.names as readonly string[] | undefined)?.some((key) => given[key] !== undefined))
 
@@ -28,4 +28,4 @@ const optionsOf = (cli: Cli) => Object.keys(cli?.options ?? {})
 const hintsOf = (cli: Cli) => (cli?.hints ?? []) as readonly string[]
 
 const onlyWith = (key: string, engine: string) =>
-  new UsageError(`${flagOf(key)} is only of use with --engine ${engine}`)
+  new UsageError(`${flagOf(key)} can only be used with --engine ${engine}`)

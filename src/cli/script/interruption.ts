@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunControl } from '../../runners/run-host.ts'
 import { counted } from '../../text/quantities.ts'
 
-/** As a shell says it of programs that a signal ended. */
+/** The exit codes that shells use for programs that a signal ended. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
-/** How long that may take. */
+/** How long the goodbye to other machines may take. */
 const GOODBYE_MS = 3000
 type Signal = keyof typeof EXIT_CODES
 
 interface Hooks {
-  /** A line for the user, while the run still goes on. */
+  /** Prints a line for the user during the run. */
   say(line: string): void
-  /** What comes last: how to go on. */
+  /** Prints the last line: how to resume. */
   farewell(): void
-  /** Takes leave of other machines. */
+  /** Tells other machines that this driver is done. */
   goodbye(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export class Interruption {
     for (const signal of Object.keys(EXIT_CODES) as Signal[]) process.on(signal, this.#interrupt)
   }
 
-  /** Signals have their usual effect again. */
+  /** Restores the default effect of signals. */
   end(): void {
     for (const signal of Object.keys(EXIT_CODES) as Signal[]) process.off(signal, this.#interrupt)
   }
@@ -44,7 +44,10 @@ export class Interruption {
     if (this.#signal) run.stop(0)
   }
 
-  /** True: the program ends, and the script is not to see a half-done run as a whole one. */
+  /**
+   * Returns true if the program is exiting: the script must not continue, because it would take the interrupted run for a
+   * complete one.
+   */
   ended(run: RunControl): boolean {
     this.#going.delete(run)
     if (!this.#signal) return false
@@ -52,7 +55,7 @@ export class Interruption {
     return true
   }
 
-  /** Cancels what is going on, and waits for its end, so long. */
+  /** Cancels all runs, and waits at most this long for their end. */
   async stopAll(withinMs: number): Promise<void> {
     for (const run of this.#going) run.stop(0)
     for (const until = Date.now() + withinMs; this.#going.size > 0 && Date.now() < until; ) await sleep(10)
@@ -68,7 +71,7 @@ export class Interruption {
     for (const run of this.#going) run.stop(this.#graceMs)
   }
 
-  /** Nodes that were told that we are done need not find out. */
+  /** Tells nodes that this driver is done before it exits, so that they do not wait for it to reconnect. */
   async #leaveInPeace(): Promise<void> {
     await Promise.race([this.#hooks.goodbye(), sleep(GOODBYE_MS)])
     this.#leave()

@@ -4,14 +4,14 @@ import { newRunId } from '../../store/run-path.ts'
 
 interface Wishes {
   readonly runId: string | undefined
-  /** The run to go on with and its file; or `auto`. */
+  /** The run to resume and its file; or `auto`. */
   readonly resume: { readonly runId: string; readonly file: string } | 'auto' | undefined
   readonly retryFailed: boolean
 }
 
 /**
- * A script may make several runs, one after the other. Those that it does not name itself are called after the first:
- * `nightly`, `nightly-2`, … so that all of them are found again when the script is run a second time.
+ * Names the runs of a script, which may make several, one after the other. Runs that the script does not name get the
+ * name of the first and a number: `nightly`, `nightly-2`, … So all of them are found again when the script is resumed.
  */
 export class Naming {
   readonly #wishes: Wishes
@@ -34,7 +34,8 @@ export class Naming {
     if (resume === undefined) return { runId, ...(config.resume === undefined ? {} : { resume: 'auto' }) }
     const retry = retryFailed ? { retryFailed } : {}
     if (resume === 'auto') return { runId, resume, ...retry }
-    // The run that was named is in the very file that was found. The others are there too or beside it, if they were begun.
+    // The named run is in the file that was found. The other runs, if they were started, are in the same file or in the
+    // same folder.
     const { file } = resume
     return runId === resume.runId
       ? { runId, resume: runId, store: file, ...retry }

@@ -8,15 +8,15 @@ import { say } from '../../text/say.ts'
 import type { TrainingObserver, TrainingStart } from '../../train/pipeline/observer.ts'
 import { errorText } from '../frame/error-report.ts'
 
-/** Whether all went well, over all runs and trainings of the script. */
+/** The outcome of all runs and trainings of a script. */
 export class Outcome {
   failed = false
   runs = 0
   trainings = 0
   sweeps = 0
-  /** Some of it ran on other machines. */
+  /** Whether workers on other machines were used. */
   remote = false
-  /** The first run or training that is stored, as it is named on the command line. */
+  /** The first stored run or training, by its name on the command line. */
   stored: string | undefined
   /** Errors that ended runs and that the script did not rethrow, with their messages. */
   readonly #errors = new Map<unknown, string>()
@@ -24,7 +24,7 @@ export class Outcome {
   readonly #open = new Set<() => boolean>()
   readonly #failUnder: number | undefined
 
-  /** `failUnder`: the share of tasks that must be solved; whether they succeed is then no matter. */
+  /** `failUnder`: the share of tasks that must be solved. If it is given, failed tasks do not affect the exit code. */
   constructor(failUnder: number | undefined) {
     this.#failUnder = failUnder
   }
@@ -34,12 +34,12 @@ export class Outcome {
     return [...this.#open].some((isBusy) => isBusy())
   }
 
-  /** This error is being reported, and what caused it with it. */
+  /** Marks an error and its causes as reported. */
   said(error: unknown): void {
     for (let cause = error; cause instanceof Error; cause = cause.cause) this.#errors.delete(cause)
   }
 
-  /** A script may catch what ended a run, and keep it to itself. */
+  /** Reports errors that ended a run and that the script caught without reporting them. */
   sayErrors(): void {
     for (const [error, what] of this.#errors)
       process.stderr.write(`manyworlds: ${escapeControls(what)} failed: ${errorText(error)}\n`)
@@ -74,7 +74,7 @@ export class Outcome {
     }
   }
 
-  /** Episodes that fail are part of learning: only an error that ends the training makes it fail. */
+  /** Failed episodes are a normal part of training: only an error that ends the training counts as a failure. */
   watchTraining(start: TrainingStart, shown: Partial<TrainingObserver> = {}): TrainingObserver {
     let busy = false
     const isBusy = () => busy
@@ -113,7 +113,7 @@ export class Outcome {
     if (ending.error) this.#errors.set(ending.error, what)
   }
 
-  /** Whether enough tasks are solved, in plain words. */
+  /** Reports whether enough tasks are solved. */
   #judge(evaluation: EvaluationTally, runId: string): void {
     const summary = evaluation.summary()
     if (!summary) {

@@ -4,7 +4,10 @@ import { withoutEnvValues } from './env-options.ts'
 
 const VALUED = ['--run-id', '--resume']
 
-/** The command that resumes a run: the same words, and the run. Without tokens and values of variables, because logs keep it. */
+/**
+ * The command that resumes a run: the same words and the run. It contains no tokens or values of variables, because it
+ * may end up in logs.
+ */
 export function resumeCommand(words: readonly string[], run: string): string {
   const dashes = words.indexOf('--')
   const ours = withoutEnvValues(dashes < 0 ? words : words.slice(0, dashes)).map(withoutToken)

@@ -11,13 +11,13 @@ interface Given {
   readonly store: string | undefined
 }
 
-/** What to go on with, and the file that it is in. */
+/** The run or training to resume, and its file. */
 export interface ToResume {
   readonly runId: string
   readonly file: string
 }
 
-/** Finds the run or training that was typed, before the script starts. */
+/** Finds the typed run or training before the script starts. */
 export function runToResume(given: Given): ToResume | 'auto' | undefined {
   return resolved(given, (resume, store) => {
     const found = findRunOrTraining(store !== undefined && isRunFile(store) ? store : resume, runFolder(store))
@@ -28,7 +28,7 @@ export function runToResume(given: Given): ToResume | 'auto' | undefined {
   })
 }
 
-/** The training behind what was typed. Of a sweep it may be the name, which the ids of its trainings begin with. */
+/** Finds the typed training. It may also be the name of a sweep, with which the ids of its trainings begin. */
 export function trainingToResume(given: Given): ToResume | 'auto' | undefined {
   return resolved(given, (resume, store) => {
     const folder = resume.includes('/') ? resolve(dirname(resume)) : runFolder(store)
@@ -52,21 +52,19 @@ function resolved(
     return resume
   }
   if (store === undefined && defaultStore() === false)
-    throw new UsageError('--resume needs the run file, and MANYWORLDS_STORE is off')
+    throw new UsageError('--resume needs a run file, but MANYWORLDS_STORE is off')
   const found = find(resume, store)
   if (runId !== undefined && runId !== found.runId)
-    throw new UsageError(`--resume names run '${found.runId}' and --run-id says '${runId}'; give one of them`)
+    throw new UsageError(`--resume names run '${found.runId}', but --run-id names '${runId}'; give only one of them`)
   return found
 }
 
-/** A script always starts from its beginning, so of its runs only the first can be named. */
+/** Refuses a run that is not the first of its script, because a resumed script starts from its beginning. */
 function refuseLaterRun(run: RunFile): void {
   const [, first, place] = /^(.+)-(\d+)$/.exec(run.runId) ?? []
   const found = first === undefined ? undefined : listRuns(dirname(run.path)).find(({ runId }) => runId === first)
   if (found === undefined) return
   using begun = RunFile.at(found)
   if (begun.runId === first && begun.overview().script === run.overview().script)
-    throw new UsageError(
-      `'${run.runId}' is run ${place} of its script; a script is resumed at its first run: --resume ${first}`,
-    )
+    throw new UsageError(`'${run.runId}' is run number ${place} of its script; resume the first one: --resume ${first}`)
 }

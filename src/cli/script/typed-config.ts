@@ -14,7 +14,7 @@ import type { Naming } from './naming.ts'
 /** Options that `run` and `train` have, and those that only `run` has. */
 type Given = Pick<RunArgs, keyof RunArgs & keyof TrainArgs> & Partial<RunArgs>
 
-/** Makes the configuration of each run: options of the command line override the script's. */
+/** Makes the configuration of each run: options of the command line override those of the script. */
 export function typedConfig(args: Given, models: TypedModels, naming: Naming): (config: RunConfig) => RunConfig {
   const typed = overrides(args)
   const env = typedEnv(args.env)
@@ -31,7 +31,7 @@ export function typedConfig(args: Given, models: TypedModels, naming: Naming): (
   }
 }
 
-/** The options of the command line as a run configuration: those that were given. */
+/** The typed options as a run configuration. */
 function overrides(args: Given): RunConfig {
   const given = {
     engineName: engineOf(args),
@@ -56,11 +56,11 @@ function overrides(args: Given): RunConfig {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as RunConfig
 }
 
-/** Without `--engine`, the script says which engine it wants. */
+/** Without `--engine`, the engine is that of the script. */
 function refuseInLocal({ inLocal }: Given, { engineName = 'local', cls }: RunConfig): void {
   if (!inLocal || cls !== undefined || findDefinition(engineName)?.startsLocally) return
   const names = engineParts.filter(({ startsLocally }) => startsLocally).map(({ name }) => `--engine ${name}`)
-  throw new UsageError(`--in-local is only of use with ${names.join(' or ')}; the engine is ${engineName}`)
+  throw new UsageError(`--in-local can only be used with ${names.join(' or ')}; the engine is ${engineName}`)
 }
 
 /** If a cluster is named, none is started on this machine, even if the script asks for one. */

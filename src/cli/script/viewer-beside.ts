@@ -8,9 +8,9 @@ import { hasDesktop, openBrowser } from '../commands/view/open-browser.ts'
 
 const CHILD = fileURLToPath(new URL(`../../view/child${import.meta.filename.slice(-3)}`, import.meta.url))
 
-/** The viewer beside the runs of a script (`--view`). It shows the first run or training that is stored. */
+/** The viewer of `--view`, which runs beside the script. It shows the first stored run or training. */
 export class ViewerBeside {
-  /** A line for the user, while runs go on. */
+  /** Prints a line for the user during runs. */
   readonly #tell: (line: string) => void
   #child: ChildProcess | undefined
   #url: string | undefined
@@ -27,10 +27,10 @@ export class ViewerBeside {
     this.#show({ id, kind: 'training', route: trainingRoute(id) }, file)
   }
 
-  /** When the script is done: at a terminal, the page stays until Ctrl-C. */
+  /** Called when the script has finished. At a terminal, waits for Ctrl-C, so that the page stays open. */
   async stay(): Promise<void> {
     if (this.#url === undefined || !process.stdout.isTTY || !this.#child?.connected) return
-    say(`the viewer stays at ${this.#url}\nCtrl-C ends it`)
+    say(`the viewer is still open at ${this.#url}\nCtrl-C ends it`)
     this.#child.ref()
     this.#child.channel?.ref()
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(this.#child, 'exit')])
@@ -45,7 +45,7 @@ export class ViewerBeside {
     child.on('error', (error) => this.#tell(`--view: the viewer could not be started: ${error.message}`))
     child.on('message', (answer: ShowAnswer) => this.#answered(answer))
     child.send({ ...what, file } satisfies ShowRequest)
-    // The script ends when it has nothing left to do, with or without a viewer.
+    // The viewer must not keep the script alive.
     child.unref()
     child.channel?.unref()
   }

@@ -7,7 +7,7 @@ import type { EngineEvents, Placement, RuntimeEngine, WorkerLink } from '../engi
  */
 const outside = AsyncLocalStorage.snapshot()
 
-/** Only a handle keeps a process alive; the link to an inline worker has none. */
+/** The interval of a timer that keeps the process alive: the link to an inline worker has no handle that would. */
 const HOLD_MS = 2 ** 30
 
 /**
@@ -41,7 +41,7 @@ export class InlineRuntime implements RuntimeEngine {
     startOne()
   }
 
-  /** There is one, and one is enough. */
+  /** There is always one worker. */
   async scale(): Promise<void> {}
 
   keepAlive(alive: boolean): void {
@@ -59,7 +59,7 @@ export class InlineRuntime implements RuntimeEngine {
   }
 }
 
-/** `env` of the run: there is one environment for driver and tasks. Our own variables would make a worker of this process. */
+/** Sets the run's `env` in this process. Our own variables are left out: they would mark this process as a worker. */
 function setVariables(env: Readonly<Record<string, string>>): () => void {
   const names = Object.keys(env).filter((name) => !name.startsWith('MANYWORLDS_'))
   const before = names.map((name) => [name, process.env[name]] as const)

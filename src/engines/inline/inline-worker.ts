@@ -17,7 +17,7 @@ export function startInlineWorker(generation: number, outside: Outside, broken: 
   const { runner, ready } = serveDriver({
     wire,
     sideFd: undefined,
-    // There is no watchdog to read it: a thread could end this process, and with it the driver.
+    // No watchdog reads it: a watchdog would end this process, which is the driver.
     shared: new Float64Array(2),
     leaving: leaving.signal,
     blobFolder: undefined,
@@ -35,7 +35,7 @@ export function startInlineWorker(generation: number, outside: Outside, broken: 
 
   function end(): void {
     leaving.abort()
-    // A process would take its tasks with it. Here they are told to stop, and nobody listens to them any more.
+    // Tasks of a worker process end with it. Here they are cancelled, and their messages are ignored.
     runner.recall()
     for (const task of [...runner.live.values()]) runner.endings.cancel(task, 'cancelled')
     for (const one of undo) one()
@@ -54,7 +54,7 @@ export function startInlineWorker(generation: number, outside: Outside, broken: 
  */
 async function findAgent(ref: AgentRef): Promise<RunnableDefinition> {
   const find = () => registry.find(ref.module, ref.name)?.definition
-  // A grader, or an agent that only a sub-task names, may stand in a module that the driver has not imported.
+  // A grader, or an agent that only a sub-task names, may be defined in a module that the driver has not imported.
   if (!find()) await import(ref.module)
   const found = find()
   if (!found)
@@ -65,7 +65,7 @@ async function findAgent(ref: AgentRef): Promise<RunnableDefinition> {
   return { ...found, run: (input, ctx) => (find() ?? found).run(input, ctx) }
 }
 
-/** Test runners replace `console` by one with streams of its own. */
+/** The streams that `console` writes to. Test runners replace `console`, and then its streams are not those of the process. */
 function printedStreams(): Set<object> {
   const { _stdout, _stderr } = console as unknown as { _stdout?: object; _stderr?: object }
   return new Set([process.stdout, process.stderr, _stdout, _stderr].filter((stream) => stream !== undefined))

@@ -1,12 +1,12 @@
 import type { Wire } from '../../protocol/channel.ts'
 import type { WorkerExit, WorkerInfo, WorkerLink } from '../engine.ts'
 
-/** With more than this waiting, whoever sends is asked to wait. */
+/** If more than this waits, the sender is told to wait for drain. */
 const HIGH_WATER_BYTES = 256 * 1024
 /** After this much, timers and I/O get their turn: large messages must not hold up small ones. */
 const TURN_BYTES = 256 * 1024
 
-/** Calls a function outside the asynchronous context of whoever caused the call. */
+/** Calls a function outside the async context of its caller. */
 export type Outside = (deliver: () => void) => void
 
 /**
@@ -19,7 +19,7 @@ export class MemoryPipe {
   #listener: ((frame: Uint8Array) => void) | undefined
   #queue: Uint8Array[] = []
   #bytes = 0
-  /** Delivered since timers and I/O had their turn. */
+  /** Bytes delivered since timers and I/O last had their turn. */
   #turnBytes = 0
   #scheduled = false
   #paused = false
@@ -57,7 +57,7 @@ export class MemoryPipe {
     this.#schedule()
   }
 
-  /** Takes nothing more. `deliverRest`: what was sent before still arrives. */
+  /** Accepts no more frames. `deliverRest`: frames that were sent before are still delivered. */
   close(deliverRest: boolean): void {
     if (this.#closed) return
     this.#closed = true

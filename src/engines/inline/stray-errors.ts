@@ -9,7 +9,7 @@ const runners = new Set<TaskRunner>()
 
 /**
  * An error that a task throws outside its own call stack (in a timer, say) fails that task, as in a worker process. All other
- * errors take the course that they would take without this. Returns what undoes it.
+ * errors are handled as they would be without this. Returns a function that undoes it.
  */
 export function failTasksOfStrayErrors(runner: TaskRunner): () => void {
   runners.add(runner)
@@ -23,7 +23,7 @@ export function failTasksOfStrayErrors(runner: TaskRunner): () => void {
 
 let capturing = false
 
-/** A listener could not keep errors of tasks from other listeners, and a test runner's would fail the whole test run. */
+/** A capture callback instead of a listener: with a listener, a test runner's own listener would also see errors of tasks, and fail its test run. */
 function capture(on: boolean): void {
   capturing = on
   process.setUncaughtExceptionCaptureCallback(on ? onError : null)
@@ -32,7 +32,7 @@ function capture(on: boolean): void {
 function onError(error: Error): void {
   if (isLeftover(error) || failTaskOf(error)) return
   if ((process as EventEmitter).emit('uncaughtException', error, 'uncaughtException')) return
-  // Without a listener, Node prints the error and ends the process. It does when the error is thrown again.
+  // No listener: throw it again, so that Node prints it and ends the process as usual.
   capture(false)
   setImmediate(() => {
     throw error

@@ -9,7 +9,7 @@ import { type ProcessLink, startWorkerProcess } from '../worker-process.ts'
 const BEAT_CHECK_MS = 1000
 /** Checks without a heartbeat before a process counts as hung (SIGSTOP, swapping). Checks, not time, so that a laptop's sleep does not count. */
 const BEATS_MISSED = 20
-/** A worker that ends within this time and never sent a frame counts as unable to start. */
+/** The engine gives up after this many workers in a row that ended before their first frame, if no other worker runs. */
 const START_FAILURES = 3
 const RESTART_MS = 50
 /** The least memory that a worker needs; limits how many can be placed here. */

@@ -9,7 +9,7 @@ export type BlobAnswer = Extract<HostToDriver, { type: 'blob-have' | 'blob-send'
 interface Delivery {
   readonly content: BlobContent
   readonly done: PromiseWithResolvers<void>
-  /** The host has asked for it; and how many bytes were sent. */
+  /** The host has asked for it. `sent`: how many bytes it was sent. */
   sending: boolean
   sent: number
   /** The host has refused it, perhaps halfway. */
@@ -20,7 +20,7 @@ interface Delivery {
 
 export interface DeliveryHooks {
   say(message: DriverToHost): void
-  /** The host owes an answer after these bytes; or it no longer owes one. */
+  /** The host must answer after it was sent these bytes. `paid`: it has answered. */
   owes(what: string, bytes: number): void
   paid(): void
   /** The host broke the protocol. */
@@ -67,7 +67,7 @@ export class BlobDelivery {
     const delivery = this.#live.get(sha256)
     if (delivery === undefined) return
     this.#live.delete(sha256)
-    // If it is on its way, the host is told afterwards.
+    // If it is being sent, the host is told afterwards.
     if (this.#queue.includes(delivery)) delivery.dropped = true
     else if (!delivery.refused) this.#hooks.say({ type: 'blob-drop', sha256 })
   }

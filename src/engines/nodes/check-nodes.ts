@@ -16,7 +16,7 @@ function judge({ address, status, error }: NodeLook): Check {
   const what = { ...NODE, path: address }
   if (error) return { ...what, required: true, detail: problemOf(error), ...verdict(address, error) }
   const { version } = status.info
-  // Workers run the driver's version, and so this one does work.
+  // Workers run the driver's version, so a node with another version works too.
   if (version !== ownPackage.version)
     return {
       ...{ ...what, version, required: false, status: 'other version' },
@@ -25,7 +25,7 @@ function judge({ address, status, error }: NodeLook): Check {
   return { ...what, version, required: true, status: 'ok' }
 }
 
-/** What kind of problem it is, and what to do where its text does not say it. */
+/** The kind of the problem, and what to do about it if its text does not say so. */
 function verdict(address: string, { nobodyThere, cause }: DialError): Pick<Check, 'status' | 'advice'> {
   if (nobodyThere)
     return {

@@ -38,9 +38,9 @@ export const nodesCli: EngineCli<typeof options> = {
 
 type Given = TypedAccess<typeof options>
 
-/** The nodes of a run: what was typed over what the script gives; those of the environment where neither names any. */
+/** The nodes of a run: typed options win over the script's. If neither names a node, those in the environment variable. */
 export function nodesOf(given: Given, { engineName, nodes }: RunConfig): Pick<RunConfig, 'nodes'> {
-  // What is wrong with it is said where configurations are checked.
+  // A wrong value is reported where configurations are checked.
   if (engineName !== 'nodes' || (nodes !== undefined && (typeof nodes !== 'object' || nodes === null))) return {}
   const options = withTyped(given, nodes ?? {})
   const named = options.addresses !== undefined || options.listen !== undefined
@@ -63,7 +63,7 @@ function withTyped({ nodes, listen, tokenFile, tlsCa, tlsCert, tlsKey }: Given, 
   }
   return {
     ...others,
-    // A token of the script would go before the file that was typed.
+    // Drop the script's token if a file was typed: the token would win over the file.
     ...(tokenFile !== undefined ? { tokenFile } : token === undefined ? {} : { token }),
     ...(nodes === undefined ? {} : { addresses: wordList(nodes) }),
     ...(listen === undefined ? {} : { listen }),

@@ -6,7 +6,7 @@ import { type Credentials, readOptions } from './credentials.ts'
 import type { NodesOptions } from './options.ts'
 
 /**
- * Workers on machines of your own, each of which runs `manyworlds node`.
+ * Workers on your own machines, each of which runs `manyworlds node`.
  *
  * @example
  * await Runners.runTask(tasks, { engineName: 'nodes', nodes: { addresses: ['worker1:5000', 'worker2:5000'], tokenFile: 'token' } })

@@ -105,7 +105,7 @@ export class Nodes implements LoadedEngine {
     await this.#hosts.stop()
   }
 
-  /** Two nodes may run on one machine. */
+  /** The host name, with a number if another node has the same name: two nodes may run on one machine. */
   #ownName(node: RemoteNode, host: string): string {
     const names = new Set(this.#hosts.all.filter((other) => other !== node).map(({ name }) => name))
     let name = host
@@ -174,7 +174,7 @@ export class Nodes implements LoadedEngine {
   #giveUp(): void {
     if (this.#stop.signal.aborted) return
     const problems = [...this.#missing].map(
-      ([name, error]) => `${name}: ${error?.message ?? 'it was lost, and is not back'}`,
+      ([name, error]) => `${name}: ${error?.message ?? 'it was lost and has not reconnected'}`,
     )
     const refused = [...this.#missing.values()].some((error) => error?.hopeless)
     const text = `no node can be used: ${problems.join('; ')}`

@@ -51,7 +51,7 @@ export class RemoteNode {
   /** Its name in messages. */
   name: string
   info: HostInfo | undefined
-  /** It has the code and may run workers. */
+  /** It has received the code and may run workers. */
   usable = false
   /** Why it cannot start workers. */
   broken: string | undefined

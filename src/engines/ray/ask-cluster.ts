@@ -10,7 +10,7 @@ const ASK_MS = 60_000
 const STDERR_CHARS = 8000
 const CONNECT = 'import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")'
 
-/** The versions that a cluster has. It is asked with the pinned ones: where they are others, Ray says which. */
+/** Finds out a cluster's versions. Connects with the pinned versions: if the cluster has others, Ray's error names them. */
 export async function askCluster(
   address: string,
   tokenFile: string | undefined,

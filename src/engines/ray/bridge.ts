@@ -49,7 +49,7 @@ export interface BridgeHooks {
   event(event: BridgeEvent): void
   /** Bytes of a worker: part of its stream of frames. */
   data(worker: number, generation: number, bytes: Buffer): void
-  /** The end of its stderr, whenever it has printed more: Ray's own words. */
+  /** Called with the end of its stderr whenever it has printed more. */
   stderr(tail: string): void
   /** It is gone, and with it every actor. */
   ended(how: string, stderr: string): void

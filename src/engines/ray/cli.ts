@@ -33,15 +33,15 @@ export const rayCli: EngineCli<typeof options> = {
 
 type Given = TypedAccess<typeof options>
 
-/** The cluster of a run: what was typed over what the script gives. */
+/** The cluster of a run: typed options win over the script's. */
 export function rayOf({ rayAddress, tokenFile }: Given, { engineName, ray }: RunConfig): Pick<RunConfig, 'ray'> {
-  // What is wrong with it is said where configurations are checked.
+  // A wrong value is reported where configurations are checked.
   if (engineName !== 'ray' || (ray !== undefined && (typeof ray !== 'object' || ray === null))) return {}
   const { token, ...others } = ray ?? {}
   const all = {
     ...others,
     ...(rayAddress === undefined ? {} : { address: rayAddress }),
-    // A token of the script would stand beside the file that was typed.
+    // Drop the script's token if a file was typed.
     ...(tokenFile !== undefined ? { tokenFile } : token === undefined ? {} : { token }),
   }
   return Object.keys(all).length === 0 ? {} : { ray: all }

@@ -55,7 +55,7 @@ export class Cluster implements LoadedEngine {
     return this.#options.autoscaling === true
   }
 
-  /** How many workers fit on the machines that there are. */
+  /** How many workers fit on the cluster's present machines. */
   get #room(): number {
     return roomFor(this.#demand, nodesFor(this.#options, this.#nodes))
   }
@@ -175,7 +175,7 @@ export class Cluster implements LoadedEngine {
     const waiting = this.#actors.look()
     if (waiting > 0 && !this.#saidWaiting)
       this.#events.notice(
-        `${waiting} of ${this.#actors.wanted} workers have no place on the Ray cluster yet (each asks for ${showResources(this.#demand)}): it is busy, or still starts them; those that are there go on`,
+        `${waiting} of ${this.#actors.wanted} workers have no place on the Ray cluster yet (each asks for ${showResources(this.#demand)}): the cluster is busy, or is still starting them; the run goes on with the others`,
       )
     this.#saidWaiting = waiting > 0
   }

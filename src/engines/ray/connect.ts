@@ -32,7 +32,7 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
   let versions: { readonly ray: string; readonly python?: string } = { ray: options.version ?? RAY_VERSION }
   let ownToken = false
   let slowStarts = 0
-  // Each round corrects what the previous one failed of: the versions, or whether the token in ~/.ray is used.
+  // Each round corrects why the previous one failed: wrong versions, the unused token in ~/.ray, or a slow start.
   for (;;) {
     if (!inLocal) await refuseUnreachable(address)
     if (stopped()) return undefined
@@ -51,7 +51,7 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
       // `ray start` uses the token in ~/.ray by default, `ray.init` does not, and must not if there is none.
       ownToken = true
     else if (inLocal && startedTooSlowly(result) && slowStarts++ === 0)
-      notice('Ray did not come up in time on this machine, which seems busy; it is started once more')
+      notice('Ray did not start in time on this machine, which seems busy; starting it once more')
     else {
       const what = inLocal ? 'cannot start Ray on this machine' : `cannot use the Ray cluster at ${address}`
       throw await connectError(what, result, address)

@@ -9,7 +9,7 @@ type Known = readonly [pattern: RegExp, text: (found: RegExpExecArray) => string
 const CONNECTING: readonly Known[] = [
   [
     /timed out during startup|raylet failed to start/i,
-    () => 'Ray did not come up in time, twice: the machine is too busy, or short of memory (Ray takes about 1 GB)',
+    () => 'Ray did not start in time, twice: the machine is too busy, or short of memory (Ray needs about 1 GB)',
   ],
   [
     /RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: (\S{1,4096}?)\.?(\s|$)/,
@@ -27,7 +27,7 @@ const CONNECTING: readonly Known[] = [
   ],
 ]
 
-/** Ray's errors about lost or failed actors. Its texts list many possible causes: only certain ones are used. */
+/** Ray's errors about lost or failed actors. Ray's texts list many possible causes; only texts with one certain cause are matched. */
 const LOST: readonly Known[] = [
   [
     /NODE_NOT_FOUND on (\S{1,300}): looked for (\S{1,300}), PATH=/,
@@ -63,11 +63,11 @@ const NO_ANSWER = /Failed to get cluster ID from GCS server: TimedOut/
 
 export const wantsToken = (words: string): boolean => /InvalidAuthToken|Unauthenticated/i.test(words)
 
-/** Whether the run names a token or says that there is none. */
+/** Whether the run's options or RAY_AUTH_MODE decide about the token. */
 export const namesToken = ({ token, tokenFile }: RayOptions): boolean =>
   (token ?? tokenFile ?? process.env.RAY_AUTH_MODE) !== undefined
 
-/** Ray could not be connected to. */
+/** The error for a failed connection to Ray. */
 export async function connectError(what: string, words: string, address: string): Promise<ManyworldsError> {
   // Ray only says that it got no answer: find out by other means what listens there.
   const known = NO_ANSWER.test(words) ? await whoListens(address) : (otherVersions(words) ?? lookUp(CONNECTING, words))
@@ -86,7 +86,7 @@ function otherVersions(words: string): string | undefined {
   return `the cluster has Ray ${there.ray} on Python ${there.python}, this environment Ray ${here.ray} on Python ${here.python}: leave ray.version out, or give '${there.ray}'`
 }
 
-/** The bridge has ended in the middle of a run. */
+/** The error for a bridge that ended during a run. */
 export function disconnectError(how: string, words: string): ManyworldsError {
   const why = how.startsWith('SIG')
     ? `the process that talks to Ray was ended by ${how}`

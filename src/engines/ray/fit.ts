@@ -32,13 +32,13 @@ export function refuseTheImpossible(options: RayOptions, nodes: readonly RayNode
   if (typeof schedulingStrategy === 'object' && usable.length === 0)
     throw new ManyworldsError(
       'RAY_IMPOSSIBLE',
-      `the Ray cluster has no node ${schedulingStrategy.nodeId}, which ray.schedulingStrategy names. It has: ${nodes.map(({ id, host }) => `${id} (${host})`).join(', ')}. Give one of these, or say soft: true`,
+      `the Ray cluster has no node ${schedulingStrategy.nodeId}, which ray.schedulingStrategy names. It has: ${nodes.map(({ id, host }) => `${id} (${host})`).join(', ')}. Give one of these, or set soft: true`,
     )
   const demand = demandOf(options)
   if (autoscaling || roomFor(demand, usable) > 0) return
   throw new ManyworldsError(
     'RAY_IMPOSSIBLE',
-    `no node of the Ray cluster can ever hold a worker: each asks for ${showResources(demand)}, and there is ${showNodes(usable)}. Ask for less, or say ray.autoscaling: true if the cluster grows`,
+    `no node of the Ray cluster can ever hold a worker: each asks for ${showResources(demand)}, and there is ${showNodes(usable)}. Ask for less, or set ray.autoscaling: true if the cluster grows`,
   )
 }
 

@@ -38,7 +38,7 @@ export async function whoListens(address: string): Promise<string> {
   return 'something listens there that is not Ray: give the port of `ray start` (6379 by default)'
 }
 
-/** What it answers to a gRPC client: undefined for nothing, empty if it closes the connection. */
+/** The first bytes of the answer to a gRPC client. Undefined: no answer. Empty: the connection was closed. */
 async function firstBytes(place: Place): Promise<Buffer | undefined> {
   const probe = await probeTcp(place, { connectMs: ANSWER_MS, say: PREFACE, answerMs: ANSWER_MS })
   if (probe.outcome === 'open') return probe.answer

@@ -7,7 +7,7 @@ import { needsFor } from './versions.ts'
 
 const ASK = ['-c', 'import ray, platform; print("Ray", ray.__version__, "on Python", platform.python_version())']
 
-/** What the Ray engine talks to clusters with. */
+/** Installs the Python environment with which the Ray engine talks to clusters. */
 export async function setUpRay({ version = RAY_VERSION, address, tokenFile, force }: SetupArgs): Promise<Made> {
   checkVersion(version, RAY_VERSION)
   const there = address === undefined ? { ray: version } : await askCluster(address, tokenFile, make)

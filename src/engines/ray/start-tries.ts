@@ -13,12 +13,12 @@ export class StartTries {
     return failures < START_TRIES ? AGAIN_MS * 2 ** (failures - 1) : undefined
   }
 
-  /** Whether it may be tried. */
+  /** Whether this worker may be started again. */
   allows(place: number): boolean {
     return (this.#failed.get(place) ?? 0) < START_TRIES
   }
 
-  /** It works there. */
+  /** The worker with this number has started. */
   worked(place: number): void {
     this.#failed.delete(place)
   }

@@ -20,7 +20,7 @@ export function versionMismatch(words: string): { readonly there: Versions; read
 
 const found = (pattern: RegExp, text: string): string[] => [...text.matchAll(pattern)].map(([, version]) => version!)
 
-/** The environment for such a cluster; without an argument, for the pinned version. */
+/** The Python environment for a cluster with these versions. Default: the pinned version. */
 export function needsFor({
   ray,
   python,

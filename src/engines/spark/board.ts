@@ -7,7 +7,7 @@ import type { Member } from './shares.ts'
 const GONE_MS = 15_000
 const PREFIX = 'manyworlds_'
 const DATABASE = 'spark.sql.globalTempDatabase'
-/** As `SHOW TABLE EXTENDED` prints it. Any user of this Spark can write anything there. */
+/** A post as `SHOW TABLE EXTENDED` prints it. The pattern is strict because any user of this Spark can write anything there. */
 const ENTRY =
   /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12})\)/m
 
@@ -51,7 +51,7 @@ export class Board {
     })
   }
 
-  /** Never rejects: a post that stays behind is ignored after a while. */
+  /** Removes this driver's post. Never rejects: others ignore a stale post after a while. */
   async remove(): Promise<void> {
     if (this.#posted) await this.#ask((session) => this.#drop(session, this.#id)).catch(() => {})
   }

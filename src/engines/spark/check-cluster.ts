@@ -8,13 +8,13 @@ import type { SparkOptions } from './options.ts'
 import type { Room } from './room.ts'
 import { openServer, reserveOf } from './server.ts'
 
-/** The gRPC status of a caller who was not let in. */
+/** The gRPC status UNAUTHENTICATED. */
 const UNAUTHENTICATED = 16
 
-/** How the cluster is called: a Connect server, and what it takes to be let in. */
+/** The Connect server to ask, and the certificates for it. */
 export type SparkCall = Required<Pick<SparkOptions, 'remote'>> & Pick<SparkOptions, 'remoteTls'>
 
-/** Asks a Spark cluster what it has to offer, as the engine would. `required`: it was named, and not only found. */
+/** Asks a Spark cluster for its version and capacity, as the engine would. `required`: the user typed its address. */
 export async function checkSparkCluster(call: SparkCall, required: boolean): Promise<Check> {
   const address = parseRemote(call.remote)
   const path = showRemote(address)
@@ -40,21 +40,21 @@ export async function checkSparkCluster(call: SparkCall, required: boolean): Pro
   }
 }
 
-/** Those that a run takes, if nothing else is said. */
+/** How many workers a run with default options gets. */
 const workersIn = ({ slots }: Room) => Math.max(0, slots - reserveOf({}))
 
-/** One that is too small would be refused by the engine. */
+/** The engine rejects a cluster that is too small. */
 const verdict = (room: Room): Pick<Check, 'status' | 'advice'> =>
   room.grows || workersIn(room) > 0
     ? { status: 'ok' }
-    : { status: 'low', advice: 'give it more cores, or say spark.reserve: 0 in the script' }
+    : { status: 'low', advice: 'give it more cores, or set spark.reserve: 0 in the script' }
 
 const roomInWords = (room: Room) =>
   room.grows
     ? `workers as they are needed, ${count(workersIn(room))} at most`
     : `room for ${counted(workersIn(room), 'worker')} (${counted(room.slots, 'slot')}, ${reserveOf({})} left to queries)`
 
-/** Errors name keys of the configuration; here they are options. */
+/** Errors name keys of the configuration; on the command line, they are options. */
 const inOptions = (message: string) =>
   message
     .replaceAll(/\bspark\.remoteTls\.(ca|cert|key)\b/g, '--tls-$1')

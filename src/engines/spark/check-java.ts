@@ -4,9 +4,9 @@ import { findJava } from './java.ts'
 
 const JAVA = { name: 'Java', concerns: 'spark', required: false, purpose: 'a Spark that is started here' } as const
 
-/** Whether the Spark engine would take the Java that is here: it judges itself, and says what to install. */
+/** Whether the Spark engine accepts this machine's Java. Uses the engine's own check, whose error says what to install. */
 export async function checkJava(): Promise<Check> {
-  // Asked beforehand: the engine would wait for one that hangs.
+  // Ask with a time limit first: the engine's check waits 30 s for a Java that hangs.
   const asked = await askJava()
   const { path, problem, version } = asked ?? {}
   const here = { ...JAVA, ...(path === undefined ? {} : { path }), ...(version === undefined ? {} : { version }) }

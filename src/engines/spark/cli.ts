@@ -19,7 +19,7 @@ const options = {
     type: 'text',
     value: 'MASTER',
     description:
-      'with --in-local: what the Spark that is started here runs on: local[4], spark://host:7077; asks for --engine spark',
+      'with --in-local: the master of the Spark that is started here: local[4], spark://host:7077; asks for --engine spark',
     needs: 'inLocal',
   },
   advertiseHost: {
@@ -34,7 +34,7 @@ export const sparkCli: EngineCli<typeof options> = {
   group: 'Spark',
   options,
   names: ['sparkRemote'],
-  // Alone it names no cluster: the script, or the environment, may have one.
+  // It names no cluster: that may come from the script or the environment.
   hints: ['advertiseHost'],
   configure: sparkOf,
   examples: {
@@ -53,7 +53,7 @@ export const sparkCli: EngineCli<typeof options> = {
 
 type Given = TypedAccess<typeof options>
 
-/** The Spark of a run: what was typed over what the script gives. */
+/** The Spark of a run: typed options win over the script's. */
 export function sparkOf(given: Given, { engineName, inLocal, spark }: RunConfig): Pick<RunConfig, 'spark'> {
   // A wrong value is reported where configurations are checked.
   if (engineName !== 'spark' || (spark !== undefined && (typeof spark !== 'object' || spark === null))) return {}
@@ -62,7 +62,7 @@ export function sparkOf(given: Given, { engineName, inLocal, spark }: RunConfig)
     ...spark,
     ...(sparkMaster === undefined ? {} : { master: sparkMaster }),
     ...(advertiseHost === undefined ? {} : { advertiseHost }),
-    // A Spark that is started here has a token of its own.
+    // A Spark that is started here gets its own token.
     ...(inLocal ? {} : server(given, spark ?? {})),
   }
   return Object.keys(all).length === 0 ? {} : { spark: all }
@@ -91,6 +91,6 @@ function server(given: Given, script: SparkOptions): Pick<SparkOptions, 'remote'
 function remoteOf({ sparkRemote, tokenFile }: Given, script: SparkOptions): string | undefined {
   if (sparkRemote !== undefined) return typedRemote(sparkRemote, tokenFile)
   const remote = script.remote ?? remoteOfEnvironment()
-  // What the script has instead of text is refused later.
+  // A value of the script that is not text is rejected later.
   return tokenFile === undefined || typeof remote !== 'string' ? remote : withTokenOf(tokenFile, remote)
 }

@@ -150,7 +150,7 @@ export class CoreShare {
     return short.length > 0 ? 'another driver waits for cores' : 'there are fewer cores'
   }
 
-  /** Compares messages without their numbers, which change all the time. */
+  /** Says a line, unless one of the same kind was just said: lines differ in their numbers, which change all the time. */
   #say(kind: string, line: string, againMs = Number.POSITIVE_INFINITY): void {
     const now = performance.now()
     if (this.#said === kind && now - this.#saidAt < againMs) return

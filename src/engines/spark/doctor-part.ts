@@ -49,10 +49,10 @@ async function checkHere(): Promise<readonly Check[]> {
 
 async function askCluster({ sparkRemote, tokenFile, tlsCa }: Given): Promise<readonly Check[]> {
   const around = remoteOfEnvironment()
-  // PySpark takes SPARK_REMOTE=local as well, which is no cluster.
+  // PySpark also accepts SPARK_REMOTE=local, which is not a cluster.
   if (sparkRemote === undefined && !around?.startsWith('sc://')) return []
   const { checkSparkCluster } = await import('./check-cluster.ts')
-  // A token that was typed is for what was typed, and for nobody else.
+  // Send a typed token only to a typed address.
   if (sparkRemote === undefined) return [await checkSparkCluster({ remote: around! }, false)]
   const tls = tlsCa === undefined ? {} : { remoteTls: { ca: tlsCa } }
   return [await checkSparkCluster({ remote: typedRemote(sparkRemote, tokenFile), ...tls }, true)]

@@ -16,13 +16,13 @@ export function adviceFor(words: string): Cure | undefined {
   if (noNode)
     return {
       code: 'SPARK_FAILED',
-      text: `there is no Node on the executor host ${noNode[1]} ('${noNode[2]!.trim()}' is not on the PATH there): install Node ${ownPackage.oldestNode} or newer on the hosts of the executors, or say where it is with spark.nodeBinary`,
+      text: `there is no Node on the executor host ${noNode[1]} ('${noNode[2]!.trim()}' is not on the PATH there): install Node ${ownPackage.oldestNode} or newer on the hosts of the executors, or give its path as spark.nodeBinary`,
     }
   const tooOld = jsonAfter<{ host: string; node: string }>(NODE_TOO_OLD, words)
   if (tooOld)
     return {
       code: 'SPARK_FAILED',
-      text: `the executor host ${tooOld.host} has Node ${tooOld.node}, and ${ownPackage.oldestNode} or newer is needed: install it there, or say where it is with spark.nodeBinary`,
+      text: `the executor host ${tooOld.host} has Node ${tooOld.node}, and ${ownPackage.oldestNode} or newer is needed: install it there, or give its path as spark.nodeBinary`,
     }
   const unreachable = jsonAfter<Unreachable>(DRIVER_UNREACHABLE, words)
   if (unreachable)
@@ -33,7 +33,7 @@ export function adviceFor(words: string): Cure | undefined {
   if (/TRANSFORM/i.test(words) && /not supported|unsupported|not allowed/i.test(words))
     return {
       code: 'SPARK_FAILED',
-      text: 'this Spark does not allow SELECT TRANSFORM, which starts the slots; ask whoever runs it',
+      text: 'this Spark does not allow SELECT TRANSFORM, which starts the slots; ask its administrator',
     }
   return undefined
 }
@@ -41,19 +41,18 @@ export function adviceFor(words: string): Cure | undefined {
 /** The fallback if no advice matches. */
 export function whatFailed(message: string): string {
   const status = /Subprocess exited with status (\d+)/.exec(message)?.[1]
-  if (status === '137')
-    return 'Spark has given a slot up: its host was killed, again and again (SIGKILL; too little memory?)'
-  return `Spark has given slots up: ${message.split('\n', 1)[0]!.slice(0, 500)}`
+  if (status === '137') return 'Spark gave up a slot: its host was killed repeatedly (SIGKILL; too little memory?)'
+  return `Spark gave up slots: ${message.split('\n', 1)[0]!.slice(0, 500)}`
 }
 
 /** For slots that exited with code 0 without having called the driver. */
 export function endedAtOnce(node: string, printed: string): string {
   const said = firstLine(printed).slice(0, 200)
-  return `what Spark runs for a slot ends at once with exit code 0, and does not call: '${node}' is not Node, or a wrapper that does not start it${said === '' ? '' : ` (it printed: ${said})`}; say where Node is on the executors with spark.nodeBinary`
+  return `what Spark runs for a slot ends at once with exit code 0, and does not call: '${node}' is not Node, or a wrapper that does not start it${said === '' ? '' : ` (it printed: ${said})`}; give the path of Node on the executors as spark.nodeBinary`
 }
 
 export const ADVICE =
-  'say under which name or address the executors can reach this machine with spark.advertiseHost, and where a firewall is between, on which port with spark.port'
+  'set spark.advertiseHost to the name or address under which executors reach this machine; if there is a firewall, set spark.port to a port that it lets through'
 
 /** Parses the JSON object that follows a word on the same line. */
 function jsonAfter<T>(word: string, words: string): T | undefined {

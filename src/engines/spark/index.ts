@@ -1,6 +1,6 @@
 /**
- * Spark tables in and out: tasks from the rows of a table, a query or Parquet files, and answers back into one. Needs packages that
- * `manyworlds` does not install; each function says which are missing, and how to install them, when it is called.
+ * Reads tasks from the rows of a table, a query or Parquet files, and writes responses back. Needs packages that `manyworlds`
+ * does not install; when a function is called, its error says which are missing and how to install them.
  */
 export { SparkError, type SparkErrorOptions } from './connect/spark-error.ts'
 export type { SparkProgress } from './data/data-progress.ts'

@@ -23,7 +23,7 @@ export function findJava(env: NodeJS.ProcessEnv = process.env): Java {
   const { stderr, error } = spawnSync(path, ['-version'], { encoding: 'utf8', timeout: 30_000 })
   const version = /version "([^"]+)"/.exec(stderr ?? '')?.[1]
   if (version === undefined)
-    throw missing(`\`${path} -version\` does not say a version: ${error?.message ?? stderr.split('\n')[0]}`)
+    throw missing(`\`${path} -version\` prints no version: ${error?.message ?? stderr.split('\n')[0]}`)
   // Java 8 reports itself as 1.8.
   const [first, second] = version.split(/[._-]/).map(Number)
   const major = first === 1 ? second : first

@@ -49,6 +49,6 @@ export function checkNodeBinary(nodeBinary: string): void {
   if (isNodeBinary(nodeBinary)) return
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `spark.nodeBinary must be the name or path of a program, of letters, digits, spaces and . / + @ : ~ _ -, it is '${nodeBinary}'`,
+    `spark.nodeBinary must be the name or path of a program, of letters, digits, spaces and . / + @ : ~ _ -; it is '${nodeBinary}'`,
   )
 }

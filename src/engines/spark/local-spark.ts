@@ -132,7 +132,7 @@ async function end(child: ChildProcess, jvm: number): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended meanwhile.
+      // It has already ended.
     }
 }
 

@@ -28,7 +28,7 @@ interface Shared {
   timer: NodeJS.Timeout | undefined
 }
 
-/** One per Spark in this process, shared by an engine, its tasks and its answers. */
+/** One per local Spark, shared by the engine, the source of its tasks and the sink of its responses. */
 const started = new Map<string, Shared>()
 /** How long an unused local Spark is kept for the next user. */
 const LINGER_MS = 60_000

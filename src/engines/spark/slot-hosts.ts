@@ -48,7 +48,7 @@ export class SlotHosts {
       return void host.leave(0)
     }
     this.#hooks.called(slot)
-    // Spark started it again because it believes that the first one is lost. It only knows the second.
+    // Spark started it again because it believes that the first one is lost. Use the second: Spark no longer knows the first.
     const before = this.#here.get(slot)
     this.#here.set(slot, host)
     if (before) {

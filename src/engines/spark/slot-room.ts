@@ -69,7 +69,7 @@ export class SlotRoom {
     if (grows || slots > this.reserve) return
     throw new ManyworldsError(
       'SPARK_IMPOSSIBLE',
-      `Spark can run ${slots} tasks at once, and ${this.reserve} are reserved for queries: no worker can be placed. Give it more cores, or say spark.reserve: ${Math.max(0, slots - 1)}`,
+      `Spark can run ${slots} tasks at once, and ${this.reserve} are reserved for queries: no worker can be placed. Give it more cores, or set spark.reserve: ${Math.max(0, slots - 1)}`,
     )
   }
 

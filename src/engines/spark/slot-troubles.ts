@@ -100,7 +100,7 @@ export class SlotTroubles {
     const incurable = asked && !called && cure !== undefined
     if (this.#hooks.here() === 0 && (gone || incurable)) return this.fail(failure)
     if (asked) return this.noWorker(failure, text, since)
-    this.#say(`${text}; it is asked for again`)
+    this.#say(`${text}; requesting again`)
     this.retries.later()
   }
 
@@ -110,7 +110,7 @@ export class SlotTroubles {
     const last = this.retries.failed(error, askedAt)
     if (last && here === 0) return this.fail(error)
     const others = here > 0 ? `${counted(here, 'slot')} go on, and ` : ''
-    this.#say(`${text}; ${others}${last ? 'no more are asked for' : 'the missing ones are asked for again'}`)
+    this.#say(`${text}; ${others}${last ? 'no more are requested' : 'the missing ones are requested again'}`)
   }
 
   /** Checks for requested slots that do not call. `name`: the name of this Spark in messages. */

@@ -32,7 +32,7 @@ export class SparkRuntime extends LazyEngine {
 
   protected async load(placement: Placement, events: EngineEvents): Promise<LoadedEngine> {
     const [options, inLocal, workerNum] = [this.#options, this.#inLocal, this.#workerNum]
-    // Before the first await: whoever opens the local Spark first decides how many workers it has room for.
+    // Before the first await: the first caller that opens the local Spark decides how many workers it has room for.
     const server = openServer(options, inLocal, workerNum, events.notice)
     server.catch(() => {})
     const { Slots } = await import('./slots.ts')

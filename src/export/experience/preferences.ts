@@ -78,7 +78,7 @@ interface Side {
 
 function sideOf(trajectory: Trajectory, pair: Pair | undefined, select: Selector): Side | Reason {
   const unwanted = select(trajectory)
-  // The worst of a pair need not be solved or good. Its split is that of its group.
+  // The worst rollout of a pair need not be solved or have a high reward. Its split is that of its group.
   if (unwanted === REASONS.otherSplit) return unwanted
   if (pair === undefined) return REASONS.sameReward
   const isBest = trajectory.id === pair.best

@@ -33,7 +33,7 @@ export function selectorOf(run: RunFile, selection: Selection): Selector {
   return (trajectory) => {
     if (wanted !== 'all' && trajectory.split !== wanted) return REASONS.otherSplit
     const reward = rewardOf(trajectory)
-    // Before `best`: where no reward of a group is high enough, that is why it has no best one.
+    // Checked before `best`: if no reward of a group is high enough, this is the reason to report.
     if (minReward !== undefined && !(reward !== null && reward >= minReward)) return REASONS.lowReward
     if (bestIds && !bestIds.has(trajectory.id)) return REASONS.notBest
     return onlySuccess && !isSolved(trajectory) ? REASONS.notSolved : undefined

@@ -75,7 +75,7 @@ export function weighted(parts: WeightedParts, options: WeightedOptions = {}): G
     name: `weighted(${entries.map(([name, [, weight]]) => `${name} ${weight}`).join(', ')})`,
     ...given,
     ...traits,
-    // Not read by anyone: they make the hash of the grader depend on its parts.
+    // Not used for grading: they make the hash of the grader depend on its parts.
     params: entries.map(([name, [grader, weight]]) => ({ name, weight, grader: hashOf(grader) })),
     grade: async (sample, ctx) => {
       const grades = entries.map(async ([name, [grader, weight]]) => {

@@ -7,7 +7,7 @@ import { checkGivenModels, EXAMPLE, type GivenModels, invalid, isRecord } from '
 
 /** Read from the current folder by every run, if it exists. */
 export const MODELS_FILE = 'models.json'
-/** A larger file is something else. */
+/** A larger file is not a models file. */
 const MAX_BYTES = 1024 * 1024
 const BASE_URL = /"base_?ur[il]"/i
 

@@ -13,8 +13,8 @@ import { callMsOf, permitMsOf, type RunModel, type RunModels } from './run-model
 const MAX_ASKED = 4 * MAX_OPEN_REQUESTS
 
 /**
- * How long a worker may keep a permit, if it hangs or is not ours: as long as a call can take, and a call is sent twice
- * at most.
+ * How long a worker may keep a permit, in case it hangs or is not our program: the longest duration of a call, which is
+ * sent at most twice.
  */
 const holdMsOf = (model: RunModel) => Math.min(2 * callMsOf(model) + LATE_MS, MAX_TIMER_MS)
 const LATE_MS = 5000

@@ -14,7 +14,7 @@ export interface ChatReply {
   readonly choice: Choice
 }
 
-/** Parses a reply that was already checked by whoever made the call. */
+/** Parses a reply. It was already checked where the call was made: in the driver or in this worker. */
 export function replyIn(body: string): ChatReply {
   const completion = completionIn(body)
   const [choice] = listOf(completion?.choices)

@@ -19,8 +19,8 @@ import { conversationsOf } from './conversations.ts'
 import { generateWithObject } from './object-model.ts'
 
 /**
- * A model of the run as an AI SDK language model for this task: pass it to `generateText`, `streamText` or an agent. It
- * is called through the driver or with its permit, and every call is recorded as a step of the task.
+ * A model of the run as an AI SDK language model for this task: pass it to `generateText`, `streamText` or an agent.
+ * Calls go through the driver, or directly with a permit from the driver. Each is recorded as a step of the task.
  */
 export function languageModel(ctx: object, name: string, options: ChatOptions = {}): LanguageModel {
   if (typeof name !== 'string' || name === '')

@@ -45,7 +45,7 @@ const MAX_PROFILES = 64
 const MAX_SERVERS = 64
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
-/** How the tasks of this worker call models: through the driver, or directly with its permit. */
+/** How the tasks of this worker call models: through the driver, or directly with a permit from the driver. */
 export class ModelTransport {
   readonly #requests: Requests
   readonly #described = new Map<number, ModelDescriptions>()

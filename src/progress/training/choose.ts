@@ -4,7 +4,7 @@ import { jsonTraining } from './json.ts'
 import { liveTraining } from './live.ts'
 import { plainTraining } from './plain.ts'
 
-/** How a training is to be shown on this stream: to people on stderr, or as JSON, usually on stdout. */
+/** The display for a training on this stream: for people on stderr, or as JSON, usually on stdout. */
 export function chooseTrainingDisplay({
   json,
   stream,

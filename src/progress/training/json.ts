@@ -3,7 +3,10 @@ import type { ObserveTraining } from '../../train/pipeline/observer.ts'
 import { surviveErrors } from '../survive-errors.ts'
 import { TrainingTally } from './tally.ts'
 
-/** For programs: each event is an object on a line of its own, with its `type`, the `training` and `at`, its time in epoch milliseconds. */
+/**
+ * For programs: one JSON object per line for each event, with its `type`, `training`, and `at`, its time in epoch
+ * milliseconds.
+ */
 export function jsonTraining(stream: NodeJS.WritableStream = process.stdout): ObserveTraining {
   surviveErrors(stream)
   return (start) => {
@@ -18,7 +21,7 @@ export function jsonTraining(stream: NodeJS.WritableStream = process.stdout): Ob
       episode: (runId, restored) => tally.episode(runId, restored),
       update(row) {
         tally.update(row)
-        // Which episodes it has learned from is in the store.
+        // The members of the batch are in the store.
         const { members: _, stateSha: __, ...fields } = row
         say('update', fields)
       },

@@ -5,18 +5,18 @@ import { type Field, fieldLine } from '../field-line.ts'
 import { curveText, evaluationText, valueText } from './figure-text.ts'
 import type { TrainingProgress } from './tally.ts'
 
-/** Updates that the sparkline shows. */
+/** The number of updates in the sparkline. */
 const SHOWN_UPDATES = 16
 
 interface Layout {
   readonly width: number
   readonly paint: Paint
   readonly bar: boolean
-  /** What is trained, if it is not just one training. */
+  /** A name for the training, if there are several. */
   readonly label?: string | undefined
 }
 
-/** One line on how far a training has come. */
+/** One line with the progress of a training. */
 export function trainingLine(progress: TrainingProgress, { width, paint, bar, label }: Layout): string {
   const { what, done, total } = progress
   return fieldLine(fieldsOf(progress, label), {
@@ -25,7 +25,7 @@ export function trainingLine(progress: TrainingProgress, { width, paint, bar, la
   })
 }
 
-/** In the order in which they are shown. */
+/** The fields, in the order in which they are shown. */
 function fieldsOf(progress: TrainingProgress, label: string | undefined): Field[] {
   const { what, done, total, perSecond, epoch, epochs, curve, measure, validation, etaMs } = progress
   const last = curve.at(-1)

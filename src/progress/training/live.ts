@@ -6,7 +6,7 @@ import { NewAlarms } from './alarms.ts'
 import { trainingSummary } from './summary.ts'
 import { TrainingTally } from './tally.ts'
 
-/** For a person at a terminal: one line that is always up to date, below whatever is printed, and the summary at the end. */
+/** For a terminal: one live line below all output, and the summary at the end. */
 export function liveTraining(
   terminal: NodeJS.WriteStream = process.stderr,
   printers: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr],

@@ -10,7 +10,7 @@ import { trainingLine } from './line.ts'
 import { trainingSummary } from './summary.ts'
 import { TrainingTally } from './tally.ts'
 
-/** If nothing was said for so long, a line says that it goes on. */
+/** If nothing was printed for this long, a line shows that the training is still running. */
 const HEARTBEAT_MS = 30_000
 
 /** For a log: a line at the start and for each epoch, and the summary at the end. */
@@ -64,7 +64,7 @@ function startLine({ tasks, engineName, workerNum, concurrency, updates, file }:
   return `${updates.length > 0 ? `resumed after ${counted(updates.length, 'update')}` : 'started'}: ${parts.join('; ')}`
 }
 
-/** What an epoch came to, on one line. */
+/** The result of an epoch, on one line. */
 function epochLine(report: EpochReport, epochs: number): string {
   const { epoch, updates, version, successRate, reward, validation, test } = report
   const judged = validation && evaluationText(validation)

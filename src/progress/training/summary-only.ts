@@ -5,7 +5,7 @@ import { surviveErrors } from '../survive-errors.ts'
 import { trainingSummary } from './summary.ts'
 import { TrainingTally } from './tally.ts'
 
-/** Nothing while the training goes on, and the summary at its end. */
+/** Prints only the summary, at the end of the training. */
 export function trainingSummaryOnly(stream: NodeJS.WriteStream): ObserveTraining {
   surviveErrors(stream)
   return (start) => {

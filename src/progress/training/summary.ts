@@ -11,9 +11,9 @@ const DEFAULT_WIDTH = 80
 const MAX_WIDTH = 120
 const MIN_WIDTH = 40
 const LABEL = 11
-/** Bars of the curve of a whole training. */
+/** The number of bars of the curve. */
 const CURVE_BARS = 40
-/** A speed that was held for less than this is none. */
+/** No speed is shown for shorter trainings. */
 const SPEED_AFTER_MS = 1000
 
 interface TrainingEnding {
@@ -26,13 +26,13 @@ interface Layout {
   readonly width?: number | undefined
 }
 
-/** How a training went, for a person to read; several lines without an end of line after the last. */
+/** The summary of a training, for a reader. No line break at the end. */
 export function trainingSummary(tally: TrainingTally, ending: TrainingEnding, { color, width }: Layout): string {
   const paint = painter(color)
   const room = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, width || DEFAULT_WIDTH)) - LABEL
   const labelled = (label: string, lines: readonly string[]) =>
     lines.map((line, place) => `${paint('dim', (place === 0 ? label : '').padEnd(LABEL))}${line}`)
-  // Of a sweep there are many, and a table comes at its end.
+  // A sweep has many trainings, and prints a table at its end, so each gets one line.
   if (tally.start.sweep !== undefined) return [headLine(tally, ending, paint), ...briefly(tally)].join('; ')
   return [
     headLine(tally, ending, paint),
@@ -64,7 +64,7 @@ function headLine(tally: TrainingTally, { error, interrupted }: TrainingEnding, 
   return `training ${escapeControls(id)} ${paint(format, state)} ${word} ${clock(elapsedMs)}: ${figures}${speed}`
 }
 
-/** `96.2 % [95.1, 97.0] by version 24; 8.1 % [7.0, 9.4] by version 0, which knew nothing; difference 88.1 points [86.0, 90.3]` */
+/** `96.2 % [95.1, 97.0] by version 24; 8.1 % [7.0, 9.4] before training; difference 88.1 points [86.0, 90.3]` */
 function testLines(test: TestReport | undefined): string[] {
   const after = test && evaluationText(test)
   if (test === undefined || after === undefined) return []

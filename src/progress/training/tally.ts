@@ -5,39 +5,39 @@ import type { EvalRow, UpdateRow } from '../../train/pipeline/training-record.ts
 import { RecentRate } from '../recent-rate.ts'
 import type { Measure } from './figure-text.ts'
 
-/** An estimate that lies further ahead would be silly. */
+/** Longer estimates are not shown. */
 const ETA_MAX_MS = 100 * 24 * 3_600_000
 
-/** How far a training has come. */
+/** The progress of a training. */
 export interface TrainingProgress {
   readonly id: string
-  /** What is going on: "update 7", "validation of version 12"; undefined before the first run. */
+  /** What is running: "update 7", "validation of version 12"; undefined before the first run. */
   readonly what: string | undefined
-  /** Episodes of that. */
+  /** Finished episodes of it. */
   readonly done: number
   readonly total: number
-  /** Episodes per second, lately. */
+  /** The recent number of episodes per second. */
   readonly perSecond: number | undefined
-  /** 0 before the first. */
+  /** 0 before the first epoch. */
   readonly epoch: number
-  /** Infinite: nobody has said. */
+  /** Infinite if there is no limit. */
   readonly epochs: number
-  /** All of them, those of earlier sessions included. */
+  /** The number of updates, including earlier sessions. */
   readonly updates: number
   readonly version: number
-  /** Episodes of this session that updates have learned from. */
+  /** Episodes of this session that updates were trained on. */
   readonly episodes: number
-  /** How good each update's episodes were, by this measure. */
+  /** The result of each update's episodes, by `measure`. */
   readonly curve: readonly number[]
   readonly measure: Measure
-  /** The last one. */
+  /** The last validation. */
   readonly validation: EvalRow | undefined
-  /** How long it will still take; undefined until it can be known. */
+  /** The estimated remaining time; undefined until there is enough data. */
   readonly etaMs: number | undefined
   readonly elapsedMs: number
 }
 
-/** Follows a training. */
+/** Collects the progress of a training. */
 export class TrainingTally {
   readonly start: TrainingStart
   readonly #clock: () => number
@@ -45,11 +45,11 @@ export class TrainingTally {
   readonly #rate: RecentRate
   readonly #updates: Pick<UpdateRow['report'], 'successRate' | 'reward'>[] = []
   readonly #evaluations: EvalRow[]
-  /** Those that go on, in the order in which they began: collections may overlap. */
+  /** Runs in progress, in the order in which they started: collections may overlap. */
   readonly #runs = new Map<string, { readonly what: string; readonly total: number; done: number }>()
   #episodes = 0
   #goal: TrainingGoal | undefined
-  /** Episodes since the goal was told, restored ones included: those are done too. */
+  /** Finished episodes since the goal was reported, including restored ones. */
   #sinceGoal = 0
   #epoch = 0
   #version = 0
@@ -113,7 +113,7 @@ export class TrainingTally {
   snapshot(): TrainingProgress {
     const now = this.#clock()
     const runs = [...this.#runs.values()]
-    // What the learner waits for.
+    // The run that the learner waits for.
     const { what, done = 0, total = 0 } = runs.find((run) => run.done < run.total) ?? runs.at(-1) ?? {}
     const perSecond = this.#rate.perSecond(now)
     const measure = this.#updates.some(({ successRate }) => successRate !== null) ? 'success' : 'reward'
@@ -136,7 +136,7 @@ export class TrainingTally {
     this.#digest = curveSha
   }
 
-  /** The time for learning is part of it: the rate counts all the time that goes by. */
+  /** The rate is per elapsed time, so it includes the time for learning. */
   #etaMs(perSecond: number | undefined): number | undefined {
     if (!this.#goal || !perSecond) return undefined
     const left = this.#goal.left - this.#sinceGoal

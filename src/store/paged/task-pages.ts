@@ -44,7 +44,7 @@ export type TaskLine = [
   version: number | null,
   /** The stored error; `PagedRun.value` decodes it. */
   error: unknown,
-  /** The number of the session in which an attempt has started that has not ended; 0: there is none. */
+  /** The number of the session that started the task's unfinished attempt; 0: it has none. */
   openIn: number,
 ]
 

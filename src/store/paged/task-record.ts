@@ -151,7 +151,7 @@ export const openAttempts = (run: PagedRun, task: number): OpenRecord[] =>
     worker: workerOf(by),
   }))
 
-/** When a start began; undefined: it is not one of the task. */
+/** When a start began; undefined if the task has no such start. */
 export function startOf(run: PagedRun, task: number, start: number): number | undefined {
   const sql = 'SELECT at FROM _starts WHERE start = ? AND task = ?'
   return run.row<{ at: number }>(sql, { at: isTime }, 'a start', start, run.key(task))?.at

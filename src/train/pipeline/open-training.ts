@@ -53,7 +53,7 @@ function refuseWithoutValue({ name }: AdvantageSettings, policy: Policy): void {
     )
 }
 
-/** `--overlap` of the command line. How stale it may be is the script's to say. */
+/** Applies `--overlap` of the command line. It keeps the `maxStaleness` that the script sets. */
 function withTypedOverlap(options: unknown): unknown {
   if (!runHost()?.training?.overlap || typeof options !== 'object' || options === null) return options
   const { overlap } = options as { readonly overlap?: unknown }

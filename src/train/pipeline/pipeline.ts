@@ -15,7 +15,7 @@ import type { Training } from './training.ts'
  * Trains an agent: workers collect episodes of many tasks at once, a learner trains on them, the new version of the policy goes to the workers, and so on.
  * Everything is stored as it happens. A training that was interrupted or killed continues with `resume`, and produces the same curve.
  *
- * | seed (Python) | here |
+ * | AWorld (Python) | here |
  * |---|---|
  * | `train_epoch(tasks_per_epoch)` | `trainEpoch({ tasksPerEpoch })` |
  * | | `train({ epochs })` |

@@ -23,7 +23,7 @@ export interface Proposal {
   readonly failed: boolean
 }
 
-/** Has one text rewritten: from what happened or, as a control, without that. */
+/** Proposes a new version of one text: from the results of episodes or, in a control experiment, without them. */
 export async function propose({
   settings,
   batch,

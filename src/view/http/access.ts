@@ -29,8 +29,8 @@ export class Access {
   }
 
   /**
-   * Any web page may send requests to this machine, also under a name of its own that resolves to 127.0.0.1 (DNS rebinding).
-   * Browsers reveal that by the headers Host and Origin.
+   * Any web page may send requests to this machine, even through its own host name that resolves to 127.0.0.1 (DNS
+   * rebinding). The headers Host and Origin, which browsers send, reveal that.
    */
   checkHeaders({ headers, method }: IncomingMessage): void {
     if (method !== 'GET' && method !== 'HEAD')
@@ -55,7 +55,7 @@ export class Access {
     if (!this.#token.accepts(token)) throw new Problem(401, 'UNAUTHORIZED', `the token is wrong. ${USE_URL}`)
   }
 
-  /** Checks the token of a URL, and returns the cookie that stands for it from now on. */
+  /** Checks the token of a URL, and returns the cookie that replaces it in later requests. */
   cookieFor(token: string): string {
     if (!this.#token.accepts(token)) throw new Problem(401, 'UNAUTHORIZED', `the token is wrong. ${USE_URL}`)
     const flags = `Path=/; Max-Age=${MONTH_SECONDS}; HttpOnly; SameSite=Strict${this.#options.secure ? '; Secure' : ''}`

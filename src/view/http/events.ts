@@ -8,8 +8,9 @@ const HEARTBEAT_MS = 15_000
 const RECONNECT_MS = 1000
 
 /**
- * Sends events until the client goes away. A client that reads slowly gets the next event when it has taken the one before, so no more
- * than one waits in memory; a client that reads nothing for long is disconnected, and may reconnect from where it was.
+ * Sends events until the client disconnects. The next event is read only after the client has taken the previous one, so
+ * at most one is held in memory. A client that reads nothing for a long time is disconnected, and may reconnect at its
+ * last position.
  */
 export async function answerEvents(
   response: ServerResponse,

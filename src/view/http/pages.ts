@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** The folder of the built page. */
 export const PAGE_FOLDER = join(ownPackage.folder, 'dist', 'web')
 
-/** A file of the page: `assets/NAME` or `NAME`, without any way out of the folder. */
+/** The path of a file of the page: `assets/NAME` or `NAME`. It cannot leave the folder. */
 const FILE = /^\/((?:assets\/)?[\w-][\w.-]*\.\w+)$/
 
 export const isFile = (path: string): boolean => FILE.test(path)

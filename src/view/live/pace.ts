@@ -1,8 +1,8 @@
 const AT_LEAST_MS = 900
-/** The share of time that may be spent on reading: one in so many. */
+/** At most one part in this many of the time is spent on reading. */
 const ONE_IN = 10
 
-/** Keeps something that may take long from being read too often. */
+/** Limits how often something is read that may take long. */
 export class Pace {
   #next = 0
 

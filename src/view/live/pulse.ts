@@ -6,7 +6,7 @@ const POLL_MS = 250
 /** A driver that was killed changes nothing in its store, so clients look at least this often. */
 const AT_LEAST_MS = 1000
 
-/** Tells when a store has changed. All clients of a store share one. */
+/** Notifies clients when a store has changed. All clients of a store share one pulse. */
 export class Pulse implements Disposable {
   readonly #stores: OpenStores
   readonly #path: string | undefined
@@ -16,10 +16,10 @@ export class Pulse implements Disposable {
   #beats = 1
   #lastBeat = performance.now()
   #waiting: (() => void)[] = []
-  /** Clients that use it. */
+  /** The number of clients that use it. */
   users = 0
 
-  /** Without a path it only beats regularly. */
+  /** Without a path, it only notifies at regular intervals. */
   constructor(stores: OpenStores, path: string | undefined) {
     this.#stores = stores
     this.#path = path
@@ -30,11 +30,11 @@ export class Pulse implements Disposable {
     return this.#beats
   }
 
-  /** Resolves when there was a beat after number `since`, or the signal is aborted. */
+  /** Resolves when there was a beat after beat number `since`, or when the signal is aborted. */
   async wait(since: number, signal: AbortSignal): Promise<void> {
     if (this.#beats > since || signal.aborted) return
     await new Promise<void>((resolve) => {
-      // A page may be open for days, with a beat every second: nothing may stay with the signal.
+      // A page may be open for days, with a beat every second, so the listener must be removed from the signal.
       const done = () => {
         signal.removeEventListener('abort', done)
         resolve()
@@ -62,7 +62,7 @@ export class Pulse implements Disposable {
       this.#lease ??= this.#stores.take(this.#path)
       return pragma(this.#lease.db, 'data_version')
     } catch {
-      // Reading it again will tell the clients why.
+      // The clients get the error when they read the store again.
       this.#release()
       return -1
     }
@@ -79,7 +79,7 @@ export class Pulse implements Disposable {
   }
 }
 
-/** The pulses of all stores that somebody watches. */
+/** The pulses of all stores that have clients. */
 export class Pulses implements Disposable {
   readonly #stores: OpenStores
   readonly #all = new Map<string | undefined, Pulse>()

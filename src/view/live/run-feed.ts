@@ -19,11 +19,11 @@ const PAGE_ROWS = 1000
 export class RunFeed implements Feed {
   readonly #run: PagedRun
   readonly #causes: Causes
-  /** Up to where the client knows the run. */
+  /** The position up to which the client knows the run. */
   #at: Positions
   #overview: string | undefined
   #wasRunning = false
-  /** What the client knows of each worker. */
+  /** The last state of each worker that was sent to the client. */
   readonly #workers = new Map<number, string>()
   #lastAgent = 0
 
@@ -36,7 +36,7 @@ export class RunFeed implements Feed {
   async *next(signal: AbortSignal): AsyncGenerator<FeedEvent> {
     const run = this.#run
     const turns = new Turns()
-    // Read before the rows, so that they are at least as new.
+    // Read before the rows, so that the rows are at least as new.
     const overview = run.overview()
     if (this.#wasRunning && overview.status !== 'running') yield* this.#interrupted(overview, signal)
     this.#wasRunning = overview.status === 'running'
@@ -51,7 +51,7 @@ export class RunFeed implements Feed {
   }
 
   #isNew(overview: RunOverview): boolean {
-    // These change with every commit and mean nothing by themselves.
+    // These change with every commit, and need no event of their own.
     const { elapsedMs: _, bytes: __, ...told } = overview
     const text = JSON.stringify(told)
     const isNew = text !== this.#overview
@@ -101,7 +101,7 @@ export class RunFeed implements Feed {
       })
   }
 
-  /** The run has ended or its driver was killed: what was running is not running any more. */
+  /** Sends tasks that are no longer running, because the run has ended or its driver was killed. */
   async *#interrupted(overview: RunOverview, signal: AbortSignal): AsyncGenerator<FeedEvent> {
     const run = this.#run
     const turns = new Turns()

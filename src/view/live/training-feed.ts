@@ -16,7 +16,7 @@ export class TrainingFeed implements Feed {
 
   async *next(): AsyncGenerator<FeedEvent> {
     if (!this.#pace.isTime) return
-    // The overview is quick to read, and nothing else changes without it.
+    // The overview is fast to read, and it changes whenever anything else does.
     using training = StoredTraining.at(this.#found)
     const text = JSON.stringify([training.overview(), training.plans().length])
     if (text === this.#known) return

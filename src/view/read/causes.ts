@@ -3,10 +3,13 @@ import { beginningOf } from './cut-texts.ts'
 
 /** The most causes of a run. Errors beyond them share one. */
 const MOST = 1000
-/** Errors are alike if the beginnings of their messages are, without ids: these may differ in length, so more has to be looked at. */
+/**
+ * Errors have the same cause if this many characters of their messages are equal after ids were replaced. Ids may differ
+ * in length, so more characters are read.
+ */
 const ALIKE_CHARS = 300
 const LOOKED_AT_CHARS = 600
-/** Of the message of the first such error. */
+/** The most characters of the example message that are sent. */
 const SHOWN_CHARS = 2000
 const CODE_CHARS = 100
 

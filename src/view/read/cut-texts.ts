@@ -1,6 +1,6 @@
 import { type Json, setField, toLossless } from '../../trajectory/lossless-json.ts'
 
-/** Longer texts are cut, unless they are asked for. */
+/** Longer texts are cut, unless the client requests them. */
 export const MOST_CHARS = 20_000
 
 export interface CutJson {
@@ -32,7 +32,7 @@ export function cutJson(value: unknown, most = MOST_CHARS): CutJson {
   return { json, cut }
 }
 
-/** A value as lossless JSON with its texts to their end. Undefined: these have more than so many characters. */
+/** A value as lossless JSON with complete texts. Undefined if they have more than `mostChars` characters. */
 export function wholeJson(value: unknown, mostChars: number): Json | undefined {
   let left = mostChars
   const spend = (json: Json): void => {

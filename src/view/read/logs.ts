@@ -4,7 +4,7 @@ import { beginningOf, MOST_CHARS } from './cut-texts.ts'
 const MOST_LINES = 500
 const MOST_LOG_CHARS = 100_000
 
-/** The beginning of the logs of an attempt. A line that is cut counts among those that are left. */
+/** The beginning of the logs of an attempt. A line that is cut counts as left out. */
 export function cutLogs(lines: readonly string[]): LogLines {
   const shown: string[] = []
   let chars = 0

@@ -2,15 +2,15 @@ import type { SearchHit } from '../api.ts'
 
 const BEFORE = 40
 const EXCERPT_CHARS = 200
-/** Objects of one value that are looked through. */
+/** The most objects of one value that are searched. */
 const MOST_OBJECTS = 1_000_000
 
 export type Excerpt = Pick<SearchHit, 'excerpt' | 'from' | 'length'>
 
-/** A literal text to search for, in any case. */
+/** A literal text to search for, ignoring case. */
 export class Needle {
   readonly #text: string
-  /** As it would be inside JSON. */
+  /** The text as it is escaped inside JSON. */
   readonly #escaped: string
 
   constructor(text: string) {
@@ -27,7 +27,7 @@ export class Needle {
     return excerptOf(lower.length === text.length ? text : lower, at, this.#text.length)
   }
 
-  /** False if a stored value cannot contain the text: a quick check of JSON, which is not decoded for it. */
+  /** False if a stored value cannot contain the text: a fast check of JSON without decoding it. */
   mayBeIn(json: string): boolean {
     const lower = json.toLowerCase()
     return lower.includes(this.#escaped) || (this.#escaped !== this.#text && lower.includes(this.#text))
@@ -66,7 +66,10 @@ export class Needle {
   }
 }
 
-/** What a text search finds in an object. `wire`, the raw reply of a model, comes last: it repeats the other fields. */
+/**
+ * The parts of an object that are searched. `wire`, the raw reply of a model, comes last, because it repeats the other
+ * fields.
+ */
 function partsOf(object: object): unknown[] {
   if (Array.isArray(object)) return object
   if (object instanceof Map) return [...object].flat()

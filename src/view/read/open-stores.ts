@@ -3,7 +3,7 @@ import { ManyworldsError } from '../../errors.ts'
 import { openForReading } from '../../store/open-for-reading.ts'
 import type { DatabaseSync } from '../../store/sqlite.ts'
 
-/** A connection that nobody uses is closed after this time. */
+/** An unused connection is closed after this time. */
 const IDLE_MS = 2000
 
 interface OpenStore {

@@ -10,7 +10,7 @@ import {
 import type { RunDetails, SessionEntry, WorkerEntry } from '../api.ts'
 import { evaluationOf } from './figures.ts'
 
-/** With more tasks, an evaluation takes too long to wait for. */
+/** With more tasks, an evaluation takes too long for this request. */
 const MOST_EVALUATED = 5000
 
 export async function runDetails(run: PagedRun, signal: AbortSignal): Promise<RunDetails> {

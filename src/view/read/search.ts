@@ -21,8 +21,8 @@ const PROGRESS_MS = 250
 type Found = Omit<SearchHit, 'id'>
 
 /**
- * Searches a run for a text: ids first, which takes least, then answers, errors and inputs, then logs and steps. Lines come as they are
- * found.
+ * Searches a run for a text: first ids, which is fastest, then answers, errors and inputs, then logs and steps. Hits are
+ * sent as they are found.
  */
 export async function* search(run: PagedRun, text: string, signal: AbortSignal): AsyncGenerator<SearchLine> {
   const needle = new Needle(text)
@@ -48,7 +48,7 @@ export async function* search(run: PagedRun, text: string, signal: AbortSignal):
   yield { kind: 'end', hits, limited: false }
 }
 
-/** Yields hits, numbers of things that were searched, and undefined where the search may pause. */
+/** Yields hits, counts of searched items, and undefined where the search may pause. */
 function* parts(run: PagedRun, needle: Needle, tasks: number): Generator<Found | number | undefined> {
   yield* inTasks(run, needle, 'id')
   yield* inAttempts(run, needle, 'endings')
@@ -129,7 +129,7 @@ function* inSteps(
   yield undefined
 }
 
-/** Without what repeats other fields or says nothing to people. */
+/** A step without fields that repeat others or that people do not read. */
 function shown({ request, tokens: _, sampling: __, ...rest }: Record<string, unknown>): Record<string, unknown> {
   return isFields(request) ? { added: request.added, tools: request.tools, ...rest } : rest
 }

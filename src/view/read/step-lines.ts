@@ -23,7 +23,7 @@ export async function* stepLines(run: PagedRun, asked: StepsAsked, signal: Abort
   }
 }
 
-/** One step with its texts to their end. */
+/** One step with complete texts. */
 export async function wholeStep(run: PagedRun, asked: StepsAsked, signal: AbortSignal): Promise<StepLine> {
   for await (const step of stepsOf(run, asked)) {
     signal.throwIfAborted()

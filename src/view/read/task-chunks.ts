@@ -10,7 +10,7 @@ import { Turns } from './turns.ts'
 
 /** Tasks per chunk. */
 export const CHUNK_ROWS = 2000
-/** Tasks that are read at once, between which others get their turn. */
+/** Tasks that are read at once. Other requests get their turn in between. */
 const PAGE_ROWS = 500
 
 /** Streams all tasks of a run. */
@@ -36,7 +36,7 @@ export async function* taskChunks(run: PagedRun, causes: Causes, signal: AbortSi
 
 export interface ChunkContext {
   readonly causes: Causes
-  /** The session that is in progress: only then can a task be running. */
+  /** The session in progress; undefined if there is none, so that no task is running. */
   readonly session: number | undefined
   readonly at: Positions
   /** The causes that the client knows. */
@@ -82,7 +82,7 @@ export function taskChunk(run: PagedRun, lines: readonly TaskLine[], context: Ch
     chunk.attempts.push(attempt)
     chunk.cause.push(cause)
     chunk.endedAt.push(endedAt)
-    // Nobody knows how long a task ran that died with its worker: it is stored as 0.
+    // The run time of a task that died with its worker is unknown, and is stored as 0.
     chunk.runMs.push(runUs === null || (hasFailed && runUs === 0) ? null : runUs / 1000)
     chunk.queuedMs.push(queuedUs === null ? null : queuedUs / 1000)
     chunk.tokensIn.push(tokensIn)

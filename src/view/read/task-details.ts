@@ -21,12 +21,12 @@ import { cutJson } from './cut-texts.ts'
 import { cutLogs } from './logs.ts'
 import { sessionInProgress, stateOf } from './states.ts'
 
-/** The most steps that are looked through for branches. */
+/** The most steps that are searched for branches. */
 const MOST_STEPS = 20_000
 
-/** What a caller that reads many tasks knows, or does not need. */
+/** Options for a caller that reads many tasks. */
 export interface DetailsWanted {
-  /** The number of the session that is in progress. */
+  /** The number of the session in progress. */
   readonly session: number | undefined
   /** Whether to look for branches in the steps of attempts that have ended. If not, they have branch 0 only. */
   readonly branches: boolean

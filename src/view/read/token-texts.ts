@@ -2,7 +2,7 @@ import { listOf } from '../../models/completion.ts'
 import { completionIn } from '../../models/read-completion.ts'
 import type { ModelStep } from '../../trajectory/step.ts'
 
-/** vLLM sends these instead of texts if it is told to. */
+/** vLLM sends these instead of texts if it is configured to. */
 const ID_TEXT = /^token_id:\d+$/
 /** A text of a token is a few characters. */
 const MOST_TOKEN_CHARS = 1000

@@ -11,11 +11,11 @@ import { noTask } from './task-details.ts'
 export interface ValueAsked {
   readonly task: string
   readonly of: TaskPart
-  /** The position in `TaskDetails.attempts`: those that have ended come first, and stay where they are. */
+  /** The position in `TaskDetails.attempts`. Ended attempts come first, and their positions do not change. */
   readonly attempt: number
 }
 
-/** A part of a task with its texts to their end. */
+/** A part of a task with complete texts. */
 export function wholeValue(run: PagedRun, asked: ValueAsked): WholeValue {
   const json = wholeJson(partOf(run, asked), MOST_WHOLE_CHARS)
   if (json === undefined)

@@ -9,7 +9,7 @@ const MARK = '{"$":"cut"'
 
 const hasCut = (value: unknown): boolean => JSON.stringify(value)?.includes(MARK) === true
 
-/** Which texts of a task were cut. `json`: the task, in which it is quickly seen that none was. */
+/** Which texts of a task were cut. `json`: the same task as JSON, for a fast check whether any was. */
 export function cutIn(task: TaskDetails, json: string): string[] {
   if (!json.includes(MARK)) return []
   const { input, info, grade, attempts } = task
@@ -22,7 +22,7 @@ export function cutIn(task: TaskDetails, json: string): string[] {
   return Object.entries(parts).flatMap(([name, part]) => (hasCut(part) ? [name] : []))
 }
 
-/** Tasks that are named; the others are counted. */
+/** The most tasks that are named; the others are counted. */
 const MOST_NAMED = 5
 const MOST_PARTS = 3
 const ID_COLUMNS = 60
@@ -30,7 +30,7 @@ const ID_COLUMNS = 60
 /** The tasks of a report with texts that were cut. */
 export class Cuts {
   readonly #tasks = new Set<string>()
-  /** Which texts, of the first tasks. */
+  /** The cut texts of the first tasks. */
   readonly #named = new Map<string, { readonly id: string; readonly parts: string[] }>()
   /** The first task. */
   first: { readonly run: string; readonly task: string } | undefined
@@ -45,7 +45,7 @@ export class Cuts {
     else if (this.#named.size < MOST_NAMED) this.#named.set(key, { id, parts: [...parts] })
   }
 
-  /** In words; empty: nothing was cut. */
+  /** A description for the user; empty if nothing was cut. */
   texts(): string[] {
     if (this.#tasks.size === 0) return []
     const named = [...this.#named.values()].map(({ id, parts }) => {
@@ -54,6 +54,8 @@ export class Cuts {
     })
     const others = this.#tasks.size - named.length
     const list = [...named, ...(others > 0 ? [`${count(others)} more`] : [])].join(', ')
-    return [`the rest of texts after ${count(MOST_CHARS)} characters, of ${counted(this.#tasks.size, 'task')}: ${list}`]
+    return [
+      `the rest of texts with more than ${count(MOST_CHARS)} characters, of ${counted(this.#tasks.size, 'task')}: ${list}`,
+    ]
   }
 }

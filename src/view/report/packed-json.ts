@@ -1,10 +1,10 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 
-/** How far deflate looks back. */
+/** The window of deflate. */
 const WINDOW_BYTES = 32 * 1024
 /** A gzip file without a name or a date. */
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])
-/** An empty block, which is the last. */
+/** An empty final block. */
 const LAST_BLOCK = Buffer.from([3, 0])
 const TRAILER_BYTES = 8
 
@@ -19,8 +19,9 @@ export interface Mark {
 }
 
 /**
- * Text that is compressed block by block, so that its exact size is known all the time, and what turns out to be too large can be taken
- * back. The blocks form one gzip file: each is compressed with the end of the text before it as its dictionary.
+ * Text that is compressed block by block, so that its exact size is known at any time, and a block that makes the file
+ * too large can be removed again. The blocks form one gzip file: each is compressed with the end of the text before it as
+ * its dictionary.
  */
 export class PackedJson {
   readonly #blocks: Buffer[] = [HEADER]
@@ -64,7 +65,7 @@ export class PackedJson {
     return this.#at
   }
 
-  /** Takes back all that was added since. */
+  /** Removes everything that was added since the mark. */
   rewind(mark: Mark): void {
     this.#blocks.length = mark.blocks
     this.#at = mark

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ManyworldsError } from '../../errors.ts'
 import { PAGE_FOLDER } from '../http/pages.ts'
 
-/** The page of the viewer as one file, around the data of a report. */
+/** The page of the viewer as one file, into which the data of a report is inserted. */
 export interface PageFile {
   /** The size of the page without data. */
   readonly bytes: number
@@ -16,15 +16,15 @@ const SCRIPT = /<script\b[^>]*\bsrc="\.\/([\w./-]+)"[^>]*><\/script>/
 const STYLE = /<link\b[^>]*\brel="stylesheet"[^>]*\bhref="\.\/([\w./-]+)"[^>]*>/
 
 /**
- * Puts the script and the style sheet into the page. Its Content-Security-Policy allows exactly these two, by their hashes, and no
- * connection: whatever is in the data, nothing else can run, and nothing leaves the file.
+ * Puts the script and the style sheet into the page. Its Content-Security-Policy allows exactly these two, by their
+ * hashes, and no connections: whatever the data contains, no other code can run, and no data can be sent anywhere.
  */
 export async function pageFile(): Promise<PageFile> {
   const html = await page('index.html')
   const [scriptTag, scriptName = ''] = SCRIPT.exec(html) ?? []
   const [styleTag, styleName = ''] = STYLE.exec(html) ?? []
   if (scriptTag === undefined || styleTag === undefined) throw notBuilt(new Error('index.html has no script or style'))
-  // Within a script, these would end it, or begin a comment.
+  // Inside a script element, these would end the script or start a comment.
   const script = (await page(scriptName)).replaceAll('</script', '<\\/script').replaceAll('<!--', '\\x3c!--')
   const style = (await page(styleName)).replaceAll('</style', '<\\/style')
   const policy = `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; img-src data:; base-uri 'none'; form-action 'none'`

@@ -1,15 +1,15 @@
 import type { PackedJson } from './packed-json.ts'
 
-/** Parts are compressed together up to so many characters. */
+/** Parts are compressed together, up to this many characters. */
 const BLOCK_CHARS = 64 * 1024
-/** After so many parts in a row that do not fit, the rest is not looked at. */
+/** After this many consecutive parts that do not fit, the rest is skipped. */
 const MISSES = 50
 
 interface Part {
   readonly json: string
 }
 
-/** A list inside the JSON of a report, which takes parts as long as the report is small enough. */
+/** A list inside the JSON of a report. It accepts parts until the report has reached its size limit. */
 export class PartList {
   readonly #json: PackedJson
   readonly #most: number
@@ -30,7 +30,7 @@ export class PartList {
       for (let rest = block; rest.length > 0; ) {
         const count = this.#add(rest)
         for (const part of rest.slice(0, count)) added(part)
-        // A small part may still fit where a large one does not. As there is little room now, try them one by one.
+        // A small part may fit where a large one does not. There is little room left, so try them one by one.
         const isAll = count === rest.length
         misses = isAll ? 0 : (count === 0 ? misses : 0) + 1
         this.#blockChars = isAll ? Math.min(BLOCK_CHARS, 2 * this.#blockChars) : 1

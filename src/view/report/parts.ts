@@ -31,13 +31,13 @@ const DOING: Readonly<Record<keyof Left, string>> = {
   otherSteps: 'steps of other tasks',
 }
 
-/** A task that is in the report with more than its row. */
+/** A task whose details are in the report, not only its row. */
 interface OpenedTask extends ReportedTask {
   readonly starts: readonly number[]
   readonly hasLogs: boolean
 }
 
-/** The tasks that something was left out of, because there was too little room. */
+/** The tasks of which something was left out for lack of space. */
 interface Left {
   details: number
   failedSteps: number
@@ -46,14 +46,14 @@ interface Left {
 }
 
 export interface AddedParts {
-  /** What was left out because there was too little room, in words. */
+  /** What was left out for lack of space, in words. */
   readonly leftOut: readonly string[]
   readonly cuts: Cuts
 }
 
 /**
- * Adds what fits. The most important come first: what became of each task, those that failed first; the steps of failed tasks;
- * logs; the steps of the others.
+ * Adds the parts that fit, the most important first: details of tasks (failed ones first), steps of failed tasks, logs,
+ * steps of the other tasks.
  */
 export async function addParts(
   list: PartList,

@@ -6,7 +6,7 @@ import { cutIn } from './cuts.ts'
 
 export interface ReportedTask {
   readonly id: string
-  /** Did not succeed, or was not solved. */
+  /** True if the task did not succeed or was not solved. */
   readonly hasFailed: boolean
 }
 
@@ -24,12 +24,12 @@ export interface WrittenPart {
 
 const textOf = (part: ReportPart): string => JSON.stringify(part)
 
-/** What became of a task, and what there is to say of it besides. */
+/** The details of a task, and the facts that its other parts need. */
 export async function taskPart(run: PagedRun, of: string, id: string, wanted: DetailsWanted, signal: AbortSignal) {
   const task = await taskDetails(run, id, signal, wanted)
   const bare: TaskDetails = {
     ...task,
-    // What is not there counts as lines that are left.
+    // The logs are a separate part, so all lines count as left out here.
     attempts: task.attempts.map((one) => ({
       ...one,
       logs: { lines: [], left: one.logs.lines.length + one.logs.left },

@@ -15,7 +15,7 @@ export interface Scope {
   readonly leftOut: readonly string[]
 }
 
-/** Of a run, a training, or all runs and trainings, by the page that is opened first. */
+/** The scope of a report: a run, a training, or all runs and trainings, depending on the page that it opens first. */
 export async function scopeOf(viewer: Viewer, route: string, signal: AbortSignal): Promise<Scope> {
   const [, kind, name = ''] = /^#\/(run|training)\/([^/?]+)/.exec(route) ?? []
   const id = decodeURIComponent(name)
@@ -29,7 +29,10 @@ async function scopeOfRun(viewer: Viewer, id: string, signal: AbortSignal): Prom
   return { list: { runs: [open.run.overview()], trainings: [] }, figures, trainings: {}, runs: [id], leftOut: [] }
 }
 
-/** A training has many runs. The last update and the evaluations are what people look at; the curves have the others. */
+/**
+ * A training has many runs. Only the last update and the evaluations are included, which people look at most; the curves
+ * show the others.
+ */
 async function scopeOfTraining(viewer: Viewer, id: string, signal: AbortSignal): Promise<Scope> {
   const details = await trainingDetails(viewer.place.training(id))
   const evaluated = details.evaluations.map(({ run }) => run).reverse()

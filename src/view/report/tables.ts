@@ -7,7 +7,7 @@ import type { OpenRun, Viewer } from '../viewer.ts'
 import type { PackedJson } from './packed-json.ts'
 import { type ReportedTask, tasksIn } from './report-run.ts'
 
-/** More than the end of a run takes. */
+/** Reserved for the end of a run. */
 const END_BYTES = 64
 
 /** A run whose table is in the report. */
@@ -30,7 +30,7 @@ export interface TablesOptions {
   readonly progress: (progress: { readonly done: number; readonly total: number }) => void
 }
 
-/** Adds the tables of the runs that fit. One for which there is too little room goes without its timeline. */
+/** Adds the tables of the runs that fit. If there is too little space, a run is added without its timeline. */
 export async function addTables(
   json: PackedJson,
   viewer: Viewer,
@@ -89,7 +89,7 @@ async function addTable(
   return tasks
 }
 
-/** Returns false if there is too little room for it. */
+/** Returns false if there is too little space for it. */
 async function addTimeline(
   json: PackedJson,
   { run }: OpenRun,
@@ -101,7 +101,7 @@ async function addTimeline(
   return fits()
 }
 
-/** Until `more` is false. */
+/** Adds items until `more` returns false. */
 async function addList<Item>(json: PackedJson, items: AsyncIterable<Item>, more: (item: Item) => boolean) {
   json.add('[')
   let comma = ''

@@ -80,7 +80,7 @@ export function ComparedSummaries({ compared }: { readonly compared: ComparedRun
 
 const signed = (value: number, digits: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(digits)}`
 
-/** JSON has null for an end that is infinite. */
+/** In JSON, an infinite end of an interval is null. */
 const end = (value: number | null, direction: -1 | 1, scale: number, digits: number) =>
   outwards((value ?? direction * Number.POSITIVE_INFINITY) * scale, direction, digits)
 

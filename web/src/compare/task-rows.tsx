@@ -61,7 +61,7 @@ export function TaskRows({
         <Empty>
           {compared.rows.length === 0
             ? 'The runs have no tasks.'
-            : 'No task is like that. Choose “All” or another text above.'}
+            : 'No task matches the filter. Choose “All” or another text above.'}
         </Empty>
       ) : (
         <Table {...{ rows, flips }} a={compared.a} b={compared.b} />
@@ -110,7 +110,7 @@ function Table({
   )
 }
 
-/** The rows out of sight. */
+/** Empty space in place of the rows out of sight. */
 const Space = ({ height }: { readonly height: number }) => (
   <tr>
     <td colSpan={5} style={{ height: `${height}px`, padding: 0 }} />
@@ -170,7 +170,7 @@ function Change({ row, flip }: { readonly row: ComparedTask; readonly flip: Flip
   return <span class="dim">{row.a === null ? 'only in B' : row.b === null ? 'only in A' : 'same'}</span>
 }
 
-/** How a run did on a task, as a link to it. */
+/** The result of a run on a task, as a link to it. */
 function Side({
   side,
   href,

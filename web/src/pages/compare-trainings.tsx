@@ -34,7 +34,8 @@ function Compared({ all }: { readonly all: readonly TrainingDetails[] }) {
     <>
       {all.length === 1 && (
         <Empty>
-          One training alone. Select several in the <a href={hrefOf([])}>list of trainings</a> to compare them.
+          There is only one training to compare. Select several in the <a href={hrefOf([])}>list of trainings</a> to
+          compare them.
         </Empty>
       )}
       <ComparedFigures all={all} />

@@ -77,7 +77,7 @@ function Notes({ compared }: { readonly compared: ComparedRuns }) {
   )
 }
 
-/** The verdict may begin with the name of a run, which stays as it is. */
+/** Starts the verdict with a capital letter, unless it starts with the name of a run. */
 const verdictOf = ({ verdict, a, b }: ComparedRuns) =>
   verdict.startsWith(a) || verdict.startsWith(b) ? verdict : sentence(verdict)
 

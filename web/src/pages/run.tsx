@@ -18,7 +18,7 @@ import { TextSearch } from '../run/text-search.ts'
 import { Timeline } from '../run/timeline.tsx'
 import './run.css'
 
-/** The last run, so that coming back from a task is immediate. */
+/** The last shown run is kept, so that returning from a task is immediate. */
 let last: { readonly data: RunData; readonly search: TextSearch; scrollY: number } | undefined
 
 export function RunPage({ run }: { readonly run: string }) {
@@ -66,9 +66,9 @@ export function RunPage({ run }: { readonly run: string }) {
   )
 }
 
-/** The rows that the address of the page asks for, in order. */
+/** The rows that match the filter in the address, in its order. */
 function useRows(data: RunData, search: TextSearch): { rows: Uint32Array; filter: TaskFilter } {
-  // Not on each change of the query: the task page reads the same signal.
+  // Computed as a text, so that rows are not filtered again unless the query changes.
   const query = useComputed(() => route.value.query.toString()).value
   const among = search.tasks.value
   const changes = data.tasksChanged.value

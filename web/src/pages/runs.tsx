@@ -91,7 +91,7 @@ export function RunsPage() {
 
 const shown = (some: number, all: number) => (some === all ? count(all) : `${count(some)} of ${count(all)}`)
 
-/** The last chosen ones stay. */
+/** Adds or removes a name. If there are more than `most`, the last chosen ones stay. */
 const toggled = (chosen: readonly string[], name: string, most: number) =>
   chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name].slice(-most)
 
@@ -101,7 +101,7 @@ interface CompareProps {
 }
 
 function CompareRuns({ runs, chosen, clear }: CompareProps & { readonly runs: List }) {
-  // The list has the newest first: the older run is the one to compare with.
+  // The list has the newest run first. The older run becomes A, the baseline.
   const [newer, older] = runs.runs.map(({ runId }) => runId).filter((run) => chosen.includes(run))
   if (newer === undefined) return <span class="dim">Choose two runs to compare</span>
   return (
@@ -146,21 +146,21 @@ function NoRuns({ place }: { readonly place: string }) {
         Nothing is stored in <code>{visible(place)}</code>. A run appears here as soon as it starts.
       </p>
       <p class="runs-none">
-        To make one, call <code>npx manyworlds run script.ts</code> in your project, or <code>npm start</code> in an
+        To start one, run <code>npx manyworlds run script.ts</code> in your project, or <code>npm start</code> in an
         example.
       </p>
     </Empty>
   )
 }
 
-/** The list, now and as it changes. */
+/** The list of runs, updated live. */
 function useLiveList(source: Source) {
   const [state, setState] = useState<{ list?: List; error?: unknown; isLost?: boolean }>({})
   useEffect(() => {
     const load = () =>
       source.runs().then(
         (list) => setState((before) => ({ ...before, list, error: undefined })),
-        // If there is a list, the events tell what became of the store since: this answer may be older than the last of them.
+        // If there already is a list, events are newer than this answer, so its error is ignored.
         (error: unknown) => setState((before) => (before.list ? before : { ...before, error })),
       )
     void load()
@@ -168,7 +168,7 @@ function useLiveList(source: Source) {
       'runs',
       (event) => {
         if (event.kind === 'runs') setState((before) => ({ ...before, list: event.list, error: undefined }))
-        // The store may have become unreadable. It is tried again when the connection is.
+        // The store may have become unreadable. It is read again with the next connection.
         else if (event.kind === 'gone')
           setState((before) => ({ ...before, error: new SourceError(event.error.code, event.error.message) }))
       },

@@ -28,10 +28,10 @@ import { Waterfall } from '../task/waterfall.tsx'
 import { count, counted } from '../text/quantities.ts'
 import './task.css'
 
-/** A task: what it was given, what it did step by step, and what it came to. */
+/** A task: its input, its steps, and its outcome. */
 export function TaskPage({ run, task }: { readonly run: string; readonly task: string }) {
   const source = useSource()
-  // An error while the task is followed must not take away what is there.
+  // An error while the task is updated must not remove what is already shown.
   const last = useRef<TaskDetails | undefined>(undefined)
   const live = useLiveRun(run, ({ tasks }) => tasks !== undefined && concerns(tasks, last.current))
   const { value: details, error } = useLoaded(() => source.task(run, task), [run, task, live.version])
@@ -42,7 +42,7 @@ export function TaskPage({ run, task }: { readonly run: string; readonly task: s
   return <Opened details={last.current} training={training} live={live} />
 }
 
-/** Whether rows are of the task, its sub-tasks or its group. */
+/** Whether rows belong to the task, its sub-tasks or its group. */
 function concerns({ id, parent }: TaskChunk, details: TaskDetails | undefined): boolean {
   if (details === undefined) return true
   const ids = new Set([details.id, ...details.rollouts.map((one) => one.id)])
@@ -72,7 +72,7 @@ function Opened({ details, training, live }: OpenedProps) {
     <div class="stack">
       {live.isLost && (
         <p class="notice" role="status">
-          The connection to the server is lost. It is tried again.
+          The connection to the server is lost; retrying …
         </p>
       )}
       <TaskHeader details={details} training={training} attempts={attempts} attempt={attempt} />
@@ -154,7 +154,7 @@ interface StepsEndProps {
   readonly isLive: boolean
 }
 
-/** What stands below the last step. */
+/** The end of the list of steps. */
 function StepsEnd({ steps, attempt: { details }, isLive }: StepsEndProps) {
   const { removedSteps } = details
   const isReport = useSource().report !== undefined
@@ -180,7 +180,7 @@ function StepsEnd({ steps, attempt: { details }, isLive }: StepsEndProps) {
   if (isReport && details.start !== null)
     return (
       <Empty>
-        The steps of this attempt are not in this report. <code>manyworlds view</code> shows them, where the run is.
+        The steps of this attempt are not in this report. Open the run with <code>manyworlds view</code> to see them.
       </Empty>
     )
   return (
@@ -190,7 +190,7 @@ function StepsEnd({ steps, attempt: { details }, isLive }: StepsEndProps) {
   )
 }
 
-/** `j` and `k` go through the steps in the order in which they are read. */
+/** `j` and `k` move through the steps in the order in which they are shown. */
 function useStepKeys({ items, placeOf }: Story, marked: number | undefined): void {
   const step = (by: 1 | -1) => () => {
     let place = marked === undefined ? -1 : (placeOf.get(marked) ?? -1)
@@ -203,7 +203,7 @@ function useStepKeys({ items, placeOf }: Story, marked: number | undefined): voi
   useKeys({ j: step(1), k: step(-1) })
 }
 
-/** A step that the address names may be far down. */
+/** Loads steps up to the one that the address names, which may be far down. */
 function useLoadUpTo(index: number | undefined, steps: Steps): void {
   const isMissing = index !== undefined && steps.hasMore && index >= steps.list.length
   useEffect(() => {

@@ -59,7 +59,7 @@ function Training({ details }: { readonly details: TrainingDetails }) {
         <Empty>
           {details.overview.status === 'running'
             ? 'No update so far: the first episodes are being collected. The charts appear with the first update.'
-            : 'No update was stored. The message above, or the script that started the training, tells why.'}
+            : 'No update was stored. See the message above, or the output of the script that started the training.'}
         </Empty>
       ) : (
         <>
@@ -88,7 +88,7 @@ function Training({ details }: { readonly details: TrainingDetails }) {
   )
 }
 
-/** A whole number of the query, which may have been typed; 0 if it is none. */
+/** A whole number from the query, which a user may have typed; 0 if it is invalid. */
 function wholeIn(text: string | null): number {
   const value = Number(text)
   return Number.isSafeInteger(value) && value > 0 ? value : 0

@@ -10,11 +10,11 @@ export interface ChartPoint {
 
 export interface ChartSeries {
   readonly name: string
-  /** By x. */
+  /** Sorted by x. */
   readonly points: readonly ChartPoint[]
   /** Default: a line. `bars`: as in a histogram; each bar is as wide as the smallest distance of two. */
   readonly kind?: 'line' | 'points' | 'bars'
-  /** The number of the look. Default: the place of the series. Give it if a series must look the same in several charts. */
+  /** The number of the style. Default: the position of the series. Set it if a series must look the same in several charts. */
   readonly style?: number
   /** A thin, pale line behind others, which is not in the legend. */
   readonly isFaint?: boolean
@@ -24,9 +24,9 @@ type Column = (number | null)[]
 
 export interface ChartColumns {
   readonly xs: number[]
-  /** For each series: its values, and the ends of their intervals; null: there is none. */
+  /** For each series: its values, and the ends of their intervals. Null: no value. */
   readonly columns: readonly { readonly ys: Column; readonly lows: Column; readonly highs: Column }[]
-  /** Values that a logarithmic scale cannot show. */
+  /** The number of values that a logarithmic scale cannot show. */
   readonly left: number
 }
 
@@ -68,7 +68,7 @@ export function rangeOf({ columns }: ChartColumns, isLog: boolean): [number, num
   if (low > high) return isLog ? [1, 10] : [0, 1]
   if (isLog) return [10 ** Math.floor(Math.log10(low)), 10 ** (Math.floor(Math.log10(high)) + 1)]
   const room = high > low ? 0.06 * (high - low) : Math.abs(low) / 2 || 1
-  // A figure that is never negative has an axis that is not.
+  // The axis of a figure that is never negative starts at 0 at the lowest.
   return [low >= 0 && low - room < 0 ? 0 : low - room, high + room]
 }
 
@@ -85,7 +85,7 @@ export function pointAt({ points, kind }: ChartSeries, x: number | null): ChartP
   return kind === 'points' || found?.x === x ? found : undefined
 }
 
-/** What a chart shows, for people who cannot see it. */
+/** A description of a chart for screen readers. */
 export function inWords(series: readonly ChartSeries[], xName: string, format: (value: number) => string): string {
   return series
     .filter(({ isFaint, points }) => !isFaint && points.length > 0)

@@ -1,9 +1,9 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 
-/** What several charts with the same x axis share. */
+/** State that charts with the same x axis share. */
 export interface ChartLink {
-  /** The x at which the charts show their values; null: nowhere, they show the last ones. */
+  /** The x at which the charts show their values; null: they show the last values. */
   readonly cursor: Signal<number | null>
   /** The cursor when no pointer is over a chart. */
   readonly pinned: Signal<number | null>

@@ -1,4 +1,4 @@
-/** How series look: color, dashes and markers, so that nobody has to tell them apart by color alone. */
+/** The style of series: color, dashes and markers, so that they differ by more than color. */
 
 type Shape = (path: Path2D, x: number, y: number, size: number) => void
 

@@ -16,10 +16,10 @@ export interface PlotOptions {
 }
 
 const MARKER_PX = 3.5
-/** A line with more values has markers at some of them only. */
+/** A line with more values has markers only at some of them. */
 const ALL_MARKERS = 40
 const SOME_MARKERS = 10
-/** A pointer that moves less between down and up clicks. */
+/** If the pointer moves less than this between down and up, it is a click. */
 const CLICK_PX = 4
 const BAND = 0.16
 const AXIS_COLORS = ['--dim', '--line', '--text']
@@ -34,7 +34,7 @@ export class ChartPlot {
   /** Charts out of sight are drawn when they come into sight: a page may have dozens. */
   #isInSight = true
   #isStale = false
-  /** True while the cursor is moved by another chart. */
+  /** True while another chart moves the cursor. */
   #isFollowing = false
   #isDown: { readonly x: number; readonly y: number } | undefined
 
@@ -206,7 +206,7 @@ export class ChartPlot {
     }
   }
 
-  /** All markers of points and of short lines; of long lines some, if there are others to tell them from. */
+  /** Draws all markers of points and short lines, and some markers of long lines if there are several series. */
   #markers(u: uPlot, at: number, from: number, to: number, place: number, look: Look): uPlot.Series.Points.Paths {
     const { series, data } = this.#options
     const { ys } = data.columns[place]!

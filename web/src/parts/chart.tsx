@@ -21,7 +21,7 @@ export { type ChartLink, useChartLink } from './chart-link.ts'
  */
 export interface ChartProps {
   readonly title: string
-  /** What it shows, for a tooltip. */
+  /** An explanation, for a tooltip. */
   readonly about?: string
   readonly xName: string
   readonly series: readonly ChartSeries[]
@@ -88,7 +88,10 @@ export function Chart(props: ChartProps) {
   )
 }
 
-/** A canvas that follows its panel, the theme and the cursor. It is made once, and again if the kinds of series change. */
+/**
+ * A canvas that follows the size of its panel, the theme and the cursor. It is created once, and again if the kinds of
+ * series change.
+ */
 function Plot({
   label,
   height,

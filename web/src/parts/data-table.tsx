@@ -11,14 +11,14 @@ export interface Column {
   readonly hint?: string
   /** The least width in pixels. */
   readonly width: number
-  /** The width that it should have before less important columns are shown. */
+  /** The preferred width, which is reached before less important columns are shown. */
   readonly wish?: number
-  /** In a narrow table, where the style sheet shows a sign instead of a word. */
+  /** The width in a narrow table, where the style sheet shows a sign instead of a word. */
   readonly narrow?: number
-  /** Takes this share of the space that is left. */
+  /** Takes this share of the remaining space. */
   readonly grows?: number
   readonly isNumber?: boolean
-  /** Columns with the highest number are left out first if the table is narrow; those with 0 stay. */
+  /** If the table is narrow, columns with the highest rank are left out first; those with rank 0 stay. */
   readonly rank: number
   cell(row: number): ComponentChildren
 }
@@ -40,12 +40,12 @@ interface Props {
   hrefOf?(row: number): string | undefined
   readonly sorting?: Sorting
   isMarked?(row: number): boolean
-  /** Under which name the scroll position is kept while other pages are shown. */
+  /** The name under which the scroll position is kept while other pages are shown. */
   readonly remember?: string
 }
 
 const GAP = 16
-/** With the scroll bar. */
+/** Padding of the table, including the scroll bar. */
 const PADDING = 36
 const NARROW = 480
 const positions = new Map<string, number>()
@@ -165,7 +165,7 @@ function HeadCell({ column, sorting }: { readonly column: Column; readonly sorti
       </th>
     )
   const isSorted = sorting.key === key
-  // Large numbers are what people look for; texts start at A.
+  // The first click sorts numbers in descending order, because people look for large ones, and texts from A.
   const next = isSorted ? !sorting.isDescending : isNumber === true
   return (
     <th scope="col" class={classes} aria-sort={isSorted ? (sorting.isDescending ? 'descending' : 'ascending') : 'none'}>
@@ -181,7 +181,7 @@ function HeadCell({ column, sorting }: { readonly column: Column; readonly sorti
   )
 }
 
-/** The columns that there is room for. */
+/** The columns that fit. */
 function fitting(columns: readonly Column[], width: number): readonly Column[] {
   if (width === 0) return columns.filter(({ rank }) => rank === 0)
   let room = width - PADDING
@@ -207,7 +207,7 @@ function target(key: string, active: number, page: number, count: number): numbe
   return to === undefined ? undefined : Math.max(0, Math.min(count - 1, to))
 }
 
-/** A click that is not on a link or control, does not end a selection of text, and asks for no new tab. */
+/** Whether a click is not on a link or control, does not end a text selection, and does not request a new tab. */
 function isPlain(event: MouseEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return false
   if ((event.target as HTMLElement).closest('a, button, input, select, label')) return false

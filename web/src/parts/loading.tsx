@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 
 const SHOW_AFTER_MS = 300
 
-/** Says that something is being loaded, unless it comes at once. */
+/** A message that something is being loaded. It appears after a delay, so that fast answers do not flash. */
 export function Loading({ what }: { readonly what: string }) {
   const [isLate, setLate] = useState(false)
   useEffect(() => {

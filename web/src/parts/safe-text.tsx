@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { visibleParts } from '../text/visible-parts.ts'
 
-/** Of more parts than this, codes have no color: an element for each would take seconds. */
+/** With more parts than this, codes are not colored, because an element for each would take seconds. */
 const MOST_PARTS = 20_000
 
 /** Text from outside. Characters that would hide or reorder others, such as bidi marks and ANSI escapes, are shown by their codes. */

@@ -4,7 +4,7 @@ export interface Sort<Key extends string> {
   readonly isDescending: boolean
 }
 
-/** The order that an address says, such as `-runMs`. */
+/** The order in an address, such as `-runMs`. */
 export function readSort<Key extends string>(
   text: string | null,
   isKey: (text: string) => text is Key,
@@ -15,7 +15,7 @@ export function readSort<Key extends string>(
   return isKey(key) ? { key, isDescending } : usual
 }
 
-/** For the address. Undefined: it is the usual order. */
+/** The order for the address. Undefined if it is the default order. */
 export const writeSort = <Key extends string>(
   { key, isDescending }: Sort<Key>,
   usual: Sort<Key>,

@@ -3,7 +3,7 @@ import type { TaskState } from '../../../src/view/api.ts'
 
 type Name = TaskState | 'finished' | 'interrupted' | 'died'
 
-/** Signs in a box of 12 by 12: nobody has to tell states apart by their colors. */
+/** Signs in a box of 12 by 12, so that states differ by more than color. */
 const SIGNS: Readonly<Record<Name, JSX.Element>> = {
   success: <path d="M2 6.5 5 9.5 10 3" />,
   finished: <path d="M2 6.5 5 9.5 10 3" />,

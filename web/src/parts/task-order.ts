@@ -26,7 +26,7 @@ export interface Neighbours {
   readonly nextFailure: string | undefined
 }
 
-/** The tasks around one. If the order does not contain it, the next ones are the first of the order. */
+/** The tasks before and after a task. If the order does not contain it, the next one is the first of the order. */
 export function neighboursOf({ table, rows }: TaskOrder, id: string): Neighbours {
   const row = table.rowOfId(id)
   const found = row === undefined ? -1 : rows.indexOf(row)
@@ -44,7 +44,7 @@ export function neighboursOf({ table, rows }: TaskOrder, id: string): Neighbours
   }
 }
 
-/** The order of a run: what its page showed last or, if it was not opened, all its tasks. */
+/** The order of a run: as its page showed it last or, if it was not opened, all its tasks. */
 export async function orderOf(source: Source, run: string, signal: AbortSignal): Promise<TaskOrder> {
   if (taskOrder.value?.run === run) return taskOrder.value
   const table = new TaskTable()
@@ -52,7 +52,7 @@ export async function orderOf(source: Source, run: string, signal: AbortSignal):
   const query = new URLSearchParams()
   const rows = filterRows(table, filterOf(query))
   const names = { agents: new Map(), workers: new Map() }
-  // Another page may have asked in the meantime.
+  // Another page may have set it in the meantime.
   if (taskOrder.value?.run !== run) taskOrder.value = { run, table, rows: sortRows(table, rows, sortOf(query), names) }
   return taskOrder.value
 }

@@ -24,7 +24,7 @@ export function ThemeButton() {
   )
 }
 
-/** For charts, which draw their own colors: changes with the theme. */
+/** For charts, which draw their own colors and must be redrawn when the theme changes. */
 export const themeName = theme
 
 function apply(name: Theme): void {
@@ -32,7 +32,7 @@ function apply(name: Theme): void {
   else document.documentElement.dataset.theme = name
 }
 
-/** A page without storage, such as a report from disk in some browsers, throws. */
+/** In some browsers, pages without storage throw, such as a report that is opened from disk. */
 function stored(): Theme {
   try {
     const name = localStorage.getItem(KEY)

@@ -8,7 +8,7 @@ import { ThemeButton } from './theme-button.tsx'
 /** Ids may be of any length. */
 const MAX_TITLE = 120
 
-/** Where the page is, from the list of runs downwards. The last is the page itself. */
+/** The path to the page, starting with the list of runs. The last one is the page itself. */
 export type Crumbs = readonly { readonly text: string; readonly href?: string }[]
 
 export function TopBar({ crumbs }: { readonly crumbs: Crumbs }) {

@@ -7,7 +7,7 @@ export interface Loaded<Value> {
   reload(): void
 }
 
-/** Loads a value, and loads it again if `keys` change. The old value stays until the new one is there. */
+/** Loads a value, and loads it again if `keys` change. The old value stays until the new one is loaded. */
 export function useLoaded<Value>(load: () => Promise<Value>, keys: readonly unknown[]): Loaded<Value> {
   const [state, setState] = useState<Omit<Loaded<Value>, 'reload'>>({})
   const [times, setTimes] = useState(0)

@@ -1,6 +1,6 @@
 /**
- * uPlot formats numbers by `navigator.language` when it is loaded. A browser whose locale is POSIX says `en-US@posix` there, which
- * is no language tag: the whole page would fail. Import this before uPlot.
+ * uPlot formats numbers by `navigator.language` when it is loaded. A browser with a POSIX locale returns `en-US@posix`,
+ * which is not a valid language tag, and the whole page would fail. Import this before uPlot.
  */
 try {
   new Intl.NumberFormat(navigator.language)

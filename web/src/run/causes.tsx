@@ -8,7 +8,7 @@ import type { TaskTable } from './task-table.ts'
 
 const SHOWN = 8
 
-/** Failed tasks by cause, the most frequent first. A click shows only its tasks in the table. */
+/** Failed tasks by cause, the most frequent first. A click on a cause filters the table. */
 export function Causes(props: { readonly table: TaskTable; readonly changes: number; readonly filter: TaskFilter }) {
   const { table, changes, filter } = props
   const [isAll, setAll] = useState(false)
@@ -87,7 +87,7 @@ function CauseRow({ cause, most, share, isChosen }: RowProps) {
   )
 }
 
-/** Whether the text did not fit when it was folded last. */
+/** Whether the text did not fit when it was last folded. */
 function useIsCut(text: RefObject<HTMLElement | null>, isOpen: boolean): boolean {
   const [isCut, setCut] = useState(false)
   useLayoutEffect(() => {

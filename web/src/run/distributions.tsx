@@ -20,11 +20,11 @@ interface Props {
   readonly table: TaskTable
   readonly changes: number
   readonly filter: TaskFilter
-  /** The rows that the filter lets through. */
+  /** The rows that match the filter. */
   readonly rows: Uint32Array
 }
 
-/** How run times, tokens and rewards are spread: all tasks in the back, those of the filter in front. */
+/** Histograms of run times, tokens and rewards: all tasks in the background, filtered tasks in front. */
 export function Distributions({ table, changes, filter, rows }: Props) {
   const all = useMemo(
     () => filterRows(table, { states: [], id: '', ranges: {}, withSubTasks: filter.withSubTasks }),
@@ -89,7 +89,7 @@ function Bars(props: {
     const of = rangeOf(histogram, bin)
     return range !== undefined && of.low >= range.low && of.high <= range.high
   }
-  // No value is beyond the largest one, wherever the last edge is.
+  // The last edge may be above the largest value, so the largest value is shown.
   const { max } = histogram.quantiles
   const edgeText = (edge: number) => show(edges[edge - 1]! <= max ? Math.min(edges[edge]!, max) : edges[edge]!)
   const textOf = (bin: number) =>
@@ -151,5 +151,5 @@ function Bars(props: {
   )
 }
 
-/** At least two pixels, if there is anything. */
+/** At least two pixels, unless the bin is empty. */
 const heightOf = (count: number, most: number) => (count === 0 ? '0' : `max(2px, ${(100 * count) / most}%)`)

@@ -2,7 +2,7 @@ import type { EvaluationSummary } from '../../../src/grade/summarize.ts'
 import type { RunFigures } from '../../../src/view/api.ts'
 import { count, counted, figure, percent } from '../text/quantities.ts'
 
-/** How good the run is: figures over tasks with their intervals. */
+/** The evaluation of the run: figures over tasks with their intervals. */
 export function Evaluation({ evaluation }: { readonly evaluation: EvaluationSummary }) {
   const { success, gradedSuccess, reward, passAt, solved, unsolved, withoutResult, warnings } = evaluation
   const isOther = gradedSuccess && success && gradedSuccess.value !== success.value
@@ -60,7 +60,7 @@ function Gauge(props: { readonly name: string; readonly estimate: Shown; show(va
   const { name, estimate, show } = props
   const { value, low, high, confidence = 0.95, tasks } = estimate
   const over = tasks === undefined ? '' : ` over ${counted(tasks, 'task')}`
-  // Rewards may be anything; a scale from 0 to 1 would say nothing about them.
+  // Rewards may have any range; a scale from 0 to 1 makes sense only if they are within it.
   const hasScale = low >= 0 && high <= 1
   return (
     <div class="evaluation-figure" title={`${Math.round(100 * confidence)} % interval${over}`}>

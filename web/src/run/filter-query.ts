@@ -3,7 +3,7 @@ import { readSort, writeSort } from '../parts/sort-query.ts'
 import { RANGE_COLUMNS, type Range, type RangeColumn, type TaskFilter } from './task-filter.ts'
 import { isSortKey, type TaskSort } from './task-sort.ts'
 
-/** The filter and the order that the address of a page says: `state=failed,crashed&agent=2&runMs=10..20&sort=-runMs`. */
+/** The filter and the order in the address of a page: `state=failed,crashed&agent=2&runMs=10..20&sort=-runMs`. */
 export function filterOf(query: URLSearchParams): TaskFilter {
   const [agent, cause, version, worker] = ['agent', 'cause', 'version', 'worker'].map((key) => wholeOf(query.get(key)))
   const solved = query.get('solved')

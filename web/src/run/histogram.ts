@@ -10,7 +10,7 @@ export interface Histogram {
 }
 
 const BINS = 32
-/** Values are spread over many sizes if the largest is this many times the median: then bins grow with the values. */
+/** If the largest value is more than this many times the median, the bins are logarithmic. */
 const SKEWED = 12
 
 /** Undefined: there are no values. */
@@ -59,7 +59,7 @@ export const rangeOf = ({ edges }: Histogram, first: number, last = first): Rang
 
 function linearEdges(low: number, high: number): number[] {
   const step = niceStep((high - low || Math.abs(high) || 1) / BINS)
-  // A single value is a bar among empty ones.
+  // If all values are equal, there are empty bins around the only bar.
   const around = low === high ? 5 : 0
   const first = Math.floor(low / step) - around
   const count = Math.floor(high / step) + around - first + 1

@@ -2,28 +2,28 @@ import { STATES, type WorkerEntry } from '../../../src/view/api.ts'
 import type { AttemptTable } from './attempt-table.ts'
 import { sortByKey } from './radix-sort.ts'
 
-/** More attempts at once than this share slots: they would be too thin to see. */
+/** The most slots of a lane. With more concurrent attempts, slots are shared, because thinner ones would be invisible. */
 const MAX_SLOTS = 64
 
 /** A worker process, from when it joined until it left or was lost. */
 export interface Stay {
   readonly worker: WorkerEntry
-  /** Its attempts, as places in the lane. */
+  /** The positions of its attempts in the lane. */
   readonly places: readonly number[]
-  /** When the worker was lost, if it was. */
+  /** When the worker was lost; undefined if it was not. */
   readonly lostAt: number | undefined
 }
 
 /** The attempts of a worker and of its successors, by their start. Those that overlap in time are in different slots. */
 export interface Lane {
   /**
-   * One process after the other, all with the same id on the same machine, by key: if each task kills its worker, there are as many as
-   * tasks. Empty: the attempts name no worker.
+   * Consecutive processes with the same id on the same machine, by key. If each task kills its worker, there are as many
+   * as tasks. Empty if the attempts name no worker.
    */
   readonly stays: ReadonlyMap<number, Stay>
   readonly rows: Uint32Array
   readonly start: Float64Array
-  /** Now, for attempts in progress. */
+  /** For attempts in progress: the current time. */
   readonly end: Float64Array
   readonly slot: Uint8Array
   readonly slots: number
@@ -32,7 +32,7 @@ export interface Lane {
 }
 
 interface Ends {
-  /** The end of an attempt that has none. */
+  /** The assumed end of an unfinished attempt. */
   until(row: number): number
   /** See `startsAfterUnfinished`. */
   readonly triedAgain: ReadonlyMap<number, number>
@@ -91,8 +91,8 @@ export const workerOf = ({ stays }: Lane, table: AttemptTable, row: number): Wor
 const CRASHED = STATES.indexOf('crashed')
 
 /**
- * Stores of earlier versions do not say when workers left. One was lost if its last attempts crashed, or had no end and were
- * repeated elsewhere, and if it started none after that.
+ * Stores of earlier versions do not record when workers left. A worker is assumed to be lost if its last attempts
+ * crashed, or did not end and were repeated on another worker, and if it started none after that.
  */
 function whenLost(table: AttemptTable, rows: readonly number[], ends: Ends): number | undefined {
   const [state, startedAt, endedAt] = [table.column('state'), table.column('startedAt'), table.column('endedAt')]
@@ -105,7 +105,7 @@ function whenLost(table: AttemptTable, rows: readonly number[], ends: Ends): num
   return at !== Infinity && startedAt[rows.at(-1)!]! <= at ? at : undefined
 }
 
-/** The places of a lane between which are all attempts that touch a time. Some of them may not. */
+/** A range of positions in a lane that contains all attempts in a time range. It may also contain others. */
 export function placesIn(lane: Lane, from: number, to: number): readonly [first: number, end: number] {
   return [firstAbove(lane.latestEnd, from), firstAbove(lane.start, to)]
 }
@@ -121,7 +121,7 @@ export function firstAbove(values: Float64Array, limit: number): number {
   return low
 }
 
-/** Of attempts that have not ended: when their task was tried again. Until then at the latest, they had been lost. */
+/** For unfinished attempts: when their task was tried again. They were lost at that time at the latest. */
 export function startsAfterUnfinished(table: AttemptTable): ReadonlyMap<number, number> {
   const [task, startedAt, endedAt] = [table.column('task'), table.column('startedAt'), table.column('endedAt')]
   const unfinished = new Map<number, number[]>()

@@ -1,14 +1,15 @@
 import { sortByKey } from './radix-sort.ts'
 
 const LONGEST = 200
-/** Longer numbers are not exact any more. */
+/** Longer numbers are not exact in JavaScript. */
 const MOST_DIGITS = 15
 const [ZERO, NINE] = [48, 57]
 
 /** The position of each text in alphabetical order, with numbers in texts by their values. NaN for null. */
 export function naturalRanks(texts: readonly (string | null)[]): Float64Array {
   const count = texts.length
-  // Most ids are the same words around a number: sort by what comes after the first number, by the number, by what is before it.
+  // Most ids have the same texts around a number. Sort by the text after the first number, then by the number, then by
+  // the text before it.
   const [before, after] = [new Distinct(count), new Distinct(count)]
   const numbers = new Float64Array(count).fill(-1)
   for (let row = 0; row < count; row++) {
@@ -34,7 +35,7 @@ export function naturalRanks(texts: readonly (string | null)[]): Float64Array {
   return ranks
 }
 
-/** Texts of which there are few different ones. */
+/** A column with few distinct texts. */
 class Distinct {
   readonly #numberOf = new Map<string, number>()
   readonly #numbers: Uint32Array

@@ -5,12 +5,12 @@ import { sortByKey } from './radix-sort.ts'
 import type { TaskTable } from './task-table.ts'
 
 /**
- * How fast a run in progress is. It starts from the times at which the tasks of the session ended, so a page that was opened a moment
- * ago knows as much as one that was open from the beginning.
+ * The speed of a run in progress. It starts with the end times of the session's tasks, so a page that was just opened
+ * knows as much as one that was open from the beginning.
  */
 export class Pace {
   readonly #rate: RecentRate
-  /** Tasks that earlier sessions had done. */
+  /** The number of tasks that earlier sessions have done. */
   #restored = 0
   #done = 0
 
@@ -31,12 +31,12 @@ export class Pace {
     }
   }
 
-  /** A later state of the run. The first may be older than the table. */
+  /** Adds a later state of the run. The first one may be older than the table. */
   told(overview: RunOverview): void {
     for (; this.#done < doneOf(overview); this.#done++) this.#rate.add()
   }
 
-  /** Both are undefined until they can be known. */
+  /** Rate and remaining time; undefined until there is enough data. */
   now(overview: RunOverview, running: number, at: number) {
     const perSecond = this.#rate.perSecond(at)
     const { total } = overview

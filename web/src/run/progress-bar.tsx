@@ -5,7 +5,7 @@ import './progress-bar.css'
 
 const PARTS = ['success', 'failed', 'timeout', 'crashed', 'cancelled'] as const
 
-/** How far a run is, by state. The words are for those who do not see colors. */
+/** The progress of a run, by state. The text is for people who cannot see the colors. */
 export function ProgressBar({ overview }: { readonly overview: RunOverview }) {
   const { counts, total } = overview
   const done = doneOf(overview)

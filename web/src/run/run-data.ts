@@ -8,10 +8,10 @@ import { Pace } from './pace.ts'
 import type { Names } from './task-sort.ts'
 import { TaskTable } from './task-table.ts'
 
-/** The shortest time between two redraws while rows arrive; more rows take longer to draw. */
+/** The shortest time between two redraws while rows arrive. It grows with the number of rows. */
 const REDRAW_MS = 250
 const REDRAW_MS_PER_ROW = 0.01
-/** Figures of an evaluation take a scan of the run, so they are asked for less often. */
+/** An evaluation needs a scan of the run, so it is requested less often. */
 const DETAILS_MS = 10_000
 
 /** What the page of a run shows: loaded once, then kept up to date by events. */
@@ -22,19 +22,19 @@ export class RunData {
   readonly overview = signal<RunOverview | undefined>(undefined)
   readonly names = signal<Names>({ agents: new Map(), workers: new Map() })
   readonly workers = signal<ReadonlyMap<number, WorkerEntry>>(new Map())
-  /** Of runs that are too large for their details to have them. */
+  /** For runs that are too large for an evaluation in their details. */
   readonly figures = signal<RunFigures | undefined>(undefined)
   readonly evaluation = signal<EvaluationSummary | undefined>(undefined)
   readonly error = signal<unknown>(undefined)
   readonly isLost = signal(false)
-  /** Changes with the rows of `tasks` or `attempts`. */
+  /** Incremented when the rows of `tasks` or `attempts` change. */
   readonly tasksChanged = signal(0)
   readonly attemptsChanged = signal(0)
   readonly tasksLoaded = signal(false)
-  /** Undefined: nobody has asked for them. */
+  /** Undefined: not requested. */
   readonly attemptsLoaded = signal<boolean | undefined>(undefined)
   #pace: Pace | undefined
-  /** By how much the clock of the server is ahead of the page's. */
+  /** How far the clock of the server is ahead of the browser's. */
   #aheadMs = 0
   tasks = new TaskTable()
   attempts = new AttemptTable()
@@ -43,7 +43,7 @@ export class RunData {
   #isWatching = false
   #redraw: ReturnType<typeof setTimeout> | undefined
   #changed = { tasks: false, attempts: false }
-  /** Events that came while rows were being loaded. They are newer than those rows. */
+  /** Events that arrived while rows were being loaded. They are newer than those rows. */
   #early: LiveEvent[] | undefined = []
   #earlyAttempts: AttemptChunk[] | undefined
   #detailsAt = 0
@@ -56,7 +56,7 @@ export class RunData {
 
   open(): void {
     this.#ending = new AbortController()
-    // The reader comes back to a run that had finished: its rows are here.
+    // If the user returns to a finished run, its rows are already loaded.
     const isComplete = this.tasksLoaded.value && this.overview.value?.status === 'finished'
     this.#early = isComplete ? undefined : []
     if (isComplete) this.#watch()
@@ -81,7 +81,7 @@ export class RunData {
     this.#redraw = undefined
   }
 
-  /** Loads the attempts, unless that was done. */
+  /** Loads the attempts, unless they are already loaded. */
   loadAttempts(): void {
     if (this.attemptsLoaded.value !== undefined) return
     this.attemptsLoaded.value = false
@@ -107,7 +107,10 @@ export class RunData {
     return overview && this.#pace?.now(overview, this.tasks.running(), Date.now() + this.#aheadMs)
   }
 
-  /** After a lost connection, events are missing: everything is loaded again. The old rows stay until the new ones are there. */
+  /**
+   * After a lost connection, events are missing, so everything is loaded again. The old rows stay until the new ones are
+   * loaded.
+   */
   #connection(isLost: boolean): void {
     this.isLost.value = isLost
     if (!isLost && this.#wasLost) void this.#load()
@@ -154,7 +157,7 @@ export class RunData {
     if (this.tasksLoaded.value) await this.#loadFigures()
   }
 
-  /** Of a large graded run: the main figures come first, because the others take longer. */
+  /** For a large graded run: loads the main figures first, because the others take longer. */
   async #loadFigures(): Promise<void> {
     if (this.details.value?.evaluation || !this.tasks.has('solved')) return
     this.figures.value = await this.#source.figures(this.run)
@@ -183,7 +186,7 @@ export class RunData {
         else this.attempts.mergeUnknown(event.attempts)
         this.#changes('attempts')
       }
-      // Resumed while nobody watched.
+      // The run was resumed while the page was not connected.
       if (before !== 'running' && event.overview.sessions !== this.details.value?.overview.sessions) void this.#load()
       else if (before !== event.overview.status || Date.now() - this.#detailsAt > DETAILS_MS)
         void this.#loadDetails().catch(() => {})

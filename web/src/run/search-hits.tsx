@@ -9,7 +9,7 @@ import type { TextSearch } from './text-search.ts'
 
 const ROW_HEIGHT = 32
 
-/** What a search has found so far. */
+/** The hits of a search so far. */
 export function SearchHits({ run, search }: { readonly run: string; readonly search: TextSearch }) {
   const hits = search.hits.value
   const columns = useMemo(() => hitColumns(run, hits), [run, hits])
@@ -22,7 +22,7 @@ export function SearchHits({ run, search }: { readonly run: string; readonly sea
       <p role="status" class="dim">
         {isDone
           ? hits.length === 0
-            ? 'No text of this run contains that.'
+            ? 'Not found in this run.'
             : `${search.isLimited.value ? 'The first ' : ''}${counted(hits.length, 'hit')} in ${counted(search.tasks.value?.size ?? 0, 'task')}`
           : `Searching … ${counted(hits.length, 'hit')}`}
         {!isDone && searched && `, ${percent(searched.of === 0 ? 1 : searched.searched / searched.of)} searched`}
@@ -67,7 +67,7 @@ function hitColumns(run: string, hits: readonly SearchHit[]): Column[] {
   ]
 }
 
-/** The text around the hit. What is before it is shortened, so that the hit itself is in sight. */
+/** The text around the hit. The part before it is shortened, so that the hit is visible. */
 function Excerpt({ hit }: { readonly hit: SearchHit }) {
   const { excerpt, from, length } = hit
   const before = excerpt.slice(Math.max(0, from - 24), from)

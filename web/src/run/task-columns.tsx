@@ -7,10 +7,10 @@ import { count, dollars, duration, figure, shortCount } from '../text/quantities
 import type { Names } from './task-sort.ts'
 import type { NumberColumn, TaskTable } from './task-table.ts'
 
-/** The longest text of a cell: ids may have megabytes. */
+/** The longest text of a cell, because ids may have megabytes. */
 const LONGEST = 300
 
-/** The columns of the task table, without those that have no values. `rowAt`: the row of the table at a place. */
+/** The columns of the task table, without empty ones. `rowAt`: the row at a position of the sorted list. */
 export function taskColumns(run: string, table: TaskTable, names: Names, rowAt: (place: number) => number): Column[] {
   const number = (
     key: NumberColumn,

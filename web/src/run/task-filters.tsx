@@ -19,7 +19,7 @@ interface Props {
   readonly filter: TaskFilter
 }
 
-/** What the table shows: each control changes the address of the page. */
+/** The filters of the table. Each control changes the address of the page. */
 export function TaskFilters({ table, changes, names, filter }: Props) {
   const { states, versions } = useMemo(() => tallies(table, filter.withSubTasks), [table, changes, filter.withSubTasks])
   const { query } = route.value

@@ -61,7 +61,7 @@ interface Ranks {
 }
 const known = new WeakMap<TaskTable, Map<string, Ranks>>()
 
-/** The position of each text in alphabetical order, numbers by their values. Kept until there are new rows. */
+/** The position of each text in alphabetical order, with numbers by their values. Cached until there are new rows. */
 function ranksOf(table: TaskTable, name: string, texts: readonly (string | null)[]): Float64Array {
   let ofTable = known.get(table)
   if (!ofTable) known.set(table, (ofTable = new Map()))

@@ -30,7 +30,7 @@ const UNSUCCESSFUL = new Set(
   ['failed', 'timeout', 'crashed', 'cancelled'].map((state) => STATES.indexOf(state as never)),
 )
 
-/** All tasks of a run, in typed arrays: 100,000 rows filter and sort between two frames. */
+/** All tasks of a run, in typed arrays, so that 100,000 rows can be filtered and sorted between two frames. */
 export class TaskTable {
   readonly #numbers = new GrowingColumns<NumberColumn>([...GIVEN, 'tokens'])
   readonly #rowOfTask = new Map<number, number>()
@@ -70,7 +70,7 @@ export class TaskTable {
     return row < 0 ? undefined : row
   }
 
-  /** The ids in lower case, made when somebody filters by them. */
+  /** The ids in lower case, computed when they are first needed for a filter. */
   lowerIds(): readonly string[] {
     for (let row = this.#lowerIds.length; row < this.ids.length; row++)
       this.#lowerIds.push(this.ids[row]!.toLowerCase())

@@ -87,7 +87,7 @@ export function Tasks({ data, filter, rows, search }: Props) {
   )
 }
 
-/** The key `/` leads to the filter. */
+/** The key `/` focuses the filter. */
 function onSlash(section: HTMLElement | null): () => void {
   const listener = (event: KeyboardEvent) => {
     const { target } = event

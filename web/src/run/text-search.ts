@@ -40,7 +40,7 @@ export class TextSearch {
     if (text !== '') this.#timer = setTimeout(() => void this.#search(text), TYPING_MS)
   }
 
-  /** A search that had not ended starts anew when it is asked for again. */
+  /** Stops the search. An unfinished search starts from the beginning when it is requested again. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#ending.abort()

@@ -18,7 +18,7 @@ import {
 const TICK_PX = 90
 const LABEL_MARGIN = 8
 
-/** Draws what is in sight. A hundred thousand attempts take some milliseconds: where they are crowded, pixels are added up. */
+/** Draws the visible part. 100,000 attempts take a few milliseconds, because crowded attempts are summed per pixel. */
 export function drawTimeline(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -58,7 +58,7 @@ export function drawTimeline(
   drawAxis(context, scene, look, height)
 }
 
-/** The time in which the worker was there. */
+/** Draws the time in which the worker was connected. */
 function drawGround(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -76,7 +76,7 @@ function drawGround(
   if (to > from) context.fillRect(from, top, to - from, height)
 }
 
-/** Each attempt as a block. Of those that fall into the same pixel, the worst is drawn. */
+/** Draws each attempt as a block. Of attempts in the same pixel, only the worst is drawn. */
 function drawBlocks(context: CanvasRenderingContext2D, scene: Scene, look: Look, lane: Lane, top: number): void {
   const [first, end] = placesIn(lane, scene.from, scene.to)
   const [scale, slotHeight] = [perMs(scene), scene.slotHeight]
@@ -120,7 +120,7 @@ function drawBlocks(context: CanvasRenderingContext2D, scene: Scene, look: Look,
   }
 }
 
-/** The height of a column is how busy the worker was, with the share of failures at the bottom. */
+/** Draws columns whose height is the load of the worker, with the share of failures at the bottom. */
 function drawCrowd(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -149,7 +149,7 @@ function drawCrowd(
   }
 }
 
-/** Per pixel: how many attempts were going on, on average; how many ended there, how many of them badly, and the worst. */
+/** Per pixel: the mean number of running attempts, the number that ended there, how many of them failed, and the worst. */
 function addUp(scene: Scene, lane: Lane) {
   const pixels = Math.ceil(scene.width - scene.left)
   const [busy, whole] = [new Float64Array(pixels), new Float64Array(pixels + 1)]
@@ -181,7 +181,7 @@ function addUp(scene: Scene, lane: Lane) {
   return { busy, ended, bad, worst }
 }
 
-/** When the worker joined and left, and whether it was lost. */
+/** Draws when the worker joined and left, and whether it was lost. */
 function drawComings(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -207,7 +207,7 @@ function drawComings(
   context.fillRect(x - 1, top, 1, height)
 }
 
-/** A cross in a circle, because the blocks of a successor may follow at once. */
+/** Draws a cross in a circle, which stays visible if the blocks of a successor follow immediately. */
 function drawLoss(context: CanvasRenderingContext2D, look: Look, x: number, top: number, height: number): void {
   const [middle, radius] = [top + height / 2, Math.min(7, height / 2)]
   const arm = radius / 2
@@ -243,7 +243,7 @@ function drawName(context: CanvasRenderingContext2D, scene: Scene, look: Look, {
   context.fillText(name, 0, y, scene.left - LABEL_MARGIN)
 }
 
-/** A name for a canvas, which has no elements to show hidden characters in. */
+/** Makes a name safe to draw on a canvas, which has no elements for hidden characters. */
 export const safe = (name: string) =>
   visibleParts(name.slice(0, 40))
     .map(({ text }) => text)

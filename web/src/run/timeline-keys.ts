@@ -1,7 +1,7 @@
 import { firstAbove, type Lane } from './lanes.ts'
 import { FIRST_BAD, kindOf, type Scene, type Spot } from './timeline-scene.ts'
 
-/** The attempt that a key leads to. Undefined: the key means nothing, or there is none. */
+/** The attempt that a key selects. Undefined if the key has no meaning, or if there is no such attempt. */
 export function stepFrom(scene: Scene, spot: Spot | undefined, key: string): Spot | undefined {
   if (!['ArrowRight', 'ArrowLeft', 'ArrowDown', 'ArrowUp', 'f', 'F'].includes(key)) return undefined
   if (key === 'f' || key === 'F') return nextFailure(scene, spot)
@@ -27,7 +27,7 @@ function firstInSight(scene: Scene): Spot | undefined {
 
 const nearest = (lane: Lane, at: number) => Math.max(0, Math.min(lane.rows.length - 1, firstAbove(lane.start, at - 1)))
 
-/** The failure that started next, on any worker; after the last, the first. */
+/** The next failure by start time, on any worker; after the last one, the first. */
 function nextFailure(scene: Scene, spot: Spot | undefined): Spot | undefined {
   const after = spot ? scene.lanes[spot.lane]?.start[spot.place] : undefined
   const isLater = (at: number, lane: number, place: number) =>

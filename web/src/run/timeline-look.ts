@@ -77,7 +77,7 @@ export function lookOf(element: HTMLElement): Look {
   }
 }
 
-/** A canvas does not know `light-dark()`; an element with the color does. */
+/** A canvas does not support `light-dark()`, so colors are resolved with an element. */
 function resolver(element: HTMLElement): (variable: string) => string {
   return (variable) => {
     const probe = document.createElement('span')

@@ -2,15 +2,15 @@ import { ROLES, type SessionEntry, STATES } from '../../../src/view/api.ts'
 import type { AttemptTable } from './attempt-table.ts'
 import { type Lane, placesIn, workerOf } from './lanes.ts'
 
-/** Of the time axis. With several sessions, their names have a line of their own. */
+/** The height of the time axis. With several sessions, their names need another line. */
 const AXIS_HEIGHT = 24
 const AXIS_HEIGHT_WITH_SESSIONS = 40
 const LANE_GAP = 4
 const MIN_LANE = 14
-/** The tallest that all lanes together should be; more of them scroll. */
+/** The largest height of all lanes together; if there are more, they scroll. */
 const HEIGHT = 420
 const SLOT_HEIGHTS = [16, 12, 9, 7, 5, 4, 3, 2]
-/** Above this many attempts per pixel of a slot, single blocks cannot be told apart. */
+/** Above this many attempts per pixel of a slot, single blocks cannot be distinguished. */
 const CROWDED = 0.4
 
 /** The kinds of blocks, each with its own look. */
@@ -26,11 +26,11 @@ export const KINDS = [
 ] as const
 export type Kind = (typeof KINDS)[number]
 
-/** From here on, a kind is a failure. */
+/** This kind and all kinds after it are failures. */
 export const FIRST_BAD = KINDS.indexOf('timeout')
 const [SUPERSEDED, UNFINISHED] = [ROLES.indexOf('superseded'), ROLES.indexOf('unfinished')]
 
-/** Where everything is, in pixels. Nothing here depends on the scroll position. */
+/** The layout in pixels, independent of the scroll position. */
 export interface Scene {
   readonly table: AttemptTable
   readonly lanes: readonly Lane[]
@@ -48,7 +48,7 @@ export interface Scene {
   /** When the run started: times on the axis count from here. */
   readonly origin: number
   readonly sessions: readonly SessionEntry[]
-  /** The latest session, if it is going on: its unfinished attempts are running, others were interrupted. */
+  /** The session in progress: its unfinished attempts are running. Those of other sessions were interrupted. */
   readonly liveSession: number | undefined
   /** Unfinished attempts whose tasks were tried again: their workers were lost. */
   readonly triedAgain: ReadonlyMap<number, number>
@@ -103,7 +103,7 @@ export function isCrowded(scene: Scene, lane: Lane): boolean {
   return end - first > CROWDED * (scene.width - scene.left) * lane.slots
 }
 
-/** How far from a point an attempt is still meant, in pixels. */
+/** The largest distance between the pointer and an attempt that it selects, in pixels. */
 const REACH = 3
 
 /** The attempt at a point: `y` counts from the first lane. Of many at the same pixel, the worst. */

@@ -14,7 +14,7 @@ const ROLE_TEXTS: Readonly<Record<(typeof ROLES)[number], string>> = {
   unfinished: '',
 }
 
-/** One attempt in words. */
+/** A description of one attempt. */
 export function SpotText(props: { readonly data: RunData; readonly scene: Scene; readonly spot: Spot }) {
   const { data, scene, spot } = props
   const lane = scene.lanes[spot.lane]

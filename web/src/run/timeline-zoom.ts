@@ -6,7 +6,7 @@ export interface Span {
 
 const SHORTEST_MS = 5
 
-/** A span, `times` as large on the screen around a moment, inside the whole. Undefined: all of it. */
+/** Zooms a span by the factor `times` around a moment. The result stays within the whole. */
 export function zoomed(span: Span, whole: Span, times: number, around = (span.from + span.to) / 2): Span | never {
   const all = whole.to - whole.from
   const length = Math.min(all, Math.max(SHORTEST_MS, (span.to - span.from) / times))

@@ -21,7 +21,7 @@ const DRAG_PX = 4
 /** What ran where and when: a lane per worker. Attempts are loaded when the timeline comes into sight. */
 export function Timeline({ data }: { readonly data: RunData }) {
   const section = useRef<HTMLElement>(null)
-  // The table is what people wait for.
+  // The task table is loaded first, because people wait for it.
   const isTheirTurn = data.tasksLoaded.value
   useEffect(() => {
     if (!isTheirTurn) return
@@ -97,7 +97,8 @@ function Lanes({ data }: { readonly data: RunData }) {
     if (row === undefined) return
     const number = data.attempts.column('task')[row]!
     const task = data.tasks.rowOf(number)
-    // Not the one that the page of a task shows by itself: the block may be of an attempt that was retried or interrupted.
+    // The attempt is named explicitly, because the block may be of a retried or interrupted attempt, which the task page
+    // does not show by default.
     const attempt = namedAttempts(data.attempts.ofTask(number)).find(({ details }) => details.row === row)?.name
     if (task !== undefined) go(taskHref(data.run, data.tasks.ids[task]!, { attempt }))
   }
@@ -209,7 +210,7 @@ function Lanes({ data }: { readonly data: RunData }) {
   )
 }
 
-/** Explains the marks or, while somebody moves with the keyboard, the attempt. */
+/** Explains the marks or, during keyboard navigation, the selected attempt. */
 function Legend(props: {
   readonly shown: boolean
   readonly data: RunData

@@ -3,9 +3,9 @@ import type { RunFigures } from '../../../src/view/api.ts'
 import type { Source } from '../source/source.ts'
 import { type FigureKey, figureKeysOf } from './run-sort.ts'
 
-/** Each takes a scan of a run, and the server has other things to do. */
+/** The most requests at once. Each needs a scan of a run, and must not block the server. */
 const AT_ONCE = 2
-/** Figures of a run that goes on are asked for again, at most this often. */
+/** The figures of a run in progress are requested again, at most this often. */
 const AGAIN_MS = 10_000
 
 export interface Figures {
@@ -15,22 +15,22 @@ export interface Figures {
 
 interface Wanted {
   readonly figures: Signal<Figures>
-  /** Changes with the run: the number of its responses and its status. */
+  /** Changes when the run changes: its status and the number of its responses. */
   stamp: string
   loadedStamp: string | undefined
   loadedAt: number
-  /** How many rows in sight show it. */
+  /** The number of visible rows that show it. */
   watchers: number
 }
 
-/** How often somebody who needs the figures of many runs is told of more. */
+/** The shortest time between two notifications while the figures of many runs arrive. */
 const TELL_MS = 500
 
-/** Loads the figures of runs, a few at once, the rows in sight first. */
+/** Loads the figures of runs, a few at once, visible rows first. */
 export class FiguresQueue {
   /** The columns that have a value in any run so far. */
   readonly filled = signal<ReadonlySet<FigureKey>>(new Set())
-  /** Changes while figures arrive, and when the last has arrived. */
+  /** Incremented while figures arrive, and when the last one has arrived. */
   readonly arrivals = signal(0)
   #telling: ReturnType<typeof setTimeout> | undefined
 
@@ -58,7 +58,7 @@ export class FiguresQueue {
     return value !== undefined || isFailed === true
   }
 
-  /** Says that a row is in sight, until the returned function is called. */
+  /** Marks a row as visible until the returned function is called. */
   watch(run: string, stamp: string): () => void {
     const wanted = this.#wanted(run)
     wanted.stamp = stamp
@@ -81,7 +81,7 @@ export class FiguresQueue {
   }
 
   #next(): void {
-    // Rows that were scrolled away are asked for when they come back.
+    // Rows that were scrolled out of view are requested when they are visible again.
     this.#waiting = this.#waiting.filter((run) => this.#wanted(run).watchers > 0)
     while (this.#going < AT_ONCE && this.#waiting.length > 0) void this.#load(this.#waiting.shift()!)
   }

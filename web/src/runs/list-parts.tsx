@@ -1,6 +1,6 @@
 import { SafeText } from '../parts/safe-text.tsx'
 
-/** A box to choose a run or training for a comparison. */
+/** A checkbox that selects a run or training for a comparison. */
 export function Choose(props: { readonly name: string; readonly isChosen: boolean; choose(name: string): void }) {
   const { name, isChosen, choose } = props
   return (

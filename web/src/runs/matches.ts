@@ -1,6 +1,6 @@
 import type { RunEntry, TrainingEntry } from '../../../src/view/api.ts'
 
-/** Whether an entry contains each word that is searched for. */
+/** Makes a test of whether an entry contains all words of a search. */
 export const matcher = (text: string): ((entry: RunEntry | TrainingEntry) => boolean) => {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return (entry) => {

@@ -63,7 +63,7 @@ export function RunList({ runs: given, chosen, figures, choose }: Props) {
         <p class="dim runs-order">
           <span role="status">
             Sorted by {ORDERS[sort.key]}
-            {loaded.missing > 0 && `; ${count(loaded.missing)} of ${counted(given.length, 'run')} still to be read`}
+            {loaded.missing > 0 && `; ${count(loaded.missing)} of ${counted(given.length, 'run')} not loaded yet`}
           </span>{' '}
           <button type="button" class="small-button" onClick={() => setQuery({ sort: undefined })}>
             Newest first
@@ -74,13 +74,13 @@ export function RunList({ runs: given, chosen, figures, choose }: Props) {
   )
 }
 
-/** In words, because the column may be left out for lack of room. */
+/** The order in words, because its column may be left out for lack of space. */
 const ORDERS: Readonly<Record<RunSortKey, string>> = {
   ...{ started: 'start', id: 'id', state: 'status', tasks: 'tasks done', time: 'time', engine: 'engine' },
   ...{ success: 'success', reward: 'reward', tokens: 'tokens', cost: 'cost' },
 }
 
-/** Figures are loaded for the rows in sight; to sort by them takes those of all runs. */
+/** Figures are loaded only for visible rows; sorting by a figure requires those of all runs. */
 function useSortedBy(runs: readonly RunEntry[], key: RunSortKey, figures: FiguresQueue) {
   const isFigure = isFigureKey(key)
   useEffect(() => {
@@ -207,7 +207,10 @@ function Progress({ run }: { readonly run: RunOverview }) {
 
 type Show = (figures: RunFigures) => readonly [first: string, second?: string] | undefined
 
-/** Has the figures of a row in sight loaded. They decide which columns there are, so no column of theirs may ask for them. */
+/**
+ * Requests the figures of a visible row. Not done by the columns of figures, because the figures decide which of these
+ * columns exist.
+ */
 function InSight({ run, queue }: { readonly run: RunOverview; readonly queue: FiguresQueue }) {
   const stamp = stampOf(run)
   useEffect(() => queue.watch(run.runId, stamp), [run.runId, stamp, queue])
@@ -217,7 +220,7 @@ function InSight({ run, queue }: { readonly run: RunOverview; readonly queue: Fi
 interface FigureProps {
   readonly run: RunOverview
   readonly queue: FiguresQueue
-  /** Why there may be no figure. */
+  /** The tooltip if there is no figure. */
   readonly none: string
   readonly show: Show
 }

@@ -3,14 +3,14 @@ import type { RunEntry, RunFigures } from '../../../src/view/api.ts'
 import { readSort, type Sort, writeSort } from '../parts/sort-query.ts'
 import { doneOf } from '../run/pace.ts'
 
-/** Columns that take a scan of the run. */
+/** Columns whose values need a scan of the run. */
 const FIGURES = ['success', 'reward', 'tokens', 'cost'] as const
 export type FigureKey = (typeof FIGURES)[number]
 const KEYS = ['started', 'id', 'state', 'tasks', 'time', 'engine', ...FIGURES] as const
 export type RunSortKey = (typeof KEYS)[number]
 
 const NEWEST_FIRST: Sort<RunSortKey> = { key: 'started', isDescending: true }
-/** What goes on or went wrong comes before what is done. */
+/** Runs in progress and failed runs come before finished ones. */
 const STATUSES: readonly RunOverview['status'][] = ['running', 'interrupted', 'failed', 'died', 'finished']
 
 export const isRunSortKey = (key: string): key is RunSortKey => (KEYS as readonly string[]).includes(key)
@@ -35,8 +35,8 @@ export const figureKeysOf = (figures: RunFigures): FigureKey[] =>
 const collator = new Intl.Collator('en', { numeric: true })
 
 /**
- * Sorts runs that come with the newest first. Runs without a value, damaged ones included, come last in both directions; equal ones keep
- * their order.
+ * Sorts runs, which are given newest first. Runs without a value, including damaged ones, come last in both directions;
+ * equal ones keep their order.
  */
 export function sortRuns(
   runs: readonly RunEntry[],

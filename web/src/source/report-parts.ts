@@ -8,10 +8,10 @@ export interface OpenedTask {
   readonly steps: Readonly<Record<number, readonly StepLine[]>>
 }
 
-/** By run and by task. Not objects: ids may be names that every object has, such as `constructor`. */
+/** By run and by task. Maps instead of objects, because an id may be the name of an inherited property, such as `constructor`. */
 export type OpenedTasks = ReadonlyMap<string, ReadonlyMap<string, OpenedTask>>
 
-/** Puts the parts of tasks together again. */
+/** Combines the parts of each task. */
 export function openedTasks(parts: readonly ReportPart[]): OpenedTasks {
   const runs = new Map<string, Map<string, OpenedTask>>()
   for (const part of parts) {

@@ -41,7 +41,7 @@ export async function reportSource(base64: string): Promise<Source> {
   }
 }
 
-/** Ids may be names that every object has, such as `constructor`. */
+/** Reads own properties only, because an id may be the name of an inherited property, such as `constructor`. */
 const own = <Value>(values: Readonly<Record<string, Value>>, key: string): Value | undefined =>
   Object.hasOwn(values, key) ? values[key] : undefined
 

@@ -3,10 +3,10 @@ import type { OpenedTask } from './report-parts.ts'
 
 const MAX_HITS = 1000
 const EXCERPT = 60
-/** Tasks between two pauses, so that the page stays responsive. */
+/** The number of tasks between two pauses, which keep the page responsive. */
 const AT_ONCE = 200
 
-/** Searches the tasks of a report. Those that were left out are found by their ids only. */
+/** Searches the tasks of a report. Tasks that were left out are found only by their ids. */
 export async function* searchReport(
   run: ReportedRun,
   opened: ReadonlyMap<string, OpenedTask> | undefined,

@@ -6,9 +6,9 @@ type Query = Readonly<Record<string, string | number>>
 
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 10_000
-const RESTARTED = 'the viewer was started again with another token: open the address that it printed'
+const RESTARTED = 'the viewer was restarted with another token; open the address that it printed'
 
-/** Asks the server that sent the page. */
+/** Reads from the server that sent the page. */
 export async function serverSource(): Promise<Source> {
   forgetToken()
   return {
@@ -32,7 +32,7 @@ export async function serverSource(): Promise<Source> {
   }
 }
 
-/** The server has set a cookie; the token must not stay in the address bar, where it could be copied. */
+/** The server has set a cookie, so the token is removed from the address bar, where it could be copied by mistake. */
 function forgetToken(): void {
   const address = new URL(location.href)
   if (!address.searchParams.has('token')) return
@@ -55,7 +55,7 @@ async function request(name: string, query: Query, signal?: AbortSignal): Promis
   const { error } = (await response.json().catch(() => ({}))) as { error?: ApiError }
   throw new SourceError(
     error?.code ?? `HTTP_${response.status}`,
-    error?.message ?? `the server answered ${response.status}`,
+    error?.message ?? `the server answered HTTP ${response.status}`,
   )
 }
 
@@ -84,7 +84,7 @@ function watch(what: Watched, event: (event: LiveEvent) => void, lost: (isLost: 
       lost(false)
     }
     events.onmessage = ({ data, lastEventId }) => {
-      // A browser would send it by itself only if it reconnected by itself.
+      // The browser sends it only when it reconnects by itself.
       if (lastEventId !== '') last = { after: lastEventId }
       event(JSON.parse(data as string) as LiveEvent)
     }
@@ -96,7 +96,7 @@ function watch(what: Watched, event: (event: LiveEvent) => void, lost: (isLost: 
       delay = Math.min(2 * delay, LAST_RETRY_MS)
     }
   }
-  // An EventSource does not tell why it failed: a server that was started again has another token.
+  // An EventSource does not report why it failed. A restarted server has another token, which a plain request reveals.
   const again = async () => {
     const answer = await fetch(urlOf('start')).catch(() => undefined)
     if (isOver) return

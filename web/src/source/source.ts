@@ -18,34 +18,37 @@ import type {
   WholeValue,
 } from '../../../src/view/api.ts'
 
-/** What a page watches. */
+/** What a page subscribes to. */
 export type Watched =
-  /** `after`: the cursor of the first chunk of tasks; what is newer comes as events. */
+  /** `after`: the cursor of the first chunk of tasks; newer changes are sent as events. */
   { readonly run: string; readonly after?: string } | { readonly training: string } | 'runs'
 
-/** Where the pages get their data: a server, or the report file that they are in. Calls reject with a `SourceError`. */
+/** The source of the pages' data: a server, or the report file that contains the page. Calls reject with a `SourceError`. */
 export interface Source {
   readonly start: Start
-  /** Of a report: when it was made, and what was left out. Undefined: a server answers. */
+  /** For a report: when it was made, and what was left out. Undefined for a server. */
   readonly report: Pick<Report, 'madeAt' | 'leftOut'> | undefined
   runs(): Promise<RunList>
   figures(run: string): Promise<RunFigures>
   run(run: string): Promise<RunDetails>
-  /** Of runs that are too large for `RunDetails` to have it. Null: not graded. */
+  /** For runs that are too large for `RunDetails.evaluation`. Null: not graded. */
   evaluation(run: string): Promise<EvaluationSummary | null>
   tasks(run: string, signal: AbortSignal): AsyncIterable<TaskChunk>
   attempts(run: string, signal: AbortSignal): AsyncIterable<AttemptChunk>
   search(run: string, text: string, signal: AbortSignal): AsyncIterable<SearchLine>
   task(run: string, task: string): Promise<TaskDetails>
-  /** A part of a task, with its texts to their end. */
+  /** A part of a task, with complete texts. */
   value(at: ValueAt): Promise<WholeValue>
   steps(at: StepsAt, signal: AbortSignal): AsyncIterable<StepLine>
-  /** One step, with its texts to their end. */
+  /** One step, with complete texts. */
   step(at: StepsAt, index: number): Promise<StepLine>
   logs(run: string, task: string, attempt: number): Promise<LogLines>
   training(training: string): Promise<TrainingDetails>
   compare(a: string, b: string): Promise<ComparedRuns>
-  /** Calls back for each event until the returned function is called. `lost`: whether the connection is down; it is tried again. */
+  /**
+   * Calls back for each event until the returned function is called. `lost`: whether the connection is lost; reconnecting
+   * is automatic.
+   */
   watch(what: Watched, event: (event: LiveEvent) => void, lost: (isLost: boolean) => void): () => void
 }
 

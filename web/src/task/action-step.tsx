@@ -9,9 +9,9 @@ import type { ShownStep } from './shown-step.ts'
 import { StepFrame, usageFacts } from './step-frame.tsx'
 import { ValueView } from './value-view.tsx'
 
-/** Of many candidates, the first are shown, and the chosen one. */
+/** The most candidates that are shown at first, besides the chosen one. */
 const CANDIDATES = 12
-/** Candidates of so many characters stand side by side. */
+/** Candidates up to this length are shown side by side. */
 const SHORT_CHARS = 32
 
 interface Props {
@@ -21,7 +21,7 @@ interface Props {
   readonly loadWhole: (index: number) => Promise<void>
 }
 
-/** An action in an environment: what was seen, what could be done, what was chosen, and what it brought. */
+/** An action in an environment: the observation, the candidates, the choice, and the reward. */
 export function ActionStepView({ shown, step, href, loadWhole }: Props) {
   const { observation, action, candidates, choice, logProb, value, mode, policy, usage } = step
   const facts = [

@@ -1,12 +1,15 @@
 import type { AttemptDetails } from '../../../src/view/api.ts'
 
-/** An attempt with the name that it has in the address: its number, and `2.1` for the second with the same number. */
+/** An attempt with its name in the address: its number, or `2.1` if another attempt has the same number. */
 export interface NamedAttempt<Attempt = AttemptDetails> {
   readonly name: string
   readonly details: Attempt
 }
 
-/** All attempts of a task, in order. Numbers repeat: a run that was resumed may have tried again, and a lost worker may have answered late. */
+/**
+ * All attempts of a task, in order. Numbers may repeat, because a resumed run may repeat an attempt, and a lost worker
+ * may answer late.
+ */
 export function namedAttempts<Attempt extends { readonly attempt: number; readonly startedAt: number }>(
   attempts: readonly Attempt[],
 ): NamedAttempt<Attempt>[] {

@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<BranchReason, string>> = {
   drift: 'continues with other tokens',
 }
 
-/** The head of a branch: who works in it, and why it was opened. */
+/** The head of a branch: its agent, and why it was opened. */
 export function BranchHead({ run, branch }: { readonly run: string; readonly branch: Branch | OpenedBranch }) {
   const { id, agent, parent } = branch
   const { task, end } = branch as Branch
@@ -40,10 +40,10 @@ export function BranchHead({ run, branch }: { readonly run: string; readonly bra
   )
 }
 
-/** So many sub-tasks have rows at first. */
+/** The number of sub-tasks that are listed at first. */
 const SOME = 20
 
-/** Sub-tasks have their steps on pages of their own. */
+/** Links to sub-tasks, whose steps are on their own pages. */
 export function SubTaskRows({ details: { runId, subTasks } }: { readonly details: TaskDetails }) {
   const [most, setMost] = useState(SOME)
   if (subTasks.length === 0) return null

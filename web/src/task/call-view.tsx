@@ -11,11 +11,11 @@ interface Props {
   /** The arguments as the model wrote them. */
   readonly raw: string
   readonly about?: ComponentChildren
-  /** Left out: nothing is known of how the call ended. */
+  /** Left out if the result is unknown. */
   readonly end?: { readonly result: unknown } | { readonly error: unknown }
 }
 
-/** A call of a tool: arguments and result side by side. */
+/** A tool call: arguments and result side by side. */
 export function CallView({ name, raw, about, end }: Props) {
   const isError = end !== undefined && 'error' in end
   return (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { AskedForAll } from './whole.tsx'
 
-/** Higher contents are cut. A little more is not worth a button. */
+/** Taller content is cut, unless the rest is too small to be worth a button. */
 const MOST_PX = 360
 const SPARE_PX = 60
 
@@ -11,7 +11,7 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** Shows the beginning of something high, and the rest when asked for. */
+/** Shows the beginning of tall content, and the rest on request. */
 export function Clamp({ mostPx = MOST_PX, children }: Props) {
   const ref = useRef<HTMLDivElement>(null)
   const [isHigh, setHigh] = useState(false)
@@ -28,7 +28,7 @@ export function Clamp({ mostPx = MOST_PX, children }: Props) {
       <div
         class={isCut ? 'clamp clamp-cut' : 'clamp'}
         style={isCut ? { maxHeight: `${mostPx}px` } : {}}
-        // Whoever tabs to something inside must see it.
+        // An element that gets the focus by keyboard must be visible.
         onFocusIn={() => isCut && setOpen(true)}
       >
         <div ref={ref}>{children}</div>

@@ -6,7 +6,7 @@ import { inlineText } from './inline-text.ts'
 import { TextBlock } from './text-block.tsx'
 import { ValueView } from './value-view.tsx'
 
-/** What a message says: a text, a list of parts of which some are texts, or any value. */
+/** The content of a message: a text, a list of parts of which some are texts, or any value. */
 export function ContentView({
   content,
   asMarkdown = true,
@@ -31,7 +31,7 @@ export function ContentView({
   return <ValueView value={content} />
 }
 
-/** What a tool returned or was given: JSON in a text is read. */
+/** The result or the arguments of a tool. JSON in a text is parsed. */
 export function ResultView({ result }: { readonly result: unknown }) {
   const text = typeof result === 'string' ? result : onlyText(result)
   const value = text === undefined ? undefined : jsonIn(text)
@@ -39,7 +39,7 @@ export function ResultView({ result }: { readonly result: unknown }) {
   return <ContentView content={text ?? result} asMarkdown={false} />
 }
 
-/** A picture, a file and such. Nothing of it is loaded. */
+/** A part that is not a text, such as an image or a file. Its content is never loaded. */
 function OtherPart({ part }: { readonly part: Part }) {
   const short = inlineText(part, 100)
   if (short !== undefined) return <code>{visible(short)}</code>

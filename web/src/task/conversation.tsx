@@ -12,9 +12,9 @@ import { ToolStepView } from './tool-step.tsx'
 import { ValueView } from './value-view.tsx'
 import './conversation.css'
 
-/** Items are drawn in groups, once they come near. */
+/** Items are drawn in groups, when they come near the visible part. */
 const GROUP = 12
-/** What an item takes before it is drawn. */
+/** The assumed height of an item before it is drawn. */
 const ITEM_PX = 150
 const DEEPEST = 6
 
@@ -27,7 +27,10 @@ export interface ConversationProps {
   readonly loadWhole: (index: number) => Promise<void>
 }
 
-/** The steps of an attempt as a conversation. Thousands of steps stay usable: those far away are drawn when they come near. */
+/**
+ * The steps of an attempt as a conversation. Thousands of steps stay usable, because steps are drawn only when they come
+ * near the visible part.
+ */
 export function Conversation(props: ConversationProps) {
   const { story, marked } = props
   const groups = useMemo(() => groupsOf(story.items), [story])
@@ -41,7 +44,7 @@ export function Conversation(props: ConversationProps) {
           {...props}
           marked={group === target ? marked : undefined}
           items={items}
-          // Its neighbours too, so that the marked step does not move when they are drawn.
+          // Also draw the neighboring groups, so that the marked step does not move later.
           isForced={target !== undefined && Math.abs(group - target) <= 1}
         />
       ))}
@@ -59,7 +62,7 @@ interface GroupProps extends ConversationProps {
   readonly isForced: boolean
 }
 
-/** Only groups that change are drawn again when another step is marked. */
+/** When another step is marked, only the affected groups are drawn again. */
 function StillGroup(props: GroupProps) {
   return useMemo(() => <Group {...props} />, [props.items, props.isForced, props.marked, props.hrefOf, props.loadWhole])
 }
@@ -132,7 +135,7 @@ function StepView({
   if (!shown.isWellFormed)
     return (
       <StepFrame {...frame}>
-        <p class="dim">This step does not have the fields of its kind. This is what it contains:</p>
+        <p class="dim">This step is malformed. Its content:</p>
         <ValueView value={step} />
       </StepFrame>
     )

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 
 const BACK_MS = 1500
 
-/** Copies a text, which is made only then: it may be long. */
+/** Copies a text, which is computed on click, because it may be long. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: () => string; readonly label?: string }) {
   const [said, setSaid] = useState<string | undefined>()
   const copy = async () => {
@@ -18,7 +18,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: () => stri
 
 async function isCopied(text: string): Promise<boolean> {
   try {
-    // Undefined on pages without TLS that are not on this machine, and in some for files.
+    // `navigator.clipboard` is undefined on pages without TLS, except on loopback, and in some browsers for files.
     await navigator.clipboard.writeText(text)
     return true
   } catch {

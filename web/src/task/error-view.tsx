@@ -11,12 +11,12 @@ interface ErrorLike {
   readonly cause?: unknown
 }
 
-/** So many causes of causes are shown. */
+/** The most nested causes that are shown. */
 const MOST_CAUSES = 8
-/** A message may be a whole page of HTML: what follows it must stay in sight. */
+/** The largest height of a message, which may be a whole HTML page: the stack below it must stay visible. */
 const MESSAGE_PX = 130
 
-/** An error, or what was thrown in place of one: message, stack and causes. */
+/** An error, or another thrown value: message, stack and causes. */
 export function ErrorView({ error, level = 0 }: { readonly error: unknown; readonly level?: number }) {
   if (typeof error !== 'object' || error === null || !('message' in error)) return <ValueView value={error} />
   const { name, code, message, stack, cause } = error as ErrorLike
@@ -49,13 +49,13 @@ export function ErrorView({ error, level = 0 }: { readonly error: unknown; reado
   )
 }
 
-/** A stack begins with name and message, in most cases. */
+/** Most stacks start with name and message, which are already shown. */
 function framesOf(stack: string): string {
   const from = /^ +at /m.exec(stack)?.index
   return from === undefined ? '' : stack.slice(from)
 }
 
-/** The cause of a task's error is what the task threw, with the same message. */
+/** The cause of a task's error is the value that the task threw, often with the same message, so it is not repeated. */
 function isRepeated(cause: unknown, { name, message }: ErrorLike): boolean {
   const inner = (cause ?? {}) as ErrorLike
   return inner.message === message && inner.name === name

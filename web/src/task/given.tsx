@@ -8,7 +8,7 @@ import { useWhole, WholeFrame } from './whole.tsx'
 const NAMES: Readonly<Record<string, string>> = { groundTruth: 'ground truth', groupId: 'group' }
 const NONE = {}
 
-/** What the task was given: its input, and what only its grader and readers see. */
+/** The input of the task, and the fields that only its grader and readers see. */
 export function Given({ details }: { readonly details: TaskDetails }) {
   const at = { run: details.runId, task: details.id }
   const input = useWhole(details.input, { ...at, of: 'input' })

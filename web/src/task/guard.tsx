@@ -5,7 +5,7 @@ interface GuardProps {
   readonly children: ComponentChildren
 }
 
-/** What cannot be drawn must not take the page with it. */
+/** Shows a fallback if its content throws, so that the rest of the page still works. */
 export class Guard extends Component<GuardProps, { readonly hasFailed: boolean }> {
   static override getDerivedStateFromError = () => ({ hasFailed: true })
 

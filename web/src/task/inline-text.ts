@@ -1,6 +1,6 @@
 import { Shown } from './shown-value.ts'
 
-/** What is nested deeper is not for one line. */
+/** More deeply nested values are not shown on one line. */
 const MOST_LEVELS = 12
 
 /** A value on one line: `{ a: 1, b: [2, 3] }`. Undefined if it is longer than `most` characters. */

@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
-/** What a key does; undefined: nothing at the moment. */
+/** Actions by key; undefined: the key has no effect now. */
 export type Keys = Readonly<Record<string, (() => void) | undefined>>
 
-/** Listens for keys, unless somebody types or holds a modifier. A key that is pressed when the page has just appeared counts. */
+/** Listens for keys, except while the user types in a field or holds a modifier. Keys count as soon as the page appears. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   latest.current = keys
@@ -38,7 +38,7 @@ interface Props {
   readonly close: () => void
 }
 
-/** The list of keys. */
+/** The list of keyboard shortcuts. */
 export function KeyList({ isOpen, close }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {

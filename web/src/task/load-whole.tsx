@@ -5,16 +5,16 @@ import { useSource } from '../parts/source-context.ts'
 import { bytes, count } from '../text/quantities.ts'
 
 interface Props {
-  /** Characters that are missing. */
+  /** The number of missing characters. */
   readonly missing: number
-  /** Characters of the whole, if it is known. */
+  /** The number of all characters, if known. */
   readonly size?: number
-  /** Of what they are missing. */
+  /** The name of the cut value. */
   readonly what: string
   load(): Promise<void>
 }
 
-/** Says that texts were cut, and loads them to their end. */
+/** A note that texts were cut, and a button that loads them completely. */
 export function LoadWhole({ missing, size, what, load }: Props) {
   const { report } = useSource()
   const [state, setState] = useState<{ readonly isLoading?: boolean; readonly problem?: string }>({})
@@ -23,7 +23,7 @@ export function LoadWhole({ missing, size, what, load }: Props) {
   if (size !== undefined && size > MOST_WHOLE_CHARS)
     return (
       <p class="cut-note">
-        {said} loaded: {bytes(size)} are too much for a page. <code>manyworlds show RUN TASK --json</code> prints them.
+        {said} loaded: {bytes(size)} are too large for a page. <code>manyworlds show RUN TASK --json</code> prints them.
       </p>
     )
   const start = () => {
@@ -36,7 +36,7 @@ export function LoadWhole({ missing, size, what, load }: Props) {
       <button type="button" class="small-button" disabled={state.isLoading} onClick={start}>
         {state.isLoading ? 'Loading …' : `Show all${size === undefined ? '' : ` (${bytes(size)})`}`}
       </button>
-      {state.problem !== undefined && <span role="alert"> It could not be loaded: {visible(state.problem)}.</span>}
+      {state.problem !== undefined && <span role="alert"> Loading failed: {visible(state.problem)}.</span>}
     </p>
   )
 }

@@ -8,10 +8,10 @@ import { count, counted } from '../text/quantities.ts'
 import { CopyButton } from './copy-button.tsx'
 import './logs.css'
 
-/** More lines than this have a search and rows of one height. */
+/** With more lines than this, the log has a search field and rows of equal height. */
 const FEW_LINES = 60
 const ROW_PX = 20
-/** Of a longer line, the beginning is shown. */
+/** Only the beginning of longer lines is shown. */
 const LINE_CHARS = 2000
 
 interface Props {
@@ -21,7 +21,7 @@ interface Props {
   readonly logs: LogLines
 }
 
-/** What the task printed. ANSI sequences are shown as text. */
+/** The lines that the task printed. ANSI sequences are shown as text. */
 export function Logs({ run, task, attempt, logs }: Props) {
   const source = useSource()
   const [all, setAll] = useState<LogLines | undefined>()
@@ -99,7 +99,7 @@ function LogLine({ line: { text, number } }: { readonly line: Line }) {
   )
 }
 
-/** One row a line; the chosen one is shown to its end below. */
+/** One row per line. The selected line is shown completely below. */
 function ManyLines({ lines }: { readonly lines: readonly Line[] }) {
   const scroller = useRef<HTMLDivElement>(null)
   const [chosen, setChosen] = useState<Line | undefined>()

@@ -26,7 +26,7 @@ interface BubbleProps {
   readonly children: ComponentChildren
 }
 
-/** What one speaker says: name above, color at the left. */
+/** A message of one speaker: the name above, a color at the left. */
 export const Bubble = ({ role, about, children }: BubbleProps) => (
   <div class={`bubble bubble-${role.replaceAll(' ', '-')}`}>
     <div class="bubble-head">
@@ -49,7 +49,7 @@ interface FoldedProps {
   readonly content: unknown
 }
 
-/** A text that is there if one wants it, with its beginning. */
+/** A folded text with a preview of its beginning. */
 const Folded = ({ title, size, peek, content }: FoldedProps) => (
   <details class="folded">
     <summary>

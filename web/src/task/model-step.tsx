@@ -13,7 +13,7 @@ import { TokensView } from './tokens-view.tsx'
 import { ValueView } from './value-view.tsx'
 
 const SPEAKERS = { agent: 'assistant', judge: 'judge', user: 'simulated user' } as const
-/** These need no mention. */
+/** Normal finish reasons, which are not shown. */
 const USUAL_FINISH = new Set(['stop', 'tool_calls', 'tool-calls', 'end_turn', 'tool_use', ''])
 
 interface Props {
@@ -25,7 +25,7 @@ interface Props {
   readonly loadWhole: (index: number) => Promise<void>
 }
 
-/** A call of a model: the messages that are new in it, and the reply. */
+/** A model call: the new messages of its request, and the reply. */
 export function ModelStepView({ shown, step, talk, href, hrefOf, loadWhole }: Props) {
   const [isTokens, setTokens] = useState(false)
   const { messages, remark } = talk.newMessages(step)
@@ -68,7 +68,7 @@ export function ModelStepView({ shown, step, talk, href, hrefOf, loadWhole }: Pr
   )
 }
 
-/** Calls that have a step are shown there, with their results: here is a link. */
+/** Tool calls. Those with a step of their own are shown there with their results, and linked from here. */
 function Calls({ step, talk, hrefOf }: Pick<Props, 'step' | 'talk' | 'hrefOf'>) {
   const calls = (step.reply.calls ?? []).map((call, position) => ({
     ...call,

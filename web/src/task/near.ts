@@ -1,10 +1,10 @@
-/** How far from the visible part of the page something is near. */
+/** Elements within this distance of the visible part of the page are near. */
 const NEAR_PX = 1200
 
 const calls = new WeakMap<Element, () => void>()
 let observer: IntersectionObserver | undefined
 
-/** Calls back once an element is near. Returns how to stop waiting. */
+/** Calls back once, when an element is near. Returns a function that cancels. */
 export function whenNear(element: Element, call: () => void): () => void {
   observer ??= new IntersectionObserver(
     (entries) => {

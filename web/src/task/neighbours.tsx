@@ -5,14 +5,14 @@ import { go, taskHref } from '../route.ts'
 import { count } from '../text/quantities.ts'
 import { KeyList, useKeys } from './keys.tsx'
 
-/** Leads to other tasks of the run, in the order in which its page shows them. */
+/** Links to other tasks of the run, in the order in which its page shows them. */
 export function NeighbourButtons({ run, task }: { readonly run: string; readonly task: string }) {
   const source = useSource()
   const [isOpen, setOpen] = useState(false)
   const [order, setOrder] = useState<TaskOrder | undefined>()
   useEffect(() => {
     const stop = new AbortController()
-    // Without the order, the page does all that it is for.
+    // An error is ignored, because the page works without the order.
     orderOf(source, run, stop.signal).then(setOrder, () => {})
     return () => stop.abort()
   }, [source, run])

@@ -16,7 +16,7 @@ interface Props {
   readonly loadWhole: (index: number) => Promise<void>
 }
 
-/** What an agent recorded itself. */
+/** A step that an agent recorded itself. */
 export function NoteStepView({ shown, step, href, loadWhole }: Props) {
   const { text, data, action, observation, reward, ends, usage } = step
   return (

@@ -10,7 +10,7 @@ import { Labelled } from './labelled.tsx'
 import { TextBlock } from './text-block.tsx'
 import { useWhole, WholeFrame } from './whole.tsx'
 
-/** What an attempt came to: its answer or its error, and the grade of it. */
+/** The outcome of an attempt: its answer or its error, and its grade. */
 export function Outcome({ details, attempt }: { readonly details: TaskDetails; readonly attempt: AttemptDetails }) {
   const { grade } = details
   const isGraded = attempt.role === 'final' && grade !== undefined
@@ -81,7 +81,7 @@ function Answer({ json, at }: PartProps) {
         <p>
           <code>{JSON.stringify(value.slice(0, 100))}</code>{' '}
           <span class="dim">
-            {value === '' ? 'an empty text' : `${counted(value.length, 'character')}, all of them blank`}
+            {value === '' ? 'an empty text' : `${counted(value.length, 'character')} of white space`}
           </span>
         </p>
       ) : (

@@ -1,7 +1,7 @@
 import { visible } from '../parts/safe-text.tsx'
 import { figure } from '../text/quantities.ts'
 
-/** A reward and its parts. A reward of 0 is quiet. */
+/** A reward and its parts. A reward of 0 has no color. */
 export function Rewards({
   reward,
   rewards,

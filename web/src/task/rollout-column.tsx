@@ -19,7 +19,7 @@ import { useSteps } from './use-steps.ts'
 
 const MOST_LINES = 200
 
-/** One rollout beside others: how it went, its answer, and its conversation in short. */
+/** One rollout beside others: its result, its answer, and a short form of its conversation. */
 export function RolloutColumn({ run, entry }: { readonly run: string; readonly entry: RolloutEntry }) {
   const source = useSource()
   const { value, error } = useLoaded(() => source.task(run, entry.id), [run, entry.id])

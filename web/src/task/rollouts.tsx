@@ -15,7 +15,7 @@ interface Props {
   readonly beside: string | null
 }
 
-/** All rollouts of the task: how each went, and two to four of them side by side. */
+/** All rollouts of the task with their results, and two to four of them side by side. */
 export function Rollouts({ details, beside }: Props) {
   const { rollouts, id, runId } = details
   const [all, setAll] = useState(rollouts.length <= SOME)

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 
-/** What is drawn on the way changes heights: the position is set again until it stays. */
+/** Drawing steps on the way changes heights, so the position is set again until it is stable. */
 const MOST_FRAMES = 40
 const STEADY_FRAMES = 8
 
@@ -36,7 +36,7 @@ function scrollTo(id: string): () => void {
     if (++frame < MOST_FRAMES && steady < STEADY_FRAMES) request = requestAnimationFrame(go)
     else stop()
   }
-  // The reader's own scrolling wins.
+  // Scrolling by the user stops this.
   for (const event of ['wheel', 'touchstart', 'keydown']) addEventListener(event, stop, { passive: true })
   go()
   return stop

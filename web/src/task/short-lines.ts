@@ -13,7 +13,7 @@ export interface ShortLine {
   readonly isFailure?: boolean
 }
 
-/** What an item of a conversation says, in a line or two. */
+/** An item of a conversation in one or two lines. */
 export function shortLines(item: Item, talk: Talk): ShortLine[] {
   if (item.kind === 'branch' || !item.shown.isWellFormed) return []
   const { step } = item.shown

@@ -6,11 +6,11 @@ import { readShown } from './shown-value.ts'
 /** A step as the page shows it. */
 export interface ShownStep {
   readonly step: Step
-  /** As it came, in lossless JSON. */
+  /** The step as it was received, in lossless JSON. */
   readonly raw: unknown
   /** A store may contain steps that this package did not record; only their raw form is shown. */
   readonly isWellFormed: boolean
-  /** Characters that were left out. */
+  /** The number of characters that were left out. */
   readonly cut: number
   readonly tokenTexts: readonly string[] | undefined
 }

@@ -1,6 +1,6 @@
 import { setField } from '../../../src/trajectory/set-field.ts'
 
-/** A value that JSON has no form for, or that is no value at all: shown by this text. */
+/** A value without a JSON form, or a hole in a list: shown as this text. */
 export class Shown {
   readonly text: string
 
@@ -14,14 +14,14 @@ const ARRAYS: Readonly<Record<string, { from(list: readonly number[]): object }>
   ...{ Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array },
   ...{ Float32Array, Float64Array },
 }
-/** Both in characters. */
+/** Called with the missing and the total number of characters. */
 type Cut = (missing: number, of: number) => void
 /** Deeper values are not shown. The server writes at most 1,100 levels. */
 const MOST_LEVELS = 1200
 
 /**
- * Reads lossless JSON (`trajectory/lossless-json.ts`) for display. Unlike `fromLossless`, it refuses nothing: what it does not know
- * is shown as it is. A text that the server cut is read as its beginning; `cut` is called with how much is missing, and of how much.
+ * Reads lossless JSON (`trajectory/lossless-json.ts`) for display. Unlike `fromLossless`, it never throws: unknown forms
+ * are shown as they are. For a text that the server cut, it returns the beginning, and calls `cut`.
  */
 export function readShown(json: unknown, cut: Cut = () => {}, level = 0): unknown {
   if (typeof json !== 'object' || json === null) return json

@@ -11,21 +11,21 @@ interface Props {
   readonly shown: ShownStep
   readonly href: string
   readonly loadWhole: (index: number) => Promise<void>
-  /** What the foot says about the step. */
+  /** The facts in the footer of the step. */
   readonly facts?: ComponentChildren
-  /** Further buttons of the foot. */
+  /** Additional buttons of the footer. */
   readonly buttons?: ComponentChildren
   readonly children: ComponentChildren
 }
 
-/** A step of the conversation: its number and time at the left, and at the foot figures and its raw form. */
+/** A step of the conversation: its number and time at the left, and figures and its raw form in the footer. */
 export function StepFrame({ shown, href, loadWhole, facts, buttons, children }: Props) {
   const { step, cut } = shown
   const [isRaw, setRaw] = useState(false)
   return (
     <>
       <div class="step-gutter">
-        <a href={href} class="number" title={`A link to step ${step.index}`}>
+        <a href={href} class="number" title={`Link to step ${step.index}`}>
           {step.index}
         </a>
         <span class="dim number" title="Since the start of the attempt">

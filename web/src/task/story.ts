@@ -4,7 +4,7 @@ import type { Branch, OpenedBranch } from '../../../src/trajectory/branches.ts'
 import { isSame } from './same-json.ts'
 import type { ShownStep } from './shown-step.ts'
 
-/** What the conversation shows, from top to bottom. `depth`: in how many branches it is. */
+/** An item of the conversation, from top to bottom. `depth`: how many branches it is nested in. */
 export type Item =
   | { readonly kind: 'step'; readonly shown: ShownStep; readonly depth: number }
   | { readonly kind: 'branch'; readonly branch: Branch | OpenedBranch; readonly depth: number }
@@ -12,11 +12,11 @@ export type Item =
 export interface Story {
   readonly items: readonly Item[]
   readonly talk: Talk
-  /** The place among `items` of each step. */
+  /** The position of each step in `items`. */
   readonly placeOf: ReadonlyMap<number, number>
 }
 
-/** Puts steps in the order in which they are read: a branch as a whole, after the step that it begins at. */
+/** Orders steps for a reader: each branch as a whole, after the step at which it starts. */
 export function storyOf(list: readonly ShownStep[], branches: readonly Branch[]): Story {
   const wellFormed = list.filter(({ isWellFormed }) => isWellFormed)
   const steps = wellFormed.map(({ step }) => step)
@@ -31,7 +31,7 @@ export function storyOf(list: readonly ShownStep[], branches: readonly Branch[])
       items.push({ kind: 'branch', branch: known.get(branch.id) ?? branch, depth })
     }
   }
-  // Sub-tasks have their steps on pages of their own.
+  // Sub-tasks have only a head here, because their steps are on their own pages.
   for (const branch of branches)
     if (branch.parent !== null && branch.task !== undefined && !heads.has(branch.id))
       items.push({ kind: 'branch', branch, depth: 1 })

@@ -5,23 +5,23 @@ import { Clamp } from './clamp.tsx'
 import { Markdown } from './markdown/markdown.tsx'
 import { AskedForAll } from './whole.tsx'
 
-/** Longer texts are not parsed unless asked for. */
+/** Longer texts are not parsed as Markdown, except on request. */
 const MARKDOWN_CHARS = 50_000
-/** The beginning that is shown of a long text. */
+/** The number of characters of a long text that are shown at first. */
 const FIRST_CHARS = 20_000
-/** Texts that may be high are cut at a height. */
+/** Texts with more characters may be tall, so they are clamped. */
 const CLAMP_CHARS = 2500
 const CLAMP_PX = 720
-/** Shorter texts without any of these look the same either way. */
+/** A short text without any of these looks the same as Markdown and as plain text. */
 const HAS_MARKDOWN = /[*_`#[<|>~]|\n[ \t]{0,8}(?:[-+]|\d{1,9}[.)])[ \t]|\n\n|https?:/
 
 interface Props {
   readonly text: string
-  /** Whether it is shown as Markdown at first. */
+  /** Whether it is initially shown as Markdown. */
   readonly asMarkdown?: boolean
 }
 
-/** What somebody said: as Markdown or plain, and long texts by their beginning. */
+/** A text as Markdown or plain. Only the beginning of a long text is shown at first. */
 export function TextBlock({ text, asMarkdown = true }: Props) {
   const [isMarkdown, setMarkdown] = useState(asMarkdown && text.length <= MARKDOWN_CHARS)
   const [most, setMost] = useState(useContext(AskedForAll) ? Infinity : FIRST_CHARS)

@@ -4,7 +4,7 @@ import { visible } from '../parts/safe-text.tsx'
 import { count, figure, percent } from '../text/quantities.ts'
 import './tokens-view.css'
 
-/** From which probability a token has the color of the scale: the less likely, the stronger. The last two are underlined too. */
+/** The color scale of tokens by probability: the less likely, the stronger. The last two levels are also underlined. */
 const SCALE = [
   { from: 0.9, text: '90 % and more' },
   { from: 0.5, text: '50 %' },
@@ -67,7 +67,7 @@ export function TokensView({ tokens: { completion, logProbs, of, constrained }, 
   )
 }
 
-/** The figures of those that matter most, for everybody who cannot hover. */
+/** The least likely tokens with their figures, for people who cannot hover. */
 function LeastLikely({
   logProbs,
   textOf,

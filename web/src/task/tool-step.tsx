@@ -11,7 +11,7 @@ interface Props {
   readonly loadWhole: (index: number) => Promise<void>
 }
 
-/** A call of a tool, with its result. */
+/** A tool call with its result. */
 export function ToolStepView({ shown, step, href, loadWhole }: Props) {
   const { name, arguments: given, result, error, ms, usage, call } = step
   const facts = [call === null ? "called by the agent's own code" : '', duration(ms), ...usageFacts(usage)]

@@ -2,18 +2,18 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { LiveEvent } from '../../../src/view/api.ts'
 import { useSource } from '../parts/source-context.ts'
 
-/** Events come in bursts. */
+/** Events come in bursts, so changes are reported at most this often. */
 const PACE_MS = 700
 
 export interface Live {
-  /** Grows when something has changed. */
+  /** Incremented when something has changed. */
   readonly version: number
   readonly isLost: boolean
 }
 
 type RunEvent = Extract<LiveEvent, { kind: 'run' }>
 
-/** Watches a run for events that matter. A run that is over may be resumed, so it is watched too. */
+/** Watches a run for relevant events. A finished run is watched too, because it may be resumed. */
 export function useLiveRun(run: string, matters: (event: RunEvent) => boolean): Live {
   const source = useSource()
   const [live, setLive] = useState<Live>({ version: 0, isLost: false })
@@ -34,7 +34,7 @@ export function useLiveRun(run: string, matters: (event: RunEvent) => boolean): 
         if (event.kind === 'run' && latest.current(event)) changed()
       },
       (isLost) => {
-        // What happened in between is not known.
+        // Events during the lost connection are missing, so report a change.
         if (wasLost && !isLost) changed()
         wasLost = isLost
         setLive((before) => (before.isLost === isLost ? before : { ...before, isLost }))

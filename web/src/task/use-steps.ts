@@ -4,25 +4,25 @@ import { type ShownStep, shownStep } from './shown-step.ts'
 
 /** Steps are drawn in batches while they arrive. */
 const BATCH_MS = 150
-/** How often new steps are asked for. */
+/** The interval at which new steps are requested. */
 const LIVE_MS = 1000
-/** More steps are loaded when asked for. */
+/** The most steps that are loaded without a request of the user. */
 const MOST_STEPS = 5000
 
 export interface Steps {
   readonly list: readonly ShownStep[]
   readonly isLoading: boolean
-  /** There are more steps than were loaded. */
+  /** Whether there are more steps than were loaded. */
   readonly hasMore: boolean
   readonly error?: unknown
   loadMore(): void
-  /** Loads a step again, with its texts to their end. */
+  /** Loads a step again, with complete texts. */
   loadWhole(index: number): Promise<void>
 }
 
 const NONE: Pick<Steps, 'list' | 'isLoading' | 'hasMore' | 'error'> = { list: [], isLoading: true, hasMore: false }
 
-/** The steps of an attempt as they arrive; `start` is null without steps. `isLive`: new ones may come, until it is false. */
+/** The steps of an attempt as they arrive. `start` is null if there are none. `isLive`: new steps may follow. */
 export function useSteps(run: string, task: string, start: number | null, isLive: boolean): Steps {
   const source = useSource()
   const [state, setState] = useState(NONE)
@@ -37,7 +37,7 @@ export function useSteps(run: string, task: string, start: number | null, isLive
     const stop = new AbortController()
     const { signal } = stop
     const { list } = loaded.current
-    /** Loads what there is now. Returns whether there is more than may be loaded. */
+    /** Loads the current steps. Returns true if there are more than the limit. */
     const load = async (): Promise<boolean> => {
       let shownAt = performance.now()
       for await (const line of source.steps({ run, task, start, from: list.length }, signal)) {
@@ -45,7 +45,7 @@ export function useSteps(run: string, task: string, start: number | null, isLive
         list.push(shownStep(line))
         if (performance.now() - shownAt < BATCH_MS) continue
         setState({ list: [...list], isLoading: true, hasMore: false })
-        // Reading must not keep the page from being drawn.
+        // Yields, so that the page can be drawn.
         await pause(0)
         shownAt = performance.now()
       }
@@ -58,7 +58,7 @@ export function useSteps(run: string, task: string, start: number | null, isLive
         if (list.length !== known || hasMore) setState({ list: [...list], isLoading: false, hasMore })
         known = list.length
         if (!isLive || hasMore) return
-        // Steps have no events of their own. Nobody looks at a hidden page.
+        // There are no events for steps, so poll. Not while the page is hidden.
         do await pause(LIVE_MS)
         while (document.hidden && !signal.aborted)
       }

@@ -7,16 +7,16 @@ import { AskedForAll } from './whole.tsx'
 import './value-view.css'
 
 const INLINE_CHARS = 80
-/** Of a list of texts and numbers, which may wrap. */
+/** The longest inline form of a list of texts and numbers, which may wrap. */
 const LIST_CHARS = 400
 const TEXT_CHARS = 2000
-/** So many fields or items are shown at once. */
+/** The number of fields or items that are shown at once. */
 const PAGE = 100
-/** What opens by itself: the outer levels, if they are small. */
+/** The outer levels are opened automatically if they are small. */
 const OPEN_LEVELS = 2
 const OPEN_ITEMS = 30
 
-/** A value of `readShown` as a tree. Objects and lists open and close; short ones stand on one line. */
+/** A value of `readShown` as a tree. Objects and lists can be opened and closed; short ones are shown on one line. */
 export function ValueView({ value, level = 0 }: { readonly value: unknown; readonly level?: number }) {
   if (typeof value === 'string') return <TextValue text={value} level={level} />
   if (typeof value !== 'object' || value === null || value instanceof Shown) return <Leaf value={value} />
@@ -44,7 +44,7 @@ function TextValue({ text, level }: { readonly text: string; readonly level: num
   )
 }
 
-/** Line ends stay as they are: long texts are read, not compiled. */
+/** Texts with line feeds are shown without quotes and escapes, because they are for reading. */
 const quoted = (text: string) => (text.includes('\n') ? text : JSON.stringify(text))
 
 function Branch({ value, level }: { readonly value: object; readonly level: number }) {
@@ -77,7 +77,7 @@ function Branch({ value, level }: { readonly value: object; readonly level: numb
       )}
     </ul>
   )
-  // What is outermost and small is simply there.
+  // A small outermost value has no toggle.
   if (level === 0 && size <= OPEN_ITEMS) return <div class="value-branch value-top">{fields()}</div>
   return (
     <details class="value-branch" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -16,7 +16,7 @@ interface Props {
   readonly hrefOf: (index: number) => string
 }
 
-/** When each step was, how long it took, and what it cost. A step is recorded at its end. */
+/** The time, duration and cost of each step. A step is recorded at its end. */
 export function Waterfall({ steps, runMs, marked, hrefOf }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
   const timed = steps.filter(({ isWellFormed }) => isWellFormed)
@@ -25,7 +25,7 @@ export function Waterfall({ steps, runMs, marked, hrefOf }: Props) {
   useEffect(() => {
     if (place >= 0) scrollTo(place)
   }, [place])
-  // Notes and actions take no time and cost nothing by themselves.
+  // Notes and actions have neither a duration nor a cost.
   const isPlain = timed.every(({ step }) => !('ms' in step) && step.usage === undefined)
   const endMs = timed.reduce((end, { step }) => Math.max(end, step.atMs), runMs) || 1
   const totals = totalsOf(timed)

@@ -6,7 +6,7 @@ import type { ValueAt } from '../source/source.ts'
 import { LoadWhole } from './load-whole.tsx'
 import { readShown } from './shown-value.ts'
 
-/** Whether somebody asked for all of it: then nothing inside is folded. */
+/** Whether the user requested the complete value. Then nothing inside is folded. */
 export const AskedForAll = createContext(false)
 
 export interface Whole {
@@ -19,10 +19,10 @@ export interface Whole {
   load(): Promise<void>
 }
 
-/** A part of a task whose texts the server may have cut. It is loaded to its end on demand. */
+/** A part of a task whose texts the server may have cut. The complete texts are loaded on request. */
 export function useWhole(cutJson: unknown, at: ValueAt): Whole {
   const source = useSource()
-  // What was asked for stays while the task is followed.
+  // The loaded value stays while the task is updated.
   const [loaded, setLoaded] = useState<{ readonly json: unknown }>()
   const json = loaded ? loaded.json : cutJson
   const read = useMemo(() => {
@@ -39,15 +39,18 @@ export function useWhole(cutJson: unknown, at: ValueAt): Whole {
 
 interface Props {
   readonly whole: Whole
-  /** What it is, in words. */
+  /** The name of the value. */
   readonly what: string
   readonly children: ComponentChildren
 }
 
-/** Around a view of the value: says below it how much is missing. What was loaded to its end scrolls, because it may be very long. */
+/**
+ * A frame around the view of a value, with a note below it if something is missing. A completely loaded value scrolls,
+ * because it may be very long.
+ */
 export function WholeFrame({ whole: { missing, size, isWhole, load }, what, children }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
-  // The button that had the focus is gone.
+  // The button that had the focus was removed, so move the focus.
   useEffect(() => scroller.current?.focus({ preventScroll: true }), [isWhole])
   if (isWhole)
     return (

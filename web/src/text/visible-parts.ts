@@ -11,7 +11,7 @@ export function visibleParts(text: string): VisiblePart[] {
   const parts: VisiblePart[] = []
   let from = 0
   for (const { 0: found, index } of text.matchAll(HIDDEN)) {
-    // The ends of lines in Windows texts are no surprise.
+    // CR LF is a normal line ending, so its CR is not shown.
     if (found === '\r' && text[index + 1] === '\n') {
       if (index > from) parts.push({ text: text.slice(from, index), isControl: false })
       from = index + 1

@@ -5,7 +5,7 @@ import { alarmsOf, type Update } from './update-figures.ts'
 const MOST = 10
 const MOST_CHARS = 300
 
-/** What looked wrong, the newest first. The same alarm in a row is one line. */
+/** Alarms, the newest first. Consecutive equal alarms are one line. */
 export function Alarms({
   updates,
   onPick,

@@ -8,7 +8,7 @@ import { trainingHref } from '../route.ts'
 import { count, duration, figure, percent } from '../text/quantities.ts'
 import { alarmsOf } from './update-figures.ts'
 
-/** Where trainings stand: one line each. */
+/** The state of trainings, one line each. */
 export function ComparedFigures({ all }: { readonly all: readonly TrainingDetails[] }) {
   return (
     <section class="panel stack" aria-labelledby="figures-title">

@@ -8,7 +8,7 @@ import type { FigureKind } from './update-figures.ts'
 
 const WINDOWS = [1, 5, 10, 25, 50, 100]
 const FAR = 10
-/** Figures that are said of the update at the cursor. */
+/** The number of figures that are shown for the update at the cursor. */
 const SAID = 6
 
 /** The controls of all charts: the update at the cursor with its figures in words, smoothing, scale and zoom. */

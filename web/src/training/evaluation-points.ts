@@ -10,7 +10,7 @@ export interface Estimated {
 
 const SPLITS: readonly EvaluatedSplit[] = ['validation', 'test', 'off-task']
 
-/** The success or reward of an evaluation. The store does not know what is in a summary. */
+/** The success or reward of an evaluation. The store does not interpret summaries, so the fields are checked here. */
 export function estimateIn(summary: unknown, name: 'success' | 'reward'): Estimated | undefined {
   const figure = (summary as Readonly<Record<string, Partial<Estimated> | null>> | null)?.[name]
   if (typeof figure?.value !== 'number') return undefined
@@ -18,7 +18,7 @@ export function estimateIn(summary: unknown, name: 'success' | 'reward'): Estima
   return { value, low: typeof low === 'number' ? low : value, high: typeof high === 'number' ? high : value }
 }
 
-/** Which update a version acts in first: the one after the update that made it. */
+/** The first update in which a version acts: the one after the update that made it. */
 export function firstUpdateOf({ versions, updates }: Pick<TrainingDetails, 'versions' | 'updates'>) {
   const first = new Map(versions.map(({ version, update }) => [version, update === null ? 0 : update + 1]))
   for (const { versionOut, number } of updates) if (versionOut !== null) first.set(versionOut, number + 1)

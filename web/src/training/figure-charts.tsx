@@ -13,12 +13,12 @@ export interface ChartSettings {
   readonly isLog: boolean
 }
 
-/** The figures that are drawn large, with intervals and evaluations. */
+/** The figures with large charts, intervals and evaluations. */
 const MAIN = ['successRate', 'reward']
-/** More charts than this are slow, and nobody looks at them. The table has all. */
+/** The most charts: more would be slow. The table has all figures. */
 const MOST_CHARTS = 60
 
-/** A chart for each figure that changes; figures that do not are named in a line. */
+/** A chart for each figure that changes. Constant figures are listed in one line. */
 export function FigureCharts({
   details,
   numbers,
@@ -124,10 +124,10 @@ const pointsOf = (updates: readonly Update[], numbers: readonly ReadonlyMap<stri
     return y === undefined ? [] : [{ x: number, y }]
   })
 
-/** Two equal values may be chance; one is drawn as a point. */
+/** With at most two values, a figure does not count as constant. */
 const isConstant = (points: readonly ChartPoint[]) => points.length > 2 && points.every(({ y }) => y === points[0]!.y)
 
-/** A line; if it is smoothed, with its values pale behind it. */
+/** A line; if it is smoothed, the original values are drawn pale behind it. */
 export function lineOf(
   name: string,
   points: readonly ChartPoint[],
@@ -142,7 +142,7 @@ export function lineOf(
   ]
 }
 
-/** Intervals as the run of an update has them; of success also without them, as wide as they can be. */
+/** The intervals of an update's run. If they are not loaded, the widest possible interval for the success rate. */
 function intervalsOf({ updates, plans }: TrainingDetails, figures: ReadonlyMap<string, RunFigures>) {
   const tasks = new Map(plans.map((plan) => [plan.number, plan.tasks]))
   const runs = new Map(updates.map(({ number, run }) => [number, run]))

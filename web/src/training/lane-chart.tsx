@@ -10,7 +10,7 @@ const GAP_PX = 4
 const AXIS_PX = 22
 const TICK_PX = 90
 
-/** When episodes were collected and when the learner learned, on one axis of time. */
+/** When episodes were collected and when the learner was training, on one time axis. */
 export function LaneChart(props: LaneProps) {
   const { details } = props
   const lanes = useMemo(
@@ -170,7 +170,7 @@ function Drawing({
   )
 }
 
-/** Frames around the update at the cursor. Only they are drawn anew when it moves. */
+/** Frames around the update at the cursor. Only they are redrawn when it moves. */
 function AtCursor({
   link,
   boxes,
@@ -194,7 +194,7 @@ interface Box {
   readonly span: Span
 }
 
-/** Boxes that are closer than a pixel become one: a long training has more updates than the screen has pixels. */
+/** Merges boxes that are less than a pixel apart: a long training has more updates than the screen has pixels. */
 function merged(boxes: readonly Box[]): Box[] {
   const last = new Map<number, Box>()
   const done: Box[] = []
@@ -219,7 +219,7 @@ function ticks(from: number, to: number, most: number): number[] {
   return Array.from({ length: Math.floor((to - from) / Math.max(1, step)) + 1 }, (_, nth) => from + nth * step)
 }
 
-/** Without those that would overlap: pauses are shortened. */
+/** Drops labels that would overlap, because pauses are shortened. */
 function apart(times: readonly number[], x: (time: number) => number): number[] {
   let last = Number.NEGATIVE_INFINITY
   return times.filter((time) => {

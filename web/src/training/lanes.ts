@@ -5,7 +5,7 @@ export interface Span {
   readonly kind: 'collect' | 'train'
   readonly from: number
   readonly to: number
-  /** Of collections at the same time, which row. */
+  /** The row, if collections overlap. */
   readonly row: number
 }
 
@@ -14,7 +14,7 @@ export interface Lanes {
   readonly collectRows: number
   readonly from: number
   readonly to: number
-  /** How long both, one, or none of them went on. */
+  /** For how long both were running, and for how long none. */
   readonly bothMs: number
   readonly idleMs: number
   /** Long times in which nothing happened, such as between two sessions. */
@@ -22,11 +22,14 @@ export interface Lanes {
 }
 
 const MOST_ROWS = 6
-/** A time without work is a pause if it is longer than this, and than a share of all work. */
+/** Idle time is a pause if it is longer than this, and than a share of all work. */
 const PAUSE_MS = 5000
 const PAUSE_SHARE = 0.1
 
-/** When episodes were collected, and when the learner learned. A plan is stored when its collection starts, an update when it is done. */
+/**
+ * When episodes were collected, and when the learner was training. A plan is stored when its collection starts, an update
+ * when it is done.
+ */
 export function lanesOf(
   { plans, updates }: Pick<TrainingDetails, 'plans' | 'updates'>,
   now?: number,
@@ -44,7 +47,7 @@ export function lanesOf(
     const begun = at - trainMs
     const plan = planned.get(number)
     planned.delete(number)
-    // What an earlier session has collected is not in `collectMs`.
+    // `collectMs` does not include collecting in an earlier session.
     const from = plan ? Math.min(plan.at, begun) : begun - collectMs
     const to = Math.min(from + collectMs, begun)
     spans.push({ update: number, kind: 'collect', from, to, row: rowFor(from, to) })
@@ -60,7 +63,7 @@ export function lanesOf(
   return { spans, collectRows: Math.max(1, rowEnds.length), from, to, ...sweep(spans) }
 }
 
-/** Goes through the beginnings and ends in order of time. */
+/** Visits the starts and ends in order of time. */
 function sweep(spans: readonly Span[]): Pick<Lanes, 'bothMs' | 'idleMs' | 'pauses'> {
   const edges = spans
     .flatMap(({ kind, from, to }) => [
@@ -86,7 +89,7 @@ function sweep(spans: readonly Span[]): Pick<Lanes, 'bothMs' | 'idleMs' | 'pause
   return { bothMs, idleMs, pauses: gaps.filter((gap) => gap.to - gap.from > least) }
 }
 
-/** Maps times to 0…1, with pauses shortened, so that a night between two sessions does not squeeze the rest. */
+/** Maps times to 0…1 with shortened pauses, so that a night between two sessions does not compress the rest. */
 export function timeScale(from: number, to: number, pauses: Lanes['pauses']): (time: number) => number {
   const within = pauses.filter((pause) => pause.to > from && pause.from < to)
   const paused = within.reduce((sum, pause) => sum + pause.to - pause.from, 0)

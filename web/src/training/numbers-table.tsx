@@ -5,7 +5,7 @@ import type { FigureKind, Update } from './update-figures.ts'
 
 const MORE = 200
 
-/** All figures of all updates as a table, for those who cannot use the charts. Its rows are made when it is opened. */
+/** All figures of all updates as a table, for people who cannot use the charts. Its rows are created when it is opened. */
 export function NumbersTable({
   updates,
   numbers,

@@ -1,8 +1,8 @@
 const Z = 1.96
 
 /**
- * The 95 % interval of a mean of shares from 0 to 1, by Wilson's formula. With the number of tasks, it is as wide as it can be:
- * rollouts of one task are not independent, so their number does not count.
+ * The 95 % interval of a mean of shares from 0 to 1, by Wilson's formula. It uses the number of tasks, which gives the
+ * widest interval: rollouts of one task are not independent, so their number is ignored.
  */
 export function widestInterval(share: number, tasks: number): { readonly low: number; readonly high: number } {
   const squared = (Z * Z) / tasks

@@ -60,5 +60,5 @@ function TextChanges({ before, after }: { readonly before: string; readonly afte
   )
 }
 
-/** Each sentence on a line of its own, since texts are often one long line. */
+/** Each sentence on its own line, because texts are often one long line. */
 const bySentence = (text: string): string[] => text.replaceAll(/(?<=[.!?]) (?=\S)/g, '\n').split('\n')

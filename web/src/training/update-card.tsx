@@ -8,7 +8,7 @@ import { alarmsOf, type FigureKind } from './update-figures.ts'
 
 const MOST_CHARS = 2000
 
-/** What is known of an update, and where its episodes are. */
+/** The facts about an update, with links to its episodes. */
 export function UpdateCard({
   details,
   number,
@@ -18,7 +18,7 @@ export function UpdateCard({
 }: {
   readonly details: TrainingDetails
   readonly number: number
-  /** Of this update. */
+  /** The figures of this update. */
   readonly numbers: ReadonlyMap<string, number> | undefined
   readonly kinds: readonly FigureKind[]
   /** Undefined: closes the card. */

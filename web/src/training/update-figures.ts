@@ -19,7 +19,7 @@ const plain = { format: figure }
 const whole = { format: (value: number) => (Number.isInteger(value) ? count(value) : figure(value)) }
 const time = { format: duration }
 
-/** Figures with names and formats, in the order in which they are shown. Others follow by their own names. */
+/** Known figures with names and formats, in the order in which they are shown. Other figures follow, with their own names. */
 const KNOWN: readonly FigureKind[] = [
   { key: 'successRate', name: 'Solved', about: 'Share of the episodes that were solved', ...share, range: [0, 1] },
   { key: 'reward', name: 'Reward', about: 'Mean reward of the episodes', ...plain },
@@ -87,7 +87,7 @@ const KNOWN: readonly FigureKind[] = [
   { key: 'episodes', name: 'Episodes', ...whole },
 ]
 
-/** Of reports: counts that belong to other figures, and the version, which is shown apart. */
+/** Fields of reports that are not figures: counts that belong to other figures, and the version, which is shown separately. */
 const LEFT_OUT = new Set(['version', 'rewarded', 'judged'])
 const MAX_DEPTH = 2
 

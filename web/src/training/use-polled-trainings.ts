@@ -5,8 +5,8 @@ import { useSource } from '../parts/source-context.ts'
 const AGAIN_MS = 3000
 
 /**
- * Several trainings, as they go on. They are asked for again and again: a browser has six connections to a server, and a stream of
- * events for each training would use them up.
+ * Several trainings, updated by polling: a browser opens at most six connections to a server, and a stream of events for
+ * each training would use them up.
  */
 export function usePolledTrainings(ids: readonly string[]): {
   readonly details: readonly TrainingDetails[]
@@ -26,7 +26,7 @@ export function usePolledTrainings(ids: readonly string[]): {
         )
         if (isOver) return
         setKnown((before) => {
-          // A server that does not answer for a moment must not empty the page.
+          // If the server does not answer for a moment, keep what is shown.
           const shown = before.get(id)?.details
           return new Map(before).set(id, 'error' in loaded && shown ? { details: shown } : loaded)
         })

@@ -3,10 +3,10 @@ import type { RunFigures } from '../../../src/view/api.ts'
 import { useSource } from '../parts/source-context.ts'
 
 const AT_ONCE = 3
-/** Of more updates, some are asked for: each is a request. */
+/** The most runs whose figures are loaded, because each is a request. With more updates, only some are loaded. */
 const MOST_RUNS = 200
 
-/** The figures of finished runs. They do not change any more, so each is loaded once. New ones are shown when all are there. */
+/** The figures of finished runs. They no longer change, so each is loaded once. New ones are shown when all are loaded. */
 export function useRunFigures(runs: readonly string[]): ReadonlyMap<string, RunFigures> {
   const source = useSource()
   const known = useRef(new Map<string, RunFigures>())

@@ -7,11 +7,11 @@ import { SourceError } from '../source/source.ts'
 export interface WatchedTraining {
   readonly details?: TrainingDetails
   readonly error?: unknown
-  /** The connection is down. It is tried again. */
+  /** Whether the connection is lost. Reconnecting is automatic. */
   readonly isLost: boolean
 }
 
-/** A training, as it goes on. */
+/** A training, updated live. */
 export function useTraining(training: string): WatchedTraining {
   const source = useSource()
   const { value, error } = useLoaded(() => source.training(training), [training])

@@ -10,7 +10,7 @@ import { wrap } from '../../../text/wrap.ts'
 interface Layout {
   readonly names: readonly [a: string, b: string]
   readonly summaries: readonly [a: EvaluationSummary, b: EvaluationSummary]
-  /** How many tasks to name that went over. */
+  /** How many of the tasks that changed sides to list. */
   readonly flips: number
   readonly paint: Paint
   readonly width: number
@@ -24,7 +24,7 @@ const FIGURES: readonly [figure: UsageFigure, label: string, text: (value: numbe
   ['runMs', 'run time', duration],
 ]
 
-/** Two runs beside each other: the verdict first, then what it rests on. */
+/** Two runs side by side: first the verdict, then the figures behind it. */
 export function* renderComparison(comparison: Comparison, layout: Layout): Generator<string> {
   const { paint, width } = layout
   const { success } = comparison

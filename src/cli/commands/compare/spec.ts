@@ -18,19 +18,19 @@ export const compareSpec = {
       value: 'N',
       default: '10',
       min: 0,
-      description: 'name so many tasks that went over to the other side',
+      description: 'list at most this many tasks that changed between solved and unsolved',
     },
     confidence: {
       ...{ type: 'number', above: 0, max: 0.9999, value: 'P', default: '0.95' },
-      description: 'how sure the intervals are to be',
+      description: 'the confidence of the intervals',
     },
-    json: { type: 'flag', description: 'print JSON: all figures, and all tasks that went over' },
+    json: { type: 'flag', description: 'print JSON: all figures, and all tasks that changed sides' },
   },
   examples: [
     { about: 'is the new prompt better?', line: 'manyworlds compare old-prompt new-prompt' },
-    { about: 'the last run beside another, for a program', line: 'manyworlds compare nightly-7 last --json' },
+    { about: 'the last run and another, for a program', line: 'manyworlds compare nightly-7 last --json' },
   ],
-  exitCodes: { 0: 'they were compared', 1: 'a run could not be read' },
+  exitCodes: { 0: 'the runs were compared', 1: 'a run could not be read' },
 } as const satisfies Spec
 
 export type CompareArgs = ArgsOf<typeof compareSpec>

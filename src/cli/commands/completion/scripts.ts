@@ -1,14 +1,14 @@
 /**
- * The scripts call `manyworlds __complete -- WORD…` at every press of the tab key, so that they need not be made anew
- * for a new version. They call it by the name that was typed, which may be a path such as node_modules/.bin/manyworlds.
+ * The scripts call `manyworlds __complete -- WORD…` whenever the tab key is pressed, so they stay valid for new versions.
+ * They call it by the typed name, which may be a path such as node_modules/.bin/manyworlds.
  */
 
-/** Text with § for the $ that would begin an expression of ours. */
+/** Shell scripts contain `${`, which would start an expression in this template. They are written with `§{` instead. */
 const script = (text: TemplateStringsArray) => text.raw.join('').replaceAll('§{', '${')
 
-// Bash splits words at = and : too, which have to be put together again; and it wants only the part after them back.
-// Without an answer it completes files, which is what 'files' asks for; compopt, which Bash 3.2 of macOS does not
-// have, keeps it from doing so otherwise.
+// Bash also splits words at = and :, so the script joins them again, and returns only the part after them. Without any
+// reply, Bash completes files: that implements the answer `files`. For the answer `words`, compopt turns this off; Bash
+// 3.2 of macOS has no compopt.
 export const bash = script`# manyworlds: completion for bash
 _manyworlds() {
   local line=$COMP_LINE word before words=() i

@@ -23,10 +23,10 @@ export async function run(args: DoctorArgs): Promise<number> {
   return ok ? 0 : 1
 }
 
-/** Engines look at what they need here, and ask what was named. */
+/** Engines check what they need on this machine, and contact the nodes or the cluster that the options name. */
 function askEngines(args: DoctorArgs): Promise<(readonly Check[])[]> {
   const { tokenFile: _, tlsCa: __, ...others } = args
-  // A token that was typed is for what was typed, and for nobody else.
+  // A typed token must be sent only to the nodes or the cluster that was typed with it.
   const named = doctors.find(({ owns }) => owns !== undefined && (args as TypedPlace)[owns] !== undefined)
   return Promise.all(
     doctors.map((doctor) => doctor.check(named === undefined || named === doctor ? args : { ...others })),

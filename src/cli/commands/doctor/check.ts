@@ -1,9 +1,12 @@
-/** What `doctor` found out about one thing. */
+/** One line of the report. */
 export interface Check {
   readonly name: string
-  /** The section of the report: `local`, `python` (what environments are made with), `packages` (npm packages that only some engines need), or one of an engine's `sections`. */
+  /**
+   * The section of the report: `local`, `python` (tools that make environments), `packages` (npm packages that only some
+   * engines need), or one of an engine's `sections`.
+   */
   readonly concerns: string
-  /** What it concerns does not work without it. */
+  /** Whether its section does not work without it. */
   readonly required: boolean
   /** What it is for, in a few words. */
   readonly purpose: string
@@ -11,16 +14,16 @@ export interface Check {
   readonly version?: string
   /** Where it is: a file, or the address of a node or a cluster. */
   readonly path?: string
-  /** What else is to be said. */
+  /** Additional information. */
   readonly detail?: string
   /** What to do if the status is not `ok`. */
   readonly advice?: string
 }
 
-/** What the status of a check follows from: what was found, if anything was. */
+/** A program that was found, from which the status of its check follows. */
 export interface Found {
   readonly version?: string
   readonly path?: string
-  /** It is there but does not work. */
+  /** Set if it exists but does not work. */
   readonly problem?: string
 }

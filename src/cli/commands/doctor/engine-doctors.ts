@@ -1,4 +1,4 @@
 import { engineParts } from '../../../engines/all-parts.ts'
 
-/** What engines have checked. */
+/** The checks of engines. */
 export const doctors = engineParts.map(({ cli }) => cli?.doctor).filter((doctor) => doctor !== undefined)

@@ -3,7 +3,7 @@ import type { Check } from './check.ts'
 
 type What = Pick<Check, 'name' | 'concerns' | 'purpose'> & { readonly version: string }
 
-/** Whether the Python environment of an engine was made. One that the user has made elsewhere is not used. */
+/** Checks whether the Python environment of an engine exists. An environment that the user made elsewhere is not used. */
 export function checkEnvironment({ version, ...rest }: What, needs: PythonEnvSpec, advice: string): Check {
   const what = { ...rest, required: false }
   return existingEnvironment(needs) === undefined

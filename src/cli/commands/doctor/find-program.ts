@@ -22,6 +22,6 @@ async function isProgram(path: string): Promise<boolean> {
   }
 }
 
-/** A path below a folder that an environment variable names; nothing if it names none. */
+/** A path below the folder that an environment variable names; undefined if the variable is not set. */
 export const below = (variable: string, ...path: readonly string[]): string | undefined =>
   process.env[variable] ? join(process.env[variable], ...path) : undefined

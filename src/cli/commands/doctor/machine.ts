@@ -8,7 +8,7 @@ import { whyNotHere } from './sqlite-here.ts'
 const LOW_DISK_BYTES = 1e9
 const HERE = { concerns: 'local', required: false } as const
 
-/** The machine itself: where run files go, and how much there is of everything. */
+/** Checks the machine: the folder of run files, disk space, memory and cores. */
 export async function checkMachine(): Promise<Check[]> {
   const store = defaultStore()
   const folder = resolve(store === false ? '.' : store)
@@ -20,17 +20,17 @@ export async function checkMachine(): Promise<Check[]> {
   ]
 }
 
-/** By writing there what a run would write: permissions alone do not tell. Nothing stays. */
+/** Creates the folder and a SQLite file in it, because permissions alone do not prove that this works. Both are removed again. */
 async function checkRunFolder(folder: string): Promise<Check> {
   const what = { ...HERE, name: 'run files', required: true, purpose: 'recording runs', path: folder } as const
   let trial: string | undefined
   try {
     trial = await mkdtemp(join(await nearestExisting(folder), '.manyworlds-doctor-'))
     const problem = await whyNotHere(trial)
-    if (problem === undefined) return { ...what, status: 'ok', detail: 'can be written' }
+    if (problem === undefined) return { ...what, status: 'ok', detail: 'writable' }
     return { ...what, status: 'broken', detail: problem, advice: ELSEWHERE }
   } catch (error) {
-    return { ...what, status: 'broken', detail: `cannot be written: ${(error as Error).message}`, advice: ELSEWHERE }
+    return { ...what, status: 'broken', detail: `not writable: ${(error as Error).message}`, advice: ELSEWHERE }
   } finally {
     if (trial !== undefined) await rm(trial, { recursive: true, force: true })
   }
@@ -46,7 +46,7 @@ async function checkDisk(folder: string): Promise<Check> {
     const free = bavail * bsize
     const detail = `${gigabytes(free)} free`
     return free < LOW_DISK_BYTES
-      ? { ...what, status: 'low', detail, advice: 'make room: "manyworlds rm --older-than 30d" removes old run files' }
+      ? { ...what, status: 'low', detail, advice: 'free some space: "manyworlds rm --older-than 30d" removes old runs' }
       : { ...what, status: 'ok', detail }
   } catch (error) {
     return { ...what, status: 'broken', detail: (error as Error).message }
@@ -64,7 +64,7 @@ async function nearestExisting(folder: string): Promise<string> {
 }
 
 function memory(): string {
-  // In a container, what counts is its limit; without one, Node says 0 or a number beyond all memory.
+  // In a container, its memory limit applies. Without a limit, Node reports 0 or a number larger than the memory.
   const limit = process.constrainedMemory()
   const total = limit > 0 && limit < totalmem() ? limit : totalmem()
   return `${gigabytes(total)}, ${gigabytes(Math.min(total, process.availableMemory()))} free`

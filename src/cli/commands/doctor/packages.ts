@@ -2,7 +2,7 @@ import { engineParts } from '../../../engines/all-parts.ts'
 import { installCommand, missingPeers, type PeerGroup } from '../../../optional-peers.ts'
 import type { Check } from './check.ts'
 
-/** The npm packages that only some engines need, and that their users install. */
+/** Checks the npm packages that only some engines need. They are optional, and users install them. */
 export function checkPackages(): Check[] {
   const users = new Map<PeerGroup, string[]>()
   for (const { name, packages = [] } of engineParts)

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 
-/** A JVM takes two seconds to say its version on a busy machine; what takes much longer hangs. */
+/** On a busy machine, a JVM takes two seconds to print its version. A program that takes much longer hangs. */
 const PROBE_MS = 10_000
 const MOST_OUTPUT = 100_000
 
@@ -9,10 +9,10 @@ export type Probed = { readonly ok: true; readonly output: string } | { readonly
 
 const running = new Set<ChildProcess>()
 
-/** Runs a program without a shell and gives what it printed, on stdout and stderr. It is killed if it hangs. */
+/** Runs a program without a shell and returns its stdout and stderr. A program that hangs is killed. */
 export function probe(program: string, args: readonly string[], ms = PROBE_MS): Promise<Probed> {
   return new Promise((done) => {
-    // In a group of its own: programs like these are often scripts, and what hangs is what the script started.
+    // In its own process group: these programs are often scripts, and the process that hangs is a child of the script.
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     running.add(child)
     let output = ''
@@ -21,7 +21,7 @@ export function probe(program: string, args: readonly string[], ms = PROBE_MS): 
     }
     child.stdout.setEncoding('utf8').on('data', note)
     child.stderr.setEncoding('utf8').on('data', note)
-    const timer = setTimeout(() => end({ ok: false, problem: `did not answer in ${ms / 1000} s` }), ms)
+    const timer = setTimeout(() => end({ ok: false, problem: `no answer within ${ms / 1000} s` }), ms)
     const end = (result: Probed) => {
       clearTimeout(timer)
       killGroup(child)
@@ -42,11 +42,11 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // Nothing of it is left.
+    // The process group has already ended.
   }
 }
 
-/** Ctrl-C does not reach groups of their own, so it is passed on. */
+/** Ctrl-C does not reach other process groups, so it is passed on. */
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => {
     for (const child of running) killGroup(child)

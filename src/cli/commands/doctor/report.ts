@@ -5,7 +5,7 @@ import type { Look } from '../../frame/help-pages.ts'
 import type { Check } from './check.ts'
 import { doctors } from './engine-doctors.ts'
 
-/** What was found, as a table that reads well. */
+/** The checks as a table. */
 export function report(checks: readonly Check[], { width, paint }: Look): string {
   const row = (check: Check) => [mark(check, paint), ...[check.name, state(check), where(check)].map(oneLine)]
   const widths = columnWidths(checks.map(row))
@@ -15,7 +15,7 @@ export function report(checks: readonly Check[], { width, paint }: Look): string
   return page([
     about('For the local engine', 'local'),
     about('Packages that only some engines need', 'packages'),
-    about('For engines and worlds that need Python: one of them is enough', 'python'),
+    about('For engines and worlds that need Python (one of these is enough)', 'python'),
     ...doctors.flatMap(({ sections }) =>
       Object.entries(sections).map(([concerns, heading]) => about(heading, concerns)),
     ),
@@ -35,7 +35,7 @@ function state({ status, version, path, detail = '' }: Check): string {
 }
 
 function where({ status, version, path = '', detail, advice = '' }: Check): string {
-  // Without a version, what else is to be said stands where it would.
+  // Without a version, the detail is shown in the column of the version.
   if (status === 'ok') return version === undefined || detail === undefined ? path : `${path}: ${detail}`
   const told = path.includes(':') ? `: ${detail}` : ` ${detail}`
   const problem = path === '' ? [] : [detail === undefined ? path : `${path}${told}`]
@@ -47,8 +47,8 @@ function conclusion(checks: readonly Check[]): string {
   const missing = bad.filter(({ concerns }) => concerns === 'local').map(({ name }) => name)
   const local =
     missing.length === 0
-      ? 'What the local engine needs is here.'
-      : `The local engine will not work here until this is right: ${missing.join(', ')}.`
+      ? 'The local engine works here.'
+      : `The local engine does not work here until this is fixed: ${missing.join(', ')}.`
   return [
     local,
     ...doctors.map(({ conclude }) => conclude?.(checks)).filter((sentence) => sentence !== undefined),

@@ -4,7 +4,7 @@ import { doctors } from './engine-doctors.ts'
 
 export const doctorSpec = {
   name: 'doctor',
-  summary: 'Check this machine: what is there, what is missing, what to do',
+  summary: 'Check this machine: what is installed, what is missing, what to do',
   about: [
     [
       'Looks for Node, npm, Python, uv and what engines need, and whether run files can be written here. The local engine needs only Node and a folder for its run files.',
@@ -29,18 +29,18 @@ export const doctorSpec = {
   },
   examples: [
     { about: 'a table to read', line: 'manyworlds doctor' },
-    { about: 'in CI, before anything else', line: 'manyworlds doctor --json' },
+    { about: 'as a first step in CI', line: 'manyworlds doctor --json' },
     ...doctors.map(({ example }) => example).filter((example) => example !== undefined),
   ],
   exitCodes: {
-    0: 'what the local engine needs is there, and what was named can be used',
-    1: 'something that it needs is missing, or a node or the cluster cannot be used',
+    0: 'the local engine works here, and the named nodes or cluster can be used',
+    1: 'something that the local engine needs is missing, or a node or the cluster cannot be used',
   },
 } as const satisfies Spec
 
 export type DoctorArgs = ArgsOf<typeof doctorSpec>
 
-/** Options that name what is to be asked. One at a time: the token beside it is for that one. */
+/** Options that name nodes or a cluster. They exclude each other, because a typed token is for one of them only. */
 function namingOptions(): Readonly<Record<string, Option>> {
   const all: Record<string, Option> = {}
   for (const { options = {} } of doctors)

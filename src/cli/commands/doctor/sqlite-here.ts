@@ -1,23 +1,23 @@
 import { join } from 'node:path'
 import { escapeControls } from '../../../text/escape-controls.ts'
 
-/** Why SQLite cannot keep a run file in this folder: a network disk, say. Nothing if it can. */
+/** Why SQLite cannot keep a run file in this folder, for example on a network disk. Undefined if it can. */
 export async function whyNotHere(folder: string): Promise<string | undefined> {
   silenceExperimentalWarnings()
-  // Not at the top: an old Node, which doctor is to report, does not have it.
+  // Imported here, because an old Node does not have it, and `doctor` must be able to report that.
   const sqlite = await import('node:sqlite').catch(() => undefined)
   if (sqlite === undefined) return undefined
   const db = new sqlite.DatabaseSync(join(folder, 'trial.sqlite'))
   try {
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
     db.exec('CREATE TABLE trial (a); INSERT INTO trial VALUES (1)')
-    return mode === 'wal' ? undefined : `SQLite cannot use its write-ahead log here (it says "${mode}")`
+    return mode === 'wal' ? undefined : `SQLite cannot use its write-ahead log here (journal_mode is "${mode}")`
   } finally {
     db.close()
   }
 }
 
-/** Node 22 calls SQLite experimental on stderr, in the middle of our table. */
+/** Node 22 prints an ExperimentalWarning about SQLite to stderr, in the middle of our table. */
 function silenceExperimentalWarnings(): void {
   process.removeAllListeners('warning')
   process.on('warning', (warning) => {

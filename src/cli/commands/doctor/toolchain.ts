@@ -4,11 +4,11 @@ import type { Check, Found } from './check.ts'
 import { checkPackages } from './packages.ts'
 import { askNpm, askPython, askUv } from './programs.ts'
 
-/** uv can be installed with it. The Python that an engine runs on comes with its environment. */
+/** The oldest Python with which uv can be installed. The Python of an engine comes with its environment. */
 const OLDEST_PYTHON = '3.8'
 const PYTHON = { concerns: 'python', required: false, purpose: 'the environments of engines and worlds' } as const
 
-/** Node, and what Python environments are made with. The programs are asked at the same time. */
+/** Checks Node and the tools that make Python environments, all at the same time. */
 export async function checkToolchain(): Promise<Check[]> {
   const [npm, python, uv] = await Promise.all([askNpm(), askPython(), askUv()])
   return [
@@ -20,17 +20,17 @@ export async function checkToolchain(): Promise<Check[]> {
     judge(
       { name: 'npm', concerns: 'local', required: false, purpose: 'installing packages' },
       npm,
-      'it installs packages, and comes with Node: https://nodejs.org',
+      'npm installs packages and comes with Node: https://nodejs.org',
     ),
     judge(
       { ...PYTHON, name: 'Python', oldest: OLDEST_PYTHON },
       python,
-      `needed only where there is no uv; install Python ${OLDEST_PYTHON} or newer: https://www.python.org/downloads`,
+      `needed only without uv; install Python ${OLDEST_PYTHON} or newer: https://www.python.org/downloads`,
     ),
     judge(
       { ...PYTHON, name: 'uv' },
       uv,
-      'where there is Python, one is set up by itself; or install it: https://docs.astral.sh/uv/getting-started/installation',
+      'installed automatically if there is a Python; or install it: https://docs.astral.sh/uv/getting-started/installation',
     ),
     ...checkPackages(),
   ]

@@ -20,12 +20,12 @@ import { UsageError } from '../../frame/usage-error.ts'
 import { exportPolicy } from './export-policy.ts'
 import type { ExportArgs } from './spec.ts'
 
-/** Writes what a run or a training has: as a table, as what other systems train from, or the policy that was trained. */
+/** Writes a run or a training as a table or as training data for other systems, or writes the trained policy. */
 export async function run(args: ExportArgs): Promise<number> {
   const kind = args.policy === undefined ? kindOf(args) : undefined
   const found = findRunOrTraining(args.run, runFolder(args.dir))
   if (kind === undefined) {
-    if (!found.training) throw new UsageError(`--policy is for trainings, and ${found.run.runId} is a run`)
+    if (!found.training) throw new UsageError(`--policy is for trainings, but ${found.run.runId} is a run`)
     return await exportPolicy(found.training, args.policy!, args)
   }
   if (found.training) return await exportFrom(ofTraining(found.training, args), kind, args)
@@ -33,7 +33,7 @@ export async function run(args: ExportArgs): Promise<number> {
   return await exportFrom({ name: `run ${file.runId}`, table: (make) => make(file, args) }, kind, args)
 }
 
-/** What is written, and as which kind of file. */
+/** The format, and the kind of file. */
 interface Kind {
   readonly format: Format | ExperienceFormat
   readonly as: Format | 'folder'
@@ -51,12 +51,12 @@ function kindOf(args: ExportArgs): Kind {
 /** Where rows come from. */
 interface Source {
   readonly name: string
-  /** The split chooses runs, and not rows. */
+  /** The split selects runs, not rows. */
   readonly isTraining?: boolean
   table(make: (run: RunFile, selection: Selection) => Table<never>): Table<never>
 }
 
-/** The runs of a training that the split names: those that collected episodes to learn from, or those that evaluated. */
+/** The runs of a training that the split selects: those that collected its training episodes, or those that evaluated. */
 function ofTraining(found: FoundTraining, { split = 'train', ...args }: ExportArgs): Source {
   using training = StoredTraining.at(found)
   const runs = training.runsOf(split)
@@ -105,7 +105,7 @@ async function exportFrom(source: Source, { format, as }: Kind, args: ExportArgs
   }
 }
 
-/** Steps that are not there are said to be missing. Rows of responses have a column for that. */
+/** Counts steps that were removed among what is left out. Rows of responses have a column for them. */
 function withoutRemoved(run: RunFile, table: Table<never>, leftOut: LeftOut): Table<never> {
   const rows = () => {
     for (let left = run.thinned(); left > 0; left--) leftOut.add(REASONS.removedSteps)
@@ -123,7 +123,7 @@ const NOUNS: Readonly<Record<ExperienceFormat, readonly [one: string, many: stri
   preference: ['pair', 'pairs'],
 }
 
-/** Reports what was left out, also if the export goes to another program. */
+/** Reports what was left out, also if the export is written to stdout. */
 function report(done: string | undefined, leftOut: LeftOut): void {
   const { text } = leftOut
   for (const line of [done, text]) if (line !== undefined) process.stderr.write(escapeControls(`${line}\n`))
@@ -132,7 +132,7 @@ function report(done: string | undefined, leftOut: LeftOut): void {
 const isExperience = (format: Format | ExperienceFormat): format is ExperienceFormat =>
   (EXPERIENCE_FORMATS as readonly string[]).includes(format)
 
-/** Rows of tokens are for Parquet or JSONL, as the file ends; the others are JSON. */
+/** Rows of tokens are written as Parquet or JSONL, depending on the extension of the file; the other formats are JSON. */
 function fileFormat(format: ExperienceFormat, out: string | undefined): 'jsonl' | 'parquet' | 'folder' {
   if (out === undefined || out.endsWith('.jsonl')) return 'jsonl'
   if (format === 'atif' && !/\.\w+$/.test(out)) return 'folder'
@@ -142,13 +142,15 @@ function fileFormat(format: ExperienceFormat, out: string | undefined): 'jsonl' 
   throw new UsageError(`the file of --format ${format} must end with ${endings}; it is ${out}`)
 }
 
-/** Options that would change nothing are refused. */
+/** Refuses options that would have no effect. */
 function checkOptions(args: ExportArgs, format: string, isTraining: boolean): void {
   const { what, subtasks, split, onlySuccess, minReward, best, minMargin } = args
   if (best && format === 'preference')
-    throw new UsageError('--best is not for preference, which has the best of each group beside the worst')
+    throw new UsageError(
+      '--best does not apply to preference, which pairs the best rollout of each group with the worst',
+    )
   if (minMargin !== undefined && format !== 'preference')
-    throw new UsageError(`--min-margin is for preference, and the format is ${format}`)
+    throw new UsageError(`--min-margin is for preference, but the format is ${format}`)
   const forTraining = (EXPERIENCE_FORMATS as readonly string[]).includes(format)
   const given = forTraining
     ? { '--what': what !== 'responses', '--subtasks': subtasks }
@@ -161,7 +163,7 @@ function checkOptions(args: ExportArgs, format: string, isTraining: boolean): vo
   for (const [name, isGiven] of Object.entries(given))
     if (isGiven)
       throw new UsageError(
-        `${name} is for ${forTraining ? FORMATS.join(', ') : EXPERIENCE_FORMATS.join(', ')}, and the format is ${format}`,
+        `${name} is for ${forTraining ? FORMATS.join(', ') : EXPERIENCE_FORMATS.join(', ')}, but the format is ${format}`,
       )
 }
 
@@ -170,7 +172,7 @@ function formatOf({ format, out }: ExportArgs): Format | ExperienceFormat {
   const chosen = format ?? ending
   if (chosen === undefined)
     throw new UsageError(
-      `give --format: ${[...FORMATS, ...EXPERIENCE_FORMATS].join(', ')}${out === undefined ? '' : `; ${out} does not end with one of them`}`,
+      `give --format: ${[...FORMATS, ...EXPERIENCE_FORMATS].join(', ')}${out === undefined ? '' : `; it cannot be derived from the name of ${out}`}`,
     )
   return chosen
 }

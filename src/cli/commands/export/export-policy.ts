@@ -14,10 +14,13 @@ import { UsageError } from '../../frame/usage-error.ts'
 import { changesOf } from '../../render/text-changes.ts'
 import type { ExportArgs } from './spec.ts'
 
-/** Writes a version of a trained policy to a folder, as `savePolicy` does. The weights say what is needed: no code is. */
+/**
+ * Writes a version of a trained policy to a folder, as `savePolicy` does. The weights contain all settings, so the code
+ * of the agent is not needed.
+ */
 export async function exportPolicy(found: FoundTraining, folder: string, args: ExportArgs): Promise<number> {
   if (existsSync(join(folder, 'policy.json')) && !args.force)
-    throw new UsageError(`${folder} has a policy already; --force replaces it`)
+    throw new UsageError(`${folder} already has a policy; use --force to replace it`)
   using training = StoredTraining.at(found)
   const { version, why } = chosen(training, args.version)
   const bytes = await training.weights(version)
@@ -29,7 +32,7 @@ export async function exportPolicy(found: FoundTraining, folder: string, args: E
   return 0
 }
 
-/** What kind of policy it is. */
+/** Returns the kind of policy. */
 async function save(folder: string, name: string, version: { version: number; bytes: Uint8Array }): Promise<string> {
   if (adapterConfig(version.bytes) !== undefined) {
     await saveAdapter(folder, name, version)
@@ -46,5 +49,5 @@ function chosen(training: StoredTraining, wanted: number | undefined): { version
   if (best !== undefined) return { version: best, why: ', the best by validation,' }
   const last = training.versions().findLast(({ kept }) => kept)
   if (last) return { version: last.version, why: ', the last,' }
-  throw new ManyworldsError('STORE_GONE', `training '${training.id}' has no version with weights`)
+  throw new ManyworldsError('STORE_GONE', `training '${training.id}' has no version whose weights are kept`)
 }

@@ -6,9 +6,9 @@ export const helpSpec = {
   positionals: {
     command: {
       value: 'COMMAND',
-      description: 'the command to explain; without one, all are listed',
+      description: 'the command to explain; default: list all commands',
       optional: true,
-      // Not at the top: the list of commands has this spec in it.
+      // Imported here, because the list of commands contains this spec.
       suggest: async () => (await import('../../commands.ts')).commands.map(({ spec }) => spec.name),
     },
   },

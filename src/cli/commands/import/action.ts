@@ -11,27 +11,29 @@ import { stopSignal } from '../../frame/stop-signal.ts'
 import { UsageError } from '../../frame/usage-error.ts'
 import type { ImportArgs } from './spec.ts'
 
-/** As `runId` of a run may be. */
+/** The same characters as in `runId` of a run configuration. */
 const RUN_ID = /^[A-Za-z0-9][\w.-]{0,127}$/
 
-/** Makes a run of trajectories from elsewhere. */
+/** Makes a run from trajectories of other programs. */
 export async function run({ file, dir, format, runId = newRunId() }: ImportArgs): Promise<number> {
   if (!RUN_ID.test(runId))
     throw new UsageError(
-      '--run-id must begin with a letter or digit, and have at most 128 letters, digits, ".", "_" and "-"',
+      '--run-id must start with a letter or digit and have at most 128 letters, digits, ".", "_" and "-"',
     )
   const store = sharedStore(runFolder(dir))
   if (existsSync(store) && runIn(store, runId))
-    throw new UsageError(`there is a run '${runId}' in ${store}; give another --run-id`)
+    throw new UsageError(`run '${runId}' already exists in ${store}; give another --run-id`)
   const stop = stopSignal()
   try {
-    // All of it is checked before the first is written.
+    // Check all trajectories before the first one is written.
     for await (const _ of readTrajectories(file, format)) stop.signal.throwIfAborted()
     const trajectories = readTrajectories(file, format)
     const options = { runId, source: resolve(file), signal: stop.signal }
     const written = await importTrajectories({ path: store, shared: true }, trajectories, options)
     const noun = written === 1 ? 'trajectory' : 'trajectories'
-    process.stderr.write(escapeControls(`${count(written)} ${noun} of ${file}: run ${runId} is in ${store}\n`))
+    process.stderr.write(
+      escapeControls(`imported ${count(written)} ${noun} from ${file} as run ${runId} of ${store}\n`),
+    )
     return 0
   } catch (error) {
     const code = stop.code()

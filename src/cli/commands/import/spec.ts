@@ -4,9 +4,9 @@ import { runsFolder } from '../../options/run-reference.ts'
 
 export const importSpec = {
   name: 'import',
-  summary: 'Make a run of trajectories from elsewhere: ATIF, or conversations as JSONL',
+  summary: 'Make a run from trajectories of other programs: ATIF, or JSONL conversations',
   about: [
-    'The run can be shown, compared, regraded and exported like any other; it cannot be resumed. Every trajectory is checked before anything is written. docs/exports.md says what becomes of the fields.',
+    'The run can be shown, compared, regraded and exported like any other; it cannot be resumed. All trajectories are checked before anything is written. docs/exports.md explains how the fields are converted.',
     '"manyworlds import-run" copies a run from a run file.',
   ],
   positionals: {
@@ -22,17 +22,17 @@ export const importSpec = {
       type: 'choice',
       choices: IMPORT_FORMATS,
       value: 'FORMAT',
-      description: 'atif, or sft: lines with messages and tools; default: what the first one looks like',
+      description: 'atif, or sft: lines with messages and tools; default: detected from the first record',
     },
     runId: { type: 'text', value: 'ID', description: 'the id of the run; default: a new one' },
   },
   examples: [
-    { about: 'trajectories of another system', line: 'manyworlds import trajectories.jsonl --run-id harbor-3' },
-    { about: 'a folder with a file for each', line: 'manyworlds import trajectories/ --format atif' },
+    { about: 'trajectories of another program', line: 'manyworlds import trajectories.jsonl --run-id harbor-3' },
+    { about: 'a folder with one file per trajectory', line: 'manyworlds import trajectories/ --format atif' },
   ],
   exitCodes: {
     0: 'the run is in the store',
-    1: 'the file could not be read, or is wrong; nothing was written',
+    1: 'the file could not be read or is invalid; nothing was written',
     130: 'interrupted with Ctrl-C; nothing was written',
   },
 } as const satisfies Spec

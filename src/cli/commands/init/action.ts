@@ -16,7 +16,7 @@ export async function run({ dir = '.', force }: InitArgs): Promise<number> {
   const existing = Object.keys(files).filter((name) => existsSync(join(folder, name)))
   if (existing.length > 0 && !force) {
     const where = relative('.', folder) || 'this folder'
-    say(`${where} has these files already: ${existing.join(', ')}. Nothing was changed; --force overwrites them`)
+    say(`${where} already has these files: ${existing.join(', ')}. Nothing was changed; use --force to overwrite them`)
     return 1
   }
   try {
@@ -37,7 +37,7 @@ function nextSteps(folder: string, names: readonly string[]): string {
   return `Made ${names.join(', ')}. Next:\n\n${steps.map((step) => `  ${paint('cyan', step)}\n`).join('')}`
 }
 
-/** A name that npm accepts, as close to the folder's as possible. */
+/** A name that npm accepts, as similar to the folder's name as possible. */
 function packageName(folder: string): string {
   const name = folder
     .toLowerCase()

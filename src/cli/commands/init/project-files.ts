@@ -1,6 +1,6 @@
 interface Project {
   readonly name: string
-  /** What package.json says of manyworlds: a version, or a path. */
+  /** The entry for manyworlds in package.json: a version or a path. */
   readonly dependency: string
 }
 

@@ -9,19 +9,19 @@ export const initSpec = {
   positionals: {
     dir: {
       value: 'DIR',
-      description: 'the folder, made if it is not there (default: this one)',
+      description: 'the folder, which is created if it does not exist; default: the current folder',
       optional: true,
       suggest: 'files',
     },
   },
-  options: { force: { type: 'flag', description: 'overwrite files that exist' } },
+  options: { force: { type: 'flag', description: 'overwrite existing files' } },
   examples: [
     { about: 'in a new folder', line: 'manyworlds init my-agents' },
     { about: 'and then', line: 'cd my-agents && npm install && npm start' },
   ],
   exitCodes: {
     0: 'the files were written',
-    1: 'some exist already, and nothing was changed; or the folder cannot be written to',
+    1: 'some files already exist, and nothing was changed; or the folder is not writable',
   },
 } as const satisfies Spec
 

@@ -27,11 +27,11 @@ export async function run(args: ModelsArgs): Promise<number> {
   }
   for (const name of args.names)
     if (!names.includes(name))
-      throw new UsageError(`there is no model "${name}" among ${names.join(', ')}${didYouMean(name, names)}`)
+      throw new UsageError(`unknown model "${name}"; models: ${names.join(', ')}${didYouMean(name, names)}`)
   const wanted = args.names.length === 0 ? names : [...new Set(args.names)]
-  // All of them, so that limits that contradict each other are seen as in a run.
+  // Open all models, so that conflicting limits are reported as in a run.
   const opened = new RunModels(models, { onThisMachine: true, cache: false })
-  // Servers quote a wrong key in their error message.
+  // Some servers quote a wrong key in their error message.
   const redactor = redactorOf([], modelSecrets(models))
   const rows = await Promise.all(
     wanted.map((name) =>
@@ -45,7 +45,7 @@ export async function run(args: ModelsArgs): Promise<number> {
   return rows.every(({ ok }) => ok) ? 0 : 1
 }
 
-/** Those of the file and of the command line; there is no code that could have some. */
+/** The models of models.json and of the command line. There is no script that could define others. */
 function configuredModels({ model, models: file }: ModelsArgs): {
   models: ModelsConfig
   unusable: Readonly<Record<string, string>>
@@ -73,12 +73,12 @@ const table = (rows: readonly ModelRow[]) =>
     width: process.stdout.columns ?? Number.POSITIVE_INFINITY,
   })
 
-const HOW_TO = `manyworlds: there are no models here. Write a models.json into this folder, such as
+const HOW_TO = `manyworlds: no models are configured. Write a models.json in the current folder, such as
   {
     "small": { "baseURL": "http://127.0.0.1:8000/v1", "model": "qwen3" },
     "big": { "baseURL": "https://api.example.com/v1", "model": "big-1", "apiKeyEnv": "EXAMPLE_API_KEY", "requestsPerMinute": 500 }
   }
-or try a server right away:
+or test a server directly:
   manyworlds models --model small=http://127.0.0.1:8000/v1#qwen3
-Models that a script gives with \`models\` are known to its runs only.
+Models that a script defines with \`models\` are known only to its runs.
 `

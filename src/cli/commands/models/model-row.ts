@@ -5,7 +5,7 @@ import { publicURL, type ServedModel } from '../../../models/driver/run-models.t
 import type { TriedModel } from '../../../models/driver/try-model.ts'
 import type { Redactor } from '../../../redaction/redactor.ts'
 
-/** What is said of a model, as plain data: for the table, and with --json. Nothing in it is secret. */
+/** A row of the table, and an element of the JSON of `--json`. It contains no secrets. */
 export type ModelRow = UsableModel | FailedModel
 
 export interface UsableModel extends TriedModel {
@@ -14,7 +14,7 @@ export interface UsableModel extends TriedModel {
   readonly model: string
   readonly url: string
   readonly via: 'driver' | 'direct'
-  /** What the limiter is told; empty: it finds out. */
+  /** The configured limits; empty: the limiter finds the rate by itself. */
   readonly limits: LimiterSettings
 }
 
@@ -32,7 +32,7 @@ export function triedRow({ name, settings, via }: ServedModel, tried: TriedModel
   return { name, ok: true, model, url: publicURL(baseURL), via, ...tried, limits: limitsOf(settings) }
 }
 
-/** What to do about it, where the error itself does not say so. */
+/** Advice for errors whose message has none. */
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   MODEL_TRANSIENT: '; is the server running, and is its `baseURL` right?',
   MODEL_INVALID_REQUEST: '; does the server have this model, and does its `baseURL` end with the version, such as /v1?',

@@ -10,7 +10,7 @@ const MIN_WIDTH = 40
 
 const NAME: Column<ModelRow> = { title: 'name', align: padEnd, rank: 0, text: ({ name }) => firstLine(name) }
 
-/** A column that has nothing to say of a model that did not answer. */
+/** A column that is empty for a model that did not answer. */
 const ofUsable = (
   column: Omit<Column<UsableModel>, 'format' | 'align'> & { align?: typeof padEnd },
 ): Column<ModelRow> => ({
@@ -46,10 +46,10 @@ function limitsText({ limits: { requestsPerMinute, tokensPerMinute, maxConcurren
     tokensPerMinute === undefined ? '' : `${count(tokensPerMinute)} tokens/min`,
     maxConcurrent === undefined ? '' : `${count(maxConcurrent)} at once`,
   ].filter((part) => part !== '')
-  return parts.length === 0 ? 'unknown: found out as it goes' : parts.join(', ')
+  return parts.length === 0 ? 'unknown: learned during the run' : parts.join(', ')
 }
 
-/** Models as a table, with the end of the last line. */
+/** The models as a table that ends with a line break. */
 export function renderModels(
   rows: readonly ModelRow[],
   { color, width }: { readonly color: boolean; readonly width: number },

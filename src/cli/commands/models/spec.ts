@@ -3,10 +3,10 @@ import { modelOptions, suggestModels } from '../../options/model-options.ts'
 
 export const modelsSpec = {
   name: 'models',
-  summary: 'Try each language model with a small call: latency, what it can do',
+  summary: 'Test each language model with small calls: latency, features',
   about: [
-    'Calls each model of models.json, and of --model, as a run would: with its key, and within its limits. Prints how long a short answer took, and whether the server returns token ids and log-probabilities, calls tools, keeps to a JSON schema, and says how many tokens a call took. It takes four small calls per model, which some servers bill.',
-    'A "no" means that it refused, or did not do it when asked once; a "?" that it did not answer that question.',
+    'Calls each model of models.json, and of --model, as a run would: with its key, and within its limits. Prints how long a short answer took, and whether the server returns token ids and log-probabilities, calls tools, follows a JSON schema, and reports how many tokens a call used. This takes four small calls per model, which some servers bill.',
+    '"no" means that the server refused, or that the model did not do it when asked once. "?" means that this call was not answered.',
   ],
   positionals: {
     names: {
@@ -30,13 +30,17 @@ export const modelsSpec = {
   },
   examples: [
     { about: 'all models of models.json', line: 'manyworlds models' },
-    { about: 'a server that is not written down yet', line: 'manyworlds models --model try=http://gpu1:8000/v1#qwen3' },
+    { about: 'a server that is not in models.json', line: 'manyworlds models --model try=http://gpu1:8000/v1#qwen3' },
     {
-      about: 'those that can be trained on',
+      about: 'the models that can be used for training',
       line: `manyworlds models --json | jq -r '.[] | select(.tokenIds and .logProbs).name'`,
     },
   ],
-  exitCodes: { 0: 'all models answered', 1: 'some did not', 2: 'there are no models, or their settings are wrong' },
+  exitCodes: {
+    0: 'all models answered',
+    1: 'some models did not answer',
+    2: 'there are no models, or their settings are wrong',
+  },
 } as const satisfies Spec
 
 export type ModelsArgs = ArgsOf<typeof modelsSpec>

@@ -16,9 +16,10 @@ import { log } from './log.ts'
 import type { NodeArgs } from './spec.ts'
 import { makeToken } from './token.ts'
 
-const NOT_ENCRYPTED = 'the connection is not encrypted: who can read the network can read tasks and code;'
+const NOT_ENCRYPTED =
+  'the connection is not encrypted: anyone who can read the network traffic can read tasks and code;'
 
-/** Runs workers on this machine for drivers elsewhere, until it is stopped. */
+/** Runs workers on this machine for drivers on other machines, until it is stopped. */
 export async function run(args: NodeArgs): Promise<number> {
   const { action, listen: here, connect: there } = args
   if (action === 'token') {
@@ -26,16 +27,18 @@ export async function run(args: NodeArgs): Promise<number> {
       throw new UsageError('"manyworlds node token" only makes a token; start the node with another command')
     return makeToken(args.out)
   }
-  if (args.out !== undefined) throw new UsageError('--out is only of use with "manyworlds node token"')
+  if (args.out !== undefined) throw new UsageError('--out can only be used with "manyworlds node token"')
   if (args.lease > LEASE_MS)
-    throw new UsageError(`--lease can be at most ${LEASE_MS / 1000}s: drivers start tasks elsewhere soon after that`)
+    throw new UsageError(
+      `--lease can be at most ${LEASE_MS / 1000}s: soon after that, drivers start the tasks again on other workers`,
+    )
   const way = here ?? there
   if (way === undefined)
     throw new UsageError(
-      'give --listen 127.0.0.1:5000 for drivers that call this node, or --connect wss://driver:7000 to call a driver',
+      'give --listen 127.0.0.1:5000 to wait for drivers, or --connect wss://driver:7000 to connect to a driver',
     )
   if (here === undefined && args.clientCa !== undefined)
-    throw new UsageError('--client-ca is only of use with --listen')
+    throw new UsageError('--client-ca can only be used with --listen')
   const address = parseAddress(way)
   if (typeof address === 'string') throw new UsageError(`--${here === undefined ? 'connect' : 'listen'}: ${address}`)
 
@@ -62,13 +65,15 @@ export async function run(args: NodeArgs): Promise<number> {
 
 type Work = (host: NodeHost, signal: AbortSignal, stopped: Promise<void>) => Promise<void>
 
-/** All that can be wrong with the files is seen at once, before there is a host. */
+/** Reads the token and the certificates before the host starts, so that mistakes are reported at once. */
 function listen(args: NodeArgs, address: Address, token: string | undefined): Work {
   const { maxConnections } = args
   const tls = serverTls(args)
   if (address.secure !== undefined && address.secure !== (tls !== undefined))
     throw new UsageError(
-      tls ? '--listen: it is wss:// with --tls-cert, not ws://' : '--listen: wss:// needs --tls-cert and --tls-key',
+      tls
+        ? '--listen: with --tls-cert the address is wss://, not ws://'
+        : '--listen: wss:// needs --tls-cert and --tls-key',
     )
   return async (host, _signal, stopped) => {
     const gate = await listenForDrivers(host, { address, token, tls, maxConnections, log })
@@ -106,10 +111,10 @@ async function prepare(host: NodeHost): Promise<void> {
   }
 }
 
-/** For workers and connections to end after the tasks have, or have not. */
+/** How long workers and connections may take to close after the grace period of the tasks. */
 const CLOSE_MS = 10_000
 
-/** Resolves when it was asked to stop, and has. */
+/** Resolves when a signal has stopped the host. */
 function onSignal(host: NodeHost, graceMs: number, stopping: AbortController): Promise<void> {
   return new Promise((resolve) => {
     const stop = (signal: string) => {
@@ -129,11 +134,11 @@ function onSignal(host: NodeHost, graceMs: number, stopping: AbortController): P
   })
 }
 
-/** With a word about a file that is open to others. */
+/** Reads the token. Warns if other users can read its file. */
 function readOwnToken(file: string | undefined): string | undefined {
   const token = tokenOf(file)
   const path = file ?? process.env[TOKEN_VARIABLE]
   if (token !== undefined && path !== undefined && isReadableByOthers(path))
-    log(`others on this machine can read the token: chmod 600 ${path}`)
+    log(`other users of this machine can read the token; run: chmod 600 ${path}`)
   return token
 }

@@ -6,13 +6,13 @@ const LIMITS = 'Limits'
 
 export const nodeSpec = {
   name: 'node',
-  summary: 'Make this machine a node: run workers here for drivers elsewhere',
+  summary: 'Make this machine a node: run workers here for drivers on other machines',
   about: [
-    'A node runs tasks for scripts that use engineName "nodes". It gets its code from the driver and needs none of its own.',
-    'With --listen, drivers call it: "manyworlds run SCRIPT --nodes this-machine:5000", or nodes: { addresses: ["this-machine:5000"] } in the script. With --connect, it calls a driver that listens, "manyworlds run SCRIPT --listen 0.0.0.0:7000" or nodes: { listen: "0.0.0.0:7000" }, and joins its run.',
-    'SIGTERM or Ctrl-C stop it gracefully: it accepts no more tasks, and running tasks may finish. A second one stops it at once.',
-    '"manyworlds node token" prints a new token. "manyworlds nodes status" asks nodes how they are.',
-    'Drivers share its workers: who comes first is served first, others wait until some are free. Beyond --max-drivers they are sent away, and try again.',
+    'A node runs tasks for scripts that use engineName "nodes". It gets the code of the agents from the driver.',
+    'With --listen, drivers connect to it: "manyworlds run SCRIPT --nodes this-machine:5000", or nodes: { addresses: ["this-machine:5000"] } in the script. With --connect, it connects to a driver that listens ("manyworlds run SCRIPT --listen 0.0.0.0:7000", or nodes: { listen: "0.0.0.0:7000" }), and joins its run.',
+    'SIGTERM or Ctrl-C stops it gracefully: it accepts no more tasks, and running tasks may finish. A second signal stops it at once.',
+    '"manyworlds node token" prints a new token. "manyworlds nodes status" shows the state of nodes.',
+    'Drivers share its workers, first come, first served; others wait until workers are free. Drivers beyond --max-drivers are rejected, and retry.',
   ],
   positionals: {
     action: {
@@ -40,12 +40,12 @@ export const nodeSpec = {
       type: 'duration',
       value: 'DURATION',
       default: '10m',
-      description: 'with --connect: how long to go on calling a driver that does not answer',
+      description: 'with --connect: how long to retry while the driver does not answer',
       group: WAY,
     },
     stay: {
       type: 'flag',
-      description: 'with --connect: go on for ever, for the next driver at that address',
+      description: 'with --connect: never give up, and wait for the next driver at that address',
       group: WAY,
       needs: 'connect',
     },
@@ -53,7 +53,7 @@ export const nodeSpec = {
       type: 'text',
       value: 'FILE',
       description:
-        'the token that drivers must have, needed wherever other machines can reach this node; default: the file that MANYWORLDS_TOKEN_FILE names; on this machine alone, your own token',
+        'the token that drivers must have, required if other machines can reach this node; default: the file that MANYWORLDS_TOKEN_FILE names, or your own token if only this machine can reach it',
       group: SAFE,
       suggest: 'files',
     },
@@ -76,7 +76,7 @@ export const nodeSpec = {
     clientCa: {
       type: 'text',
       value: 'FILE',
-      description: 'with --listen: only drivers with a certificate that this authority has signed',
+      description: 'with --listen: accept only drivers with a certificate that this authority has signed',
       group: SAFE,
       suggest: 'files',
       needs: 'tlsCert',
@@ -93,40 +93,40 @@ export const nodeSpec = {
       type: 'integer',
       short: 'w',
       value: 'N',
-      description: 'the most worker processes, for all drivers together; default: the cores of this machine',
+      description: 'the most worker processes, for all drivers together; default: the number of cores',
       group: LIMITS,
     },
-    workerMemory: { type: 'integer', value: 'MB', description: 'end a worker that uses more', group: LIMITS },
+    workerMemory: { type: 'integer', value: 'MB', description: 'kill a worker that uses more memory', group: LIMITS },
     maxDrivers: {
       type: 'integer',
       value: 'N',
       default: '16',
-      description: 'drivers at once, more are sent away',
+      description: 'the most drivers at once; more are rejected',
       group: LIMITS,
     },
     maxConnections: {
       type: 'integer',
       value: 'N',
       default: '64',
-      description: 'connections at once, those of strangers included',
+      description: 'the most connections at once, including unauthenticated ones',
       group: LIMITS,
     },
     grace: {
       type: 'duration',
       value: 'DURATION',
       default: '30s',
-      description: 'how long running tasks may still take after SIGTERM',
+      description: 'how long running tasks may continue after SIGTERM',
       group: LIMITS,
     },
     lease: {
       type: 'duration',
       value: 'DURATION',
       default: '15s',
-      description: 'end the tasks of a driver that cannot be heard for so long; at most 15s',
+      description: 'end the tasks of a driver that is unreachable for this long; at most 15s',
       group: LIMITS,
     },
-    labels: { type: 'text', value: 'A,B', description: 'what this node has, for tasks with requires: ["gpu"]' },
-    passEnv: { type: 'text', value: 'A,B', description: 'variables of this process that its workers get too' },
+    labels: { type: 'text', value: 'A,B', description: 'labels of this node, for tasks with requires: ["gpu"]' },
+    passEnv: { type: 'text', value: 'A,B', description: 'environment variables of this process that workers also get' },
     packages: {
       type: 'text',
       value: 'DIR',
@@ -136,7 +136,7 @@ export const nodeSpec = {
     cacheDir: {
       type: 'text',
       value: 'DIR',
-      description: 'where code from drivers is kept; default: ~/.cache/manyworlds/bundles',
+      description: 'the cache for code from drivers; default: ~/.cache/manyworlds/bundles',
       suggest: 'files',
     },
   },
@@ -148,11 +148,14 @@ export const nodeSpec = {
       line: 'manyworlds node --listen 0.0.0.0:5000 --token-file token.txt --tls-cert node.crt --tls-key node.key',
     },
     {
-      about: 'join a run that is going on',
+      about: 'join a run in progress',
       line: 'manyworlds node --connect wss://driver:7000 --token-file token.txt',
     },
   ],
-  exitCodes: { 0: 'it was stopped, or the driver that it had joined is done', 1: 'it could not listen, or not join' },
+  exitCodes: {
+    0: 'it was stopped, or the driver that it joined has finished',
+    1: 'it could not listen, or could not join',
+  },
 } as const satisfies Spec
 
 export type NodeArgs = ArgsOf<typeof nodeSpec>

@@ -3,7 +3,7 @@ import { ManyworldsError } from '../../../errors.ts'
 import { newToken } from '../../../network/token.ts'
 import { log } from './log.ts'
 
-/** `manyworlds node token`: a new one, to stdout or to a file. */
+/** `manyworlds node token`: writes a new token to stdout or to a file. */
 export function makeToken(out: string | undefined): number {
   const token = newToken()
   if (out === undefined) {
@@ -11,11 +11,11 @@ export function makeToken(out: string | undefined): number {
     return 0
   }
   try {
-    // Never over a token that is in use.
+    // Never overwrite a token that may be in use.
     writeFileSync(out, `${token}\n`, { mode: 0o600, flag: 'wx' })
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
-    const why = code === 'EEXIST' ? 'is there already, and is not overwritten' : `cannot be written: ${message}`
+    const why = code === 'EEXIST' ? 'already exists and is not overwritten' : `cannot be written: ${message}`
     throw new ManyworldsError('CONFIG_INVALID', `--out: ${out} ${why}`, { cause })
   }
   log(`wrote a new token to ${out}; copy it to the nodes and to the driver`)

@@ -18,7 +18,7 @@ const TO_TOP_AND_CLEAR = '\x1b[H\x1b[J'
 export async function run(args: NodesArgs): Promise<number> {
   const addresses = nodeAddresses(args.addresses)
   if (addresses.length === 0)
-    throw new UsageError(`which nodes? Give their addresses, such as worker1:5000, or set ${NODES_VARIABLE}`)
+    throw new UsageError(`no nodes given; give their addresses, such as worker1:5000, or set ${NODES_VARIABLE}`)
   const { watch } = args
   if (watch !== undefined && watch < OFTENEST_MS) throw new UsageError(`--watch must be at least ${OFTENEST_MS}ms`)
   const access = accessOf(args)

@@ -4,13 +4,13 @@ import type { DialError } from '../../../network/dial.ts'
 import type { HostStatus } from '../../../network/host-messages.ts'
 import type { Access } from '../../options/access.ts'
 
-/** A node as it is now, or why it cannot be used. */
+/** The state of a node, or why it cannot be used. */
 export type NodeLook = { readonly address: string } & (
   | { readonly status: HostStatus; readonly error?: never }
   | { readonly error: DialError; readonly status?: never }
 )
 
-/** Asks all nodes at once, so that a silent one does not delay the others. */
+/** Asks all nodes at the same time, so that one that does not answer does not delay the others. */
 export const lookAt = (addresses: readonly Address[], access: Access): Promise<NodeLook[]> =>
   Promise.all(
     addresses.map(async (address): Promise<NodeLook> => {

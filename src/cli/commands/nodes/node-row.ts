@@ -3,13 +3,13 @@ import { type NodeLook, problemOf } from './look-at.ts'
 
 type Info = HostStatus['info']
 
-/** What is said of a node, as plain data: for the table, and with --json. */
+/** A row of the table, and an element of the JSON of `--json`. */
 export type NodeRow = UsableNode | UnusableNode
 
 export interface UsableNode extends Info, Pick<HostStatus, 'upSeconds' | 'loadAverage' | 'freeMemoryMb' | 'drivers'> {
   readonly address: string
   readonly state: 'up' | 'draining'
-  /** Of the `workers` that it offers. */
+  /** How many of its `workers` drivers use. */
   readonly workersInUse: number
   readonly tasks: number
 }

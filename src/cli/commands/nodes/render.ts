@@ -11,7 +11,7 @@ const MEGABYTE = 2 ** 20
 
 const ADDRESS: Column<NodeRow> = { title: 'node', align: padEnd, rank: 0, text: ({ address }) => firstLine(address) }
 
-/** A column that has nothing to say of a node that cannot be used. */
+/** A column that is empty for a node that cannot be used. */
 const ofUsable = (
   column: Omit<Column<UsableNode>, 'format' | 'align'> & { align?: typeof padEnd },
 ): Column<NodeRow> => ({
@@ -55,7 +55,7 @@ const DRIVER_COLUMNS: readonly Column<Driver>[] = [
   { title: 'for', align: padStart, rank: 5, text: ({ seconds }) => clock(1000 * seconds) },
 ]
 
-/** Nodes as a table, and below it one of their drivers, if they have any; with the end of the last line. */
+/** The nodes as a table and, if they have drivers, a table of the drivers below it. Ends with a line break. */
 export function renderNodes(
   rows: readonly NodeRow[],
   { color, width }: { readonly color: boolean; readonly width: number },

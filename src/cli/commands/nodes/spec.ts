@@ -4,13 +4,13 @@ import { nodeAccess } from '../../options/node-access.ts'
 
 export const nodesSpec = {
   name: 'nodes',
-  summary: 'Ask nodes how they are: workers, tasks, drivers, load',
+  summary: 'Show the state of nodes: workers, tasks, drivers, load',
   about: [
-    'Asks each node, all at the same time, and prints a row for each and one for each of its drivers. A node that cannot be used has its reason in its row.',
-    'Nodes are made with "manyworlds node". The number of tasks is told by the workers, once a second.',
+    'Asks all nodes at the same time, and prints a row for each node and each of its drivers. If a node cannot be used, its row has the reason.',
+    '"manyworlds node" starts a node. Workers report their number of tasks once a second.',
   ],
   positionals: {
-    action: { value: 'ACTION', description: 'status: how they are', choices: ['status'] },
+    action: { value: 'ACTION', description: 'status: show the state of nodes', choices: ['status'] },
     addresses: {
       value: 'ADDRESS',
       description: 'worker1:5000, wss://worker2:5000; several, or A,B; default: those that MANYWORLDS_NODES names',
@@ -28,20 +28,24 @@ export const nodesSpec = {
     serverName: {
       type: 'text',
       value: 'NAME',
-      description: 'the name in the certificate of the nodes, where it is not the one in their address',
+      description: 'the name in the certificate of the nodes, if it differs from the name in their address',
     },
-    watch: { type: 'duration', value: 'DURATION', description: 'ask again every so often, until Ctrl-C: 2s' },
+    watch: { type: 'duration', value: 'DURATION', description: 'repeat at this interval, such as 2s, until Ctrl-C' },
     json: { type: 'flag', description: 'print one JSON array' },
   },
   examples: [
     { about: 'two nodes', line: 'manyworlds nodes status worker1:5000 worker2:5000 --token-file token.txt' },
-    { about: 'those that MANYWORLDS_NODES names, again and again', line: 'manyworlds nodes status --watch 2s' },
+    { about: 'the nodes of MANYWORLDS_NODES, every two seconds', line: 'manyworlds nodes status --watch 2s' },
     {
-      about: 'which have nothing to do',
+      about: 'the nodes without tasks',
       line: `manyworlds nodes status --json | jq -r '.[] | select(.tasks == 0).address'`,
     },
   ],
-  exitCodes: { 0: 'all nodes answered', 1: 'some did not, or did not let us in', 130: 'interrupted with Ctrl-C' },
+  exitCodes: {
+    0: 'all nodes answered',
+    1: 'some nodes did not answer, or refused the connection',
+    130: 'interrupted with Ctrl-C',
+  },
 } as const satisfies Spec
 
 export type NodesArgs = ArgsOf<typeof nodesSpec>

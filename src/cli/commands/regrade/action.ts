@@ -41,11 +41,11 @@ export async function run(args: RegradeArgs): Promise<number> {
 const isOther = (before: TaskGrade | undefined, after: TaskGrade) =>
   before?.reward !== after.reward || before?.success !== after.success
 
-/** `graders.ts`, or `graders.ts#name` where it has several. */
+/** `graders.ts`, or `graders.ts#name` if the module exports several. */
 async function graderIn(words: string): Promise<Grader> {
   const [file, name] = split(words)
   const path = resolve(file)
-  if (!existsSync(path)) throw new UsageError(`there is no file ${file}`)
+  if (!existsSync(path)) throw new UsageError(`file not found: ${file}`)
   const exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>
   const graders = Object.entries(exported).filter(([, value]) => isGrader(value)) as [string, Grader][]
   const names = graders.map(([key]) => key).join(', ')

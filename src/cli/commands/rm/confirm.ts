@@ -5,7 +5,7 @@ import { UsageError } from '../../frame/usage-error.ts'
 /** The exit code after Ctrl-C. */
 export const INTERRUPTED = 130
 
-/** Asks on the terminal before something is removed. `names`: what it is about, a line each. */
+/** Asks for confirmation on the terminal. `names`: what will be removed, one line each. */
 export async function confirm(names: readonly string[], question: string): Promise<'yes' | 'no' | 'interrupted'> {
   if (!process.stdin.isTTY)
     throw new UsageError(

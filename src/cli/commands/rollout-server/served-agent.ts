@@ -3,14 +3,14 @@ import { type AnyAgent, isAgent } from '../../../agent.ts'
 import type { RunConfig } from '../../../run-config.ts'
 import { UsageError } from '../../frame/usage-error.ts'
 
-/** What a file has for a rollout server. */
+/** The exports of a file that a rollout server uses. */
 export interface ServedFile {
   readonly agent: AnyAgent
-  /** How its runs are configured, below what was typed. */
+  /** The configuration of its runs; typed options override it. */
   readonly config: RunConfig
 }
 
-/** Loads the file, which may take its time, but must come to an end. */
+/** Loads the file. It may take any time, but its top-level code must finish. */
 export async function loadServed(script: string, name: string | undefined): Promise<ServedFile> {
   const idle = new Promise<'idle'>((done) => process.once('beforeExit', () => done('idle')))
   const loaded = (await Promise.race([import(pathToFileURL(script).href), idle])) as object | 'idle'
@@ -22,7 +22,7 @@ export async function loadServed(script: string, name: string | undefined): Prom
   return { agent: agentIn(exported, script, name), config }
 }
 
-/** As default, as `agent`, by its own name if that was typed, or as the only one. */
+/** The agent with the typed name; without a name, the default export, the export `agent`, or the only agent. */
 function agentIn(exported: Readonly<Record<string, unknown>>, script: string, name: string | undefined): AnyAgent {
   const found = Object.entries(exported).flatMap(([key, value]) => (isAgent(value) ? [{ key, agent: value }] : []))
   const different = [...new Map(found.map(({ agent }) => [agent.name, agent])).values()]
@@ -37,7 +37,7 @@ function agentIn(exported: Readonly<Record<string, unknown>>, script: string, na
   if (different.length === 1) return different[0]!
   throw new UsageError(
     different.length === 0
-      ? `${script} exports no agent: export the one to be run as default`
+      ? `${script} exports no agent: export one as default`
       : `${script} exports several agents: ${names}; export one as default, or name it with --agent`,
   )
 }

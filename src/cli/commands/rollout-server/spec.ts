@@ -7,24 +7,24 @@ const SERVER = 'The server'
 const MODELS = 'Language models'
 const LIMITS = 'Limits'
 const RECORD = 'The runs and their store'
-const ACCESS = 'To be let in by nodes or a cluster'
+const ACCESS = 'Authentication by nodes or a cluster'
 
-// Here the plain names are the server's own.
+// The plain names are those of the server's own options.
 const { tokenFile, tlsCa, tlsCert, tlsKey, ...place } = placeOptions
 
 export const rolloutServerSpec = {
   name: 'rollout-server',
-  summary: 'Run groups of rollouts for a trainer elsewhere, over HTTP',
+  summary: 'Run groups of rollouts for another trainer, over HTTP',
   about: [
-    'FILE exports an agent (as default, as "agent", or as its only one), and optionally "config", a RunConfig. A trainer sends tasks to POST /v1/rollouts, and gets back rows of tokens with log-probabilities, masks and rewards. The agent calls the model that the request names: the server of the trainer.',
-    'Each request is a run of the store. A request that goes away cancels its rollouts. Ctrl-C once takes no more requests, and lets running rollouts finish; Ctrl-C twice stops at once.',
-    'python/hooks of this package has files that call it from TRL and verl.',
+    'FILE exports an agent (as default, as "agent", or as its only agent), and optionally "config", a RunConfig. A trainer sends tasks to POST /v1/rollouts, and gets rows of tokens with log-probabilities, masks and rewards. The agent calls the model that the request names, on the server of the trainer.',
+    'Each request is a run in the store. If a caller disconnects, its rollouts are cancelled. Ctrl-C once: no more requests are accepted, and running rollouts may finish. Ctrl-C twice: it stops at once.',
+    'The folder python/hooks of this package has code that calls it from TRL and verl.',
   ],
   positionals: {
     script: { value: 'FILE', description: 'a TypeScript or JavaScript file that exports an agent', suggest: 'files' },
     scriptArgs: {
       value: 'ARG',
-      description: 'for the file, which finds them in process.argv',
+      description: 'arguments for the file, in process.argv',
       afterDashes: true,
       suggest: 'files',
     },
@@ -40,7 +40,7 @@ export const rolloutServerSpec = {
       type: 'text',
       value: 'HOST',
       default: '127.0.0.1',
-      description: 'the address to listen on; beyond this machine, TLS is needed',
+      description: 'the address to listen on; beyond this machine, a token file and TLS are required',
       group: SERVER,
     },
     port: {
@@ -55,7 +55,7 @@ export const rolloutServerSpec = {
       type: 'text',
       value: 'FILE',
       description:
-        'the token that callers must have; default: the file that MANYWORLDS_TOKEN_FILE names; on this machine alone, your own token',
+        'the token that callers must send; default: the file that MANYWORLDS_TOKEN_FILE names, or your own token if only this machine can reach it',
       group: SERVER,
       suggest: 'files',
     },
@@ -71,7 +71,7 @@ export const rolloutServerSpec = {
     clientCa: {
       type: 'text',
       value: 'FILE',
-      description: 'only callers with a certificate that this authority has signed',
+      description: 'accept only callers with a certificate that this authority has signed',
       group: SERVER,
       suggest: 'files',
       needs: 'tlsCert',
@@ -87,7 +87,7 @@ export const rolloutServerSpec = {
       type: 'integer',
       value: 'N',
       default: '64',
-      description: 'requests at once, more are sent away',
+      description: 'the most requests at once; more get HTTP 503',
       group: SERVER,
     },
     ...place,

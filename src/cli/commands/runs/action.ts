@@ -26,7 +26,7 @@ export async function run({ dir, json, limit, all }: RunsArgs): Promise<number> 
   return rows.some(({ status }) => status === 'unreadable') ? 1 : 0
 }
 
-/** A training has hundreds of runs, which would hide all others. */
+/** Runs of trainings are left out, because a training has hundreds of them, which would hide all others. */
 function sayLeftOut(runs: number): void {
   if (runs === 0) return
   const what = runs === 1 ? 'a run of a training is' : `${count(runs)} runs of trainings are`

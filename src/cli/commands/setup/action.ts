@@ -16,7 +16,7 @@ export async function run(args: SetupArgs): Promise<number> {
   process.stdout.write(`${escapeControls(`${works}, in ${folder}`)}\n`)
   const missing = missingPeers((findDefinition(args.what)?.packages ?? []).flatMap(({ packages }) => packages))
   if (missing.length > 0)
-    say(`runs on ${args.what} also need packages that are not installed: ${installCommand(missing)}`)
+    say(`runs on ${args.what} also need packages that are not installed; run: ${installCommand(missing)}`)
   return 0
 }
 

@@ -10,13 +10,13 @@ where = f"{torch.cuda.device_count()} GPUs" if torch.cuda.is_available() else "A
 print(f"PyTorch {torch.__version__} ({where}), transformers {transformers.__version__}, PEFT {peft.__version__} on Python {platform.python_version()}")`,
 ]
 
-/** What language models are trained in. */
+/** Makes the environment in which language models are trained. */
 export async function setUpLora({ torch = chosenTorch(), force }: SetupArgs): Promise<Made> {
   if (!TORCH_BUILD.test(torch))
     throw new UsageError(
-      `--torch must be pypi, auto, cpu or a build of PyTorch's index, such as cu128 or rocm6.4; not ${torch}`,
+      `--torch must be pypi, auto, cpu or a build of PyTorch's index, such as cu128 or rocm6.4; it is ${torch}`,
     )
-  // Libraries that print do so before.
+  // Libraries may print lines on import; the answer is the last line.
   const made = await makeAndAsk(loraNeeds(torch), force, ASK, (output) => output.trim().split('\n').at(-1))
   chooseTorch(torch)
   return made

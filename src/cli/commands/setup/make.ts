@@ -4,20 +4,20 @@ import { ensureEnvironment, environmentFolder, type PythonEnvSpec } from '../../
 import { say } from '../../../text/say.ts'
 import { type Probed, probe } from '../doctor/probe.ts'
 
-/** An environment that was made, or was there. */
+/** An environment that was made or already existed. */
 export interface Made {
-  /** What it has said of itself: `Ray 2.60.0 on Python 3.11.9`. */
+  /** Its versions, as it printed them: `Ray 2.60.0 on Python 3.11.9`. */
   readonly works: string
   readonly folder: string
 }
 
-/** On a machine that is busy, Python reads a package that large for longer than other programs take to say their version. */
+/** On a busy machine, importing such a large package takes much longer than printing a version. */
 const ANSWER_MS = 60_000
 
-/** The environment's Python. */
+/** Makes the environment if it is missing. Resolves to the path of its Python. */
 export const make = (needs: PythonEnvSpec): Promise<string> => ensureEnvironment(needs, say)
 
-/** Makes an environment, and lets it show that it works: `ask` is what its Python gets, `hear` what its answer means. */
+/** Makes an environment and tests it: `ask` are the arguments of its Python, and `hear` reads the versions from its output. */
 export async function makeAndAsk(
   needs: PythonEnvSpec,
   force: boolean,
@@ -31,9 +31,9 @@ export async function makeAndAsk(
   if (works === undefined)
     throw new ManyworldsError(
       'PYTHON_SETUP_FAILED',
-      `${needs.title} is installed in ${folder} and does not work: ${problemOf(asked)}. Make it anew with --force`,
+      `${needs.title} is installed in ${folder} but does not work: ${problemOf(asked)}. Make it again with --force`,
     )
   return { works, folder }
 }
 
-const problemOf = (asked: Probed) => (asked.ok ? 'it does not say its version' : asked.problem)
+const problemOf = (asked: Probed) => (asked.ok ? 'its version cannot be read from its output' : asked.problem)

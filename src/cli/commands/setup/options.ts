@@ -7,7 +7,7 @@ import type { SetupArgs } from './spec.ts'
 const takers = (key: EngineSetup['takes'][number]) =>
   [...setups].filter(([, { takes }]) => takes.includes(key)).map(([name]) => name)
 
-/** The options that not all of them have, and whose they are. */
+/** Options that apply only to some environments, and to which. */
 const OF: Partial<Record<keyof SetupArgs, readonly string[]>> = {
   version: takers('version'),
   address: takers('address'),

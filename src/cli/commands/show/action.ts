@@ -24,7 +24,7 @@ import { showTraining } from './show-training.ts'
 import type { ShowArgs } from './spec.ts'
 
 const TASKS = 20
-/** An id that was mistyped is looked for among so many others. */
+/** At most this many ids are compared with a mistyped one. */
 const MAX_COMPARED_IDS = 20_000
 const MAX_COMPARED_CHARS = 200
 
@@ -61,8 +61,7 @@ function* runTexts(file: RunFile, args: ShowArgs, training: string | undefined):
   yield summary(file, overview, evaluation)
   yield* sessionLines(overview, training, paint)
   const thinned = file.thinned()
-  if (thinned > 0)
-    yield `${paint('dim', 'steps'.padEnd(11))}those of ${counted(thinned, 'task')} were removed to save space`
+  if (thinned > 0) yield `${paint('dim', 'steps'.padEnd(11))}of ${counted(thinned, 'task')} were removed to save space`
   yield* groupLines(evaluation, args.by, paint)
   yield ''
   let shown = 0
@@ -75,7 +74,7 @@ function* runTexts(file: RunFile, args: ShowArgs, training: string | undefined):
   const failed = Object.values(others).reduce((sum, number) => sum + number, 0)
   const more = (args.failed ? failed : success + failed) - shown
   if (more > 0)
-    yield paint('dim', `… and ${count(more)} more; --limit N shows more, --failed only what did not succeed`)
+    yield paint('dim', `… and ${count(more)} more; --limit N shows more, --failed only tasks that did not succeed`)
 }
 
 function* responses(
@@ -90,7 +89,7 @@ function* responses(
   }
 }
 
-/** How good the answers of the run are; undefined if nobody has graded them. */
+/** The evaluation of the run; undefined if no answer is graded. */
 function evaluationOf(file: RunFile, by: string | undefined): EvaluationSummary | undefined {
   const outcomes = [...file.rollouts({ metadata: by !== undefined })]
   if (!outcomes.some(({ grade }) => grade !== undefined)) return undefined
@@ -105,7 +104,7 @@ function* groupLines(
 ): Generator<string> {
   if (by === undefined) return
   if (evaluation?.groups === undefined) {
-    yield paint('dim', `nothing is graded, so nothing can be said by ${by}`)
+    yield paint('dim', `no answer is graded, so there are no figures by ${by}`)
     return
   }
   const names = Object.keys(evaluation.groups)
@@ -119,7 +118,7 @@ function* groupLines(
 function summary(file: RunFile, overview: RunOverview, evaluation: EvaluationSummary | undefined): string {
   const { runId, total, sample } = overview
   const tally = new Tally({ runId, total, sampledFrom: sample?.of })
-  // What was cancelled is still to be done, unless that depends on what failed.
+  // Cancelled tasks do not count as done: a resumed run runs them, unless their dependency failed.
   for (const outcome of file.outcomes())
     if (outcome.status !== 'cancelled' || outcome.code === 'DEPENDENCY_FAILED') tally.add(outcome)
   const { status: state, elapsedMs, file: path, error } = overview

@@ -13,9 +13,9 @@ import { wrap } from '../../../text/wrap.ts'
 export interface TaskLayout {
   readonly color: boolean
   readonly width: number
-  /** With what the task printed. */
+  /** Include the lines that the task printed. */
   readonly logs: boolean
-  /** Long texts and lists to their end. */
+  /** Do not shorten long texts and lists. */
   readonly full?: boolean
 }
 
@@ -32,7 +32,7 @@ const STATUS_COLORS: Readonly<Record<StoredTask['status'], Parameters<Paint>[0]>
   crashed: 'red',
 }
 
-/** A task from its input to its answer, for a person at a terminal; lines without an end after the last. */
+/** A task from its input to its answer, for a terminal. No line break at the end. */
 export function renderTask(task: StoredTask, { color, width, logs, full = false }: TaskLayout): string {
   const layout: ValueLayout = { width: Math.max(MIN_WIDTH, width) - INDENT.length, paint: painter(color), full }
   const last = lastAttempt(task)
@@ -42,7 +42,7 @@ export function renderTask(task: StoredTask, { color, width, logs, full = false 
     ['input', valueLines(task.input, layout)],
     removed === undefined
       ? [counted(steps.length, 'step'), trajectoryLines(steps, layout)]
-      : [counted(removed, 'step'), ['removed to save space, as the training of this run was told to']],
+      : [counted(removed, 'step'), ['removed to save space (`keepTrajectories` of the training)']],
     ['logs', logs ? (last?.logs ?? []).flatMap((line) => textLines(line, layout)) : []],
     ['ending', task.response?.episode ? episodeLines(task.response.episode, task.response.answer, layout) : []],
     ['answer', last?.status === 'success' ? valueLines(last.answer, layout) : []],
@@ -56,11 +56,11 @@ export function renderTask(task: StoredTask, { color, width, logs, full = false 
   return [headLines(task, layout), ...sections].map((lines) => lines.join('\n')).join('\n\n')
 }
 
-/** What is going on, or was cut short, as long as there is no answer. */
+/** The attempt in progress, or the last interrupted one, if the task has no response. */
 const underWay = ({ response, unfinished }: StoredTask): UnfinishedAttempt | undefined =>
   response ? undefined : unfinished.at(-1)
 
-/** The one that was answered with or, as long as there is no answer, the latest. */
+/** The response or, without one, the latest attempt. */
 const lastAttempt = ({ response, attempts }: StoredTask): TaskResponse | StoredAttempt | undefined =>
   response ?? attempts.at(-1)
 
@@ -97,7 +97,7 @@ function headLines(task: StoredTask, layout: ValueLayout): string[] {
   ]
 }
 
-/** An attempt that does not count, in short. */
+/** A few lines about an attempt that is not the response. */
 function attemptLines(attempt: StoredAttempt, layout: ValueLayout): string[] {
   const { status, error, trajectory, removedSteps, logs, timing, worker } = attempt
   const inside = { ...layout, width: layout.width - 2 * INDENT.length }
@@ -127,6 +127,6 @@ const besideLabel = (label: string, rows: readonly string[], paint: Paint): stri
 const workerText = ({ id, host, pid }: NonNullable<StoredAttempt['worker']>): string =>
   firstLine(`${id} on ${host}${pid === undefined ? '' : `, pid ${pid}`}`)
 
-/** Time that its clock stood is said only if there was some: most tasks ask nobody. */
+/** The waiting time, in which the timeout is paused, is shown only if there was any: most tasks never wait. */
 const timeText = ({ queuedMs, runMs, waitedMs }: StoredAttempt['timing']): string =>
   `queued ${duration(queuedMs)}, ran ${duration(runMs)}${waitedMs < 1 ? '' : `, of which it waited ${duration(waitedMs)}`}`

@@ -19,18 +19,18 @@ export interface TrainingView {
 export interface TrainingLayout {
   readonly paint: Paint
   readonly width: number
-  /** Block characters, or ASCII. */
+  /** Draw charts with block characters instead of ASCII. */
   readonly blocks: boolean
-  /** Evaluations, and alarms, that are listed. */
+  /** The most evaluations, and alarms, to list. */
   readonly limit: number
-  /** How the training is named on the command line. */
+  /** The name of the training on the command line. */
   readonly name: string
 }
 
 const LABEL = 11
 const WIDEST_SPARKLINE = 40
 const FIGURE_WIDTH = 10
-/** Of the learner's metrics, by their names. */
+/** The metrics of the learner that are shown, with their labels. */
 const METRICS: readonly [name: string, label: string][] = [
   ['loss', 'loss'],
   ['valueLoss', 'value loss'],
@@ -45,7 +45,7 @@ const METRICS: readonly [name: string, label: string][] = [
   ['usd', 'USD'],
 ]
 
-/** A training: how it stands, its curves, what looked wrong, its evaluations, and where to look further. */
+/** A training: its state, curves, alarms and evaluations, and commands that show more. */
 export function* renderTraining(view: TrainingView, layout: TrainingLayout): Generator<string> {
   yield* head(view, layout)
   yield* curves(view, layout)
@@ -79,7 +79,7 @@ function* curves({ updates, evaluations }: TrainingView, layout: TrainingLayout)
   const collected = isJudged ? success : updates.map(({ report }) => numberIn(report, 'reward'))
   const what = isJudged ? 'solved' : 'reward'
   const numbers = updates.map(({ number }) => String(number))
-  yield* curve(`${what} of the episodes that were learned from, by update`, collected, numbers, isJudged, layout)
+  yield* curve(`${what} of the training episodes, by update`, collected, numbers, isJudged, layout)
   const validation = evaluations.filter(({ split }) => split === 'validation')
   const ofSuccess = validation.map(({ summary }) => successIn(summary))
   const isSolved = ofSuccess.some((value) => value !== null)
@@ -97,7 +97,7 @@ function* curve(
 ): Generator<string> {
   const known = values.filter((value) => value !== null)
   if (known.length < 2) return
-  // A share has its whole range, so that little does not look like much.
+  // The axis of a share is 0 to 1, so that small changes do not look large.
   const [low, high] = isShare ? [0, 1] : [Math.min(...known), Math.max(...known)]
   const label = isShare ? (value: number) => `${100 * value} %` : (value: number) => value.toPrecision(3)
   const drawing: ChartLayout = { width, blocks, low, high, label, ends: [names[0]!, names.at(-1)!] }
@@ -174,7 +174,7 @@ function* next({ overview, runs }: TrainingView, { paint, name }: TrainingLayout
   const last = runs.findLast((id) => /\.u\d+$/.test(id))
   yield ''
   yield `${counted(runs.length, 'run')}${runs.length === 0 ? '' : `, from ${oneLine(runs[0]!)} to ${oneLine(runs.at(-1)!)}`}`
-  // The part of the name that says where it is.
+  // The folder in the name, if there is one.
   const folder = name.slice(0, name.length - overview.id.length)
   const inFolder = folder === '' ? '' : ` --dir ${folder}`
   const hints = [

@@ -25,7 +25,7 @@ export async function showTraining(found: FoundTraining, args: ShowArgs): Promis
       `${id} is a training; name one of its runs to see a task: manyworlds show ${name}.u00000 ${args.task}`,
     )
   for (const [option, isGiven] of Object.entries({ by: args.by !== undefined, failed: args.failed, logs: args.logs }))
-    if (isGiven) throw new UsageError(`--${option} is for runs, and ${id} is a training; name one of its runs`)
+    if (isGiven) throw new UsageError(`--${option} is for runs, but ${id} is a training; name one of its runs`)
   if (args.json) {
     print(jsonLine(everything(training)))
     return
@@ -50,7 +50,7 @@ export async function showTraining(found: FoundTraining, args: ShowArgs): Promis
     print(line)
 }
 
-/** All but the members of batches, which `StoredTraining` has. */
+/** Everything except the members of batches; read those with `StoredTraining`. */
 const everything = (training: StoredTraining) => ({
   overview: training.overview(),
   config: training.config(),

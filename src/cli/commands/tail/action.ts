@@ -16,7 +16,7 @@ import type { TailArgs } from './spec.ts'
 const LOOK_EVERY_MS = 200
 const INTERRUPTED = 130
 
-/** Follows a run by looking into its file again and again. */
+/** Follows a run by polling its file. */
 export async function run({ run: name, dir, fromStart, steps, json }: TailArgs): Promise<number> {
   using file = RunFile.open(name, dir === undefined ? {} : { store: dir })
   let stopped = false
@@ -27,7 +27,7 @@ export async function run({ run: name, dir, fromStart, steps, json }: TailArgs):
   const stepTail = steps ? file.stepTail() : undefined
   if (!fromStart) for (const _ of stepTail?.next() ?? []);
   for (;;) {
-    // Read the status first: whatever was committed before the end is then visible.
+    // Read the status first: then everything that was committed before the end of the run is visible.
     const { status, ...overview } = file.overview()
     for (const step of stepTail?.next() ?? []) process.stdout.write(`${json ? jsonLine(step) : stepLine(step)}\n`)
     for (const { seq, response } of file.seen(seen)) {

@@ -3,22 +3,22 @@ import { runReference, runsFolder } from '../../options/run-reference.ts'
 
 export const tailSpec = {
   name: 'tail',
-  summary: 'Follow a run while it goes on, also from another terminal',
-  about: ['Prints each response when it is recorded, and ends with the run. Ctrl-C ends the following, not the run.'],
+  summary: 'Follow a run in progress, also from another terminal',
+  about: ['Prints each response when it is recorded, and ends with the run. Ctrl-C ends this command, not the run.'],
   positionals: { run: runReference },
   options: {
     dir: runsFolder,
     fromStart: {
       type: 'flag',
-      description: 'begin with the first response (and step) that was recorded, not with the next',
+      description: 'begin with the first recorded response (and step), not with the next',
     },
-    steps: { type: 'flag', description: 'steps too, while their tasks run' },
-    json: { type: 'flag', description: 'print a line of JSON for each response' },
+    steps: { type: 'flag', description: 'also print steps, while their tasks run' },
+    json: { type: 'flag', description: 'print one line of JSON per response' },
   },
   examples: [
     { about: 'follow the newest run', line: 'manyworlds tail last' },
     {
-      about: 'everything so far, and what is still to come, for another program',
+      about: 'all responses so far, then new ones, for another program',
       line: 'manyworlds tail nightly-7 --from-start --json | jq .status',
     },
   ],

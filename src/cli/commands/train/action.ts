@@ -13,7 +13,7 @@ import { printSweep } from './sweep-table.ts'
 
 const USAGE = 2
 
-/** Trains what a script trains, or exports. */
+/** Runs a script that trains by itself, or trains the pipeline that it exports. */
 export async function run(args: TrainArgs): Promise<number> {
   const models = readTypedModels(args)
   scriptOf(args.script)
@@ -45,7 +45,7 @@ export async function run(args: TrainArgs): Promise<number> {
   })
 }
 
-/** What a script exports to be trained: as default, as `pipeline`, or under another name if it is the only one. */
+/** The training that a script exports: as default, as `pipeline`, or under another name if it is the only one. */
 function exportedTraining(exported: object) {
   const found = Object.entries(exported).flatMap(([name, value]) => {
     const training = trainableOf(value)
@@ -55,10 +55,10 @@ function exportedTraining(exported: object) {
   if (named) return named.training
   if (new Set(found.map(({ value }) => value)).size > 1)
     throw new UsageError(
-      `the script exports several trainings: ${found.map(({ name }) => name).join(', ')}; export the one that is meant as default`,
+      `the script exports several trainings: ${found.map(({ name }) => name).join(', ')}; export one of them as default`,
     )
   return found[0]?.training
 }
 
 const noTraining = (script: string, runs: number): string =>
-  `${script} made no training: it neither trains a DistributedTrainingPipeline nor exports one${runs > 0 ? '; for runs there is `manyworlds run`' : ''}`
+  `${script} made no training: it neither trains a DistributedTrainingPipeline nor exports one${runs > 0 ? '; use `manyworlds run` for runs' : ''}`

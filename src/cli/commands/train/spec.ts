@@ -15,8 +15,8 @@ export const trainSpec = {
   name: 'train',
   summary: 'Train an agent, record the training, show its progress',
   about: [
-    'FILE makes a DistributedTrainingPipeline. It trains it itself, or exports it (as default, or as "pipeline"), or a sweep of it: then this command trains it. Options override those of the script.',
-    'The training is recorded in the store under .manyworlds/runs as it goes on. Ctrl-C once stops gracefully: episodes that run may finish, what is collected is kept, and the command that resumes is printed. Ctrl-C twice stops at once. A training that was stopped, or killed, comes to the same curve when it is resumed.',
+    'FILE makes a DistributedTrainingPipeline. Either it trains by itself, or it exports the pipeline or a sweep (as default, or as "pipeline"), and this command trains it. Options override those of the script.',
+    'The training is recorded in the store under .manyworlds/runs. Ctrl-C once stops gracefully: running episodes may finish, collected ones are kept, and the command that resumes the training is printed. Ctrl-C twice stops at once. A training that was stopped or killed produces the same curve when it is resumed.',
   ],
   positionals: {
     script: {
@@ -26,7 +26,7 @@ export const trainSpec = {
     },
     scriptArgs: {
       value: 'ARG',
-      description: 'for the script, which finds them in process.argv',
+      description: 'arguments for the script, in process.argv',
       afterDashes: true,
       suggest: 'files',
     },
@@ -35,19 +35,20 @@ export const trainSpec = {
     epochs: {
       type: 'integer',
       value: 'N',
-      description: 'train until there are so many epochs in all; default: what the script says, else 10',
+      description:
+        'train until there are this many epochs, including earlier sessions; default: as in the script, or 10',
       group: TRAINING,
     },
     tasksPerEpoch: {
       type: 'integer',
       value: 'N',
-      description: 'tasks of one epoch, after which validation tells how good the policy is',
+      description: 'tasks per epoch; validation follows each epoch',
       group: TRAINING,
     },
     rollouts: { type: 'integer', value: 'N', description: 'how often each task of an update is run', group: TRAINING },
     overlap: {
       type: 'flag',
-      description: 'collect for the next update while the learner is busy: faster, and the curve is not the same twice',
+      description: 'collect for the next update while the learner is busy: faster, but the curve is not reproducible',
       group: TRAINING,
     },
     seed: {
@@ -68,7 +69,7 @@ export const trainSpec = {
       type: 'text',
       value: 'ID',
       description:
-        'go on with this training (an id, its beginning, "last"); "auto": with the one that --run-id names, if there is one',
+        'continue this training (an id, its beginning, "last"); "auto": the training that --run-id names, if it exists',
       group: RECORD,
       suggest: async () => ['last', 'auto', ...(await listTrainingIds())],
       excludes: ['noStore'],
@@ -82,7 +83,7 @@ export const trainSpec = {
       type: 'text',
       many: true,
       value: 'WHERE',
-      description: 'write the figures of each update there too: tensorboard, or tensorboard:FOLDER',
+      description: 'also write the metrics of each update there: tensorboard, or tensorboard:FOLDER',
       group: OUTPUT,
       suggest: async () => ['tensorboard'],
     },
@@ -90,20 +91,20 @@ export const trainSpec = {
     view: { ...scriptOptions.view, group: OUTPUT },
     json: {
       type: 'flag',
-      description: 'print a line of JSON for each update, evaluation and epoch',
+      description: 'print one line of JSON per update, evaluation and epoch',
       group: OUTPUT,
     },
     quiet: { ...scriptOptions.quiet, group: OUTPUT },
     noProgress: { ...scriptOptions.noProgress, group: OUTPUT },
   },
   examples: [
-    { about: 'train as the file says', line: 'manyworlds train clerk.ts' },
+    { about: 'train as configured in the file', line: 'manyworlds train clerk.ts' },
     ...engineExamples('train'),
-    { about: 'go on after an interruption', line: 'manyworlds train clerk.ts --resume last' },
+    { about: 'continue after an interruption', line: 'manyworlds train clerk.ts --resume last' },
     { about: 'ten more epochs', line: 'manyworlds train clerk.ts --resume nightly --epochs 30' },
   ],
   exitCodes: {
-    0: 'the training came to its end',
+    0: 'the training finished',
     1: 'the training or the script failed',
     130: 'interrupted with Ctrl-C',
   },

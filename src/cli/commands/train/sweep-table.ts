@@ -9,7 +9,7 @@ import type { PointSummary, SweepSummary } from '../../../train/sweep/summary.ts
 
 const DEFAULT_WIDTH = 100
 
-/** What a sweep came to: a table, or a line of JSON. `out`: undefined, nowhere. */
+/** Prints the results of a sweep: a table, or a line of JSON. `out` is undefined if nothing should be printed. */
 export function printSweep(sweep: SweepSummary, json: boolean, out: NodeJS.WritableStream | undefined): void {
   if (out === undefined) return
   const { id, ...fields } = sweep
@@ -24,7 +24,7 @@ function text(sweep: SweepSummary, out: NodeJS.WritableStream): string {
     return value ? figureText(value, point.measure) : ''
   }
   const columns: Column<PointSummary>[] = [
-    { title: 'point', align: padEnd, rank: 0, text: ({ label }) => firstLine(label) || 'as it is' },
+    { title: 'point', align: padEnd, rank: 0, text: ({ label }) => firstLine(label) || '(base settings)' },
     {
       ...{ title: 'seeds', align: padStart, rank: 2 },
       text: ({ finished, failed }) => (failed === 0 ? `${finished}` : `${finished} (${failed} failed)`),
@@ -35,6 +35,6 @@ function text(sweep: SweepSummary, out: NodeJS.WritableStream): string {
   ]
   const room = (out as NodeJS.WriteStream).columns || DEFAULT_WIDTH
   const { head, lines } = table(points, columns, { room, paint })
-  const stored = restored === 0 ? '' : `, ${restored} of them done before`
+  const stored = restored === 0 ? '' : `, ${restored} of them finished in earlier sessions`
   return [`sweep ${firstLine(id)}: ${counted(trainings, 'training')}${stored}`, head, ...lines].join('\n')
 }

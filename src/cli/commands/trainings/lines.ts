@@ -1,7 +1,7 @@
 import type { TrainingSummary } from '../../../store/trainings/stored-training.ts'
 import type { TrainingLine } from './render.ts'
 
-/** What is shown of each: also of one that cannot be read. */
+/** One line per training, also for a training that cannot be read. */
 export const linesOf = (summaries: readonly TrainingSummary[]): TrainingLine[] =>
   summaries.map(
     ({ found, overview, problem }) =>

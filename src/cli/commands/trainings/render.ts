@@ -41,12 +41,12 @@ const columnsAt = (now: number): readonly Column<TrainingLine>[] => [
   },
 ]
 
-/** Where nothing is judged, the reward. */
+/** The success rate; the reward if no episode was judged. */
 function collected({ successRate, reward }: TrainingOverview): string {
   return successRate === undefined ? (reward?.toFixed(3) ?? '') : rateText(successRate)
 }
 
-/** The trainings that there are as a table; no end of line after the last. */
+/** The trainings as a table. No line break at the end. */
 export function renderTrainings(rows: readonly TrainingLine[], { color, width, now }: RunsLayout): string {
   const paint = painter(color)
   const room = Math.max(MIN_WIDTH, width)

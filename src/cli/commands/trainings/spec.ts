@@ -3,21 +3,21 @@ import { runsFolder } from '../../options/run-reference.ts'
 
 export const trainingsSpec = {
   name: 'trainings',
-  summary: 'List the trainings that were recorded, newest first',
+  summary: 'List recorded trainings, newest first',
   about: [
-    'solved: of the episodes that the last update has learned from. validation and test: of the newest version that was evaluated.',
+    'solved: the share of solved episodes in the last update. validation and test: the newest evaluated version.',
   ],
   positionals: {},
   options: {
-    limit: { type: 'integer', value: 'N', description: 'the newest N only' },
+    limit: { type: 'integer', value: 'N', description: 'only the newest N' },
     dir: runsFolder,
-    json: { type: 'flag', description: 'print a line of JSON for each training' },
+    json: { type: 'flag', description: 'print one line of JSON per training' },
   },
   examples: [
-    { about: 'how trainings go', line: 'manyworlds trainings' },
+    { about: 'all trainings', line: 'manyworlds trainings' },
     { about: 'the newest one', line: 'manyworlds trainings --limit 1' },
     {
-      about: 'digests of their curves: equal ones are equal to the last bit',
+      about: 'digests of their curves: equal digests mean bit-identical curves',
       line: 'manyworlds trainings --json | jq -r .curve',
     },
   ],

@@ -7,7 +7,7 @@ const PROGRAMS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...st
   linux: ['xdg-open'],
 }
 
-/** Whether a person sits in front of this machine. */
+/** Whether this machine has a desktop, so that a browser can be opened. */
 export function hasDesktop(env = process.env): boolean {
   if (!process.stdout.isTTY || env.CI || env.SSH_CONNECTION || env.SSH_TTY) return false
   return process.platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY)

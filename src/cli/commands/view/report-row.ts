@@ -5,7 +5,10 @@ import { painter, wantsColor } from '../../../text/paint.ts'
 import { bytes, count } from '../../../text/quantities.ts'
 import type { ReportProgress } from '../../../view/report.ts'
 
-/** Shows in a row at the bottom of a terminal how far a report is. Elsewhere silent: a large one takes half a minute. */
+/**
+ * Shows the progress of a report in a row at the bottom of the terminal. Not shown elsewhere, because even a large report
+ * takes only half a minute.
+ */
 export async function withReportRow<T>(
   maxBytes: number,
   make: (progress: (progress: ReportProgress) => void) => Promise<T>,

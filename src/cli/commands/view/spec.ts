@@ -9,8 +9,8 @@ export const viewSpec = {
   summary: 'Show runs, tasks and trainings in the browser',
   about: [
     'Serves a page on this machine and prints its address: the list of runs, a run with its tasks and workers, a task step by step, a training with its curves, and two runs side by side. Runs in progress are shown as they go on. It only reads the store, so a run is not disturbed by it.',
-    'The address contains a token, which only you should have. To let other machines in, give --host, --token-file, --tls-cert and --tls-key. Ctrl-C ends it.',
-    'With --out it writes a report: the same pages with their data, in one file that opens without a server. It says what it left out.',
+    'The address contains a token, which only you should have. To allow other machines, give --host, --token-file, --tls-cert and --tls-key. Ctrl-C ends it.',
+    'With --out it writes a report: the same pages with their data, in one file that opens without a server. It lists what it left out.',
   ],
   positionals: {
     what: {
@@ -63,7 +63,7 @@ export const viewSpec = {
       type: 'text',
       value: 'HOST',
       default: '127.0.0.1',
-      description: 'the address to listen on; beyond this machine, a token file and TLS are needed',
+      description: 'the address to listen on; beyond this machine, a token file and TLS are required',
       group: SAFE,
     },
     tokenFile: {
@@ -86,7 +86,7 @@ export const viewSpec = {
   examples: [
     { about: 'all runs of this project', line: 'manyworlds view' },
     { about: 'the newest run', line: 'manyworlds view last' },
-    { about: 'a run file that somebody sent', line: 'manyworlds view nightly-7.sqlite' },
+    { about: 'a run file that someone sent you', line: 'manyworlds view nightly-7.sqlite' },
     { about: 'a file to mail, or to attach to a build', line: 'manyworlds view nightly-7 --out report.html' },
     {
       about: 'for other machines',

@@ -10,11 +10,11 @@ import { stopSignal } from '../../frame/stop-signal.ts'
 import { withReportRow } from './report-row.ts'
 import type { ViewArgs } from './spec.ts'
 
-/** `manyworlds view RUN --out report.html`: writes a report, and says what it left out. */
+/** `manyworlds view RUN --out report.html`: writes a report, and lists what it left out. */
 export async function writeReport(out: string, args: ViewArgs): Promise<number> {
   const target = targetOf(args.what, args.dir)
   const { signal, code } = stopSignal()
-  // Before the work: a file that cannot be written is known now.
+  // Checked first, so that a file that cannot be written is reported before the work.
   const file = await OutFile.at(out, args.force)
   const maxBytes = args.maxSize * 1e6
   try {
@@ -28,7 +28,7 @@ export async function writeReport(out: string, args: ViewArgs): Promise<number> 
     say(`${oneLine(out)}: ${bytes(report.bytes)}`)
     for (const what of report.leftOut) say(`left out: ${oneLine(what)}`)
     if (report.isFull) say(`a larger --max-size than ${args.maxSize} includes more`)
-    if (report.cut) say(`to print a task with its whole texts: ${showCommand(report.cut)}`)
+    if (report.cut) say(`to print a task with complete texts: ${showCommand(report.cut)}`)
     return 0
   } catch (error) {
     await file.discard()

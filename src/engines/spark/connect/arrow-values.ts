@@ -6,7 +6,7 @@ export type Row = Record<string, unknown>
 /** The value in a row. */
 export type Reader = (row: number) => unknown
 
-/** As `object[name] = value`, whatever the name: a column, a field or a key may be called `__proto__`. */
+/** Like `object[name] = value`, but safe for a column, field or key called `__proto__`. */
 export function put(object: Row, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
@@ -14,8 +14,8 @@ export function put(object: Row, name: string, value: unknown): void {
 }
 
 /**
- * The values of an Arrow batch as the plain values that `decodeRows` promises. Read from its buffers: the library would round
- * times towards 1970, drop a byte order mark, replace invalid UTF-8, and lose a field called `__proto__`.
+ * Reads the values of an Arrow batch as the plain values that `decodeRows` describes. It reads the buffers itself, because the
+ * library rounds times towards 1970, drops byte order marks, replaces invalid UTF-8, and loses a field called `__proto__`.
  */
 export function readerOf(batch: Batch<unknown>, column: string): Reader {
   const read = nonNullReader(batch, column)
@@ -143,7 +143,7 @@ const DAY_MS = 86_400_000
 function dateReader(column: string, type: string, milliseconds: (row: number) => number): Reader {
   return (row) => {
     const date = new Date(milliseconds(row))
-    if (Number.isNaN(date.getTime())) throw unreadable(column, `a ${type} that is beyond those of Date`, 'STRING')
+    if (Number.isNaN(date.getTime())) throw unreadable(column, `a ${type} outside the range of Date`, 'STRING')
     return date
   }
 }

@@ -50,7 +50,7 @@ function typeOf(value: ColumnValues[number]): ColumnType | undefined {
  *
  * - integers: numbers; a 64-bit one that a number cannot hold is a bigint
  * - decimals: numbers if the type has at most 15 digits, which a number always holds; else text with all digits
- * - dates and timestamps: `Date`, at midnight UTC and the millisecond that it is in; those without time zone as if it were UTC
+ * - dates: `Date` at midnight UTC; timestamps: `Date`, rounded down to the millisecond; without a time zone, they are read as UTC
  * - times of day: text; intervals: milliseconds, or months
  * - arrays, structs: arrays, objects; maps: objects if their keys are text, else pairs
  *

@@ -8,7 +8,7 @@ type Request = MessageInitShape<typeof AddArtifactsRequestSchema>
 // As recommended by gRPC and used by pyspark.
 const CHUNK_BYTES = 32 * 1024
 
-/** A file in the pieces that the server wants it in, each with a checksum. */
+/** A file as the server expects it: in chunks, each with a checksum. */
 export async function* artifactRequests(who: Who, name: string, bytes: Uint8Array): AsyncGenerator<Request> {
   const chunkAt = (start: number) => {
     const data = bytes.subarray(start, start + CHUNK_BYTES)

@@ -91,7 +91,7 @@ export class Connection implements SessionManager {
     if (this.#closed && this.#streams.size === 0) this.#manager.abort()
   }
 
-  /** The system would wait for minutes for a machine that does not answer. */
+  /** Connects with a time limit: the system's own is minutes if a machine does not answer. */
   async #connect(): Promise<void> {
     const state = this.#manager.state()
     if (state === 'open' || state === 'idle' || state === 'verifying') return

@@ -11,7 +11,7 @@ export const TOO_SLOW = 'there is no answer from that machine'
 /** The server answered with an error. All other errors are connection errors. */
 const isAnswer = (error: ConnectError): boolean => error.metadata.has('grpc-status')
 
-/** How a broken connection shows itself, depending on when it broke. */
+/** The codes of a broken connection; they differ by when it broke. */
 const BROKEN = new Set<Code>([
   Code.Unavailable,
   Code.Aborted,
@@ -27,7 +27,7 @@ export function isTransient(reason: unknown): boolean {
   if (!(reason instanceof ConnectError)) return false
   if (!isAnswer(reason)) return BROKEN.has(reason.code) && !isHopeless(reason)
   if (reason.code === Code.Unavailable) return true
-  // The last one means that another stream has replaced this one; our old stream may still be closing.
+  // INVALID_CURSOR.DISCONNECTED: another stream has replaced this one; our old stream may still be closing.
   return (
     detail(reason, 'google.rpc.RetryInfo') !== undefined || reason.rawMessage.includes('INVALID_CURSOR.DISCONNECTED')
   )
@@ -133,10 +133,10 @@ function brokenWords(error: ConnectError, { secure, proven }: Where): string {
   const unconnected = errors.map(({ code }) => connectWords(String(code))).find((text) => text !== undefined)
   if (unconnected !== undefined) return proven ? `the server is gone: ${unconnected}` : unconnected
   if (has(/ALTNAME|HOSTNAME_MISMATCH/))
-    return `its certificate is for another name (${words}); say which with spark.remoteTls.serverName`
-  if (has(/_ALERT_/)) return `it does not like our side of TLS (${words}); it may want spark.remoteTls.cert and key`
+    return `its certificate is for another name (${words}); give that name as spark.remoteTls.serverName`
+  if (has(/_ALERT_/)) return `it refused our TLS handshake (${words}); it may need spark.remoteTls.cert and key`
   if (has(/^(ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/))
-    return 'it does not speak TLS; say use_ssl=false in its address'
+    return 'it does not speak TLS; set use_ssl=false in its address'
   if (has(TRUST))
     return `its certificate is not trusted (${words}); give the authority that signed it as spark.remoteTls.ca`
   if (error.code === Code.DeadlineExceeded) return 'it did not answer in time'
@@ -144,6 +144,6 @@ function brokenWords(error: ConnectError, { secure, proven }: Where): string {
   if (!BROKEN.has(error.code) || words === TOO_SLOW) return words
   const how = /^http\/2 stream closed/.test(words) ? '' : ` (${words})`
   if (proven) return `the connection was lost${how}`
-  const cure = secure ? 'is that a Spark Connect server?' : 'if it wants TLS, say use_ssl=true in its address'
+  const cure = secure ? 'is that a Spark Connect server?' : 'if it needs TLS, set use_ssl=true in its address'
   return `it ended the connection without an answer${how}; ${cure}`
 }

@@ -20,7 +20,7 @@ export type SqlArgument = string | number | bigint | boolean | null
  *
  *     sql('SELECT * FROM {tasks} WHERE id > :least', { tasks: readTable('tasks') }, { least: 10n })
  *
- * Secrets belong into arguments or relations: Spark repeats the text of a query in its errors.
+ * Put secrets into arguments or relations: Spark quotes the text of a query in its errors.
  */
 export function sql(
   query: string,
@@ -28,7 +28,7 @@ export function sql(
   args: Readonly<Record<string, SqlArgument>> = {},
 ): Relation {
   const namedArguments = Object.fromEntries(Object.entries(args).map(([name, value]) => [name, literal(value)]))
-  // Spark makes a view of each for as long as the query runs, for the whole session: two queries must not have the same names.
+  // While the query runs, each relation is a view of the whole session, so two queries must not use the same names.
   const suffix = randomBytes(8).toString('hex')
   const aliases = new Map(Object.keys(relations).map((name, index) => [name, `mw_${index}_${suffix}`]))
   const text = query.replace(/\{(\w+)\}/g, (found, name: string) => aliases.get(name) ?? found)
@@ -40,7 +40,7 @@ export function sql(
   return relation({ case: 'withRelations', value: { root, references } })
 }
 
-/** Rows that we have here. Their types come from the values; say those of a column that may be empty or all null. */
+/** Rows from this process. Types come from the values; give the type of a column that may be empty or all null. */
 export function localRelation(
   columns: Readonly<Record<string, ColumnValues>>,
   types: Readonly<Record<string, ColumnType>> = {},
@@ -77,11 +77,11 @@ export const sqlCommand = (...query: Parameters<typeof sql>): Command =>
 
 export interface Write {
   readonly relation: Relation
-  /** Where to: the folder of Parquet files, or a table. `path` with a `format` is for the others. */
+  /** The destination: a folder of Parquet files, a table, or, with `format`, a path for other formats. */
   readonly to: { readonly parquet: string } | { readonly table: string } | { readonly path: string }
-  /** What if there is something already. `error` if left out. */
+  /** What to do if the destination exists. Default: `error`. */
   readonly mode?: keyof typeof SAVE_MODE
-  /** Of a table, or of a path. */
+  /** The format of a table or path. */
   readonly format?: string
   readonly partitionBy?: readonly string[]
   readonly options?: Readonly<Record<string, string>>
@@ -132,7 +132,7 @@ function literal(value: SqlArgument): Expression {
   return create(ExpressionSchema, { exprType: { case: 'literal', value: { literalType } } })
 }
 
-/** A whole number is one in SQL too, and a small one an INT, as LIMIT wants it. */
+/** A whole number becomes a whole number in SQL too; a small one an INT, because LIMIT needs that. */
 function numberLiteral(value: number) {
   if (value === (value | 0)) return { case: 'integer' as const, value }
   return Number.isSafeInteger(value)

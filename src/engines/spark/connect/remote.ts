@@ -1,16 +1,16 @@
 import { ManyworldsError } from '../../../errors.ts'
 
-/** Where a Spark Connect server is, and who we are to it: a connection string, taken apart. */
+/** A parsed connection string: where a Spark Connect server is, and how this client identifies itself. */
 export interface Remote {
   readonly host: string
   readonly port: number
-  /** What `use_ssl` says. Undefined: see `isSecure`. */
+  /** The value of `use_ssl`. Undefined: see `isSecure`. */
   readonly useSsl?: boolean
   readonly token?: string
   readonly userId?: string
   readonly userAgent?: string
   readonly sessionId?: string
-  /** Whatever else it has: sent as headers of every request. */
+  /** All other parameters. They are sent as headers of every request. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -20,14 +20,14 @@ const MAX_USER_AGENT_CHARS = 2048
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const HEADER_NAME = /^[\w.-]+$/
 const HEADER_VALUE = /^[\x20-\x7e]*$/
-/** They set the pings of other clients. Ours are what they are, and nobody wants these as headers. */
+/** Ping settings of other clients. Ours are fixed, and these must not become headers. */
 const NOT_OURS = /^grpc_keepalive_/
 
 /**
- * Reads `sc://host:port/;key=value;...` as pyspark does. As there, a token that it does not have comes from
- * SPARK_CONNECT_AUTHENTICATE_TOKEN. Unlike there, values may have `=` in them, as tokens do.
+ * Parses `sc://host:port/;key=value;...` as pyspark does: if it has no token, SPARK_CONNECT_AUTHENTICATE_TOKEN is used. Unlike
+ * with pyspark, values may contain `=`, as tokens do.
  *
- * Errors tell the names of parameters and never their values: one of them may be the token, or half of it.
+ * Errors name parameters but never show their values: one of them may be the token, or half of it.
  */
 export function parseRemote(text: string, env: NodeJS.ProcessEnv = process.env): Remote {
   const [, authority, rest = ''] = /^sc:\/\/([^/]*)(?:\/(.*))?$/s.exec(text) ?? []
@@ -38,16 +38,16 @@ export function parseRemote(text: string, env: NodeJS.ProcessEnv = process.env):
   return { ...readAuthority(authority), ...others, ...(token === undefined ? {} : { token }) }
 }
 
-/** Without what is secret in it. */
+/** For messages: without secrets. */
 export const showRemote = ({ host, port }: Pick<Remote, 'host' | 'port'>): string => `sc://${bracketed(host)}:${port}`
 
 /**
  * Whether to use TLS. `use_ssl` decides; without it, a token is sent in the clear only to this machine. To send it in the clear to
- * another one (through a tunnel, or a mesh that encrypts by itself), say `use_ssl=false`.
+ * another machine (through a tunnel, or a mesh that encrypts), set `use_ssl=false`.
  */
 export function isSecure({ host, useSsl, token }: Remote, tls: object | undefined): boolean {
   if (useSsl === false && tls !== undefined)
-    throw invalid('it has use_ssl=false, and there are TLS settings beside it: leave one of them out')
+    throw invalid('it has use_ssl=false, but TLS settings were given too; remove one of them')
   return useSsl ?? (tls !== undefined || (token !== undefined && !isLoopback(host)))
 }
 
@@ -113,7 +113,7 @@ function decoded(key: string, value: string): string {
   } catch {
     throw invalid(`the value of ${key} has a % that is not followed by two hex digits (write % as %25)`)
   }
-  // What we have of it goes into HTTP headers, save these two.
+  // All values become HTTP headers, except these two.
   if (key !== 'user_id' && key !== 'user_agent' && !HEADER_VALUE.test(text))
     throw invalid(`the value of ${key} has characters that a header cannot have`)
   return text
@@ -122,5 +122,5 @@ function decoded(key: string, value: string): string {
 const invalid = (why: string): ManyworldsError =>
   new ManyworldsError(
     'CONFIG_INVALID',
-    `this is not the address of a Spark Connect server: ${why}. They look like ${EXAMPLE}`,
+    `this is not the address of a Spark Connect server: ${why}. An example: ${EXAMPLE}`,
   )

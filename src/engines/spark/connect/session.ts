@@ -19,7 +19,7 @@ export interface ConnectOptions {
   readonly remote: Remote
   /** For a TLS server whose certificate is not signed by a public CA, or that wants a client certificate. */
   readonly tls?: ClientTls | undefined
-  /** Instead of the one in the address. */
+  /** Overrides the user id in the address. */
   readonly userId?: string | undefined
 }
 
@@ -61,7 +61,7 @@ export class ConnectSession {
       this.#client.analyzePlan({ ...this.#who(), analyze }, { timeoutMs: FIRST_ANSWER_MS }),
     )
     if (result.case !== 'sparkVersion')
-      throw new SparkError(`${showRemote(this.#remote)} did not say which Spark it is`)
+      throw new SparkError(`${showRemote(this.#remote)} did not report its Spark version`)
     return result.value.version
   }
 
@@ -77,7 +77,7 @@ export class ConnectSession {
     return (await this.fields(relation)).map(({ name }) => name)
   }
 
-  /** How Spark would run it. Nothing is run for that. */
+  /** Spark's plan for it, without running it. */
   async explain(relation: Relation): Promise<string> {
     const analyze = { case: 'explain', value: { plan: planOf(relation), explainMode: EXPLAIN_SIMPLE } } as const
     const { result } = await this.#call(() => this.#client.analyzePlan({ ...this.#who(), analyze }))
@@ -101,10 +101,11 @@ export class ConnectSession {
   async addArtifact(name: string, bytes: Uint8Array): Promise<void> {
     const { artifacts } = await this.#call(() => this.#client.addArtifacts(artifactRequests(this.#who(), name, bytes)))
     const mine = artifacts.find((artifact) => artifact.name === name)
-    if (!mine?.isCrcSuccessful) throw new SparkError(`${showRemote(this.#remote)} did not get "${name}" as it was sent`)
+    if (!mine?.isCrcSuccessful)
+      throw new SparkError(`${showRemote(this.#remote)} received "${name}" damaged (CRC mismatch)`)
   }
 
-  /** Runs a plan. The results are Arrow streams, one per batch. To stop reading stops the operation. */
+  /** Runs a plan. The results are Arrow streams, one per batch. Leaving the loop stops the operation. */
   async *execute(plan: Relation | Command, options: ExecuteOptions = {}): AsyncGenerator<Uint8Array> {
     const operation = new Operation(this.#callsFor(planOf(plan), options), options)
     try {
@@ -114,7 +115,7 @@ export class ConnectSession {
     }
   }
 
-  /** Runs a plan. See `decodeRows` for what its values become. */
+  /** Runs a plan. `decodeRows` describes the values of the rows. */
   async *rows(plan: Relation | Command, options: ExecuteOptions = {}): AsyncGenerator<Row> {
     for await (const batch of this.execute(plan, options)) yield* decodeRows(batch)
   }
@@ -143,7 +144,7 @@ export class ConnectSession {
       await this.#farewell((options) => this.#client.releaseSession(this.#who(), options))
   }
 
-  /** Ends the connection, and what waits for it. */
+  /** Closes the connection. Pending calls fail. */
   close(): void {
     this.#connection.close()
   }

@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../../../errors.ts'
 
-/** What is known of an error of Spark. */
+/** The details of a Spark error. */
 export interface SparkErrorOptions {
   readonly cause?: unknown
   readonly errorClass?: string | undefined
@@ -12,7 +12,7 @@ export interface SparkErrorOptions {
 const MARKER = Symbol.for('manyworlds.spark-error')
 
 /**
- * What Spark answered, or why it could not be reached. Its `code` is `SPARK_FAILED`.
+ * An error that Spark reported, or the reason why it could not be reached. Its `code` is `SPARK_FAILED`.
  *
  * @example
  * try {
@@ -41,7 +41,7 @@ export class SparkError extends ManyworldsError {
     this.causes = causes
   }
 
-  /** Whether it is one, also if another copy of this package made it. */
+  /** Whether the value is a SparkError, also one of another copy of this package. */
   static override is(value: unknown): value is SparkError {
     return typeof value === 'object' && value !== null && MARKER in value
   }

@@ -1,6 +1,6 @@
 import type { DataType } from './generated/spark_connect_pb.ts'
 
-/** A type of Spark's. `other`: one that no value of JavaScript stands for, such as an interval. */
+/** A Spark type. `other`: one without a JavaScript counterpart, such as an interval. */
 export type SparkType =
   | { readonly name: SimpleType | 'other' }
   | { readonly name: 'decimal'; readonly precision: number; readonly scale: number }
@@ -21,7 +21,7 @@ const SIMPLE = {
   ...({ timestamp: 'timestamp', timestampNtz: 'timestamp_ntz' } as const),
 } as const
 
-// What Spark leaves out of a decimal's type.
+// Spark's defaults, which it leaves out of a decimal's type.
 const [DEFAULT_PRECISION, DEFAULT_SCALE] = [10, 0]
 
 export function sparkType(type: DataType | undefined): SparkType {
@@ -45,7 +45,7 @@ export function sparkType(type: DataType | undefined): SparkType {
   }
 }
 
-/** Those of a struct, as the rows of a relation are. */
+/** The fields of a struct. The schema of a relation is a struct too. */
 export const sparkFields = (type: DataType | undefined): SparkField[] =>
   type?.kind.case === 'struct'
     ? type.kind.value.fields.map(({ name, dataType }) => ({ name, type: sparkType(dataType) }))

@@ -6,15 +6,15 @@ import { knownNames } from './words.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The columns of what is written: known, or to be found out from the first rows. */
+/** The columns to write: known from a schema, or guessed from the first rows. */
 export interface Columns {
-  /** Throws, if a row has a column that does not fit. */
+  /** Takes note of a row's columns. Throws if one of them is unknown. */
   see(row: Row): void
-  /** Whether the types are known. If not, they are as soon as they are asked for. */
+  /** Whether the types are known. Reading `schema` or `fits()` decides them. */
   readonly decided: boolean
-  /** In Spark's words. From then on, all rows must fit. */
+  /** The schema in Spark's notation. Decides the types. */
   readonly schema: string
-  /** How the value of a column is made to fit. From then on, all rows must. */
+  /** By column, the function that converts its values. Decides the types. */
   fits(): ReadonlyMap<string, Fit>
 }
 
@@ -47,7 +47,7 @@ export class KnownColumns implements Columns {
 type Kind = 'boolean' | 'integer' | 'bigint' | 'double' | 'string' | 'timestamp' | 'binary'
 
 export class GuessedColumns implements Columns {
-  /** By name; undefined: only nulls so far. */
+  /** By column name. Undefined: only nulls so far. */
   readonly #kinds = new Map<string, Kind | undefined>()
   #fits: ReadonlyMap<string, Fit> | undefined
 
@@ -58,7 +58,7 @@ export class GuessedColumns implements Columns {
       else if (!this.#kinds.has(name))
         throw new ManyworldsError(
           'CONFIG_INVALID',
-          `it has a column '${name}', which no row of the first batch had: say with \`schema\` which columns there are`,
+          `it has a column '${name}', which no row of the first batch had; list all columns with \`schema\``,
         )
     }
   }
@@ -76,7 +76,7 @@ export class GuessedColumns implements Columns {
     if (this.#kinds.size === 0)
       throw new ManyworldsError(
         'CONFIG_INVALID',
-        'sparkSink: there was no row, and so it is not known which columns there are: say it with `schema`',
+        'sparkSink: there was no row, so the columns are not known; list them with `schema`',
       )
     this.fits()
     return [...this.#kinds].map(([name, kind]) => `${quoted(name)} ${typeFor(kind)}`).join(', ')
@@ -100,7 +100,7 @@ function kindOf(value: unknown): Kind | undefined {
   }
 }
 
-/** Text can hold everything. */
+/** The kind that can hold both. Text can hold everything. */
 function merged(one: Kind | undefined, other: Kind | undefined): Kind | undefined {
   if (one === undefined || other === undefined || one === other) return one ?? other
   const both = [one, other]
@@ -111,5 +111,5 @@ function merged(one: Kind | undefined, other: Kind | undefined): Kind | undefine
   return 'string'
 }
 
-/** A number that is whole in the first rows need not be in the next. */
+/** Integers become doubles, because numbers that are whole in the first rows may have fractions later. */
 const typeFor = (kind: Kind | undefined) => (kind === undefined ? 'string' : kind === 'integer' ? 'double' : kind)

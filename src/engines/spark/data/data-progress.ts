@@ -2,19 +2,19 @@ import { runHost } from '../../../runners/run-host.ts'
 import { duration } from '../../../text/quantities.ts'
 import { say } from '../../../text/say.ts'
 
-/** Whoever waits for longer is told what for. The pause to the next line is twice as long each time, up to a minute. */
+/** After this long, a line says what is being done. The pause before the next line doubles each time, up to a minute. */
 const FIRST_MS = 5000
 const MOST_MS = 60_000
 
-/** On every data step of Spark. */
+/** An option of everything that reads from or writes to Spark. */
 export interface SparkProgress {
-  /** `true`: says on stderr what it is doing and how far it is, if that takes more than some seconds. Default: as `manyworlds run` was told, else false. */
+  /** `true`: reports its progress on stderr if it takes more than some seconds. Default: as set for `manyworlds run`, else false. */
   readonly progress?: boolean
 }
 
 /**
- * Says how far a data step is, on stderr, while somebody waits for it. One that is quick says nothing, and neither does one that waits
- * for its own user: rows that are read faster than tasks take them are no news.
+ * Reports the progress of a read or write on stderr while it is waited for. Quick ones report nothing. Neither does a read that
+ * is ahead of its reader: that is normal, because tasks take longer than rows.
  */
 export class DataProgress {
   readonly #doing: string
@@ -24,7 +24,7 @@ export class DataProgress {
   readonly #began = performance.now()
   #said = false
 
-  /** `doing`: 'reading table questions'. `figures`: how far it is, '4,000 rows'. */
+  /** `doing`: such as 'reading table questions'. `figures`: the progress, such as '4,000 rows'. */
   constructor({ progress }: SparkProgress, doing: string, figures: () => string, firstMs = FIRST_MS) {
     this.#doing = doing
     this.#figures = figures
@@ -32,7 +32,7 @@ export class DataProgress {
     this.#tell = progress === undefined ? runHost()?.dataStep : progress ? say : undefined
   }
 
-  /** Waits for part of it. */
+  /** Awaits a part of the work, and reports if that takes long. */
   async during<T>(work: Promise<T>): Promise<T> {
     if (this.#tell === undefined) return work
     let timer = this.#sayLater((next) => {
@@ -45,7 +45,7 @@ export class DataProgress {
     }
   }
 
-  /** It is done. Who was told that it takes time is told that it is over. `result`: '10,000 rows'. */
+  /** The work is done. Reports it only if something was reported before. `result`: such as '10,000 rows'. */
   end(result: string): void {
     if (this.#said) this.#tell?.(`done ${this.#doing}: ${result} in ${this.#took()}`)
   }

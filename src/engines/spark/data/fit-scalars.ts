@@ -3,8 +3,8 @@ import { base64 } from './json-text.ts'
 import { isHuge, Misfit, shown } from './misfit.ts'
 
 /**
- * Values as the JSON that Spark reads for a type. Spark would take some that do not fit for others: 1e300 for Infinity, a
- * number for seconds, -0 for 0. Here they are refused.
+ * Converts values to the JSON that Spark reads for a type. Spark would silently change some values that do not fit: 1e300 to
+ * Infinity, a number to a time in seconds, -0 to 0. Here they are errors.
  */
 
 export const SCALARS = {
@@ -35,7 +35,7 @@ function integer(name: string, bits: number) {
   }
 }
 
-/** A float is the nearest that there is to a number, as always; but never nothing or everything. */
+/** A number is rounded to the nearest float, as usual, but a number that would become 0 or Infinity is an error. */
 function floating(name: 'float' | 'double') {
   const nearest = name === 'float' ? Math.fround : (value: number) => value
   return (value: unknown) => {
@@ -43,13 +43,12 @@ function floating(name: 'float' | 'double') {
       const number = isHuge(value) ? Number.NaN : nearest(Number(value))
       return Number.isFinite(number) && BigInt(number) === value
         ? String(number)
-        : refuse(value, name, 'a number, or the column the type decimal or string')
+        : refuse(value, name, 'a number, or a column of type decimal or string')
     }
     if (typeof value !== 'number') return refuse(value, name, 'a number')
     if (!Number.isFinite(value)) return `"${value}"`
     const number = nearest(value)
-    if (!Number.isFinite(number) || (number === 0 && value !== 0))
-      return refuse(value, name, 'the column the type double')
+    if (!Number.isFinite(number) || (number === 0 && value !== 0)) return refuse(value, name, 'a column of type double')
     return Object.is(number, -0) ? '-0.0' : String(number)
   }
 }

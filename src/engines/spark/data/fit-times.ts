@@ -1,6 +1,6 @@
 import { Misfit, shown } from './misfit.ts'
 
-/** Dates and times, as `Date` or as text, which has days and microseconds that `Date` has not. */
+/** Dates and times, given as `Date` or as text. Text has more: microseconds, and dates without a time. */
 
 const DAY_MS = 86_400_000
 const TIME = /^([+-]?\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?$/
@@ -37,14 +37,14 @@ function parse(value: unknown): { day: string; time?: string; zone?: string | un
   if (year === undefined) return undefined
   const its = new Date(0)
   its.setUTCFullYear(Number(year), Number(month) - 1, Number(date))
-  // The 30th of February would be one of March.
+  // `Date` makes the 30th of February one of March.
   if (its.getUTCMonth() + 1 !== Number(month) || its.getUTCDate() !== Number(date)) return undefined
   const day = dayOf(its)
   if (hour === undefined) return { day }
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
   if (zone !== undefined && zone !== 'Z' && !(Number(zone.slice(1, 3)) < 18 && Number(zone.slice(4)) < 60))
     return undefined
-  // Spark has microseconds.
+  // Spark stores no more than microseconds.
   if (Number(fraction.slice(6)) > 0) return undefined
   return { day, time: `${hour}:${minute}:${second}${fraction && `.${fraction.slice(0, 6)}`}`, zone }
 }

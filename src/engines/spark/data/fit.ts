@@ -4,7 +4,7 @@ import { type Budget, isNoValue, jsonText, spend } from './json-text.ts'
 import { at, Misfit } from './misfit.ts'
 import { kindInWords } from './words.ts'
 
-/** A value as the JSON that Spark reads for a type. Throws a `Misfit`, if the type cannot hold it as it is. */
+/** Converts a value to the JSON that Spark reads for a type. Throws a `Misfit` if the type cannot hold the value exactly. */
 export type Fit = (value: unknown, budget: Budget) => string
 
 export function fitFor(type: SparkType): Fit {
@@ -36,7 +36,7 @@ function fitValue(type: SparkType): Fit {
   }
 }
 
-/** Text can hold everything: what is not text is JSON. */
+/** Other values than text become JSON. */
 function textOf(value: unknown, budget: Budget): string {
   if (typeof value === 'string') return wellFormed(value)
   const json = jsonText(value, budget)
@@ -49,10 +49,10 @@ function wellFormed(text: string): string {
   throw new Misfit('text with half of a surrogate pair, which UTF-8 has no bytes for; give text.toWellFormed()')
 }
 
-/** For types that Spark knows to read, and we do not. */
+/** For types that Spark can read but this file does not know. */
 function asGiven(value: unknown, budget: Budget): string {
   const json = jsonText(value, budget) ?? 'null'
-  // Nothing else is escaped in this way.
+  // JSON.stringify writes `\ud…` only for half of a surrogate pair.
   if (/(?<!\\)(?:\\\\)*\\ud/.test(json)) throw new Misfit('half of a surrogate pair, which UTF-8 has no bytes for')
   return json
 }
@@ -61,7 +61,7 @@ function arrayOf(fit: Fit): Fit {
   return (value, budget) => {
     const list = listOf(value) ?? refuse(value, 'array', 'an array')
     spend(budget, list.length)
-    // Also for holes, which `map` would leave out.
+    // Array.from visits the holes of the array too; `map` would skip them.
     return `[${Array.from(list, (one, index) => at(index, () => fit(one, budget))).join(',')}]`
   }
 }
@@ -100,7 +100,7 @@ function entriesOf(value: unknown, type: string): Iterable<readonly [unknown, un
   return Object.entries(its)
 }
 
-/** What an object stands for, if it says so. */
+/** The plain value of an object: the result of its `toJSON`, or the name and message of an error. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   if ('toJSON' in value && typeof value.toJSON === 'function') return value.toJSON('')

@@ -2,15 +2,15 @@ import { type Budget, isNoValue, jsonText } from './json-text.ts'
 import { inColumn, Misfit } from './misfit.ts'
 import { kindInWords } from './words.ts'
 
-/** A row of the first batch, whose types are known when the batch is full. */
+/** A row of the first batch. It is kept as values until the batch is full, because only then the column types are known. */
 export interface HeldRow {
   readonly id: string
   readonly fields: Readonly<Record<string, unknown>>
-  /** About how many, as JSON. */
+  /** About how many characters it has as JSON. */
   readonly chars: number
 }
 
-/** A copy, since the values may change until then. What has an inner life is text in any case. */
+/** Copies the values, because the caller may change them until then. Arrays and objects become JSON text now, as they would later. */
 export function heldRow(id: string, row: Readonly<Record<string, unknown>>, budget: Budget): HeldRow {
   const fields: Record<string, unknown> = Object.create(null)
   let chars = 0

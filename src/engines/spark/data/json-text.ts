@@ -1,25 +1,28 @@
 import { Misfit } from './misfit.ts'
 import { isPromise, kindInWords } from './words.ts'
 
-/** What is left of the values, holes of arrays among them, that one row may have: what is shared or sparse can be endless. */
+/**
+ * How many more values one row may have, counting the holes of arrays. Without this limit, a small object that is shared many
+ * times, or a sparse array, could become endless JSON.
+ */
 export interface Budget {
   values: number
 }
 
 export function spend(budget: Budget, values: number): void {
   budget.values -= values
-  if (budget.values < 0) throw new Misfit('of too many values for one row')
+  if (budget.values < 0) throw new Misfit('made of too many values for one row')
 }
 
-// Not in the library's types yet: text that goes into the JSON as it is.
+// Not in TypeScript's types yet. Marks text that goes into the JSON unquoted.
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
 
-/** Any value as JSON. Bytes are base64; what JSON has no number for is text. Undefined, if it stands for nothing. */
+/** Any value as JSON. Bytes become base64; NaN and the infinities become text. Undefined if `toJSON` returns undefined. */
 export function jsonText(of: unknown, budget: Budget): string | undefined {
   return JSON.stringify(of, function (this: Readonly<Record<string, unknown>>, key, made) {
     const own = this[key]
     spend(budget, 1)
-    // JSON would leave it out, or make it a null or an empty object.
+    // JSON.stringify would omit it, or write null or an empty object.
     if (isNoValue(own, made)) {
       const misfit = new Misfit(`${kindInWords(own)}, which cannot be in a row`)
       if (own !== of) misfit.path.push(key)
@@ -36,7 +39,7 @@ export const isNoValue = (own: unknown, made: unknown = own): boolean =>
   (own instanceof Date && Number.isNaN(own.getTime())) ||
   isPromise(own)
 
-/** `made` may be what a `toJSON` has made already of `own`. */
+/** `made`: the result of `toJSON` if `own` has one, else `own`. */
 function jsonValue(own: unknown, made: unknown): unknown {
   if (typeof own === 'bigint') return rawJSON(String(own))
   if (Object.is(own, -0)) return rawJSON('-0')

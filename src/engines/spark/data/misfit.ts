@@ -3,7 +3,7 @@ import { kindInWords } from './words.ts'
 
 /** A value that its column cannot hold as it is. */
 export class Misfit extends Error {
-  /** What leads to it inside of the column, from the outside in. */
+  /** The keys that lead to the value inside the column, outermost first. */
   readonly path: string[] = []
   readonly #what: string
 
@@ -19,7 +19,7 @@ export class Misfit extends Error {
   }
 }
 
-/** Does something with what is at `key`, so that an error says where it was. */
+/** Runs `work` on the value at `key`, and adds the key to the path of a misfit. */
 export function at<T>(key: string | number, work: () => T): T {
   try {
     return work()
@@ -29,7 +29,7 @@ export function at<T>(key: string | number, work: () => T): T {
   }
 }
 
-/** What does not fit, with the column that it is in. */
+/** Runs `work` on the value of a column, and turns a misfit into an error that names the column. */
 export function inColumn<T>(column: string, work: () => T): T {
   try {
     return work()
@@ -41,7 +41,7 @@ export function inColumn<T>(column: string, work: () => T): T {
 
 const SHOWN_CHARS = 40
 
-/** A value in an error. */
+/** A value as words in a message. */
 export function shown(value: unknown): string {
   if (typeof value === 'string')
     return `the text ${JSON.stringify(value.length > SHOWN_CHARS ? `${value.slice(0, SHOWN_CHARS)}…` : value)}`
@@ -53,5 +53,5 @@ export function shown(value: unknown): string {
   return kindInWords(value)
 }
 
-/** To write one in digits takes the square of their number. */
+/** Such a bigint is not printed: converting it to digits takes quadratic time. */
 export const isHuge = (value: bigint): boolean => BigInt.asIntN(256, value) !== value

@@ -11,7 +11,7 @@ const PREFIX = 'DESCRIBE QUERY\n'
 /** Statements that begin with these words only read. A comment may not come first: finding its end is the parser's business. */
 const ONLY_READS = /^\s*(SHOW|DESCRIBE|DESC)\s+[a-z`'"]/i
 
-/** Throws, unless the text is one query, or one SHOW or DESCRIBE. It is not executed for that. */
+/** Throws unless the text is one query, or one SHOW or DESCRIBE. Checking does not execute it. */
 export async function refuseAllButQueries(
   session: ConnectSession,
   query: string,
@@ -19,7 +19,7 @@ export async function refuseAllButQueries(
 ): Promise<void> {
   if (ONLY_READS.test(query)) return
   try {
-    // `RESET` would be taken for a column of a table called `query`.
+    // With some text, such as `RESET`, the prefix describes a table called `query`: then the result has other columns.
     for await (const column of session.rows(sql(PREFIX + query, {}, args)))
       if (!('col_name' in column)) throw notAQuery('')
   } catch (error) {
@@ -38,7 +38,7 @@ const notAQuery = (words: string, cause?: unknown) =>
     { cause },
   )
 
-/** Spark repeats the text and counts its lines. */
+/** Spark's messages quote the text and count its lines, our prefix included. */
 const withoutPrefix = (message: string): string =>
   message
     .replace(`\n${PREFIX}`, '\n')

@@ -7,7 +7,7 @@ import type { SparkSinkOptions } from './sink.ts'
 import type { SparkTasksOptions } from './tasks.ts'
 import { kindInWords } from './words.ts'
 
-/** Mistakes in options are told where they were made: when `sparkTasks` or `sparkSink` is called. */
+/** Mistakes in options are reported where they are made: in the call of `sparkRows`, `sparkTasks` or `sparkSink`. */
 
 const PLACE = ['spark', 'inLocal', 'workerNum', 'progress']
 const ROWS = ['sql', 'args', 'table', 'parquet', ...PLACE]
@@ -30,14 +30,14 @@ export function checkTasksOptions(options: SparkTasksOptions): void {
   const wrong = wrongIn('sparkTasks')
   checkSource('sparkTasks', given)
   if (!isName(id) && typeof id !== 'function')
-    throw wrong('`id` must be the name of a column, or a function of the row: tasks are told apart by it')
+    throw wrong('`id` must be the name of a column, or a function of the row: it tells tasks apart')
   if (input !== undefined && !isName(input) && !isNames(input) && typeof input !== 'function')
     throw wrong('`input` must be the name of a column, a list of names, or a function of the row')
   if (!isAgent(agent)) throw wrong('`agent` must be what defineAgent() returned')
   if (task !== undefined && typeof task !== 'function') throw wrong('`task` must be a function of the row')
   if (slices === undefined) return
   if (!isCount(slices)) throw wrong('`slices` must be a whole number of at least 1')
-  if (slices > 1 && !isName(id)) throw wrong('`slices` are made by the hash of the id: `id` must be a column then')
+  if (slices > 1 && !isName(id)) throw wrong('`slices` divides rows by the hash of the id, so `id` must be a column')
 }
 
 export function checkSinkOptions(options: SparkSinkOptions): void {
@@ -57,7 +57,7 @@ export function checkSinkOptions(options: SparkSinkOptions): void {
 }
 
 function checkKeys(who: string, options: unknown, allowed: readonly string[]): Given {
-  if (typeof options !== 'object' || options === null) throw wrongIn(who)('give it an object of options')
+  if (typeof options !== 'object' || options === null) throw wrongIn(who)('the options must be an object')
   for (const key of Object.keys(options)) {
     if (allowed.includes(key)) continue
     const near = nearest(key, allowed)
@@ -76,7 +76,7 @@ function checkSource(who: string, given: Given): void {
   if (given.args !== undefined) checkArgs(wrong, given.args)
 }
 
-/** What SQL has no literal for would become some number. */
+/** Other values have no SQL literal, and would silently become some number. */
 function checkArgs(wrong: (what: string) => Error, args: unknown): void {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
     throw wrong(`\`args\` must be an object of values for the :names in \`sql\`; this is ${kindInWords(args)}`)
@@ -91,12 +91,12 @@ function checkOne(who: string, given: Given, keys: readonly string[]): void {
   const found = keys.filter((key) => given[key] !== undefined)
   if (found.length !== 1)
     throw wrong(
-      `give one of ${listOf(keys)}, ${found.length === 0 ? 'there is none' : `not ${listOf(found)} together`}`,
+      `give one of ${listOf(keys)}, ${found.length === 0 ? 'none was given' : `not ${listOf(found)} together`}`,
     )
   const [key] = found as [string]
   const value = given[key]
   const severalPaths = key === 'parquet' && isNames(value)
-  if (!isName(value) && !severalPaths) throw wrong(`\`${key}\` must be text that is not empty`)
+  if (!isName(value) && !severalPaths) throw wrong(`\`${key}\` must be non-empty text`)
 }
 
 const wrongIn = (who: string) => (what: string) => new ManyworldsError('CONFIG_INVALID', `${who}: ${what}`)

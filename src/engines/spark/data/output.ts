@@ -8,11 +8,11 @@ import { inSession } from './place.ts'
 import type { SparkSinkOptions } from './sink.ts'
 import { quoted } from './slices.ts'
 
-/** Dates without a time are read and written as those of UTC. */
+/** Dates without a time zone are read and written as UTC. */
 const SETTINGS = { 'spark.sql.session.timeZone': 'UTC', 'spark.sql.variable.substitute': 'false' }
-/** More than the size of a message allows: a row's own limit is there first. */
+/** No limit on text in JSON: the limit on the size of a row is reached first. */
 const MOST_CHARS = String(2 ** 31 - 1)
-/** What Spark calls it when there is nothing at a path, or no table of a name; and when there is a folder without Parquet files. */
+/** Spark's error classes for a path or table that does not exist, and for a folder without Parquet files. */
 const NOTHING_THERE = /^(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)/
 const EMPTY = /^UNABLE_TO_INFER_SCHEMA/
 
@@ -42,18 +42,18 @@ export class Output {
     this.#partitionBy = typeof partitionBy === 'string' ? [partitionBy] : partitionBy
   }
 
-  /** Refuses what can be known to fail before the first row. The columns, if there is a schema. */
+  /** Throws if it is already known that writing would fail. Returns the columns of the schema, if there is one. */
   async check(schema: string | undefined): Promise<readonly SparkField[] | undefined> {
     return inSession(this.#server, SETTINGS, async (session) => {
       const fields = schema === undefined ? undefined : await fieldsIn(session, schema)
       if (fields !== undefined) this.#checkPartitions(fields.map(({ name }) => name))
       if (this.#mode === 'error' && (await this.#columnsThere(session)) !== undefined)
-        throw wrong(`there is ${this.name} already; say mode: 'overwrite' or 'append', or write elsewhere`)
+        throw wrong(`${this.name} already exists; give mode: 'overwrite' or 'append', or write elsewhere`)
       return fields
     })
   }
 
-  /** Writes rows, each as JSON. The first time as `mode` says, then after what is there. */
+  /** Writes rows, each of them as JSON. The first batch follows `mode`; later ones are appended. */
   async write(rows: readonly string[], schema: string): Promise<void> {
     const relation = typed(rows, schema)
     const first = this.batches === 0
@@ -92,23 +92,23 @@ export class Output {
   #checkPartitions(names: readonly string[]): void {
     const missing = this.#partitionBy.find((name) => !names.includes(name))
     if (missing !== undefined)
-      throw wrong(`\`partitionBy\` names '${missing}', which is not a column; there are ${names.join(', ')}`)
+      throw wrong(`\`partitionBy\` names '${missing}', which is not a column; columns: ${names.join(', ')}`)
   }
 
-  /** Spark would put files of other types beside those that are there, and could not read them together. */
+  /** Spark would add files with other types to the folder, and then fail to read it. */
   async #checkTypes(session: ConnectSession, relation: Relation): Promise<void> {
     const there = await this.#columnsThere(session)
     if (there === undefined) return
-    // The type of what is in the name of a folder is guessed by whoever reads it.
+    // Partition columns are stored in names of folders, and their types are guessed by each reader.
     const common = (await session.columns(relation)).filter((n) => there.includes(n) && !this.#partitionBy.includes(n))
     const [before, now] = [await typesOf(session, this.#there, common), await typesOf(session, relation, common)]
     const other = common.find((_, index) => before[index] !== now[index])
     if (other === undefined) return
     const [was, is] = [before, now].map((types) => types[common.indexOf(other)])
-    throw wrong(`column '${other}' of ${this.name} is ${was}, and would be ${is} in what is appended: give \`schema\``)
+    throw wrong(`column '${other}' of ${this.name} is ${was}, but the new rows have ${is}; give \`schema\``)
   }
 
-  /** What an error says of the rows before it. */
+  /** What was written so far, for an error. */
   get soFar(): string {
     return this.batches === 0
       ? 'nothing was written'
@@ -127,7 +127,7 @@ export class Output {
   }
 }
 
-/** Rows of the types that the schema names. One that does not fit is an error, not a null. */
+/** Rows with the types of the schema. FAILFAST: a value that does not fit is an error, not a null. */
 function typed(rows: readonly string[], schema: string): Relation {
   return sql(
     `SELECT /*+ COALESCE(1) */ made.* FROM (
@@ -144,7 +144,7 @@ async function fieldsIn(session: ConnectSession, schema: string): Promise<SparkF
   } catch (cause) {
     const { message, errorClass = '' } = cause as Error & { errorClass?: string }
     if (/INVALID_JSON_MAP_KEY_TYPE/.test(errorClass + message))
-      throw wrong(`the keys of a map must be text, map<string, …>, which they are not in the schema '${schema}'`, cause)
+      throw wrong(`the keys of a map must be text (map<string, …>); they are not in the schema '${schema}'`, cause)
     throw wrong(`Spark does not understand the schema '${schema}': ${message.split('\n', 1)[0]}`, cause)
   }
 }

@@ -4,7 +4,7 @@ import type { ConnectSession } from '../connect/session.ts'
 import { openServer, type Server } from '../server.ts'
 import type { SparkPlace } from './source.ts'
 
-/** The place alone, out of options that have more. */
+/** Only the keys that say which Spark. */
 export const placeOf = ({ spark, inLocal, workerNum }: SparkPlace): SparkPlace => ({
   ...(spark === undefined ? {} : { spark }),
   ...(inLocal === undefined ? {} : { inLocal }),
@@ -19,8 +19,8 @@ export async function openSpark(place: SparkPlace): Promise<Server> {
 }
 
 /**
- * A session for one thing to do. It is not kept for the next: that may come hours later, when an agent is slow, and a server
- * forgets sessions that are idle for an hour.
+ * Opens a session for one piece of work. Sessions are not reused: with slow agents the next work may come hours later, and a
+ * Connect server drops sessions that were idle for an hour.
  */
 export async function inSession<T>(
   server: Server,

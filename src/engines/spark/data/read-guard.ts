@@ -12,7 +12,7 @@ interface Data {
 interface Use {
   readonly names: readonly string[]
   readonly spark: string
-  /** The end of the read by `performance.now()`; infinite while it goes on. */
+  /** When the read ended, by `performance.now()`; infinite while it goes on. */
   until: number
 }
 
@@ -21,7 +21,7 @@ const uses = new Set<Use>()
 /** Marks data as being read until the returned function is called. */
 export function inUse(data: Data, place: SparkPlace): () => void {
   const use: Use = { names: namesOf(data), spark: sparkOf(place), until: Number.POSITIVE_INFINITY }
-  // Of what was read before, this says as much.
+  // An earlier, finished read of the same data adds nothing.
   for (const old of uses)
     if (old.until < use.until && old.spark === use.spark && `${old.names}` === `${use.names}`) uses.delete(old)
   if (use.names.length > 0) uses.add(use)
@@ -30,7 +30,10 @@ export function inUse(data: Data, place: SparkPlace): () => void {
   }
 }
 
-/** Whether any of it was read at that time or later. A small source is read to its end before its first answer arrives. */
+/**
+ * Whether any of the data was being read at that time or later. A finished read counts too: a small source is read to its end
+ * before its first response arrives.
+ */
 export function wasReadSince(began: number, data: Data, place: SparkPlace): boolean {
   const [names, spark] = [namesOf(data), sparkOf(place)]
   for (const use of uses) {
@@ -45,7 +48,7 @@ function namesOf({ table, parquet = [] }: Data): string[] {
   return (typeof parquet === 'string' ? [parquet] : parquet).map(pathName)
 }
 
-/** A path without its pattern, if it ends with one: the folder that is looked through. */
+/** An absolute path. If it ends with a pattern, the folder in which Spark looks for matches. */
 function pathName(path: string): string {
   const fixed = path.replace(/[^/]*[*?[{].*$/, '').replace(/(?<=.)\/+$/, '')
   if (/^file:\/\//.test(fixed)) return fileURLToPath(fixed)
@@ -59,7 +62,7 @@ function overlap(one: string, other: string): boolean {
   return one.startsWith(`${other}/`) || other.startsWith(`${one}/`)
 }
 
-/** `answers` may be `default.answers`. */
+/** `answers` may mean `default.answers`. */
 const sameTable = (long: string, short: string) => long.endsWith(`.${short.replace('table ', '')}`)
 
 const sparkOf = ({ inLocal, spark }: SparkPlace) =>

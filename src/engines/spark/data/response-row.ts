@@ -1,6 +1,6 @@
 import type { TaskResponse } from '../../../task.ts'
 
-/** The columns of a response, if nobody says otherwise. */
+/** The columns of a response, if no `row` is given. */
 const TYPES = {
   ...{ id: 'string', agent: 'string', success: 'boolean', status: 'string', answer: 'string' },
   ...{ error_code: 'string', error_message: 'string', attempts: 'int', queued_ms: 'double', run_ms: 'double' },
@@ -12,7 +12,7 @@ export const RESPONSE_SCHEMA: string = Object.entries(TYPES)
   .map(([name, type]) => `${name} ${type}`)
   .join(', ')
 
-/** The answer is as it is: what becomes of it depends on the type of its column. */
+/** The answer is not converted here: that depends on the type of its column. */
 export const responseRow = (response: TaskResponse): Record<keyof typeof TYPES, unknown> => ({
   id: response.id,
   agent: response.agentName,

@@ -10,7 +10,7 @@ const STOP_MS = 5000
 export type Responses = Parameters<SparkSink['write']>[0]
 type Item = IteratorResult<TaskResponse, unknown>
 
-/** One at a time, whatever it is that they come from. */
+/** Reads responses one at a time, from any kind of iterable. */
 export class ResponseSource {
   readonly #iterator: AsyncIterator<TaskResponse, unknown> | Iterator<TaskResponse, unknown>
   #asked: Promise<Item> | undefined
@@ -19,7 +19,7 @@ export class ResponseSource {
     this.#iterator = iteratorOf(responses)
   }
 
-  /** The next response. The same one, until it is taken. */
+  /** The next response: the same one until `taken` is called. */
   ask(): Promise<Item> {
     if (this.#asked === undefined) {
       this.#asked = (async () => this.#iterator.next())()
@@ -49,6 +49,6 @@ function iteratorOf(responses: Responses): AsyncIterator<TaskResponse, unknown> 
   const what = (responses as unknown) instanceof Promise ? 'a Promise: await it first' : kindInWords(responses)
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `sparkSink: write() takes responses, as runTask or streamTask give them; this is ${what}`,
+    `sparkSink: write() takes responses, as returned by runTask or streamTask; this is ${what}`,
   )
 }

@@ -10,9 +10,9 @@ import { isPromise, kindInWords } from './words.ts'
 
 const BATCH_ROWS = 10_000
 const BATCH_CHARS = 8 * 1024 * 1024
-/** A batch is one message, of which a Connect server takes 128 MB (`spark.connect.grpc.maxInboundMessageSize`). */
+/** A batch is one message, and a Connect server accepts messages up to 128 MB (`spark.connect.grpc.maxInboundMessageSize`). */
 const ROW_BYTES = 96 * 1024 * 1024
-/** Each takes a character at least, so that a row of more would be too large in any case. */
+/** The most values in one row. Each takes at least one character, so that a row with more of them is too large anyway. */
 const ROW_VALUES = 20_000_000
 
 type Fields = Readonly<Record<string, unknown>>
@@ -22,10 +22,10 @@ export class RowBatch {
   readonly #row: NonNullable<SparkSinkOptions['row']>
   readonly #most: number
   readonly #columns: Columns
-  /** Of the default row, those that the schema does not name are left out. */
+  /** Leaves out columns that the schema does not have. Only for the default row. */
   readonly #picks: boolean
   #rows: string[] = []
-  /** Of the first batch, until it is full and the types are known. */
+  /** The rows of the first batch, until it is full and the types are known. */
   #held: HeldRow[] = []
   #chars = 0
 
@@ -44,7 +44,7 @@ export class RowBatch {
     return this.#columns.schema
   }
 
-  /** True: the batch is full. */
+  /** Returns true when the batch is full. */
   add(response: TaskResponse): boolean {
     if (!isResponse(response)) throw new ManyworldsError('CONFIG_INVALID', `sparkSink: ${notAResponse(response)}`)
     explained(response.id, () => {
@@ -100,14 +100,14 @@ export class RowBatch {
     }
     if (row === undefined) return undefined
     if (isPromise(row)) {
-      // Nobody waits for it; what it may end with is not to end the process.
+      // Nothing awaits this promise, and an unhandled rejection would end the process.
       row.then(undefined, () => {})
-      throw wrongRow('must return the row, not a promise of it: do what takes time before, in the agent or in a stream')
+      throw wrongRow('must return the row, not a promise; do async work earlier, in the agent or in a stream')
     }
     if (typeof row !== 'object' || row === null || Array.isArray(row))
-      throw wrongRow(`must give an object, or undefined, it gave ${kindInWords(row)}`)
+      throw wrongRow(`must return an object or undefined; it returned ${kindInWords(row)}`)
     if (Object.keys(row).length === 0)
-      throw wrongRow('gave an object without properties; a response that is to have no row is undefined')
+      throw wrongRow('returned an object without properties; to write no row for a response, return undefined')
     return row as Fields
   }
 }
@@ -128,18 +128,19 @@ function refuseLarge(text: string): void {
   const mb = (count: number) => Math.ceil(count / 1024 / 1024)
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `it has ${mb(bytes)} MB as JSON, and Spark Connect takes no more than ${mb(ROW_BYTES)} MB of one row; write large values to files of their own`,
+    `it has ${mb(bytes)} MB as JSON, and one row may have at most ${mb(ROW_BYTES)} MB; write large values to separate files`,
   )
 }
 
 function wordsOf(cause: unknown): string {
-  if (cause instanceof RangeError && /^Invalid string length/.test(cause.message)) return 'it is too large for one text'
+  if (cause instanceof RangeError && /^Invalid string length/.test(cause.message))
+    return 'it is longer than the longest string'
   return cause instanceof Error ? cause.message : String(cause)
 }
 
 const wrongRow = (what: string) => new ManyworldsError('CONFIG_INVALID', `\`row\` ${what}`)
 
-/** Tasks, pairs of a map and the like have come here. */
+/** Checked because tasks, or pairs of a map, were passed by mistake. */
 function isResponse(it: Partial<TaskResponse> | undefined | null): boolean {
   const { id, status, timing, usage } = it ?? {}
   return typeof id === 'string' && typeof status === 'string' && isObject(timing) && isObject(usage)
@@ -148,7 +149,7 @@ function isResponse(it: Partial<TaskResponse> | undefined | null): boolean {
 function notAResponse(it: unknown): string {
   const keys = isObject(it) && !Array.isArray(it) ? Object.keys(it) : undefined
   const what = keys === undefined ? kindInWords(it) : keys[0] ? `an object with ${keys.join(', ')}` : 'an empty object'
-  return `this is no response: ${what}; write() takes responses, as runTask or streamTask give them`
+  return `this is not a response: ${what}; write() takes responses, as returned by runTask or streamTask`
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -4,9 +4,9 @@ import type { SparkRow } from './source.ts'
 import type { SparkTasksOptions } from './tasks.ts'
 
 interface TaskMaker {
-  /** `place`: which row it is, from 1. */
+  /** `place`: the number of the row, from 1. */
   toTask(row: SparkRow, place: number): TaskLike
-  /** The columns that it looks at; undefined: it may be any. */
+  /** The columns that it uses. Undefined: perhaps all, because a function of the user's gets the row. */
   readonly columns: readonly string[] | undefined
 }
 
@@ -49,11 +49,11 @@ function idOf(row: SparkRow, id: SparkTasksOptions['id'], place: number): string
       `row ${place} has no id: ${what} is ${value}; leave such rows out with \`sql\`, or make ids of something else`,
     )
   throw wrong(
-    `the id of row ${place} must be text or a number, ${what} is ${value instanceof Date ? 'a date' : `a ${typeof value}`}; make text of it with a function, or with \`sql\``,
+    `the id of row ${place} must be text or a number, but ${what} is ${value instanceof Date ? 'a date' : `a ${typeof value}`}; convert it to text with a function, or with \`sql\``,
   )
 }
 
-/** A function of the user's, of one row. */
+/** Calls a function of the user's with one row. */
 function own<T>(name: string, made: ((row: SparkRow) => T) | undefined, row: SparkRow, which: string): T | undefined {
   try {
     return made?.(row)

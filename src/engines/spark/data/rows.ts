@@ -4,12 +4,12 @@ import { checkRowsOptions } from './option-checks.ts'
 import type { Wanted } from './read-rows.ts'
 import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 
-/** Which rows, and on which Spark. */
+/** Which rows to read, and on which Spark. */
 export interface SparkRowsOptions extends SparkSource, SparkPlace {}
 
 /**
- * The rows of a DataFrame, read as they are wanted; for a look at what a run has written, say. Each time it is iterated, the
- * query runs again.
+ * The rows of a DataFrame, read as the loop needs them; for example, to look at what a run has written. Each iteration runs the
+ * query again.
  *
  * @example
  * for await (const row of sparkRows({ sql: 'SELECT count(*) AS n FROM parquet.`answers.parquet`', inLocal: true })) console.log(row.n)
@@ -20,7 +20,7 @@ export function sparkRows<R extends object = SparkRow>(options: SparkRowsOptions
   return stoppable((stop) => rowsOf(options, all, stop) as AsyncGenerator<unknown> as AsyncGenerator<R>)
 }
 
-/** What can be iterated again and again; who stops stops at once, even while something is being waited for. */
+/** Can be iterated several times. Leaving the loop aborts `stop` at once, even while the generator waits for something. */
 export function stoppable<T>(start: (stop: AbortSignal) => AsyncGenerator<T>): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]() {
@@ -43,7 +43,7 @@ export async function* rowsOf(
   stop: AbortSignal,
 ): AsyncGenerator<SparkRow> {
   if (mustPark()) await park('reading rows of Spark')
-  // An engine on the same Spark is started in the turn in which its first task is asked for, and decides how large Spark is.
+  // An engine on the same local Spark starts in the turn in which its first task is requested. Let it go first: it decides Spark's size.
   if (options.inLocal) await nextTurn()
   const { readRows } = await import('./read-rows.ts')
   yield* readRows(options, wanted, options, stop)

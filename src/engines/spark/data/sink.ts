@@ -3,35 +3,35 @@ import { mustPark, park } from '../../../worker/role.ts'
 import { checkSinkOptions } from './option-checks.ts'
 import type { SparkPlace } from './source.ts'
 
-/** Where answers go, and as what. One of `table` and `parquet` says where. */
+/** Where responses are written, and as which rows. Give either `table` or `parquet`. */
 export interface SparkSinkOptions<Answer = unknown> extends SparkPlace {
   /** The name of a table. */
   readonly table?: string
-  /** A folder of Parquet files; where Spark is, so any address that it can write to. */
+  /** A folder for Parquet files: a path on Spark's machines, or any address that Spark can write to. */
   readonly parquet?: string
-  /** What if there is something already: `'error'` (default), `'overwrite'` it, or `'append'` to it. */
+  /** If the table or folder exists: `'error'` (default), `'overwrite'` it, or `'append'` to it. */
   readonly mode?: 'error' | 'overwrite' | 'append'
   /**
-   * The row of a response; undefined: it has none. Default: id, agent, success, status, answer, error_code, error_message,
+   * Makes the row of a response; return undefined to write none. Default columns: id, agent, success, status, answer, error_code, error_message,
    * attempts, queued_ms, run_ms, worker, input_tokens, output_tokens and cost_usd.
    */
   readonly row?: (response: TaskResponse<Answer>) => Readonly<Record<string, unknown>> | undefined
   /**
-   * The columns and their types, as Spark writes them: `'id string, score double, tags array<string>'`. Default: by the first
-   * batch of rows; numbers are doubles, and what is neither number nor text nor date is JSON.
+   * The columns and their types, in Spark's notation: `'id string, score double, tags array<string>'`. Default: guessed from the
+   * first batch of rows. Then numbers are doubles, and arrays and objects become JSON text.
    */
   readonly schema?: string
-  /** Columns whose values become folders. */
+  /** Columns to partition by: each of their values gets its own folder. */
   readonly partitionBy?: string | readonly string[]
-  /** Rows that are written at once, as one file. Fewer, if they are large: about 8 MB. Default 10,000. */
+  /** The most rows per batch, which becomes one file. A batch also ends at about 8 MB. Default 10,000. */
   readonly batchRows?: number
 }
 
 /** Writes responses to Spark. */
 export interface SparkSink<Answer = unknown> {
   /**
-   * Writes them, batch by batch, as they come. Resolves when the last one is written. When a batch cannot be written, or the
-   * responses end with an error, it rejects, and those that are written stay.
+   * Writes responses in batches as they arrive, and resolves when the last one is written. If a batch cannot be written, or the
+   * responses end with an error, it rejects; batches that were written stay.
    */
   write(
     responses:
@@ -55,7 +55,7 @@ export interface SparkWritten {
  * const { rows } = await sparkSink({ parquet: 'answers.parquet', mode: 'overwrite', inLocal: true }).write(responses)
  */
 export function sparkSink<Answer = unknown>(options: SparkSinkOptions<Answer>): SparkSink<Answer> {
-  // A worker that imports the script of a driver may have another environment, and does not run this.
+  // A worker that imports the driver's script does not write, and may lack what these checks need.
   if (!mustPark()) checkSinkOptions(options as unknown as SparkSinkOptions)
   return {
     async write(responses) {

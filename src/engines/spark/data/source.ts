@@ -9,19 +9,19 @@ export interface SparkSource {
   readonly args?: Readonly<Record<string, string | number | bigint | boolean | null>>
   /** The name of a table or view. */
   readonly table?: string
-  /** Parquet files, or folders of them; where Spark is, so any address that it can read. */
+  /** Parquet files, or folders of them: paths on Spark's machines, or any address that Spark can read. */
   readonly parquet?: string | readonly string[]
 }
 
 /** Which Spark: the same keys, with the same values, as in the RunConfig of a run on it. */
 export interface SparkPlace extends SparkProgress {
-  /** The cluster. Default: the one that the variable SPARK_REMOTE names. */
+  /** The cluster. Default: the environment variable SPARK_REMOTE. */
   readonly spark?: SparkOptions
-  /** A Spark on this machine. Whoever in this process says so, with the same `spark`, shares one. */
+  /** Use a Spark on this machine. Runs, sources and sinks of this process with the same `spark` share one. */
   readonly inLocal?: boolean
-  /** With `inLocal`: for how many workers there is to be room, if Spark is started for this. Default: the machine's cores. */
+  /** With `inLocal`: the number of workers that a newly started Spark has room for. Default: the machine's cores. */
   readonly workerNum?: number
 }
 
-/** A row of a DataFrame: a property for each column. See docs/spark.md for what Spark's types become. */
+/** A row of a DataFrame: a property for each column. docs/spark.md lists what Spark's types become. */
 export type SparkRow = Record<string, unknown>

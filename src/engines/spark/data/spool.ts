@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ManyworldsError } from '../../../errors.ts'
 
-/** A file that was read to its end is truncated. */
+/** The size at which the next file is begun. A full file is closed, which deletes it, once all of it was read. */
 const FILE_BYTES = 64 * 1024 * 1024
 
 interface SpoolFile {
   readonly handle: FileHandle
   written: number
-  /** Batches in it that were not taken. */
+  /** The number of its batches that were not read yet. */
   untaken: number
 }
 
@@ -21,8 +21,8 @@ interface Batch {
 }
 
 /**
- * Batches that wait for their reader, on disk because that may take hours. They cannot wait in Spark, which abandons a query
- * whose results are not fetched for some minutes. The files are unlinked, so they vanish with this process.
+ * A queue of batches on disk, because batches may wait for hours. They cannot wait in Spark, which abandons a query whose results
+ * are not fetched for some minutes. The files are unlinked when they are made, so they vanish with this process.
  */
 export class Spool {
   readonly #batches: Batch[] = []
@@ -42,7 +42,7 @@ export class Spool {
     } catch (cause) {
       throw new ManyworldsError(
         'SOURCE_FAILED',
-        `rows that wait for their turn cannot be kept in ${tmpdir()}: ${(cause as Error).message}; the variable TMPDIR names another folder`,
+        `rows that wait to be processed cannot be kept in ${tmpdir()}: ${(cause as Error).message}; choose another folder with TMPDIR`,
         { cause },
       )
     }
@@ -50,19 +50,19 @@ export class Spool {
     this.#notify()
   }
 
-  /** There will be no more. */
+  /** No more batches will be added. */
   end(): void {
     if (this.#state === 'open') this.#state = 'ended'
     this.#notify()
   }
 
-  /** The reader gets this error before the remaining batches: the sooner it is known, the better. */
+  /** The reader gets this error instead of the remaining batches, so that it is known early. */
   fail(error: unknown): void {
     this.#error ??= { error }
     this.#notify()
   }
 
-  /** In the order in which they were added. Undefined: that was all. */
+  /** The next batch, in the order in which they were added. Undefined: there are no more. */
   async take(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#error !== undefined) throw (this.#error as { error: unknown }).error
@@ -74,12 +74,12 @@ export class Spool {
     }
   }
 
-  /** Resolves when fewer bytes wait, or the reader is gone. */
+  /** Resolves when at most so many bytes wait, or the spool is closed. */
   async drainedTo(bytes: number): Promise<void> {
     while (this.#waiting > bytes && this.#state === 'open') await this.#changed.promise
   }
 
-  /** The reader is gone. */
+  /** Drops what was not read. */
   async close(): Promise<void> {
     this.#state = 'closed'
     this.#notify()
@@ -105,7 +105,10 @@ export class Spool {
     for (let read = 0; read < length; ) {
       const { bytesRead } = await file.handle.read(bytes, read, length - read, at + read)
       if (bytesRead === 0)
-        throw new ManyworldsError('SOURCE_FAILED', `rows that were kept in ${tmpdir()} are not there any more`)
+        throw new ManyworldsError(
+          'SOURCE_FAILED',
+          `rows that were kept in ${tmpdir()} are missing: the file is shorter than it was`,
+        )
       read += bytesRead
     }
     file.untaken--

@@ -6,26 +6,26 @@ import { taskMaker } from './row-to-task.ts'
 import { rowsOf, stoppable } from './rows.ts'
 import type { SparkPlace, SparkRow, SparkSource } from './source.ts'
 
-/** Which rows are tasks, and how. */
+/** Which rows to read, and how a row becomes a task. */
 export interface SparkTasksOptions<A extends AnyAgent = AnyAgent, R extends object = SparkRow>
   extends SparkSource,
     SparkPlace {
-  /** The task's id: a column, or made of the row. It must be the same whenever the row is read, so that a run can be resumed. */
+  /** The task's id: a column, or a function of the row. It must be the same each time the row is read, so that a run can be resumed. */
   readonly id: string | ((row: R) => string)
-  /** The task's input: a column; several, as an object; or made of the row. Default: the row. */
+  /** The task's input: a column; several columns, which become an object; or a function of the row. Default: the whole row. */
   readonly input?: string | readonly string[] | ((row: R) => InputOf<NoInfer<A>>)
   readonly agent: A
-  /** What else there is to say about the task: `timeoutMs`, `metadata`, `groundTruth`, … */
+  /** Other options of the task: `timeoutMs`, `metadata`, `groundTruth`, … */
   readonly task?: (row: R) => Omit<TaskOptions, 'id' | 'dependsOn'>
   /**
-   * In how many parts, one query each, the rows are read, divided by the hash of their id: so Spark need not hold all of them
-   * at once. Default: of `table` and `parquet` as many as it takes for 128 MB each; of `sql` one.
+   * The number of queries that read the rows. Each reads the rows with some hashes of the id, so that Spark does not have to hold
+   * all rows at once. Default for `table` and `parquet`: so many that each reads about 128 MB; for `sql`: 1.
    */
   readonly slices?: number
 }
 
 /**
- * Tasks out of the rows of a DataFrame, read as they are wanted. Each time it is iterated, the query runs again.
+ * Tasks made of the rows of a DataFrame, read as the run needs them. Each iteration runs the query again.
  *
  * @example
  * const tasks = sparkTasks({ parquet: 'questions.parquet', id: 'id', input: 'question', agent: answer, inLocal: true })
@@ -35,7 +35,7 @@ export function sparkTasks<A extends AnyAgent, R extends object = SparkRow>(
   options: SparkTasksOptions<A, R>,
 ): AsyncIterable<TaskLike<A>> {
   const plain = options as unknown as SparkTasksOptions
-  // A worker that imports the script of a driver may have another environment, and does not run this.
+  // A worker that imports the driver's script does not read rows, and may lack what these checks need.
   if (!mustPark()) checkTasksOptions(plain)
   return stoppable((stop) => readTasks(plain, stop) as AsyncGenerator<TaskLike<A>>)
 }

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../../did-you-mean.ts'
 
-/** What a value is, in the middle of a sentence. */
+/** The kind of a value as words in a message: `an array`. */
 export function kindInWords(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   if (Array.isArray(value)) return 'an array'
@@ -13,7 +13,7 @@ export function kindInWords(value: unknown): string {
 export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-/** What may have been meant by a name that is not known, and which names there are. */
+/** The end of an error about an unknown name: the name that was probably meant, and those that exist. */
 export function knownNames(typed: string, known: readonly string[], listed: string): string {
   const meant = didYouMean(typed, known)
   return `${meant}${meant === '' ? '; there' : ' There'} are ${listed}`

@@ -63,7 +63,7 @@ async function writeAll(source: ResponseSource, rows: RowBatch, output: Output, 
       writing = write()
     }
     await writing
-    // Also without any response: then the table exists and has no rows.
+    // Without any response, an empty batch still creates the table.
     if (rows.size > 0 || output.batches === 0) await write()
   } catch (error) {
     // Wait for the current write before reporting.
@@ -97,7 +97,7 @@ async function columnsOf({ row, schema }: SparkSinkOptions, output: Output): Pro
   if (unknown !== undefined)
     throw new ManyworldsError(
       'CONFIG_INVALID',
-      `sparkSink: '${unknown}' is in the schema, and responses have no such column; give \`row\`, which makes it. There are ${RESPONSE_COLUMNS.join(', ')}${didYouMean(unknown, RESPONSE_COLUMNS)}`,
+      `sparkSink: '${unknown}' is in the schema, and responses have no such column; give \`row\` to make it. Columns of a response: ${RESPONSE_COLUMNS.join(', ')}${didYouMean(unknown, RESPONSE_COLUMNS)}`,
     )
   return new KnownColumns(known, fields!)
 }
@@ -107,6 +107,6 @@ function refuseToReplaceTheSource(options: SparkSinkOptions, began: number): voi
   const what = options.parquet ?? options.table
   throw new ManyworldsError(
     'CONFIG_INVALID',
-    `sparkSink: '${what}' is what the tasks are read from; write the answers elsewhere`,
+    `sparkSink: '${what}' is what the tasks are read from; write the responses elsewhere`,
   )
 }

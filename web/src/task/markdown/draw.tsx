@@ -90,13 +90,13 @@ function plain(nodes: readonly Nodes[]): string {
   return nodes.map((node) => ('value' in node ? node.value : 'children' in node ? plain(node.children) : '')).join('')
 }
 
-/** Headings of the page itself are h1 to h3; those of a message stand below them. */
+/** The page itself uses h1 to h3, so headings of a message start at h4. */
 function Heading({ depth, children }: { readonly depth: number; readonly children: ComponentChildren }) {
   const Tag = `h${Math.min(6, depth + 3)}` as 'h4' | 'h5' | 'h6'
   return <Tag class={`md-heading md-heading-${depth}`}>{children}</Tag>
 }
 
-/** Nothing of a text may be hidden, so all that follows the fence is shown. */
+/** No part of a text may be hidden, so everything after the opening fence is shown. */
 export const Code = ({ text, about }: { readonly text: string; readonly about: string }) => (
   <div class="md-code">
     {about !== '' && <div class="md-language">{visible(about)}</div>}

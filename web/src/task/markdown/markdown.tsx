@@ -8,14 +8,14 @@ import { Code, draw } from './draw.tsx'
 import { type Piece, piecesOf } from './pieces.ts'
 import './markdown.css'
 
-/** Parsing takes turns with the rest of the page. */
+/** The longest time of parsing before the rest of the page gets its turn. */
 const SLICE_MS = 25
-/** After so long, the rest of a text is shown as it is. */
+/** After this time, the rest of a text is shown as plain text. */
 const MOST_MS = 2000
 
 const OPTIONS = { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] }
 
-/** Text as Markdown. */
+/** A text as Markdown. */
 export function Markdown({ text }: { readonly text: string }) {
   const work = useMemo(() => new Work(piecesOf(text)), [text])
   const [, redraw] = useState(0)
@@ -72,7 +72,7 @@ function drawPiece(piece: Piece): ComponentChildren {
   try {
     return draw(fromMarkdown(piece.text, OPTIONS))
   } catch {
-    // A stack overflow in the parser: nothing of the text may be lost.
+    // The parser may overflow the stack. The text must still be shown.
     return drawPlain(piece)
   }
 }

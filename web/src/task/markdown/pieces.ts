@@ -7,14 +7,14 @@ export type Piece =
   | { readonly kind: 'code'; readonly text: string; readonly about: string }
   | { readonly kind: 'plain'; readonly text: string }
 
-/** A piece ends at the next boundary after so many characters. */
+/** A piece ends at the next boundary after this many characters. */
 const PIECE_CHARS = 1000
 const MOST_CHARS = 6000
-/** Characters that begin or end something. */
+/** The most characters that start or end a Markdown element. */
 const MOST_MARKS = 300
-/** Pipes of tables and line ends. */
+/** The most pipes of tables and line feeds. */
 const MOST_CELLS = 600
-/** Quotes and lists inside each other. */
+/** The deepest nesting of quotes and lists. */
 const MOST_LEVELS = 10
 
 const ITEM = /^(?:[-*+]|\d{1,9}[.)])[ \t]/
@@ -50,7 +50,7 @@ export function piecesOf(text: string): Piece[] {
   return pieces
 }
 
-/** The beginning of a block of code: three or more backticks or tildes, and what follows, such as the language. */
+/** The start of a code block: three or more backticks or tildes, and the text after them, such as the language. */
 function fenceIn(line: string): { readonly marks: string; readonly about: string } | undefined {
   const mark = line[0]
   if (mark !== '`' && mark !== '~') return undefined
@@ -61,7 +61,7 @@ function fenceIn(line: string): { readonly marks: string; readonly about: string
   return { marks: line.slice(0, length), about: rest.trim() }
 }
 
-/** A fence that is not closed reaches to the end. */
+/** The line that closes a fence. A fence that is not closed extends to the end. */
 function closingLine(lines: readonly string[], from: number, fence: string): number {
   for (let place = from; place < lines.length; place++) {
     const line = lines[place]!.trimEnd()
@@ -70,7 +70,7 @@ function closingLine(lines: readonly string[], from: number, fence: string): num
   return lines.length
 }
 
-/** Long tables are cut between rows, with their head again: drawn one below the other, they are read as one. */
+/** Long tables are split between rows, and each part repeats the head. Drawn below each other, they look like one table. */
 function checked(lines: readonly string[]): Piece[] {
   const text = lines.join('\n')
   if (isTame(text)) return [{ kind: 'markdown', text }]
@@ -96,7 +96,7 @@ function isTame(text: string): boolean {
   return marks <= MOST_MARKS && cells <= MOST_CELLS && text.split('\n').every((line) => levelsOf(line) <= MOST_LEVELS)
 }
 
-/** How many quotes and lists begin at the start of a line: `> - 1. text` */
+/** How many quotes and lists start at the beginning of a line: `> - 1. text` */
 function levelsOf(line: string): number {
   let levels = 0
   for (const opening = /[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])/y; levels <= MOST_LEVELS && opening.test(line); )

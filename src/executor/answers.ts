@@ -65,13 +65,18 @@ export class Answers {
     return true
   }
 
-  /** Notes a request that costs money. If its earlier answer was lost in a crash, it counts as repeated. */
-  begin(lease: Lease, service: string, key: AnswerKey): void {
+  /**
+   * Notes a request that costs money, and calls `safe` when the note is on disk. If its earlier answer was lost in a crash, it
+   * counts as repeated.
+   */
+  begin(lease: Lease, service: string, key: AnswerKey, safe: () => void): void {
     const name = textOf(key)
     const { run } = lease.entry
-    if (this.#begun.has(name)) run.repeatedCalls++
-    else if (!run.over) run.recorder?.called(lease, service, key)
+    const isRepeated = this.#begun.has(name)
+    if (isRepeated) run.repeatedCalls++
     this.#begun.add(name)
+    if (isRepeated || run.over || run.recorder === undefined) safe()
+    else run.recorder.called(lease, service, key, safe)
   }
 
   /** Stores an answer, and calls `safe` when it is on disk. One with a secret in it, or in its question, is kept in memory only. */

@@ -16,7 +16,8 @@ export class OpenRequest implements ServiceCall {
   readonly turns: Turns<Lease, OpenRequest>
   #ending: AbortController | undefined
   #ended = false
-  #begun = false
+  #begun: Promise<void> | undefined
+  #noted = () => {}
   /** The key under which its answer is stored, if it is durable. */
   key: AnswerKey | undefined
   served = false
@@ -70,14 +71,20 @@ export class OpenRequest implements ServiceCall {
     this.#onWaiting(this, isWaiting)
   }
 
-  begins(): void {
-    if (this.#begun || !this.isOpen || this.key === undefined || !this.service.costs) return
-    this.#begun = true
-    Answers.of(this.lease).begin(this.lease, this.ask.service, this.key)
+  begins(): Promise<void> {
+    const { lease, ask, key, service } = this
+    this.#begun ??= new Promise((resolve) => {
+      if (!this.isOpen || key === undefined || !service.costs) return resolve()
+      // A request that ends does not wait for the disk, which may be broken: its permit must be returned.
+      this.#noted = resolve
+      Answers.of(lease).begin(lease, ask.service, key, resolve)
+    })
+    return this.#begun
   }
 
   end(): void {
     this.#ended = true
+    this.#noted()
     this.#ending?.abort()
     this.#credited()
   }

@@ -39,8 +39,8 @@ export interface RunRecorder {
   subTaskEnded(child: TaskEntry, response: TaskResponse): void
   /** Answers that an earlier session gave to this attempt. Undefined: the request was made, but the answer was lost in a crash. */
   answersOf(entry: TaskEntry, attempt: number): Iterable<readonly [AnswerKey, KeptAnswer | undefined]>
-  /** A service gets a request that costs money. Does not wait until this is on disk. */
-  called(lease: Lease, service: string, key: AnswerKey): void
+  /** A service is about to make a call that costs money: calls `safe` once this is on disk. */
+  called(lease: Lease, service: string, key: AnswerKey, safe: () => void): void
   /** A durable service has answered: calls `safe` once the answer is on disk. */
   answer(lease: Lease, service: string, key: AnswerKey, value: Packed, safe: () => void): void
 }

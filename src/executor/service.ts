@@ -14,8 +14,11 @@ export interface ServiceCall {
    * clock is stopped, and its worker gets no more tasks if many of its tasks wait like this.
    */
   waiting(isWaiting: boolean): void
-  /** The part that costs money begins. If its answer is lost in a crash, it is repeated and counted as such. */
-  begins(): void
+  /**
+   * The part that costs money begins when this resolves: it is on disk then. If the answer is lost in a crash, the call is
+   * repeated and counted as such.
+   */
+  begins(): Promise<void>
 }
 
 /** Something that the driver does for tasks, which they request by name. */

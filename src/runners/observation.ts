@@ -96,7 +96,7 @@ export class Observation {
       begin: (entry, start) => (recorder ? recorder.begin(entry, start) : start()),
       subTaskEnded: (child, response) => recorder?.subTaskEnded(child, response),
       answersOf: (entry, attempt) => recorder?.answersOf(entry, attempt) ?? [],
-      called: (lease, service, key) => recorder?.called(lease, service, key),
+      called: (lease, service, key, safe) => (recorder ? recorder.called(lease, service, key, safe) : safe()),
       answer: (lease, service, key, value, safe) =>
         recorder ? recorder.answer(lease, service, key, value, safe) : safe(),
     }

@@ -206,9 +206,10 @@ export class Recording implements RunRecorder {
     this.#commit.afterCommit(safe)
   }
 
-  called({ entry, attempt }: Lease, service: string, { hash, occurrence }: AnswerKey): void {
+  called({ entry, attempt }: Lease, service: string, { hash, occurrence }: AnswerKey, safe: () => void): void {
     const number = this.#next.answer++
     this.#commit.add([ROW.answer, number, entry.record, attempt, service, hash, occurrence, Date.now(), null, 1])
+    this.#commit.afterCommit(safe)
   }
 
   /** Records a grade; calls `safe` when it is committed. `record`: the number of the task. */

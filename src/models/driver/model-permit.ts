@@ -10,7 +10,7 @@ export async function modelPermit(
   wanted: Omit<PermitRequest, 'by' | 'signal'>,
 ): Promise<Permit> {
   const permit = await permitFor(limiterOf(model), call, wanted)
-  call.begins()
+  await call.begins()
   let settled = false
   return {
     settle(outcome) {

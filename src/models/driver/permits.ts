@@ -58,7 +58,7 @@ export class Permits {
     const notBefore = delayMs > 0 ? performance.now() + delayMs : undefined
     const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call
-    lease.asks?.open.get(made)?.begins()
+    await lease.asks?.open.get(made)?.begins()
     let lost: NodeJS.Timeout | undefined
     const settled = new Promise<PermitOutcome | undefined>((resolve) => {
       settle.set(number, resolve)

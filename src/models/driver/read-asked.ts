@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/shapes.ts'
+import { LONGEST_PAUSE_MS } from '../calling.ts'
 import type { PermitAsked, SettleAsked } from '../protocol.ts'
 import type { PermitOutcome } from './limiter.ts'
 
@@ -15,7 +16,7 @@ export function readPermit(asked: unknown, mostMs: (model: string) => number): P
   const most = mostMs(model)
   return {
     ...{ model, permit, call: isNumber(call) ? call : 0, tokens: isNumber(tokens) ? tokens : 0, first: first === true },
-    ...{ waitMs: Math.min(waitMs, most), delayMs: Math.min(delayMs, most) },
+    ...{ waitMs: Math.min(waitMs, most), delayMs: Math.min(delayMs, LONGEST_PAUSE_MS) },
   }
 }
 

@@ -14,7 +14,7 @@ const common = {
   env: { MANYWORLDS_STORE: 'off', ...BRIEF_JVMS },
   testTimeout: 60_000,
   // What is polled is often the list of all processes, which costs some milliseconds.
-  expect: { poll: { timeout: 20_000, interval: 150 } },
+  expect: { poll: { timeout: 60_000, interval: 150 } },
   hookTimeout: 60_000,
   // The package under test is the built one, loaded by Node itself as a user's program would load it.
   server: { deps: { external: [/\/dist\//, /\/test\/agents\//] } },

@@ -26,7 +26,7 @@ async function* pages() {
 }
 
 const counts = { success: 0, failed: 0, timeout: 0, crashed: 0, cancelled: 0 }
-for await (const response of Runners.streamTask(pages(), { timeoutMs: 800, maxAttempts: 2, backoffMs: 50 })) {
+for await (const response of Runners.streamTask(pages(), { timeoutMs: 2000, maxAttempts: 2, backoffMs: 50 })) {
   counts[response.status]++
   const end = response.success ? response.answer : `${response.error.code}, ${response.error.message}`
   console.log(`${response.id.padEnd(7)} ${response.status.padEnd(7)} attempts: ${response.attempts}  ${end}`)

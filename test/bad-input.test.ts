@@ -152,7 +152,7 @@ describe('what is no task is refused with its place', () => {
     ['null as id', [echo.task(1, { id: null as Given })], '`id`', 'it is null'],
     ['an empty id', [echo.task(1, { id: '' })], '`id`', 'non-empty'],
     ['a very long id', [echo.task(1, { id: 'x'.repeat(513) })], '`id`', '512'],
-    ["an id that begins with '#'", [echo.task(1, { id: '#1' })], "'#1'", 'kept for tasks without an id'],
+    ["an id that begins with '#'", [echo.task(1, { id: '#1' })], "'#1'", 'reserved for tasks without an id'],
     ['timeoutMs 0', [echo.task(1, { timeoutMs: 0 })], '`timeoutMs`', 'milliseconds', 'it is 0'],
     ['timeoutMs below 0', [echo.task(1, { timeoutMs: -5 })], '`timeoutMs`', 'it is -5'],
     ['timeoutMs NaN', [echo.task(1, { timeoutMs: Number.NaN })], '`timeoutMs`', 'it is NaN'],

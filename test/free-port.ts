@@ -4,11 +4,15 @@ import { createServer } from 'node:net'
 const [FIRST, COUNT] = [20_000, 12_000]
 const TRIES = 20
 
-/** One that was free a moment ago, and that no connection gets by chance: a server that ends can be started there again. */
-export async function freePort(): Promise<number> {
+/**
+ * One that was free a moment ago, and that no connection gets by chance: a server that ends can be started there again. With
+ * `count`, so many in a row, of which this is the first.
+ */
+export async function freePort(count = 1): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
     const port = FIRST + Math.floor(Math.random() * COUNT)
-    if (await isFree(port)) return port
+    const free = await Promise.all(Array.from({ length: count }, (_, place) => isFree(port + place)))
+    if (!free.includes(false)) return port
   }
   throw new Error(`none of ${TRIES} ports from ${FIRST} on is free`)
 }

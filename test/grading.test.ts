@@ -60,7 +60,7 @@ it('a grader that throws, hangs, crashes, blocks or says nothing gives no reward
   const kinds = ['throws', 'hangs', 'exits', 'blocks', 'nan', 'nothing', 'kills'] as const
   const tasks = kinds.map((kind) => says.task(kind, { id: kind }))
   const { store } = storeFolder()
-  const responses = await Runners.runTask(tasks, { ...base, store, grade: mishap, gradeTimeoutMs: 1500, runId: 'bad' })
+  const responses = await Runners.runTask(tasks, { ...base, store, grade: mishap, gradeTimeoutMs: 4000, runId: 'bad' })
   const codes = Object.fromEntries([...responses].map(([id, { grade }]) => [id, grade!.error?.code]))
   expect(codes).toEqual({
     throws: 'GRADER_THREW',
@@ -85,7 +85,7 @@ it('a grader that throws, hangs, crashes, blocks or says nothing gives no reward
   )
 })
 
-it('nothing that the runtime gives an agent contains the ground truth', async () => {
+it('nothing that the runtime gives an agent contains the ground truth', { timeout: 180_000 }, async () => {
   const secret = `secret-${Math.random().toString(36).slice(2)}`
   const reversed = [...secret].reverse().join('')
   const tasks = Array.from({ length: 20 }, (_, i) =>

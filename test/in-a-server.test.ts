@@ -234,7 +234,8 @@ test('a setup that runs tasks fails, and says what could', async () => {
 
 /** Jobs over HTTP, one at a time; and, at the next port, as they come, to whoever is connected. */
 async function startQueue() {
-  let [jobs, done] = [1000, 0]
+  // More than two scripts and their workers take, however long they take to find out that they must not.
+  let [jobs, done] = [1_000_000, 0]
   const http = createHttpServer((request, response) => {
     if (request.url === '/take') response.end(JSON.stringify(jobs > 0 ? jobs-- : null))
     else response.end(String(done++))
@@ -244,7 +245,7 @@ async function startQueue() {
     socket.on('error', () => {}).on('close', () => clearInterval(timer))
   }
   const messages = createServer(push)
-  const port = await freePort()
+  const port = await freePort(2)
   await Promise.all([once(http.listen(port), 'listening'), once(messages.listen(port + 1), 'listening')])
   return {
     port,

@@ -11,45 +11,72 @@ afterAll(() => Runners.shutdown())
 const two = { store: false, workerNum: 2, concurrency: 32 } as const
 const timesOf = (responses: ReadonlyMap<string, { answer?: number[] | undefined }>) =>
   [...responses.values()].flatMap(({ answer }) => answer!).toSorted((a, b) => a - b)
-/** Turns are at least so far apart; what a turn takes from the driver to the task differs. */
-const DELIVERY_MS = 60
+const now = () => performance.timeOrigin + performance.now()
+/** The clocks of two processes differ by some milliseconds. */
+const CLOCK_MS = 20
+
+/**
+ * No turn came before its time. A turn may reach its task late, and then the next seems to follow it too soon: what can be told is
+ * how long after the beginning the n-th of all turns came at least.
+ */
+function expectPaced(at: readonly number[], began: number, everyMs: number): void {
+  for (const [n, time] of at.entries()) expect(time - began, `turn ${n}`).toBeGreaterThan(n * everyMs - CLOCK_MS)
+}
 
 describe('a limit', () => {
   it('holds for all workers together, and is used', async () => {
-    const responses = await Runners.runTask(
-      Array.from({ length: 10 }, () => limited.task({ turns: 4 })),
-      { ...two, limits: { api: { perSecond: 20 } } },
-    )
-    const at = timesOf(responses)
+    const tasks = (turns: number) => Array.from({ length: 10 }, () => limited.task({ turns }))
+    // The workers are there: the time below is for turns.
+    await Runners.runTask(tasks(0), two)
+    const began = now()
+    const at = timesOf(await Runners.runTask(tasks(4), { ...two, limits: { api: { perSecond: 20 } } }))
     expect(at).toHaveLength(40)
-    for (let i = 20; i < 40; i++) expect(at[i]! - at[i - 20]!).toBeGreaterThan(1000 - DELIVERY_MS)
-    // 39 distances of 51.5 ms are 2 seconds.
-    expect(at.at(-1)! - at[0]!).toBeLessThan(4000)
+    expectPaced(at, began, 50)
+    // Distances of 51.5 ms; the machine may hold up some of the turns, and not most of them.
+    const distances = at.slice(1).map((time, n) => time - at[n]!)
+    expect(distances.toSorted((a, b) => a - b)[19]).toBeLessThan(100)
   })
 
   it('is shared by runs of the process, if it is the same', async () => {
     const run = (perSecond: number) =>
       Runners.runTask(limited.task({ turns: 5 }), { ...two, limits: { api: { perSecond } } })
-    const [one, other, different] = await Promise.all([run(10), run(10), run(10.5)])
-    const at = [...one.answer!, ...other.answer!].toSorted((a, b) => a - b)
-    expect(at.at(-1)! - at[0]!).toBeGreaterThan(9 * 103 - DELIVERY_MS)
-    expect(different.answer!.at(-1)! - different.answer![0]!).toBeLessThan(9 * 103 - DELIVERY_MS)
+    const began = now()
+    const [one, other] = await Promise.all([run(10), run(10)])
+    expectPaced(
+      [...one.answer!, ...other.answer!].toSorted((a, b) => a - b),
+      began,
+      100,
+    )
+    // One that is used up for a minute does not hold up another.
+    const ask = async (perMinute: number, limitMs: number) => {
+      const task = refused.task({ name: 'api', options: { limitMs } })
+      return (await Runners.runTask(task, { ...two, limits: { api: { perMinute } } })).answer
+    }
+    expect(await ask(1, 30_000)).toBe('allowed')
+    expect(await ask(1, 300)).toMatchObject({ code: 'REQUEST_TIMEOUT' })
+    expect(await ask(1.1, 30_000)).toBe('allowed')
   })
 
   it('gives tasks their turn in turn: one that asks for fifty does not keep others from their first', async () => {
-    const limits = { api: { perSecond: 21 } }
-    const many = Runners.runTask(greedy.task({ turns: 50 }), { ...two, limits })
+    // Fifty turns take 17 seconds.
+    const limits = { api: { perSecond: 3 } }
+    const stop = new AbortController()
+    let isOver = false
+    const many = Runners.runTask(greedy.task({ turns: 50 }), { ...two, limits, signal: stop.signal }).finally(
+      () => (isOver = true),
+    )
     await sleep(500)
     const few = await Runners.runTask(limited.task({ turns: 1 }), { ...two, limits })
-    const { answer } = await many
-    expect(answer! - few.answer![0]!).toBeGreaterThan(500)
+    expect([few.status, isOver]).toEqual(['success', false])
+    stop.abort()
+    expect((await many).status).toBe('cancelled')
   })
 
   it('of so many per hour does not spread them over the hour', async () => {
     const began = performance.now()
     const { status } = await Runners.runTask(limited.task({ turns: 3 }), { ...two, limits: { api: { perHour: 10 } } })
     expect(status).toBe('success')
-    expect(performance.now() - began).toBeLessThan(15_000)
+    expect(performance.now() - began).toBeLessThan(45_000)
   })
 
   it('is there for sub-agents and environments', async () => {
@@ -64,11 +91,12 @@ describe('a limit', () => {
 
 describe('a task that waits for its turn', () => {
   it('loses none of its time', async () => {
-    const tasks = Array.from({ length: 4 }, () => limited.task({}, { timeoutMs: 700 }))
-    const responses = await Runners.runTask(tasks, { ...two, limits: { api: { perSecond: 1 } } })
+    const tasks = Array.from({ length: 4 }, () => limited.task({}, { timeoutMs: 4000 }))
+    // The last one waits for nearly seven seconds.
+    const responses = await Runners.runTask(tasks, { ...two, limits: { api: { perSecond: 0.45 } } })
     const all = [...responses.values()]
     expect(all.map(({ status }) => status)).toEqual(all.map(() => 'success'))
-    expect(Math.max(...all.map(({ timing }) => timing.waitedMs ?? 0))).toBeGreaterThan(2000)
+    expect(Math.max(...all.map(({ timing }) => timing.waitedMs ?? 0))).toBeGreaterThan(4000)
   })
 
   it('and is cancelled leaves its turn to others', async () => {
@@ -84,11 +112,11 @@ describe('a task that waits for its turn', () => {
     const began = performance.now()
     await Runners.runTask(limited.task({}), config)
     // Behind thirty it would be half a minute.
-    expect(performance.now() - began).toBeLessThan(8000)
+    expect(performance.now() - began).toBeLessThan(20_000)
   })
 
   it('for too long is told how many wait and at which rate', async () => {
-    const { answer } = await Runners.runTask(refused.task({ name: 'slow', options: { limitMs: 700 } }), {
+    const { answer } = await Runners.runTask(refused.task({ name: 'slow', options: { limitMs: 30_000 } }), {
       ...{ ...two, limits: { slow: { perMinute: 1 } } },
     })
     expect(answer).toBe('allowed')

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const GONE_WITHIN_MS = 5000
+/** On a busy machine a process may take seconds to notice that its driver has gone, and to end. */
+const GONE_WITHIN_MS = 30_000
 /** Workers of this machine, workers that a node runs, nodes; the slots of Spark, and Spark itself; what serves Python worlds; models. */
 const WORKER =
   /\/dist\/worker\/boot\.js|\/manyworlds\.bundle\.mjs|\/dist\/cli\/main\.js (?:node|rollout-server) |manyworlds-slot $|\/spark_host\.py|\/world_server-[0-9a-f]+\.py|\/counting_env\.py|\/smollm_server\.py|\/scripted-server\.ts|org\.apache\.spark\.deploy\./

@@ -103,7 +103,7 @@ describe('when workers are taken away', () => {
     expect((await Promise.all(runs)).map(({ size }) => size)).toEqual([5, 90, 90])
   })
 
-  it('a crash leaves no worker out of work', async () => {
+  it('a crash leaves no worker out of work', { timeout: 120_000 }, async () => {
     const conf = { workerNum: 2, concurrency: 4, maxAttempts: 3, backoffMs: 1 }
     for (let round = 0; round < 5; round++) {
       let killed = false
@@ -121,7 +121,7 @@ describe('when workers are taken away', () => {
         const tasks = Array.from({ length: 40 }, () => pid.task(20))
         return new Set(answers(await Runners.runTask(tasks, conf))).size
       }
-      await expect.poll(used).toBe(2)
+      await expect.poll(used, { timeout: 40_000 }).toBe(2)
     }
   })
 
@@ -139,7 +139,7 @@ describe('when workers are taken away', () => {
       process.kill(stopped, 'SIGSTOP')
     }
     expect(new Set(seen).size).toBe(40)
-    expect(() => process.kill(stopped!, 0)).toThrow('ESRCH')
+    await expect.poll(() => alive(stopped!)).toBe(false)
   })
 
   it('a worker that sends garbage is replaced, and its neighbours complete', async () => {
@@ -151,7 +151,8 @@ describe('when workers are taken away', () => {
 
   it('a loop that is blocked in a native call is ended, and the innocent are told apart by running them again', async () => {
     const tasks = [nativeBlock.task(600_000, { id: 'blocker' }), ...Array.from({ length: 5 }, () => sleeper.task(100))]
-    const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 8, timeoutMs: 1500 })
+    // Time enough for the innocent, also when the machine holds them up.
+    const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 8, timeoutMs: 4000 })
     expect(responses.get('blocker')!.status).toBe('timeout')
     expect(statuses(responses)).toEqual({ timeout: 1, success: 5 })
   })
@@ -162,8 +163,9 @@ describe('code that goes on when its task is over', () => {
     'and blocks the worker %s does not hold up the next tasks',
     async (when) => {
       const tasks = [
-        lateBlocker.task(when, { id: 'blocker', timeoutMs: 200 }),
-        ...Array.from({ length: 10 }, () => sleeper.task(700, { timeoutMs: 3000 })),
+        // It answers at once, or never.
+        lateBlocker.task(when, { id: 'blocker', timeoutMs: when === 'after its answer' ? 10_000 : 200 }),
+        ...Array.from({ length: 10 }, () => sleeper.task(700, { timeoutMs: 8000 })),
       ]
       const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 4 })
       expect(responses.get('blocker')!.status).toBe(when === 'after its answer' ? 'success' : 'timeout')
@@ -236,8 +238,7 @@ describe('workers between calls', () => {
   it('go when they were not wanted for a while', async () => {
     const conf = { workerNum: 1, concurrency: 5, keepWarmMs: 100 }
     const { answer } = await Runners.runTask(pid.task(1), conf)
-    for (let i = 0; i < 100 && alive(answer as number); i++) await sleep(100)
-    expect(alive(answer as number)).toBe(false)
+    await expect.poll(() => alive(answer as number), { timeout: 40_000 }).toBe(false)
     const again = await Runners.runTask(pid.task(1), conf)
     expect(again.success).toBe(true)
   })

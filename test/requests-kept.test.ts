@@ -91,13 +91,9 @@ it('an answer on its way to the disk is waited for: a rerun does not ask again',
   const gate = () => {
     if (++starts > 1) return
     // From here on nothing can be committed.
-    disk = new DatabaseSync(file('r'))
-    for (let tries = 0; tries < 1000; tries++)
-      try {
-        return void disk.exec('BEGIN IMMEDIATE')
-      } catch {
-        // A commit is under way.
-      }
+    disk = new DatabaseSync(file('r'), { timeout: 30_000 })
+    // Waits for a commit that is under way, in the thread that writes.
+    disk.exec('BEGIN IMMEDIATE')
   }
   const run = Runners.runTask([manyValues.task(1, { id: 'pays' }), exits.task(null, { id: 'exits' })], {
     store,
@@ -106,10 +102,10 @@ it('an answer on its way to the disk is waited for: a rerun does not ask again',
     concurrency: 2,
     services: { bill, gate, wait: () => leave.promise },
   })
-  await expect.poll(() => asked.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => asked.length, { timeout: 25_000 }).toBe(1)
   leave.resolve()
   // Its worker is gone, and it runs again.
-  await expect.poll(() => starts, { timeout: 10_000 }).toBe(2)
+  await expect.poll(() => starts, { timeout: 25_000 }).toBe(2)
   await sleep(200)
   disk!.exec('COMMIT')
   disk!.close()

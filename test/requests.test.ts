@@ -85,7 +85,13 @@ describe('a service', () => {
       },
     }
     const tasks = ['a', 'b', 'c'].map((id) => manyAtOnce.task({ service: 'slow', count: 200 }, { id }))
-    const responses = await Runners.runTask(tasks, { ...base, services })
+    // In one worker: none of the three can be held up while another goes on.
+    const one = { ...base, workerNum: 1 }
+    await Runners.runTask(
+      tasks.map(() => told.task({ service: 'none' })),
+      one,
+    )
+    const responses = await Runners.runTask(tasks, { ...one, services })
     for (const { answer } of responses.values()) expect(answer).toEqual(Array.from({ length: 200 }, (_, i) => i))
     expect(most).toBe(2)
     // Once all three are there, none is served twice while another waits.
@@ -164,14 +170,14 @@ describe('a task that waits for a service', () => {
   }
 
   it('does not lose time of its own, and its response says how long it waited', async () => {
-    const waits = await Runners.runTask(asker.task({ service: 'slow', question: 400 }, { timeoutMs: 150 }), {
+    const waits = await Runners.runTask(asker.task({ service: 'slow', question: 3000 }, { timeoutMs: 2000 }), {
       ...base,
       services,
     })
-    expect(waits).toMatchObject({ status: 'success', answer: 400 })
-    expect(waits.timing.waitedMs).toBeGreaterThan(350)
+    expect(waits).toMatchObject({ status: 'success', answer: 3000 })
+    expect(waits.timing.waitedMs).toBeGreaterThan(2900)
     expect(waits.timing.runMs).toBeGreaterThanOrEqual(waits.timing.waitedMs)
-    const counts = asker.task({ service: 'slow', question: 2000, clock: 'runs' }, { timeoutMs: 150 })
+    const counts = asker.task({ service: 'never', clock: 'runs' }, { timeoutMs: 150 })
     expect((await Runners.runTask(counts, { ...base, services })).status).toBe('timeout')
     const without = await Runners.runTask(echo.task(1), base)
     expect(without.timing.waitedMs).toBe(0)
@@ -221,8 +227,9 @@ describe('answers that count', () => {
       const { store, ledger } = storeFolder()
       const asked: string[] = []
       const tasks = [
-        ...Array.from({ length: 4 }, (_, i) => counted.task({ ledger, ms: 1500 }, { id: `t${i}` })),
-        dieOnce.task({ ledger, ms: 700 }, { id: 'dies', maxAttempts: 3 }),
+        ...Array.from({ length: 4 }, (_, i) => counted.task({ ledger, ms: 6000 }, { id: `t${i}` })),
+        // When the others have asked for all that they want, and are not done.
+        dieOnce.task({ ledger, ms: 3000 }, { id: 'dies', maxAttempts: 3 }),
       ]
       const services = bill(asked)
       const config = { store: stored && store, workerNum: 1, concurrency: 8, services, backoffMs: 1 }

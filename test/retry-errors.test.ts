@@ -197,7 +197,11 @@ it('what was tried again is in the run file, and a resumed run counts it', async
   const { store, file } = storeFolder()
   const config = { ...quick, store, retryIf: () => true }
   const task = tries.task({ throws: 'retryable', retryAfterMs: 3_000_000 }, { id: 'a' })
-  const waiting = Runners.runTask(task, { ...config, runId: 'r', deadlineMs: 1500 })
+  const stop = new AbortController()
+  const waiting = Runners.runTask(task, { ...config, runId: 'r', signal: stop.signal })
+  const failed = () => query(file('r'), `SELECT attempt FROM attempts WHERE status = 'failed'`)
+  await expect.poll(failed, { timeout: 40_000 }).toHaveLength(1)
+  stop.abort()
   expect(await waiting).toMatchObject({ status: 'cancelled', attempts: 1 })
   const resumed = await Runners.runTask(task, { ...config, resume: 'r', maxAttempts: 2 })
   expect(resumed).toMatchObject({ status: 'failed', attempts: 2 })

@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
+import { signal } from './process-tree.ts'
 
-const GONE_WITHIN_MS = 5000
+/** Processes end within milliseconds of each other; on a busy machine, the last one may wait long for its turn. */
+const GONE_WITHIN_MS = 30_000
 
 export interface Ended {
   readonly code: number | null
@@ -25,7 +27,8 @@ interface Options {
 
 /**
  * Starts a script of test/scripts (or a whole path) with `node`, as a user would, and waits for its end. Whatever it
- * started must be gone soon after; everything it starts inherits a mark in its environment.
+ * started must be gone soon after; everything it starts inherits a mark in its environment. If the test fails or times out first,
+ * the script and everything that it started are killed.
  */
 export async function runScript(script: string | undefined, options: Options = {}): Promise<Ended> {
   const { flags = [], args = [], env = {}, cwd, stdin = '' } = options
@@ -34,6 +37,10 @@ export async function runScript(script: string | undefined, options: Options = {
   const child = spawn(process.execPath, [...flags, ...path, ...args], {
     env: { ...usersEnvironment(), ...env, MANYWORLDS_TEST_SCRIPT: mark.split('=')[1] },
     ...(cwd === undefined ? {} : { cwd }),
+  })
+  let isOver = false
+  afterTest(() => {
+    if (!isOver) for (const { pid } of marked(mark)) signal(pid, 'SIGKILL')
   })
   child.stdin.end(stdin)
   let stdout = ''
@@ -46,6 +53,7 @@ export async function runScript(script: string | undefined, options: Options = {
   })
   const code = await new Promise<number | null>((done) => child.once('close', done))
   await nothingLeft(mark)
+  isOver = true
   return { code, stdout, stderr }
 }
 
@@ -72,21 +80,33 @@ export function usersEnvironment(): NodeJS.ProcessEnv {
   )
 }
 
+/** A script that is started by `beforeAll` belongs to no test. */
+function afterTest(end: () => void): void {
+  try {
+    onTestFinished(end)
+  } catch {
+    // Nobody waits for it longer than the hook does.
+  }
+}
+
 async function nothingLeft(mark: string): Promise<void> {
   if (process.platform !== 'linux') return
   let left = marked(mark)
   for (const until = Date.now() + GONE_WITHIN_MS; left.length > 0 && Date.now() < until; left = marked(mark))
     await sleep(50)
-  expect(left, 'processes that the script left behind').toEqual([])
+  expect(
+    left.map(({ pid, command }) => `${pid} ${command}`),
+    'processes that the script left behind',
+  ).toEqual([])
 }
 
-function marked(mark: string): string[] {
+function marked(mark: string): { pid: number; command: string }[] {
   return readdirSync('/proc').flatMap((pid) => {
     try {
       if (!/^\d+$/.test(pid) || !readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark)) return []
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
       // A process that has ended and waits for its parent to notice has no command line.
-      return command === '' ? [] : [`${pid} ${command}`]
+      return command === '' ? [] : [{ pid: Number(pid), command }]
     } catch {
       // It ended while we looked.
       return []

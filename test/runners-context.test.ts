@@ -129,7 +129,7 @@ describe('time', () => {
     const tasks = [
       sleeper.task(60_000, { id: 'slow' }),
       sleeper.task(60_000, { id: 'own', timeoutMs: 50 }),
-      echo.task(1),
+      echo.task(1, { timeoutMs: 30_000 }),
     ]
     const responses = await Runners.runTask(tasks, { timeoutMs: 300, workerNum: 1 })
     expect(statuses(responses)).toEqual(['timeout', 'timeout', 'success'])
@@ -139,8 +139,9 @@ describe('time', () => {
   })
 
   test('waiting for a slot does not count', async () => {
-    const tasks = Array.from({ length: 6 }, () => sleeper.task(60))
-    const responses = await Runners.runTask(tasks, { timeoutMs: 250, workerNum: 1, concurrency: 1 })
+    // The last one waits for longer than it may take; each by itself has time to spare.
+    const tasks = Array.from({ length: 6 }, () => sleeper.task(600))
+    const responses = await Runners.runTask(tasks, { timeoutMs: 2500, workerNum: 1, concurrency: 1 })
     expect(statuses(responses)).toEqual(Array(6).fill('success'))
   })
 
@@ -158,7 +159,10 @@ describe('time', () => {
 
   test('at the deadline of the run, what is not done is cancelled', async () => {
     const tasks = [echo.task(1), sleeper.task(60_000), sleeper.task(60_000)]
-    const responses = await Runners.runTask(tasks, { deadlineMs: 2000, workerNum: 1, concurrency: 2 })
+    const config = { workerNum: 1, concurrency: 2 }
+    // The worker is there: the deadline is for the tasks.
+    await Runners.runTask(echo.task(0), config)
+    const responses = await Runners.runTask(tasks, { ...config, deadlineMs: 4000 })
     expect(statuses(responses)).toEqual(['success', 'cancelled', 'cancelled'])
     expect([...responses.values()].map(({ error }) => error?.code)).toEqual([undefined, 'RUN_DEADLINE', 'RUN_DEADLINE'])
   })

@@ -1,5 +1,6 @@
 import { execTasks, Runners, Task, TaskError } from 'manyworlds'
 import { afterAll, describe, expect, test } from 'vitest'
+import { asker } from './agents/askers.ts'
 import { echo, sleeper, where } from './agents/basics.ts'
 import { changer, nested, parent } from './agents/context.ts'
 import { thrower, throwsAtOnce } from './agents/failing.ts'
@@ -151,10 +152,24 @@ describe('whatever a task throws is its response, and nobody else’s', () => {
 
 describe('streamTask', () => {
   test('yields each as it is done', async () => {
+    const order = ['second', 'third', 'first']
+    const doors = new Map(order.map((id) => [id, Promise.withResolvers<string>()]))
+    const open = (id: string | undefined) => id !== undefined && doors.get(id)!.resolve(id)
+    const started = new Set<string>()
+    const door = (id: string) => {
+      // Each is done after the one before it was seen, and the first one when all run.
+      if (started.add(id).size === 3) open(order[0])
+      return doors.get(id)!.promise
+    }
     const seen: unknown[] = []
-    const tasks = [400, 10, 200].map((ms) => sleeper.task(ms))
-    for await (const response of Runners.streamTask(tasks, { workerNum: 1 })) seen.push(response.answer)
-    expect(seen).toEqual([10, 200, 400])
+    const tasks = ['first', 'second', 'third'].map((question) =>
+      asker.task({ service: 'door', question }, { id: question }),
+    )
+    for await (const { id, answer } of Runners.streamTask(tasks, { workerNum: 1, services: { door } })) {
+      seen.push(answer)
+      open(order[order.indexOf(id) + 1])
+    }
+    expect(seen).toEqual(order)
   })
 
   test('starts nothing before it is asked, and can be asked again after the end', async () => {

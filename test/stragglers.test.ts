@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
@@ -14,13 +14,17 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 afterAll(() => Runners.shutdown())
 
-const ledger = () => readFileSync(join(folder, 'slow'), 'utf8')
-const starts = () => ledger().match(/start/g)!.length
+const ledger = (name = 'slow') => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '')
+const starts = (name = 'slow') => ledger(name).match(/start/g)?.length ?? 0
+/** Until the slow one was started a second time, which is half a second after the first at the earliest. */
+async function untilTwice(): Promise<void> {
+  await expect.poll(() => starts(), { timeout: 30_000, interval: 50 }).toBe(2)
+}
 
 /** Nine that are quick, and one that is slow. */
 async function run(slow: Omit<Straggling, 'file'>, config: RunConfig = {}, options: TaskOptions = {}) {
   const others = Array.from({ length: 9 }, (_, i) =>
-    straggling.task({ file: join(folder, `other-${i}`), ms: [20, 20] }),
+    straggling.task({ file: join(folder, `other-${i}`), ms: [20, 20] }, { id: `other-${i}` }),
   )
   const task = straggling.task({ file: join(folder, 'slow'), ...slow }, { id: 'slow', ...options })
   const responses = await Runners.runTask([task, ...others], {
@@ -29,7 +33,9 @@ async function run(slow: Omit<Straggling, 'file'>, config: RunConfig = {}, optio
     speculate: true,
     ...config,
   })
-  expect([...responses.values()].filter(({ id, answer }) => id !== 'slow' && answer === 'first').length).toBe(9)
+  // A worker that the machine holds up for half a second makes a straggler of any task.
+  for (const { id, answer } of responses.values())
+    if (id !== 'slow') expect(answer, id).toBeOneOf(starts(id) === 1 ? ['first'] : ['first', 'second'])
   return responses.get('slow')!
 }
 
@@ -39,14 +45,14 @@ test('the second start answers first: its answer, steps and lines are the ones',
   expect(slow.trajectory.map(({ action }) => action)).toEqual(['second'])
   expect(starts()).toBe(2)
   // Whoever is slower is told to give up.
-  await expect.poll(ledger).toContain('given up first')
+  await expect.poll(() => ledger()).toContain('given up first')
 })
 
 test('the first start answers first all the same', async () => {
-  const slow = await run({ ms: [1500, 30_000] })
+  const slow = await run({ ms: [4000, 30_000] })
   expect(slow).toMatchObject({ answer: 'first', attempts: 1, logs: ['first'] })
   expect(slow.trajectory.map(({ action }) => action)).toEqual(['first'])
-  await expect.poll(ledger).toContain('given up second')
+  await expect.poll(() => ledger()).toContain('given up second')
 })
 
 test('without the option, and with rerun: never, nothing is started twice', async () => {
@@ -58,7 +64,7 @@ test('without the option, and with rerun: never, nothing is started twice', asyn
 })
 
 test('the worker of the first dies while the second runs: nobody is charged', async () => {
-  const slow = await run({ ms: [1500, 1500], end: 'die' }, { maxAttempts: 3 })
+  const slow = await run({ ms: [4000, 4000], end: 'die' }, { maxAttempts: 3 })
   expect(slow).toMatchObject({ answer: 'second', attempts: 1 })
 })
 
@@ -84,14 +90,17 @@ test('a task that waits for the driver is no straggler, unless its clock runs', 
   expect(await run({ ms: [10, 10], asks: 'slow' }, { services })).toMatchObject({ answer: 'first' })
   expect(starts()).toBe(1)
   for (const name of readdirSync(folder)) rmSync(join(folder, name))
-  await run({ ms: [10, 10], asks: 'slow', clock: 'runs' }, { services })
-  expect(starts()).toBe(2)
+  // It gets no answer before it was started again.
+  const slow = await run({ ms: [10, 10], asks: 'twice', clock: 'runs' }, { services: { twice: untilTwice } })
+  expect([slow.status, starts()]).toEqual(['success', 2])
 })
 
 test('cancelling ends both', async () => {
-  const signal = AbortSignal.timeout(2000)
-  const slow = await run({ ms: [30_000, 30_000] }, { signal })
-  expect(slow.status).toBe('cancelled')
-  await expect.poll(ledger).toContain('given up first')
-  await expect.poll(ledger).toContain('given up second')
+  const stop = new AbortController()
+  const running = run({ ms: [60_000, 60_000] }, { signal: stop.signal })
+  await untilTwice()
+  stop.abort()
+  expect((await running).status).toBe('cancelled')
+  await expect.poll(() => ledger()).toContain('given up first')
+  await expect.poll(() => ledger()).toContain('given up second')
 })

@@ -73,9 +73,9 @@ test('a sub-task whose agent cannot be loaded is the error of whoever asked for 
     ...Array.from({ length: 20 }, (_, n) => 2 * n),
     ['AGENT_LOAD_FAILED', expect.stringContaining('not-there.ts')],
   ])
-}, 30_000)
+}, 60_000)
 
 test('a task that ends before its sub-task has begun is answered, also as the last of its run', async () => {
   for (let n = 0; n < 20; n++)
     expect(await Runners.runTask(forgets.task(n), { workerNum: 1, store: false })).toMatchObject({ answer: n })
-}, 30_000)
+}, 60_000)

@@ -75,8 +75,11 @@ export const busyLoop = define('busy-loop', async (input: { afterMs: number; pid
   for (;;) Math.random()
 })
 
-/** Ignores its signal. */
-export const deaf = define('deaf', async (ms: number) => {
+/** Ignores its signal: answers so many milliseconds after its task was given up. */
+export const deaf = define('deaf', async (ms: number, ctx) => {
+  // Not after a fixed time: if the worker is suspended meanwhile, the answer may be earlier than the timeout.
+  const over = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve, { once: true }))
+  await Promise.race([over, sleep(60_000)])
   await sleep(ms)
   return 'late'
 })

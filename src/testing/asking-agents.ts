@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import type { AskOptions } from '../agent.ts'
+import { MAX_OPEN_REQUESTS } from '../protocol/messages.ts'
 import { askAside } from '../worker/side-ask.ts'
 import { defineIn } from './define.ts'
 
@@ -19,12 +20,22 @@ export const asksFor = define(
   },
 )
 
-/** Makes many requests at once, more than may be open. `together`: waits for the other tasks first. */
+/** After this many of its requests, `asksAll` reports that they have arrived. */
+export const QUEUED_REQUESTS: number = MAX_OPEN_REQUESTS / 2
+
+/**
+ * Makes many requests at once, more than may be open. `together`: waits for the other tasks first, and calls `queued` after its
+ * first requests. Requests arrive in order, so when `queued` is called, they wait in the driver.
+ */
 export const asksAll = define(
   'asks-all',
   async ({ service, count, together }: { service: string; count: number; together?: boolean }, ctx) => {
     if (together) await ctx.ask('together')
-    return Promise.all(Array.from({ length: count }, (_, i) => ctx.ask<number>(service, i)))
+    const first = Array.from({ length: Math.min(count, QUEUED_REQUESTS) }, (_, i) => ctx.ask<number>(service, i))
+    const queued = together ? ctx.ask('queued') : undefined
+    const rest = Array.from({ length: count - first.length }, (_, i) => ctx.ask<number>(service, first.length + i))
+    await queued
+    return Promise.all([...first, ...rest])
   },
 )
 

@@ -174,7 +174,11 @@ export const asksTooLate = defineAgent({
 export const tellsLater = defineAgent({
   name: 'tellsLater',
   run: async (_: null) => {
-    await sleep(200)
+    // Until nothing more has come for a while.
+    for (let known = -1; known < later.length || later.length === 0; ) {
+      known = later.length
+      await sleep(200)
+    }
     return later
   },
 })

@@ -34,6 +34,9 @@ const add = tool({
 
 export const adder = llmAgent({ name: 'adder', model: 'm', instructions: 'Add.', tools: { add } })
 
+/** Longer than anybody waits, however busy the machine is. */
+const DEAF_MS = 600_000
+
 export const deaf = llmAgent({
   name: 'deaf',
   model: 'm',
@@ -42,7 +45,7 @@ export const deaf = llmAgent({
     wait: tool({
       inputSchema: z.object({}),
       execute: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 1500))
+        await new Promise((resolve) => setTimeout(resolve, DEAF_MS).unref())
         return 'too late'
       },
     }),
@@ -67,11 +70,16 @@ export const turns = defineAgent({
   },
 })
 
-/** Takes its worker down after a while. */
+/** Takes its worker down when the scripted server at `url` has got so many requests that contain `text`. */
 export const killer = defineAgent({
   name: 'killer',
-  run: async (ms: number) => {
-    await new Promise((resolve) => setTimeout(resolve, ms))
+  run: async ({ url, text, count }: { url: string; text: string; count: number }) => {
+    const requests = `${url}/_scripted/requests?${new URLSearchParams({ body: text })}`
+    for (;;) {
+      const found = (await (await fetch(requests)).json()) as unknown[]
+      if (found.length >= count) break
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
     process.kill(process.pid, 'SIGKILL')
   },
 })

@@ -2,7 +2,8 @@ import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineEnvironment, stepAgent } from 'manyworlds/agents'
 
-const SLOW_MS = 500
+/** Longer than what an episode or a task may take: the time of a setup must count for neither. */
+const SLOW_MS = 4000
 let ready = 0
 
 const prepared = defineEnvironment({
@@ -25,5 +26,5 @@ const spoilt = defineEnvironment({
   step: () => ({ observation: 0, reward: 0, done: true }),
 })
 
-export const preparedAgent = stepAgent({ name: 'prepared', environment: prepared, act: () => 'go', timeoutMs: 200 })
+export const preparedAgent = stepAgent({ name: 'prepared', environment: prepared, act: () => 'go', timeoutMs: 2000 })
 export const spoiltAgent = stepAgent({ name: 'spoilt', environment: spoilt, act: () => 'go' })

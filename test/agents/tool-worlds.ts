@@ -41,7 +41,7 @@ const nextOf = ({ task, step }: { task: { input: unknown }; step: number }) =>
   (task.input as { actions: readonly (string | { tool: string; arguments: object })[] }).actions[step] as string
 
 export const handyman = stepAgent({ name: 'handyman', environment: bench, act: nextOf })
-export const hastyHandyman = handyman.withParams({ ...handyman.params, timeoutMs: 200 })
+export const hastyHandyman = handyman.withParams({ ...handyman.params, timeoutMs: 1500 })
 
 /** Its observations are objects, and it lists what can be done. */
 const calls = [

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { tool } from 'ai'
 import * as z from 'zod'
 import { llmAgent, stepAgent } from '../../dist/agents/index.js'
@@ -150,11 +151,11 @@ export const talkative = defineAgent({
   },
 })
 
-/** Records a step every `ms`, so that somebody can watch. */
+/** Records a step every `ms`, so that somebody can watch, until a file exists. */
 export const slow = defineAgent({
   name: 'slow',
-  run: async ({ steps, ms }: { steps: number; ms: number }, ctx) => {
-    for (let i = 0; i < steps; i++) {
+  run: async ({ ms, until }: { ms: number; until: string }, ctx) => {
+    for (let i = 0; !existsSync(until); i++) {
       ctx.step({ text: `slow step ${i}` })
       await pause(ms)
     }

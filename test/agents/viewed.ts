@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from 'manyworlds'
 
@@ -10,6 +11,16 @@ export const shown = defineAgent({
     ctx.step({ action: input.text, observation: { seen: input.text }, reward: 0.5 })
     if (input.fail !== undefined) throw new Error(input.fail)
     return { said: input.text }
+  },
+})
+
+/** Records a step, and waits until a file exists: a test says when it has seen enough. */
+export const waitingFor = defineAgent({
+  name: 'waiting-for',
+  run: async (file: string, ctx) => {
+    ctx.step({ text: 'waiting' })
+    while (!existsSync(file)) await sleep(50, undefined, { signal: ctx.signal })
+    return 'done'
   },
 })
 

@@ -47,7 +47,7 @@ export interface Script {
   /** It answers after so many milliseconds; left out: at once. */
   readonly ms?: number
   readonly reset?: 'throw' | 'hang' | number
-  /** At its second step. */
+  /** At its second step. One that hangs makes the file `${ledger}.hangs`. */
   readonly step?: 'throw' | 'hang' | 'wait for the signal' | 'block'
   readonly close?: 'throw' | 'hang'
   /** What its second step returns, over what it would. */
@@ -67,7 +67,10 @@ const scripted = defineEnvironment({
     state.at++
     if (state.at === 2) {
       if (state.step === 'throw') throw new RangeError('the world is broken')
-      if (state.step === 'hang') return new Promise<never>(() => {})
+      if (state.step === 'hang') {
+        appendFileSync(`${state.ledger}.hangs`, '')
+        return new Promise<never>(() => {})
+      }
       if (state.step === 'wait for the signal') return whenAborted(ctx.signal, state.ledger)
       if (state.step === 'block') for (;;);
     }
@@ -90,7 +93,9 @@ async function whenAborted(signal: AbortSignal, ledger: string): Promise<never> 
 }
 
 export const puppet = stepAgent({ name: 'puppet', environment: scripted, act: ({ step }) => `do ${step}`, maxSteps: 5 })
-export const hasty = puppet.withParams({ ...puppet.params, timeoutMs: 300 })
+/** Long enough for a first step on a busy machine. */
+const HASTY_MS = 1500
+export const hasty = puppet.withParams({ ...puppet.params, timeoutMs: HASTY_MS })
 export const thinker = stepAgent({
   name: 'thinker',
   environment: scripted,
@@ -98,20 +103,26 @@ export const thinker = stepAgent({
     await sleep(step === 1 ? 60_000 : 1, undefined, { signal })
     return 'a thought'
   },
-  timeoutMs: 300,
+  timeoutMs: HASTY_MS,
 })
 
-/** Computes a millisecond for each of its steps, without an end. */
+/** Computes a millisecond for each of its steps, without an end. What it shows is the time. */
 const busy = defineEnvironment({
   name: 'busy',
-  reset: () => ({ state: { steps: 0 }, observation: 0 }),
-  step(state) {
+  reset: () => ({ state: 0, observation: performance.now() }),
+  step() {
     const until = performance.now() + 1
     while (performance.now() < until);
-    return { observation: ++state.steps, reward: 0, done: false }
+    return { observation: performance.now(), reward: 0, done: false }
   },
 })
-export const worker = stepAgent({ name: 'worker', environment: busy, act: () => 'work', maxSteps: 1e9, timeoutMs: 400 })
+export const worker = stepAgent({
+  name: 'worker',
+  environment: busy,
+  act: () => 'work',
+  maxSteps: 1e9,
+  timeoutMs: 1000,
+})
 export const drudge = worker.withParams({ ...worker.params, timeoutMs: null })
 
 // ---- environments with a mistake in them

@@ -1,10 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { LOAD_LIMIT_MS } from '../../src/bundle/check-load.ts'
 import { makeBundle } from '../../src/bundle/index.ts'
 import { project, proofFrom } from './project.ts'
+
+/** Before the limit: a slow machine takes some seconds to bundle and to load. */
+const AT_ONCE_MS = LOAD_LIMIT_MS - 3000
+/** For what may take long on a slow machine. */
+const WITHIN_MS = 60_000
+const SLOW = { timeout: 180_000 }
 
 const fails = (message: RegExp) => ({ code: 'BUNDLE_LOAD_FAILED', message: expect.stringMatching(message) })
 const bundleOf = (agent: string, options?: Parameters<typeof makeBundle>[1]) =>
@@ -76,13 +83,13 @@ test('a module that ends its process is noticed at once, also when a process tha
     process.exit(4)`
   const started = Date.now()
   await expect(bundleOf(script)).rejects.toMatchObject(fails(/ended with code 4/))
-  expect(Date.now() - started).toBeLessThan(10_000)
+  expect(Date.now() - started).toBeLessThan(AT_ONCE_MS)
 })
 
 test('a top-level await that nothing can ever settle is refused at once, not after the limit', async () => {
   const started = Date.now()
-  await expect(bundleOf(`await new Promise(() => {})\nexport {}\n`)).rejects.toMatchObject(fails(/never happens/))
-  expect(Date.now() - started).toBeLessThan(10_000)
+  await expect(bundleOf(`await new Promise(() => {})\nexport {}\n`)).rejects.toMatchObject(fails(/never settled/))
+  expect(Date.now() - started).toBeLessThan(AT_ONCE_MS)
 })
 
 const isAlive = (pid: number) => {
@@ -93,7 +100,7 @@ const isAlive = (pid: number) => {
   }
 }
 // Some time, because a process that has ended counts as alive until init has taken note of it.
-const gone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false), 10_000)
+const gone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false), WITHIN_MS)
 const pidIn = (file: string) => Number(readFileSync(file, 'utf8'))
 
 /** Notes its own pid and that of a process that it starts; then never gives back control. */
@@ -104,16 +111,17 @@ const BUSY = `import { spawn } from 'node:child_process'
   writeFileSync(process.env.PIDS + '.self', String(process.pid))
   for (;;);`
 
-test('a module that blocks is given up at the limit, and no process stays', async () => {
+test('a module that blocks is given up at the limit, and no process stays', SLOW, async () => {
   const folder = project({ 'agent.ts': BUSY })
   const pids = join(folder, 'pids')
-  const made = makeBundle(join(folder, 'agent.ts'), { loadLimitMs: 1500, env: { ...process.env, PIDS: pids } })
-  await expect(made).rejects.toMatchObject(fails(/did not finish loading within 1\.5 s/))
+  // Time enough for its process to start and to note its pid.
+  const made = makeBundle(join(folder, 'agent.ts'), { loadLimitMs: 8500, env: { ...process.env, PIDS: pids } })
+  await expect(made).rejects.toMatchObject(fails(/did not finish loading within 8\.5 s/))
   expect(isAlive(pidIn(`${pids}.self`))).toBe(false)
   await gone(pidIn(`${pids}.child`))
 })
 
-test('a process that a module started is ended also when the module loaded well', async () => {
+test('a process that a module started is ended also when the module loaded well', SLOW, async () => {
   const folder = project({ 'agent.ts': BUSY.replace('for (;;);', 'export const proof = 1') })
   const pids = join(folder, 'pids')
   await makeBundle(join(folder, 'agent.ts'), { env: { ...process.env, PIDS: pids } })
@@ -122,6 +130,7 @@ test('a process that a module started is ended also when the module loaded well'
 
 test.skipIf(process.platform === 'win32')(
   'when the driver is killed meanwhile, no process and no folder stays',
+  SLOW,
   async () => {
     const folder = project({ 'agent.ts': BUSY })
     mkdirSync(join(folder, 'tmp'))
@@ -133,12 +142,12 @@ test.skipIf(process.platform === 'win32')(
       env: { ...process.env, PIDS: pids, TMPDIR: join(folder, 'tmp') },
       stdio: 'ignore',
     })
-    await vi.waitFor(() => expect(existsSync(`${pids}.self`)).toBe(true), 20_000)
+    await vi.waitFor(() => expect(pidIn(`${pids}.self`)).toBeGreaterThan(0), WITHIN_MS)
     driver.kill('SIGKILL')
     await once(driver, 'exit')
     await gone(pidIn(`${pids}.self`))
     await gone(pidIn(`${pids}.child`))
-    expect(readdirSync(join(folder, 'tmp'))).toEqual([])
+    await expect.poll(() => readdirSync(join(folder, 'tmp'))).toEqual([])
   },
 )
 

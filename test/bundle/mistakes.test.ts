@@ -11,7 +11,7 @@ test('a syntax error is named by file, line and column, without a stack of ours'
   const error: Error & { code?: string } = await makeBundle(join(folder, 'agent.ts')).catch((error) => error)
   expect(error.code).toBe('BUNDLE_FAILED')
   expect(error.message).toBe(
-    `The code for the workers cannot be bundled:\n  ${join(folder, 'broken.ts')}:2:18: Unexpected "="`,
+    `the code for the workers cannot be bundled:\n  ${join(folder, 'broken.ts')}:2:18: Unexpected "="`,
   )
 })
 

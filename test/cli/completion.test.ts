@@ -92,7 +92,7 @@ describe('what the shells ask for', () => {
   it('is answered with descriptions', async () => {
     expect(await words('do')).toEqual([
       'words',
-      'doctor\tCheck this machine: what is there, what is missing, what to do',
+      'doctor\tCheck this machine: what is installed, what is missing, what to do',
     ])
   })
 

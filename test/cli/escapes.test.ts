@@ -107,7 +107,7 @@ it('nothing that others wrote steers the terminal: scripts, tasks, run files, fi
     ],
   ]
   for (const words of commands) expectHarmless(await manyworlds(words, options), words.join(' '))
-}, 240_000)
+}, 480_000)
 
 it('nor do the host names of nodes, and what their workers print', async () => {
   const { path, options } = project({
@@ -127,4 +127,4 @@ syncBuiltinESMExports()`,
   const shown = await manyworlds(['show', 'there', '--logs'], options)
   expectHarmless(shown, 'show')
   expect(shown.stdout).toContain('on x\\x1b]0;owned')
-})
+}, 120_000)

@@ -159,7 +159,7 @@ describe('a run of a training whose steps were removed to save space', () => {
     const buffer = new ExperienceBuffer()
     expect(await buffer.addRun(run)).toBe(16 - removed)
     expect(buffer.stats().added).toMatchObject({ held: 16 - removed, removed })
-    expect((await say('show', RUN)).stdout).toMatch(new RegExp(`^steps +those of ${removed} tasks were removed`, 'm'))
+    expect((await say('show', RUN)).stdout).toMatch(new RegExp(`^steps +of ${removed} tasks were removed`, 'm'))
     expect((await say('show', RUN, gone.id)).stdout).toMatch(/^3 steps\n +removed to save space/m)
     const shown = json((await say('show', RUN, '--json')).stdout)
     expect(shown.filter(({ trajectory }) => trajectory === undefined)).toHaveLength(removed)
@@ -193,7 +193,10 @@ describe('the policy of weights', () => {
 
   it('of a damaged file is not exported', async () => {
     await sampleTraining(store, { id: 'damaged', updates: 1 })
-    changed(join(store, 'store.sqlite'), `UPDATE _versions SET sha256 = 'x' WHERE training = 3`)
+    changed(
+      join(store, 'store.sqlite'),
+      `UPDATE _versions SET sha256 = 'x' WHERE training = (SELECT training FROM _trainings WHERE id = 'damaged')`,
+    )
     const damaged = await say('export', 'damaged', '--policy', 'x')
     expect(damaged).toMatchObject({ code: 1, stderr: expect.stringContaining('STORE_CORRUPT') })
   })

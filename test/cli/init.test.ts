@@ -73,7 +73,7 @@ describe('manyworlds init', () => {
     const refused = await manyworlds(['init'], { cwd: folder })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toBe(
-      'manyworlds: this folder has these files already: agents.ts, README.md. Nothing was changed; --force overwrites them\n',
+      'manyworlds: this folder already has these files: agents.ts, README.md. Nothing was changed; use --force to overwrite them\n',
     )
     expect(readdirSync(folder).sort()).toEqual(['README.md', 'agents.ts'])
 

@@ -11,24 +11,24 @@ const TOKEN = /^mw_[\w-]{43}\n$/
 
 /** What is typed after `manyworlds node`, and what is said about it. Each is one line, and perhaps where to read on. */
 const MISTAKES: Readonly<Record<string, string>> = {
-  '': 'give --listen 127.0.0.1:5000 for drivers that call this node, or --connect wss://driver:7000 to call a driver',
-  'status worker1': 'ACTION is one of token, not "status"',
+  '': 'give --listen 127.0.0.1:5000 to wait for drivers, or --connect wss://driver:7000 to connect to a driver',
+  'status worker1': 'ACTION must be one of token, not "status"',
   '--listen worker1:port': "--listen: 'worker1:port' is not an address; give host:port, such as worker1.cluster:5000",
   '--listen 127.0.0.1:70000': "--listen: '127.0.0.1:70000': there is no port 70000",
   '--connect http://driver': "--connect: 'http://driver' begins with http://; give host:port, ws://host:port",
   '--listen 127.0.0.1:0 --connect driver': '--listen and --connect exclude each other',
-  '--listen 127.0.0.1:0 --stay': '--stay is only of use with --connect',
+  '--listen 127.0.0.1:0 --stay': '--stay can only be used with --connect',
   '--listen 127.0.0.1:0 --workers 0': '--workers must be at least 1, not 0',
   '--listen 127.0.0.1:0 --lease 1m': '--lease can be at most 15s',
-  '--listen 127.0.0.1:0 --out token': '--out is only of use with "manyworlds node token"',
-  '--listen 127.0.0.1:0 --tls-cert a': '--tls-cert is only of use with --tls-key',
+  '--listen 127.0.0.1:0 --out token': '--out can only be used with "manyworlds node token"',
+  '--listen 127.0.0.1:0 --tls-cert a': '--tls-cert can only be used with --tls-key',
   '--listen wss://127.0.0.1:0': '--listen: wss:// needs --tls-cert and --tls-key',
-  '--connect driver --tls-cert a --tls-key b --client-ca c': '--client-ca is only of use with --listen',
+  '--connect driver --tls-cert a --tls-key b --client-ca c': '--client-ca can only be used with --listen',
   'token --listen 127.0.0.1:0': '"manyworlds node token" only makes a token',
   '--listen 127.0.0.1:0 --token-file none': '--token-file: the token cannot be read: ENOENT',
   '--listen 127.0.0.1:0 --token-file short': '--token-file: short has a token of 5 characters, at least 16 are needed',
   '--listen 127.0.0.1:0 --tls-cert none --tls-key short': '--tls-cert cannot be read: ENOENT',
-  '--listen 127.0.0.1:0 --tls-cert short --tls-key short': '--tls-cert is not a PEM file that can be used',
+  '--listen 127.0.0.1:0 --tls-cert short --tls-key short': '--tls-cert is not a valid PEM file',
   '--listen 127.0.0.1:0 --cache-dir short': 'cannot use the folder for code and workers: ',
 }
 
@@ -57,13 +57,15 @@ describe('a mistake in how a node is started', () => {
     const { address } = await nodeForTest()
     const { code, stderr } = await manyworlds(['node', '--listen', address])
     expect(code).toBe(1)
-    expect(stderr).toBe(`manyworlds node: cannot listen on ${address}: something else listens there [ENGINE_FAILED]\n`)
+    expect(stderr).toBe(
+      `manyworlds node: cannot listen on ${address}: something else listens there (EADDRINUSE) [ENGINE_FAILED]\n`,
+    )
   })
 
   it('is a driver that is not there, after a while', async () => {
     const { port, kill } = await nodeForTest()
     await kill()
-    const words = ['node', '--connect', `127.0.0.1:${port}`, '--give-up', '1s', '--cache-dir', newFolder()]
+    const words = ['node', '--connect', `127.0.0.1:${port}`, '--give-up', '4s', '--cache-dir', newFolder()]
     const { code, stderr } = await manyworlds(words)
     expect(code).toBe(1)
     expect(stderr.trimEnd().split('\n')).toEqual([
@@ -92,13 +94,13 @@ describe('manyworlds node token', () => {
     expect(await write()).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'manyworlds node: --out: token.txt is there already, and is not overwritten [CONFIG_INVALID]\n',
+      stderr: 'manyworlds node: --out: token.txt already exists and is not overwritten [CONFIG_INVALID]\n',
     })
     expect(readFileSync(path, 'utf8')).toBe(token)
   })
 })
 
-describe('manyworlds node', () => {
+describe('manyworlds node', { timeout: 150_000 }, () => {
   it('says what is not safe, in lines that are all its own', async () => {
     const file = join(newFolder(), 'token')
     writeFileSync(file, 'mw_a-token-that-everybody-reads', { mode: 0o644 })

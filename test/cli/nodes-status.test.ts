@@ -8,7 +8,7 @@ import { makeAuthority } from '../nodes/certificates.ts'
 import { until } from '../nodes/daemon.ts'
 import { inBackground, nodeForTest } from './background.ts'
 import { manyworlds, newFolder } from './manyworlds.ts'
-import { plainScript } from './node-script.ts'
+import { gatedScript } from './node-script.ts'
 import { project } from './project.ts'
 
 const NOBODY = '127.0.0.1:9'
@@ -24,13 +24,13 @@ function tokenFile(token: string): string {
 }
 
 describe('manyworlds nodes status', () => {
-  it('shows the tasks and the driver of a node that works', async () => {
+  it('shows the tasks and the driver of a node that works', { timeout: 120_000 }, async () => {
     const node = await nodeForTest({ args: ['--labels', 'gpu,big'] })
-    const { options } = project({ 'slow.ts': plainScript(4, 8000) })
+    const { options } = project({ 'slow.ts': gatedScript(4, join(newFolder(), 'never')) })
     const run = inBackground(['run', 'slow.ts', '--nodes', node.address], options)
     const driver = `\\S+:${run.child.pid}`
     let shown = ''
-    for (const end = Date.now() + 30_000; Date.now() < end && !/up +2\/2 +4 /.test(shown); ) {
+    for (const end = Date.now() + 80_000; Date.now() < end && !/up +2\/2 +4 /.test(shown); ) {
       const looked = await status([node.address])
       expect(looked).toMatchObject({ code: 0, stderr: '' })
       shown = looked.stdout
@@ -111,10 +111,10 @@ describe('manyworlds nodes status', () => {
   })
 
   it.each([
-    [[], 'which nodes? Give their addresses, such as worker1:5000, or set MANYWORLDS_NODES'],
+    [[], 'no nodes given; give their addresses, such as worker1:5000, or set MANYWORLDS_NODES'],
     [['http://worker'], "'http://worker' begins with http://; give host:port, ws://host:port or wss://host:port"],
     [['worker', '--watch', '0s'], '--watch must be at least 200ms'],
-    [['worker', '--tls-cert', 'a'], '--tls-cert is only of use with --tls-key'],
+    [['worker', '--tls-cert', 'a'], '--tls-cert can only be used with --tls-key'],
   ])('%j is a mistake', async (words, message) => {
     const { code, stdout, stderr } = await status(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -1,8 +1,11 @@
 import { userProject } from '../user-project.ts'
 
-/** A script with tasks of `ms` milliseconds each; those whose number is in `bad` fail. It prints what it got. */
-export const script = (count: number, ms: number, bad: readonly number[] = []) => `
-import { appendFileSync } from 'node:fs'
+/**
+ * A script with tasks of `ms` milliseconds each; those whose number is in `bad` fail. It prints what it got. Tasks from number
+ * `gated` on end only when there is a file `open`: the run goes on for as long as a test needs it.
+ */
+export const script = (count: number, ms: number, bad: readonly number[] = [], gated = count) => `
+import { appendFileSync, existsSync } from 'node:fs'
 import { defineAgent, Runners } from 'manyworlds'
 const work = defineAgent({
   name: 'work',
@@ -13,6 +16,10 @@ const work = defineAgent({
       setTimeout(done, ${ms})
       ctx.signal.addEventListener('abort', () => failed(ctx.signal.reason))
     })
+    while (n >= ${gated} && !existsSync('open')) {
+      ctx.signal.throwIfAborted()
+      await new Promise((done) => setTimeout(done, 20))
+    }
     if (${JSON.stringify(bad)}.includes(n)) throw new Error('bad luck with ' + n)
     return { n }
   },

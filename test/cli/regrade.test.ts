@@ -51,5 +51,5 @@ it('what is no grader is a mistake on the command line', async () => {
     "exports no grader 'nosuch'; it has broken, kind, strict",
   )
   expect(await words('--grade', 'none.ts')).toContain('exports no grader; export what defineGrader()')
-  expect(await words('--grade', 'nofile.ts')).toContain('there is no file nofile.ts')
+  expect(await words('--grade', 'nofile.ts')).toContain('file not found: nofile.ts')
 })

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Check } from '../../dist/cli/commands/doctor/check.js'
 import { type RunArgs, runSpec } from '../../dist/cli/commands/run/spec.js'
@@ -8,7 +9,7 @@ import { nodesOf } from '../../dist/engines/nodes/cli.js'
 import { until } from '../nodes/daemon.ts'
 import { inBackground, nodeForTest } from './background.ts'
 import { manyworlds, newFolder } from './manyworlds.ts'
-import { plainScript } from './node-script.ts'
+import { gatedScript, plainScript } from './node-script.ts'
 import { project } from './project.ts'
 
 const TOKEN = 'mw_a-token-for-this-test-only'
@@ -40,14 +41,17 @@ describe('manyworlds run --nodes', () => {
     expect(here.stderr).toContain('2 tasks on local')
   })
 
-  it('goes on where it was with the command that it prints', async () => {
-    const { path, options } = project({ 'slow.ts': plainScript(6, 1500) })
+  it('goes on where it was with the command that it prints', { timeout: 120_000 }, async () => {
+    const gate = join(newFolder(), 'open')
+    const { path, options } = project({ 'slow.ts': gatedScript(6, gate, 2) })
     writeFileSync(path('a token'), TOKEN, { mode: 0o600 })
     const node = await nodeForTest({ args: ['--workers', '1', '--token-file', path('a token')] })
     const words = ['run', 'slow.ts', '--nodes', node.address, '--token-file', 'a token', '--run-id', 'half']
     const run = inBackground([...words, '--json'], options)
     await until(run, /"type":"response"/)
     run.child.kill('SIGINT')
+    await until(run, /stopping: no new tasks are started/)
+    writeFileSync(gate, '')
     expect(await run.exited).toBe(INTERRUPTED)
     const [, line] = /Resume with:\n .*? (run .*)\n/.exec(run.output())!
     expect(line).toBe(`run slow.ts --nodes ${node.address} --token-file 'a token' --json --resume half`)
@@ -56,9 +60,9 @@ describe('manyworlds run --nodes', () => {
   })
 
   it.each([
-    [['--nodes', 'a', '--engine', 'local'], '--nodes is only of use with --engine nodes'],
-    [['--listen', '127.0.0.1:0', '--engine', 'local'], '--listen is only of use with --engine nodes'],
-    [['--ray-address', 'a:1', '--engine', 'local'], '--ray-address is only of use with --engine ray'],
+    [['--nodes', 'a', '--engine', 'local'], '--nodes can only be used with --engine nodes'],
+    [['--listen', '127.0.0.1:0', '--engine', 'local'], '--listen can only be used with --engine nodes'],
+    [['--ray-address', 'a:1', '--engine', 'local'], '--ray-address can only be used with --engine ray'],
     [['--ray-address', 'a:1', '--nodes', 'b'], '--ray-address and --nodes exclude each other'],
     [['--engine', 'nodes'], '--engine nodes needs to know the nodes: --nodes worker1:5000,worker2:5000'],
     [['--nodes', 'http://a'], "'http://a' begins with http://"],
@@ -134,6 +138,6 @@ describe('manyworlds doctor --nodes', () => {
     const good = await manyworlds(words, { ...options, env })
     expect(good.code).toBe(0)
     expect(good.stdout).toMatch(new RegExp(`^Nodes\\n {2}✓ +node +\\d\\S+ +${closed.address}$`, 'm'))
-    expect(good.stdout).toContain('What the local engine needs is here. 1 of 1 node can be used.')
+    expect(good.stdout).toContain('The local engine works here. 1 of 1 node can be used.')
   })
 })

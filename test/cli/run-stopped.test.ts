@@ -85,7 +85,7 @@ describe('a run whose signal is aborted', () => {
         error: `its signal was aborted: ${text}`,
       })
     },
-    30_000,
+    60_000,
   )
 
   it('before it began: it is listed as interrupted, with the reason', async () => {
@@ -98,7 +98,7 @@ describe('a run whose signal is aborted', () => {
     expect(stored(path, 'r')).toMatchObject({ status: 'interrupted' })
     const shown = await manyworlds(['show', 'r'], options)
     expect(shown.stdout).toMatch(/^run r interrupted .*\n {2}its signal was aborted: the customer left$/m)
-  }, 30_000)
+  }, 60_000)
 
   it('without a reason, and at its deadline, says that', async () => {
     const plain = project({ 's.ts': script('const onFirst = () => stop.abort()') })
@@ -110,7 +110,7 @@ describe('a run whose signal is aborted', () => {
     await runScript(late.path('s.ts'), late.options)
     const error = 'it reached its deadline (deadlineMs: 1500)'
     expect(stored(late.path, 'r')).toMatchObject({ status: 'interrupted', error })
-  }, 30_000)
+  }, 60_000)
 })
 
 it.each([

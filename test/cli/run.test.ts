@@ -128,7 +128,7 @@ describe('manyworlds run', () => {
     expect(stderr).toMatch(/^run \S+ finished/)
   })
 
-  it('leaves the exit code of the script as it is, and reports its errors', async () => {
+  it('leaves the exit code of the script as it is, and reports its errors', { timeout: 240_000 }, async () => {
     const { options } = project({
       'exits.ts': `${script(2, 1)}\nprocess.exit(7)`,
       'exits-badly.ts': `${script(2, 1, [1])}\nprocess.exit(0)`,
@@ -184,14 +184,14 @@ describe('manyworlds run', () => {
       expect(ended.code).toBe(2)
       expect(ended.stdout).toBe('')
     }
-    await refused(['nothing.ts'], 'there is no script nothing.ts')
+    await refused(['nothing.ts'], 'script not found: nothing.ts')
     await refused(['good.ts', '--resume', 'nothing'], /no runs in .*\[RUN_NOT_FOUND\]/)
     await refused(['good.ts', '--resume', 'auto'], '--run-id')
-    await refused(['good.ts', '--in-local'], /--in-local is only of use with --engine ray or --engine spark/)
-    await refused(['good.ts', '--in-local', '--engine', 'local'], '--in-local is only of use with')
-    await refused(['good.ts', '--env', 'NOT_SET_ANYWHERE'], 'no environment variable NOT_SET_ANYWHERE')
+    await refused(['good.ts', '--in-local'], /--in-local can only be used with --engine ray or --engine spark/)
+    await refused(['good.ts', '--in-local', '--engine', 'local'], '--in-local can only be used with')
+    await refused(['good.ts', '--env', 'NOT_SET_ANYWHERE'], 'the environment variable NOT_SET_ANYWHERE is not set')
     await refused(['good.ts', '--env', 'MY-NAME'], '--env takes NAME or NAME=VALUE')
-    await refused(['good.ts', '--env', 'MY_API_KEY=abc'], /--env MY_API_KEY=… has a secret in it/)
+    await refused(['good.ts', '--env', 'MY_API_KEY=abc'], /--env MY_API_KEY=… contains a secret/)
     expect(existsSync(path('ledger.txt'))).toBe(false)
   })
 

@@ -50,13 +50,13 @@ describe('manyworlds setup spark', () => {
 
   it.each([
     ['echo "Java gateway process exited" >&2; exit 1', 'failed (1): Java gateway process exited'],
-    ['echo hello', 'it does not say its version'],
+    ['echo hello', 'its version cannot be read from its output'],
   ])('says so where it is made and does not work: %s', async (python, problem) => {
     const bin = programs({ java: java('17.0.15'), uv: UV, 'uv.python': python })
     const env = { PATH: `${bin}:${SYSTEM}`, JAVA_HOME: '', XDG_CACHE_HOME: newFolder() }
     const { code, stdout, stderr } = await manyworlds(['setup', 'spark'], { env })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr.split('\n').at(-2)).toContain(`does not work: ${problem}. Make it anew with --force`)
+    expect(stderr.split('\n').at(-2)).toContain(`does not work: ${problem}. Make it again with --force`)
   })
 
   it('starts a JVM of the real one, also where another Spark is the one of the user', async () => {
@@ -73,7 +73,7 @@ describe('manyworlds setup spark', () => {
     [['--version', 'new'], '--version must be a version such as 4.'],
     [['--version', '3.5.1'], '--version must be 4.0 or newer, which have Spark Connect, not 3.5.1'],
     [['--address', 'head:6379'], '--address is for "setup ray"'],
-    [['--token-file', 'a'], '--token-file is only of use with --address'],
+    [['--token-file', 'a'], '--token-file can only be used with --address'],
   ])('%j is a mistake', async (words, message) => {
     const { code, stderr } = await manyworlds(['setup', 'spark', ...words])
     expect(code).toBe(2)

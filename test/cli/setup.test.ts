@@ -39,13 +39,13 @@ describe('manyworlds setup ray', () => {
 
   it.each([
     [['setup'], 'WHAT is missing'],
-    [['setup', 'flink'], 'WHAT is one of ray, spark, gymnasium, reasoning-gym, lora, not "flink"'],
+    [['setup', 'flink'], 'WHAT must be one of ray, spark, gymnasium, reasoning-gym, lora, not "flink"'],
     [['setup', 'gymnasium', '--version', '1.0.0'], '--version is for "setup ray" and "setup spark"'],
     [['setup', 'ray', '--packages', 'a'], '--packages is for "setup gymnasium" and "setup reasoning-gym"'],
     [['setup', 'ray', '--torch', 'cpu'], '--torch is for "setup lora"'],
     [['setup', 'lora', '--torch', 'cuda'], '--torch must be pypi, auto, cpu or a build of PyTorch'],
     [['setup', 'ray', '--version', 'new'], '--version must be a version such as'],
-    [['setup', 'ray', '--token-file', 'a'], '--token-file is only of use with --address'],
+    [['setup', 'ray', '--token-file', 'a'], '--token-file can only be used with --address'],
   ])('%j is a mistake', async (words, message) => {
     const { code, stderr } = await manyworlds(words)
     expect(code).toBe(2)

@@ -97,7 +97,7 @@ describe('model steps', () => {
   it('say that a conversation was cut', () => {
     const cut = { from: 0, keep: 1, added: [{ role: 'user', content: 'go on' }], tools: '', wire: '' } as const
     expect(shown(placed(ask({}), ask({ request: cut })))).toContain(
-      '(goes on after the first 1 of the 2 messages of step 0)',
+      '(continues after the first 1 of the 2 messages of step 0)',
     )
   })
 
@@ -161,7 +161,7 @@ describe('branches', () => {
     )
     const text = shown(steps)
     expect(text).toContain(
-      '\n  agent-4999  goes on with a shorter conversation (branch 4999)\n\n  4999  +5.0 s\n    action: turn 4999',
+      '\n  agent-4999  continues with a shorter conversation (branch 4999)\n\n  4999  +5.0 s\n    action: turn 4999',
     )
   })
 })

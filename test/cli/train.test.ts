@@ -22,7 +22,7 @@ const tasks = Array.from({ length: 20 }, (_, input) => ({ input }))
 export default new DistributedTrainingPipeline({ agent, tasks, workerNum: 1 })
 `
 
-describe('manyworlds train', { timeout: 120_000 }, () => {
+describe('manyworlds train', { timeout: 240_000 }, () => {
   it('trains what a file exports, says how it goes and how it went', async () => {
     const { options, training } = trainingProject({ 'a.ts': exportsIt() })
     const ended = await manyworlds(['train', 'a.ts', '--run-id', 'first'], options)
@@ -30,8 +30,10 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     const { digest, ...stored } = training('first')
     expect(stored).toEqual({ seed: 5, ending: 'finished', sessions: 1, updates: 4, epochs: 2 })
     expect(ended.stderr).toMatch(/^\[first\] started: \d+ tasks, \d+ for validation, \d+ for the test; on local, 2 wor/)
-    expect(ended.stderr).toMatch(new RegExp(`^\\[first\\] 0:\\d\\d  epoch 2/2: 4 updates, .*; test ${PERCENT}$`, 'm'))
-    expect(ended.stderr).toMatch(/^training first finished in 0:\d\d: 2 epochs, 4 updates, 64 episodes/m)
+    expect(ended.stderr).toMatch(
+      new RegExp(`^\\[first\\] \\d+:\\d\\d  epoch 2/2: 4 updates, .*; test ${PERCENT}$`, 'm'),
+    )
+    expect(ended.stderr).toMatch(/^training first finished in \d+:\d\d: 2 epochs, 4 updates, 64 episodes/m)
     expect(ended.stderr).toMatch(new RegExp(`^test +${PERCENT}`, 'm'))
     expect(ended.stderr).toMatch(new RegExp(`^best +version \\d: ${PERCENT} on validation$`, 'm'))
     expect(ended.stderr).toMatch(new RegExp(`^digest +${digest}$`, 'm'))
@@ -133,11 +135,11 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     const none = 'made no training: it neither trains a DistributedTrainingPipeline nor exports one'
     expect(await train('none.ts')).toMatchObject({ code: 2, stderr: expect.stringContaining(`none.ts ${none}`) })
     expect(await train('exits.ts')).toMatchObject({ code: 2, stderr: expect.stringContaining(none) })
-    expect((await train('runs.ts')).stderr).toContain('for runs there is `manyworlds run`')
+    expect((await train('runs.ts')).stderr).toContain('use `manyworlds run` for runs')
     expect((await train('several.ts')).stderr).toContain('exports several trainings: one, two')
     expect(await train('gone.ts')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('there is no script gone'),
+      stderr: expect.stringContaining('script not found: gone'),
     })
     expect(isStored()).toBe(false)
   })
@@ -154,11 +156,12 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
   })
 
   it('stops gracefully at Ctrl-C, and the command that it prints goes on to the same curve', async () => {
-    const { path, options, training } = trainingProject({ 'a.ts': exportsIt(100) })
+    const { path, options, training } = trainingProject({ 'a.ts': exportsIt(100, 'epochs: 5') })
     const undisturbed = await manyworlds(['train', 'a.ts', '--run-id', 'whole', '-q'], options)
     expect(undisturbed.code).toBe(0)
     const stopped = inBackground(['train', 'a.ts', '--run-id', 'cut'], { cwd: path(''), env: options.env })
-    await expect.poll(stopped.output, { timeout: 30_000 }).toContain('epoch 1/2')
+    // Four epochs are left, also if this process is held up for a while.
+    await expect.poll(stopped.output, { timeout: 60_000, interval: 20 }).toContain('epoch 1/5')
     stopped.child.kill('SIGINT')
     expect(await stopped.exited).toBe(130)
     expect(stopped.output()).toContain('training cut interrupted')
@@ -168,26 +171,30 @@ describe('manyworlds train', { timeout: 120_000 }, () => {
     const ended = await manyworlds(words!.split(' '), options)
     expect(ended.code, ended.stderr).toBe(0)
     expect(ended.stderr).toMatch(/^\[cut\] resumed after \d updates?/)
-    expect(training('cut')).toMatchObject({ updates: 4, digest: training('whole').digest })
+    const { updates, digest } = training('whole')
+    expect(training('cut')).toMatchObject({ epochs: 5, updates, digest })
   })
 
   it('stops at once at the second Ctrl-C', async () => {
     const { path, options, training } = trainingProject({ 'a.ts': ENDLESS })
-    const words = ['train', 'a.ts', '--run-id', 'a', '--show-logs']
+    // Whoever waited for the running tasks would wait for five minutes.
+    const words = ['train', 'a.ts', '--run-id', 'a', '--show-logs', '--grace', '5m']
     const stopped = inBackground(words, { cwd: path(''), env: options.env })
-    await expect.poll(stopped.output, { timeout: 30_000 }).toContain('a step begins')
+    await expect.poll(stopped.output, { timeout: 60_000 }).toContain('a step begins')
     stopped.child.kill('SIGINT')
-    await expect.poll(stopped.output).toMatch(/stopping: no new tasks are started; \d+ tasks are running/)
+    await expect
+      .poll(stopped.output, { timeout: 60_000 })
+      .toMatch(/stopping: no new tasks are started; \d+ tasks are running/)
     const asked = Date.now()
     stopped.child.kill('SIGINT')
     expect(await stopped.exited).toBe(130)
-    expect(Date.now() - asked).toBeLessThan(5000)
-    expect(stopped.output()).toContain('train a.ts --show-logs --resume a')
+    expect(Date.now() - asked).toBeLessThan(60_000)
+    expect(stopped.output()).toContain('train a.ts --show-logs --grace 5m --resume a')
     expect(training('a')).toMatchObject({ updates: 0 })
   })
 })
 
-describe('manyworlds train of a file that exports a sweep', { timeout: 120_000 }, () => {
+describe('manyworlds train of a file that exports a sweep', { timeout: 240_000 }, () => {
   const sweeps = (delayMs = 0) => `${HEAD}
     const pipeline = new DistributedTrainingPipeline({ ...settings, tasks: lightsTasks(40, { delayMs: ${delayMs} }), epochs: 1 })
     export default pipeline.sweep({ lr: [0.1, 0.5], seeds: 2 })`
@@ -217,21 +224,21 @@ describe('manyworlds train of a file that exports a sweep', { timeout: 120_000 }
   })
 
   it('stops at Ctrl-C, and goes on as one thing', async () => {
-    const { path, options, trainings } = trainingProject({ 'a.ts': sweeps(60) })
+    const { path, options, trainings } = trainingProject({ 'a.ts': sweeps(200) })
     const stopped = inBackground(['train', 'a.ts', '--run-id', 'hunt'], { cwd: path(''), env: options.env })
-    await expect.poll(stopped.output, { timeout: 30_000 }).toContain('[hunt.lr0.1.seed6] started')
+    await expect.poll(stopped.output, { timeout: 90_000, interval: 20 }).toContain('[hunt.lr0.1.seed6] started')
     stopped.child.kill('SIGINT')
     expect(await stopped.exited).toBe(130)
     expect(stopped.output()).toMatch(/train a\.ts --resume hunt\n/)
     expect(trainings()).toHaveLength(2)
     const ended = await manyworlds(['train', 'a.ts', '--resume', 'last', '--no-progress'], options)
     expect(ended.code, ended.stderr).toBe(0)
-    expect(ended.stdout).toContain('sweep hunt: 4 trainings, 1 of them done before')
+    expect(ended.stdout).toContain('sweep hunt: 4 trainings, 1 of them finished in earlier sessions')
     expect(trainings()).toHaveLength(4)
   })
 })
 
-describe('manyworlds run of a script that trains', { timeout: 120_000 }, () => {
+describe('manyworlds run of a script that trains', { timeout: 240_000 }, () => {
   it('shows the training, and goes on with it', async () => {
     const { options, training } = trainingProject({ 'a.ts': trains() })
     const ended = await manyworlds(['run', 'a.ts', '--run-id', 'a', '--seed', '3'], options)

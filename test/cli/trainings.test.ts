@@ -103,7 +103,7 @@ describe('manyworlds show TRAINING', () => {
     const { stdout, code, stderr } = await say('show', 'desk')
     expect(code, stderr).toBe(0)
     expect(stdout).toMatch(/^training desk finished, 6 updates in 2 epochs\n/)
-    expect(stdout).toContain('solved of the episodes that were learned from, by update')
+    expect(stdout).toContain('solved of the training episodes, by update')
     expect(stdout).toMatch(/ 100 %│[ ▁▂▃▄▅▆▇█]*\n/)
     expect(stdout).toContain('solved in validation, by version')
     expect(stdout).toMatch(/^loss +0\.1 +0\.0167 +0\.0167 +0\.1 +[▁▂▃▄▅▆▇█]{6}$/m)

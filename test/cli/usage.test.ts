@@ -30,22 +30,22 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'run a.ts b.ts': 'unexpected argument "b.ts"; put arguments for the script after "--"',
   'run a.ts --workers': '--workers needs a value: --workers N',
   'run a.ts --workers --json':
-    '--workers needs a value: --workers N; one that begins with "-" is written --workers=--json',
-  'run a.ts --run-id=': '--run-id needs a value, not an empty one',
+    '--workers needs a value: --workers N; write a value that starts with "-" as --workers=--json',
+  'run a.ts --run-id=': '--run-id needs a value; it is empty',
   'run a.ts -w many': '-w: "many" is not a whole number',
   'run a.ts -w 2.5': '-w: "2.5" is not a whole number',
   'run a.ts -w 0': '-w must be at least 1, not 0',
-  'run a.ts --engine rya': '--engine is one of local, nodes, ray, spark, inline, not "rya"; did you mean "ray"?',
+  'run a.ts --engine rya': '--engine must be one of local, nodes, ray, spark, inline, not "rya"; did you mean "ray"?',
   'run a.ts --timeout 30':
     '--timeout: "30" is not a duration such as 30s, 2m, 500ms or 1h30m; 30 of what? "30s" or "30ms"?',
   'run a.ts --timeout soon': '--timeout: "soon" is not a duration such as 30s, 2m, 500ms or 1h30m',
   'run a.ts --timeout 30s1': '--timeout: "30s1" is not a duration such as 30s, 2m, 500ms or 1h30m',
   'run a.ts --json=yes': '--json takes no value; leave "=yes" out',
   'run a.ts --no-store --resume x': '--resume and --no-store exclude each other',
-  'run a.ts --retry-failed': '--retry-failed is only of use with --resume',
-  'run a.ts --model small': '--model "small": say NAME=OTHER, NAME=URL#MODEL or NAME={…}',
-  'run a.ts --model =big': '--model "=big": say NAME=OTHER, NAME=URL#MODEL or NAME={…}',
-  'run a.ts --model small=': '--model "small=": say NAME=OTHER, NAME=URL#MODEL or NAME={…}',
+  'run a.ts --retry-failed': '--retry-failed can only be used with --resume',
+  'run a.ts --model small': '--model "small": write NAME=OTHER, NAME=URL#MODEL or NAME={…}',
+  'run a.ts --model =big': '--model "=big": write NAME=OTHER, NAME=URL#MODEL or NAME={…}',
+  'run a.ts --model small=': '--model "small=": write NAME=OTHER, NAME=URL#MODEL or NAME={…}',
   'run a.ts --model sm*ll=big': `--model "sm*ll=big": a name must have 1 to 64 letters, digits, '-', '_' or '.'`,
   'run a.ts --model small=b/g': '--model "small=b/g": "b/g" is not a name, URL#MODEL or {…}',
   'run a.ts --model small=http://gpu1:8000/v1':
@@ -57,13 +57,13 @@ const MISTAKES: Readonly<Record<string, string>> = {
   'train a.ts --epochs 0': '--epochs must be at least 1, not 0',
   'train a.ts --epoch 3': 'unknown option "--epoch"; did you mean "--epochs"?',
   'train a.ts --no-store --resume x': '--resume and --no-store exclude each other',
-  'train a.ts --spark-master local[2]': '--spark-master is only of use with --in-local',
+  'train a.ts --spark-master local[2]': '--spark-master can only be used with --in-local',
   'models --model': '--model needs a value: --model NAME=…',
   'models --timeout 5': '--timeout: "5" is not a duration such as 30s, 2m, 500ms or 1h30m; 5 of what? "5s" or "5ms"?',
   show: 'RUN is missing',
   rm: 'RUN is missing, or --older-than, or --cache',
   completion: 'SHELL is missing: bash, zsh, fish',
-  'completion zhs': 'SHELL is one of bash, zsh, fish, not "zhs"; did you mean "zsh"?',
+  'completion zhs': 'SHELL must be one of bash, zsh, fish, not "zhs"; did you mean "zsh"?',
   'doctor now': 'unexpected argument "now"',
 }
 
@@ -161,7 +161,8 @@ describe('an error that a command throws', () => {
 
 describe('an output that takes nothing', () => {
   it('ends the program without a word, if its reader has gone', () => {
-    const line = `{ '${process.execPath}' '${MAIN}' help run; echo "exit $?" >&2; } | { exec 0<&-; sleep 2; }`
+    // The reader goes before the program begins.
+    const line = `{ sleep 1; '${process.execPath}' '${MAIN}' help run; echo "exit $?" >&2; } | { exec 0<&-; sleep 2; }`
     const { stderr } = spawnSync('bash', ['-c', line], { encoding: 'utf8' })
     expect(stderr).toBe('exit 141\n')
   })

@@ -83,7 +83,8 @@ describe('fromJsonl reads', () => {
     const began = performance.now()
     await rows.return?.()
     await next
-    expect(performance.now() - began).toBeLessThan(5000)
+    // A server may be silent for 60 s.
+    expect(performance.now() - began).toBeLessThan(30_000)
   })
 
   it('the same file again in each iteration, but a stream once', async () => {

@@ -17,7 +17,7 @@ afterAll(async () => {
 it('runs once in each worker, before its first episode, and its time is nobody’s', async () => {
   const ledger = join(folder, 'ledger')
   const tasks = Array.from({ length: 20 }, () => preparedAgent.task(undefined))
-  const config = { workerNum: 2, concurrency: 2, timeoutMs: 400, env: { PREPARED_LEDGER: ledger } }
+  const config = { workerNum: 2, concurrency: 2, timeoutMs: 3000, env: { PREPARED_LEDGER: ledger } }
   const responses = [...(await Runners.runTask(tasks, config)).values()]
   expect(responses.map(({ status, answer }) => [status, answer])).toEqual(Array(20).fill(['success', 1]))
   const workers = readFileSync(ledger, 'utf8').trim().split('\n')

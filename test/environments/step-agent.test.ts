@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ActionStep, Runners } from 'manyworlds'
@@ -124,11 +124,10 @@ describe('an episode', () => {
   it('computes in pieces: others get their turn', async () => {
     const two = [worlds.worker.task(undefined, { id: 'a' }), worlds.worker.task(undefined, { id: 'b' })]
     const responses = [...(await Runners.runTask(two, { workerNum: 1 })).values()]
-    const [first, second] = responses.map(({ trajectory }) => trajectory.length)
-    // Whoever did not give way would have taken all of the 400 ms, and the other would have started after that.
-    for (const { timing } of responses) expect(timing.queuedMs).toBeLessThan(300)
-    expect(first! / second!).toBeGreaterThan(0.3)
-    expect(first! / second!).toBeLessThan(3)
+    const [first, second] = responses.map(({ trajectory }) => trajectory.map((step) => step.observation as number))
+    // If an episode did not give way, the other would start after the whole second that the first may take.
+    expect(first![0]).toBeLessThan(second!.at(-1)!)
+    expect(second![0]).toBeLessThan(first!.at(-1)!)
   })
 })
 
@@ -158,8 +157,9 @@ describe('an episode ends', () => {
     expect(status).toBe('success')
     expect(answer).toEqual({ at: 1, action: 'do 0' })
     expect(trajectory).toHaveLength(1)
-    expect(timing.runMs).toBeGreaterThan(290)
-    expect(timing.runMs).toBeLessThan(5000)
+    expect(timing.runMs).toBeGreaterThan(1490)
+    // Closing may take 5 s; a step that hangs would take until the end of the test.
+    expect(timing.runMs).toBeLessThan(30_000)
     expect(linesOf(ledger)).toEqual(['reset a', 'close a at 2'])
   })
 
@@ -179,7 +179,7 @@ describe('an episode ends', () => {
 
   it("at the task's timeoutMs, which is a timeout", async () => {
     const ledger = newLedger()
-    const task = worlds.puppet.task({ ledger, step: 'wait for the signal' }, { id: 'a', timeoutMs: 200 })
+    const task = worlds.puppet.task({ ledger, step: 'wait for the signal' }, { id: 'a', timeoutMs: 1500 })
     const { status, error, trajectory } = await Runners.runTask(task)
     expect([status, error?.code, trajectory.length]).toEqual(['timeout', 'TASK_TIMEOUT', 1])
     await expect.poll(() => linesOf(ledger)).toEqual(['reset a', 'aborted: TimeoutError', 'close a at 2'])
@@ -189,8 +189,8 @@ describe('an episode ends', () => {
     const ledger = newLedger()
     const abort = new AbortController()
     const running = Runners.runTask(worlds.puppet.task({ ledger, step: 'hang' }, { id: 'a' }), { signal: abort.signal })
-    await expect.poll(() => linesOf(ledger)).toEqual(['reset a'])
-    setTimeout(() => abort.abort(), 300)
+    await expect.poll(() => existsSync(`${ledger}.hangs`)).toBe(true)
+    abort.abort()
     expect((await running).status).toBe('cancelled')
     await expect.poll(() => linesOf(ledger)).toEqual(['reset a', 'close a at 2'])
   })
@@ -204,7 +204,7 @@ describe('an episode ends', () => {
 
   it("when a step blocks: the task's timeoutMs takes the worker with it", async () => {
     const ledger = newLedger()
-    const task = worlds.hasty.task({ ledger, step: 'block' }, { id: 'a', timeoutMs: 500 })
+    const task = worlds.hasty.task({ ledger, step: 'block' }, { id: 'a', timeoutMs: 1000 })
     const { status, error } = await Runners.runTask(task)
     expect([status, error?.code]).toEqual(['timeout', 'TASK_BLOCKED_WORKER'])
   })
@@ -232,10 +232,10 @@ describe('an environment that', () => {
 
   it('does not get through its reset in time is a failure, and what it makes later is closed', async () => {
     const ledger = newLedger()
-    const { status, error } = await Runners.runTask(worlds.hasty.task({ ledger, reset: 600 }, { id: 'a' }))
+    const { status, error } = await Runners.runTask(worlds.hasty.task({ ledger, reset: 3000 }, { id: 'a' }))
     expect([status, error?.code]).toEqual(['failed', 'ENVIRONMENT_FAULT'])
     expect(error?.message).toBe(
-      "reset of environment 'scripted' took longer than the timeoutMs of agent 'puppet' (300 ms)",
+      "reset of environment 'scripted' took longer than the timeoutMs of agent 'puppet' (1500 ms)",
     )
     await expect.poll(() => linesOf(ledger)).toEqual(['reset a', 'close a at 0'])
     const never = await Runners.runTask(worlds.hasty.task({ ledger: newLedger(), reset: 'hang' }))

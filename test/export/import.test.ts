@@ -79,7 +79,7 @@ describe('manyworlds import', () => {
     const { code, stderr } = await imported(path, '--run-id', 'from-harbor')
     expect({ code, stderr }).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^2 trajectories .* run from-harbor is in /),
+      stderr: expect.stringMatching(/^imported 2 trajectories from .* as run from-harbor of /),
     })
     const [first] = await trajectories()
     expect(checkTrajectory(first!)).toEqual([])
@@ -245,7 +245,7 @@ describe('manyworlds import', () => {
     expect((await imported(path, '--run-id', 'x')).code).toBe(0)
     expect(await imported(path, '--run-id', 'x')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("there is a run 'x' in"),
+      stderr: expect.stringContaining("run 'x' already exists in"),
     })
     expect((await imported(path, '--run-id', '../x')).code).toBe(2)
     expect(await imported(join(store, 'none.jsonl'))).toMatchObject({

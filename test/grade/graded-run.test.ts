@@ -57,7 +57,7 @@ describe('workers grade', () => {
 
   it('within the time they have: a pattern that backtracks costs its own grade only', async () => {
     const tasks = ['fine', `${'a'.repeat(40)}!`].map((text) => echo.task(text, { id: text.slice(0, 4) }))
-    const responses = await Runners.runTask(tasks, { ...base, grade: regex(/^(fine|(a+)+)$/), gradeTimeoutMs: 1000 })
+    const responses = await Runners.runTask(tasks, { ...base, grade: regex(/^(fine|(a+)+)$/), gradeTimeoutMs: 4000 })
     expect(responses.get('fine')!.grade).toMatchObject({ reward: 1 })
     expect(responses.get('aaaa')!.grade).toMatchObject({ reward: null, error: { code: 'GRADER_BLOCKED_WORKER' } })
   })

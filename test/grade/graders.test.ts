@@ -4,6 +4,7 @@ import { exactMatch, gaiaMatch, gradeHere, includes, json, numeric, regex, weigh
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { equals, looks } from '../agents/graded.ts'
+import { cpuMs } from '../cpu-ms.ts'
 
 const graded = (grader: Grader, answer: unknown, groundTruth: unknown): Promise<Grade> =>
   gradeHere(grader, { answer, groundTruth })
@@ -468,9 +469,9 @@ it('text of others takes time that grows with its length, and no faster', async 
         const text = piece.repeat(length / piece.length)
         let best = Number.POSITIVE_INFINITY
         for (let i = 0; i < 3; i++) {
-          const began = performance.now()
+          const began = cpuMs()
           await graded(grader, text, grader.name === 'numeric' ? '5' : `${text}x`)
-          best = Math.min(best, performance.now() - began)
+          best = Math.min(best, cpuMs() - began)
         }
         return best
       }

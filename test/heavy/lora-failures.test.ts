@@ -142,7 +142,7 @@ describe.skipIf(why !== undefined)('a sidecar whose driver is killed', () => {
     // It opens the model first, then computes.
     await new Promise((resolve) => setTimeout(resolve, 3000))
     driver.kill('SIGKILL')
-    await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 10_000 })
+    await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 15_000 })
   })
 })
 

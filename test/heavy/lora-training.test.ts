@@ -79,7 +79,7 @@ describe.skipIf(missing)('a language model that is trained', () => {
     }
     const last = (await finish(store, 2)).at(-1)!
     expect(last.digest).toBe(calm.digest)
-    await expect.poll(() => pythonsOf(process.pid)).toEqual([])
+    await expect.poll(() => pythonsOf(process.pid), { timeout: 30_000 }).toEqual([])
   })
 
   it('learns while it collects', async () => {

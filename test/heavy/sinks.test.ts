@@ -100,7 +100,7 @@ describe('the sink for W&B', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     await told(wandb('desk', { python }), [0, 1, 2])
     const script = new URL('python/read_wandb.py', import.meta.url)
-    const runs = await runPython(python, script, { input: folder, timeoutMs: 60_000 })
+    const runs = await runPython(python, script, { input: folder, timeoutMs: START_MS })
     expect(runs).toEqual([
       {
         ...{ id: 't1', project: 'desk', config: expect.objectContaining(config) },

@@ -65,9 +65,10 @@ test('many tasks that ask the same make one call', { timeout: 60_000 }, async ()
 })
 
 test('who waits for the call of another task has a clock that stands', { timeout: 60_000 }, async () => {
-  // The first of those that ask the same waits for its turn behind two others.
-  const tasks = ['one', 'two', ...Array.from({ length: 6 }, () => 'the same')].map((prompt, place) =>
-    asker.task({ model: 'm', prompt }, place < 2 ? {} : { timeoutMs: 2500 }),
+  // The first of those that ask the same waits for its turn behind three others: longer than its `timeoutMs`, of which
+  // only its own call takes a part.
+  const tasks = ['one', 'two', 'three', ...Array.from({ length: 6 }, () => 'the same')].map((prompt, place) =>
+    asker.task({ model: 'm', prompt }, place < 3 ? {} : { timeoutMs: 5000 }),
   )
   const models = { m: { baseURL: server.baseURL, model: 'text+latency:1500', maxConcurrent: 1 } }
   const responses = await Runners.runTask(tasks, using('', { models }))

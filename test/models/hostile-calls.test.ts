@@ -24,7 +24,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const limits = { requestsPerMinute: 600_000, tokensPerMinute: 1_000_000, maxConcurrent: 4 }
-  const settings = { baseURL, model: 'm', permitTimeoutMs: 2000, timeoutMs: 1000, ...limits }
+  const settings = { baseURL, model: 'm', permitTimeoutMs: 30_000, timeoutMs: 1000, ...limits }
   models = new RunModels({ m: settings }, { onThisMachine: true, cache: false })
 })
 afterAll(() => {
@@ -119,7 +119,8 @@ test('permits that a worker keeps are given to others', { timeout: 60_000 }, asy
     for (const item of message.tasks) {
       for (let permit = 1; permit <= 4; permit++)
         asks(worker, item[0], permit, PERMIT, { ...GOOD[PERMIT], permit, waitMs: 2000 })
-      const end = Date.now() + 15_000
+      // They are held for 7 s: twice the time of a call, and 5 s.
+      const end = Date.now() + 40_000
       const look = () => {
         held = Math.max(held, limiter.state.inFlight)
         if ((held < 4 || limiter.state.inFlight > 0) && Date.now() < end) return void setTimeout(look, 50)

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ManyworldsError } from '../../src/errors.ts'
 import { Limiter, type LimiterSettings, type Permit } from '../../src/models/driver/limiter.ts'
+import { cpuMs } from '../cpu-ms.ts'
 import { simulate, VirtualTime } from './simulation.ts'
 
 const SEEDS = [1, 2, 3, 4, 5]
@@ -278,7 +278,7 @@ describe('those who wait', () => {
     const time = new VirtualTime()
     const limiter = new Limiter({ requestsPerMinute: 1e9, maxConcurrent: 20_000 }, time)
     const controller = new AbortController()
-    const began = performance.now()
+    const began = cpuMs()
     const all = Array.from({ length: 10_000 }, (_, i) => limiter.acquire({ ...request, by: { i: i % 5000 } }))
     const leaving = Array.from({ length: 10_000 }, () =>
       limiter.acquire({ ...request, signal: AbortSignal.any([controller.signal]), notBefore: 1e9 }),
@@ -287,7 +287,7 @@ describe('those who wait', () => {
     await Promise.allSettled(leaving)
     await time.run()
     await Promise.all(all)
-    expect(performance.now() - began).toBeLessThan(3000)
+    expect(cpuMs() - began).toBeLessThan(3000)
   })
 
   it('do not keep a process alive', () => {
@@ -296,7 +296,7 @@ describe('those who wait', () => {
       const limiter = new Limiter({ requestsPerMinute: 1 })
       const { signal } = new AbortController()
       for (const by of [{}, {}]) limiter.acquire({ by, tokens: 0, signal }).then(() => console.log('granted'))`
-    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 })
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 50_000 })
     expect(String(out)).toBe('granted\n')
   })
 })

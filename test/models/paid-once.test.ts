@@ -12,6 +12,8 @@ import { type ModelServer, startModelServer } from './scripted-server.ts'
 const DRIVER = fileURLToPath(new URL('drivers/paying.ts', import.meta.url))
 const CRASHING = fileURLToPath(new URL('drivers/crashing.ts', import.meta.url))
 const CALLS = 64 * 4
+/** Of all calls: the driver cannot end before it is killed, however late this test is. */
+const HOLD_AFTER = 160
 
 let server: ModelServer
 beforeAll(async () => {
@@ -29,8 +31,8 @@ interface Driver {
   stderr(): string
 }
 
-function start(store: string, via: string, driver = DRIVER): Driver {
-  const child = spawn(process.execPath, [driver, server.baseURL, store, via], { stdio: ['ignore', 'pipe', 'pipe'] })
+function start(store: string, via: string, { driver = DRIVER, on = server } = {}): Driver {
+  const child = spawn(process.execPath, [driver, on.baseURL, store, via], { stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -53,44 +55,52 @@ const storeForTest = () => {
 
 test.each(['driver', 'direct'])(
   'a killed driver pays for no committed answer again, via %s',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async (via) => {
-    const before = await server.stats()
+    const own = await startModelServer({ seed: 3, holdAfter: HOLD_AFTER })
+    onTestFinished(() => own.close())
     const store = storeForTest()
-    const first = start(store, via)
+    const first = start(store, via, { on: own })
     // In the middle: some conversations are in their second turn, and each has a call under way.
-    for (const end = Date.now() + 60_000; (await server.stats()).succeeded - before.succeeded < 100; )
+    for (const end = Date.now() + 120_000; (await own.stats()).succeeded < 100; )
       if (Date.now() > end) throw new Error(`no calls: ${first.stderr()}`)
     first.child.kill('SIGKILL')
     expect(await first.exited).toBe('SIGKILL')
-    const stored = countAnswers(store)
-    const paid = (await server.stats()).succeeded - before.succeeded
+    const stored = countOf(store, 'answers')
+    // Until the server has seen that everybody who asked is gone.
+    await expect.poll(async () => (await own.stats()).inFlight, { timeout: 60_000 }).toBe(0)
+    const paid = (await own.stats()).succeeded
 
-    const second = start(store, via)
+    await own.release()
+    const second = start(store, via, { on: own })
     expect([await second.exited, second.stderr().match(/error/i)]).toEqual([0, null])
     const responses = JSON.parse(second.stdout()) as { success: boolean; answer: string[] }[]
     expect(responses.filter(({ success, answer }) => success && answer.length === 4)).toHaveLength(64)
 
-    const after = await server.stats()
+    const after = await own.stats()
     const repeated = Number(/(\d+) model calls? (?:was|were) made again/.exec(second.stderr())?.[1] ?? 0)
     expect(stored).toBeGreaterThan(0)
     // Every stored answer was used again: what was paid in all is what had to be, and what was in flight.
-    expect(after.succeeded - before.succeeded).toBeLessThanOrEqual(CALLS + (paid - stored) + 64)
+    expect(after.succeeded).toBeLessThanOrEqual(CALLS + (paid - stored) + 64)
     expect(repeated).toBeGreaterThan(0)
     expect(repeated).toBeLessThanOrEqual(64)
-    const paidTwice = Object.values(after.paidTwice).length - Object.values(before.paidTwice).length
+    const paidTwice = Object.values(after.paidTwice).length
+    expect(paidTwice).toBeLessThanOrEqual(paid - stored)
+    // A call is on record before it is made, so each that was paid twice is counted.
     expect(paidTwice).toBeLessThanOrEqual(repeated)
   },
 )
 
-function countAnswers(store: string): number {
+function countOf(store: string, rows: string): number {
   using db = openForReading(join(store, 'store.sqlite'))
-  return (db.prepare('SELECT count(*) AS n FROM answers').get() as { n: number }).n
+  return (db.prepare(`SELECT count(*) AS n FROM ${rows}`).get() as { n: number }).n
 }
 
-test('tasks whose worker dies get the answers that they had', { timeout: 60_000 }, async () => {
-  const names = Array.from({ length: 6 }, (_, n) => `neighbour ${n}`)
-  const responses = await Runners.runTask([killer.task(900), ...names.map((name) => turns.task({ name, turns: 4 }))], {
+test('tasks whose worker dies get the answers that they had', { timeout: 120_000 }, async () => {
+  const names = Array.from({ length: 6 }, (_, n) => `${n} neighbour`)
+  // A second turn has the answer of the first one, which is stored by then.
+  const doomed = killer.task({ url: server.url, text: 'neighbour, turn 1', count: names.length })
+  const responses = await Runners.runTask([doomed, ...names.map((name) => turns.task({ name, turns: 4 }))], {
     ...{ store: storeForTest(), workerNum: 1, concurrency: 16 },
     models: { m: { baseURL: server.baseURL, model: 'text+latency:300', requestsPerMinute: 100_000 } },
   })
@@ -102,15 +112,19 @@ test('tasks whose worker dies get the answers that they had', { timeout: 60_000 
 
 test.each(['driver', 'direct'])(
   'calls that waited for their turn when a worker died are not said to be made again, via %s',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async (via) => {
-    const driver = start(storeForTest(), via, CRASHING)
+    const store = storeForTest()
+    const driver = start(store, via, { driver: CRASHING })
     expect([await driver.exited, driver.stderr().match(/error/i)]).toEqual([0, null])
     const responses = JSON.parse(driver.stdout()) as { success: boolean }[]
     expect(responses.filter(({ success }) => success)).toHaveLength(24)
-    // Two were under way each time: the worker dies until it is known whose fault it is.
+    // Two were under way each time, and up to 22 waited: the worker dies until it is known whose fault it is. How often
+    // depends on what is done by then.
+    const deaths = countOf(store, 'workers WHERE lost IS NOT NULL')
+    expect(deaths).toBeGreaterThan(0)
     const repeated = Number(/(\d+) model calls? (?:was|were) made again/.exec(driver.stderr())?.[1])
     expect(repeated).toBeGreaterThan(0)
-    expect(repeated).toBeLessThanOrEqual(6)
+    expect(repeated).toBeLessThanOrEqual(2 * deaths)
   },
 )

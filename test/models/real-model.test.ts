@@ -21,9 +21,9 @@ describe.skipIf(missing)('a real model', () => {
     await server?.close()
     if (store) rmSync(store, { recursive: true, force: true })
   })
-  const using = (runId: string): RunConfig => ({
+  const using = (runId: string, extraBody: Record<string, unknown> = {}): RunConfig => ({
     ...{ store, runId, workerNum: 2 },
-    models: { m: { baseURL: server.baseURL, model: 'smollm2', tokens: true, maxConcurrent: 4 } },
+    models: { m: { baseURL: server.baseURL, model: 'smollm2', tokens: true, maxConcurrent: 4, extraBody } },
   })
 
   test('answers 20 tasks in the form that was asked for; ids and log-probabilities are in the run file', {
@@ -32,7 +32,8 @@ describe.skipIf(missing)('a real model', () => {
     const tasks = Array.from({ length: 20 }, (_, n) =>
       person.task(`Anna, who is ${20 + n}, went home.`, { id: `p${n}` }),
     )
-    const responses = await Runners.runTask(tasks, using('people'))
+    // With a seed: how many answers are cut off is the same each time.
+    const responses = await Runners.runTask(tasks, using('people', { seed: 1 }))
     const failures = [...responses.values()].flatMap(({ error }) => error ?? [])
     // A model this small may run out of tokens before it closes its answer; nothing else may happen.
     for (const { code, message } of failures)

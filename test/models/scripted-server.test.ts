@@ -12,8 +12,6 @@ import { type ModelServer, startModelServer } from './scripted-server.ts'
 /** The tests of models believe what this server says: here it is asked by plain fetch. */
 
 const CHAT = '/v1/chat/completions'
-/** Long enough for a request to arrive on a busy machine. */
-const LEAVE_MS = 2000
 const messages = [{ role: 'user', content: 'Add 1 and 2.' }]
 const parameters = { type: 'object', properties: { a: { type: 'number' }, b: { type: 'string' } } }
 const tools = [{ type: 'function', function: { name: 'add', parameters } }]
@@ -226,13 +224,13 @@ describe('what it remembers', () => {
   })
 
   test('what succeeded, what was paid twice, and how many were in flight', async () => {
-    const own = await startModelServer({ latencyMs: 300 })
+    const own = await startModelServer({ latencyMs: 3000 })
     onTestFinished(() => own.close())
     const models = ['text', 'text', 'echo', '500', '400', 'cut']
     await Promise.allSettled(models.map(async (model) => (await post(own.url, CHAT, { model, messages })).text()))
     await (await fetch(`${own.url}/v1/models`)).text()
     const twice = hash('sha256', JSON.stringify({ model: 'text', messages }))
-    expect(await own.stats()).toEqual({
+    await expect.poll(own.stats).toEqual({
       requests: 7,
       succeeded: 3,
       rateLimited: 0,
@@ -250,10 +248,13 @@ describe('what it remembers', () => {
     const own = await startModelServer()
     onTestFinished(() => own.close())
     const models = ['hang', 'hang-body', 'text+latency:60000', 'text:100+drip:60000']
-    const calls = models.map(async (model) =>
-      (await post(own.url, CHAT, { model, messages }, { signal: AbortSignal.timeout(LEAVE_MS) })).text(),
+    const leave = new AbortController()
+    const calls = Promise.allSettled(
+      models.map(async (model) => (await post(own.url, CHAT, { model, messages }, { signal: leave.signal })).text()),
     )
-    for (const { status } of await Promise.allSettled(calls)) expect(status).toBe('rejected')
+    await expect.poll(async () => (await own.stats()).requests).toBe(4)
+    leave.abort()
+    for (const { status } of await calls) expect(status).toBe('rejected')
     await expect.poll(async () => (await own.stats()).left).toBe(4)
     expect(await own.stats()).toMatchObject({ requests: 4, succeeded: 0, inFlight: 0 })
   })

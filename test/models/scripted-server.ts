@@ -26,6 +26,8 @@ export interface ModelServer extends ServerProcess {
   /** In the order in which they came. */
   requests(filter?: RequestFilter): Promise<RequestRecord[]>
   stats(): Promise<ModelServerStats>
+  /** Sends the answers that `holdAfter` has held back. */
+  release(): Promise<void>
 }
 
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
@@ -40,6 +42,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     baseURL: `${server.url}/v1`,
     requests: (filter = {}) => ask(`${ASK.requests}?${new URLSearchParams({ ...filter })}`),
     stats: () => ask(ASK.stats),
+    release: async () => void (await ask(ASK.release)),
   }
 }
 

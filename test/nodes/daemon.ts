@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 /** See `no-orphans.ts`: by this it knows the workers of a test run. */
 const MARKER = 'MANYWORLDS_TEST_RUN'
-const START_MS = 30_000
+const START_MS = 60_000
 
 export interface Daemon {
   readonly child: ChildProcess

@@ -6,7 +6,7 @@ import { Runners } from '../../dist/index.js'
 import { whereAmI } from '../agents/nodes.ts'
 import { freePort } from '../free-port.ts'
 import { makeAuthority } from './certificates.ts'
-import { startDaemon, until } from './daemon.ts'
+import { startDaemon } from './daemon.ts'
 
 /** Nodes that call the driver: they come and go while a run is going on. */
 
@@ -50,43 +50,65 @@ const config = () => ({
   concurrency: 2,
 })
 
-const manyTasks = (count: number, ms: number) => Array.from({ length: count }, () => whereAmI.task(ms))
+const SOON = { timeout: 60_000 }
+const SLOW = { timeout: 240_000 }
 
-test('nodes join a run that is going on, leave it again, and nothing is lost', async () => {
+/** A run that goes on until it is stopped: nodes may take long to join. `places`: those that have answered. */
+function goesOn(ms: number) {
   const places = new Set<unknown>()
-  const run = (async () => {
+  let given = 0
+  let stopped = false
+  function* tasks() {
+    for (; !stopped && given < 20_000; given++) yield whereAmI.task(ms)
+  }
+  const collect = async () => {
     const responses = []
-    for await (const response of Runners.streamTask(manyTasks(300, 100), config())) {
+    for await (const response of Runners.streamTask(tasks(), config())) {
       places.add(response.answer)
       responses.push(response)
     }
     return responses
-  })()
+  }
+  const collected = collect()
+  // Whoever stops it is told.
+  collected.catch(() => {})
+  return {
+    places,
+    stop: async () => {
+      stopped = true
+      const responses = await collected
+      expect(responses.length).toBe(given)
+      expect(responses.every(({ success, attempts }) => success && attempts === 1)).toBe(true)
+    },
+  }
+}
+
+const manyTasks = (count: number, ms: number) => Array.from({ length: count }, () => whereAmI.task(ms))
+
+test('nodes join a run that is going on, leave it again, and nothing is lost', SLOW, async () => {
+  const { places, stop } = goesOn(100)
   const first = joining()
-  await expect.poll(() => places).toContain(first.pid)
+  await expect.poll(() => places, SOON).toContain(first.pid)
   const second = joining()
-  await expect.poll(() => places).toContain(second.pid)
+  await expect.poll(() => places, SOON).toContain(second.pid)
   // The scheduler takes the first one away.
   first.child.kill('SIGTERM')
   expect(await first.exited).toBe(0)
   const third = joining()
-  const responses = await run
-  expect(responses.length).toBe(300)
-  expect(responses.every(({ success, attempts }) => success && attempts === 1)).toBe(true)
+  await expect.poll(() => places, SOON).toContain(third.pid)
+  await stop()
   await Runners.shutdown()
   // The driver is done, and so are they: an allocation is given back.
   expect(await second.exited).toBe(0)
   expect(await third.exited).toBe(0)
 })
 
-test('a node that joined and was killed is missed, and its tasks go to the others', async () => {
+test('a node that joined and was killed is missed, and its tasks go to the others', SLOW, async () => {
   const [first, second] = [joining(), joining()]
-  const run = Runners.runTask(manyTasks(60, 200), config())
-  await Promise.all([until(first, /joined/), until(second, /joined/)])
-  await new Promise((resolve) => setTimeout(resolve, 1000))
+  const { places, stop } = goesOn(200)
+  for (const { pid } of [first, second]) await expect.poll(() => places, SOON).toContain(pid)
   await first.kill('SIGKILL')
-  const responses = [...(await run).values()]
-  expect(responses.every(({ success, attempts }) => success && attempts === 1)).toBe(true)
+  await stop()
 })
 
 test('a task that requires a label waits until a node with that label joins', async () => {

@@ -37,13 +37,13 @@ async function run(times: number) {
   return { response: responses.get('culprit')!, starts: readFileSync(file, 'utf8').split('\n').length - 1 }
 }
 
-test('a task whose node is lost five times is not charged', { timeout: 120_000 }, async () => {
+test('a task whose node is lost five times is not charged', { timeout: 240_000 }, async () => {
   const { response, starts } = await run(5)
   expect(response).toMatchObject({ answer: 'survived', attempts: 1 })
   expect(starts).toBe(6)
 })
 
-test('a task that takes down every node is, for those that it lost alone', { timeout: 120_000 }, async () => {
+test('a task that takes down every node is, for those that it lost alone', { timeout: 240_000 }, async () => {
   const { response, starts } = await run(100)
   expect(response).toMatchObject({
     ...{ status: 'crashed', attempts: 1 },

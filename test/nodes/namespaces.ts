@@ -37,9 +37,11 @@ export function makeNamespace(number: number): Namespace {
   const id = (process.pid % 10_000) * 10 + number
   const name = `mw-test-${id}`
   const cable = `mwt${id}`
-  // Two addresses each, of a range that is meant for tests of networks.
-  const [high, low] = [(process.pid + number) % 128, (number * 8) % 256]
-  const [here, there] = [`198.18.${high}.${low + 1}`, `198.18.${high}.${low + 2}`]
+  // Two addresses each, of a range that is meant for tests of networks. Another test run on this machine has others.
+  const own = process.pid % 8192
+  const net = `198.${18 + (own >> 12)}.${(own >> 4) % 256}`
+  const low = (own % 16) * 16 + number * 4
+  const [here, there] = [`${net}.${low + 1}`, `${net}.${low + 2}`]
   ip('netns', 'add', name)
   ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name)
   ip('addr', 'add', `${here}/30`, 'dev', cable)

@@ -1,7 +1,14 @@
 import { createServer, connect as netConnect, type Server, type Socket } from 'node:net'
 
+interface ProxyOptions {
+  /** Each connection is reset so long after the node's first words: on a slow machine, too, something gets through. */
+  readonly resetAfterMs?: number
+  /** Each connection is reset when so many bytes have passed. */
+  readonly resetAfterBytes?: number
+}
+
 /** Between driver and node, so that the link can be cut: bytes stop without a word, as when a cable is pulled. */
-export async function startProxy(to: number) {
+export async function startProxy(to: number, { resetAfterMs, resetAfterBytes }: ProxyOptions = {}) {
   const pairs = new Set<[Socket, Socket]>()
   let cut = false
   let connections = 0
@@ -10,12 +17,22 @@ export async function startProxy(to: number) {
     const far = netConnect(to, '127.0.0.1')
     const pair: [Socket, Socket] = [near, far]
     pairs.add(pair)
+    const reset = () => {
+      pairs.delete(pair)
+      for (const socket of pair) socket.resetAndDestroy()
+    }
+    if (resetAfterMs !== undefined) far.once('data', () => setTimeout(reset, resetAfterMs))
+    let bytes = 0
     for (const [from, other] of [
       [near, far],
       [far, near],
     ] as const) {
       from.on('error', () => {})
-      from.on('data', (data) => void (cut || other.write(data)))
+      from.on('data', (data) => {
+        if (!cut) other.write(data)
+        bytes += data.byteLength
+        if (resetAfterBytes !== undefined && bytes >= resetAfterBytes) reset()
+      })
       from.on('close', () => {
         pairs.delete(pair)
         // While it is cut, the other end does not hear of it.
@@ -41,7 +58,6 @@ export async function startProxy(to: number) {
       cut = false
       destroyAll()
     },
-    reset: destroyAll,
     close: () => {
       destroyAll()
       server.close()

@@ -11,6 +11,8 @@ import { type Daemon, startNode } from './daemon.ts'
 /** Who may use a node, and whom a driver trusts. Each mistake is one clear line. */
 
 const TOKEN = 'mw_a-token-for-this-test-only'
+/** For runs that fail because no node can be used: long enough for a first call, which says why. */
+const REASON_MS = 5000
 const folder = mkdtempSync(join(tmpdir(), 'mw-secure-'))
 const tokenFile = join(folder, 'token')
 const started: Daemon[] = []
@@ -41,7 +43,7 @@ async function use(nodes: NodesOptions) {
     [1, 2, 3].map((n) => double.task(n)),
     {
       engineName: 'nodes',
-      nodes: { waitMs: 5000, ...nodes },
+      nodes: { waitMs: 30_000, ...nodes },
       keepWarmMs: 0,
     },
   )
@@ -61,7 +63,7 @@ test('a wrong token, or none, is refused by the node', async () => {
   const wrong = refused('it has another token than the one that was given')
   await expect(use({ addresses: [address], token: 'mw_some-other-token-entirely' })).rejects.toMatchObject(wrong)
   await expect(use({ addresses: [address] })).rejects.toMatchObject(refused('it wants a token, and none was given'))
-  expect(started[0]!.output()).toMatch(/refused 127\.0\.0\.1: the token is not/)
+  await expect.poll(() => started[0]!.output()).toMatch(/refused 127\.0\.0\.1: the token is not/)
   // A short token, or a file that is not there, is found before anybody is called.
   await expect(use({ addresses: [address], token: 'short' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
   await expect(use({ addresses: [address], tokenFile: '/no/such/file' })).rejects.toMatchObject({
@@ -90,7 +92,7 @@ test('over TLS, with a certificate of an authority that the driver knows', async
   const unknown = refused('its certificate is not trusted')
   await expect(use({ addresses: [address], tls: { ca: theirs.path }, tokenFile })).rejects.toMatchObject(unknown)
   await expect(use({ addresses: [address], tls: true, tokenFile })).rejects.toMatchObject(unknown)
-  await expect(use({ addresses: [address], tokenFile, waitMs: 1500 })).rejects.toMatchObject({
+  await expect(use({ addresses: [address], tokenFile, waitMs: REASON_MS })).rejects.toMatchObject({
     code: 'NODES_UNREACHABLE',
     message: expect.stringContaining('use wss://'),
   })
@@ -111,14 +113,14 @@ test('with --client-ca, only drivers with a certificate of that authority', asyn
   expect(await use({ addresses: [address], tls: { ca: ours.path, ...good } })).toEqual([2, 4, 6])
   const wanted = refused('it wants a certificate from us that it trusts')
   await expect(use({ addresses: [address], tls: { ca: ours.path } })).rejects.toMatchObject(wanted)
-  await expect(use({ addresses: [address], tls: { ca: ours.path, ...bad }, waitMs: 1000 })).rejects.toMatchObject({
+  await expect(use({ addresses: [address], tls: { ca: ours.path, ...bad }, waitMs: REASON_MS })).rejects.toMatchObject({
     message: expect.stringContaining('it may not trust the certificate in tls.cert'),
   })
 })
 
 test('TLS to a node that does not speak it', async () => {
   const address = await node()
-  await expect(use({ addresses: [address], tls: { ca: ours.path }, waitMs: 1000 })).rejects.toMatchObject({
+  await expect(use({ addresses: [address], tls: { ca: ours.path }, waitMs: REASON_MS })).rejects.toMatchObject({
     message: expect.stringContaining('it does not speak TLS'),
   })
 })
@@ -141,7 +143,7 @@ test('something else than a node is named as such', async () => {
   const other = createServer((_request, response) => response.writeHead(404).end())
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   const { port } = other.address() as { port: number }
-  await expect(use({ addresses: [`127.0.0.1:${port}`], waitMs: 1000 })).rejects.toMatchObject({
+  await expect(use({ addresses: [`127.0.0.1:${port}`], waitMs: REASON_MS })).rejects.toMatchObject({
     code: 'NODES_UNREACHABLE',
     message: expect.stringContaining('is that a manyworlds node?'),
   })

@@ -192,7 +192,7 @@ class Storm {
     const daemon = node.daemon!
     node.daemon = undefined
     daemon.child.kill('SIGTERM')
-    const ended = await Promise.race([daemon.exited, sleep(15_000, 'late' as const)])
+    const ended = await Promise.race([daemon.exited, sleep(40_000, 'late' as const)])
     if (ended === 'late') {
       this.#problem(`${node.name} does not end after SIGTERM:\n${daemon.output()}`)
       for (const pid of [...childrenOf(daemon.pid), daemon.pid]) signal(pid, 'SIGKILL')
@@ -208,7 +208,7 @@ class Storm {
   async #stopNodes(): Promise<void> {
     await Promise.all(this.#nodes.filter(({ daemon }) => daemon !== undefined).map((node) => this.#stopNode(node)))
     const isLeft = () => marked(`${MARK}=${this.#mark}`)
-    for (const end = Date.now() + 5000; Date.now() < end && isLeft().length > 0; ) await sleep(50)
+    for (const end = Date.now() + 30_000; Date.now() < end && isLeft().length > 0; ) await sleep(50)
     for (const line of isLeft()) this.#problem(`a process is left: ${line}`)
   }
 

@@ -45,7 +45,7 @@ test('a node without a token file lets in its own user, and no other', async () 
     expect(refused.stdout).toContain('it wants a token, and none was given')
     expect(refused.code).toBe(1)
   }
-  expect(node.output()).toMatch(/refused 127\.0\.0\.1: the token is not the one/)
+  await expect.poll(() => node.output()).toMatch(/refused 127\.0\.0\.1: the token is not the one/)
   const file = join(mine.XDG_CONFIG_HOME, 'manyworlds', 'node-token')
   expect(lstatSync(file).mode & 0o777).toBe(0o600)
   expect(readFileSync(file, 'utf8')).toMatch(/^mw_[\w-]{43}\n$/)
@@ -55,9 +55,9 @@ test('a driver gives its code to no program of another user that listens on this
   const other = await startNode({ env: { ...process.env, ...noHome } })
   started.push(other)
   // Loud, since there is nobody who could be kept out.
-  expect(other.output()).toMatch(
-    /WARNING: every user of this machine can connect, and run code as you: [^\n]*token file/,
-  )
+  await expect
+    .poll(() => other.output())
+    .toMatch(/WARNING: every user of this machine can connect, and run code as you: [^\n]*token file/)
   const refused = await status(other.address, mine)
   expect(refused.stdout).toContain('it does not have the token of this user')
   expect(await status(other.address, noHome)).toMatchObject({ code: 0 })
@@ -80,7 +80,7 @@ test('a token that others can read is not used', async () => {
   chmodSync(join(open.XDG_CONFIG_HOME, 'manyworlds', 'node-token'), 0o644)
   const daemon = await startNode({ env: { ...process.env, ...open } })
   started.push(daemon)
-  expect(daemon.output()).toMatch(/WARNING: [^\n]*node-token can be read by other users; remove it/)
+  await expect.poll(() => daemon.output()).toMatch(/WARNING: [^\n]*node-token can be read by other users; remove it/)
 })
 
 test('many processes that need a token at once make one', async () => {

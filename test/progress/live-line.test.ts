@@ -1,14 +1,25 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { noTerminals, openTerminal, type TestTerminal } from '../terminal/terminal.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'live.ts')
 const SAMPLE_MS = 40
-const SETTLED_MS = 3000
+const SETTLED_MS = 20_000
 
 const start = (scenario: string, options: Parameters<typeof openTerminal>[2] = {}) =>
   openTerminal(process.execPath, [PROGRAM, scenario], options)
+
+/** One that is not over before it is told to go on, however long the test takes. */
+function startHeld(scenario: string, options: Parameters<typeof openTerminal>[2]) {
+  const folder = mkdtempSync(join(tmpdir(), 'manyworlds-live-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'go-on')
+  const terminal = start(scenario, { ...options, env: { LIVE_GOES_ON: file } })
+  return { terminal, goOn: () => writeFileSync(file, '') }
+}
 
 const progressLines = (terminal: TestTerminal) => terminal.screen().filter((line) => /\d+\/\d+ {2}/.test(line))
 const contents = (terminal: TestTerminal) => terminal.screen().join('\n').trimEnd().split('\n')
@@ -55,7 +66,7 @@ function expectClean(terminal: TestTerminal): void {
   expect(terminal.raw().lastIndexOf('\x1b[?7h')).toBeGreaterThan(terminal.raw().lastIndexOf('\x1b[?7l'))
 }
 
-describe.skipIf(noTerminals())('the live line', () => {
+describe.skipIf(noTerminals())('the live line', { timeout: 120_000 }, () => {
   it('stays below what the script prints, on stdout and stderr, complete and in order', async () => {
     const terminal = start('prints', { rows: 12 })
     await terminal.waitFor(/running 12/)
@@ -94,36 +105,39 @@ describe.skipIf(noTerminals())('the live line', () => {
   })
 
   it('survives resizes, narrower and wider', async () => {
-    const terminal = start('resized', { cols: 90, rows: 40 })
+    const { terminal, goOn } = startHeld('resized', { cols: 90, rows: 40 })
     await terminal.waitFor(/running 12/)
     for (const columns of [60, 30, 20, 100, 25, 70, 21, 120]) {
       terminal.resize(columns, 40)
       await settled(terminal, columns)
     }
+    goOn()
     await terminal.exit
     expect(beforeSummary(terminal)).toEqual(['start', ...lines10(100)])
     expectClean(terminal)
   })
 
   it('survives resizes while a line is begun', async () => {
-    const terminal = start('resizedWithPart', { cols: 90 })
+    const { terminal, goOn } = startHeld('resizedWithPart', { cols: 90 })
     await terminal.waitFor(/running 12/)
     for (const columns of [60, 45, 100, 50]) {
       terminal.resize(columns, 24)
       await settled(terminal, columns)
     }
+    goOn()
     await terminal.exit
     expect(beforeSummary(terminal)).toEqual(['start', '.'.repeat(29), '.'.repeat(29)])
     expectClean(terminal)
   })
 
   it('survives resizes at the bottom of a screen that scrolls', async () => {
-    const terminal = start('resized', { cols: 90, rows: 5 })
+    const { terminal, goOn } = startHeld('resized', { cols: 90, rows: 5 })
     await terminal.waitFor(/line 20/)
     for (const columns of [40, 20, 100, 30, 80]) {
       terminal.resize(columns, 5)
       await settled(terminal, columns)
     }
+    goOn()
     await terminal.exit
     await terminal.waitFor(new RegExp(['start', ...lines10(100), 'run brave-otter'].join('\n')))
     expectClean(terminal)

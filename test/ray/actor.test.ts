@@ -16,6 +16,9 @@ const PYTHON_FOLDER = fileURLToPath(new URL('../../python', import.meta.url))
 /** In place of Node: says what it hears. */
 const ECHO = `#!/bin/bash\nfd=\${MANYWORLDS_FDS%%,*}\nexec cat <&$fd >&$fd\n`
 
+/** Python reads Ray for some seconds, up to three times in a test, and for longer where others compute as well. */
+vi.setConfig({ testTimeout: 240_000 })
+
 let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'mw-ray-actor-'))

@@ -122,7 +122,8 @@ function endTree({ pid }: ChildProcess): void {
 export function below(raylet: number) {
   const all = childrenOf(raylet).map((pid) => ({ pid, command: commandOf(pid) }))
   return {
-    workers: all.filter(({ command }) => /node\b.*manyworlds\.bundle\.mjs/.test(command) && !/-c/.test(command)),
+    // Not the Python that starts Node, whose arguments name both. Any other word may be in the random name of a folder.
+    workers: all.filter(({ command }) => /^(\S*\/)?node .*manyworlds\.bundle\.mjs/.test(command)),
     actors: all.filter(({ command }) => command.startsWith('ray::Worker')),
   }
 }

@@ -6,7 +6,9 @@ import { linesOf } from '../ledger.ts'
 import { childrenOf, signal } from '../process-tree.ts'
 import { below, type RayCluster } from './cluster.ts'
 
-const TASKS = 60
+/** At least so many: the run goes on until the last kill. */
+const LEAST_TASKS = 60
+const MOST_TASKS = 1000
 const LEAST_BYTES = 1e6
 const MORE_BYTES = 4e6
 /** Between two kills, on average. */
@@ -22,22 +24,36 @@ export async function rayStorm(
   ledger: string,
 ): Promise<{ happened: Record<Victim, number>; problems: string[] }> {
   const random = seeded(seed)
-  const bytes = () => Math.floor(LEAST_BYTES + MORE_BYTES * random())
-  const inputs = new Map<string, LargeInput>()
-  for (let i = 0; i < TASKS; i++) {
-    const id = `t${i}`
-    inputs.set(id, { ledger, ms: 50 + 250 * random(), text: textOf(id, bytes()), answerBytes: bytes() })
-  }
+  // Those of the inputs do not depend on when the kills happen.
+  const inputRandom = seeded(seed + 1)
+  const bytes = () => Math.floor(LEAST_BYTES + MORE_BYTES * inputRandom())
+  const answerBytes = new Map<string, number>()
   const happened: Record<Victim, number> = { workers: 0, actors: 0, raylets: 0 }
   let over = false
-  const killing = killAtRandom(cluster, random, happened, () => over)
+  let calm = false
+  const signals = {
+    over: () => over,
+    calm: () => {
+      calm = true
+    },
+  }
+  const killing = killAtRandom(cluster, random, happened, signals)
+  function* tasks() {
+    for (let i = 0; i < LEAST_TASKS || (!calm && i < MOST_TASKS); i++) {
+      const id = `t${i}`
+      const input: LargeInput = {
+        ...{ ledger, ms: 50 + 250 * inputRandom(), text: textOf(id, bytes()), answerBytes: bytes() },
+      }
+      answerBytes.set(id, input.answerBytes)
+      yield large.task(input, { id })
+    }
+  }
   const problems: string[] = []
   const answered = new Map<string, number>()
   try {
     const { address, tokenFile } = cluster
-    const tasks = [...inputs].map(([id, input]) => large.task(input, { id }))
     const config = { workerNum: 4, concurrency: 4, maxAttempts: 20, backoffMs: 1 }
-    for await (const response of Runners.streamTask(tasks, {
+    for await (const response of Runners.streamTask(tasks(), {
       engineName: 'ray',
       ray: { address, tokenFile },
       ...config,
@@ -45,7 +61,7 @@ export async function rayStorm(
       const { id, status } = response
       answered.set(id, (answered.get(id) ?? 0) + 1)
       if (!response.success) problems.push(`${id} is ${status}: ${response.error.message}`)
-      else if (response.answer !== textOf(`answer-${id}`, inputs.get(id)!.answerBytes))
+      else if (response.answer !== textOf(`answer-${id}`, answerBytes.get(id)!))
         problems.push(`${id} has the answer of another, or a part of its own`)
     }
   } finally {
@@ -53,26 +69,26 @@ export async function rayStorm(
     await killing
   }
   const started = new Set(linesOf(ledger, 'start').map((line) => line.split(' ')[1]))
-  for (const id of inputs.keys()) {
+  for (const id of answerBytes.keys()) {
     if (answered.get(id) !== 1) problems.push(`${id} was answered ${answered.get(id) ?? 0} times`)
     if (!started.has(id)) problems.push(`${id} was answered, and never started`)
   }
   return { happened, problems }
 }
 
-/** Mostly workers, some actors, and once a raylet with everything below it, which gets a successor. */
+/** Mostly workers (first of all one of them), some actors, and once a raylet with everything below it, which gets a successor. */
 async function killAtRandom(
   cluster: RayCluster,
   random: () => number,
   happened: Record<Victim, number>,
-  over: () => boolean,
+  { over, calm }: { over(): boolean; calm(): void },
 ): Promise<void> {
   const rayletAt = 2 + Math.floor((KILLS / 2) * random())
   let joining: Promise<unknown> | undefined
   for (let kills = 0; kills < KILLS && !over(); ) {
     await sleep(2 * EVERY_MS * random())
     const pick = random()
-    const kind: Victim = kills === rayletAt ? 'raylets' : pick < 0.6 ? 'workers' : 'actors'
+    const kind: Victim = kills === rayletAt ? 'raylets' : kills === 0 || pick < 0.6 ? 'workers' : 'actors'
     // Not the head: without it there is no cluster.
     const raylets = cluster.raylets.slice(1).filter(({ pid }) => below(pid).actors.length > 0)
     const candidates = (kind === 'raylets' ? raylets : cluster.raylets.flatMap(({ pid }) => below(pid)[kind])).map(
@@ -85,5 +101,6 @@ async function killAtRandom(
     kills++
     if (kind === 'raylets') joining = cluster.addRaylet()
   }
+  calm()
   await joining
 }

@@ -128,7 +128,7 @@ describe.each([
     expect(new Set(stored.map(({ service, value }) => `${service} ${value}`))).toEqual(
       new Set(['vault "nothing to hide"']),
     )
-  }, 60_000)
+  }, 240_000)
 })
 
 it('a model step that had a secret, and those that continue it, have no tokens and are refused for training', async () => {

@@ -152,6 +152,6 @@ describe('manyworlds rollout-server', () => {
     expect([Math.max(...three!) < Math.min(...nine!), three!.length, nine!.length]).toEqual([true, 4, 4])
     expect(new Set(both.map(({ run }) => run)).size).toBe(2)
     expect(RunFile.list({ store }).sort()).toEqual(both.map(({ run }) => run).sort())
-    expect(output().match(/2 groups of 2 rollouts/g)).toHaveLength(2)
+    await expect.poll(() => output().match(/2 groups of 2 rollouts/g)).toHaveLength(2)
   })
 })

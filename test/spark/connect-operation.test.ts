@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   type ExecutePlanResponse,
   ExecutePlanResponseSchema,
@@ -27,12 +27,28 @@ const said = (message: string) => new ConnectError(message, Code.Internal, new H
 const unknown = () => said('[INVALID_HANDLE.OPERATION_NOT_FOUND] no such operation')
 const known = () => said('[INVALID_HANDLE.OPERATION_ALREADY_EXISTS] there it is')
 
+/** Longer than any test takes. */
+const PATIENT_MS = 600_000
+/** For tests in which it gives up: by a clock that goes on with each stream, so that a slow machine makes as many attempts. */
 const GIVE_UP_MS = 300
+const STREAM_MS = 60
 
-function play(streams: Step[][], options: ExecuteOptions = {}) {
+function impatient() {
+  let now = 1e12
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  return { giveUpMs: GIVE_UP_MS, onStream: () => void (now += STREAM_MS) }
+}
+
+function play(
+  streams: Step[][],
+  options: ExecuteOptions = {},
+  { giveUpMs, onStream }: { giveUpMs: number; onStream(): void } = { giveUpMs: PATIENT_MS, onStream: () => {} },
+) {
   const asked: string[] = []
   const next = async function* (what: string, signal: AbortSignal): AsyncGenerator<ExecutePlanResponse> {
     asked.push(what)
+    onStream()
     for (const step of streams.shift() ?? [broken()]) {
       if (step instanceof Error) throw step
       if (step !== 'nothing more') yield step
@@ -47,7 +63,7 @@ function play(streams: Step[][], options: ExecuteOptions = {}) {
     mayRetry: () => true,
     keepsAlive: () => true,
   }
-  const operation = new Operation(calls, options, GIVE_UP_MS)
+  const operation = new Operation(calls, options, giveUpMs)
   return {
     asked,
     streams: () => asked.filter((what) => /^(execute|reattach)/.test(what)),
@@ -127,13 +143,14 @@ describe('the end', () => {
   })
 
   test('a server that does not come back is given up', async () => {
-    const { batches, streams } = play([[batch(0)]])
+    const { batches, streams } = play([[batch(0)]], {}, impatient())
     await expect(rowsOf(batches)).rejects.toThrow('the plug was pulled')
     expect(streams().length).toBeGreaterThan(3)
   })
 
   test('so is one that has nothing to say, again and again', async () => {
-    const { batches, streams } = play(Array.from({ length: 1000 }, () => []))
+    const streamsOfNothing = Array.from({ length: 1000 }, () => [])
+    const { batches, streams } = play(streamsOfNothing, {}, impatient())
     await expect(rowsOf(batches)).rejects.toThrow('before its end')
     expect(streams().length).toBeGreaterThan(3)
   })

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseRemote, type Remote } from '../../src/engines/spark/connect/remote.ts'
 import { startLocalSpark } from '../../src/engines/spark/local-spark.ts'
 import { pids } from '../process-tree.ts'
@@ -11,6 +12,9 @@ export interface ConnectServer {
   /** Ends it, and fails if a process of it is left. */
   stop(): Promise<void>
 }
+
+/** Processes that were killed take a moment to end. */
+const GONE_WITHIN_MS = 30_000
 
 /** Short streams, so that results come over several of them even where nothing breaks. A real server has two minutes. */
 const CONF = {
@@ -33,7 +37,10 @@ export async function startConnectServer(): Promise<ConnectServer> {
     stop: async () => {
       await spark.stop()
       rmSync(warehouse, { recursive: true, force: true })
-      const left = pids().filter((pid) => environmentOf(pid).includes(remote.token!))
+      const isLeft = () => pids().filter((pid) => environmentOf(pid).includes(remote.token!))
+      let left = isLeft()
+      for (const until = Date.now() + GONE_WITHIN_MS; left.length > 0 && Date.now() < until; left = isLeft())
+        await sleep(100)
       if (left.length > 0) throw new Error(`Spark has left processes behind: ${left.join(', ')}`)
     },
   }

@@ -319,11 +319,14 @@ describe('stopping', () => {
   test('an operation is interrupted by its id', async () => {
     const session = open()
     let id: string | undefined
+    const interrupts: Promise<unknown>[] = []
     const waiting = all(session.rows(oneAndThenNothing, { onStarted: (its) => (id = its), onProgress: stop }))
     function stop() {
-      void session.interrupt(id)
+      interrupts.push(session.interrupt(id))
     }
     expect((await failure(waiting)).errorClass).toBe('OPERATION_CANCELED')
+    // None is under way when the session is closed.
+    await Promise.all(interrupts)
     await expectCoresFree(session)
   })
 
@@ -438,11 +441,11 @@ describe('mistakes', () => {
 
   test('TLS where there is none, and none where there is', async () => {
     const secure = await failure(open({ ...remote, useSsl: true }).version())
-    expect(secure.message).toContain('does not speak TLS; say use_ssl=false')
+    expect(secure.message).toContain('does not speak TLS; set use_ssl=false')
     const { port, ca, close } = await startTlsProxy()
     try {
       const plain = await failure(open({ ...remote, port }).version())
-      expect(plain.message).toContain('if it wants TLS, say use_ssl=true')
+      expect(plain.message).toContain('if it needs TLS, set use_ssl=true')
       const here = { ...remote, port, host: 'localhost', useSsl: true }
       expect((await failure(open(here).version())).message).toMatch(/not trusted.*spark\.remoteTls\.ca/)
       expect(await open(here, { tls: { ca } }).version()).toMatch(/^4/)

@@ -260,12 +260,12 @@ describe('reading', () => {
     const source = { sql: QUESTIONS, id: 'id', input: 'question', agent: answer, ...on } as const
 
     test.each<[string, object, RegExp]>([
-      ['no source', { sql: undefined }, /give one of `sql`, `table`, `parquet`, there is none/],
+      ['no source', { sql: undefined }, /give one of `sql`, `table`, `parquet`, none was given/],
       ['two sources', { table: 'x' }, /not `sql`, `table` together/],
       ['no id', { id: undefined }, /`id` must be the name of a column, or a function/],
       ['no agent', { agent: 'answer' }, /`agent` must be what defineAgent\(\) returned/],
       ['an unknown key', { parquets: 'x' }, /unknown key 'parquets', did you mean 'parquet'\?/],
-      ['slices by a function', { id: () => 'x', slices: 3 }, /`id` must be a column then/],
+      ['slices by a function', { id: () => 'x', slices: 3 }, /so `id` must be a column/],
       ['an argument undefined', { args: { day: undefined } }, /`args\.day` is undefined; it must be text, a number/],
       ['an argument NaN', { args: { n: Number.NaN } }, /`args\.n` is NaN/],
       ['an argument list', { args: { n: 1, ids: ['a'] } }, /`args\.ids` is an array/],
@@ -524,7 +524,7 @@ describe('writing', () => {
       { row: () => Promise.reject(new Error('x')) },
       /response 'a' .* `row` must return the row, not a promise/,
     ],
-    ['is a promise, with a schema', { row: async () => ({ id: 'x' }), schema: 'id string' }, /'a' .* a promise of it/],
+    ['is a promise, with a schema', { row: async () => ({ id: 'x' }), schema: 'id string' }, /'a' .* not a promise/],
     ['is empty', { row: () => ({}) }, /response 'a' .* `row` returned an object without properties/],
     ['has no date', { row: () => ({ day: new Date(Number.NaN) }) }, /'a' .* column 'day' is an invalid date/],
     [
@@ -575,7 +575,7 @@ describe('writing', () => {
   })
 
   test.each<[object, RegExp]>([
-    [{}, /give one of `table`, `parquet`, there is none/],
+    [{}, /give one of `table`, `parquet`, none was given/],
     [{ parquet: 'x', table: 'y' }, /not `table`, `parquet` together/],
     [{ parquet: 'x', mode: 'replace' }, /`mode` must be one of `error`, `overwrite`, `append`/],
     [{ parquet: 'x', batchrows: 5 }, /unknown key 'batchrows', did you mean 'batchRows'\?/],
@@ -591,8 +591,8 @@ describe('writing', () => {
   })
 
   test.each<[unknown, RegExp]>([
-    [undefined, /give them; this is undefined$/],
-    [{}, /give them; this is an object$/],
+    [undefined, /streamTask; this is undefined$/],
+    [{}, /streamTask; this is an object$/],
     [[undefined], /this is not a response: undefined;/],
     [[{}], /this is not a response: an empty object;/],
     [[echo.task(1)], /this is not a response: an object with input, agent;/],

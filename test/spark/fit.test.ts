@@ -33,7 +33,7 @@ test.each<[SparkType, unknown, RegExp]>([
   [of('date'), new Date(ms), /the date 2023-11-14T22:13:20.000Z.*a date has no time of day/],
   [of('date'), '2023-02-29', /cannot hold/],
   [of('date'), '2023-02-28T00:00', /cannot hold/],
-  [of('float'), 1e300, /the number 1e\+300, which a float cannot hold; give the column the type double/],
+  [of('float'), 1e300, /the number 1e\+300, which a float cannot hold; give a column of type double/],
   [of('float'), -1e-300, /cannot hold/],
   [of('float'), 16777217n, /cannot hold/],
   [of('double'), 9007199254740993n, /the bigint 9007199254740993n, which a double cannot hold/],

@@ -108,15 +108,23 @@ describe('a run that is copied into a file, and from there into another store', 
 
   it('is as it was at one moment, if it is going on', { timeout: 120_000 }, async () => {
     const { store } = storeFolder()
-    const tasks = Array.from({ length: 1500 }, (_, i) => recorder.task({ steps: 6, chars: 6000 }, { id: `t${i}` }))
+    const records = Array.from({ length: 1500 }, (_, i) => recorder.task({ steps: 6, chars: 6000 }, { id: `t${i}` }))
+    // However fast the others are, the run goes on until there is a copy of a part of it.
+    const hasPart = Promise.withResolvers<void>()
+    const services = { part: () => hasPart.promise }
+    const tasks: TaskLike[] = [...records, asker.task({ service: 'part' }, { id: 'last' })]
     const command = commandsIn(store)
     let isOver = false
-    const running = Runners.runTask(tasks, { store, runId: 'r', workerNum: 2 }).finally(() => (isOver = true))
+    const config = { store, runId: 'r', workerNum: 2, services }
+    const running = Runners.runTask(tasks, config).finally(() => (isOver = true))
     const copies: string[] = []
     while (!isOver) {
       const copy = join(store, `copy${copies.length}.sqlite`)
       // Before its first rows there is no run yet.
-      if ((await command('export-run', 'r', copy)) === 'done') copies.push(copy)
+      if ((await command('export-run', 'r', copy)) !== 'done') continue
+      copies.push(copy)
+      using run = RunFile.open(copy)
+      if (run.overview().counts.success > 0) hasPart.resolve()
     }
     await running
     let partial = 0
@@ -124,16 +132,16 @@ describe('a run that is copied into a file, and from there into another store', 
       using run = RunFile.open(copy)
       const { counts, status } = run.overview()
       let read = 0
-      for (const { trajectory } of run.responses()) if (trajectory.length === 6) read++
+      for (const { id, trajectory } of run.responses()) if (trajectory.length === 6 || id === 'last') read++
       expect(read).toBe(counts.success)
-      if (read === 0 || read === 1500) continue
+      if (read === 0 || read === 1501) continue
       partial++
       // Its driver lives, but does not have the copy.
       expect(status).toBe('died')
     }
     expect(partial).toBeGreaterThan(0)
-    const resumed = await Runners.runTask(tasks, { store: copies[0]!, resume: 'r' })
-    expect([...resumed.values()].filter(({ success }) => success)).toHaveLength(1500)
+    const resumed = await Runners.runTask(tasks, { store: copies[0]!, resume: 'r', services })
+    expect([...resumed.values()].filter(({ success }) => success)).toHaveLength(1501)
   })
 
   it('goes on there after its driver was killed, with the answers that were given', { timeout: 60_000 }, async () => {

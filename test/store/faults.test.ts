@@ -12,9 +12,10 @@ import {
 } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Runners } from 'manyworlds'
+import { Runners, type TaskLike } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { asker } from '../agents/askers.ts'
 import { echo } from '../agents/basics.ts'
 import { ledger } from '../agents/ledger.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
@@ -133,9 +134,11 @@ it('an SQLite file of somebody else is refused', async () => {
 })
 
 describe('one driver per run', () => {
-  it('refuses a second one by name, also while the first is stopped, and takes over when it is dead', async () => {
+  it('refuses a second one by name, also while the first is stopped, and takes over when it is dead', {
+    timeout: 180_000,
+  }, async () => {
     const { store, ledger: path, file, ran } = storeFolder()
-    const first = driver(store, path, 60_000)
+    const first = driver(store, path, 600_000)
     await first.says('t2')
     const resume = () => runScript('store/long-run.ts', { args: [store, path, '10'] })
     const second = await resume()
@@ -159,22 +162,28 @@ describe('one driver per run', () => {
   })
 
   it('refuses a second run of the same name in the same process', async () => {
-    const { store, ledger: path, ran } = storeFolder()
-    const config = { store, runId: 'r', resume: 'auto' } as const
-    const task = ledger.task({ ledger: path, ms: 500 })
+    const { store } = storeFolder()
+    const { gate, reached, open } = gated()
+    const config = { store, runId: 'r', resume: 'auto', services: { gate } } as const
+    const task = asker.task({ service: 'gate' })
     const first = Runners.runTask(task, config)
-    await expect.poll(() => ran()).toHaveLength(1)
+    await reached
     await refused(() => Runners.runTask(task, config), 'RUN_LOCKED', String(process.pid))
+    open()
     expect((await first).success).toBe(true)
   })
 
   it('writes nothing more once another has taken over, where a lock does not hold', async () => {
     const { store, ledger: path, file } = storeFolder()
-    const tasks = [0, 300].map((ms) => ledger.task({ ledger: path, ms }))
+    const { gate, open } = gated()
+    // The second is done after the other has taken over.
+    const tasks: TaskLike[] = [ledger.task({ ledger: path }), asker.task({ service: 'gate' })]
     const error = await refused(
       async () => {
-        for await (const _ of Runners.streamTask(tasks, { store, runId: 'r' }))
+        for await (const _ of Runners.streamTask(tasks, { store, runId: 'r', services: { gate } })) {
           alter(file('r'), 'UPDATE _run SET epoch = 7')
+          open()
+        }
       },
       'RUN_LOCKED',
       'taken over',
@@ -185,10 +194,14 @@ describe('one driver per run', () => {
 
   it('notices that its file was removed', async () => {
     const { store, ledger: path, file } = storeFolder()
-    const tasks = [0, 300].map((ms) => ledger.task({ ledger: path, ms }))
+    const { gate, open } = gated()
+    const tasks: TaskLike[] = [ledger.task({ ledger: path }), asker.task({ service: 'gate' })]
     await refused(
       async () => {
-        for await (const _ of Runners.streamTask(tasks, { store, runId: 'r' })) rmSync(file('r'))
+        for await (const _ of Runners.streamTask(tasks, { store, runId: 'r', services: { gate } })) {
+          rmSync(file('r'))
+          open()
+        }
       },
       'STORE_FAILED',
       'removed',
@@ -196,12 +209,12 @@ describe('one driver per run', () => {
   })
 })
 
-itMounts('a store of many runs can be read on a read-only disk, and not written', { timeout: 60_000 }, async () => {
+itMounts('a store of many runs can be read on a read-only disk, and not written', { timeout: 120_000 }, async () => {
   const { store, file } = storeFolder()
   for (const runId of ['a', 'b']) await Runners.runTask(many, { store, runId })
   await Runners.shutdown()
   // The thread that writes keeps a store open for a second.
-  await expect.poll(() => readdirSync(store), { timeout: 5000 }).toEqual(['store.sqlite'])
+  await expect.poll(() => readdirSync(store), { timeout: 30_000 }).toEqual(['store.sqlite'])
   const disk = ownDisk('size=4m', 'ro', (folder) => copyFileSync(file('a'), join(folder, 'store.sqlite')))
   const options = { cwd: store, env: { MANYWORLDS_STORE: disk.path } }
   const runs = await manyworlds(['runs'], options)
@@ -230,6 +243,17 @@ itMounts('a finished run file can be copied away and read in a folder that canno
   expect(printed(ended), ended.stderr).toEqual([500])
 })
 
+/** A service that answers when it is told to. */
+function gated() {
+  const reached = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const gate = () => {
+    reached.resolve()
+    return answer.promise
+  }
+  return { gate, reached: reached.promise, open: () => answer.resolve() }
+}
+
 function driver(store: string, path: string, ms: number) {
   const script = resolve(import.meta.dirname, '../scripts/store/long-run.ts')
   const child = spawn(process.execPath, [script, store, path, String(ms)], {
@@ -242,7 +266,7 @@ function driver(store: string, path: string, ms: number) {
   })
   return {
     pid: child.pid!,
-    says: (text: string) => expect.poll(() => said, { timeout: 20_000 }).toContain(text),
+    says: (text: string) => expect.poll(() => said, { timeout: 60_000 }).toContain(text),
     gone: new Promise((done) => child.once('close', done)),
   }
 }
@@ -252,6 +276,7 @@ function overwrite(path: string, at: number, length: number): void {
 }
 
 function alter(path: string, sql: string): void {
-  using db = new DatabaseSync(path)
+  // The thread that writes may be in the middle of a commit.
+  using db = new DatabaseSync(path, { timeout: 30_000 })
   db.exec(sql)
 }

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -88,45 +87,53 @@ describe('a store of many runs', () => {
     await refused(() => Runners.runTask(echo.task(1), { store, keep: { runs: 0 } }), 'CONFIG_INVALID', 'keep')
   })
 
-  it('waits for another process that holds it, and says so', { timeout: 60_000 }, async () => {
+  it('waits for another process that holds it, and says so', { timeout: 120_000 }, async () => {
     const { store, file } = storeFolder()
     const notices: string[] = []
     const write = process.stderr.write
     process.stderr.write = ((text: string) => notices.push(text) > 0) as typeof write
     onTestFinished(() => void (process.stderr.write = write))
     await Runners.runTask(echo.task(1), { store, runId: 'first' })
-    using holder = new DatabaseSync(file(''))
-    const running = Runners.runTask(recorder.task({ steps: 10, ms: 50 }), { store, runId: 'r' })
-    await sleep(250)
+    using holder = new DatabaseSync(file(''), { timeout: 30_000 })
+    const begun = Promise.withResolvers<void>()
+    const onStep = () => begun.resolve()
+    const running = Runners.runTask(recorder.task({ steps: 10, ms: 300 }), { store, runId: 'r', onStep })
+    await begun.promise
+    // Some steps are not in the store yet.
     holder.exec('BEGIN IMMEDIATE')
-    // Longer than SQLite waits by itself.
-    await sleep(11_000)
+    // It is said after the ten seconds for which SQLite waits by itself.
+    await expect
+      .poll(() => notices.join(''), { timeout: 60_000 })
+      .toMatch(
+        /another process holds the write lock of .*store\.sqlite \(SQLite: database is locked\)\. Waiting up to \d+ s/,
+      )
     holder.exec('ROLLBACK')
     expect((await running).trajectory).toHaveLength(10)
-    expect(notices.join('')).toMatch(
-      /another process holds the write lock of .*store\.sqlite \(SQLite: database is locked\)\. Waiting up to \d+ s/,
-    )
     using run = RunFile.open('r', { store })
     expect(run.overview()).toMatchObject({ status: 'finished', counts: { success: 1 } })
   })
 
-  it('opens at once, however many drivers write to it', { timeout: 60_000 }, async () => {
+  it('opens at once, however many drivers write to it', { timeout: 180_000 }, async () => {
     const { store } = storeFolder()
     const script = resolve(import.meta.dirname, '../scripts/store/long-run.ts')
     for (let i = 0; i < 4; i++) {
       // Each has an owner of its own, and a run that goes on.
-      const driver = spawn(process.execPath, [script, store, `${store}/ledger${i}`, '60000', `long${i}`], {
+      const driver = spawn(process.execPath, [script, store, `${store}/ledger${i}`, '600000', `long${i}`], {
         env: { ...process.env, VITEST: undefined },
       })
       onTestFinished(() => void driver.kill('SIGKILL'))
     }
     const going = () => RunFile.list({ store }).filter((id) => id.startsWith('long'))
-    await expect.poll(going, { timeout: 40_000 }).toHaveLength(4)
+    await expect.poll(going, { timeout: 90_000 }).toHaveLength(4)
     await Runners.runTask(echo.task(1), { store: false })
-    const began = performance.now()
-    await Runners.runTask(echo.task(1), { store, runId: 'r' })
-    // A lock that is taken is waited for, 250 ms each.
-    expect(performance.now() - began).toBeLessThan(800)
+    // A lock that is taken would be waited for, 250 ms each, every time. The machine does not hold up every try.
+    let least = Number.POSITIVE_INFINITY
+    for (let tries = 0; tries < 20 && least >= 800; tries++) {
+      const began = performance.now()
+      await Runners.runTask(echo.task(1), { store })
+      least = Math.min(least, performance.now() - began)
+    }
+    expect(least).toBeLessThan(800)
   })
 
   it('is written while somebody reads an old state of it for a long time', { timeout: 120_000 }, async () => {
@@ -209,7 +216,7 @@ describe('a store of many runs', () => {
     expect(query(file(''), 'PRAGMA freelist_count')).toEqual([{ freelist_count: 0 }])
   })
 
-  it('lists thousands of runs in a moment', { timeout: 120_000 }, async () => {
+  it('lists thousands of runs in a moment', { timeout: 240_000 }, async () => {
     const { store } = storeFolder()
     const options = { cwd: store, env: { MANYWORLDS_STORE: store } }
     for (let i = 0; i < 20; i++)
@@ -220,9 +227,12 @@ describe('a store of many runs', () => {
       return { ms: performance.now() - began, lines: stdout.split('\n').length }
     }
     const few = await timed('runs', '--limit', '20')
-    const all = await timed('runs')
+    let all = await timed('runs')
     expect(all.lines - few.lines).toBe(1980)
-    expect(all.ms).toBeLessThan(8 * few.ms + 500)
+    const most = 8 * few.ms + 500
+    // What the machine did meanwhile is not its fault: the best of a few counts.
+    for (let tries = 1; tries < 5 && all.ms >= most; tries++) all = await timed('runs')
+    expect(all.ms).toBeLessThan(most)
   })
 
   it('gives a run away as a file, and takes it back', { timeout: 60_000 }, async () => {

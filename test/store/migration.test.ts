@@ -132,7 +132,7 @@ describe('a file of the first edition', () => {
     expect(query(file('killed'), 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })
 
-  it('is imported into a store', async () => {
+  it('is imported into a store', { timeout: 120_000 }, async () => {
     const { store, file } = oldStore()
     const folder = mkdtempSync(join(tmpdir(), 'manyworlds-new-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -163,7 +163,7 @@ describe.each([
   ['6', 'sixth', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
   ['7', 'seventh', ['finished', 'resumed', 'late', 'own', 'asked', 'killed']],
 ] as const)('a store of version %s', (version, folder, runs) => {
-  it('is listed, shown and exported, and stays as it is', async () => {
+  it('is listed, shown and exported, and stays as it is', { timeout: 240_000 }, async () => {
     const { store, file } = oldStore(folder)
     const before = [file('store'), file('own')].map((path) => readFileSync(path))
     expect(query(file('store'), 'PRAGMA user_version')).toEqual([{ user_version: Number(version) }])

@@ -3,10 +3,12 @@ import { resolve } from 'node:path'
 import { DistributedExecutor, Runners, type TaskLike } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { echo, sleeper } from '../agents/basics.ts'
+import { asker } from '../agents/askers.ts'
+import { echo } from '../agents/basics.ts'
 import { ledger, nest, parent } from '../agents/ledger.ts'
 import { printed, runScript } from '../run-script.ts'
-import { storeFolder } from './store-folder.ts'
+import { held, hold } from './held.ts'
+import { query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -15,15 +17,39 @@ const DIED = "the driver died while this task may have been running, and rerun: 
 type Folder = ReturnType<typeof storeFolder>
 
 const some = ({ ledger: path }: Folder, count = 6) =>
-  Array.from({ length: count }, (_, i) => ledger.task({ ledger: path, say: i, ms: 20 }, { id: `t${i}` }))
+  Array.from({ length: count }, (_, i) => held.task({ ledger: path, say: i }, { id: `t${i}` }))
 
-/** Runs tasks, and leaves after so many responses. */
-async function begin(tasks: Iterable<TaskLike>, config: object, leaveAfter: number): Promise<string[]> {
+/** Runs tasks until the run file has so many rows of this, and then aborts. */
+async function runUntil<T>(
+  rows: { sql: string; count: number },
+  { file }: Folder,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController()
+  const running = run(stop.signal)
+  await expect.poll(() => query(file('r'), rows.sql), { timeout: 40_000, interval: 30 }).toHaveLength(rows.count)
+  stop.abort()
+  return running
+}
+
+/**
+ * Runs tasks, one after the other, and leaves after so many responses. Those that come later do not end before: a response is seen
+ * when it is stored, and by then a worker could have done all of the others.
+ */
+async function begin(
+  { ledger: path }: Folder,
+  tasks: Iterable<TaskLike> | AsyncIterable<TaskLike>,
+  config: object,
+  leaveAfter: number,
+  ids: readonly string[] = Array.from(tasks as Iterable<TaskLike>, ({ id }) => id!),
+): Promise<string[]> {
+  const letGo = hold(path, ids.slice(leaveAfter))
   const seen: string[] = []
   for await (const { id } of Runners.streamTask(tasks as TaskLike[], config as never)) {
     seen.push(id)
     if (seen.length === leaveAfter) break
   }
+  letGo()
   return seen
 }
 
@@ -35,7 +61,7 @@ describe('a run that is resumed', () => {
     const folder = storeFolder()
     const { store } = folder
     const tasks = some(folder)
-    const done = await begin(tasks, { ...quick, store, runId: 'r', concurrency: 1 }, 3)
+    const done = await begin(folder, tasks, { ...quick, store, runId: 'r', concurrency: 1 }, 3)
     await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
     folder.forget()
     const results = await Runners.runTask(tasks, { ...quick, store, resume: 'r' })
@@ -64,7 +90,9 @@ describe('a run that is resumed', () => {
       ledger.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'cancelled' }),
       ledger.task({ ledger: folder.ledger }, { id: 'fine' }),
     ]
-    const first = await Runners.runTask(tasks, { ...quick, store, runId: 'r', deadlineMs: 1500 })
+    const first = await runUntil({ sql: 'SELECT id FROM responses', count: 3 }, folder, (signal) =>
+      Runners.runTask(tasks, { ...quick, store, runId: 'r', signal }),
+    )
     expect(brief(first)).toEqual(['fails failed', 'slow timeout', 'cancelled cancelled', 'fine success'])
     folder.forget()
     const again = tasks.map((task) => (task.id === 'cancelled' ? { ...task, timeoutMs: 100 } : task))
@@ -90,12 +118,17 @@ describe('a run that is resumed', () => {
     const folder = storeFolder()
     const { store } = folder
     // Two tries are used up; then the run is left while it waits for the third.
+    const tries = () => query(folder.file('r'), `SELECT attempt FROM attempts WHERE id = 'third'`)
+    const twice = async () => {
+      await expect.poll(tries, { timeout: 40_000, interval: 30 }).toHaveLength(2)
+      return 'twice'
+    }
     const tasks = [
       ledger.task({ ledger: folder.ledger, until: 3 }, { id: 'third' }),
-      sleeper.task(700, { id: 'clock' }),
+      asker.task({ service: 'twice' }, { id: 'clock' }),
     ]
-    const config = { workerNum: 1, store, maxAttempts: 3, backoffMs: 500 }
-    await begin(tasks, { ...config, runId: 'r' }, 1)
+    const config = { workerNum: 1, store, maxAttempts: 3, backoffMs: 2000, services: { twice } }
+    await begin(folder, tasks, { ...config, runId: 'r' }, 1, [])
     await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
     expect(folder.ran()).toEqual(['third', 'third'])
     const results = await Runners.runTask(tasks, { ...config, resume: 'r' })
@@ -115,7 +148,7 @@ describe('a run that is resumed', () => {
     const folder = storeFolder()
     const { store } = folder
     const config = { ...quick, store, sequenceDependent: true }
-    await begin(some(folder), { ...config, runId: 'r' }, 3)
+    await begin(folder, some(folder), { ...config, runId: 'r' }, 3)
     await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
     folder.forget()
     const results = await Runners.runTask(some(folder), { ...config, resume: 'r' })
@@ -127,10 +160,9 @@ describe('a run that is resumed', () => {
   it('goes on with a graph, with the answers that a task depends on', async () => {
     const folder = storeFolder()
     const { store } = folder
-    const leaf = (id: string, dependsOn: string[] = []) =>
-      ledger.task({ ledger: folder.ledger, ms: 30 }, { id, dependsOn })
+    const leaf = (id: string, dependsOn: string[] = []) => held.task({ ledger: folder.ledger }, { id, dependsOn })
     const tasks = [leaf('a'), leaf('b'), leaf('both', ['a', 'b']), leaf('end', ['both'])]
-    await begin(tasks, { ...quick, store, runId: 'r', concurrency: 1 }, 2)
+    await begin(folder, tasks, { ...quick, store, runId: 'r', concurrency: 1 }, 2)
     await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
     const results = await Runners.runTask(tasks, { ...quick, store, resume: 'r' })
     expect(results.get('a')!.restored).toBe(true)
@@ -170,7 +202,8 @@ describe('a run that is resumed', () => {
     }
     const source = (count: number): never =>
       (kind === 'iterable' ? some(folder, count).values() : later(some(folder, count))) as never
-    const done = await begin(source(6), { ...quick, store, runId: 'r', concurrency: 1 }, 2)
+    const ids = some(folder).map(({ id }) => id!)
+    const done = await begin(folder, source(6), { ...quick, store, runId: 'r', concurrency: 1 }, 2, ids)
     await expect.poll(() => statusOf(store, 'r')).toBe('interrupted')
     folder.forget()
     // An iterable may have grown meanwhile.
@@ -188,7 +221,10 @@ describe('a run that is resumed', () => {
     const folder = storeFolder()
     const { store } = folder
     const task = parent.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'p', timeoutMs: 90_000 })
-    const first = await Runners.runTask(task, { ...quick, store, runId: 'r', deadlineMs: 1000 })
+    const done = { sql: `SELECT id FROM attempts WHERE id LIKE 'p/%' AND status = 'success'`, count: 2 }
+    const first = await runUntil(done, folder, (signal) =>
+      Runners.runTask(task, { ...quick, store, runId: 'r', signal }),
+    )
     expect(first.status).toBe('cancelled')
     expect(folder.ran()).toEqual(['p', 'p/1.1', 'p/1.2'])
     folder.forget()
@@ -217,7 +253,7 @@ describe('a run that is resumed', () => {
         env: { ...process.env, VITEST: undefined },
       })
       onTestFinished(() => void driver.kill('SIGKILL'))
-      await expect.poll(() => ran(), { timeout: 20_000 }).toContain(id)
+      await expect.poll(() => ran(), { timeout: 60_000 }).toContain(id)
       driver.kill('SIGKILL')
       await new Promise((done) => driver.once('close', done))
       const before = ran()
@@ -227,6 +263,7 @@ describe('a run that is resumed', () => {
       using run = RunFile.open('r', { store })
       expect(run.task(id)!.status).toBe('crashed')
     },
+    120_000,
   )
 
   it('tries a task with sub-tasks of sub-tasks again, and keeps tasks apart whose ids read alike', async () => {
@@ -258,7 +295,7 @@ describe('a run that is resumed', () => {
   it('can be left and resumed at once in the same program', async () => {
     const folder = storeFolder()
     const config = { ...quick, store: folder.store, runId: 'r', resume: 'auto', concurrency: 1 } as const
-    for (const leaveAfter of [1, 2, 3]) await begin(some(folder), config, leaveAfter)
+    for (const leaveAfter of [1, 2, 3]) await begin(folder, some(folder), config, leaveAfter)
     expect([...(await Runners.runTask(some(folder), config)).values()].every(({ success }) => success)).toBe(true)
   })
 
@@ -267,7 +304,9 @@ describe('a run that is resumed', () => {
     const { store } = folder
     const slow = ledger.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'slow', timeoutMs: 90_000 })
     const tasks = [slow, ...some(folder)]
-    await Runners.runTask(tasks, { ...quick, store, runId: 'r', deadlineMs: 2500 })
+    await runUntil({ sql: 'SELECT id FROM responses', count: 6 }, folder, (signal) =>
+      Runners.runTask(tasks, { ...quick, store, runId: 'r', signal }),
+    )
     const results = await Runners.runTask(tasks, { ...quick, store, resume: 'r', signal: AbortSignal.abort() })
     expect(brief(results)).toEqual(['slow cancelled', ...some(folder).map(({ id }) => `${id} success restored`)])
   })

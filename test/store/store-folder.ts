@@ -24,7 +24,7 @@ export function storeFolder() {
 
 /** Asks a run file as any SQLite tool would. */
 export function query(file: string, sql: string, ...values: SQLInputValue[]): Record<string, unknown>[] {
-  using db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 30_000 })
   return db
     .prepare(sql)
     .all(...values)
@@ -33,6 +33,6 @@ export function query(file: string, sql: string, ...values: SQLInputValue[]): Re
 
 /** Writes to a run file, as somebody else might. */
 export function changed(file: string, sql: string, ...values: SQLInputValue[]): void {
-  using db = new DatabaseSync(file, { timeout: 5000 })
+  using db = new DatabaseSync(file, { timeout: 30_000 })
   db.prepare(sql).run(...values)
 }

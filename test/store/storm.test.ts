@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
@@ -8,11 +8,13 @@ import { query, storeFolder } from './store-folder.ts'
 
 const TASKS = 2000
 const KILLS = 50
+/** All that is left waits for the end of the storm. */
+const STALLED_MS = 3000
 /** Give this in the environment to have the same storm again. */
 const SEED = Number(process.env.STORM_SEED ?? Math.floor(Math.random() * 1e9))
 
 it(`a storm of ${KILLS} kill -9 loses nothing, and runs nothing again that was committed (STORM_SEED=${SEED})`, {
-  timeout: 240_000,
+  timeout: 480_000,
 }, async () => {
   const { store, ledger, file } = storeFolder()
   console.log(`storm: STORM_SEED=${SEED}`)
@@ -41,6 +43,7 @@ it(`a storm of ${KILLS} kill -9 loses nothing, and runs nothing again that was c
       kills = { ...kills, worker: kills.worker + 1 }
       kill(workers[Math.floor(random() * workers.length)]!)
     }
+    if (kills.driver + kills.worker === KILLS) writeFileSync(`${ledger}-end`, '')
     const code = await ended
     for (const id of ranIn(ledger, session)) if (committed.has(id)) problems.push(`session ${session} ran ${id} again`)
     committed = committedIn(file('storm'))
@@ -77,7 +80,11 @@ function startDriver(store: string, ledger: string, session: number): ChildProce
 async function progress(ledger: string, lines: number, alive: () => boolean): Promise<void> {
   const from = size(ledger)
   // A line is a session, an id and a line feed: eight characters, more or less.
-  while (alive() && size(ledger) - from < lines * 8) await sleep(3)
+  let [last, grewAt] = [from, Infinity]
+  while (alive() && last - from < lines * 8 && Date.now() - grewAt < STALLED_MS) {
+    await sleep(3)
+    if (size(ledger) > last) [last, grewAt] = [size(ledger), Date.now()]
+  }
 }
 
 const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0

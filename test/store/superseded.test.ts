@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type EngineEvents, LocalRuntime, type Placement, Runners, type WorkerExit, type WorkerLink } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, expect, it } from 'vitest'
 import { ledger } from '../agents/ledger.ts'
+import { pid } from '../agents/workers.ts'
 import { storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())
@@ -36,27 +36,37 @@ class LossyRuntime extends LocalRuntime {
   }
 }
 
-it('an answer that comes after its worker was given up is stored as superseded, and does not count', async () => {
+it('an answer that comes after its worker was given up is stored as superseded, and does not count', {
+  timeout: 120_000,
+}, async () => {
   const { store, ledger: path, ran } = storeFolder()
-  const config = { store, runId: 'r', cls: LossyRuntime, workerNum: 2, concurrency: 1, maxAttempts: 2, backoffMs: 1 }
+  const pool = { cls: LossyRuntime, workerNum: 2, concurrency: 1 }
+  // Both workers are there: both tasks begin at once, and the worker that is lost has one of them.
+  const used = async () => {
+    const responses = await Runners.runTask([pid.task(100), pid.task(100)], { ...pool, store: false })
+    return new Set([...responses.values()].map(({ answer }) => answer)).size
+  }
+  await expect.poll(used, { timeout: 30_000 }).toBe(2)
+  const config = { ...pool, store, runId: 'r', maxAttempts: 2, backoffMs: 1 }
   const running = Runners.runTask(
     [
-      ledger.task({ ledger: path, ms: 1000 }, { id: 'twice' }),
-      ledger.task({ ledger: path, ms: 2500 }, { id: 'clock' }),
+      ledger.task({ ledger: path, ms: 3000 }, { id: 'twice' }),
+      ledger.task({ ledger: path, ms: 3000 }, { id: 'clock' }),
     ],
     config,
   )
   // One in each worker.
-  await expect.poll(() => ran(), { timeout: 20_000 }).toHaveLength(2)
+  await expect.poll(() => ran(), { interval: 20 }).toHaveLength(2)
   LossyRuntime.lose()
   const responses = await running
   expect([...responses.values()].every(({ success }) => success)).toBe(true)
   expect(ran().filter((id) => id === 'twice').length + ran().filter((id) => id === 'clock').length).toBeGreaterThan(2)
-  await sleep(50)
   using run = RunFile.open('r', { store })
-  const attempts = ['twice', 'clock'].flatMap((id) => run.task(id)!.attempts)
+  const read = () => ['twice', 'clock'].flatMap((id) => run.task(id)!.attempts)
+  const late = () => read().filter(({ role, status }) => role === 'superseded' && status === 'success').length
+  await expect.poll(late).toBeGreaterThan(0)
+  const attempts = read()
   expect(attempts.filter(({ role }) => role === 'final')).toHaveLength(2)
-  expect(attempts.filter(({ role, status }) => role === 'superseded' && status === 'success').length).toBeGreaterThan(0)
   for (const { trajectory, status } of attempts)
     if (status === 'success') expect(trajectory).toMatchObject([{ action: 'wrote' }])
   expect(new Set(attempts.map(({ worker }) => worker!.pid)).size).toBeGreaterThan(1)

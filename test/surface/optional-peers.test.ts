@@ -88,7 +88,7 @@ describe('installed without optional packages', () => {
     expect(asked.stdout).toContain(`asking a Spark cluster needs packages that are not installed: ${command(SPARK)}`)
   })
 
-  it('type-checks, with libraries checked as well', () => {
+  it('type-checks, with libraries checked as well', { timeout: 240_000 }, () => {
     project.install('@types/node', 'undici-types')
     const paths = Object.keys(exports).filter((path) => path !== './package.json' && path !== './vitest')
     const imports = paths.map((path, index) => `export * as m${index} from 'manyworlds${path.slice(1)}'`)
@@ -111,7 +111,7 @@ describe('installed without optional packages', () => {
 })
 
 describe('installed with the packages of an engine', () => {
-  it('nodes need esbuild alone, and Spark gets as far as the cluster', async () => {
+  it('nodes need esbuild alone, and Spark gets as far as the cluster', { timeout: 180_000 }, async () => {
     const project = packedProject()
     try {
       project.install(...BUNDLER, '@esbuild')

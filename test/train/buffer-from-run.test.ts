@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, expect, test } from 'vitest'
@@ -57,9 +58,16 @@ test('a run that goes on is added bit by bit: every rollout once, no group befor
   const { own } = storeFolder()
   const store = own('r')
   const buffer = new ExperienceBuffer({ groupSize: 4, failed: 'zero' })
-  const stream = Runners.streamTask(coins(40, { ms: 20 }), { ...base, store, runId: 'r', workerNum: 1, concurrency: 6 })
   const held: number[] = []
   let seen = 0
+  // At most four tasks, which are sixteen rollouts, ahead of what was seen: else a quick run would be over at the first look.
+  async function* paced() {
+    for (const [at, task] of coins(40, { ms: 20 }).entries()) {
+      while (seen < 4 * (at - 3)) await sleep(5)
+      yield task
+    }
+  }
+  const stream = Runners.streamTask(paced(), { ...base, store, runId: 'r', workerNum: 1, concurrency: 6 })
   for await (const _ of stream)
     if (++seen % 25 === 0) {
       using run = RunFile.open(store)
@@ -77,7 +85,9 @@ test('groups of a run that was stopped are closed with what there is', async () 
   const { own } = storeFolder()
   const store = own('r')
   let seen = 0
-  for await (const _ of Runners.streamTask(coins(4, { ms: 50 }), { ...base, store, runId: 'r', concurrency: 1 }))
+  // Only the rollouts of the first task end before the run is stopped, however late that is.
+  const tasks = [player.task({ ms: 50 }, { id: 'quick' }), ...coins(3, { ms: 3_600_000 })]
+  for await (const _ of Runners.streamTask(tasks, { ...base, store, runId: 'r', concurrency: 1 }))
     if (++seen === 3) break
   const buffer = await ExperienceBuffer.fromRun(store)
   const { size, openGroups, groups } = buffer.stats()

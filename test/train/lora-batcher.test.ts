@@ -52,10 +52,13 @@ test('requests that come together are sampled together; later ones join at the n
 test('a request is prepared before it joins; one that cannot be made fails alone', async () => {
   const { made, ask, turns } = batcher()
   const { signal } = new AbortController()
-  const slow = made.ask('a', () => sleep(20).then(() => 7), signal)
+  const ready = Promise.withResolvers<number>()
+  const slow = made.ask('a', () => ready.promise, signal)
   const broken = made.ask('a', () => Promise.reject(new Error('no template')), signal)
   await expect(broken).rejects.toThrow('no template')
-  await Promise.all([slow, ask('a', 1)])
+  const other = ask('a', 1)
+  setTimeout(() => ready.resolve(7), 20)
+  await Promise.all([slow, other])
   expect(turns[0]!.added.toSorted()).toEqual([1, 7])
 })
 

@@ -1,5 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { describe, expect, it, vi } from 'vitest'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loraCore } from '../../dist/train/lora/lora-core.js'
 import { rowParts } from '../../dist/train/lora/row-parts.js'
 import { checkedLora, type LoraOptions } from '../../dist/train/lora/settings.js'
@@ -49,11 +52,16 @@ describe('a sidecar that cannot start', () => {
   })
 
   it('ends with its caller', async () => {
-    vi.stubEnv('MANYWORLDS_LORA_PYTHON', `${programs({ python: 'exec sleep 60' })}/python`)
+    const began = join(mkdtempSync(join(tmpdir(), 'mw-sidecar-')), 'began')
+    onTestFinished(() => rmSync(dirname(began), { recursive: true, force: true }))
+    vi.stubEnv('MANYWORLDS_LORA_PYTHON', `${programs({ python: `touch ${began}; exec sleep 60` })}/python`)
     const enough = new AbortController()
-    const starting = Sidecar.start({ signal: enough.signal })
-    setTimeout(() => enough.abort(), 200)
-    await expect(starting).rejects.toThrow('was killed, because its caller aborted')
+    const killed = expect(Sidecar.start({ signal: enough.signal })).rejects.toThrow(
+      'was killed, because its caller aborted',
+    )
+    await expect.poll(() => existsSync(began)).toBe(true)
+    enough.abort()
+    await killed
     vi.unstubAllEnvs()
   })
 })

@@ -44,16 +44,15 @@ describe('trajectories', () => {
   })
 
   test('come as they are done, not at the end', async () => {
-    const tasks = [player.task({ ms: 3000 }, { id: 'slow' }), ...coins(5)]
+    // If they came at the end, this test would have to wait for an hour.
+    const tasks = [player.task({ ms: 3_600_000 }, { id: 'slow' }), ...coins(5)]
     let first: string | undefined
     const stream = new ParallelTaskExecutor(base).distributeTasks(tasks)
-    const began = performance.now()
     for await (const { task } of stream) {
       first = task
       break
     }
     expect(first).toMatch(/^c/)
-    expect(performance.now() - began).toBeLessThan(3000)
   })
 
   test('are those of any agent, with the agent of the executor for tasks that name none', async () => {
@@ -129,24 +128,28 @@ describe('whoever leaves', () => {
   test('ends the run: what runs is cancelled, nothing new is started', async () => {
     const { ledger } = storeFolder()
     const taken: Trajectory[] = []
-    for await (const one of new ParallelTaskExecutor(base).distributeTasks(coins(500, { ms: 30, ledger }))) {
+    const COUNT = 5000
+    for await (const one of new ParallelTaskExecutor(base).distributeTasks(coins(COUNT, { ms: 30, ledger }))) {
       taken.push(one)
       if (taken.length === 3) break
     }
-    const begun = linesOf(ledger).length
-    expect(begun).toBeLessThan(200)
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    expect(linesOf(ledger)).toHaveLength(begun)
+    // What was on its way to a worker may still begin; then it stands. All of them would take 15 s.
+    let begun = 0
+    do {
+      begun = linesOf(ledger).length
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+    } while (linesOf(ledger).length > begun && begun < COUNT)
+    expect(begun).toBeLessThan(COUNT / 2)
   })
 
   test('need not wait for the trajectory that was asked for last', async () => {
-    await using stream = new ParallelTaskExecutor(base).distributeTasks([player.task({ ms: 100_000 })])
+    const { ledger } = storeFolder()
+    // The test is over long before the trajectory would come.
+    await using stream = new ParallelTaskExecutor(base).distributeTasks([player.task({ ms: 3_600_000, ledger })])
     const asked = stream.next()
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    const began = performance.now()
+    await expect.poll(() => linesOf(ledger)).toHaveLength(1)
     await stream.return()
     expect(await asked).toEqual({ done: true, value: undefined })
-    expect(performance.now() - began).toBeLessThan(5000)
   })
 
   test('a slow consumer holds the run: tasks without end are not read without end', async () => {

@@ -15,6 +15,7 @@ import { randomEdit } from '../../dist/train/prompts/random-edits.js'
 import { textIn } from '../../dist/train/prompts/reflection.js'
 import { textChanges } from '../../dist/train/prompts/text-files.js'
 import { packTexts, unpackTexts } from '../../dist/train/prompts/texts.js'
+import { cpuMs } from '../cpu-ms.ts'
 
 const refusal = (code: string, message: RegExp) =>
   expect.objectContaining({ code, message: expect.stringMatching(message) })
@@ -122,10 +123,10 @@ test('the new text is found in answers of many forms; others are of no use, and 
 })
 
 test('a hostile answer of megabytes is read in a moment', () => {
-  const begun = performance.now()
+  const begun = cpuMs()
   for (const piece of ['<new_text>', '```', '</new_text>', '<new_text></new_text>', '`', ' ', '<new_text>```'])
     textIn(piece.repeat(Math.ceil(4_000_000 / piece.length)), { before: 'x', maxChars: 100 })
-  expect(performance.now() - begun).toBeLessThan(5000)
+  expect(cpuMs() - begun).toBeLessThan(5000)
 })
 
 test('an example shows what was given, done and said of it, cut where it is endless, and never the truth', () => {

@@ -109,7 +109,7 @@ test('the result is a diff for people and a folder for programs; show and traini
   expect(text!.instructions).toBe(readFileSync(join(folder, 'instructions.md'), 'utf8').trimEnd())
   expect(version).toBe(reports.at(-1)!.best)
   const shown = await say('show', 'rules')
-  expect(shown.stdout).toContain(`texts of version ${version}, against the first`)
+  expect(shown.stdout).toContain(`texts of version ${version}, compared with the first`)
   expect(shown.stdout).toContain('+For ')
   expect(shown.stdout).toMatch(/evaluations +\d+ +\d+/)
   expect((await say('trainings')).stdout).toMatch(/rules +finished/)

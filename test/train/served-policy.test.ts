@@ -75,10 +75,12 @@ test('the same seed gives the same curve, killed workers and a server that is st
   await serveAs({})
   const options = { workerNum: 2, evaluate: false } as const
   const [calm] = (await train(options, 1)).map(({ digest }) => digest)
-  await serveAs({ latencyMs: 20 })
+  // Slow enough that the training goes on when the server is back.
+  await serveAs({ latencyMs: 60 })
   const restarted = (async () => {
     // A server that was never there is a mistake; one that was may be starting anew.
-    await expect.poll(async () => (await journalOf(server)).loads.length).toBeGreaterThan(0)
+    const loads = async () => (await journalOf(server)).loads.length
+    await expect.poll(loads, { timeout: 60_000, interval: 20 }).toBeGreaterThan(0)
     process.kill(server.pid, 'SIGKILL')
     server = await startLettersServer({ latencyMs: 5, port })
   })()

@@ -52,7 +52,7 @@ async function all(sweep: AsyncIterable<SweepResult>): Promise<SweepResult[]> {
   return seen
 }
 
-describe('a sweep', { timeout: 120_000 }, () => {
+describe('a sweep', { timeout: 300_000 }, () => {
   test('trains every combination with every seed, and says which point is best by validation', async () => {
     const store = newStore()
     const tasks = (function* () {

@@ -71,6 +71,11 @@ export class TinkerServer {
     this.#faults.set(path, [...(this.#faults.get(path) ?? []), ...faults])
   }
 
+  /** What `fail` has said of a path, and did not happen yet, will not. */
+  heal(path: string): void {
+    this.#faults.delete(path)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close')
     this.#server.close()

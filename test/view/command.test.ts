@@ -22,7 +22,7 @@ const URL_LINE = /^(https?:\/\/\S+\/\?token=(\S+))$/m
 /** Starts the command, and waits for its address. */
 async function viewing(words: readonly string[], cwd: string) {
   const command = inBackground(['view', '--no-open', ...words], { cwd, env: { MANYWORLDS_STORE: '' } })
-  await expect.poll(() => command.output(), { timeout: 20_000 }).toMatch(URL_LINE)
+  await expect.poll(() => command.output(), { timeout: 50_000 }).toMatch(URL_LINE)
   const [, url, token] = URL_LINE.exec(command.stdout())!
   const start = async (): Promise<unknown> => {
     const response = await fetch(new URL('/api/start', url), { headers: { authorization: `Bearer ${token}` } })
@@ -197,20 +197,23 @@ describe('manyworlds run --view', () => {
   it('shows the run while it goes on, prints the address once, and ends with the script', async () => {
     const cwd = newFolder()
     const agents = join(import.meta.dirname, '../agents/viewed.ts')
+    /** The run goes on until this file exists. */
+    const seen = join(cwd, 'seen')
     writeFileSync(
       join(cwd, 'script.ts'),
       `import { Runners } from ${JSON.stringify(import.meta.resolve('manyworlds'))}
-      import { waiting } from ${JSON.stringify(agents)}
-      await Runners.runTask([waiting.task(3000, { id: 'w' })], { workerNum: 1, runId: 'beside' })`,
+      import { waitingFor } from ${JSON.stringify(agents)}
+      await Runners.runTask([waitingFor.task(${JSON.stringify(seen)}, { id: 'w' })], { workerNum: 1, runId: 'beside' })`,
     )
     const command = inBackground(['run', 'script.ts', '--view'], { cwd, env: { MANYWORLDS_STORE: '' } })
     const line = /viewer: (http:\/\/\S+\?token=(\S+))/g
-    await expect.poll(() => command.output()).toMatch(line)
+    await expect.poll(() => command.output(), { timeout: 50_000 }).toMatch(line)
     const [, url, token] = [...command.output().matchAll(line)][0]!
     const headers = { authorization: `Bearer ${token}` }
     const read = async (path: string) => (await fetch(new URL(path, url), { headers })).json()
     expect(await read('/api/start')).toMatchObject({ route: '#/run/beside' })
     expect(await read('/api/run?run=beside')).toMatchObject({ overview: { status: 'running' } })
+    writeFileSync(seen, '')
     expect(await command.exited).toBe(0)
     expect([...command.output().matchAll(line)]).toHaveLength(1)
     await expect.poll(() => read('/api/start').catch(() => 'gone')).toBe('gone')

@@ -102,7 +102,7 @@ test('the choice of steps is kept: of failed tasks only, or of none', async () =
   expect(withSteps.filter((id) => !failed.has(id))).toEqual([])
   const none = await makeReport(targetOf('made', folder), { include: 'none' })
   expect(openedIn(dataOf(none.html), 'made').filter(([, one]) => hasSteps(one))).toEqual([])
-  expect(none.leftOut).toContain('the steps of all tasks, as was asked for')
+  expect(none.leftOut).toContain('the steps of all tasks (--include none)')
 })
 
 test('a size that is too small even for the table is refused, with one that is enough', async () => {
@@ -123,9 +123,9 @@ test('texts that are cut are named on the command line and in the report, with t
   })
   const out = join(folder, 'long.html')
   const { stderr } = await manyworlds(['view', 'long', '--dir', store, '--out', out])
-  const cut = 'the rest of texts after 20,000 characters, of 2 tasks: first (input, answer'
+  const cut = 'the rest of texts with more than 20,000 characters, of 2 tasks: first (input, answer'
   expect(stderr).toContain(`manyworlds: left out: ${cut}`)
-  expect(stderr).toMatch(/to print a task with its whole texts: .* show \S+\/long first --json\n$/)
+  expect(stderr).toMatch(/to print a task with complete texts: .* show \S+\/long first --json\n$/)
   expect(stderr).not.toContain('--max-size')
   expect(dataOf(readFileSync(out, 'utf8')).leftOut).toEqual([expect.stringContaining(cut)])
 })
@@ -136,7 +136,7 @@ test('the command writes a report of a run that opens from disk: its table, and 
   const written = await manyworlds([...words, '--include', 'failed', '--max-size', '5'])
   expect(written).toMatchObject({ code: 0, stdout: '' })
   expect(written.stderr).toMatch(
-    /^manyworlds: .*made\.html: .* [kM]B\nmanyworlds: left out: the steps of successful tasks, as was asked for\n$/,
+    /^manyworlds: .*made\.html: .* [kM]B\nmanyworlds: left out: the steps of successful tasks \(--include failed\)\n$/,
   )
   const page = await browser.newPage()
   const requests: string[] = []

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ActionStep, type RunConfig, Runners, type TaskResponse } from 'manyworlds'
 import { pythonWorld } from 'manyworlds/agents'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { worldEnvSpec } from '../../dist/agents/worlds/world-packages.js'
 import { existingEnvironment } from '../../dist/python/environment.js'
 import { balancer, doer, swinger, walker, wanderer } from '../agents/python-worlds.ts'
@@ -15,6 +15,8 @@ import { SET_UP_MS, whyNoWorlds } from './needs-python.ts'
 /** Gymnasium worlds in workers: the same as plain Gymnasium, whatever dies. */
 
 const skip = (await whyNoWorlds('gymnasium')) !== undefined
+/** Python is started several times in a test, and reads Gymnasium for some seconds each time on a slow machine. */
+vi.setConfig({ testTimeout: 240_000 })
 const PYTHONPATH = fileURLToPath(new URL('python', import.meta.url))
 const [SEEDED, KILL, END] = [0, 1, 9]
 
@@ -176,7 +178,7 @@ describe.skipIf(skip)('in a run', () => {
     const responses = [...(await Runners.runTask([...others, task], config())).values()]
     const bad = responses.filter(({ status }) => status !== 'success')
     expect(bad.map(({ id, status }) => [id, status])).toEqual([['killer', 'crashed']])
-    await expect.poll(() => alive(file)).toEqual([])
+    await expect.poll(() => alive(file), { timeout: 40_000 }).toEqual([])
   })
 
   test('a machine without Python and uv says so', async () => {
@@ -191,7 +193,7 @@ describe.skipIf(skip)('in a run', () => {
   test('what was set up for it is in the log of its first task', { timeout: SET_UP_MS }, async () => {
     const env = { XDG_CACHE_HOME: join(folder, 'fresh') }
     const tasks = [walker.task({ seed: 1 }), walker.task({ seed: 2 })]
-    const responses = [...(await Runners.runTask(tasks, { workerNum: 1, env, timeoutMs: 20_000 })).values()]
+    const responses = [...(await Runners.runTask(tasks, { workerNum: 1, env, timeoutMs: 60_000 })).values()]
     expect(responses.map(({ status }) => status)).toEqual(['success', 'success'])
     const lines = responses.flatMap(({ logs }) => logs)
     expect(lines).toEqual(

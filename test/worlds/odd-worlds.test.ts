@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { pythonWorld } from 'manyworlds/agents'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { toPython } from '../../dist/agents/worlds/python-json.js'
 import { WorldServer } from '../../dist/agents/worlds/world-server.js'
 import { begin } from './episode.ts'
@@ -28,6 +28,9 @@ const BOTH = 11
 const BIG = 12
 const SOLVED = 13
 
+/** Longer than any step that does not hang, also on a slow machine. */
+const STEP_MS = 8000
+
 const odd = pythonWorld<unknown, number>({
   kind: 'gymnasium',
   id: 'odd_worlds:Odd-v0',
@@ -38,10 +41,12 @@ const hasty = pythonWorld<unknown, number>({
   kind: 'gymnasium',
   id: 'odd_worlds:Odd-v0',
   name: 'odd',
-  stepTimeoutMs: 1500,
+  stepTimeoutMs: STEP_MS,
 })
 
 const skip = (await whyNoWorlds('gymnasium')) !== undefined
+/** Python is started several times in a test, and reads Gymnasium for some seconds each time on a slow machine. */
+vi.setConfig({ testTimeout: 240_000 })
 
 beforeAll(() => {
   process.env.PYTHONPATH = fileURLToPath(new URL('python', import.meta.url))
@@ -185,7 +190,7 @@ describe.skipIf(skip)('when the Python process dies', () => {
       'WORLD_CRASHED',
       /^the Python process exited with code 7 during step 2 of 'odd'; the end of its stderr:\nlast words$/,
     ],
-    [HANG, 'WORLD_TIMEOUT', /^the Python process was killed because a request took longer than 1500 ms during step 2/],
+    [HANG, 'WORLD_TIMEOUT', /^the Python process was killed because a request took longer than 8000 ms during step 2/],
     [BIG, 'WORLD_CRASHED', /^the Python process was killed because an answer exceeded 64 MB during step 2/],
   ])(
     'the episode that was executing is charged (action %i); others go on as if nothing had happened',
@@ -260,7 +265,7 @@ describe.skipIf(skip || process.platform !== 'linux')('nothing is left', () => {
       pid = Number((error as { stdout: Buffer }).stdout)
     }
     expect(pid).toBeGreaterThan(1)
-    return expect.poll(() => isThere(pid)).toBe(false)
+    return expect.poll(() => isThere(pid), { timeout: 40_000 }).toBe(false)
   })
 
   test('of Python when nobody has needed it for a while', async () => {
@@ -273,7 +278,7 @@ describe.skipIf(skip || process.platform !== 'linux')('nothing is left', () => {
     expect((await server.program()).pid).not.toBe(pid)
   })
 
-  test('a script that has only described a world ends at once', () => {
+  test('a script that has only described a world ends at once', { timeout: 120_000 }, () => {
     const script = `
       const { pythonWorld } = await import('manyworlds/agents')
       const { actionSpace } = await pythonWorld({ kind: 'gymnasium', id: 'odd_worlds:Odd-v0' }).describe()
@@ -281,6 +286,7 @@ describe.skipIf(skip || process.platform !== 'linux')('nothing is left', () => {
     const began = performance.now()
     const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
     expect(said.toString()).toBe('Discrete(14)')
-    expect(performance.now() - began).toBeLessThan(20_000)
+    // Python that nobody needs is kept for a minute.
+    expect(performance.now() - began).toBeLessThan(50_000)
   })
 })

@@ -157,7 +157,8 @@ describe('a server that', () => {
         /had no capacity for another session within 1000 ms: Server at capacity.*SUPPORTS_CONCURRENT_SESSIONS/,
       ),
     })
-    expect(performance.now() - began).toBeLessThan(5000)
+    // By default, it would be a minute.
+    expect(performance.now() - began).toBeLessThan(30_000)
   })
 
   test('cannot make an environment says so, whenever it says it', async () => {
@@ -188,7 +189,7 @@ describe('a server that', () => {
   })
 
   test('is not there, is no OpenEnv server, or wants a key is told apart', async () => {
-    const begun = (url: string) => begin(openEnv({ url: `${url}?key=secret`, callTimeoutMs: 2000 }), undefined)
+    const begun = (url: string) => begin(openEnv({ url: `${url}?key=secret`, callTimeoutMs: 20_000 }), undefined)
     const gone = `http://127.0.0.1:${await freePort()}`
     await expect(begun(gone)).rejects.toMatchObject({
       code: 'WORLD_UNAVAILABLE',

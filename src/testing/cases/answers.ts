@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { runTask, streamTask } from '../../runners/runners.ts'
 import { echo, falsy, large, pause, printer, stubborn, sumOf, thrower, tree } from '../agents.ts'
+import { asksFor } from '../asking-agents.ts'
 import type { Case } from '../case.ts'
 
 const MEGABYTE = 2 ** 20
+/** If a stream does not yield quick responses in this time, it waits for the slow one. */
+const STREAM_MS = 60_000
 
 /** Content and order of responses. */
 export const answerCases: Case[] = [
@@ -25,12 +28,17 @@ export const answerCases: Case[] = [
   {
     name: 'a stream yields responses as they finish',
     async run(kit) {
+      // The slow task ends when the responses of the others have been yielded, however long that takes.
+      const { promise: othersDone, resolve } = Promise.withResolvers<void>()
       const slowFirst = [
-        pause.task(1500, { id: 'slow' }),
+        asksFor.task({ service: 'othersDone' }, { id: 'slow' }),
         ...Array.from({ length: 5 }, (_, i) => pause.task(1, { id: `quick${i}` })),
       ]
       const order: string[] = []
-      for await (const { id } of streamTask(slowFirst, kit.conf())) order.push(id)
+      const limit = setTimeout(resolve, STREAM_MS)
+      for await (const { id } of streamTask(slowFirst, kit.conf({ services: { othersDone: () => othersDone } })))
+        if (order.push(id) === 5) resolve()
+      clearTimeout(limit)
       assert.equal(order.at(-1), 'slow')
       assert.equal(order.length, 6)
     },

@@ -49,7 +49,7 @@ export const controlCases: Case[] = [
   {
     name: 'a late answer changes nothing',
     async run(kit) {
-      const tasks = Array.from({ length: 10 }, () => deaf.task(900))
+      const tasks = Array.from({ length: 10 }, () => deaf.task(700))
       let seen = 0
       for await (const { status } of streamTask(tasks, kit.conf({ timeoutMs: 200 }))) {
         assert.equal(status, 'timeout')
@@ -91,8 +91,10 @@ export const controlCases: Case[] = [
   {
     name: 'a run that reaches its deadline reports the remaining tasks as cancelled',
     async run(kit) {
+      // Make sure that a worker is running: the deadline counts from the start of the run.
+      await runTask(echo.task('warm'), kit.conf({ concurrency: 4 }))
       const tasks = [echo.task('quick', { id: 'quick' }), ...Array.from({ length: 20 }, () => obedient.task(60_000))]
-      const responses = await runTask(tasks, kit.conf({ deadlineMs: 3000, concurrency: 4 }))
+      const responses = await runTask(tasks, kit.conf({ deadlineMs: 8000, concurrency: 4 }))
       assert.equal(responses.get('quick')!.status, 'success')
       const late = [...responses.values()].filter(({ error }) => error?.code === 'RUN_DEADLINE')
       assert.equal(late.length, 20)

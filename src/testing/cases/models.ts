@@ -55,8 +55,9 @@ export const modelCases: Case[] = ways.map((via) => ({
           trajectory.map(({ kind }) => kind),
           ['model'],
         )
+      // Twice as long if all tasks start together. On a slow machine they start one after the other.
       const waited = Math.max(...responses.map(({ timing }) => timing.waitedMs))
-      assert.ok(waited > CALL_MS, `the longest wait was ${waited} ms`)
+      assert.ok(waited > CALL_MS / 2, `the longest wait was ${waited} ms`)
     } finally {
       server.closeAllConnections()
       server.close()

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Api, streamedAnswer, wholeAnswer, withStreamError } from './answer.ts'
@@ -23,13 +24,15 @@ export interface ModelServerOptions {
   /** Other keys get a 401. Default: any key, or none. */
   readonly apiKey?: string
   readonly window?: WindowOptions
+  /** After so many answers of models, the others wait for `release`. Default: none does. */
+  readonly holdAfter?: number
   /** By model: what its requests get, one after the other, and then plain text. Other models name their scenario themselves. */
   readonly scripts?: Readonly<Record<string, readonly string[]>>
 }
 
 const APIS: Readonly<Record<string, Api>> = { '/v1/chat/completions': 'chat', '/v1/completions': 'text' }
 /** How the test asks what has happened. */
-export const ASK = { requests: '/_scripted/requests', stats: '/_scripted/stats' }
+export const ASK = { requests: '/_scripted/requests', stats: '/_scripted/stats', release: '/_scripted/release' }
 const ID_CHARS = 12
 const KEEP_ALIVE_MS = 60_000
 
@@ -54,9 +57,11 @@ const INVALID_KEY = errorPayload(401, 'Incorrect API key provided', 'invalid_api
 const MODELS = jsonPayload(200, { object: 'list', data: [{ id: 'text', object: 'model' }] })
 
 export function createModelServer(options: ModelServerOptions): Server {
-  const { seed = 0, dialect = 'openai', latencyMs = 0, scripts = {}, window } = options
+  const { seed = 0, dialect = 'openai', latencyMs = 0, scripts = {}, window, holdAfter = Infinity } = options
   const journal = new Journal()
   const admit = window === undefined ? undefined : slidingWindow(window)
+  const released = Promise.withResolvers<void>()
+  let answers = 0
 
   /** It depends on the body, and on how often that came before: not on when, nor on what else came. */
   function replyOfModel(api: Api, body: RequestBody, sha256: string): Reply {
@@ -110,6 +115,10 @@ export function createModelServer(options: ModelServerOptions): Server {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     if (pathname === ASK.stats) return send(response, replyWith('', jsonPayload(200, journal.stats())))
+    if (pathname === ASK.release) {
+      released.resolve()
+      return send(response, replyWith('', jsonPayload(200, {})))
+    }
     if (pathname === ASK.requests)
       return send(response, replyWith('', jsonPayload(200, journal.requests(Object.fromEntries(searchParams)))))
 
@@ -123,6 +132,8 @@ export function createModelServer(options: ModelServerOptions): Server {
     entry.answeredBy = reply.answeredBy
     entry.succeeded = reply.succeeds
     if (reply.waitMs > 0) await sleep(reply.waitMs)
+    if (response.destroyed) return
+    if (reply.succeeds && ++answers > holdAfter) await Promise.race([released.promise, once(response, 'close')])
     if (response.destroyed) return
     if (reply.broken?.at !== 'headers') entry.status = reply.payload.status
     await send(response, reply)

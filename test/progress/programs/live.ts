@@ -1,4 +1,5 @@
 // Shows the progress of a run that is made up, and meanwhile does what its argument says, as a user's script might.
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { chooseDisplay } from '../../../src/progress/choose.ts'
 import type { RunObserver } from '../../../src/progress/observer.ts'
@@ -7,9 +8,11 @@ import { response, runStart } from '../made-up.ts'
 const TASKS = 100
 const observe = chooseDisplay({ progress: true, json: false, quiet: false, stream: process.stderr })!
 
-/** Answers one task after the other, `each` before every answer. */
-async function work(run: RunObserver, each: (task: number) => void, pauseMs = 12): Promise<void> {
+/** Answers one task after the other, `each` before every answer. If a test names a file, the last tasks wait until it is there. */
+async function work(run: RunObserver, each: (task: number) => void, pauseMs = 25): Promise<void> {
+  const file = process.env.LIVE_GOES_ON
   for (let task = 1; task <= TASKS; task++) {
+    while (file !== undefined && task > 90 && !existsSync(file)) await sleep(20)
     each(task)
     run.response(response(`task-${task}`, task % 10 === 0 ? { status: 'failed' } : {}))
     await sleep(pauseMs)

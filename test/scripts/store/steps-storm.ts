@@ -1,8 +1,11 @@
-import { openSync, writeSync } from 'node:fs'
+import { existsSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent, Runners } from 'manyworlds'
 
-/** Tasks that record many steps; whatever an observer is told of is written to the ledger at once. */
+/**
+ * Tasks that record many steps; whatever an observer is told of is written to the ledger at once. The last two end only when the
+ * test has made a file: the storm is not over before that, however fast the machine is.
+ */
 const [store, ledger, session] = process.argv.slice(2) as [string, string, string]
 const TASKS = 200
 const STEPS = 50
@@ -16,6 +19,7 @@ const talk = defineAgent({
       await ctx.step({ data: { messages: [...messages] }, reward: i })
       await sleep(ctx.random() * 20)
     }
+    if (n >= TASKS - 2) while (!existsSync(`${ledger}-end`)) await sleep(20)
     return n
   },
 })

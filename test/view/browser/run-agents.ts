@@ -7,6 +7,8 @@ export interface Walk {
   readonly ms: number
   /** The first attempt kills its worker, and leaves this file so that the next does not. */
   readonly killOnce?: string
+  /** Walks on until this file exists. */
+  readonly until?: string
 }
 
 /** A message that is too long to be shown whole. */
@@ -15,9 +17,10 @@ const LONG = '.\nNobody answers'.repeat(80)
 /** Walks for a while. Every seventh door is locked. */
 export const walker = defineAgent({
   name: 'walker',
-  run: async ({ room, ms, killOnce }: Walk, ctx) => {
+  run: async ({ room, ms, killOnce, until }: Walk, ctx) => {
     ctx.step({ action: 'walk', observation: `room ${room}: <b>a lamp</b>` })
     await sleep(ms)
+    while (until !== undefined && !existsSync(until)) await sleep(50)
     if (killOnce !== undefined && !existsSync(killOnce)) {
       writeFileSync(killOnce, '')
       process.kill(process.pid, 'SIGKILL')

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Runners } from 'manyworlds'
 import { StoredTraining } from 'manyworlds/runs'
@@ -61,6 +62,18 @@ async function open(hash: string, options: Parameters<Browser['newPage']>[0] = {
 const chart = (page: Page, title: string) =>
   page.locator('figure.chart').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
 
+/** What is drawn when nothing changes any more: a chart is drawn again when its page has its size. */
+async function settled(pixels: () => Promise<string>): Promise<string> {
+  let last = await pixels()
+  for (let same = 0; same < 3; ) {
+    await sleep(200)
+    const now = await pixels()
+    same = now === last ? same + 1 : 0
+    last = now
+  }
+  return last
+}
+
 const withoutScrollbar = (page: Page) => page.evaluate('document.documentElement.scrollWidth <= innerWidth')
 
 test('the cursor moves by keys, tells stored figures, and leads to the episodes of a version', async () => {
@@ -76,7 +89,7 @@ test('the cursor moves by keys, tells stored figures, and leads to the episodes 
   const { metrics } = at.report as unknown as { metrics: Record<string, number> }
   const entropy = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 }).format(metrics.entropy!)
   await expect.poll(() => page.getByRole('slider').getAttribute('aria-valuetext')).toContain(`Entropy ${entropy}`)
-  expect(await chart(page, 'Entropy').locator('.chart-value').textContent()).toBe(entropy)
+  await expect.poll(() => chart(page, 'Entropy').locator('.chart-value').textContent()).toBe(entropy)
   await page.keyboard.press('Enter')
   const card = page.getByRole('region', { name: `Update ${at.number}` })
   expect(await card.textContent()).toContain(`learned from ${at.members.length} episodes`)
@@ -86,7 +99,7 @@ test('the cursor moves by keys, tells stored figures, and leads to the episodes 
   expect(await card.getByRole('link', { name: 'of version' }).getAttribute('href')).toContain(
     `?version=${at.versionIn}`,
   )
-  expect(page.url()).toContain(`update=${at.number}`)
+  await expect.poll(() => page.url()).toContain(`update=${at.number}`)
   await page.keyboard.press('Escape')
   await expect.poll(() => card.count()).toBe(0)
 })
@@ -95,13 +108,16 @@ test('a click on a point opens its update; a drag zooms all charts, and 0 shows 
   const page = await open('#/training/fast', { viewport: { width: 1600, height: 1000 } })
   const over = chart(page, 'Solved').locator('.u-over')
   await over.click({ position: { x: 3, y: 60 } })
-  await page.getByRole('region', { name: 'Update 0', exact: true }).waitFor()
+  const card = page.getByRole('region', { name: 'Update 0', exact: true })
+  await card.waitFor()
   await page.keyboard.press('Escape')
+  await card.waitFor({ state: 'detached' })
   const pixels = () =>
     chart(page, 'Entropy')
       .locator('canvas')
       .evaluate((canvas: Canvas) => canvas.toDataURL())
-  const [box, before] = [(await over.boundingBox())!, await pixels()]
+  const before = await settled(pixels)
+  const box = (await over.boundingBox())!
   await page.mouse.move(box.x + box.width * 0.5, box.y + 50)
   await page.mouse.down()
   await page.mouse.move(box.x + box.width * 0.8, box.y + 50, { steps: 5 })
@@ -120,14 +136,14 @@ test('charts follow the theme, smoothing, the scale and the width', async () => 
   await canvas.waitFor()
   // Sharp on a display with two pixels for each of CSS.
   expect(await canvas.evaluate((one: Canvas) => one.width / one.clientWidth)).toBeCloseTo(2, 1)
-  const light = await pixels()
+  const light = await settled(pixels)
   await page.emulateMedia({ colorScheme: 'dark' })
   await expect.poll(pixels).not.toBe(light)
-  const dark = await pixels()
+  const dark = await settled(pixels)
   await page.getByRole('button', { name: 'Log scale' }).click()
   await expect.poll(pixels).not.toBe(dark)
   await page.getByLabel('Smoothing').selectOption('1')
-  expect(page.url()).not.toContain('smooth')
+  await expect.poll(() => page.url()).not.toContain('smooth')
   for (const width of [400, 2500]) {
     await page.setViewportSize({ width, height: 900 })
     await expect.poll(() => withoutScrollbar(page)).toBe(true)
@@ -160,12 +176,12 @@ test('trainings are drawn over each other, with the settings that differ', async
   await settings.waitFor()
   const rows = await settings.getByRole('row').allTextContents()
   expect(rows).toEqual(['Settingfastslow', 'algorithm.lr0.30.01'])
-  expect(await chart(page, 'Solved').getByRole('listitem').allTextContents()).toEqual([
-    expect.stringMatching(/^fast\d/),
-    expect.stringMatching(/^slow\d/),
-  ])
+  const listed = chart(page, 'Solved').getByRole('listitem')
+  await expect
+    .poll(() => listed.allTextContents())
+    .toEqual([expect.stringMatching(/^fast\d/), expect.stringMatching(/^slow\d/)])
   await page.getByRole('checkbox', { name: 'slow' }).uncheck()
-  expect(await chart(page, 'Solved').getByRole('listitem').count()).toBe(1)
+  await expect.poll(() => listed.count()).toBe(1)
   expect(await seriousViolations(page)).toEqual([])
 })
 
@@ -173,8 +189,7 @@ test('two runs: a verdict, flips first with links to both tasks, and filters', a
   using training = StoredTraining.open('fast', { store })
   const last = training.evaluations().findLast(({ split }) => split === 'test')!
   const page = await open(`#/compare/fast.v00000.test/${last.run}`)
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('95 % interval')
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('95 % interval')
   const rows = page
     .getByRole('region', { name: 'Tasks' })
     .getByRole('row')
@@ -195,28 +210,31 @@ test('two runs: a verdict, flips first with links to both tasks, and filters', a
   await page.getByRole('button', { name: /^Flips/ }).click()
   await expect.poll(() => rows.count()).toBe(flips)
   await page.getByRole('searchbox').fill('no such id')
-  await page.getByText('No task is like that').waitFor()
+  await page.getByText('No task matches the filter').waitFor()
   expect(await seriousViolations(page)).toEqual([])
   await page.setViewportSize({ width: 400, height: 800 })
-  expect(await withoutScrollbar(page)).toBe(true)
+  await expect.poll(() => withoutScrollbar(page)).toBe(true)
 })
 
-test('charts grow while a training learns, without being made anew', { timeout: 120_000 }, async () => {
-  const settings = JSON.stringify({ tasks: { delayMs: 40 }, tasksPerEpoch: 40, workerNum: 1 })
-  const child = spawn(process.execPath, [DRIVER, store, 'watched', '2', settings], { stdio: 'ignore' })
+test('charts grow while a training learns, without being made anew', { timeout: 240_000 }, async () => {
+  const settings = JSON.stringify({ tasks: { delayMs: 100 }, tasksPerEpoch: 40, workerNum: 1 })
+  const child = spawn(process.execPath, [DRIVER, store, 'watched', '3', settings], { stdio: 'ignore' })
   const ended = once(child, 'exit')
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await ended
   })
-  await expect.poll(() => updatesOf('watched')).toBeGreaterThan(1)
+  await expect.poll(() => updatesOf('watched'), { timeout: 60_000, interval: 20 }).toBeGreaterThan(1)
+  // It waits while the page is opened, which may take longer than the training.
+  child.kill('SIGSTOP')
   const page = await open('#/training/watched')
   const slider = page.getByRole('slider')
   const last = async () => Number(await slider.getAttribute('max'))
-  await expect.poll(last).toBeGreaterThan(1)
+  await expect.poll(last).toBeGreaterThan(0)
   const canvas = await chart(page, 'Reward').locator('canvas').elementHandle()
   const before = await last()
-  await expect.poll(last).toBeGreaterThan(before + 3)
+  child.kill('SIGCONT')
+  await expect.poll(last, { timeout: 60_000 }).toBeGreaterThan(before + 3)
   expect(await canvas!.evaluate((one) => one.isConnected)).toBe(true)
   await ended
   await page.locator('.state-finished').waitFor()

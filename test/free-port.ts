@@ -1,7 +1,8 @@
 import { createServer } from 'node:net'
 
-/** Below the range from which systems take the ports of clients. */
-const [FIRST, COUNT] = [20_000, 12_000]
+/** Below the range from which systems take the ports of clients. Test files that run at the same time have ports of their own. */
+const [LOWEST, FILES, COUNT] = [20_000, 8, 1500]
+const FIRST = LOWEST + (Number(process.env.VITEST_POOL_ID ?? 0) % FILES) * COUNT
 const TRIES = 20
 
 /**

@@ -75,7 +75,7 @@ const counting = (variable: string, callTimeoutMs: number) =>
   openEnv<{ total: number; drawn: number; sessions: number }, { number: number; peak?: number }>({
     url: process.env[variable] ?? 'http://127.0.0.1:1',
     callTimeoutMs,
-    capacityWaitMs: 20_000,
+    capacityWaitMs: 60_000,
   })
 
 const count = (name: string, environment: ReturnType<typeof counting>) =>
@@ -90,4 +90,4 @@ const count = (name: string, environment: ReturnType<typeof counting>) =>
   })
 
 export const counter = count('counter', counting('OPENENV_URL', 30_000))
-export const cutCounter = count('cut-counter', counting('CUT_OPENENV_URL', 1500))
+export const cutCounter = count('cut-counter', counting('CUT_OPENENV_URL', 6000))

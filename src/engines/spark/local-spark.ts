@@ -17,6 +17,8 @@ import { findJava } from './java.ts'
 const STDERR_CHARS = 8000
 /** Spark's own shutdown takes a few seconds. */
 const STOP_MS = 10_000
+/** For the kernel to remove processes that were killed. */
+const KILLED_MS = 5000
 const LOOK_MS = 50
 const CALL_MS = 5000
 /** How often the user is told that Spark is still starting. */
@@ -126,14 +128,20 @@ function readReady(child: ChildProcess): Promise<{ port: number; jvm: number }> 
 
 async function end(child: ChildProcess, jvm: number): Promise<void> {
   child.stdin!.end()
-  for (const until = Date.now() + STOP_MS; Date.now() < until; await sleep(LOOK_MS))
-    if ((child.exitCode ?? child.signalCode) !== null && !isAlive(jvm)) return
+  if (await hasEnded(child, jvm, STOP_MS)) return
   for (const pid of [-child.pid!, jvm])
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
       // It has already ended.
     }
+  await hasEnded(child, jvm, KILLED_MS)
+}
+
+async function hasEnded(child: ChildProcess, jvm: number, withinMs: number): Promise<boolean> {
+  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(LOOK_MS))
+    if ((child.exitCode ?? child.signalCode) !== null && !isAlive(jvm)) return true
+  return false
 }
 
 function startFailed(master: string, how: string): ManyworldsError {

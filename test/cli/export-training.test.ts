@@ -42,7 +42,7 @@ describe('a training that was run', () => {
     expect(stdout).toMatch(
       /^training driving finished, 6 updates in 2 epochs\nagent +lights-driver, policy driver, seed 5\n/,
     )
-    for (const what of ['solved of the episodes', 'solved in validation', 'loss  ', 'entropy  ', 'gradient  '])
+    for (const what of ['solved of the training episodes', 'solved in validation', 'loss  ', 'entropy  ', 'gradient  '])
       expect(stdout).toContain(what)
     expect(stdout).toMatch(/version \d +validation +\d+\.\d % \(95 % interval/)
     expect((await say('show', 'driving.u00005')).stdout).toMatch(/^training +driving /m)

@@ -4,7 +4,7 @@ import { userProject } from '../user-project.ts'
  * A script with tasks of `ms` milliseconds each; those whose number is in `bad` fail. It prints what it got. Tasks from number
  * `gated` on end only when there is a file `open`: the run goes on for as long as a test needs it.
  */
-export const script = (count: number, ms: number, bad: readonly number[] = [], gated = count) => `
+export const script = (count: number, ms: number, bad: readonly number[] = [], gated = Number.POSITIVE_INFINITY) => `
 import { appendFileSync, existsSync } from 'node:fs'
 import { defineAgent, Runners } from 'manyworlds'
 const work = defineAgent({

@@ -13,8 +13,14 @@ export class Deque<T> {
 
   /** Puts items before all others, keeping their order. */
   unshift(items: readonly T[]): void {
-    this.#items.splice(0, this.#head, ...items)
-    this.#head = 0
+    if (items.length > this.#head) {
+      // Not spread into arguments: those of a call are limited to about 120,000.
+      this.#items = items.concat(this.#head === 0 ? this.#items : this.#items.slice(this.#head))
+      this.#head = 0
+      return
+    }
+    this.#head -= items.length
+    for (let at = 0; at < items.length; at++) this.#items[this.#head + at] = items[at]!
   }
 
   peek(): T | undefined {

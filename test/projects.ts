@@ -13,7 +13,7 @@ export const UNIT: readonly string[] = [
   ...tests('cli', 'chart'),
   ...tests('data', 'csv jsonl parquet'),
   ...tests('environments', 'parse-action to-prompt'),
-  ...tests('executor', 'budget deque load-buckets pace retry-decision turns verdict window'),
+  ...tests('executor', 'budget deque load-buckets pace queue retry-decision turns verdict window'),
   ...tests('grade', 'compare intervals summary'),
   ...tests('models', 'cache-key chat-conversion completion-id conversations optional-peers'),
   ...tests('nodes', 'address bundle-store'),

@@ -1,7 +1,11 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DistributedExecutor, type EngineEvents, LocalRuntime, type Placement, Runners } from 'manyworlds'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
+import { ledger } from './agents/ledger.ts'
 import { inTurn } from './agents/subtasks.ts'
 import { environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
 import { runScript } from './run-script.ts'
@@ -26,6 +30,25 @@ it('many runs at once in one program all come to their end', async () => {
     const runs = Array.from({ length: 500 }, (_, i) => Runners.runTask(echo.task(i), { workerNum: 2 }))
     expect((await Promise.all(runs)).map(({ answer }) => answer)).toEqual(Array.from({ length: 500 }, (_, i) => i))
   }
+})
+
+it('a task that is cancelled while its large input is on its way does not run', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mw-cancel-'))
+  const file = join(folder, 'ledger')
+  const stop = new AbortController()
+  function* tasks() {
+    yield ledger.task({ ledger: file })
+    yield ledger.task({ ledger: file })
+    // In the next turn the first part of it is sent.
+    setImmediate(() => stop.abort())
+    yield ledger.task({ ledger: file, ms: 60_000, say: 'x'.repeat(60_000_000) }, { id: 'large' })
+  }
+  const config = { workerNum: 1, concurrency: 1, store: false, signal: stop.signal } as const
+  expect(statuses(await Runners.runTask(tasks(), config))).toEqual({ success: 2, cancelled: 1 })
+  // The worker is the same and has read everything by then.
+  expect(await Runners.runTask(echo.task(1), { workerNum: 1, concurrency: 1 })).toMatchObject({ answer: 1 })
+  expect(readFileSync(file, 'utf8')).toBe('#1\n#2\n')
+  rmSync(folder, { recursive: true })
 })
 
 /** Gives up while a worker lives. */

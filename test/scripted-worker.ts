@@ -1,6 +1,8 @@
 import type { EngineEvents, Placement, RuntimeEngine, WorkerExit, WorkerLink } from '../src/engines/engine.ts'
+import type { Budget } from '../src/executor/budget.ts'
 import { Dispatcher } from '../src/executor/dispatcher.ts'
 import type { Service } from '../src/executor/service.ts'
+import type { ReadyTask } from '../src/executor/source.ts'
 import { Channel } from '../src/protocol/channel.ts'
 import { checkDriverMessage } from '../src/protocol/check-messages.ts'
 import { CODECS } from '../src/protocol/codec.ts'
@@ -22,7 +24,7 @@ type Receive = (message: DriverMessage, worker: ScriptedWorker) => unknown
 export class ScriptedWorker implements WorkerLink {
   readonly id: string
   readonly generation: number
-  readonly info = { host: 'nowhere' }
+  readonly info: { readonly host: string; readonly labels?: readonly string[] }
   readonly closed: Promise<WorkerExit>
   readonly #channel: Channel<WorkerMessage, DriverMessage>
   /** The voice of its side thread. */
@@ -34,8 +36,9 @@ export class ScriptedWorker implements WorkerLink {
   #toDriver: (frame: Uint8Array) => void = () => {}
   #toWorker!: (frame: Uint8Array) => void
 
-  constructor(id: string, generation: number, receive: Receive, delay?: () => number) {
+  constructor(id: string, generation: number, receive: Receive, { delay, labels }: Options = {}) {
     this.id = id
+    this.info = { host: 'nowhere', labels: labels?.(id) ?? [] }
     this.generation = generation
     this.closed = new Promise((resolve) => (this.#end = resolve))
     this.#up = new Delayed(delay)
@@ -135,17 +138,18 @@ class Delayed {
 }
 
 /** Replaces workers that end. */
-function scriptedEngine(receive: Receive, delay: (() => number) | undefined): RuntimeEngine {
+function scriptedEngine(receive: Receive, options: Options): RuntimeEngine {
   let generation = 0
   let stopped = false
   const place = (id: string, events: EngineEvents) => {
-    const worker = new ScriptedWorker(id, generation++, receive, delay)
+    const worker = new ScriptedWorker(id, generation++, receive, options)
     void worker.closed.then(() => stopped || place(id, events))
     events.link(worker)
   }
   return {
     apiVersion: 1,
     name: 'scripted',
+    elastic: options.elastic === true,
     start: async ({ workers }: Placement, events) => {
       for (let i = 0; i < workers; i++) place(`w${i}`, events)
     },
@@ -156,7 +160,9 @@ function scriptedEngine(receive: Receive, delay: (() => number) | undefined): Ru
 }
 
 export const SCRIPTED_REF = { name: 'a', module: 'file:///a.js', fingerprint: undefined }
-const agent = { name: 'a', params: undefined, ref: SCRIPTED_REF } as unknown as TaskLike['agent']
+export const scriptedAgent = (name: string) =>
+  ({ name, params: undefined, ref: { ...SCRIPTED_REF, name } }) as unknown as TaskLike['agent']
+const agent = scriptedAgent('a')
 
 interface Options {
   readonly workers?: number
@@ -165,7 +171,15 @@ interface Options {
   readonly services?: ReadonlyMap<string, Service> | undefined
   /** How many turns of the event loop a frame takes. */
   readonly delay?: () => number
+  /** The labels of each worker. */
+  readonly labels?: (id: string) => readonly string[]
+  /** More workers may come. */
+  readonly elastic?: boolean
+  readonly notice?: (line: string) => void
 }
+
+/** A task is its id, or more; its input is its id. */
+type ScriptedTask = string | ({ readonly id: string } & Partial<TaskLike>)
 
 /** Runs tasks with these ids, whose inputs are their ids; the responses by id. */
 export async function runScripted(
@@ -187,32 +201,39 @@ export class ScriptedExecutor {
   readonly #dispatcher: Dispatcher
 
   constructor(receive: Receive, options: Options = {}) {
-    const { workers = 1, concurrency = 4, delay } = options
+    const { workers = 1, concurrency = 4, notice = () => {} } = options
     this.#options = options
     this.#dispatcher = new Dispatcher({
-      engine: scriptedEngine(receive, delay),
+      engine: scriptedEngine(receive, options),
       workerNum: workers,
       settings: { concurrency, recycleAfterTasks: undefined, recycleAboveMb: undefined, withheldEnv: [] },
       placement: {
         ...{ workerEntry: '', execArgv: [], cwd: '.', env: {}, output: 'drop' },
         remote: { execArgv: [], env: {} },
       },
-      ...{ entryScript: undefined, bundle: {}, notice: () => {} },
+      ...{ entryScript: undefined, bundle: {}, notice },
     })
   }
 
-  async run(ids: readonly string[], signal?: AbortSignal): Promise<Map<string, TaskResponse>> {
+  async run(tasks: Iterable<ScriptedTask>, signal?: AbortSignal, budget?: Budget): Promise<Map<string, TaskResponse>> {
     const { maxAttempts = 1, services } = this.#options
     const responses = new Map<string, TaskResponse>()
+    const iterator = tasks[Symbol.iterator]()
     let next = 0
-    const source = {
-      open: () => {},
-      close: () => ids.slice(next).map((id, i) => ({ index: next + i, id, task: { input: id, agent } })),
-      pull: () => {
-        const id = ids[next]
-        return id === undefined ? ('end' as const) : { index: next++, id, task: { input: id, agent } }
-      },
+    const pull = () => {
+      const { done, value } = iterator.next()
+      if (done) return 'end' as const
+      const { id, ...task } = typeof value === 'string' ? { id: value } : value
+      return { index: next++, id, task: { input: id, agent, ...task } as TaskLike }
     }
+    const close = () => {
+      const rest: ReadyTask[] = []
+      // Of a generator, nothing was submitted that was not read.
+      if (!Array.isArray(tasks)) return rest
+      for (let item = pull(); item !== 'end'; item = pull()) rest.push(item)
+      return rest
+    }
+    const source = { open: () => {}, close, pull }
     const options = {
       ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts, backoffMs: 0, backoffMaxMs: 0 },
       ...{
@@ -222,7 +243,7 @@ export class ScriptedExecutor {
         speculate: false,
         keepSteps: true,
         recorded: false,
-        budget: undefined,
+        budget,
         services,
       },
     }

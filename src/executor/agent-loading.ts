@@ -42,6 +42,7 @@ export class AgentLoading {
     if (known) return this.#hooks.refuse(entry, known)
     const { agent } = entry
     agent.held.push(entry)
+    if (!entry.parent) entry.run.aside++
     const { refused } = agent
     if (refused) queueMicrotask(() => this.#failRunsOf(agent, refused))
     else this.#probe(agent)
@@ -67,7 +68,7 @@ export class AgentLoading {
     if (agent === undefined || agent.loaded || !worker.knows(agent)) return
     agent.loaded = true
     agent.failures = 0
-    for (const entry of agent.held.splice(0))
+    for (const entry of takeHeld(agent))
       if (!entry.settled) (entry.parent ? entry.run.urgent : entry.run.ready).push(entry)
   }
 
@@ -149,7 +150,7 @@ export class AgentLoading {
 
   /** Fails the runs that have tasks of this agent. If only sub-tasks use it, their parents get the error. */
   #failRunsOf(agent: AgentState, error: Error, also: readonly TaskEntry[] = []): number {
-    const held = agent.held.splice(0)
+    const held = takeHeld(agent)
     const failed = new Set([...held.filter(({ parent }) => parent === undefined), ...also].map(({ run }) => run))
     for (const run of failed) this.#hooks.failRun(run, error)
     for (const entry of held) {
@@ -159,4 +160,10 @@ export class AgentLoading {
     }
     return held.length + also.length
   }
+}
+
+function takeHeld(agent: AgentState): TaskEntry[] {
+  const held = agent.held.splice(0)
+  for (const { parent, run } of held) if (!parent) run.aside--
+  return held
 }

@@ -390,6 +390,8 @@ export class Dispatcher {
   #retry(entry: TaskEntry, afterMs: number | undefined): void {
     const { backoffMs, backoffMaxMs } = entry.run.options
     const backoff = Math.min(backoffMaxMs, backoffMs * 2 ** (entry.attempts - 1)) * (0.5 + Math.random() / 2)
+    // Unfinished sub-tasks belong to the attempt that failed.
+    this.#subTasks.cancelChildrenOf(entry)
     entry.children?.forget()
     entry.run.retrying.add(entry)
     entry.retryTimer = setTimeout(() => {

@@ -56,15 +56,17 @@ export class Intake {
     return undefined
   }
 
-  /** Reads until it finds a task whose agent is loaded; tasks of other agents are held. */
+  /**
+   * Reads until it finds a task whose agent is loaded; tasks of other agents are held. Reads nothing while as many tasks of the
+   * run as the workers could take wait for labels or for their agents: even a task behind them that could run has to wait.
+   */
   #pull(run: Run): TaskEntry | undefined {
-    let held = 0
-    while (run.sourceState === 'open') {
+    const room = this.#parts.fleet.room()
+    while (run.sourceState === 'open' && run.aside < room) {
       const entry = this.read(run)
       if (entry === undefined) return undefined
       if (entry.agent.loaded) return entry
       this.#parts.loading.hold(entry)
-      if (++held >= this.#parts.fleet.room()) return undefined
     }
     return undefined
   }

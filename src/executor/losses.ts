@@ -44,21 +44,19 @@ export class Losses {
     putFirst(again(innocent))
   }
 
-  /** Answers the task as cancelled if its run starts nothing more. */
+  /** Answers the task as cancelled if it is being cancelled, or if its run starts nothing more. */
   #isStopped({ entry }: Lease): boolean {
-    const { stopping } = entry.run
-    if (stopping === undefined || stopping === 'failed' || entry.parent) return false
-    entry.cancelling ??= stopping
+    if (!startsNoMore(entry)) return false
     entry.worker = undefined
-    this.#parts.responses.cancelled(entry)
+    this.#parts.responses.stopped(entry)
     return true
   }
 
   /** Answers the task if it must not run twice or is being cancelled; then returns false. */
   #mayRunAgain({ entry, started }: Lease, exit: WorkerExit): boolean {
     const { responses } = this.#parts
-    if (entry.cancelling !== undefined || (entry.run.stopping !== undefined && !entry.parent)) {
-      responses.cancelled(entry)
+    if (startsNoMore(entry)) {
+      responses.stopped(entry)
       return false
     }
     if (!entry.options.neverRerun || !started) return true
@@ -67,6 +65,10 @@ export class Losses {
     return false
   }
 }
+
+/** The sub-tasks of running tasks go on while a run drains. */
+const startsNoMore = ({ cancelling, parent, run }: TaskEntry): boolean =>
+  cancelling !== undefined || (run.stopping !== undefined && !parent)
 
 /** These were started before, so they go first in their runs. */
 function putFirst(leases: readonly Lease[]): void {

@@ -54,7 +54,8 @@ export class Placing {
         required = true
       }
     }
-    if (required) special.place()
+    // What has left makes room for reading more. Not at once: an endless source must not keep the event loop.
+    if (required && special.place() > 0) this.soon()
     if (open.size === 0) this.#feedLeaving()
     leases.flush()
     // Without workers, nothing else would notice that a source has ended.

@@ -35,7 +35,7 @@ const REACHED_DEADLINE: ErrorItem = {
 const overBudget = ({ options }: Run): ErrorItem => ({
   code: 'RUN_BUDGET',
   name: 'AbortError',
-  message: `the run reached its budget (${options.budget}) before this task was started; resume it with a larger budget`,
+  message: `the run reached its budget (${options.budget}) before this task was done; resume it with a larger budget`,
   stack: undefined,
 })
 
@@ -88,7 +88,7 @@ export class Responses {
     if (entry.cancelling !== undefined) return this.cancelled(entry, runMs)
     const again = decideRetry(entry, status, error, () => taskError(error, this.#hooks.stackOf))
     // The run starts nothing more: a later session may retry the task.
-    if (again && !again.problem && entry.run.stopping !== undefined) return this.cancelled(entry, runMs)
+    if (again && !again.problem && entry.run.stopping !== undefined) return this.stopped(entry, runMs)
     const response = this.#response(entry, status, undefined, error, runMs, performance.now())
     if (!again) return this.#settle(entry, response, 0)
     const { run } = entry
@@ -102,6 +102,13 @@ export class Responses {
     if (entry.settled) return
     const error = STOPPED[entry.cancelling ?? 'cancelled'](entry.run)
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
+  }
+
+  /** Its run starts nothing more, for a reason that the response tells. */
+  stopped(entry: TaskEntry, runMs = 0): void {
+    const { stopping } = entry.run
+    if (stopping !== 'failed') entry.cancelling ??= stopping
+    this.cancelled(entry, runMs)
   }
 
   /** Never run: something it depends on did not succeed. */

@@ -108,8 +108,7 @@ export class RunEndings {
   /** All unsettled entries of a run, except the urgent ones. */
   #entriesOf(run: Run): TaskEntry[] {
     const { loading, special, fleet } = this.#parts
-    const entries: TaskEntry[] = [...run.ready.drain(), ...run.retrying]
-    entries.push(...loading.heldOf(run), ...special.of(run))
+    const entries = [...run.ready.drain(), ...run.retrying, ...loading.heldOf(run), ...special.of(run)]
     for (const worker of fleet.workers)
       for (const { entry } of worker.leases.values()) if (entry.run === run) entries.push(entry)
     return entries

@@ -73,6 +73,8 @@ export class Run {
   /** Goes first: sub-tasks and tasks that were started before. */
   readonly urgent = new Deque<TaskEntry>()
   readonly ready = new Deque<TaskEntry>()
+  /** Tasks that were read and wait for labels or for their agent's code. Bounded: see `intake.ts`. */
+  aside = 0
   /** Entries that are not settled, sub-tasks included. */
   live = 0
   sourceState: 'open' | 'waiting' | 'ended' = 'open'

@@ -1,3 +1,4 @@
+import { Deque } from '../deque.ts'
 import type { Fleet } from './fleet.ts'
 import type { Run } from './run.ts'
 import type { TaskEntry } from './task-entry.ts'
@@ -18,7 +19,8 @@ export class SpecialTasks {
   readonly #hooks: Hooks
   /** Suspects, each group to be run apart from other tasks. A group of one proves guilt or innocence. */
   #groups: TaskEntry[][] = []
-  #picky: TaskEntry[] = []
+  /** Tasks that require labels, by their labels. */
+  readonly #picky = new Map<string, Deque<TaskEntry>>()
 
   constructor(fleet: Fleet, hooks: Hooks) {
     this.#fleet = fleet
@@ -26,16 +28,19 @@ export class SpecialTasks {
   }
 
   get waiting(): number {
-    return this.#groups.length + this.#picky.length
+    let waiting = this.#groups.length
+    for (const queue of this.#picky.values()) waiting += queue.length
+    return waiting
   }
 
   /** Some tasks require labels that no present worker has. */
   get stuck(): boolean {
-    return this.#picky.length > 0
+    return this.#picky.size > 0
   }
 
   of(run: Run): TaskEntry[] {
-    return [...this.#groups.flat(), ...this.#picky].filter((entry) => entry.run === run)
+    const picky = [...this.#picky.values()].flatMap((queue) => [...queue])
+    return [...this.#groups.flat(), ...picky].filter((entry) => entry.run === run)
   }
 
   /** These were together in a worker that crashed: they are run again in halves. */
@@ -52,12 +57,17 @@ export class SpecialTasks {
   }
 
   require(entry: TaskEntry): void {
-    this.#picky.push(entry)
+    const labels = JSON.stringify(entry.options.requires)
+    let queue = this.#picky.get(labels)
+    if (!queue) this.#picky.set(labels, (queue = new Deque()))
+    queue.push(entry)
+    if (!entry.parent) entry.run.aside++
   }
 
-  place(): void {
+  /** Returns how many tasks that require labels have left: given to a worker, or answered. */
+  place(): number {
     if (this.#groups.length > 0) this.#placeGroups()
-    if (this.#picky.length > 0) this.#placePicky()
+    return this.#picky.size > 0 ? this.#placePicky() : 0
   }
 
   /** Each group gets an empty worker. At most half of the workers are emptied for groups, so that other tasks go on. */
@@ -117,18 +127,28 @@ export class SpecialTasks {
     worker.flush()
   }
 
-  #placePicky(): void {
-    const waiting = this.#picky.filter((entry) => !entry.settled)
-    this.#picky = []
-    for (const entry of waiting) {
-      const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(entry.options.requires!))
-      const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
-      if (free) this.#hooks.give(free, entry, 0)
-      else if (able.length > 0 || this.#fleet.offers(entry.options.requires!)) {
-        this.#picky.push(entry)
-        if (able.length === 0) this.#hooks.waits(entry)
-      } else this.#hooks.unmet(entry)
+  #placePicky(): number {
+    let left = 0
+    for (const [labels, queue] of this.#picky) {
+      const { requires } = queue.peek()!.options
+      const able = [...this.#fleet.workers].filter((worker) => worker.hasLabels(requires!))
+      const mayCome = able.length > 0 || this.#fleet.offers(requires!)
+      for (let entry = queue.peek(); entry; entry = queue.peek()) {
+        const free = able.filter((worker) => worker.slot >= 0).sort((a, b) => a.load - b.load)[0]
+        if (!entry.settled && !free && mayCome) {
+          if (able.length === 0) this.#hooks.waits(entry)
+          break
+        }
+        queue.shift()
+        left++
+        if (!entry.parent) entry.run.aside--
+        if (entry.settled) continue
+        if (free) this.#hooks.give(free, entry, 0)
+        else this.#hooks.unmet(entry)
+      }
+      if (queue.length === 0) this.#picky.delete(labels)
     }
+    return left
   }
 }
 

@@ -10,6 +10,8 @@ export class SequenceSource implements TaskSource {
   #busy = false
   #previous: unknown
   #failed: string | undefined
+  /** After a failure: the tasks that are not run, the next one last. */
+  #rest: ReadyTask[] | undefined
 
   constructor(inner: TaskSource) {
     this.#inner = inner
@@ -38,14 +40,12 @@ export class SequenceSource implements TaskSource {
   }
 
   close(): ReadyTask[] {
-    return this.#inner.close()
+    return [...(this.#rest?.splice(0).reverse() ?? []), ...this.#inner.close()]
   }
 
-  #rest: ReadyTask[] | undefined
-
   #skipRest(): ReadyTask | 'end' {
-    this.#rest ??= this.#inner.close()
-    const item = this.#rest.shift()
+    this.#rest ??= this.#inner.close().reverse()
+    const item = this.#rest.pop()
     return item === undefined ? 'end' : { ...item, skip: this.#failed! }
   }
 }

@@ -32,6 +32,8 @@ import { Waiting } from './waiting.ts'
 
 /** How long tasks are started before I/O gets its turn. */
 const SLICE_MS = 1
+/** Cancellations of unknown tasks to remember. Most are of tasks that have just ended, so the oldest can be forgotten. */
+const MAX_CANCELLED = 65_536
 
 /** Runs many tasks at once: starts given tasks in order as slots become free. */
 export class TaskRunner {
@@ -59,6 +61,8 @@ export class TaskRunner {
   readonly #waiting: Waiting
   /** Tasks that are not started. */
   readonly #queue = new Deque<TaskItem>()
+  /** Tasks that were cancelled before they arrived: a `cancel` overtakes a large `run`. */
+  readonly #cancelled = new Map<number, 'cancelled' | 'deadline'>()
   #settings: WorkerSettings = {
     concurrency: 1,
     recycleAfterTasks: undefined,
@@ -142,7 +146,14 @@ export class TaskRunner {
 
   take(tasks: TaskItem[], suspects: boolean): void {
     this.#starts.suspects = suspects
-    for (const task of tasks) this.#queue.push(task)
+    for (const task of tasks) {
+      const cancelled = this.#cancelled.get(task[0])
+      if (cancelled === undefined) this.#queue.push(task)
+      else {
+        this.#cancelled.delete(task[0])
+        this.endings.cancelUnstarted(task[0], cancelled)
+      }
+    }
     this.#hunger.fed()
     this.#turnBegan = performance.now()
     this.#pump()
@@ -162,7 +173,11 @@ export class TaskRunner {
       this.#starts.stopAsking(lease) !== undefined ||
       this.#queue.remove((item) => item[0] === lease) ||
       this.agents.remove(lease)
-    if (!unstarted) return
+    if (!unstarted) {
+      this.#cancelled.set(lease, reason)
+      if (this.#cancelled.size > MAX_CANCELLED) this.#cancelled.delete(this.#cancelled.keys().next().value!)
+      return
+    }
     this.endings.cancelUnstarted(lease, reason)
     this.#pump()
   }

@@ -2,6 +2,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Deque } from '../../src/deque.ts'
 
+test('takes back more items than a call may have arguments', () => {
+  const deque = new Deque<number>()
+  for (let n = 0; n < 10; n++) deque.push(-1)
+  deque.shift()
+  deque.unshift(Array.from({ length: 500_000 }, (_, n) => n))
+  expect([deque.length, deque.shift(), deque.peek()]).toEqual([500_009, 0, 1])
+})
+
 test('is an array, whatever is done with it', () => {
   const step = fc.oneof(
     fc.record({ push: fc.integer({ min: 1, max: 2000 }) }),

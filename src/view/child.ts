@@ -18,8 +18,8 @@ export interface ShowRequest {
   readonly route: string
 }
 
-/** The address of the viewer, or why it could not be started. */
-export type ShowAnswer = { readonly url: string } | { readonly error: string }
+/** The address of the viewer, and that for a browser that is opened now; or why it could not be started. */
+export type ShowAnswer = { readonly url: string; readonly codeUrl: string } | { readonly error: string }
 
 /** A run is written to its store a moment after it has started. */
 const WAIT_MS = 10_000
@@ -38,7 +38,7 @@ async function show({ file, id, kind, route }: ShowRequest): Promise<ShowAnswer>
   const place = Place.file(file)
   for (const until = Date.now() + WAIT_MS; Date.now() < until && !exists(place, kind, id); ) await sleep(LOOK_MS)
   const server = await serveViewer({ place, route, host: '127.0.0.1', port: 0, token: newToken() })
-  return { url: server.url }
+  return { url: server.url, codeUrl: server.codeUrl() }
 }
 
 function exists(place: Place, kind: ShowRequest['kind'], id: string): boolean {

@@ -37,6 +37,8 @@ export interface ViewServer {
   readonly port: number
   /** The address of the page, with the token. */
   readonly url: string
+  /** The address of the page with a code for one use within two minutes, for the arguments of a program. */
+  codeUrl(): string
   close(): Promise<void>
 }
 
@@ -75,9 +77,11 @@ export async function serveViewer(options: ViewServerOptions): Promise<ViewServe
   server.on('clientError', (_error, socket) => socket.destroy())
   // The wildcard addresses 0.0.0.0 and :: cannot be opened from other machines, so the host name is shown instead.
   const shown = showAddress({ host: host === '0.0.0.0' || host === '::' ? hostname() : host, port })
+  const page = `${secure ? 'https' : 'http'}://${shown}/`
   return {
     port,
-    url: `${secure ? 'https' : 'http'}://${shown}/?token=${encodeURIComponent(token)}`,
+    url: `${page}?token=${encodeURIComponent(token)}`,
+    codeUrl: () => `${page}?code=${access.newCode()}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => {
@@ -104,12 +108,9 @@ async function handle(request: IncomingMessage, response: ServerResponse, { view
   if (!pathname.startsWith('/api/')) {
     // Files of the page are public: they are part of the package.
     if (isFile(pathname)) return await answerFile(request, response, pathname)
-    const token = searchParams.get('token')
-    const cookie = token === null ? undefined : access.cookieFor(token)
-    if (cookie === undefined) access.checkToken(request)
-    return await answerPage(request, response, cookie)
+    return await answerPage(request, response, access.checkPage(request, searchParams))
   }
-  access.checkToken(request)
+  access.check(request)
   const route = Object.hasOwn(routes, pathname.slice(5)) ? routes[pathname.slice(5)] : undefined
   if (route === undefined) throw new Problem(404, 'NOT_FOUND', `${pathname.slice(0, 100)} not found`)
   if (request.method === 'HEAD') return void response.writeHead(200).end()

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -12,8 +12,9 @@ import { Runners } from 'manyworlds'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { shown } from '../agents/viewed.ts'
 import { inBackground } from '../cli/background.ts'
-import { manyworlds, newFolder } from '../cli/manyworlds.ts'
+import { MAIN, manyworlds, newFolder, programs } from '../cli/manyworlds.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
+import { noTerminals, openTerminal } from '../terminal/terminal.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -47,6 +48,22 @@ describe('manyworlds view', () => {
     expect(new URL(url).hostname).toBe('127.0.0.1')
     child.kill(signal)
     expect(await exited).toBe(0)
+  })
+
+  it.skipIf(process.platform !== 'linux' || noTerminals())('opens a browser without telling it the token', async () => {
+    const cwd = newFolder()
+    const opened = join(cwd, 'opened')
+    const bin = programs({ 'xdg-open': `echo "$@" > '${opened}'` })
+    const env = { PATH: `${bin}:/usr/bin:/bin`, DISPLAY: ':0', MANYWORLDS_STORE: '' }
+    const terminal = openTerminal(process.execPath, [MAIN, 'view', '--port', '0'], { cwd, env })
+    await terminal.waitFor(/\?token=/)
+    await expect.poll(() => existsSync(opened) && readFileSync(opened, 'utf8'), { timeout: 20_000 }).toMatch(/\n$/)
+    const url = readFileSync(opened, 'utf8').trim()
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\w-]{20,}$/)
+    expect((await fetch(url)).status).toBe(200)
+    expect((await fetch(url)).status).toBe(401)
+    terminal.ctrlC()
+    expect(await terminal.exit).toBe(0)
   })
 
   it('shows a run, the newest one, a file, or a folder', async () => {

@@ -54,6 +54,6 @@ export class ViewerBeside {
     if ('error' in answer) return this.#tell(`--view: ${answer.error}`)
     this.#url = answer.url
     this.#tell(`viewer: ${answer.url}`)
-    if (hasDesktop()) openBrowser(answer.url)
+    if (hasDesktop()) openBrowser(answer.codeUrl)
   }
 }

@@ -3,6 +3,7 @@ import { hostname, networkInterfaces } from 'node:os'
 import { isLoopback } from '../../network/address.ts'
 import { bearerToken, TokenCheck } from '../../network/bearer.ts'
 import { Problem } from '../../network/http-problem.ts'
+import { Sessions } from './sessions.ts'
 
 export interface AccessOptions {
   /** The host that the server listens on. */
@@ -13,17 +14,18 @@ export interface AccessOptions {
 }
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const
-const MONTH_SECONDS = 30 * 24 * 3600
 
 /** Decides which requests are answered. */
 export class Access {
   readonly #options: AccessOptions
   readonly #token: TokenCheck
+  readonly #sessions: Sessions
   readonly #cookie: string
 
   constructor(options: AccessOptions) {
     this.#options = options
     this.#token = new TokenCheck(options.token)
+    this.#sessions = new Sessions(options.token, options.port)
     // Cookies are shared by all ports of a host.
     this.#cookie = `manyworlds-view-${options.port}`
   }
@@ -48,18 +50,43 @@ export class Access {
       throw new Problem(403, 'FORBIDDEN', 'requests from other sites are not allowed')
   }
 
-  /** Throws if the request has no valid token. */
-  checkToken({ headers }: IncomingMessage): void {
-    const token = bearerToken(headers.authorization) ?? cookieIn(headers.cookie, this.#cookie)
-    if (token === undefined) throw new Problem(401, 'UNAUTHORIZED', `there is no token. ${USE_URL}`)
-    if (!this.#token.accepts(token)) throw new Problem(401, 'UNAUTHORIZED', `the token is wrong. ${USE_URL}`)
+  /** Throws if the request has neither a session nor the token. */
+  check({ headers }: IncomingMessage): void {
+    const token = bearerToken(headers.authorization)
+    if (token !== undefined && !this.#token.accepts(token)) throw refused('the token is wrong')
+    if (token !== undefined || this.#hasSession(headers.cookie)) return
+    throw refused('there is no token, or it is an old one')
   }
 
-  /** Checks the token of a URL, and returns the cookie that replaces it in later requests. */
-  cookieFor(token: string): string {
-    if (!this.#token.accepts(token)) throw new Problem(401, 'UNAUTHORIZED', `the token is wrong. ${USE_URL}`)
-    const flags = `Path=/; Max-Age=${MONTH_SECONDS}; HttpOnly; SameSite=Strict${this.#options.secure ? '; Secure' : ''}`
-    return `${this.#cookie}=${encodeURIComponent(token)}; ${flags}`
+  /** A URL that opens a session once, within two minutes. */
+  newCode(): string {
+    return this.#sessions.newCode()
+  }
+
+  /** Checks who opens the page, by the token or the code of its URL, or by its session. Returns the cookie of a new session. */
+  checkPage(request: IncomingMessage, query: URLSearchParams): string | undefined {
+    const [token, code] = [query.get('token'), query.get('code')]
+    if (token !== null) {
+      if (!this.#token.accepts(token)) throw refused('the token is wrong')
+      return this.#cookieOf(this.#sessions.begin())
+    }
+    if (code === null || this.#hasSession(request.headers.cookie)) {
+      this.check(request)
+      return undefined
+    }
+    const session = this.#sessions.exchange(code)
+    if (session === undefined) throw refused('this address was used before, or is too old')
+    return this.#cookieOf(session)
+  }
+
+  #hasSession(cookies: string | undefined): boolean {
+    const session = cookieIn(cookies, this.#cookie)
+    return session !== undefined && this.#sessions.accepts(session)
+  }
+
+  #cookieOf(session: string): string {
+    const secure = this.#options.secure ? '; Secure' : ''
+    return `${this.#cookie}=${session}; Path=/; Max-Age=${Sessions.seconds}; HttpOnly; SameSite=Strict${secure}`
   }
 
   get #scheme(): 'http' | 'https' {
@@ -81,19 +108,15 @@ export class Access {
   }
 }
 
-const USE_URL = 'Open the URL that `manyworlds view` printed: it has the token'
+const refused = (why: string) =>
+  new Problem(401, 'UNAUTHORIZED', `${why}. Open the URL that \`manyworlds view\` printed: it has the token`)
 
 const shown = (header: string | undefined) => (header ?? '').slice(0, 100)
 
 function cookieIn(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? '').split(';')) {
     const at = part.indexOf('=')
-    if (at < 0 || part.slice(0, at).trim() !== name) continue
-    try {
-      return decodeURIComponent(part.slice(at + 1).trim())
-    } catch {
-      return undefined
-    }
+    if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
   }
   return undefined
 }

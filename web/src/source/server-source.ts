@@ -32,11 +32,11 @@ export async function serverSource(): Promise<Source> {
   }
 }
 
-/** The server has set a cookie, so the token is removed from the address bar, where it could be copied by mistake. */
+/** The server has set a cookie, so the token or code is removed from the address bar, where it could be copied by mistake. */
 function forgetToken(): void {
   const address = new URL(location.href)
-  if (!address.searchParams.has('token')) return
-  address.searchParams.delete('token')
+  if (!address.searchParams.has('token') && !address.searchParams.has('code')) return
+  for (const key of ['token', 'code']) address.searchParams.delete(key)
   history.replaceState(null, '', address)
 }
 

@@ -31,7 +31,7 @@ export async function run(args: ViewArgs): Promise<number> {
   const server = await listen({ place, route, host, token, tls }, port)
   process.stdout.write(`showing ${oneLine(name)} at\n${server.url}\n`)
   if (!existsSync(place.path)) say(`${oneLine(place.path)} does not exist yet; runs appear as soon as they start`)
-  if (!noOpen && hasDesktop()) openBrowser(server.url)
+  if (!noOpen && hasDesktop()) openBrowser(server.codeUrl())
   if (!signal.aborted) await once(signal, 'abort')
   await server.close()
   return 0

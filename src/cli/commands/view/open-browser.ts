@@ -13,7 +13,7 @@ export function hasDesktop(env = process.env): boolean {
   return process.platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY)
 }
 
-/** Opens a URL in the browser. If that fails, the user still has the address. */
+/** Opens a URL in the browser. Every user of the machine can read it: it must hold no token. If that fails, the user still has the address. */
 export function openBrowser(url: string): void {
   const [program, ...args] = PROGRAMS[process.platform] ?? []
   if (program === undefined) return

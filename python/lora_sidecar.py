@@ -11,6 +11,7 @@ import queue
 import struct
 import sys
 import threading
+import time
 import traceback
 
 # Libraries print, and programs that they start may read: neither may touch the frames. So this precedes every
@@ -24,6 +25,9 @@ sys.stdout = sys.stderr
 PROTOCOL = 1
 MAX_HEADER = 64 << 20
 MESSAGE_CHARS = 4000
+# As in src/train/heartbeat.ts.
+HEARTBEAT_SECONDS = 1
+WRITING = threading.Lock()
 
 
 def read_exactly(size):
@@ -62,11 +66,20 @@ def answer(header, parts=()):
     parts = [memoryview(part).cast("B") for part in parts]
     text = json.dumps({**header, "parts": [len(part) for part in parts]}, allow_nan=False).encode()
     try:
-        write_all(struct.pack("<I", len(text)) + text)
-        for part in parts:
-            write_all(part)
+        with WRITING:
+            write_all(struct.pack("<I", len(text)) + text)
+            for part in parts:
+                write_all(part)
     except BrokenPipeError:
         os._exit(0)
+
+
+def send_heartbeats():
+    """Runs in a separate thread: PyTorch releases the interpreter while it computes, so silence means that the process is
+    stopped."""
+    while True:
+        time.sleep(HEARTBEAT_SECONDS)
+        answer({"heartbeat": True})
 
 
 def execute(operation, header, parts):
@@ -100,6 +113,7 @@ def described(error):
 def main():
     requests = queue.Queue()
     threading.Thread(target=read_frames, args=(requests,), daemon=True).start()
+    threading.Thread(target=send_heartbeats, daemon=True).start()
     import torch
 
     import lora_model

@@ -1,7 +1,7 @@
 import type { ModelSettings } from '../models/settings.ts'
 import type { AdvantageSettings } from '../train/advantage-settings.ts'
 import type { Algorithm } from '../train/algorithm.ts'
-import type { GradientCore } from '../train/learner.ts'
+import type { GradientCore, LearnerHost } from '../train/learner.ts'
 import type { EnvironmentTask, Maybe } from './environment.ts'
 
 /** Identifies the version of a policy, and where its weights are. Plain data: it is part of the params of an agent. */
@@ -55,7 +55,7 @@ export interface ServedVersion {
 /** How to train a policy. See `manyworlds/train`. */
 export interface PolicyLearning {
   /** Creates an untrained core, which holds the weights and computes their gradient. Called in the learner's thread. */
-  core(): Maybe<GradientCore>
+  core(host?: LearnerHost): Maybe<GradientCore>
   /** A learning rate that usually works. */
   readonly lr: number
   /** The advantages to use, unless a training sets them. Default: GRPO, which compares within groups. */

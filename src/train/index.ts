@@ -26,6 +26,7 @@ export type {
   GradientCore,
   Learner,
   LearnerGroup,
+  LearnerHost,
   LearnerStart,
   LearnerTraining,
   Metrics,

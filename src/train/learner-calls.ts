@@ -1,6 +1,7 @@
 import type { PolicyRef } from '../agents/policy.ts'
 import { ManyworldsError } from '../errors.ts'
 import { wordsOf } from '../text/thrown.ts'
+import { Heartbeat, SILENT_MS } from './heartbeat.ts'
 import type { Batch, Learner, LearnerStart, Metrics, Published } from './learner.ts'
 import type { FromLearner, LearnerCall, LearnerMethod, SentError } from './learner-messages.ts'
 
@@ -17,12 +18,16 @@ export interface LearnerReference {
 
 /** Limits for a learner in its own thread or process. */
 export interface LearnerLimits {
-  /** Timeout of one call, such as an update; the learner is killed when it expires. Default 10 minutes. */
-  readonly callMs?: number
+  /** Timeout of one call, such as an update; the learner is killed when it expires. Default: unlimited. */
+  readonly learnerTimeoutMs?: number
   /** Timeout for loading the module. Default one minute. */
   readonly loadMs?: number
   /** The maximum size of its JavaScript heap; beyond that, the learner is killed. Default: Node's. */
   readonly memoryMb?: number
+  /** A learner's process that sent no heartbeat for this long is killed. Default 2 minutes. */
+  readonly silentMs?: number
+  /** Receives messages about slow steps, such as creating a Python environment. */
+  readonly notice?: (line: string) => void
 }
 
 /** A learner in its own thread or process. */
@@ -46,14 +51,13 @@ export interface LearnerChannel {
   kill(): Promise<void>
 }
 
-const CALL_MS = 600_000
 const LOAD_MS = 60_000
 const READY = 0
 
 interface Waiting {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: ManyworldsError) => void
-  readonly timer: NodeJS.Timeout
+  readonly timer: NodeJS.Timeout | undefined
 }
 
 /** Checks at run time, for programs without a type checker. */
@@ -76,20 +80,27 @@ export const optionsNotPlain = (cause: unknown): ManyworldsError =>
   )
 
 /**
- * Sends calls to a learner and receives its answers. Every call ends: with an answer, by its timeout, or when the
- * learner exits.
+ * Sends calls to a learner and receives its answers. A call may take as long as it computes. It ends with an answer,
+ * when the learner's thread or process exits, when the process stops sending heartbeats, or by `learnerTimeoutMs`. A
+ * thread sends no heartbeats: it cannot while it computes, and it stops only together with this process.
  */
 export class LearnerCalls implements RunningLearner {
   readonly #channel: LearnerChannel
-  readonly #callMs: number
+  readonly #limits: LearnerLimits
+  readonly #heartbeat: Heartbeat | undefined
   readonly #waiting = new Map<number, Waiting>()
   #calls = READY
   /** Why the learner is unusable. */
   #ended: ManyworldsError | undefined
 
-  constructor(channel: LearnerChannel, { callMs = CALL_MS }: LearnerLimits) {
+  constructor(channel: LearnerChannel, limits: LearnerLimits) {
     this.#channel = channel
-    this.#callMs = callMs
+    this.#limits = limits
+    const { silentMs = SILENT_MS } = limits
+    if (channel.kind === 'process')
+      this.#heartbeat = new Heartbeat(silentMs, () =>
+        this.#kill(`was killed, because it sent no heartbeat for ${silentMs / 1000} s`),
+      )
   }
 
   get ended(): boolean {
@@ -122,7 +133,12 @@ export class LearnerCalls implements RunningLearner {
   }
 
   receive(message: FromLearner): void {
+    this.#heartbeat?.beat()
     switch (message.type) {
+      case 'heartbeat':
+        return
+      case 'notice':
+        return this.#limits.notice?.(message.line)
       case 'ready':
         return this.#take(READY)?.resolve(undefined)
       case 'unusable': {
@@ -160,25 +176,39 @@ export class LearnerCalls implements RunningLearner {
         const message = `the arguments of \`${method}\` cannot be sent to the learner's ${this.#channel.kind}: ${wordsOf(error).message}`
         return reject(new ManyworldsError('ROW_INVALID', message, { cause: error }))
       }
-      const late = `was killed, because it did not answer \`${method}\` within ${this.#callMs} ms (\`callMs\`)`
-      this.#wait(id, this.#callMs, late, resolve as (value: unknown) => void, reject)
+      const { learnerTimeoutMs: ms } = this.#limits
+      const late = `was killed, because it did not answer \`${method}\` within ${ms} ms (\`learnerTimeoutMs\`)`
+      this.#wait(id, ms, late, resolve as (value: unknown) => void, reject)
     })
   }
 
-  #wait(id: number, ms: number, late: string, resolve: Waiting['resolve'], reject: Waiting['reject']): void {
-    const timer = setTimeout(() => {
-      this.end(late)
-      void this.#channel.kill()
-    }, ms)
-    // The learner keeps the process alive only while a call is pending.
-    if (this.#waiting.size === 0) this.#channel.keepAlive(true)
+  #wait(
+    id: number,
+    ms: number | undefined,
+    late: string,
+    resolve: Waiting['resolve'],
+    reject: Waiting['reject'],
+  ): void {
+    const timer = ms === undefined ? undefined : setTimeout(() => this.#kill(late), ms)
+    if (this.#waiting.size === 0) this.#isAwaited(true)
     this.#waiting.set(id, { resolve, reject, timer })
+  }
+
+  #kill(why: string): void {
+    this.end(why)
+    void this.#channel.kill()
+  }
+
+  /** The learner keeps this process alive, and must send heartbeats, only while a call is pending. */
+  #isAwaited(isAwaited: boolean): void {
+    this.#channel.keepAlive(isAwaited)
+    this.#heartbeat?.watch(isAwaited)
   }
 
   #take(id: number): Waiting | undefined {
     const waiting = this.#waiting.get(id)
     clearTimeout(waiting?.timer)
-    if (this.#waiting.delete(id) && this.#waiting.size === 0) this.#channel.keepAlive(false)
+    if (this.#waiting.delete(id) && this.#waiting.size === 0) this.#isAwaited(false)
     return waiting
   }
 }

@@ -18,6 +18,10 @@ export interface LearnerCall {
 }
 
 export type FromLearner =
+  /** Sent by the process of a learner, also while its thread computes. */
+  | { readonly type: 'heartbeat' }
+  /** A message for the user about a slow step. */
+  | { readonly type: 'notice'; readonly line: string }
   | { readonly type: 'ready' }
   | { readonly type: 'unusable'; readonly error: SentError }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }

@@ -1,5 +1,6 @@
 import { wordsOf } from '../text/thrown.ts'
 import { endProcess } from '../worker/watchdog-contract.ts'
+import { HEARTBEAT_MS } from './heartbeat.ts'
 import type { FromLearner, LearnerCall, LearnerThreadData } from './learner-messages.ts'
 import { startLearnerThread } from './learner-thread.ts'
 
@@ -8,6 +9,9 @@ import { startLearnerThread } from './learner-thread.ts'
  * and, when the driver disconnects for any reason, exits even in the middle of an update.
  */
 process.on('disconnect', endProcess)
+
+// Also while the thread loads its module or computes: silence means that the process is stopped.
+setInterval(() => send({ type: 'heartbeat' }), HEARTBEAT_MS)
 
 const send = (message: FromLearner, then?: () => void) => void process.send!(message, () => then?.())
 

@@ -45,7 +45,8 @@ async function make(): Promise<Learner> {
       'LEARNER_INVALID',
       `${module} does not export a function '${name}'; export a function that returns a learner`,
     )
-  const learner = (await exported(options)) as Learner
+  const notice = (line: string) => send({ type: 'notice', line })
+  const learner = (await exported(options, { notice })) as Learner
   const missing = LEARNER_METHODS.find((method) => typeof learner?.[method] !== 'function')
   if (missing !== undefined)
     throw new ManyworldsError(

@@ -121,6 +121,12 @@ export interface Published {
   readonly bytes: Uint8Array | null
 }
 
+/** What the thread of a learner provides to the function that makes the learner. */
+export interface LearnerHost {
+  /** Shows a line to the user, for slow steps such as creating a Python environment. */
+  notice(line: string): void
+}
+
 /** How a learner starts. */
 export interface LearnerStart {
   /** The training's seed; the same seed and batches produce the same versions. */

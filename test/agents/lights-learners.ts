@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { type Batch, gradientLearner, type Learner, softmaxCore } from 'manyworlds/train'
+import { type Batch, gradientLearner, type Learner, type LearnerHost, softmaxCore } from 'manyworlds/train'
 import { lightsPolicy } from './lights.ts'
 
 interface Trouble {
@@ -11,7 +11,8 @@ interface Trouble {
 }
 
 /** A learner with which something goes wrong. */
-export function troubledLearner({ at, how, once }: Trouble): Learner {
+export function troubledLearner({ at, how, once }: Trouble, host?: LearnerHost): Learner {
+  host?.notice(`a learner that will ${how}`)
   const learner = gradientLearner(softmaxCore(lightsPolicy), { loss: { name: 'clip' }, lr: 0.1 })
   let updates = 0
   return Object.assign(Object.create(learner) as Learner, {
@@ -25,6 +26,7 @@ export function troubledLearner({ at, how, once }: Trouble): Learner {
         if (how === 'throw') throw new Error('the learner has had enough')
         if (how === 'nan') return { loss: Number.NaN }
         if (how === 'die') process.exit(7)
+        if (how === 'never-ends') for (;;);
       }
       return learner.update(batch)
     },

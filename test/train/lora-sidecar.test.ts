@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loraCore } from '../../dist/train/lora/lora-core.js'
 import { rowParts } from '../../dist/train/lora/row-parts.js'
 import { checkedLora, type LoraOptions } from '../../dist/train/lora/settings.js'
-import { Sidecar } from '../../dist/train/lora/sidecar.js'
+import { Sidecar, type SidecarOptions } from '../../dist/train/lora/sidecar.js'
 import { programs } from '../cli/manyworlds.ts'
 import { someRows } from './some-rows.ts'
 
 /** What a sidecar says that cannot start. The real one is in test/heavy. */
-async function startWith(script: string): Promise<Error> {
+async function startWith(script: string, options: SidecarOptions = {}): Promise<Error> {
   vi.stubEnv('MANYWORLDS_LORA_PYTHON', `${programs({ python: script })}/python`)
   try {
-    const sidecar = await Sidecar.start()
+    const sidecar = await Sidecar.start(options)
     await sidecar.close()
     throw new Error('it started')
   } catch (error) {
@@ -49,6 +49,24 @@ describe('a sidecar that cannot start', () => {
     vi.stubEnv('MANYWORLDS_LORA_PYTHON', '/nowhere/python')
     await expect(Sidecar.start()).rejects.toMatchObject({ code: 'PYTHON_MISSING' })
     vi.unstubAllEnvs()
+  })
+
+  /** What Python does when it imports PyTorch. */
+  async function startImporting(torch: string): Promise<Error> {
+    const folder = mkdtempSync(join(tmpdir(), 'mw-torch-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'torch.py'), torch)
+    return startWith(`PYTHONPATH=${folder} exec python3 "$@"`, { silentMs: 4000 })
+  }
+
+  it('may take long, as long as it sends heartbeats', async () => {
+    const error = await startImporting('import time\ntime.sleep(6)\nraise ImportError("slept well")')
+    expect(error.message).toMatch(/exited with code 1 during 'start'(?:.|\n)*slept well/)
+  })
+
+  it('is killed if it sends no heartbeat', async () => {
+    const error = await startImporting('import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)')
+    expect(error.message).toContain("was killed, because it sent no heartbeat for 4 s during 'start'")
   })
 
   it('ends with its caller', async () => {

@@ -201,6 +201,24 @@ test('a learner that dies each time is given up', async () => {
   })
 })
 
+test('a learner that takes longer than `learnerTimeoutMs` is restarted; its notices are shown', async () => {
+  const notices: string[] = []
+  const [report] = await train(
+    {
+      ...{ algorithm: {}, learnerTimeoutMs: 3000 },
+      learner: troubled({ at: 2, how: 'never-ends', once: join(folder(), 'learner') }),
+      progress: () => ({ notice: (line) => notices.push(line) }),
+    },
+    1,
+  )
+  expect(report).toMatchObject({ updates: 3, version: 3 })
+  expect(notices).toEqual([
+    'a learner that will never-ends',
+    'the thread of the learner was killed, because it did not answer `update` within 3000 ms (`learnerTimeoutMs`); restarting it with its last state',
+    'a learner that will never-ends',
+  ])
+})
+
 test('batches without variance make no version, and a word is said about it', async () => {
   const reports = await train({ tasks: lightsTasks(60, { fails: 'always' }), algorithm: { failed: 'zero' } }, 2).catch(
     (error: unknown) => error,

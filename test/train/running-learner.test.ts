@@ -58,8 +58,8 @@ describe.each([
       ['exits', {}, /exited with code 3/],
       ['takes too much memory', { memoryMb: 64 }, /memory limit/],
       // Also the calls before the update have no more time than that.
-      ['runs forever', { callMs: 3000 }, /did not answer `update` within 3000 ms/],
-      ['never answers', { callMs: 3000 }, /did not answer `update` within 3000 ms/],
+      ['runs forever', { learnerTimeoutMs: 3000 }, /did not answer `update` within 3000 ms/],
+      ['never answers', { learnerTimeoutMs: 3000 }, /did not answer `update` within 3000 ms/],
     ])('%s: open and later calls are told, and another learner goes on', async (fault, options, message) => {
       const { learner, first } = await startFaulty(fault, options)
       const state = await learner.save()
@@ -124,6 +124,20 @@ test('a process that is killed fails the open call and later ones, and says that
   await told
   expect(learner.ended).toBe(true)
   await expect(learner.publish()).rejects.toMatchObject({ code: 'LEARNER_FAILED' })
+})
+
+test('a process that computes is not killed, one that is stopped is', async () => {
+  const limits = { silentMs: 4000 }
+  const learner = await runLearnerInProcess({ module, export: 'faulty', options: 'computes for 6 s' }, limits)
+  await learner.start({ seed: 1 })
+  expect(await learner.update({ rows })).toEqual({ loss: 1 })
+  const told = expect(learner.publish()).rejects.toMatchObject({
+    code: 'LEARNER_FAILED',
+    message: 'the process of the learner was killed, because it sent no heartbeat for 4 s',
+  })
+  process.kill(learner.pid!, 'SIGSTOP')
+  await told
+  expect(learner.ended).toBe(true)
 })
 
 test('a process ends with its driver, also when that is killed during an update', async () => {

@@ -1,6 +1,8 @@
 /** Messages from python/lora_sidecar.py. */
 export type FromSidecar =
   | { readonly ready: true; readonly protocol: number; readonly pid: number; readonly torch: string }
+  /** Sent every second, also while the process loads or computes. */
+  | { readonly heartbeat: true }
   | { readonly id: number; readonly ok: true; readonly result: unknown }
   | { readonly id: number; readonly ok: false; readonly error: { readonly type: string; readonly message: string } }
 

@@ -54,7 +54,8 @@ export function lora(given: LoraPolicyOptions): LoraPolicy {
       return { model: () => ({ name, carries }) }
     },
     learning: {
-      core: async () => (await import('./lora-core.ts')).loraCore(options),
+      core: async (host) =>
+        (await import('./lora-core.ts')).loraCore(options, { ...(host && { notice: (line) => host.notice(line) }) }),
       lr: LR,
       defaults: { loss: { name: 'clip', kl: KL }, clipNorm: CLIP_NORM, microBatch: MICRO_BATCH_ROWS },
     },

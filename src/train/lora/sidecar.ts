@@ -7,15 +7,12 @@ import { type ErrorCode, ManyworldsError } from '../../errors.ts'
 import { ownPackage } from '../../own-package.ts'
 import { keptBytecode } from '../../python/bytecode.ts'
 import { stderrTail } from '../../stderr-tail.ts'
+import { Heartbeat, SILENT_MS } from '../heartbeat.ts'
 import { loraPython } from './environment.ts'
 import { FrameReader, type FromSidecar, requestFrame } from './frames.ts'
 import { adviceFor } from './sidecar-advice.ts'
 
 const PROTOCOL = 1
-/** Loading PyTorch from a cold disk on a busy machine is slow. */
-const START_MS = 300_000
-/** A large base model may have to be downloaded first. A learner in a thread has its own, shorter timeout. */
-const CALL_MS = 60 * 60_000
 /** The process exits by itself when its input is closed. */
 const CLOSE_MS = 5000
 /** How long to wait for the rest of the output after exit. */
@@ -43,6 +40,8 @@ export interface SidecarOptions {
   readonly notice?: (line: string) => void
   /** Kills the process immediately. */
   readonly signal?: AbortSignal
+  /** Kills a process that sent no heartbeat for this long. Default 2 minutes. */
+  readonly silentMs?: number
 }
 
 /** The part of a sidecar that a core uses. */
@@ -50,19 +49,21 @@ export type Computing = Pick<Sidecar, 'call' | 'ended' | 'close'>
 
 interface Pending {
   readonly op: string
-  readonly timer: NodeJS.Timeout
+  readonly timer: NodeJS.Timeout | undefined
   resolve(answer: { result: unknown; parts: Uint8Array[] }): void
   reject(error: ManyworldsError): void
 }
 
 /**
  * The Python process of a LoRA policy: python/lora_sidecar.py. It exits with this process, however that ends. Calls are
- * executed one at a time; if the process dies, pending and later calls fail with `LEARNER_FAILED`.
+ * executed one at a time, and may take as long as they compute; the process sends heartbeats meanwhile. If it dies or
+ * becomes silent, pending and later calls fail with `LEARNER_FAILED`.
  */
 export class Sidecar {
   readonly #child: ChildProcess
   readonly #pending = new Map<number, Pending>()
   readonly #exited: Promise<void>
+  readonly #heartbeat: Heartbeat
   #calls = 0
   readonly #stderr: () => string
   #closing = false
@@ -70,7 +71,8 @@ export class Sidecar {
   #killed: string | undefined
   #end: ManyworldsError | undefined
 
-  private constructor(python: string, signal: AbortSignal | undefined) {
+  private constructor(python: string, { signal, silentMs = SILENT_MS }: SidecarOptions) {
+    this.#heartbeat = new Heartbeat(silentMs, () => this.#kill(`it sent no heartbeat for ${silentMs / 1000} s`))
     const env = {
       ...DEFAULT_ENV,
       ...process.env,
@@ -86,6 +88,7 @@ export class Sidecar {
       ?.on('error', () => {})
       .on('data', (chunk: Buffer) => {
         if (this.#killed !== undefined) return
+        this.#heartbeat.beat()
         try {
           frames.add(chunk)
         } catch (error) {
@@ -102,11 +105,12 @@ export class Sidecar {
    * Rejects with `LEARNER_FAILED` if the process exits before it is ready, or with the error of creating its Python
    * environment.
    */
-  static async start({ notice = () => {}, signal }: SidecarOptions = {}): Promise<Sidecar> {
+  static async start(options: SidecarOptions = {}): Promise<Sidecar> {
+    const { notice = () => {}, signal } = options
     const python = await loraPython(notice)
     signal?.throwIfAborted()
-    const sidecar = outsideTasks(() => new Sidecar(python, signal))
-    await sidecar.#expect(READY, 'start', START_MS)
+    const sidecar = outsideTasks(() => new Sidecar(python, options))
+    await sidecar.#expect(READY, 'start')
     return sidecar
   }
 
@@ -122,7 +126,7 @@ export class Sidecar {
     op: string,
     args: unknown = {},
     parts: readonly Uint8Array[] = [],
-    limitMs: number = CALL_MS,
+    limitMs?: number,
   ): Promise<{ result: Result; parts: Uint8Array[] }> {
     const id = ++this.#calls
     const answer = this.#expect(id, op, limitMs)
@@ -144,25 +148,28 @@ export class Sidecar {
     await this.#exited
   }
 
-  #expect(id: number, op: string, limitMs: number): Promise<{ result: unknown; parts: Uint8Array[] }> {
+  #expect(id: number, op: string, limitMs?: number): Promise<{ result: unknown; parts: Uint8Array[] }> {
     return new Promise((resolve, reject) => {
       if (this.#end !== undefined)
         return reject(new ManyworldsError(this.#end.code, this.#end.message, { cause: this.#end }))
-      const late = `'${op}' took longer than ${limitMs / 1000} s`
-      const timer = outsideTasks(() => setTimeout(() => this.#kill(late), limitMs))
+      const timer =
+        limitMs === undefined
+          ? undefined
+          : outsideTasks(() => setTimeout(() => this.#kill(`'${op}' took longer than ${limitMs / 1000} s`), limitMs))
       this.#pending.set(id, { op, timer, resolve, reject })
-      if (this.#pending.size === 1) this.#keepAlive(true)
+      if (this.#pending.size === 1) this.#isAwaited(true)
     })
   }
 
   #take(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
     clearTimeout(pending?.timer)
-    if (this.#pending.delete(id) && this.#pending.size === 0) this.#keepAlive(false)
+    if (this.#pending.delete(id) && this.#pending.size === 0) this.#isAwaited(false)
     return pending
   }
 
   #receive(header: FromSidecar, parts: Uint8Array[]): void {
+    if ('heartbeat' in header) return
     if ('ready' in header) {
       if (header.protocol === PROTOCOL) this.#take(READY)?.resolve({ result: header, parts })
       else this.#kill(`it uses protocol version ${header.protocol}, not ${PROTOCOL}`)
@@ -179,8 +186,9 @@ export class Sidecar {
     return new ManyworldsError('LEARNER_FAILED', `'${op}' failed in Python: ${type}: ${message}${advice}`)
   }
 
-  /** The process must stay alive while a call is pending. */
-  #keepAlive(alive: boolean): void {
+  /** The process must stay alive and send heartbeats while a call is pending. */
+  #isAwaited(alive: boolean): void {
+    outsideTasks(() => this.#heartbeat.watch(alive))
     for (const each of [this.#child, this.#child.stdout as Socket | null]) alive ? each?.ref() : each?.unref()
   }
 

@@ -1,6 +1,6 @@
 import type { Choice, OpenPolicy, Policy, PolicyLearning, Question } from '../../agents/policy.ts'
 import { blobOf, checkCandidates, choose } from '../choose.ts'
-import type { GradientCore } from '../learner.ts'
+import type { GradientCore, LearnerHost } from '../learner.ts'
 import { Network } from './network.ts'
 import type { NeuralCoreOptions } from './neural-core.ts'
 import { type NeuralOptions, type NeuralSettings, neuralSettings } from './settings.ts'
@@ -25,7 +25,9 @@ export interface NeuralPolicy<Observation = unknown, Action = unknown> extends P
   /** Opens a version by its bytes; null: the untrained one, which chooses uniformly. */
   openBytes(bytes: Uint8Array | null): OpenNeuralPolicy<Observation, Action>
   /** PPO with a value head, else GRPO; needs the package `@jax-js/jax`. */
-  readonly learning: Omit<PolicyLearning, 'core'> & { core(options?: NeuralCoreOptions): Promise<GradientCore> }
+  readonly learning: Omit<PolicyLearning, 'core'> & {
+    core(options?: NeuralCoreOptions & Partial<LearnerHost>): Promise<GradientCore>
+  }
 }
 
 /** CartPole is learned with these settings for every seed tried: see bench/learn/tune.ts. */

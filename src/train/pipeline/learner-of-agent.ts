@@ -7,7 +7,7 @@ import type { LoadError } from '../../worker/load-error.ts'
 import { becomeWorker } from '../../worker/role.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { gradientLearner } from '../gradient-learner.ts'
-import type { Learner } from '../learner.ts'
+import type { Learner, LearnerHost } from '../learner.ts'
 
 /** Plain data, because it is sent to the thread. */
 export interface AgentLearnerOptions {
@@ -20,7 +20,10 @@ export interface AgentLearnerOptions {
  * Makes the learner of an agent's policy. Called in the learner's thread, which finds the agent as a worker does: by
  * importing its module. Runs and trainings of an imported script are not started there.
  */
-export async function learnerOfAgent({ agent, entryScript, algorithm }: AgentLearnerOptions): Promise<Learner> {
+export async function learnerOfAgent(
+  { agent, entryScript, algorithm }: AgentLearnerOptions,
+  host: LearnerHost,
+): Promise<Learner> {
   becomeWorker({ current: () => undefined })
   readScripts(() => {})
   // The driver has already printed the script's output.
@@ -38,5 +41,5 @@ export async function learnerOfAgent({ agent, entryScript, algorithm }: AgentLea
       'LEARNER_INVALID',
       `the policy of agent '${agent.name}' has no \`learning\`, so it cannot be trained; use softmaxPolicy(), neuralPolicy() or lora()`,
     )
-  return gradientLearner(await policy.learning.core(), algorithm)
+  return gradientLearner(await policy.learning.core(host), algorithm)
 }

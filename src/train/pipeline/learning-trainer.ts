@@ -48,15 +48,15 @@ const MAX_RESTARTS = 3
 export class LearningTrainer implements Trainer {
   readonly #settings: Settings
   readonly #algorithm: Required<Algorithm> | undefined
-  readonly #died: (error: Error) => void
+  readonly #notice: (line: string) => void
   #learner: (Learner & { readonly ended?: boolean }) | undefined
   #trainer: RLTrainer | undefined
   #state: Uint8Array | undefined
 
-  constructor(settings: Settings, algorithm: Required<Algorithm> | undefined, died: (error: Error) => void) {
+  constructor(settings: Settings, algorithm: Required<Algorithm> | undefined, notice: (line: string) => void) {
     this.#settings = settings
     this.#algorithm = algorithm
-    this.#died = died
+    this.#notice = notice
   }
 
   /** Starts, or resumes from a state. */
@@ -65,7 +65,7 @@ export class LearningTrainer implements Trainer {
     const { advantages, normalizer, failed } = algorithm
     await this.close()
     this.#state = state
-    this.#learner = await openLearner(this.#settings, this.#algorithm)
+    this.#learner = await openLearner(this.#settings, this.#algorithm, this.#notice)
     this.#trainer = new RLTrainer({
       learner: this.#learner,
       ...(advantages && { advantages }),
@@ -86,7 +86,7 @@ export class LearningTrainer implements Trainer {
       } catch (error) {
         if (this.#learner?.ended !== true) throw error
         if (deaths > MAX_RESTARTS) throw died(error as Error, deaths)
-        this.#died(error as Error)
+        this.#notice(`${(error as Error).message}; restarting it with its last state`)
         await this.start(this.#state)
       }
     }

@@ -13,7 +13,7 @@ import { runLearnerInThread } from '../learner-thread.ts'
 import type { AgentLearnerOptions } from './learner-of-agent.ts'
 import { invalid, type Settings } from './settings.ts'
 
-type Learning = Pick<Settings, 'agent' | 'learner' | 'algorithm' | 'overlap'>
+type Learning = Pick<Settings, 'agent' | 'learner' | 'algorithm' | 'overlap' | 'learnerTimeoutMs'>
 
 /** The policy to train. Throws if it cannot be trained. */
 export function policyOf({ agent, learner }: Learning): Policy {
@@ -26,6 +26,14 @@ export function policyOf({ agent, learner }: Learning): Policy {
       `policy '${policy.name}' of agent '${name}' has no learner of its own; give the training a \`learner\`${'texts' in policy ? ', such as promptLearner()' : ', or use softmaxPolicy(), neuralPolicy() or lora()'}`,
     )
   return policy
+}
+
+/** Only a learner in a thread of the training has a timeout. */
+export function refuseUnusedTimeout({ learner, learnerTimeoutMs }: Learning): void {
+  if (learnerTimeoutMs === undefined || learner === undefined || isReference(learner)) return
+  throw invalid(
+    '`learnerTimeoutMs` has no effect with a learner that you started; give it to runLearnerInThread() or runLearnerInProcess(), or give the `learner` as { module, export }',
+  )
 }
 
 /** The algorithm with its defaults; undefined if the user provides a learner, which has its own. */
@@ -53,15 +61,19 @@ export function algorithmOf(
 }
 
 /** Creates the learner; a new one for each call, unless the user provides it. */
-export function openLearner(learning: Learning, algorithm: Required<Algorithm> | undefined): Promise<Learner> {
-  const { agent, learner } = learning
+export function openLearner(
+  { agent, learner, learnerTimeoutMs }: Learning,
+  algorithm: Required<Algorithm> | undefined,
+  notice: (line: string) => void,
+): Promise<Learner> {
+  const limits = { notice, ...(learnerTimeoutMs !== undefined && { learnerTimeoutMs }) }
   if (learner === undefined) {
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
     const options: AgentLearnerOptions = { agent: agent.ref, entryScript: entryScript(), algorithm: algorithm! }
     const module = new URL(`./learner-of-agent${extension}`, import.meta.url)
-    return runLearnerInThread({ module, export: 'learnerOfAgent', options })
+    return runLearnerInThread({ module, export: 'learnerOfAgent', options }, limits)
   }
-  return isReference(learner) ? runLearnerInThread(learner) : Promise.resolve(checked(learner))
+  return isReference(learner) ? runLearnerInThread(learner, limits) : Promise.resolve(checked(learner))
 }
 
 const isReference = (learner: Learner | LearnerReference): learner is LearnerReference =>

@@ -16,7 +16,7 @@ import { GroupTrainer } from './group-trainer.ts'
 import { LearningTrainer, type Trainer } from './learning-trainer.ts'
 import type { TrainingObserver } from './observer.ts'
 import { withSinks, writeUpdate } from './observer-with-sinks.ts'
-import { algorithmOf, policyOf } from './open-learner.ts'
+import { algorithmOf, policyOf, refuseUnusedTimeout } from './open-learner.ts'
 import { openRecord } from './open-record.ts'
 import { observeTraining } from './progress.ts'
 import { Sampler, type SamplerState } from './sampler.ts'
@@ -68,6 +68,7 @@ export function checkedOptions(options: unknown): CheckedOptions {
   const settings = { ...given, algorithm: { ...given.algorithm, advantages } }
   const algorithm = algorithmOf(given, policy)
   refuseWithoutValue(advantages, policy)
+  refuseUnusedTimeout(given)
   new Alarms(settings.alarms)
   resolveConfig(settings.run)
   let sets: Promise<TaskSets> | undefined
@@ -151,9 +152,7 @@ export async function openParts(
     const notice = (line: string) => observer.notice(line)
     const trainer = about
       ? new GroupTrainer({ learner: selfDirected, seed: settings.seed, training: { ...about, notice }, runs })
-      : new LearningTrainer(settings, algorithm, ({ message }) =>
-          notice(`${message}; restarting it with its last state`),
-        )
+      : new LearningTrainer(settings, algorithm, notice)
     opened = { trainer, observer, sinks, served }
     const last = history.updates.at(-1)
     // The process may have been killed before it wrote this to the sinks.

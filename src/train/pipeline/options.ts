@@ -72,6 +72,12 @@ export interface PipelineOptions extends Omit<RunConfig, NotForTrainings> {
    * iterations, `rollouts` is 1, and `epochs` is unlimited by default.
    */
   readonly learner?: Learner | LearnerReference
+  /**
+   * Kills a learner in its thread when one call, such as an update, takes longer; it is restarted with its last state,
+   * three times for the same update. Default: unlimited. A learner whose thread or Python process dies, or stops
+   * sending heartbeats, is restarted at once.
+   */
+  readonly learnerTimeoutMs?: number
   /** Rollouts per task of an update: the group size. Default 8. */
   readonly rollouts?: number
   /** Tasks per update. Default 16. */

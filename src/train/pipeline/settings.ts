@@ -5,6 +5,7 @@ import { nearest } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { RunConfig } from '../../run-config.ts'
 import { RUN_KEYS } from '../../run-config-schema.ts'
+import { MAX_TIMER_MS } from '../../task-checks.ts'
 import type { TrainingSink } from '../sinks/sink.ts'
 import { sinkOf } from '../sinks/sink-of.ts'
 import type { ObserveTraining } from './observer.ts'
@@ -16,7 +17,7 @@ export interface Settings
   extends Required<
       Pick<PipelineOptions, 'agent' | 'tasks' | 'rollouts' | 'tasksPerUpdate' | 'tasksPerEpoch' | 'epochs' | 'seed'>
     >,
-    Pick<PipelineOptions, 'split' | 'offTask' | 'learner' | 'patience' | 'control' | 'alarms'> {
+    Pick<PipelineOptions, 'split' | 'offTask' | 'learner' | 'learnerTimeoutMs' | 'patience' | 'control' | 'alarms'> {
   readonly algorithm: TrainingAlgorithm
   /** Undefined if versions are not evaluated. */
   readonly evaluate: Required<EvaluateOptions> | undefined
@@ -45,6 +46,7 @@ const own = z.strictObject({
   split: z.optional(object),
   algorithm: z.optional(object),
   learner: z.optional(object),
+  learnerTimeoutMs: z.optional(count(MAX_TIMER_MS)),
   rollouts: z._default(count(100_000), 8),
   tasksPerUpdate: z._default(count(), 16),
   tasksPerEpoch: z.optional(count(1_000_000_000)),

@@ -22,6 +22,11 @@ const faults: Record<string, () => unknown> = {
   'runs forever': () => {
     for (;;);
   },
+  'computes for 6 s': () => {
+    const end = performance.now() + 6000
+    while (performance.now() < end);
+    return { loss: 1 }
+  },
   'never answers': () => new Promise(() => {}),
   'takes too much memory': () => {
     const held: unknown[] = []

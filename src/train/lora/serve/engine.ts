@@ -4,8 +4,6 @@ import { wordsOf } from '../../../text/thrown.ts'
 import type { LoraSettings } from '../settings.ts'
 import { Sidecar } from '../sidecar.ts'
 
-/** Loading a large base model takes minutes. */
-const OPEN_MS = 30 * 60_000
 /** For calls between two turns of sampling. */
 const CALL_MS = 10 * 60_000
 /** After this many restarts within the window, the process is not restarted again. */
@@ -112,7 +110,7 @@ export class Engine {
     if (!isFirst) await this.#mayRestart()
     const sidecar = await Sidecar.start({ notice: this.#notice, signal: this.#ended.signal })
     try {
-      await sidecar.call('open', { ...this.#settings, role: 'sample' }, [], OPEN_MS)
+      await sidecar.call('open', { ...this.#settings, role: 'sample' })
       // Exactness is tested only once, because the machine is the same.
       const { result } = await sidecar.call<SamplerInfo>('samplerInfo', { test: isFirst }, [], CALL_MS)
       this.#info ??= result

@@ -21,6 +21,8 @@ export interface RolloutServerOptions {
   readonly maxBodyBytes: number
   /** The maximum number of concurrent requests; others are refused. */
   readonly maxRequests: number
+  /** The maximum number of rollouts of all concurrent requests, because their tokens are kept until they are answered. */
+  readonly maxRollouts: number
   /** Runs the groups of a request; `signal` is aborted when the caller disconnects. */
   run(request: RolloutRequest, signal: AbortSignal): Promise<RolloutAnswer>
   log(line: string): void
@@ -50,7 +52,7 @@ export async function serveRollouts(options: RolloutServerOptions): Promise<Roll
       })
     : createServer(limits)
   const token = new TokenCheck(options.token)
-  const state = { active: 0, closing: false }
+  const state = { active: 0, rollouts: 0, closing: false }
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     handle(request, response, options, token, state).catch((error: unknown) => {
       const problem = problemOf(error)
@@ -75,6 +77,8 @@ export async function serveRollouts(options: RolloutServerOptions): Promise<Roll
 
 interface State {
   active: number
+  /** The rollouts of active requests. */
+  rollouts: number
   closing: boolean
 }
 
@@ -101,18 +105,41 @@ async function handle(
   if (state.active >= options.maxRequests)
     throw new Problem(503, 'BUSY', `the limit of ${state.active} concurrent requests is reached; try again later`)
   state.active++
+  let rollouts = 0
   const gone = new AbortController()
   response.once('close', () => {
     if (!response.writableFinished) gone.abort(new Error('the caller disconnected'))
   })
   try {
     const asked = readRequest(await bodyOf(request, options.maxBodyBytes))
+    rollouts = admit(asked, options.maxRollouts, state)
     const answer = await options.run(asked, gone.signal)
     if (state.closing) response.setHeader('connection', 'close')
     if (!gone.signal.aborted) await answerGroups(response, answer)
   } finally {
     state.active--
+    state.rollouts -= rollouts
   }
+}
+
+/** Counts the rollouts of a request, before anything is made of them. */
+function admit({ tasks, rollouts }: RolloutRequest, most: number, state: State): number {
+  const count = tasks.length * rollouts
+  const asked = `${tasks.length} tasks with ${rollouts} rollouts each are ${count} rollouts`
+  if (count > most)
+    throw new Problem(
+      413,
+      'TOO_MANY_ROLLOUTS',
+      `${asked}, but the limit is ${most} (--max-rollouts); send several requests, or raise the limit`,
+    )
+  if (state.rollouts + count > most)
+    throw new Problem(
+      503,
+      'BUSY',
+      `${asked}, and other requests have ${state.rollouts}, but the limit is ${most} at once (--max-rollouts); try again later`,
+    )
+  state.rollouts += count
+  return count
 }
 
 function allowOnly({ method, url }: IncomingMessage, allowed: string): void {

@@ -62,6 +62,12 @@ describe('who may call, and with what', () => {
     expect(nowhere).toMatchObject({ status: 400, error: { code: 'CONFIG_INVALID' } })
     const large = await ask({ tasks: [{ input: 'x'.repeat(3_000_000) }] })
     expect(large).toMatchObject({ status: 413, error: { code: 'BODY_TOO_LARGE' } })
+    // 40 kB that ask for eight million rollouts.
+    const many = await ask({ tasks: Array.from({ length: 2000 }, () => ({ input: 'x' })), rollouts: 4096 })
+    expect(many).toMatchObject({ status: 413, error: { code: 'TOO_MANY_ROLLOUTS' } })
+    expect(many.error!.message).toBe(
+      '2000 tasks with 4096 rollouts each are 8192000 rollouts, but the limit is 32768 (--max-rollouts); send several requests, or raise the limit',
+    )
     // And after all that it still works.
     expect(await ask({ tasks, model: modelOf('text') })).toMatchObject({ status: 200 })
   })
@@ -102,6 +108,22 @@ describe('who may call, and with what', () => {
 describe('when a caller goes, or the server is stopped', () => {
   const running = (model: string) =>
     expect.poll(async () => (await models.requests({ model })).length, { timeout: 30_000 }).toBeGreaterThan(0)
+
+  it('refuses rollouts beyond its limit while others run, and takes them afterwards', async () => {
+    const { ask } = await startRolloutServer('--max-rollouts', '3')
+    const model = 'latency:61000+text'
+    const gone = new AbortController()
+    const asked = ask({ tasks: [{ input: 'x' }], rollouts: 2, model: modelOf(model) }, { signal: gone.signal })
+    await running(model)
+    const next = { tasks: [{ input: 'x' }, { input: 'y' }], model: modelOf('text') }
+    expect(await ask(next)).toMatchObject({
+      status: 503,
+      error: { code: 'BUSY', message: expect.stringContaining('other requests have 2, but the limit is 3 at once') },
+    })
+    gone.abort()
+    await expect(asked).rejects.toThrow()
+    await expect.poll(async () => (await ask(next)).status).toBe(200)
+  })
 
   it('cancels the rollouts of a caller that went away, and takes the next one', async () => {
     const server = await startRolloutServer('--max-requests', '1')

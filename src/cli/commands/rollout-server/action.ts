@@ -38,7 +38,8 @@ export async function run(args: RolloutServerArgs): Promise<number> {
   process.argv = [process.argv[0]!, script, ...args.scriptArgs]
   const served = await loadServed(script, args.agent)
   const server = await serveRollouts({
-    ...{ host, port, token, tls, maxRequests: args.maxRequests, maxBodyBytes: args.maxBody * MEGABYTE, log: say },
+    ...{ host, port, token, tls, maxBodyBytes: args.maxBody * MEGABYTE, log: say },
+    ...{ maxRequests: args.maxRequests, maxRollouts: args.maxRollouts },
     run: (request, signal) => runs.answer(served, request, signal, log),
   }).catch((cause: NodeJS.ErrnoException) => {
     const why = listenWords(cause)

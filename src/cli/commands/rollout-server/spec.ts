@@ -90,6 +90,13 @@ export const rolloutServerSpec = {
       description: 'the most requests at once; more get HTTP 503',
       group: SERVER,
     },
+    maxRollouts: {
+      type: 'integer',
+      value: 'N',
+      default: '32768',
+      description: 'the most rollouts of all requests at once',
+      group: SERVER,
+    },
     ...place,
     engineTokenFile: { ...tokenFile, group: ACCESS },
     engineTlsCa: { ...tlsCa, group: ACCESS },

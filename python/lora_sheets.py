@@ -6,6 +6,8 @@ import torch
 
 # Long enough for fast matrix products, short enough that attention to masked tokens costs little.
 SHEET_TOKENS = 512
+# The mask of a sequence has the square of its length: 64 MB at this length, and four times as much in float32.
+PACKED_TOKENS = 8192
 # The number of logits of a sheet: 128 MB of float32, and several times as much for their gradient.
 SHEET_LOGITS = 1 << 25
 
@@ -80,11 +82,20 @@ def pieces_of(rows, packed, most):
     for group in groups.values():
         piece = []
         for row in group:
-            if piece and (length_of(rows, [*piece, row]) > packed or samples_in(rows, [*piece, row]) > most):
+            if piece and not fits(rows, [*piece, row], packed, most):
                 yield piece
                 piece = []
             piece.append(row)
         yield piece
+
+
+def fits(rows, piece, packed, most):
+    """Attention to a masked token costs as much as to any other. So a long sequence must save more of the common tokens than the
+    tails pay for each other."""
+    length = length_of(rows, piece)
+    if length > min(packed, PACKED_TOKENS) or samples_in(rows, piece) > most:
+        return False
+    return length <= SHEET_TOKENS or length**2 <= sum(length_of(rows, [row]) ** 2 for row in piece)
 
 
 def length_of(rows, piece):

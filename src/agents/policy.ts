@@ -56,6 +56,11 @@ export interface ServedVersion {
 export interface PolicyLearning {
   /** Creates an untrained core, which holds the weights and computes their gradient. Called in the learner's thread. */
   core(host?: LearnerHost): Maybe<GradientCore>
+  /**
+   * The KL divergence, in nats per decision, by which sampler and learner may differ because they compute in different
+   * ways. A larger one raises an alarm. Default: they use the same code.
+   */
+  readonly samplerKl?: number
   /** A learning rate that usually works. */
   readonly lr: number
   /** The advantages to use, unless a training sets them. Default: GRPO, which compares within groups. */

@@ -17,7 +17,8 @@ export interface Algorithm {
   readonly microBatch?: number
   /**
    * The proximal policy of rows without a proximal log-probability: the policy that acted, or the learner at the start
-   * of the update. Default `behavior`.
+   * of the update. Default `behavior`; `learner` with `overlap`, and for a LoRA policy that another program or 16-bit
+   * numbers sample for.
    */
   readonly proximal?: 'behavior' | 'learner'
 }

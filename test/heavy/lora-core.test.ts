@@ -1,12 +1,14 @@
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { sampledKl } from '../../dist/train/divergence.js'
 import { gradientLearner } from '../../dist/train/gradient-learner.js'
+import { loraPython } from '../../dist/train/lora/environment.js'
 import { type LoraCore, loraCore } from '../../dist/train/lora/lora-core.js'
 import { type LossSettings, lossRule } from '../../dist/train/loss-settings.js'
 import { lossMetrics, newTally } from '../../dist/train/loss-tally.js'
 import { asSampled, policyLoss } from '../../dist/train/losses.js'
 import type { TokenRow } from '../../dist/train/row.js'
-import { PYTHON_SET_UP_MS } from '../python/locked.ts'
+import { PYTHON_SET_UP_MS, runPython } from '../python/locked.ts'
 import {
   closeSidecars,
   largestGap,
@@ -94,6 +96,23 @@ describe.skipIf(why !== undefined)('the log-probabilities of a LoRA model', () =
     })
     const [one, other] = [await packed.forward(long, 'current'), await plain.forward(long, 'current')]
     expect(largestGap(one.logProbs, other.logProbs)).toBeLessThan(1e-4)
+  })
+})
+
+describe.skipIf(why !== undefined)('rows of a group', () => {
+  it('are packed only while that saves attention, and up to a length', async () => {
+    const cases = [
+      { group: { common: 40, own: 20, trained: 10 }, sequences: [[116, true]] },
+      { group: { common: 2000, own: 60, trained: 20 }, sequences: [[2236, true]] },
+      // Long rows with a short common prompt, and a common prompt beyond the limit.
+      { group: { common: 500, own: 7500, trained: 60 }, sequences: Array(4).fill([7999, false]) },
+      { group: { common: 9000, own: 60, trained: 20 }, sequences: Array(4).fill([9059, false]) },
+    ]
+    const folder = fileURLToPath(new URL('../../python', import.meta.url))
+    const input = { folder, groups: cases.map(({ group }) => group) }
+    const script = new URL('python/sheet_lengths.py', import.meta.url)
+    const found = await runPython(await loraPython(() => {}), script, { input, timeoutMs: PYTHON_SET_UP_MS })
+    expect(found).toEqual(cases.map(({ sequences }) => sequences))
   })
 })
 

@@ -30,6 +30,11 @@ const SIDECAR = 'sidecar'
 const LR = 5e-5
 const KL = 0.02
 const CLIP_NORM = 1
+/**
+ * How far sampler and learner may differ, in nats per token. In float32 the same program computes batches of other
+ * shapes. In 16 bits, or with another program, single tokens differ by a third.
+ */
+const SAMPLER_KL = { exact: 1e-4, rounded: 0.05 }
 /** Rows of a group should be in the same micro-batch, because they share a prefix. */
 const MICRO_BATCH_ROWS = 64
 
@@ -47,6 +52,8 @@ export function lora(given: LoraPolicyOptions): LoraPolicy {
   const { name, base, lora, optimizer, dtype, seed } = checkedLora(options)
   if (serve !== SIDECAR && typeof serve?.dialect?.model !== 'function')
     throw new ManyworldsError('POLICY_INVALID', "LoRA: `serve` must be 'sidecar', or the result of vllm() or sglang()")
+  // The ratio of the loss would otherwise measure the difference of the two programs, and clip rare tokens because of it.
+  const isExact = serve === SIDECAR && dtype === 'float32'
   return {
     ...{ core: 'lora', name, model: name, settings: { base, lora, optimizer, dtype, seed } },
     open: ({ at }: PolicyRef) => {
@@ -57,7 +64,11 @@ export function lora(given: LoraPolicyOptions): LoraPolicy {
       core: async (host) =>
         (await import('./lora-core.ts')).loraCore(options, { ...(host && { notice: (line) => host.notice(line) }) }),
       lr: LR,
-      defaults: { loss: { name: 'clip', kl: KL }, clipNorm: CLIP_NORM, microBatch: MICRO_BATCH_ROWS },
+      samplerKl: isExact ? SAMPLER_KL.exact : SAMPLER_KL.rounded,
+      defaults: {
+        ...{ loss: { name: 'clip', kl: KL }, clipNorm: CLIP_NORM, microBatch: MICRO_BATCH_ROWS },
+        ...(!isExact && { proximal: 'learner' }),
+      },
     },
     serving: { start: (notice) => (serve === SIDECAR ? startSidecar(options, notice) : connectServer(serve, options)) },
   }

@@ -171,7 +171,7 @@ export async function openParts(
       ...{ runId: record.id, file, running: () => runs.running() },
       stop: (graceMs: number) => runs.stop(graceMs),
     }
-    const shared = { config, settings, algorithm, sets, record, runs, trainer, versions, sampler, observer }
+    const shared = { config, settings, policy, algorithm, sets, record, runs, trainer, versions, sampler, observer }
     const updates = new Updates(shared)
     const evaluations = new Evaluations(shared)
     // The process may have been killed before this.

@@ -1,3 +1,4 @@
+import type { Policy } from '../../agents/policy.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import type { Algorithm } from '../algorithm.ts'
@@ -11,6 +12,7 @@ import { tasksOf } from './next-epoch.ts'
 import type { TrainingObserver } from './observer.ts'
 import { mean, plainReport, solved } from './plain-report.ts'
 import type { Sampler } from './sampler.ts'
+import { samplerMismatch } from './sampler-mismatch.ts'
 import { runSeed } from './seeds.ts'
 import type { Settings } from './settings.ts'
 import { shuffledRewards } from './shuffled-rewards.ts'
@@ -21,6 +23,7 @@ import type { Versions } from './versions.ts'
 
 interface Parts {
   readonly settings: Settings
+  readonly policy: Policy
   /** Undefined if the user provides the learner. */
   readonly algorithm: Required<Algorithm> | undefined
   readonly sets: TaskSets
@@ -51,8 +54,6 @@ const UPDATES_WITHOUT_VARIANCE = 5
 /** An alarm is raised if this fraction of episodes failed; it quotes the first error up to this length. */
 const MANY_FAILED = 0.1
 const REASON_CHARS = 200
-/** Larger deviations of the ratio from 1 are not rounding errors. */
-const SAME_RATIO = 1e-6
 
 /**
  * The updates of a training: plan, collect, learn, store. A plan is stored before its episodes run; an update is stored
@@ -176,7 +177,7 @@ export class Updates {
 
   /** Trains on a collection, and stores the result. */
   async learn({ plan, trajectories, collectMs }: Collected): Promise<UpdateRow> {
-    const { settings, record, trainer, versions, sampler, observer } = this.#parts
+    const { settings, policy, algorithm, record, trainer, versions, sampler, observer } = this.#parts
     const { number, epoch } = plan
     const { control, seed } = settings
     const begun = performance.now()
@@ -192,7 +193,7 @@ export class Updates {
     const alarms = [
       ...report.alarms,
       ...this.#withoutVariance(report),
-      ...this.#otherProbabilities(report),
+      ...samplerMismatch(report, algorithm, policy.learning),
       ...manyFailed(trajectories),
     ]
     const update: UpdateRow = {
@@ -250,17 +251,6 @@ export class Updates {
     return earlier.length === UPDATES_WITHOUT_VARIANCE - 1 && earlier.every(({ report }) => report.trained === 0)
       ? [`no group of the last ${UPDATES_WITHOUT_VARIANCE} updates had differing rewards, so nothing was learned`]
       : []
-  }
-
-  /** Without overlap, the first optimizer step starts from the policy that acted, so the ratio must be 1. */
-  #otherProbabilities({ metrics, staleness }: TrainReport): string[] {
-    const { algorithm } = this.#parts
-    const { ratio, largestRatio } = metrics as { ratio?: number; largestRatio?: number }
-    const isFirstStep = algorithm?.epochs === 1 && algorithm.miniBatches === 1 && (staleness?.max ?? 0) === 0
-    if (!isFirstStep || ratio === undefined || Math.abs(ratio - 1) < SAME_RATIO) return []
-    return [
-      `the learner computes other probabilities than the workers did (the ratio should be 1, but is ${ratio.toPrecision(3)} on average and ${largestRatio?.toPrecision(3)} at most): the output of a policy must depend only on the observation and the candidate`,
-    ]
   }
 
   #recordResults(trajectories: readonly Trajectory[]): void {

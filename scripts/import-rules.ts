@@ -101,9 +101,9 @@ const RULES: Readonly<Record<string, Rule>> = {
       'store',
     ],
   },
-  export: { loads: [...BASE, 'models/worker', 'store', 'train'] },
+  export: { loads: [...BASE, 'grade', 'models/worker', 'store', 'train'] },
   import: { loads: [...BASE, 'data', 'export'], types: ['grade'] },
-  'rollout-server': { loads: [...BASE, 'export', 'models', 'models/driver', 'network', 'runners'] },
+  'rollout-server': { loads: [...BASE, 'export', 'grade', 'models', 'models/driver', 'network', 'runners'] },
   // It reads stores, and knows nothing of how runs are executed.
   view: { loads: [...BASE, 'grade', 'models', 'network', 'store', 'train'] },
   vitest: { loads: [...BASE, 'grade'] },

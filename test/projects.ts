@@ -14,7 +14,7 @@ export const UNIT: readonly string[] = [
   ...tests('data', 'csv jsonl parquet'),
   ...tests('environments', 'parse-action to-prompt'),
   ...tests('executor', 'budget deque load-buckets pace queue retry-decision turns verdict window'),
-  ...tests('grade', 'compare intervals summary'),
+  ...tests('grade', 'compare intervals judgement summary'),
   ...tests('models', 'cache-key chat-conversion completion-id conversations optional-peers'),
   ...tests('nodes', 'address bundle-store'),
   ...tests('progress', 'displays render-runs render-task status-line summary tally text'),

@@ -34,7 +34,9 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   MODEL_OUTPUT_INVALID: 'agent',
   MODEL_CONTEXT_LENGTH: 'agent',
   MODEL_CONTENT_FILTER: 'agent',
-  MODEL_INVALID_REQUEST: 'agent',
+  // HTTP 400, 404, 422: a misspelled model, a parameter that the server does not know, a wrong address. What the agent itself can
+  // cause has a code of its own: a conversation that is too long, or refused for its content.
+  MODEL_INVALID_REQUEST: 'infrastructure',
   MODEL_MISMATCH: 'infrastructure',
   MODEL_UNKNOWN: 'infrastructure',
   MODEL_AUTHENTICATION: 'infrastructure',

@@ -1,7 +1,8 @@
 import { USAGE_KEYS, type Usage } from '../trajectory/usage.ts'
 import { checkRange, type Estimate, estimate, type RewardOptions, rangeOf } from './intervals.ts'
+import { judgementOf } from './judgement.ts'
 import { checkConfidence, meanOf, type Range } from './mean-interval.ts'
-import { type Outcome, resultOf } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
 import { TaskMeans, TaskNumbers } from './task-means.ts'
 import { comparisonVerdict } from './verdict.ts'
 
@@ -65,7 +66,7 @@ export class ComparedOutcomes {
   /** Returns the row of the task. */
   add(outcome: Outcome): number {
     const row = this.#rowOf(outcome.taskId)
-    const { solved, reward } = resultOf(outcome)
+    const { solved, reward } = judgementOf(outcome)
     if (solved === null) return row
     this.solved.add(row, Number(solved))
     if (reward !== null) this.#addReward(row, reward)

@@ -39,3 +39,5 @@ export type GradingErrorCode =
   | 'GRADER_BLOCKED_WORKER'
   | 'GRADE_INVALID'
   | 'GRADING_CANCELLED'
+  /** Its grader has not answered yet: the run goes on, or ended before. */
+  | 'GRADING_PENDING'

@@ -1,4 +1,5 @@
 /** `manyworlds/grade`: graders, and functions that summarize and compare runs. */
+export type { Untrainable, UntrainableCode } from '../trajectory/trainable.ts'
 export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
 export type { UsageFigure } from './compare.ts'
 export { type CompareOptions, type Comparison, compareRuns, type Difference, type UsedBy } from './compare.ts'
@@ -24,8 +25,16 @@ export {
   successRate,
   type TaskRollouts,
 } from './intervals.ts'
+export {
+  type Judged,
+  type Judgement,
+  judgementOf,
+  judgementOfTrajectory,
+  type RefusedCall,
+  refusedCalls,
+} from './judgement.ts'
 export type { Interval, Range } from './mean-interval.ts'
-export { type Outcome, outcomeOf, type ResponseLike, type RolloutResult, resultOf } from './outcome.ts'
+export { type Outcome, outcomeOf, type ResponseLike } from './outcome.ts'
 export { passAtK } from './pass-at-k.ts'
 export type { Tally as CountsByCode } from './summarize.ts'
 export { type EvaluationSummary, type SummaryOptions, summarizeOutcomes, type UnsolvedTask } from './summarize.ts'

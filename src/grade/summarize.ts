@@ -1,7 +1,8 @@
 import { ManyworldsError } from '../errors.ts'
 import { counted } from '../text/quantities.ts'
 import { type Estimate, meanReward, passRate, type RewardOptions, successRate } from './intervals.ts'
-import { type Outcome, type RolloutResult, resultOf } from './outcome.ts'
+import { isGraded, type Judgement, judgementOf } from './judgement.ts'
+import type { Outcome } from './outcome.ts'
 
 export interface SummaryOptions extends RewardOptions {
   /** The values of k for pass@k. Default: 2, 4, 8, … up to the number of rollouts. */
@@ -46,7 +47,7 @@ export interface UnsolvedTask {
 
 interface TaskResults {
   readonly id: string
-  readonly results: RolloutResult[]
+  readonly results: Judgement[]
 }
 
 /** Above this share of rollouts without a result, the figures may be biased. */
@@ -80,7 +81,7 @@ export class OutcomeResults {
   add(outcome: Outcome): void {
     let task = this.#tasks.get(outcome.taskId)
     if (!task) this.#tasks.set(outcome.taskId, (task = { id: outcome.taskId, results: [] }))
-    task.results.push(resultOf(outcome))
+    task.results.push(judgementOf(outcome))
   }
 
   summary(options: Omit<SummaryOptions, 'groupBy'> = {}): EvaluationSummary {
@@ -99,7 +100,7 @@ function summaryOf(tasks: readonly TaskResults[], options: SummaryOptions): Eval
   const solved = of(tasks, (result) => result.solved)
   const success = successRate(solved, options)
   const gradedSuccess = successRate(
-    of(tasks, (result) => (result.graded ? result.solved : null)),
+    of(tasks, (result) => (isGraded(result) ? result.solved : null)),
     options,
   )
   const reward = meanReward(
@@ -131,7 +132,7 @@ function summaryOf(tasks: readonly TaskResults[], options: SummaryOptions): Eval
   }
 }
 
-const of = <Value>(tasks: readonly TaskResults[], pick: (result: RolloutResult) => Value) =>
+const of = <Value>(tasks: readonly TaskResults[], pick: (result: Judgement) => Value) =>
   tasks.map(({ results }) => results.map(pick))
 
 function powersOfTwo(tasks: readonly TaskResults[]): number[] {
@@ -142,7 +143,7 @@ function powersOfTwo(tasks: readonly TaskResults[]): number[] {
   return ks
 }
 
-function tally(results: readonly RolloutResult[]): Tally {
+function tally(results: readonly Judgement[]): Tally {
   const counts = new Map<string, number>()
   for (const { reason } of results) if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
   return Object.fromEntries(counts)
@@ -160,21 +161,21 @@ function unsolvedTasks(tasks: readonly TaskResults[]): UnsolvedTask[] {
   return unsolved.sort((a, b) => a.solved / a.rollouts - b.solved / b.rollouts)
 }
 
-function warningsOn(results: readonly RolloutResult[]): string[] {
+function warningsOn(results: readonly Judgement[]): string[] {
   const warnings: string[] = []
   const without = results.filter(({ solved }) => solved === null).length
   if (without > MANY_WITHOUT_RESULT * results.length)
     warnings.push(
       `${without} of ${counted(results.length, 'rollout')} ${without === 1 ? 'has' : 'have'} no result; unless that was random, the figures are biased`,
     )
-  const graded = results.filter((result) => result.graded).length
-  const onTrust = results.filter((result) => result.solved === true && !result.graded).length
+  const graded = results.filter(isGraded).length
+  const onTrust = results.filter(({ basis }) => basis === 'trust').length
   if (graded > 0 && onTrust > 0)
     warnings.push(
       `${counted(onTrust, 'rollout')} without a grade ${onTrust === 1 ? 'counts' : 'count'} as solved, because ${onTrust === 1 ? 'it' : 'they'} did not fail`,
     )
   const rewarded = results.filter(({ reward }) => reward !== null).length
-  const failed = results.filter(({ solved, graded }) => solved === false && !graded).length
+  const failed = results.filter(({ basis }) => basis === 'failure').length
   if (rewarded > 0 && failed > 0)
     warnings.push(`the mean reward excludes ${counted(failed, 'rollout')} that failed before grading`)
   return warnings

@@ -1,7 +1,8 @@
-import { rewardOf, successOf } from '../export/experience/selection.ts'
 import { tokenSamples } from '../export/experience/token-samples.ts'
+import { judgementOfTrajectory, refusedCalls } from '../grade/judgement.ts'
 import type { TaskResponse } from '../task.ts'
-import type { Step } from '../trajectory/step.ts'
+import type { ModelStep, Step } from '../trajectory/step.ts'
+import type { UntrainableCode } from '../trajectory/trainable.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
 /** A row of tokens, with TRL's field names. */
@@ -38,20 +39,20 @@ export interface AnsweredGroup {
   readonly rollouts: readonly AnsweredRollout[]
 }
 
-/**
- * The result of a rollout for a trainer. A failed rollout is data: its reward is null, not zero. `temperature`: the
- * temperature of the trainer, if given.
- */
-export async function answered(response: TaskResponse, temperature: unknown): Promise<AnsweredRollout> {
+/** `sampling` of the request. */
+type AskedSampling = Readonly<Record<string, unknown>>
+
+/** The result of a rollout for a trainer. A failed rollout is data: its reward is null, not zero. */
+export async function answered(response: TaskResponse, sampling: AskedSampling = {}): Promise<AnsweredRollout> {
   const trajectory = await response.toTrajectory()
-  const { rows, refused } = rowsOf(trajectory, temperature)
+  const { rows, refused } = rowsOf(trajectory, sampling)
   const { grade } = trajectory
-  const failed = !response.success
+  const { reward, solved, basis } = judgementOfTrajectory(trajectory)
   return {
     trajectory: trajectory.id,
     rollout: trajectory.rollout,
-    reward: failed ? null : rewardOf(trajectory),
-    success: failed ? false : successOf(trajectory),
+    reward,
+    success: basis === 'trust' ? null : solved,
     parts: grade?.parts ?? null,
     error: response.success ? (grade?.error ?? null) : errorOf(response.error),
     num_turns: rows.reduce((most, row) => Math.max(most, row.num_turns), 0),
@@ -61,10 +62,13 @@ export async function answered(response: TaskResponse, temperature: unknown): Pr
 
 const errorOf = ({ code, message }: { readonly code: string; readonly message: string }) => ({ code, message })
 
-function rowsOf(trajectory: Trajectory, temperature: unknown): Pick<AnsweredRollout, 'rows' | 'refused'> {
-  const samples = tokenSamples(trajectory, () => undefined)
-  if ('one' in samples) return { rows: [], refused: `it ${samples.one}` }
-  const refused = trajectory.steps.map((step) => whyInexact(step, temperature)).find((why) => why !== undefined)
+function rowsOf(trajectory: Trajectory, sampling: AskedSampling): Pick<AnsweredRollout, 'rows' | 'refused'> {
+  const allowed = askedFor(sampling)
+  const samples = tokenSamples(trajectory, () => undefined, allowed)
+  const [call] = refusedCalls(trajectory, allowed)
+  if ('one' in samples)
+    return { rows: [], refused: isFinished(trajectory) && call ? `step ${call.step} ${call.why}` : `it ${samples.one}` }
+  const refused = otherTemperature(trajectory, sampling)
   if (refused !== undefined) return { rows: [], refused }
   const rows = samples.map(({ row, promptLength, turns }) => ({
     prompt_ids: Array.from(row.ids.subarray(0, promptLength)),
@@ -76,13 +80,29 @@ function rowsOf(trajectory: Trajectory, temperature: unknown): Pick<AnsweredRoll
   return { rows, refused: null }
 }
 
-/** Why the log-probabilities of a call are not exact; undefined if they are. */
-function whyInexact(step: Step, wanted: unknown): string | undefined {
-  if (step.kind !== 'model' || step.role !== 'agent' || step.tokens === null) return undefined
-  const { tokens, sampling, index } = step
-  if (tokens.constrained) return `step ${index} was decoded under a grammar or schema`
-  if (wanted !== undefined && sampling.temperature !== wanted)
-    return `step ${index} was sampled at temperature ${sampling.temperature}, but the request has ${wanted}; remove the temperature from the agent`
-  if (tokens.of === 'processed' || sampling.temperature === 1) return undefined
-  return `step ${index} was sampled at temperature ${sampling.temperature}, but its log-probabilities are without temperature; configure the server to return processed log-probabilities, and set \`model.logprobs\` to "processed"`
+const isFinished = ({ ending }: Trajectory) => ending.kind !== 'failed' && ending.kind !== 'cancelled'
+
+/** A call that was sampled at another temperature than the trainer computes with. */
+function otherTemperature({ steps }: Trajectory, { temperature: wanted }: AskedSampling): string | undefined {
+  if (wanted === undefined) return undefined
+  const other = steps.find(
+    (step) => step.kind === 'model' && step.role === 'agent' && step.sampling.temperature !== wanted,
+  ) as (Step & ModelStep) | undefined
+  return (
+    other &&
+    `step ${other.index} was sampled at temperature ${other.sampling.temperature}, but the request has ${wanted}; remove the temperature from the agent`
+  )
+}
+
+const TRUNCATING = ['top_p', 'top_k', 'min_p']
+const PENALIZING = ['presence_penalty', 'frequency_penalty', 'repetition_penalty', 'logit_bias']
+
+/** A trainer knows how it samples: what it asks for in its own request is no reason to refuse its rows. */
+function askedFor(sampling: AskedSampling): UntrainableCode[] {
+  const has = (names: readonly string[]) => names.some((name) => sampling[name] !== undefined)
+  return [
+    ...(sampling.temperature === 0 ? (['GREEDY'] as const) : []),
+    ...(has(TRUNCATING) ? (['TRUNCATED'] as const) : []),
+    ...(has(PENALIZING) ? (['PENALTIES'] as const) : []),
+  ]
 }

@@ -39,7 +39,7 @@ export async function runGroups(asked: GroupsAsked): Promise<AnsweredGroup[]> {
     ...(deadlineMs !== undefined && { deadlineMs }),
   }) as AsyncIterable<TaskResponse>
   for await (const response of responses) {
-    const rollout = await answered(response, request.sampling?.temperature)
+    const rollout = await answered(response, request.sampling)
     found.get(response.groupId ?? response.id)?.push(rollout)
   }
   const groups = [...found].map(([task, all]) => ({ task, rollouts: all.sort((a, b) => a.rollout - b.rollout) }))

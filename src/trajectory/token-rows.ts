@@ -1,4 +1,5 @@
 import type { ModelStep, PolicyVersion, Step, StepTokens } from './step.ts'
+import { type UntrainableCode, whyUntrainable } from './trainable.ts'
 
 /** One sequence of tokens for a learner: prompt, completion, the text in between, the next completion, … */
 export interface TokenRow {
@@ -18,7 +19,7 @@ export interface TokenSpan {
   readonly step: number
   readonly start: number
   readonly end: number
-  /** False: another row trains it, or another role than the agent sampled it. */
+  /** False: another row trains it, another role than the agent sampled it, or it may not be trained on (`refused`). */
   readonly isTrained: boolean
   readonly policy: PolicyVersion | null
   readonly temperature: number
@@ -38,9 +39,13 @@ type TokenStep = Step & ModelStep & { readonly tokens: StepTokens }
 /**
  * Builds rows of tokens with masks from a trajectory. A row follows a conversation to its end, with tokens as the sampler had
  * them: mask 1 on completions, 0 elsewhere. Conversations with a common prefix share it; each sampled token is trained only in
- * the first row that has it. If a completion in a row has no log-probabilities, the row is refused.
+ * the first row that has it. A completion that may not be trained on (`trainable.ts`) is context, and is listed in `refused`;
+ * without the token ids of a prompt there is no row. `allowed`: reasons that do not count, because the learner asked for such calls.
  */
-export function tokenRows({ steps }: { readonly steps: readonly Step[] }): TokenRows {
+export function tokenRows(
+  { steps }: { readonly steps: readonly Step[] },
+  { allowed = [] }: { readonly allowed?: readonly UntrainableCode[] } = {},
+): TokenRows {
   const known = new Map<number, TokenStep>()
   const refused = new Map<number, string>()
   for (const step of steps)
@@ -52,14 +57,19 @@ export function tokenRows({ steps }: { readonly steps: readonly Step[] }): Token
   let total = 0
   for (const last of ends(known)) {
     const line = lineTo(last, known)
-    const bad = line.find((step) => whyNot(step) !== undefined)
-    if (bad) {
-      for (const { index, role } of line) if (role === 'agent' && !refused.has(index)) refused.set(index, whyNot(bad)!)
+    const unknown = line.find(({ tokens }) => tokens.promptUnknown)
+    if (unknown) {
+      for (const { index, role } of line)
+        if (role === 'agent' && !refused.has(index)) refused.set(index, said(unknown, whyUntrainable(unknown)!.why))
       continue
+    }
+    for (const step of line) {
+      const found = step.role === 'agent' ? whyUntrainable(step, allowed) : undefined
+      if (found) refused.set(step.index, said(step, found.why))
     }
     total += line.reduce((sum, { tokens }) => sum + tokens.tail.length + tokens.completion.length, 0)
     if (total > MOST_TOKENS) throw new RangeError(`the rows of this trajectory have more than ${MOST_TOKENS} tokens`)
-    const row = rowOf(line, trained)
+    const row = rowOf(line, trained, refused)
     if (row.spans.some(({ isTrained }) => isTrained)) rows.push(row)
   }
   const left = [...refused].filter(([step]) => !trained.has(step))
@@ -94,21 +104,10 @@ function lineTo(last: TokenStep, known: ReadonlyMap<number, TokenStep>): TokenSt
   return line.reverse()
 }
 
-/** Why a step cannot be trained. Only completions of the agent's own model are trained; judges and simulated users are context. */
-function whyNot({ index, role, tokens, sampling }: TokenStep): string | undefined {
-  const { completion, logProbs, promptUnknown } = tokens
-  if (promptUnknown) return `step ${index} has no token ids of its prompt: the server does not return them`
-  if (role !== 'agent') return undefined
-  if (sampling.temperature === null)
-    return `step ${index} was sampled at an unknown temperature: the call did not set one`
-  if (logProbs === null) return `step ${index} has no log-probabilities: the server did not return them`
-  if (logProbs.length !== completion.length)
-    return `step ${index} has ${logProbs.length} log-probabilities for ${completion.length} tokens`
-  return undefined
-}
+const said = ({ index }: TokenStep, why: string) => `step ${index} ${why}`
 
 /** Makes the row of a sequence of steps, and marks the steps that it trains. */
-function rowOf(line: readonly TokenStep[], trained: Set<number>): TokenRow {
+function rowOf(line: readonly TokenStep[], trained: Set<number>, refused: ReadonlyMap<number, string>): TokenRow {
   const length = line.reduce((sum, { tokens }) => sum + tokens.tail.length + tokens.completion.length, 0)
   const ids = new Int32Array(length)
   const mask = new Uint8Array(length)
@@ -121,7 +120,7 @@ function rowOf(line: readonly TokenStep[], trained: Set<number>): TokenRow {
     const start = at + tail.length
     ids.set(completion, start)
     at = start + completion.length
-    const isTrained = role === 'agent' && !trained.has(index)
+    const isTrained = role === 'agent' && !trained.has(index) && !refused.has(index)
     spans.push({ step: index, start, end: at, isTrained, policy, temperature: sampling.temperature ?? Number.NaN })
     if (!isTrained) continue
     trained.add(index)

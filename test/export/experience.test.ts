@@ -27,7 +27,7 @@ let runs = 0
 async function someRun(tasks: readonly object[], more: object = {}) {
   const { store } = storeFolder()
   const runId = `r${++runs}`
-  const m = { baseURL: server.baseURL, model: 'tools:2', tokens: true, price: { input: 1, output: 2 } }
+  const m = { baseURL: server.baseURL, model: 'tools:2', tokens: 'processed', price: { input: 1, output: 2 } }
   await Runners.runTask(tasks as never, { workerNum: 1, store, runId, models: { m }, ...more } as never)
   const out = (name: string) => join(store, name)
   const run = (...words: string[]) => manyworlds(['export', runId, '--dir', store, ...words])
@@ -208,7 +208,8 @@ describe('exports for training', () => {
     const secret = 'sk-very-secret-0123456789'
     const model = (name: string, more: object = {}) => ({ baseURL: server.baseURL, model: name, ...more })
     const models = {
-      m: model('tools:1', { tokens: true }),
+      m: model('tools:1', { tokens: 'processed' }),
+      raw: model('tools:1', { tokens: true }),
       plain: model('text+openai'),
     }
     const tasks = [
@@ -216,6 +217,11 @@ describe('exports for training', () => {
       asker.task({ model: 'plain' }, { id: 'no ids' }),
       asker.task({ model: 'm', body: { temperature: 1, logprobs: false } }, { id: 'no log-probabilities' }),
       asker.task({ model: 'm' }, { id: 'no temperature' }),
+      asker.task({ model: 'm', body: { temperature: 0 } }, { id: 'temperature 0' }),
+      asker.task({ model: 'm', body: { temperature: 1, top_p: 0.9 } }, { id: 'truncated' }),
+      asker.task({ model: 'm', body: { temperature: 1, presence_penalty: 1 } }, { id: 'penalized' }),
+      asker.task({ model: 'm', body: { temperature: 1, response_format: { type: 'json_object' } } }, { id: 'schema' }),
+      asker.task({ model: 'raw', body: { temperature: 0.5 } }, { id: 'raw' }),
       porter.task(null, { id: 'no model' }),
       leaky.task({ where: 'message', secret }, { id: 'secret' }),
       leaky.task({ where: 'error', secret }, { id: 'failed' }),
@@ -223,14 +229,19 @@ describe('exports for training', () => {
     const { run, trajectories } = await someRun(tasks, { models, redact: [secret] })
     const { stdout, stderr } = await run('--format', 'trl')
     expect(linesOf(stdout).map(({ trajectory_id: id }) => id)).toEqual(['good', 'good'])
-    expect(trajectories).toHaveLength(7)
-    expect(stderr).toMatch(/^6 trajectories left out: /)
+    expect(trajectories).toHaveLength(12)
+    expect(stderr).toMatch(/^11 trajectories left out: /)
     for (const reason of [
       'has no token ids',
       'has no log-probabilities',
       'has no model calls',
       'contained secrets',
       'failed or',
+      'was sampled at temperature 0',
+      'was sampled with top_p, top_k or min_p',
+      'was sampled with penalties',
+      'was decoded under a grammar or schema',
+      'has log-probabilities without temperature',
     ])
       expect(stderr).toContain(`1 ${reason}`)
     expect(stderr).toContain('1 was sampled at an unknown temperature')

@@ -56,6 +56,8 @@ describe('the headline', () => {
     ['PROCESS_EXIT', 'agent'],
     ['ACTION_INVALID', 'agent'],
     ['ENVIRONMENT_FAULT', 'infrastructure'],
+    ['MODEL_INVALID_REQUEST', 'infrastructure'],
+    ['MODEL_CONTEXT_LENGTH', 'agent'],
     ['WORLD_UNAVAILABLE', 'infrastructure'],
     ['WORLD_FAILED', 'agent'],
     ['WORLD_CRASHED', 'agent'],

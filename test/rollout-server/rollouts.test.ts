@@ -29,7 +29,7 @@ describe('manyworlds rollout-server', () => {
       ...{
         rollouts: 3,
         model: modelOf('tools:1'),
-        sampling: { temperature: 0.9, top_p: 0.8, max_tokens: 77 },
+        sampling: { temperature: 0.9, top_p: 1, max_tokens: 77 },
         seed: 5,
       },
     })
@@ -69,7 +69,7 @@ describe('manyworlds rollout-server', () => {
     const [request] = await server.requests({ model: 'tools:1' })
     expect(JSON.parse(request!.body)).toMatchObject({
       temperature: 0.9,
-      top_p: 0.8,
+      top_p: 1,
       max_tokens: 77,
       return_token_ids: true,
     })
@@ -99,7 +99,9 @@ describe('manyworlds rollout-server', () => {
       { reward: 1, error: null, refused: null },
     ])
     const untrained = await ask({ tasks: [{ input: 'x' }], model: { ...modelOf('text', plain), name: 'policy' } })
-    expect(untrained.groups[0]!.rollouts).toMatchObject([{ reward: 1, rows: [], refused: 'it has no token ids' }])
+    expect(untrained.groups[0]!.rollouts).toMatchObject([
+      { reward: 1, rows: [], refused: expect.stringContaining('has no token ids') },
+    ])
     // `moody` samples at temperature 1, whatever a trainer computes with.
     const other = await ask({ tasks: [{ input: 'x' }], model, sampling: { temperature: 0.5 } })
     expect(other.groups[0]!.rollouts).toMatchObject([

@@ -29,7 +29,7 @@ export const model = (
     ...{ finish: 'stop', cached: false, ms: 1, retries: 0 },
     tokens: {
       ...{ tokenizer: 't', from, tail: Int32Array.from(tail), completion: Int32Array.from(ids) },
-      ...{ logProbs: Float64Array.from(ids, () => -0.5), of: 'raw', constrained: false },
+      ...{ logProbs: Float64Array.from(ids, () => -0.5), of: 'processed', constrained: false },
     },
     sampling: { temperature: 0.7, topP: 1, topK: 0, minP: 0, other: null },
     ...rest,

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { moveRewards, rewardsOnTokens } from '../../src/trajectory/rewards.ts'
 import type { ModelStep, Step } from '../../src/trajectory/step.ts'
 import { hasTokens, tokenRows } from '../../src/trajectory/token-rows.ts'
+import type { UntrainableCode } from '../../src/trajectory/trainable.ts'
 import type { Trajectory } from '../../src/trajectory/trajectory.ts'
 import { trajectories } from './arbitrary.ts'
 import { made, model, placed } from './made.ts'
@@ -119,28 +120,51 @@ describe('rows of tokens', () => {
     expect(tokenRows({ steps })).toEqual({ rows: [], refused: [] })
   })
 
-  test('are refused where the sampler told no log-probabilities; a beginning that others share is trained there', () => {
-    const silent = model({ from: 0 })
+  test('have what may not be trained on as context, and say so; without the ids of a prompt there is no row', () => {
+    const [silent, unknown] = [model({ from: 0, ids: [2] }), model({ ids: [5] })]
     const steps = placed(
       model({ ids: [1] }),
       { ...silent, tokens: { ...silent.tokens!, logProbs: null } },
-      model({ from: 1 }),
-      model({ from: 0, ids: [4] }),
+      model({ from: 1, ids: [3] }),
+      { ...unknown, tokens: { ...unknown.tokens!, promptUnknown: true } },
+      model({ from: 3 }),
       model({ from: 7 }),
     )
     const { rows, refused } = tokenRows({ steps })
     expect(rows.map(({ ids, mask }) => [[...ids], [...mask]])).toEqual([
       [
-        [9, 1, 9, 4],
-        [0, 1, 0, 1],
+        [9, 1, 9, 2, 9, 3],
+        [0, 1, 0, 0, 0, 1],
       ],
     ])
-    const why = 'step 1 has no log-probabilities: the server did not return them'
+    const why = 'step 3 has no token ids of its prompt: the server does not return them'
     expect(refused).toEqual([
-      { step: 1, why },
-      { step: 2, why },
-      { step: 4, why: 'step 4 continues the tokens of step 7, which has no tokens' },
+      { step: 1, why: 'step 1 has no log-probabilities: the server did not return them' },
+      { step: 3, why },
+      { step: 4, why },
+      { step: 5, why: 'step 5 continues the tokens of step 7, which has no tokens' },
     ])
+  })
+
+  test('train no call whose probabilities a learner cannot compute again, unless the learner asked for it', () => {
+    const called = (more: object) => {
+      const call = model({ ids: [1] })
+      return placed({ ...call, sampling: { ...call.sampling, ...more } })
+    }
+    const call = model({ ids: [1] })
+    const cases: Record<string, [Step[], RegExp]> = {
+      GREEDY: [called({ temperature: 0 }), /temperature 0/],
+      TRUNCATED: [called({ topK: 20 }), /truncated distribution/],
+      PENALTIES: [called({ other: { logit_bias: { 5: -100 } } }), /penalties or a logit bias/],
+      CONSTRAINED: [placed({ ...call, tokens: { ...call.tokens!, constrained: true } }), /grammar or schema/],
+      RAW_LOG_PROBS: [placed({ ...call, tokens: { ...call.tokens!, of: 'raw' } }), /without temperature/],
+    }
+    for (const [code, [steps, why]] of Object.entries(cases)) {
+      expect(tokenRows({ steps }), code).toEqual({ rows: [], refused: [{ step: 0, why: expect.stringMatching(why) }] })
+      const allowed = [code as UntrainableCode]
+      expect(tokenRows({ steps }, { allowed }), code).toMatchObject({ rows: { length: 1 }, refused: [] })
+    }
+    expect(tokenRows({ steps: called({ other: { logit_bias: {}, presence_penalty: 0 } }) }).refused).toEqual([])
   })
 
   test('that would have more tokens than memory has room for are refused', () => {

@@ -1,10 +1,10 @@
+import { isGraded, judgementOfTrajectory } from '../../grade/judgement.ts'
 import { ownPackage } from '../../own-package.ts'
 import type { Branch } from '../../trajectory/branches.ts'
 import { messagesOf } from '../../trajectory/conversation.ts'
 import { toLossless } from '../../trajectory/lossless-json.ts'
 import type { ActionStep, ModelStep, NoteStep, Step, ToolStep } from '../../trajectory/step.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
-import { rewardOf, successOf } from '../experience/selection.ts'
 import { objectIn, objectsIn, textOf } from './content.ts'
 import type { AtifTrajectory, Extra } from './document.ts'
 import { Draft, type DraftStep, said, spoken } from './draft.ts'
@@ -219,8 +219,10 @@ function rootExtra(trajectory: Trajectory): Extra {
   const known = { task, split, group, rollout, attempt, seed, ending, episode, grade, digest, ms, meta }
   const values = Object.entries({ ...known, input: trajectory.input, answer: trajectory.answer })
   const about = values.filter(([, value]) => value !== undefined && value !== null)
+  const judgement = judgementOfTrajectory(trajectory)
+  const { reward, solved: success } = judgement
   return {
-    ...given({ reward: rewardOf(trajectory), success: successOf(trajectory) }),
+    ...(isGraded(judgement) && given({ reward, success })),
     manyworlds: toLossless(Object.fromEntries(about)),
   }
 }

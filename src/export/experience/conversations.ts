@@ -2,7 +2,7 @@ import { wireMessage } from '../../models/worker/chat-messages.ts'
 import { messagesOf } from '../../trajectory/conversation.ts'
 import type { ModelStep, Step } from '../../trajectory/step.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
-import { REASONS, type Reason } from './left-out.ts'
+import { REASONS, type Reason, UNTRAINABLE } from './left-out.ts'
 
 /** A line for supervised fine-tuning, in the format of OpenAI and TRL. */
 export interface Conversation {
@@ -15,7 +15,7 @@ export function conversationsOf({ steps, ending }: Trajectory): readonly Convers
   const calls = steps.filter((step): step is Step & ModelStep => step.kind === 'model' && step.role === 'agent')
   if (ending.kind === 'failed' || ending.kind === 'cancelled') return REASONS.unfinished
   if (calls.length === 0) return REASONS.noModel
-  if (calls.some(({ redacted }) => redacted)) return REASONS.redacted
+  if (calls.some(({ redacted }) => redacted)) return UNTRAINABLE.REDACTED
   const continued = new Set(calls.flatMap((call) => continuedBy(steps, call)))
   try {
     return calls.filter(({ index }) => !continued.has(index)).map((call) => conversation(steps, call))

@@ -5,6 +5,7 @@ import { type AtifTrajectory, toAtif } from '../atif/to-atif.ts'
 import type { Column, Table } from '../columns.ts'
 import type { ExperienceFormat } from '../formats.ts'
 import { conversationsOf } from './conversations.ts'
+import { groupsOf } from './groups.ts'
 import { type LeftOut, REASONS, type Reason } from './left-out.ts'
 import { type PreferenceOptions, preferences } from './preferences.ts'
 import type { Selector } from './selection.ts'
@@ -78,15 +79,10 @@ async function* made<Row>(
 
 /** The mean reward of each group with two or more rewards. */
 function groupMeans(run: RunFile): Map<string, number> {
-  const groups = new Map<string, number[]>()
-  for (const { response, reward } of run.rows().responses()) {
-    const { groupId } = response
-    if (groupId === undefined || reward === null) continue
-    const rewards = groups.get(groupId)
-    if (rewards) rewards.push(reward)
-    else groups.set(groupId, [reward])
-  }
-  const several = [...groups].filter(([, rewards]) => rewards.length > 1)
+  const groups = [...groupsOf(run)].map(
+    ([id, members]) => [id, members.map(({ reward }) => reward).filter((reward) => reward !== null)] as const,
+  )
+  const several = groups.filter(([, rewards]) => rewards.length > 1)
   return new Map(several.map(([id, rewards]) => [id, rewards.reduce((a, b) => a + b, 0) / rewards.length]))
 }
 

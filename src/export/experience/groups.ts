@@ -1,3 +1,5 @@
+import { judgementOf } from '../../grade/judgement.ts'
+import { outcomeOf } from '../../grade/outcome.ts'
 import type { RunFile } from '../../store/run-file.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 
@@ -16,9 +18,9 @@ export const groupOf = ({ id, group }: Pick<Trajectory, 'id' | 'group'>): string
 /** The rollouts of a run by group, in order. A failed one has no reward, even if its environment gave some. */
 export function groupsOf(run: RunFile): Map<string, GroupMember[]> {
   const groups = new Map<string, GroupMember[]>()
-  for (const { response, reward } of run.rows().responses()) {
-    const { id, groupId = id, rollout = 1, success } = response
-    const member = { id, rollout, reward: success ? reward : null }
+  for (const { response } of run.rows().responses()) {
+    const { id, groupId = id, rollout = 1 } = response
+    const member = { id, rollout, reward: judgementOf(outcomeOf(response)).reward }
     const members = groups.get(groupId)
     if (members) members.push(member)
     else groups.set(groupId, [member])

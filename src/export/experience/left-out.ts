@@ -1,4 +1,5 @@
 import { count } from '../../text/quantities.ts'
+import type { UntrainableCode } from '../../trajectory/trainable.ts'
 
 /** Why a trajectory is not exported, as a predicate in singular and plural. */
 export interface Reason {
@@ -37,14 +38,24 @@ export const REASONS = {
   removedSteps: has('steps that were removed to save space'),
   unfinished: both('failed or did not finish'),
   noModel: has('no model calls'),
-  redacted: both('contained secrets, which were removed together with the tokens'),
-  noTokens: has('no token ids'),
-  noPrompt: has('no token ids of a prompt'),
-  noLogProbs: has('no log-probabilities'),
-  noTemperature: was('sampled at an unknown temperature'),
   noRow: has('tokens that cannot be joined'),
   unreadableTools: has('tools that are not JSON'),
 } as const satisfies Readonly<Record<string, Reason>>
+
+/** The same for a call of the agent's model that may not be trained on. */
+export const UNTRAINABLE: Readonly<Record<UntrainableCode, Reason>> = {
+  REDACTED: both('contained secrets, which were removed together with the tokens'),
+  NO_TOKENS: has('no token ids'),
+  NO_PROMPT: has('no token ids of a prompt'),
+  NO_LOG_PROBS: has('no log-probabilities'),
+  WRONG_LOG_PROBS: has('another number of log-probabilities than tokens'),
+  NO_TEMPERATURE: was('sampled at an unknown temperature'),
+  GREEDY: was('sampled at temperature 0'),
+  CONSTRAINED: was('decoded under a grammar or schema'),
+  TRUNCATED: was('sampled with top_p, top_k or min_p'),
+  PENALTIES: was('sampled with penalties or a logit bias'),
+  RAW_LOG_PROBS: has("log-probabilities without temperature (set `tokens: 'processed'` if the server returns such)"),
+}
 
 /** Counts the trajectories that an export leaves out, so that the user is told. */
 export class LeftOut {

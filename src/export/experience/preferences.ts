@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
+import { judgementOfTrajectory } from '../../grade/judgement.ts'
 import type { RunFile } from '../../store/run-file.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import { type Conversation, conversationsOf } from './conversations.ts'
 import type { ExportRow } from './experience-table.ts'
 import { type GroupMember, groupOf, groupsOf } from './groups.ts'
 import { type LeftOut, REASONS, type Reason } from './left-out.ts'
-import { rewardOf, type Selector } from './selection.ts'
+import type { Selector } from './selection.ts'
 
 /** A line for DPO and similar methods, in the format of TRL: two continuations of a prompt, of which one is better. */
 export interface Preference {
@@ -103,9 +104,12 @@ function joined(best: Side, worst: Side): Preference | Reason {
     prompt: one.messages.slice(0, length),
     ...{ chosen, rejected },
     ...(one.tools && { tools: one.tools }),
-    score_chosen: rewardOf(best.trajectory)!,
-    score_rejected: rewardOf(worst.trajectory)!,
+    score_chosen: rewardOf(best),
+    score_rejected: rewardOf(worst),
   }
 }
+
+/** A pair is chosen by its rewards, so both have one. */
+const rewardOf = ({ trajectory }: Side): number => judgementOfTrajectory(trajectory).reward!
 
 const isReply = (message: object | undefined): boolean => (message as { role?: unknown })?.role === 'assistant'

@@ -1,3 +1,4 @@
+import { judgementOfTrajectory } from '../../grade/judgement.ts'
 import type { RunFile } from '../../store/run-file.ts'
 import { bestRollouts } from '../../train/best-rollouts.ts'
 import type { Split, Trajectory } from '../../trajectory/trajectory.ts'
@@ -16,13 +17,6 @@ export interface Selection {
   readonly perGroup?: number | undefined
 }
 
-/** The reward of a trajectory: that of its grader or, if it was not graded, of its environment. Null is not zero: it is unknown. */
-export const rewardOf = ({ grade, episode }: Pick<Trajectory, 'grade' | 'episode'>): number | null =>
-  grade ? grade.reward : (episode?.reward ?? null)
-
-export const successOf = ({ grade, episode }: Pick<Trajectory, 'grade' | 'episode'>): boolean | null =>
-  grade?.success ?? episode?.success ?? null
-
 /** Returns why a trajectory is left out; undefined if it is exported. */
 export type Selector = (trajectory: Trajectory) => Reason | undefined
 
@@ -32,11 +26,11 @@ export function selectorOf(run: RunFile, selection: Selection): Selector {
   const bestIds = best ? bestOf(run, selection) : undefined
   return (trajectory) => {
     if (wanted !== 'all' && trajectory.split !== wanted) return REASONS.otherSplit
-    const reward = rewardOf(trajectory)
+    const { reward, solved } = judgementOfTrajectory(trajectory)
     // Checked before `best`: if no reward of a group is high enough, this is the reason to report.
     if (minReward !== undefined && !(reward !== null && reward >= minReward)) return REASONS.lowReward
     if (bestIds && !bestIds.has(trajectory.id)) return REASONS.notBest
-    return onlySuccess && !isSolved(trajectory) ? REASONS.notSolved : undefined
+    return onlySuccess && solved !== true ? REASONS.notSolved : undefined
   }
 }
 
@@ -49,12 +43,6 @@ function bestOf(run: RunFile, { minReward: atLeast, perGroup: most }: Selection)
     ).map((place) => members[place]!.id),
   )
   return new Set(chosen.flat())
-}
-
-/** If neither a grader nor an environment tells, a task that ended normally counts as solved. */
-function isSolved(trajectory: Trajectory): boolean {
-  const { kind } = trajectory.ending
-  return successOf(trajectory) ?? (trajectory.grade === null && kind !== 'failed' && kind !== 'cancelled')
 }
 
 function hasSplits(run: RunFile): boolean {

@@ -1,9 +1,10 @@
+import { judgementOfTrajectory, refusedCalls } from '../../grade/judgement.ts'
 import { messagesOf } from '../../trajectory/conversation.ts'
 import type { ModelStep, Step } from '../../trajectory/step.ts'
 import { type TokenRow, tokenRows } from '../../trajectory/token-rows.ts'
+import type { UntrainableCode } from '../../trajectory/trainable.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
-import { REASONS, type Reason } from './left-out.ts'
-import { rewardOf } from './selection.ts'
+import { REASONS, type Reason, UNTRAINABLE } from './left-out.ts'
 
 /** A row of tokens, divided where the agent's model starts to generate. */
 export interface TokenSample {
@@ -26,12 +27,16 @@ type Rows = readonly TokenSample[] | Reason
  * The samples of a trajectory, with tokens exactly as the sampler had them. If a part of it cannot be trained, the whole
  * trajectory is left out: the reward applies to the whole.
  */
-export function tokenSamples(trajectory: Trajectory, meanOf: (group: string) => number | undefined): Rows {
-  const reason = whyNot(trajectory)
+export function tokenSamples(
+  trajectory: Trajectory,
+  meanOf: (group: string) => number | undefined,
+  allowed: readonly UntrainableCode[] = [],
+): Rows {
+  const reason = whyNot(trajectory, allowed)
   if (reason) return reason
-  const { rows, refused } = tokenRows(trajectory)
+  const { rows, refused } = tokenRows(trajectory, { allowed })
   if (rows.length === 0 || refused.length > 0) return REASONS.noRow
-  const reward = rewardOf(trajectory)
+  const { reward } = judgementOfTrajectory(trajectory)
   const mean = trajectory.group === null ? undefined : meanOf(trajectory.group.id)
   const advantage = reward === null || mean === undefined ? null : reward - mean
   return rows.map((row, place) => {
@@ -40,17 +45,12 @@ export function tokenSamples(trajectory: Trajectory, meanOf: (group: string) => 
   })
 }
 
-/** Why a trajectory cannot be exported. The most useful reason comes first: a redacted step has no tokens either. */
-export function whyNot({ steps, ending }: Trajectory): Reason | undefined {
-  const calls = steps.filter((step): step is Step & ModelStep => step.kind === 'model' && step.role === 'agent')
+/** Why a trajectory cannot be exported. `allowed`: as in `whyUntrainable`. */
+export function whyNot({ steps, ending }: Trajectory, allowed: readonly UntrainableCode[] = []): Reason | undefined {
   if (ending.kind === 'failed' || ending.kind === 'cancelled') return REASONS.unfinished
-  if (calls.length === 0) return REASONS.noModel
-  if (calls.some(({ redacted }) => redacted)) return REASONS.redacted
-  if (calls.some(({ tokens }) => tokens === null)) return REASONS.noTokens
-  if (calls.some(({ tokens }) => tokens!.promptUnknown)) return REASONS.noPrompt
-  if (calls.some(({ tokens }) => tokens!.logProbs === null)) return REASONS.noLogProbs
-  if (calls.some(({ sampling }) => sampling.temperature === null)) return REASONS.noTemperature
-  return undefined
+  if (!steps.some((step) => step.kind === 'model' && step.role === 'agent')) return REASONS.noModel
+  const [refused] = refusedCalls({ steps }, allowed)
+  return refused && UNTRAINABLE[refused.code]
 }
 
 function turnsOf(steps: readonly Step[], { spans }: TokenRow): number {

@@ -1,4 +1,5 @@
-import { type Outcome, resultOf } from '../../grade/outcome.ts'
+import { judgementOf } from '../../grade/judgement.ts'
+import type { Outcome } from '../../grade/outcome.ts'
 import { judge } from '../failed-rollouts.ts'
 import type { LearnerGroup } from '../learner.ts'
 
@@ -16,7 +17,7 @@ export function scoresOf(outcomes: readonly Outcome[], tasks: readonly string[])
 }
 
 function scoreOf(outcome: Outcome): number | null {
-  const { reward, solved } = resultOf(outcome)
+  const { reward, solved } = judgementOf(outcome)
   return reward ?? (solved === false ? 0 : null)
 }
 

@@ -13,6 +13,14 @@ export const DIRECT = 'manyworlds.direct'
 export const PERMIT = 'manyworlds.permit'
 export const SETTLE = 'manyworlds.settle'
 
+/** Tells the driver that a schema is sent without `strict`; the user hears of it once. */
+export const NOT_STRICT = 'manyworlds.not-strict'
+
+export interface NotStrictTold {
+  readonly model: string
+  readonly why: string
+}
+
 export const PATHS = ['/chat/completions', '/completions'] as const
 export type ModelPath = (typeof PATHS)[number]
 

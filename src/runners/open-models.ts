@@ -19,7 +19,11 @@ import { userServices } from './user-services.ts'
 /** The models of a run, and what its tasks ask of them. */
 export interface OpenedModels {
   readonly models: RunModels
-  services(store: CacheStore | undefined, redactor: Redactor | undefined): ReadonlyMap<string, Service>
+  services(
+    store: CacheStore | undefined,
+    redactor: Redactor | undefined,
+    notice: (line: string) => void,
+  ): ReadonlyMap<string, Service>
 }
 
 /** Loads the code for models only if the run has some. Throws if one cannot be used, such as for a missing key. */
@@ -39,9 +43,9 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
   )
   return {
     models,
-    services(store, redactor) {
+    services(store, redactor, notice) {
       const replies = cache !== false && store ? new ReplyCache(store, cache) : undefined
-      return modelServices(models, new CachedCalls(replies, redactor))
+      return modelServices(models, new CachedCalls(replies, redactor), notice)
     },
   }
 }

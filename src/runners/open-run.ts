@@ -102,7 +102,10 @@ export async function openRun(
     },
     keepSteps: carrySteps || recorded === undefined,
     recorded: recorded !== undefined,
-    services: servicesOf(config, models?.services(recorded?.cache, redactor)),
+    services: servicesOf(
+      config,
+      models?.services(recorded?.cache, redactor, (line) => observation.notice(line)),
+    ),
     budget: budgetOf(config, recorded),
     blobs,
     redactor,

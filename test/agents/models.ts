@@ -59,6 +59,33 @@ export const city = llmAgent({
   prompt: (country: string) => `The capital of ${country}?`,
 })
 
+const place = z.object({ name: z.string(), country: z.string().optional() })
+
+/** Everything that OpenAI's strict schemas refuse, and that can be said another way. */
+export const trip = z.object({
+  title: z.string(),
+  note: z.string().optional(),
+  days: z.number().default(3),
+  guide: z.string().nullable(),
+  stops: z.array(place),
+  start: place.optional(),
+  by: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('train'), seat: z.string().optional() }),
+    z.object({ kind: z.literal('boat') }),
+  ]),
+})
+
+export const planner = llmAgent({ name: 'planner', model: 'm', output: trip })
+
+/** The same by `ctx.generate`, with any schema. */
+export const former = defineAgent({
+  name: 'former',
+  run: async ({ open }: { open: boolean }, ctx) => {
+    const schema = open ? z.object({ counts: z.record(z.string(), z.number()) }) : trip
+    return (await ctx.generate({ model: 'm', prompt: 'a trip', schema: schema as z.ZodType })).output
+  },
+})
+
 /** A conversation of its own making, one question after the other. */
 export const turns = defineAgent({
   name: 'turns',

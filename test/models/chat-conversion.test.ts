@@ -2,6 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallOptions } from '../../dist/models/language-model.js'
+import { jsonFormat } from '../../dist/models/response-format.js'
 import type { ModelDescription } from '../../dist/models/settings.js'
 import { messagesOf } from '../../dist/models/worker/chat-messages.js'
 import { bodyText, fieldsOf, sentText, toolsOf, wireOf } from '../../dist/models/worker/chat-request.js'
@@ -15,6 +16,7 @@ import { callOptions, prompts, type SdkCall, type SdkPrompt } from './prompts.ts
  * - The arguments of a call that the model made are sent as it wrote them; the SDK parses them and writes them anew.
  * - A text file whose type is not `text/…` is sent as text, and a text file by its URL is refused; the provider does the opposite.
  * - A call without arguments has `{}`; the provider leaves them out.
+ * - A schema is strict only if OpenAI accepts it as such.
  */
 
 const DESCRIPTION: ModelDescription = {
@@ -47,7 +49,14 @@ async function theirs(options: SdkCall): Promise<string> {
     },
   })
   await provider('m').doGenerate(options)
-  return sent
+  return withStrict(sent)
+}
+
+function withStrict(sent: string): string {
+  const body = JSON.parse(sent)
+  const { schema, strict, name, description } = body.response_format?.json_schema ?? {}
+  if (strict === true) body.response_format = jsonFormat(schema, { name, description }).format
+  return JSON.stringify(body)
 }
 
 const user = (...content: unknown[]) => [{ role: 'user', content }] as unknown as SdkPrompt

@@ -97,7 +97,7 @@ test('what it asks fails with an error, and others are served as before', { time
   }
   const rounds = Math.ceil(questions.length / 40)
   const ids = Array.from({ length: rounds }, (_, n) => [`bad ${n}`, ...(n % 4 === 0 ? [`good ${n}`] : [])]).flat()
-  const services = modelServices(models, new CachedCalls(undefined, undefined))
+  const services = modelServices(models, new CachedCalls(undefined, undefined), () => {})
   const responses = await runScripted(ids, receive, { workers: 2, concurrency: 1, services })
   expect(asked).toBeGreaterThanOrEqual(questions.length)
   for (const [id, { answer }] of responses)
@@ -112,7 +112,7 @@ test('what it asks fails with an error, and others are served as before', { time
 
 test('permits that a worker keeps are given to others', { timeout: 60_000 }, async () => {
   const limiter = limiterOf(models.get('m'))
-  const services = modelServices(models, new CachedCalls(undefined, undefined))
+  const services = modelServices(models, new CachedCalls(undefined, undefined), () => {})
   let held = 0
   const receive = (message: DriverMessage, worker: ScriptedWorker) => {
     if (message.type !== 'run') return

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type RunConfig, Runners, type TaskResponse } from '../../dist/index.js'
 import { checkTrajectory } from '../../dist/store/index.js'
-import { adder, asker, city, counting, deaf, promptless, streamer } from '../agents/models.ts'
+import { adder, asker, city, counting, deaf, former, planner, promptless, streamer } from '../agents/models.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 let server: ModelServer
@@ -78,6 +78,36 @@ test('structured output is the answer, and checked', async () => {
   })
   const broken = await Runners.runTask(city.task('France'), using('json-broken'))
   expect(broken.error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message: expect.stringContaining('not JSON') })
+})
+
+test('a schema with optional properties is strict as OpenAI wants it; a null is read as absent', async () => {
+  const trip = {
+    ...{ title: expect.any(String), days: 3, guide: null, by: { kind: 'train' } },
+    stops: [{ name: expect.any(String) }],
+  }
+  const [agent, direct] = await Promise.all([
+    Runners.runTask(planner.task('a trip'), using('json')),
+    Runners.runTask(former.task({ open: false }), using('json')),
+  ])
+  expect([agent.error, direct.error]).toEqual([undefined, undefined])
+  expect(agent.answer).toEqual(trip)
+  expect(direct.answer).toEqual(trip)
+  const sent = (await server.requests({ body: 'a trip' })).map(
+    ({ body }) => JSON.parse(body).response_format.json_schema,
+  )
+  expect(sent.map(({ strict }) => strict)).toEqual([true, true])
+})
+
+test('a schema that cannot be strict is sent without, and one line says so', async () => {
+  const lines: string[] = []
+  const tasks = [former.task({ open: true }), former.task({ open: true })]
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
+  const responses = await Runners.runTask(tasks, using('text')).finally(() => write.mockRestore())
+  // The scripted model says no JSON; the server did not refuse the request.
+  for (const { error } of responses.values()) expect(error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID' })
+  expect(lines.filter((line) => line.includes('without `strict`'))).toEqual([
+    expect.stringContaining("agent 'former': the JSON schema for model 'm' is sent without `strict`"),
+  ])
 })
 
 test('a task allows only some tools', async () => {

@@ -2,7 +2,7 @@ import type { Context } from '../../agent.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { OutputSchema } from '../../models/generate.ts'
 import { languageModel } from '../../models/worker/language-model.ts'
-import { jsonSchemaOf, outputOf } from '../../models/worker/output.ts'
+import { outputOf, sentSchemaOf } from '../../models/worker/output.ts'
 import { endEpisode, type Truncation } from '../../trajectory/episode.ts'
 import type { LlmAgentOptions, LlmAgentParams } from '../llm-agent.ts'
 import { type ActingModel, callOptions, describedTools, instructionsOf, temperatureOf } from './acting-model.ts'
@@ -150,7 +150,7 @@ const isSpec = (output: object): boolean => 'parseCompleteOutput' in output
 
 async function outputSpec(ai: AiSdk, output: NonNullable<Options['output']>): Promise<object> {
   if (isSpec(output)) return output
-  return ai.Output.object({ schema: ai.jsonSchema(await jsonSchemaOf(output as OutputSchema<unknown>)) })
+  return ai.Output.object({ schema: ai.jsonSchema(await sentSchemaOf(output as OutputSchema<unknown>)) })
 }
 
 /** Returns the tools, limited to those that the task allows. */

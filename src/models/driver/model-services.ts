@@ -10,6 +10,7 @@ import {
   MODELS,
   type ModelAnswer,
   type ModelAsked,
+  NOT_STRICT,
   PATHS,
   PERMIT,
   SETTLE,
@@ -18,10 +19,15 @@ import type { CachedCalls } from './cached-calls.ts'
 import { modelPermit } from './model-permit.ts'
 import { callObject } from './object-calls.ts'
 import { Permits } from './permits.ts'
+import { readNotStrict } from './read-asked.ts'
 import { headersOf, type RunModels, shownModel, timesOf } from './run-models.ts'
 
 /** The services for model calls of tasks, by name. */
-export function modelServices(models: RunModels, cached: CachedCalls): Map<string, Service> {
+export function modelServices(
+  models: RunModels,
+  cached: CachedCalls,
+  notice: (line: string) => void,
+): Map<string, Service> {
   const permits = new Permits(models)
   return new Map<string, Service>([
     [MODELS, service({ ask: async () => pack(models.describe()) })],
@@ -40,7 +46,23 @@ export function modelServices(models: RunModels, cached: CachedCalls): Map<strin
     ],
     [PERMIT, service({ unlimited: true, ask: (call) => permits.give(call) })],
     [SETTLE, service({ unlimited: true, ask: async (call) => permits.settle(call) })],
+    [NOT_STRICT, service({ unlimited: true, ask: notStrict(models, notice) })],
   ])
+}
+
+/** Says once per model that a schema is sent without `strict`. */
+function notStrict(models: RunModels, notice: (line: string) => void): Service['ask'] {
+  const said = new Set<string>()
+  return async ({ body, lease }) => {
+    const told = readNotStrict(readPacked(body))
+    const { name } = models.get(told.model)
+    if (!said.has(name))
+      notice(
+        `agent '${lease.entry.agent.ref.name}': the JSON schema for model '${name}' is sent without \`strict\`, so the server may not enforce it: ${told.why}`,
+      )
+    said.add(name)
+    return pack(true)
+  }
 }
 
 function service({

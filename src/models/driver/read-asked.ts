@@ -1,6 +1,7 @@
 import { isObject } from '../../protocol/shapes.ts'
+import { oneLine } from '../../text/escape-controls.ts'
 import { LONGEST_PAUSE_MS } from '../calling.ts'
-import type { PermitAsked, SettleAsked } from '../protocol.ts'
+import type { NotStrictTold, PermitAsked, SettleAsked } from '../protocol.ts'
 import type { PermitOutcome } from './limiter.ts'
 
 /** Parses requests of workers. They are untrusted: a worker may be on another machine, and may not be our program. */
@@ -29,6 +30,14 @@ export function readSettled(asked: unknown): SettleAsked {
     permit,
     outcome: { kind, ...(isNumber(tokens) && { tokens }), ...(isNumber(retryAfterMs) && { retryAfterMs }) },
   }
+}
+
+const MAX_WHY_CHARS = 300
+
+export function readNotStrict(asked: unknown): NotStrictTold {
+  const { model, why } = (isObject(asked) ? asked : {}) as Record<string, unknown>
+  if (typeof model !== 'string' || typeof why !== 'string') throw malformed('note on a schema')
+  return { model, why: oneLine(why.slice(0, MAX_WHY_CHARS)) }
 }
 
 const KINDS: readonly unknown[] = ['ok', 'rate_limit', 'failed'] satisfies PermitOutcome['kind'][]

@@ -3,6 +3,7 @@ import { duration } from '../../text/quantities.ts'
 import { attemptOf, callModel } from '../calling.ts'
 import { isObject } from '../completion.ts'
 import { type HttpReply, post } from '../http.ts'
+import { jsonFormat } from '../response-format.ts'
 import { type ChatReply, contentText, replyIn, tokensOf } from '../worker/chat-reply.ts'
 import { bodyText, type ChatRequest, mostTokens } from '../worker/chat-request.ts'
 import { headersOf, limiterOf, type ServedModel, shownModel } from './run-models.ts'
@@ -38,9 +39,10 @@ const PAIR = {
   properties: { a: { type: 'integer' }, b: { type: 'integer' } },
 }
 const ADD = { type: 'function', function: { name: 'add', description: 'Adds two numbers.', parameters: PAIR } }
+/** As a user's schema is: with an optional property, and silent about others. */
 const RESULT = {
-  ...{ type: 'object', additionalProperties: false, required: ['sum'] },
-  properties: { sum: { type: 'integer' } },
+  ...{ type: 'object', required: ['sum'] },
+  properties: { sum: { type: 'integer' }, note: { type: 'string' } },
 }
 
 /**
@@ -112,9 +114,8 @@ const isRefusal = (error: unknown): error is ManyworldsError =>
 /** A server that refuses a request lacks the ability. After a transient failure, nothing is known. */
 const refused = (error: unknown): false | null => (isRefusal(error) ? false : null)
 
-const schemaField = () => ({
-  response_format: { type: 'json_schema', json_schema: { name: 'response', strict: true, schema: RESULT } },
-})
+/** The same that `ctx.generate({ schema })` sends. */
+const schemaField = () => ({ response_format: jsonFormat(RESULT, { nullable: true }).format })
 
 const hasLogProbs = ({ choice }: ChatReply): boolean => {
   const content = choice.logprobs?.content

@@ -1,5 +1,6 @@
 import type { Message, Sampling } from '../../trajectory/step.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
+import { jsonFormat } from '../response-format.ts'
 import type { ModelDescription } from '../settings.ts'
 import { wireMessage } from './chat-messages.ts'
 import type { CarriedTokens } from './conversations.ts'
@@ -49,11 +50,11 @@ export function sentText(
 
 type Warning = GenerateResult['warnings'][number]
 
-/** The fields of a body for a call of the AI SDK. */
+/** The fields of a body for a call of the AI SDK. `notStrict`: why its schema is sent without `strict`. */
 export function fieldsOf(
   description: ModelDescription,
   options: CallOptions,
-): { fields: Record<string, unknown>; warnings: Warning[] } {
+): { fields: Record<string, unknown>; warnings: Warning[]; notStrict: string | undefined } {
   const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty } = options
   const { stopSequences, seed, responseFormat, reasoning, providerOptions } = options
   // These four have their own names in the SDK; the others are passed to the server unchanged.
@@ -64,6 +65,7 @@ export function fieldsOf(
   const warnings: Warning[] = []
   if (options.tools?.some(({ type }) => type === 'provider'))
     warnings.push({ type: 'unsupported', feature: "tools that the provider runs; define the tool's `execute` instead" })
+  const { format, notStrict } = formatOf(responseFormat, strictJsonSchema)
   const fields: Record<string, unknown> = {
     model: description.model,
     ...(description.tokens && { logprobs: true, top_logprobs: 1, return_token_ids: true }),
@@ -80,12 +82,12 @@ export function fieldsOf(
       reasoning_effort: reasoningEffort ?? (reasoning === 'provider-default' ? undefined : reasoning),
       verbosity: textVerbosity,
       user,
-      response_format: formatOf(responseFormat, strictJsonSchema),
+      response_format: format,
       tool_choice: choiceOf(options),
     }),
     ...own,
   }
-  return { fields, warnings }
+  return { fields, warnings, notStrict }
 }
 
 const pick = (options: Record<string, unknown> = {}) => {
@@ -100,11 +102,14 @@ export const toolsOf = ({ tools = [] }: CallOptions): object[] =>
     return [{ type: 'function', function: { name, ...given({ description }), parameters, ...given({ strict }) } }]
   })
 
-function formatOf(format: CallOptions['responseFormat'], strict: unknown = true): object | undefined {
-  if (format?.type !== 'json') return undefined
-  const { schema, name = 'response', description } = format
-  if (schema === undefined) return { type: 'json_object' }
-  return { type: 'json_schema', json_schema: { schema, strict, name, ...given({ description }) } }
+function formatOf(
+  asked: CallOptions['responseFormat'],
+  strict: unknown,
+): { readonly format?: object; readonly notStrict: string | undefined } {
+  if (asked?.type !== 'json') return { notStrict: undefined }
+  const { schema, name, description } = asked
+  if (schema === undefined) return { format: { type: 'json_object' }, notStrict: undefined }
+  return jsonFormat(schema, { name, description, strict })
 }
 
 function choiceOf({ tools, toolChoice }: CallOptions): unknown {

@@ -2,10 +2,11 @@ import { ManyworldsError } from '../../errors.ts'
 import { nextStep } from '../../trajectory/record.ts'
 import type { StepTokens } from '../../trajectory/step.ts'
 import type { Generated, GeneratedTokens, GenerateOptions } from '../generate.ts'
-import { asMessages, chat, describe } from './chat.ts'
+import { jsonFormat } from '../response-format.ts'
+import { asMessages, callsOf, chat, describe } from './chat.ts'
 import { contentText, thoughtsIn, usageOf } from './chat-reply.ts'
 import { languageModel } from './language-model.ts'
-import { jsonSchemaOf, outputOf } from './output.ts'
+import { jsonSchemaOf, outputOf, sentSchemaOf } from './output.ts'
 
 /** Implements `ctx.generate()`: one question, one answer. */
 export async function generate<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {
@@ -13,10 +14,8 @@ export async function generate<Output>(ctx: object, options: GenerateOptions<Out
   const description = await describe(ctx, name)
   if (description.kind === 'object') return generateByObject(ctx, options)
   const messages = asMessages(prompt, system)
-  const format = schema && {
-    type: 'json_schema',
-    json_schema: { name: 'response', strict: true, schema: await jsonSchemaOf(schema) },
-  }
+  const { format, notStrict } = schema ? jsonFormat(await jsonSchemaOf(schema), { nullable: true }) : {}
+  if (notStrict !== undefined) callsOf(ctx).notStrict(name, notStrict)
   const fields = {
     model: description.model,
     ...(description.tokens && { logprobs: true, top_logprobs: 1, return_token_ids: true }),
@@ -67,7 +66,7 @@ async function generateByObject<Output>(ctx: object, options: GenerateOptions<Ou
     ...(topP !== undefined && { topP }),
     ...(seed !== undefined && { seed }),
     ...(stop && { stopSequences: stop }),
-    ...(schema && { responseFormat: { type: 'json', schema: await jsonSchemaOf(schema) } }),
+    ...(schema && { responseFormat: { type: 'json', schema: await sentSchemaOf(schema) } }),
     ...(signal && { abortSignal: signal }),
   })
   const text = result.content.map((part) => (part.type === 'text' ? part.text : '')).join('')

@@ -11,7 +11,7 @@ import type {
   StreamPart,
   StreamResult,
 } from '../language-model.ts'
-import { type ChatOptions, chat, describe } from './chat.ts'
+import { type ChatOptions, callsOf, chat, describe } from './chat.ts'
 import { messagesOf } from './chat-messages.ts'
 import { type ChatReply, contentText, thoughtsIn } from './chat-reply.ts'
 import { fieldsOf, toolsOf } from './chat-request.ts'
@@ -31,7 +31,8 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
   const generate = async (call: CallOptions): Promise<GenerateResult> => {
     const description = await describe(ctx, name)
     if (description.kind === 'object') return generateWithObject(ctx, name, description, call, options)
-    const { fields: asked, warnings } = fieldsOf(description, call)
+    const { fields: asked, warnings, notStrict } = fieldsOf(description, call)
+    if (notStrict !== undefined) callsOf(ctx).notStrict(name, notStrict)
     const messages = messagesOf(call.prompt, (id) => conversationsOf(ctx).asked(id)?.message)
     const { trained } = options
     const fields = trained ? { ...asked, seed: trained.seed(), ...continued(messages) } : asked

@@ -1,9 +1,15 @@
 import { ManyworldsError } from '../../errors.ts'
 import type { OutputSchema, StandardSchema } from '../generate.ts'
+import { strictSchema, withoutAddedNulls } from '../response-format.ts'
 
 const MAX_SHOWN = 200
 
 const isStandard = (schema: object): schema is StandardSchema<unknown> => '~standard' in schema
+
+/** The JSON schema of an answer, as it is sent: strict, if it can be. `outputOf` reads the answer. */
+export async function sentSchemaOf(schema: OutputSchema<unknown>): Promise<object> {
+  return strictSchema(await jsonSchemaOf(schema), true).schema
+}
 
 /** Converts a schema to a JSON schema. */
 export async function jsonSchemaOf(schema: OutputSchema<unknown>): Promise<object> {
@@ -41,6 +47,7 @@ export async function outputOf(
   } catch {
     throw invalid('it is not JSON')
   }
+  value = withoutAddedNulls(await jsonSchemaOf(schema), value)
   if (!isStandard(schema)) return value
   const result = await schema['~standard'].validate(value)
   if (result.issues === undefined) return result.value

@@ -13,6 +13,8 @@ import {
   MODELS,
   type ModelAnswer,
   type ModelAsked,
+  NOT_STRICT,
+  type NotStrictTold,
   type ObjectAnswer,
   type ObjectAsked,
   PERMIT,
@@ -31,6 +33,8 @@ export interface ModelCalls {
   describe(): Promise<ModelDescriptions>
   call(description: ModelDescription, asked: ModelAsked, signal: AbortSignal | undefined): Promise<ModelAnswer>
   callObject(asked: ObjectAsked, signal: AbortSignal | undefined): Promise<ObjectAnswer>
+  /** The schema of a call is sent without `strict`, for this reason. */
+  notStrict(model: string, why: string): void
 }
 
 export interface ModelSource {
@@ -51,6 +55,7 @@ export class ModelTransport {
   readonly #described = new Map<number, ModelDescriptions>()
   /** By URLs. */
   readonly #replicas = new Map<string, Replicas>()
+  readonly #toldNotStrict = new Set<string>()
   #permits = 0
 
   constructor(requests: Requests) {
@@ -63,6 +68,7 @@ export class ModelTransport {
       call: (description, asked, signal) => this.#call(task, description, asked, signal),
       callObject: async (asked, signal) =>
         (await this.#requests.ask(task, asking(MODEL_OBJECT, asked, signal))) as ObjectAnswer,
+      notStrict: (model, why) => this.#notStrict(task, { model, why }),
     }
   }
 
@@ -79,6 +85,15 @@ export class ModelTransport {
     this.#described.set(profile, described)
     if (this.#described.size > MAX_PROFILES) this.#described.delete(this.#described.keys().next().value!)
     return described
+  }
+
+  /** Said once per profile and model, so that the driver is not asked for every call. */
+  #notStrict(task: TaskContext, told: NotStrictTold): void {
+    const key = `${task.profile} ${told.model}`
+    if (this.#toldNotStrict.has(key)) return
+    this.#toldNotStrict.add(key)
+    if (this.#toldNotStrict.size > MAX_PROFILES) this.#toldNotStrict.clear()
+    void this.#requests.ask(task, { ...asking(NOT_STRICT, told, undefined), unlimited: true }).catch(() => {})
   }
 
   async #call(

@@ -7,7 +7,10 @@ export function exampleOf(schema: Schema | undefined, random: () => number, dept
   if (schema === undefined || depth > DEPTH) return null
   if (schema.const !== undefined) return schema.const
   if (schema.enum !== undefined) return schema.enum[Math.floor(random() * schema.enum.length)]
-  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0], random, depth + 1)
+  if (schema.anyOf !== undefined)
+    return schema.anyOf.some(({ type }) => type === 'null') ? null : exampleOf(schema.anyOf[0], random, depth + 1)
+  // A model leaves out what it need not say.
+  if (Array.isArray(schema.type)) return null
   switch (schema.type) {
     case 'object':
       return mapProperties(schema, (property) => exampleOf(property, random, depth + 1))

@@ -1,6 +1,6 @@
 /** A JSON schema, as far as the server reads it. */
 export interface Schema {
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly items?: Schema
   readonly enum?: readonly unknown[]

@@ -10,6 +10,7 @@ import { randomOf } from './random.ts'
 import { parseBody, type RequestBody } from './request.ts'
 import { type Dialect, readScenario, type Scenario } from './scenario.ts'
 import { type Delivery, send, wasBrokenOff } from './send.ts'
+import { strictProblem } from './strict.ts'
 import { retryHeaders, slidingWindow, type WindowOptions } from './window.ts'
 
 export interface ModelServerOptions {
@@ -70,6 +71,8 @@ export function createModelServer(options: ModelServerOptions): Server {
     const nth = journal.seen(keys.body)
     const script = Object.hasOwn(scripts, name) ? scripts[name] : undefined
     const text = script === undefined ? name : (script[journal.seen(keys.model)] ?? 'text')
+    const refused = strictProblem(body)
+    if (refused !== undefined) return replyWith('schema', errorPayload(400, refused, 'invalid_request_error'))
     let scenario: Scenario
     try {
       scenario = readScenario(text, script === undefined ? nth : 0, { dialect, latencyMs })

@@ -149,6 +149,8 @@ function callError(
           : `; check the API key in ${apiKeyEnv}`
       case 'timeout':
         return '; increase `timeoutMs` of the model'
+      case 'too_large':
+        return '; lower `maxTokens`, or request fewer log-probabilities'
       case 'invalid_request':
         return status === 404 || status === 405 ? notFound(message) : ''
       default:

@@ -1,6 +1,6 @@
 import { type Completion, listOf } from './completion.ts'
 import { errorIn, type Failure, failureOf } from './failures.ts'
-import { HttpFailure, type HttpReply } from './http.ts'
+import { HttpFailure, type HttpReply, ReplyTooLarge } from './http.ts'
 import { completionIn } from './read-completion.ts'
 
 export type CheckedReply =
@@ -34,6 +34,7 @@ function failureInside(reply: HttpReply, error: unknown): Failure {
 export function failureWithout(error: unknown): Failure | undefined {
   if (!(error instanceof HttpFailure)) return undefined
   const { message, timedOut, cause } = error
+  if (error instanceof ReplyTooLarge) return { kind: 'too_large', message }
   const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException
   if (CERTIFICATE.test(code)) return { kind: 'authentication', message }
   if (code === 'EPROTO' && NO_TLS.test(message))

@@ -11,6 +11,7 @@ export type FailureKind =
   | 'authentication'
   | 'content_filter'
   | 'context_length'
+  | 'too_large'
 
 export interface Failure {
   readonly kind: FailureKind
@@ -33,6 +34,7 @@ export const CODES: Readonly<Record<FailureKind, ErrorCode>> = {
   authentication: 'MODEL_AUTHENTICATION',
   content_filter: 'MODEL_CONTENT_FILTER',
   context_length: 'MODEL_CONTEXT_LENGTH',
+  too_large: 'MODEL_OUTPUT_INVALID',
 }
 
 const MAX_CHARS = 500

@@ -7,6 +7,8 @@ export interface HttpCall {
   /** From the start of the call to the last byte of the reply. */
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
+  /** The call fails as soon as the reply is larger. Default: `MAX_REPLY_BYTES`. */
+  readonly maxBytes?: number
 }
 
 export interface HttpReply extends Replied {
@@ -37,7 +39,18 @@ export class HttpFailure extends Error {
   }
 }
 
-const MAX_BYTES = 64 * 1024 * 1024
+/** The reply is larger than allowed; what was read of it is dropped. Another attempt would not help. */
+export class ReplyTooLarge extends HttpFailure {
+  constructor(maxBytes: number) {
+    super(`the reply is larger than ${maxBytes / 2 ** 20} MB, the most that is read`, false)
+  }
+}
+
+/**
+ * A reply is parsed, sent to its worker and stored, so it takes many times its size. The longest answers, of 128,000 tokens
+ * with log-probabilities, have about 13 MB.
+ */
+export const MAX_REPLY_BYTES = 16 * 2 ** 20
 const AGENT = { keepAlive: true, maxSockets: 1024, scheduling: 'lifo' } as const
 
 /** Loaded at the first call: every worker imports this module, few make calls, and TLS alone takes 8 MB of each. */
@@ -75,7 +88,14 @@ export async function postForBytes(call: HttpCall): Promise<BytesReply> {
 
 class StaleConnection extends Error {}
 
-function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<BytesReply> {
+function postOnce({
+  url,
+  headers,
+  body,
+  timeoutMs,
+  signal,
+  maxBytes = MAX_REPLY_BYTES,
+}: HttpCall): Promise<BytesReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const { protocol } = new URL(url)
@@ -116,14 +136,18 @@ function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<
     )
     request.once('response', (response) => {
       answered = true
-      const parts: Buffer[] = []
+      let parts: Buffer[] = []
       let size = 0
-      response.on('data', (part: Buffer) => {
-        parts.push(part)
-        size += part.length
-        if (size <= MAX_BYTES) return
-        fail(new HttpFailure(`the reply is larger than ${MAX_BYTES} bytes`, false))
+      const tooLarge = () => {
+        parts = []
+        fail(new ReplyTooLarge(maxBytes))
         request.destroy()
+      }
+      if (Number(response.headers['content-length']) > maxBytes) return tooLarge()
+      response.on('data', (part: Buffer) => {
+        size += part.length
+        if (size > maxBytes) return tooLarge()
+        parts.push(part)
       })
       response.once('error', (error) =>
         fail(new HttpFailure(`the connection closed before the reply was complete: ${error.message}`, false, error)),
@@ -135,10 +159,12 @@ function postOnce({ url, headers, body, timeoutMs, signal }: HttpCall): Promise<
         if (!response.complete) return
         const { statusCode, headers } = response
         try {
-          const body = unpacked(parts, headers['content-encoding'])
+          const body = unpacked(parts, headers['content-encoding'], maxBytes)
           end(() => resolve({ status: statusCode!, headers: wanted(headers), body }))
         } catch (error) {
-          fail(new HttpFailure(`the reply cannot be decompressed: ${(error as Error).message}`, false, error))
+          const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+          const why = `the reply cannot be decompressed: ${(error as Error).message}`
+          fail(isTooLarge ? new ReplyTooLarge(maxBytes) : new HttpFailure(why, false, error))
         }
       })
     })
@@ -151,11 +177,11 @@ const UNPACKERS: Readonly<Record<string, 'gunzipSync' | 'inflateSync' | 'brotliD
   ...{ gzip: 'gunzipSync', 'x-gzip': 'gunzipSync', deflate: 'inflateSync', br: 'brotliDecompressSync' },
 }
 
-function unpacked(parts: readonly Buffer[], encoding = 'identity'): Buffer {
+function unpacked(parts: readonly Buffer[], encoding = 'identity', maxOutputLength: number): Buffer {
   const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   const unpack = UNPACKERS[encoding.toLowerCase()]
   if (unpack === undefined) return bytes
-  return process.getBuiltinModule('node:zlib')[unpack](bytes, { maxOutputLength: MAX_BYTES })
+  return process.getBuiltinModule('node:zlib')[unpack](bytes, { maxOutputLength })
 }
 
 const WANTED = ['content-type', 'location', 'retry-after', 'retry-after-ms', 'x-request-id'] as const

@@ -1,4 +1,5 @@
 import { LEAST_SECRET_CHARS } from '../redaction/forms.ts'
+import { isSecretName, secretTextsIn } from '../redaction/secret-fields.ts'
 import { isLanguageModel } from './language-model.ts'
 import type { ModelSettings, ModelsConfig } from './settings.ts'
 
@@ -24,15 +25,21 @@ const variablesOf = (secrets: readonly string[]): string[] =>
         value.length >= LEAST_SECRET_CHARS && secrets.includes(value.trim()) ? [name] : [],
       )
 
-/** Keys, headers that may contain keys, and passwords in URLs: they must be neither recorded nor printed. */
+/** Keys, headers and body fields that may contain keys, and passwords in URLs: they must be neither recorded nor printed. */
 export const modelSecrets = (models: ModelsConfig | undefined): string[] => [
   ...keyVariables(models).flatMap((name) => process.env[name]?.trim() || []),
   ...settingsIn(models).flatMap(secretHeaders),
   ...settingsIn(models).flatMap(passwords),
+  ...settingsIn(models).flatMap(({ extraBody }) => secretTextsIn(extraBody)),
 ]
 
 const passwords = ({ baseURL, replicas = [] }: ModelSettings): string[] =>
-  [baseURL, ...replicas].flatMap((url) => new URL(url).password || []).flatMap((text) => [text, decoded(text)])
+  [baseURL, ...replicas]
+    .map((url) => new URL(url))
+    .flatMap(({ password, searchParams }) => [
+      ...(password ? [password, decoded(password)] : []),
+      ...[...searchParams].flatMap(([name, value]) => (isSecretName(name) ? [value] : [])),
+    ])
 
 /** Text that is not URL-encoded is returned unchanged. */
 function decoded(text: string): string {

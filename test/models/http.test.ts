@@ -3,7 +3,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { HttpFailure, type HttpReply, post } from '../../dist/models/http.js'
+import { HttpFailure, type HttpReply, MAX_REPLY_BYTES, post } from '../../dist/models/http.js'
 
 /** The HTTP client of model calls against servers that are sockets: they send what they please. */
 
@@ -112,11 +112,12 @@ describe('a reply', () => {
   })
 
   test('that is compressed and broken, or a bomb, is a failure', async () => {
-    const bomb = gzipSync(Buffer.alloc(65 * 1024 * 1024))
+    const bomb = gzipSync(Buffer.alloc(MAX_REPLY_BYTES + 1))
     const { url } = await serving((socket, _, nth) =>
       socket.write(whole(nth === 0 ? gzipSync('words').subarray(0, 10) : bomb, 'content-encoding: gzip\r\n')),
     )
-    for (let nth = 0; nth < 2; nth++) expect((await failure(call(url))).message).toContain('cannot be decompressed')
+    expect((await failure(call(url))).message).toContain('cannot be decompressed')
+    expect((await failure(call(url))).message).toContain('larger than 16 MB')
   })
 
   test('that sends us elsewhere is not followed', async () => {
@@ -127,15 +128,26 @@ describe('a reply', () => {
     expect([status, headers.location, requests.length]).toEqual([307, 'http://127.0.0.1:1/other', 1])
   })
 
-  test('of 30 MB is read, one of more than 64 MB is not', async () => {
+  test('of 16 MB is read, one of more is not, and reading stops there', async () => {
     const part = Buffer.alloc(1024 * 1024, 'x')
+    let sent = 0
+    let stopped = () => {}
     const { url } = await serving(async (socket, _, nth) => {
-      const parts = nth === 0 ? 30 : 80
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${parts * part.length}\r\n\r\n`)
-      for (let sent = 0; sent < parts && !socket.destroyed; sent++) if (!socket.write(part)) await sleep(1)
+      const parts = nth === 0 ? 16 : 400
+      // The last one does not say how much it is.
+      const length = nth < 2 ? `content-length: ${parts * part.length}\r\n` : 'connection: close\r\n'
+      socket.write(`HTTP/1.1 200 OK\r\n${length}\r\n`)
+      sent = 0
+      for (; sent < parts && !socket.destroyed; sent++) if (!socket.write(part)) await sleep(1)
+      stopped()
     })
-    expect((await call(url, { timeoutMs: 30_000 })).body.length).toBe(30 * part.length)
-    expect((await failure(call(url, { timeoutMs: 30_000 }))).message).toContain('larger than')
+    expect((await call(url)).body.length).toBe(MAX_REPLY_BYTES)
+    for (const most of [8, 64]) {
+      const over = new Promise<void>((resolve) => (stopped = resolve))
+      expect((await failure(call(url))).message).toBe('the reply is larger than 16 MB, the most that is read')
+      await over
+      expect(sent).toBeLessThan(most)
+    }
   })
 })
 

@@ -13,6 +13,7 @@ import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 const KEY = 'sk-test-4f9a0c7be21d4b5a'
 const HEADER = 'gateway-secret-77aa31'
+const FIELD = 'upstream-secret-5d0e19'
 
 let server: ModelServer
 let store: string
@@ -39,12 +40,18 @@ test('keys reach the server, and nothing that is kept or shown', { timeout: 120_
         m: {
           ...{ baseURL: server.baseURL, model: 'echo', apiKeyEnv: 'MW_TEST_KEY' },
           headers: { 'x-gateway-key': HEADER, 'x-team': 'blue' },
+          extraBody: { top_k: 20, upstream: { api_key: FIELD, tokenizer: 'qwen/qwen3' } },
         },
       },
     },
   )
   const [request] = await server.requests({ path: '/v1/chat/completions' })
   expect(request!.headers).toMatchObject({ authorization: `Bearer ${KEY}`, 'x-gateway-key': HEADER, 'x-team': 'blue' })
+  expect(JSON.parse(request!.body)).toMatchObject({ top_k: 20, upstream: { api_key: FIELD } })
+  // A step without other secrets is not marked as redacted: its tokens may be trained on.
+  const plain = responses.get('header')!.trajectory.find((step) => step.kind === 'model')!
+  expect(plain).toMatchObject({ sampling: { other: { upstream: { tokenizer: 'qwen/qwen3', api_key: '[redacted]' } } } })
+  expect(plain).not.toHaveProperty('redacted')
   // Workers have neither the variable nor its value.
   expect(responses.get('environment')!.answer).toBe('no variable')
   const message = responses.get('message')!
@@ -58,6 +65,7 @@ test('keys reach the server, and nothing that is kept or shown', { timeout: 120_
   ]) {
     expect(text.includes(KEY), text.slice(0, 200)).toBe(false)
     expect(text.includes(HEADER), text.slice(0, 200)).toBe(false)
+    expect(text.includes(FIELD), text.slice(0, 200)).toBe(false)
   }
 })
 

@@ -1,3 +1,4 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type RunConfig, Runners, type TaskResponse } from '../../dist/index.js'
 import { checkTrajectory } from '../../dist/store/index.js'
@@ -115,6 +116,18 @@ test('a task allows only some tools', async () => {
   const [request] = await server.requests({ body: 'nothing allowed' })
   expect(JSON.parse(request!.body)).not.toHaveProperty('tools')
 })
+
+test.each(['garbage', 'empty', 'half', 'cut-body'])(
+  'a truncated reply (%s) of an AI SDK provider is tried again, as through `baseURL`',
+  async (fault) => {
+    const provider = createOpenAICompatible({ name: 'theirs', baseURL: server.baseURL })
+    const models = { m: provider(`${fault}:2+echo`) }
+    const prompt = `after ${fault}`
+    const response = await Runners.runTask(asker.task({ model: 'm', prompt }), { models, workerNum: 1, store: false })
+    expect(response.error).toBeUndefined()
+    expect(response).toMatchObject({ answer: { text: prompt }, trajectory: [{ kind: 'model', retries: 2 }] })
+  },
+)
 
 test('streamText works, and its call is a step', async () => {
   const response = await Runners.runTask(streamer.task({ model: 'm' }), using('text:5'))

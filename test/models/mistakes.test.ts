@@ -34,6 +34,17 @@ test('a base URL with the path of the call in it is refused; a slash at its end 
   expect((await small({ baseURL: `${server.baseURL}/` })).success).toBe(true)
 })
 
+test('the query of a base URL stays behind the path of the call', async () => {
+  const asked = { model: 'small', prompt: 'with a query' }
+  for (const via of ['driver', 'direct'] as const) {
+    const models = { small: { baseURL: `${server.baseURL}/?api-version=2026-01-01`, model: 'echo', via } }
+    const response = await Runners.runTask(asker.task(asked), { store: false, workerNum: 1, models })
+    expect(response.answer).toMatchObject({ text: 'with a query' })
+  }
+  const requests = await server.requests({ body: 'with a query' })
+  expect(requests.map(({ path }) => path)).toEqual(['/v1/chat/completions', '/v1/chat/completions'])
+})
+
 test('a key where the name of its variable belongs is refused, and not printed', async () => {
   const error = await small({ apiKeyEnv: KEY }).catch((caught: Error) => caught)
   expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining('not the key itself') })

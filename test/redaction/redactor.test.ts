@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NotPackable, pack, unpack } from '../../src/protocol/pack.ts'
 import { redactorOf } from '../../src/redaction/config.ts'
+import { REDACTED } from '../../src/redaction/forms.ts'
 import { Redactor } from '../../src/redaction/redactor.ts'
+import { secretTextsIn, withoutSecretFields } from '../../src/redaction/secret-fields.ts'
 import { redactSteps } from '../../src/redaction/steps.ts'
 import { decode, encode } from '../../src/store/values.ts'
 import { ListMemory } from '../../src/trajectory/list-memory.ts'
@@ -249,4 +251,25 @@ describe('steps', () => {
     const [{ data }] = unpackSteps(redactSteps(redactor, steps, 0, new Set())) as [Step & { kind: 'note' }]
     expect(data).toEqual({ bytes: new Uint8Array(KEY.length).fill(42), codes: codes.map(() => 42) })
   })
+})
+
+it('fields whose names say that they are secret lose their values, and only those', () => {
+  const body = {
+    ...{
+      api_key: 'a',
+      apiKey: 'b',
+      'X-Api-Key': 'c',
+      password: 'd',
+      access_token: 'e',
+      token: 'f',
+      nested: [{ secret: 'g' }],
+    },
+    ...{ max_tokens: 5, tokenizer: 'h', prompt_cache_key: 'i', stop_token_ids: [1], keys: 'j', monkey: 'k' },
+    schema: { properties: { password: { type: 'string' } }, required: ['password'] },
+  }
+  const clean = withoutSecretFields(body)
+  expect(secretTextsIn(body).sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+  expect(secretTextsIn(clean)).toEqual(Array.from({ length: 7 }, () => REDACTED))
+  expect(clean).toMatchObject({ tokenizer: 'h', prompt_cache_key: 'i', keys: 'j', monkey: 'k', schema: body.schema })
+  expect(withoutSecretFields(clean)).toBe(clean)
 })

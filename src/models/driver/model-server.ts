@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../../errors.ts'
+import { withoutSlash } from '../address.ts'
 import { Replicas } from '../replicas.ts'
 import type { ModelSettings } from '../settings.ts'
 import { Limiter, type LimiterSettings } from './limiter.ts'
@@ -24,8 +25,6 @@ export class ModelServer {
     this.replicas = new Replicas([baseURL, ...replicas].map(withoutSlash))
   }
 }
-
-export const withoutSlash = (url: string) => url.replace(/\/+$/, '')
 
 interface UsedServer {
   readonly server: ModelServer

@@ -1,6 +1,7 @@
 import type { Service, ServiceCall } from '../../executor/service.ts'
 import { pack } from '../../protocol/pack.ts'
 import { isPacked, readPacked } from '../../protocol/read-packed.ts'
+import { callURL } from '../address.ts'
 import { attemptOf, callModel } from '../calling.ts'
 import { post } from '../http.ts'
 import {
@@ -89,7 +90,7 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
   const headers = headersOf(model)
   const { signal } = call
   const send = () =>
-    server.replicas.use((url) => post({ url: url + asked.path, headers, body: asked.body, timeoutMs, signal }))
+    server.replicas.use((url) => post({ url: callURL(url, asked.path), headers, body: asked.body, timeoutMs, signal }))
   const { path, body } = asked
   return cached.call(call, { server: settings.baseURL, model: settings.model, path, body }, async () => {
     const { answer, retries, ms } = await callModel({

@@ -1,6 +1,7 @@
 import type { ServiceCall } from '../../executor/service.ts'
 import { readPacked } from '../../protocol/read-packed.ts'
 import { type Attempt, callModel } from '../calling.ts'
+import { MAX_REPLY_BYTES } from '../http.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
 import type { ObjectAnswer, ObjectAsked } from '../protocol.ts'
 import { withUrlObjects } from '../sent-urls.ts'
@@ -51,6 +52,7 @@ async function attempt(
   const abortSignal = AbortSignal.any([taken, AbortSignal.timeout(DEFAULT_TIMEOUT_MS)])
   try {
     const answer = resultIn(await raced(() => object.doGenerate({ ...options, abortSignal } as never), abortSignal))
+    if (sizeOf(answer) > MAX_REPLY_BYTES) return { failure: { kind: 'too_large', message: TOO_LARGE } }
     const { inputTokens, outputTokens } = answer.usage
     return { answer, tokens: (inputTokens.total ?? 0) + (outputTokens.total ?? 0) }
   } catch (error) {
@@ -58,6 +60,12 @@ async function attempt(
     return { failure: failureIn(error) }
   }
 }
+
+const TOO_LARGE = `the reply is larger than ${MAX_REPLY_BYTES / 2 ** 20} MB, the most that is kept`
+
+/** Roughly: the text of the answer, which is nearly all of it. */
+const sizeOf = ({ content }: GenerateResult): number =>
+  content.reduce((sum, part) => sum + (part.type === 'tool-call' ? part.input.length : (part.text?.length ?? 0)), 0)
 
 /** Does not wait for an object that ignores the signal. */
 async function raced<Result>(call: () => PromiseLike<Result>, signal: AbortSignal): Promise<Result> {

@@ -1,3 +1,4 @@
+import { checkReply } from '../check-reply.ts'
 import { type Failure, failureOf } from '../failures.ts'
 
 /** Connection errors, which are worth a retry. */
@@ -13,7 +14,10 @@ export function failureIn(error: unknown): Failure {
   const words = (typeof message === 'string' ? message : shown(error)).slice(0, MAX_CHARS)
   if (typeof statusCode === 'number') {
     const body = typeof responseBody === 'string' && responseBody !== '' ? responseBody : words
-    return failureOf({ status: statusCode, headers: lowerCase(responseHeaders), body })
+    const reply = { status: statusCode, headers: lowerCase(responseHeaders), body }
+    // The provider could not read an answer with status 200: it was truncated, or is an error.
+    const isAnswer = statusCode >= 200 && statusCode < 300
+    return isAnswer ? (checkReply(reply).failure ?? { kind: 'transient', message: words }) : failureOf(reply)
   }
   if (name === 'TimeoutError') return { kind: 'timeout', message: words }
   const codes = [code, (cause as { code?: unknown } | undefined)?.code]

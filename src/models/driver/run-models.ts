@@ -1,6 +1,7 @@
 import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { ModelQueue } from '../../progress/run-progress.ts'
+import { publicURL } from '../address.ts'
 import { type GivenModel, isLanguageModel } from '../language-model.ts'
 import { secretHeaders } from '../secrets.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from '../settings.ts'
 import type { CacheMode } from './cache.ts'
 import { Limiter } from './limiter.ts'
-import { identityOf, limitsOf, type ModelServer, sameLimits, useServer, withoutSlash } from './model-server.ts'
+import { identityOf, limitsOf, type ModelServer, sameLimits, useServer } from './model-server.ts'
 
 /** A model of a run on a server. */
 export interface ServedModel {
@@ -202,12 +203,6 @@ function descriptionOf(model: RunModel): ModelDescription {
     ...{ tokens: settings.tokens ?? false, permitMs },
     ...(via === 'direct' && { direct }),
   }
-}
-
-/** The address of a model without parts that may be secret: user, password and query. */
-export function publicURL(baseURL: string): string {
-  const { origin, pathname } = new URL(baseURL)
-  return withoutSlash(`${origin}${pathname}`)
 }
 
 /** For errors: the model and its address. */

@@ -1,5 +1,6 @@
 import { ManyworldsError } from '../../errors.ts'
 import { duration } from '../../text/quantities.ts'
+import { callURL } from '../address.ts'
 import { attemptOf, callModel } from '../calling.ts'
 import { isObject } from '../completion.ts'
 import { type HttpReply, post } from '../http.ts'
@@ -104,7 +105,8 @@ function send(model: ServedModel, question: Question, limit: string, timeoutMs: 
   return callModel<HttpReply>({
     ...{ ...shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs: timeoutMs, maxRetries: LATE_RETRIES },
     permit: (wanted) => limiterOf(model).acquire({ by: model, tokens: mostTokens(request, body), signal, ...wanted }),
-    attempt: () => attemptOf(() => server.replicas.use((url) => post({ url: `${url}/chat/completions`, ...call }))),
+    attempt: () =>
+      attemptOf(() => server.replicas.use((url) => post({ url: callURL(url, '/chat/completions'), ...call }))),
   })
 }
 

@@ -1,3 +1,4 @@
+import { withoutSecretFields } from '../../redaction/secret-fields.ts'
 import type { Message, Sampling } from '../../trajectory/step.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
 import { jsonFormat } from '../response-format.ts'
@@ -29,10 +30,12 @@ export const bodyText = ({ messages, tools, fields }: ChatRequest, carried?: Car
 
 /**
  * The part of a request stored as the step's `wire`: everything except messages, tools and carried tokens, which are
- * stored elsewhere.
+ * stored elsewhere, and except the values of fields that look like secrets.
  */
-export const wireOf = ({ fields }: ChatRequest, carried?: CarriedTokens): string =>
-  JSON.stringify(carried ? { ...fields, [PREFIX]: { messages: carried.messages, step: carried.step } } : fields)
+export const wireOf = (request: ChatRequest, carried?: CarriedTokens): string => {
+  const fields = withoutSecretFields(request.fields)
+  return JSON.stringify(carried ? { ...fields, [PREFIX]: { messages: carried.messages, step: carried.step } } : fields)
+}
 
 /** Reproduces the text that was sent from the recorded parts. `idsOf`: the tokens of a step, prompt and completion. */
 export function sentText(
@@ -135,7 +138,7 @@ export function samplingOf({ fields }: ChatRequest): Sampling {
     ...(numberIn(seed) !== null && { seed: seed as number }),
     ...(most !== null && { maxTokens: most }),
     ...(stops && { stop: stops }),
-    other: other as Sampling['other'],
+    other: withoutSecretFields(other) as Sampling['other'],
   }
 }
 

@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../../errors.ts'
+import { withoutSecretFields } from '../../redaction/secret-fields.ts'
 import { nextStep, recordStep } from '../../trajectory/record.ts'
 import type { StepTokens } from '../../trajectory/step.ts'
 import { isObject } from '../completion.ts'
@@ -38,7 +39,8 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   const read = tokensOf(reply, description, 'response_format' in fields || 'grammar' in fields)
   const tokens = read && ids ? withPrompt(read, ids) : read
   // The ids sent are stored with the step's tokens, if it has any.
-  const wireOfPrompt = () => JSON.stringify({ model, [PROMPT]: ids && !tokens ? [...ids] : null, ...rest })
+  const wireOfPrompt = () =>
+    JSON.stringify({ model, [PROMPT]: ids && !tokens ? [...ids] : null, ...withoutSecretFields(rest) })
   const conversations = conversationsOf(ctx)
   const step = nextStep(ctx)
   const usage = usageOf(reply.count, description.price, answer.cached)

@@ -1,3 +1,4 @@
+import { withoutSecretFields } from '../../redaction/secret-fields.ts'
 import type { Message } from '../../trajectory/step.ts'
 import type { CallOptions, Content, GenerateResult } from '../language-model.ts'
 import { withUrlsAsTexts } from '../sent-urls.ts'
@@ -15,7 +16,7 @@ export async function generateWithObject(
   name: string,
   description: ModelDescription,
   { abortSignal, ...call }: CallOptions,
-  { role = 'agent', recordsTools = false, spent }: ChatOptions,
+  { role = 'agent', recordsTools = false, spent, policy }: ChatOptions,
 ): Promise<GenerateResult> {
   const { prompt, tools: _, headers: __, ...options } = call
   const messages = messagesOf(prompt, (id) => conversationsOf(ctx).asked(id)?.message)
@@ -26,8 +27,8 @@ export async function generateWithObject(
   const wire = response?.body === undefined ? content : response.body
   const { inputTokens, outputTokens } = usage
   record(ctx, {
-    ...{ name, description, role, request, tokens: null },
-    wire: JSON.stringify({ model: description.model, [OBJECT_CALL]: options }),
+    ...{ name, description, role, request, tokens: null, policy },
+    wire: JSON.stringify({ model: description.model, [OBJECT_CALL]: withoutSecretFields(options) }),
     answer: { ...answer, body: typeof wire === 'string' ? wire : (JSON.stringify(wire) ?? '') },
     reply: {
       message: replyOf(content),

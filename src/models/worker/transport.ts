@@ -3,6 +3,7 @@ import { lastPackedSize, pack } from '../../protocol/pack.ts'
 import { askingOf } from '../../worker/asking.ts'
 import type { TaskContext } from '../../worker/context.ts'
 import type { Asking, Requests } from '../../worker/requests.ts'
+import { callURL, publicURL } from '../address.ts'
 import { attemptOf, callModel, type PermitWanted } from '../calling.ts'
 import type { Permit } from '../driver/limiter.ts'
 import { post } from '../http.ts'
@@ -122,11 +123,15 @@ export class ModelTransport {
   ): Promise<ModelAnswer> {
     const replicas = this.#replicasOf(urls)
     const { answer, retries, ms } = await callModel({
-      ...{ what: `model '${model}'`, where: `called by the worker at ${urls.join(', ')}`, apiKeyEnv: undefined },
+      ...{
+        what: `model '${model}'`,
+        where: `called by the worker at ${urls.map(publicURL).join(', ')}`,
+        apiKeyEnv: undefined,
+      },
       ...{ permitMs, maxRetries },
       permit: (wanted) => this.#permit(task, call, model, tokens, wanted, signal),
       attempt: () =>
-        attemptOf(() => replicas.use((url) => post({ url: url + path, headers, body, timeoutMs, signal }))),
+        attemptOf(() => replicas.use((url) => post({ url: callURL(url, path), headers, body, timeoutMs, signal }))),
     })
     return { body: answer.body, ms, retries, cached: false }
   }

@@ -25,6 +25,9 @@ const TOKEN_MARGIN_MS = 60_000
 /** The lifetime of a token without an expiry time. */
 const TOKEN_MS = 300_000
 
+/** Log-probabilities of a batch are larger than the answer of a chat. */
+const MAX_REPLY_BYTES = 64 * 2 ** 20
+
 const PROTOBUF = 'application/x-protobuf'
 
 export interface TinkerCall {
@@ -151,6 +154,7 @@ export class TinkerCalls {
         body: isBytes ? body : JSON.stringify(body),
         timeoutMs: Math.max(1, Math.ceil(Math.min(timeoutMs, deadline - performance.now()))),
         signal: this.signal,
+        maxBytes: MAX_REPLY_BYTES,
       })
       return { reply }
     } catch (error) {

@@ -1,7 +1,8 @@
 import type { ErrorCode, ManyworldsError } from '../../../errors.ts'
+import { publicURL } from '../../../models/address.ts'
 import type { LimiterSettings } from '../../../models/driver/limiter.ts'
 import { limitsOf } from '../../../models/driver/model-server.ts'
-import { publicURL, type ServedModel } from '../../../models/driver/run-models.ts'
+import type { ServedModel } from '../../../models/driver/run-models.ts'
 import type { TriedModel } from '../../../models/driver/try-model.ts'
 import type { Redactor } from '../../../redaction/redactor.ts'
 

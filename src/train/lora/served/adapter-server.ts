@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PolicyRef, PolicyServer, ServedVersion } from '../../../agents/policy.ts'
 import { ManyworldsError } from '../../../errors.ts'
-import { withoutSlash } from '../../../models/driver/model-server.ts'
+import { callURL, withoutSlash } from '../../../models/address.ts'
 import { HttpFailure, post } from '../../../models/http.ts'
 import { writePeftFolder } from '../peft-folder.ts'
 
@@ -140,7 +140,7 @@ export class AdapterServer implements PolicyServer {
   }
 
   async #models(): Promise<readonly string[]> {
-    const url = `${withoutSlash(this.#options.baseURL)}/models`
+    const url = callURL(this.#options.baseURL, '/models')
     let listed: unknown
     try {
       const response = await fetch(url, { headers: this.#headers, signal: AbortSignal.timeout(LIST_MS) })
@@ -156,8 +156,7 @@ export class AdapterServer implements PolicyServer {
   /** `fine`: matches an error response that means there is nothing to do. */
   async #ask(path: string, body: object, fine: RegExp): Promise<void> {
     const { baseURL } = this.#options
-    const root = this.#dialect.behind === 'origin' ? new URL(baseURL).origin : withoutSlash(baseURL)
-    const url = root + path
+    const url = callURL(this.#dialect.behind === 'origin' ? new URL(baseURL).origin : baseURL, path)
     try {
       const call = { url, headers: this.#headers, body: JSON.stringify(body), timeoutMs: LOAD_MS, signal: undefined }
       const { status, body: reply } = await post(call)

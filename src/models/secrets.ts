@@ -1,6 +1,6 @@
 import { LEAST_SECRET_CHARS } from '../redaction/forms.ts'
-import { isSecretName, secretTextsIn } from '../redaction/secret-fields.ts'
 import { isLanguageModel } from './language-model.ts'
+import { isSecretName, secretTextsIn } from './secret-fields.ts'
 import type { ModelSettings, ModelsConfig } from './settings.ts'
 
 const SECRET_HEADER = /auth|key|token|secret|cookie|password|credential/i

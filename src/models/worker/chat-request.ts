@@ -1,7 +1,7 @@
-import { withoutSecretFields } from '../../redaction/secret-fields.ts'
 import type { Message, Sampling } from '../../trajectory/step.ts'
 import type { CallOptions, GenerateResult } from '../language-model.ts'
 import { jsonFormat } from '../response-format.ts'
+import { withoutSecretFields } from '../secret-fields.ts'
 import type { ModelDescription } from '../settings.ts'
 import { wireMessage } from './chat-messages.ts'
 import type { CarriedTokens } from './conversations.ts'

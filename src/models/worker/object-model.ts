@@ -1,6 +1,6 @@
-import { withoutSecretFields } from '../../redaction/secret-fields.ts'
 import type { Message } from '../../trajectory/step.ts'
 import type { CallOptions, Content, GenerateResult } from '../language-model.ts'
+import { withoutSecretFields } from '../secret-fields.ts'
 import { withUrlsAsTexts } from '../sent-urls.ts'
 import type { ModelDescription } from '../settings.ts'
 import { OBJECT_CALL } from '../wire-request.ts'

@@ -1,4 +1,4 @@
-import { REDACTED } from './forms.ts'
+import { REDACTED } from '../redaction/forms.ts'
 
 /**
  * Names of fields and URL parameters whose values are secrets. Not every name with `token` or `key`: `max_tokens`,

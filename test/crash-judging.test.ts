@@ -1,9 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Runners } from '../dist/index.js'
-import { asksAndCrashes, killer, naps, outlives } from './agents/crashes.ts'
+import { asksAndCrashes, badSetup, killedWhileItAnswers, killer, lateKiller, naps, outlives } from './agents/crashes.ts'
+import { pid } from './agents/workers.ts'
 
 /** Real crashes of real workers: who is charged, who is not, and that it comes to an end. */
 
@@ -17,6 +19,51 @@ afterEach(() => rmSync(folder, { recursive: true }))
 afterAll(() => Runners.shutdown())
 
 const started = (what: string) => readFileSync(file, 'utf8').split(`${what}\n`).length - 1
+
+describe('a kill from outside', () => {
+  const config = { workerNum: 1, concurrency: 1, store: false } as const
+
+  test('of a stopped worker, before it has begun its only task, is not charged to that task', async () => {
+    for (let round = 0; round < 3; round++) {
+      const { answer } = await Runners.runTask(pid.task(1), config)
+      process.kill(answer as number, 'SIGSTOP')
+      const asked = Runners.runTask(naps.task({ file, ms: 1 }), config)
+      // Time for the task to be sent. Nothing tells that a stopped process was sent something.
+      await sleep(200)
+      process.kill(answer as number, 'SIGKILL')
+      expect(await asked).toMatchObject({ status: 'success', attempts: 1 })
+    }
+    expect(started('nap')).toBe(3)
+  }, 60_000)
+
+  test('of a worker that sends its answer is not charged to the task', async () => {
+    const bytes = 40_000_000
+    const response = await Runners.runTask(killedWhileItAnswers.task({ file, bytes }), config)
+    expect([response.status, response.attempts, started('answers')]).toEqual(['success', 1, 2])
+    expect((response.answer as string).length).toBe(bytes)
+  }, 60_000)
+})
+
+describe('a task that crashes natively, alone in the run', () => {
+  const config = { workerNum: 2, concurrency: 2, store: false, maxAttempts: 1 } as const
+  const crashed = { status: 'crashed', attempts: 1, error: { code: 'WORKER_CRASHED' } }
+
+  test('after a while is charged for the second time, alone', async () => {
+    expect(await Runners.runTask(lateKiller.task({ file, ms: 500 }), config)).toMatchObject(crashed)
+    expect(started('late')).toBe(2)
+  }, 60_000)
+
+  test('at once is charged for the second time that is known to be its own', async () => {
+    expect(await Runners.runTask(killer.task({ file, n: 0 }), config)).toMatchObject(crashed)
+    expect(started('killer')).toBe(3)
+  }, 60_000)
+
+  test('in the setup of its agent ends too', async () => {
+    const response = await Runners.runTask(badSetup.withParams({ file }).task(undefined), config)
+    expect(response).toMatchObject(crashed)
+    expect(started('setup')).toBe(3)
+  }, 60_000)
+})
 
 describe.each([1, 3])('with %i workers', (workerNum) => {
   const config = { workerNum, concurrency: 4, store: false, maxAttempts: 2, backoffMs: 10 } as const

@@ -4,9 +4,10 @@ import { SpecialTasks } from '../src/executor/special-tasks.ts'
 import type { TaskEntry } from '../src/executor/task-entry.ts'
 import type { WorkerHandle } from '../src/executor/worker-handle.ts'
 
-const worker = (load: number) =>
+const worker = (load: number, waiting = 0) =>
   ({
     ...{ state: 'ready', spare: false, careful: false, reserved: false, load },
+    leases: new Map(Array.from({ length: load + waiting }, (_, id) => [id, {}])),
     ...{ flush() {}, hasLabels: () => true },
   }) as unknown as WorkerHandle
 
@@ -22,6 +23,7 @@ it('a worker that was being emptied for suspects is free again when another has 
   expect([busy.reserved, later.reserved, given]).toEqual([true, false, []])
 
   later.load = 0
+  later.leases.clear()
   special.place()
   expect(given).toEqual([later])
   expect(busy.reserved).toBe(false)
@@ -39,4 +41,32 @@ it('a suspect that was cancelled while it waited does not keep the only worker f
   cancelled.settled = true
   special.place()
   expect(given).toEqual([suspect])
+})
+
+const placed = (...workers: WorkerHandle[]) => {
+  const fleet = { workers: new Set(workers), refresh() {} } as unknown as Fleet
+  const given: WorkerHandle[] = []
+  const special = new SpecialTasks(fleet, { give: (to) => given.push(to), unmet: () => expect.fail(), waits: () => {} })
+  special.runAlone({ settled: false, options: {} } as TaskEntry)
+  special.place()
+  return { given, place: () => special.place() }
+}
+
+it('a suspect is not put beside a task that waits for sub-tasks, if another worker can become empty', () => {
+  const [parents, busy] = [worker(0, 1), worker(2)]
+  const { given, place } = placed(parents, busy)
+  expect([given, parents.reserved, busy.reserved]).toEqual([[], false, true])
+  busy.load = 0
+  busy.leases.clear()
+  place()
+  expect(given).toEqual([busy])
+})
+
+it('a suspect is put beside a task that waits for sub-tasks, if there is no other way: it may be one of them', () => {
+  const [parents, other] = [worker(0, 1), worker(0, 2)]
+  expect(placed(parents, other).given).toEqual([parents])
+  // Emptied as far as it can be.
+  const emptied = worker(0, 1)
+  emptied.reserved = true
+  expect(placed(emptied, worker(2)).given).toEqual([emptied])
 })

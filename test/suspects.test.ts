@@ -17,22 +17,25 @@ interface Held {
   readonly never?: boolean
 }
 
+/** Given as the only suspect, and announced. */
+const ALONE: Held = { group: 1, started: true }
+
 const task = (id: string) => ({ id, placesLost: 0, placesLostAlone: 0, options: {} }) as unknown as TaskEntry
 
 /** What comes of the end of a worker that held these tasks. */
 function end(
   tasks: readonly (readonly [TaskEntry, Held?])[],
   exit: WorkerExit = SEGFAULT,
-  worker: Partial<Pick<WorkerHandle, 'careful' | 'expected' | 'exiting'>> = {},
+  worker: Partial<Pick<WorkerHandle, 'expected' | 'exiting'>> = {},
 ) {
   const leases = new Map<number, Lease>()
-  for (const [entry, { waiting = false, started = false, group = 0, never = false }] of tasks.map(
+  for (const [entry, { waiting = false, started = waiting, group = 0, never = false }] of tasks.map(
     ([one, held = {}]) => [one, held] as const,
   )) {
     Object.assign(entry, { options: { neverRerun: never } })
     leases.set(leases.size + 1, { entry, waitingCalls: waiting ? 1 : 0, started, group } as Lease)
   }
-  const verdict = judge({ leases, careful: false, expected: false, ...worker } as unknown as WorkerHandle, exit)
+  const verdict = judge({ leases, expected: false, ...worker } as unknown as WorkerHandle, exit)
   if (verdict.guilty) explain(verdict.guilty.entry)
   return names(verdict)
 }
@@ -54,47 +57,100 @@ describe('a crash', () => {
     expect(end([[task(a)]], SEGFAULT, { expected: true })).toEqual({ innocent: [a] })
   })
 
-  test('is charged to whom the worker named, or to nobody if that one was answered before', () => {
+  test('is charged to whom the worker named; if that one is not there, those that are run apart', () => {
     const exiting = (lease: number) => ({ exiting: { lease, error: {} } }) as unknown as Pick<WorkerHandle, 'exiting'>
     expect(end([[task(a)], [task(b)]], SEGFAULT, exiting(2))).toEqual({ guilty: b, innocent: [a] })
-    expect(end([[task(a)], [task(b)]], SEGFAULT, exiting(9))).toEqual({ innocent: [a, b] })
     const lastWords = JSON.stringify({ blocked: true, lease: 1, stack: '' })
     expect(end([[task(a)], [task(b)]], { ...SEGFAULT, lastWords })).toEqual({ guilty: a, innocent: [b] })
+    const one = task(a)
+    for (let n = 0; n < 9; n++)
+      expect(end([[one, { started: true }], [task(b)]], SEGFAULT, exiting(9))).toEqual({ suspects: [a, b] })
+    // It counts against none of them. A suspect alone could only have lied.
+    expect(end([[one, ALONE]], SEGFAULT, exiting(9))).toEqual({ suspects: [a] })
+    expect(end([[one, ALONE]], SEGFAULT, exiting(9))).toEqual({ guilty: a })
+    // It had not started.
+    expect(end([[task(a), { group: 1 }]], SEGFAULT, exiting(1))).toEqual({ suspects: [a] })
   })
 
-  test('is charged to whoever was alone; several are suspects', () => {
-    expect(end([[task(a)]])).toEqual({ guilty: a })
+  test('is no proof, however few were there', () => {
+    expect(end([[task(a)]])).toEqual({ suspects: [a] })
+    expect(end([[task(a), { started: true }]])).toEqual({ suspects: [a] })
+    expect(end([[task(a), ALONE]])).toEqual({ suspects: [a] })
     expect(end([[task(a)], [task(b)]])).toEqual({ suspects: [a, b] })
   })
 
-  test('is not the fault of those that are known not to have started', () => {
-    expect(end([[task(a), { never: true }], [task(b)]])).toEqual({ guilty: b, innocent: [a] })
-    const careful = { careful: true }
-    const group = 2
+  test('is charged to a task that ran when a worker crashed before, and now ran alone', () => {
+    const one = task(a)
+    expect(end([[one, { started: true }], [task(b)]])).toEqual({ suspects: [a, b] })
+    expect(end([[one, ALONE]])).toEqual({ guilty: a })
+    // The next attempt needs the same proof.
+    expect(end([[one, ALONE]])).toEqual({ suspects: [a] })
+    expect(end([[one, ALONE]])).toEqual({ guilty: a })
+  })
+
+  test('does not count for a task that may not have started', () => {
+    const one = task(a)
+    for (let n = 0; n < 9; n++) expect(end([[one]])).toEqual({ suspects: [a] })
+    expect(end([[one, ALONE]])).toEqual({ suspects: [a] })
+  })
+
+  test('does not count for a task beside which another was charged', () => {
+    const [one, two] = [task(a), task(b)]
+    const started = true
     expect(
-      end(
-        [
-          [task(a), { group }],
-          [task(b), { group, started: true }],
-        ],
-        SEGFAULT,
-        careful,
-      ),
+      end([
+        [one, { started }],
+        [two, { started }],
+      ]),
+    ).toEqual({ suspects: [a, b] })
+    expect(end([[two, ALONE]])).toEqual({ guilty: b })
+    expect(end([[one, ALONE]])).toEqual({ suspects: [a] })
+  })
+
+  test('is not the fault of those that are known not to have started', () => {
+    expect(end([[task(a), { never: true }], [task(b)]])).toEqual({ suspects: [b], innocent: [a] })
+    const [one, two] = [task(a), task(b)]
+    const both = () =>
+      end([
+        [one, { group: 2 }],
+        [two, { group: 2, started: true }],
+      ])
+    expect(both()).toEqual({ suspects: [b], innocent: [a] })
+    expect(both()).toEqual({ guilty: b, innocent: [a] })
+    // Suspects whose workers crash before any of them starts stay apart.
+    expect(
+      end([
+        [one, { group: 2 }],
+        [two, { group: 2 }],
+        [task(c), { never: true }],
+      ]),
     ).toEqual({
-      ...{ guilty: b, innocent: [a] },
+      ...{ suspects: [a, b], innocent: [c] },
     })
   })
 
-  test('is not charged to a task beside one that waits, before it was run apart', () => {
-    const [parent, child] = [task(a), task(b)]
-    expect(end([[parent, { waiting: true }], [child]])).toEqual({ suspects: [b], innocent: [a] })
-    // Given apart, and yet beside another that waits: it was there both times, the other was not.
+  test('is not charged to a suspect beside one that waits, or has waited: that one may have done it', () => {
+    const child = task(b)
+    expect(end([[child, { started: true }], [task(c)]])).toEqual({ suspects: [b, c] })
     expect(
       end([
-        [task(c), { waiting: true }],
-        [child, { group: 1 }],
+        [task(a), { waiting: true }],
+        [child, ALONE],
       ]),
-    ).toEqual({ guilty: b, innocent: [c] })
+    ).toEqual({ suspects: [b], innocent: [a] })
+    expect(
+      end([
+        [task(a), { started: true }],
+        [child, ALONE],
+      ]),
+    ).toEqual({ suspects: [a, b] })
+    expect(end([[child, ALONE]])).toEqual({ guilty: b })
+  })
+
+  test('of a worker whose event loop was blocked is charged to the only task that ran', () => {
+    const blocked = { ...SEGFAULT, lastWords: JSON.stringify({ blocked: true, stack: '' }) }
+    expect(end([[task(a)]], blocked)).toEqual({ suspects: [a] })
+    expect(end([[task(a), ALONE]], blocked)).toEqual({ guilty: a })
   })
 })
 
@@ -119,7 +175,8 @@ describe('a task that waits', () => {
     for (let n = 0; n < 10; n++) {
       const child = task(b)
       expect(end([[parent, { waiting }], [child]])).toEqual({ suspects: [b], innocent: [a] })
-      expect(end([[child, { group: 1 }]])).toEqual({ guilty: b })
+      expect(end([[child, ALONE]])).toEqual({ suspects: [b] })
+      expect(end([[child, ALONE]])).toEqual({ guilty: b })
     }
   })
 
@@ -153,7 +210,6 @@ describe('a lost place', () => {
             [task(b), { group: 2, started: true }],
           ],
           LOST,
-          { careful: true },
         ),
       ).toEqual({
         innocent: [a, b],
@@ -163,7 +219,7 @@ describe('a lost place', () => {
   test('is charged to a task that ran there alone, at the third time', () => {
     const one = task(a)
     for (let n = 0; n < 3; n++) end([[one]], LOST)
-    const alone = () => end([[one, { group: 1, started: true }]], LOST, { careful: true })
+    const alone = () => end([[one, ALONE]], LOST)
     expect([alone(), alone(), alone()]).toEqual([{ suspects: [a] }, { suspects: [a] }, { guilty: a }])
     expect(alone()).toEqual({ suspects: [a] })
   })

@@ -304,7 +304,9 @@ export class Dispatcher {
       case 'running':
         for (const [id, ms] of message.tasks) {
           const lease = worker.leases.get(id) ?? worker.lost.get(id)
-          if (lease && !lease.entry.run.over) lease.entry.run.recorder?.running(lease, ms)
+          if (!lease) continue
+          lease.started = true
+          if (!lease.entry.run.over) lease.entry.run.recorder?.running(lease, ms)
         }
         return
       case 'may-start':
@@ -312,6 +314,7 @@ export class Dispatcher {
       case 'cancel-seen':
         return worker.cancelSeen(message.lease)
       case 'returned':
+        worker.recalled()
         this.#losses.returned(worker, message.unstarted)
         worker.endIfEmpty()
         return this.#placing.now()
@@ -321,7 +324,7 @@ export class Dispatcher {
         this.#fleet.refresh(worker)
         return this.#placing.soon()
       case 'exiting':
-        worker.exiting = { lease: message.lease, error: message.error }
+        worker.exiting ??= { lease: message.lease, error: message.error }
         return
       case 'stray':
         return this.#notice(
@@ -367,12 +370,12 @@ export class Dispatcher {
       `run '${run.options.runId}' has reached its budget (${run.options.budget}): running tasks may finish, no others start`,
     )
     this.#endings.drain(run, 'budget')
-    for (const worker of this.#fleet.workers) if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
+    for (const worker of this.#fleet.workers) if (worker.state === 'ready') worker.recall()
   }
 
   /** The worker's machine is going away: tasks it has not started are taken back, running tasks may finish. */
   #retire(worker: WorkerHandle): void {
-    if (worker.state === 'ready') worker.channel.control({ type: 'recall' })
+    if (worker.state === 'ready') worker.recall()
     worker.retire()
     this.#fleet.refresh(worker)
     this.#fleet.useSpare()

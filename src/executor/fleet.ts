@@ -195,8 +195,7 @@ export class Fleet {
       this.#recallTimer = undefined
       if (this.open.least()?.load !== 0) return
       for (const worker of this.workers)
-        if (worker.state === 'ready' && !worker.careful && worker.window.overfull(worker.load))
-          worker.channel.control({ type: 'recall' })
+        if (worker.state === 'ready' && !worker.careful && worker.window.overfull(worker.load)) worker.recall()
     }, RECALL_MS)
     this.#recallTimer.unref()
   }

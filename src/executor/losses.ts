@@ -4,7 +4,7 @@ import type { Outcomes } from './outcomes.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
 import type { SpecialTasks } from './special-tasks.ts'
-import { crashError, explain, judge } from './suspects.ts'
+import { crashError, explain, FREE_RERUNS, judge, rerunLimitError } from './suspects.ts'
 import type { Lease, TaskEntry } from './task-entry.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
@@ -15,6 +15,9 @@ interface Parts {
   readonly special: SpecialTasks
 }
 
+/** A task that was returned more often than this runs alone, where its start is announced: then it cannot be returned. */
+const RETURNS = 3
+
 /** Handles tasks that come back without an outcome: the worker was asked to return them, or it is gone. */
 export class Losses {
   readonly #parts: Parts
@@ -23,10 +26,17 @@ export class Losses {
     this.#parts = parts
   }
 
-  /** The worker returned these tasks without having started them. */
+  /** The worker returned these tasks without having started them. Throws if one of them has started. */
   returned(worker: WorkerHandle, unstarted: readonly number[]): void {
-    const back = this.#parts.leases.takeBack(worker, unstarted)
-    putFirst(back.filter((lease) => !this.#isStopped(lease)))
+    const { leases, special } = this.#parts
+    for (const id of unstarted)
+      if (worker.leases.get(id)?.started) throw new RangeError(`lease ${id} was returned after its task had started`)
+    const back = leases.takeBack(worker, unstarted)
+    const again = back.filter((lease) => !this.#isStopped(lease) && this.#mayGoOn(lease.entry, undefined))
+    const isOften = ({ entry }: Lease) => ++entry.returns > RETURNS
+    const often = new Set(again.filter(isOften))
+    for (const { entry } of often) special.runAlone(entry)
+    putFirst(again.filter((lease) => !often.has(lease)))
   }
 
   /** The worker is gone: charges the guilty task, runs suspects apart, and runs all others again. */
@@ -59,9 +69,17 @@ export class Losses {
       responses.stopped(entry)
       return false
     }
-    if (!entry.options.neverRerun || !started) return true
+    if (!entry.options.neverRerun || !started) return this.#mayGoOn(entry, exit)
     entry.attempts++
     responses.fail(entry, 'crashed', crashError(exit), 0)
+    return false
+  }
+
+  /** Answers the task if it was given out too often. */
+  #mayGoOn(entry: TaskEntry, exit: WorkerExit | undefined): boolean {
+    if (++entry.freeReruns <= FREE_RERUNS) return true
+    entry.attempts++
+    this.#parts.responses.fail(entry, 'crashed', rerunLimitError(exit), 0)
     return false
   }
 }

@@ -50,6 +50,7 @@ export class Outcomes {
   #records(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
     const lease = worker.leases.get(id) ?? worker.lost.get(id)
     if (!lease) return worker.stored(stepBytes(steps))
+    lease.started = true
     const { entry } = lease
     const lines = addRecords(lease, steps, logs)
     const { run } = entry

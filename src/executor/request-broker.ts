@@ -1,4 +1,11 @@
-import { type Ask, MAX_OPEN_REQUESTS, OWN_SERVICES, type Packed, type WorkerMessage } from '../protocol/messages.ts'
+import {
+  type Ask,
+  BLOBS,
+  MAX_OPEN_REQUESTS,
+  OWN_SERVICES,
+  type Packed,
+  type WorkerMessage,
+} from '../protocol/messages.ts'
 import { Answers } from './answers.ts'
 import { Clock } from './clock.ts'
 import { OpenRequest, type Served } from './open-request.ts'
@@ -43,6 +50,8 @@ export class RequestBroker {
     const lease = worker.leases.get(message.lease)
     // The lease is over because its task was cancelled; the worker is told so.
     if (!lease) return
+    // An agent's `setup` asks for blobs under the lease of a task that has not started.
+    if (message.type === 'ask' && message.service !== BLOBS) lease.started = true
     if (message.type === 'ask') return this.#open(lease, message, by)
     const request = lease.asks?.open.get(message.request)
     if (!request) return

@@ -8,6 +8,7 @@ import type { TaskEntry } from './task-entry.ts'
 const FINAL: ReadonlySet<TaskErrorCode> = new Set([
   'ANSWER_NOT_SERIALIZABLE',
   'REQUIRES_UNMET',
+  'RERUN_LIMIT',
   'MODEL_UNKNOWN',
   'MODEL_INVALID_REQUEST',
   'MODEL_AUTHENTICATION',

@@ -84,8 +84,8 @@ export class SpecialTasks {
         if (worker.reserved) this.#reserve(worker, false)
         continue
       }
-      if (worker.load === 0) this.#giveGroup(worker, group)
-      else if (worker.reserved || reserved < most) {
+      if (worker.leases.size === 0 || this.#mustDo(worker, group)) this.#giveGroup(worker, group)
+      else if (worker.load > 0 && (worker.reserved || reserved < most)) {
         reserved++
         this.#reserve(worker, true)
       }
@@ -93,6 +93,15 @@ export class SpecialTasks {
     this.#dropUnmet()
     // No group is left: workers that were being emptied for one are free again.
     if (this.#groups.length === 0) for (const worker of workers) if (worker.reserved) this.#reserve(worker, false)
+  }
+
+  /** Only tasks that wait for sub-tasks are there. They may crash the worker, too, so an empty worker would be better. */
+  #mustDo(worker: WorkerHandle, group: number): boolean {
+    if (worker.load > 0 || worker.reserved) return worker.load === 0
+    const entries = this.#groups[group]!
+    return ![...this.#fleet.workers].some(
+      (other) => canBecomeEmpty(other) && entries.every((entry) => canRun(other, entry)),
+    )
   }
 
   #reserve(worker: WorkerHandle, reserved: boolean): void {
@@ -151,5 +160,8 @@ export class SpecialTasks {
     return left
   }
 }
+
+const canBecomeEmpty = ({ state, spare, leases, load }: WorkerHandle) =>
+  !spare && (state === 'starting' || (state === 'ready' && (leases.size === 0 || load > 0)))
 
 const canRun = (worker: WorkerHandle, { options }: TaskEntry) => worker.hasLabels(options.requires ?? [])

@@ -18,16 +18,27 @@ const PLACES_LOST = 3
 const PLACES_LOST_ALONE = 3
 
 /** A crash without a known culprit. It is explained when one of the tasks that were present is charged. */
-export interface Crash {
+interface Crash {
   explained: boolean
 }
+
+/** A task may have run in a worker that crashed. */
+export interface Presence {
+  readonly crash: Crash
+  /** It is known to have started. */
+  readonly started: boolean
+}
+
+/** How often a task runs again without being charged. Only a faulty or hostile worker reaches this. */
+export const FREE_RERUNS = 50
 
 /** Limit on the stack that a watchdog sends. */
 const MAX_STACK_CHARS = 64 * 1024
 
 /**
- * Which task crashed a worker? The order of events does not tell, because finished outcomes may not have been sent. So:
- * - a task is guilty only if the worker named it or if it was alone;
+ * Which task crashed a worker? The order of events does not tell, because finished outcomes may not have been sent; and the
+ * worker may have been killed from outside. So:
+ * - a task is guilty only if the worker named it, or if this is the second crash while it ran, and it ran alone;
  * - a task that certainly did not run is innocent. A task that waits for sub-tasks probably is, although it need not await
  *   them, so it counts as innocent at first;
  * - all others are suspects. They are run again in halves until the guilty one is alone.
@@ -49,41 +60,43 @@ export interface Verdict {
 export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
   const leases = [...worker.leases.values()]
   if (worker.expected) return verdict(leases, {})
-  if (exit.placeLost) return judgeLostPlace(worker, leases, exit)
+  if (exit.placeLost) return judgeLostPlace(leases, exit)
   const named = namedBy(worker, exit)
-  if (named === undefined) return judgeCrash(worker, leases, exit)
-  // If the named task has no lease here, it was already answered and its code went on running: no task held here is guilty.
-  const guilty = worker.leases.get(named.lease)
-  return verdict(leases, guilty && { guilty, status: named.status, error: named.error })
+  const guilty = named && worker.leases.get(named.lease)
+  if (guilty && mayHaveRun(guilty)) return verdict(leases, { guilty, status: named.status, error: named.error })
+  return judgeCrash(leases, exit, named !== undefined)
 }
 
-function judgeCrash(worker: WorkerHandle, leases: readonly Lease[], exit: WorkerExit): Verdict {
-  const ran = leases.filter((lease) => mayHaveRun(worker, lease))
-  const crash: Crash = { explained: false }
-  for (const { entry } of ran) entry.crashes = [...unexplained(entry), crash].slice(-WAITING_CRASHES_MOST)
+/** `namesAnother`: the worker named a task that it does not hold. */
+function judgeCrash(leases: readonly Lease[], exit: WorkerExit, namesAnother: boolean): Verdict {
+  const ran = leases.filter(mayHaveRun)
   const suspects = ran.filter((lease) => !isWaiting(lease))
+  // Workers that crash before they start a suspect: the suspects stay apart from other tasks.
+  if (ran.length === 0) return verdict(leases, { suspects: leases.filter(({ group }) => group > 0) })
+  const alone = aloneIn(ran)
+  // A task that was answered, and whose code went on running, did it; or the worker lies. A suspect alone could only lie.
+  if (namesAnother && !alone?.group) return verdict(leases, { suspects })
+  const blocked = parseLastWords(exit) !== undefined
+  const isProven =
+    alone !== undefined && (blocked || (alone.group > 0 && unexplained(alone.entry).some(({ started }) => started)))
+  const crash: Crash = { explained: false }
+  for (const { entry, started } of ran)
+    entry.crashes = [...unexplained(entry), { crash, started }].slice(-WAITING_CRASHES_MOST)
   const waiting = ran.filter(
     (lease) => isWaiting(lease) && (lease.group > 0 || unexplained(lease.entry).length >= WAITING_CRASHES),
   )
-  const guilty = guiltyOf(ran, [...suspects, ...waiting])
+  const guilty = isProven ? alone : waiting.find(isCornered)
   if (guilty === undefined) return verdict(leases, { suspects, waiting })
-  const blocked = parseLastWords(exit) !== undefined
   return verdict(leases, blocked ? { guilty, status: 'timeout', error: blockedError('') } : { guilty })
 }
 
-function guiltyOf(ran: readonly Lease[], suspects: readonly Lease[]): Lease | undefined {
-  const [only] = suspects
-  if (only === undefined) return undefined
-  // It was a suspect before; the waiting tasks beside it were not.
-  if (suspects.length === 1 && only.group > 0) return only
-  if (suspects.length === 1 && ran.length === 1 && !isWaiting(only)) return only
-  return suspects.find(
-    (lease) => isWaiting(lease) && lease.group === 1 && unexplained(lease.entry).length >= WAITING_CRASHES_MOST,
-  )
-}
+/** The only task that can have run, if it is known to have started. */
+const aloneIn = (ran: readonly Lease[]) => (ran.length === 1 && ran[0]!.started ? ran[0] : undefined)
 
-function judgeLostPlace(worker: WorkerHandle, leases: readonly Lease[], exit: WorkerExit): Verdict {
-  const ran = leases.filter((lease) => mayHaveRun(worker, lease))
+const isCornered = ({ group, entry }: Lease) => group === 1 && unexplained(entry).length >= WAITING_CRASHES_MOST
+
+function judgeLostPlace(leases: readonly Lease[], exit: WorkerExit): Verdict {
+  const ran = leases.filter(mayHaveRun)
   for (const { entry } of ran) entry.placesLost++
   const [only] = ran
   const alone = ran.length === 1 && only !== undefined && only.group > 0 && only.started
@@ -104,19 +117,17 @@ function verdict(
 
 /** The task is charged: its crashes are explained and no longer count against other tasks. */
 export function explain(entry: TaskEntry): void {
-  for (const crash of entry.crashes ?? []) crash.explained = true
+  for (const { crash } of entry.crashes ?? []) crash.explained = true
   entry.crashes = undefined
   entry.placesLostAlone = 0
 }
 
-const unexplained = ({ crashes = [] }: TaskEntry): Crash[] => crashes.filter(({ explained }) => !explained)
+const unexplained = ({ crashes = [] }: TaskEntry): Presence[] => crashes.filter(({ crash }) => !crash.explained)
 
 const isWaiting = ({ waitingCalls }: Lease) => waitingCalls > 0
 
-function mayHaveRun(worker: WorkerHandle, lease: Lease): boolean {
-  const announced = worker.careful || lease.entry.options.neverRerun
-  return announced ? lease.started : true
-}
+/** The starts of suspects, and of tasks with `rerun: 'never'`, are announced before they run. */
+const mayHaveRun = ({ group, entry, started }: Lease): boolean => started || !(group > 0 || entry.options.neverRerun)
 
 function namedBy(
   worker: WorkerHandle,
@@ -158,6 +169,17 @@ function blockedError(stack: string): ErrorItem {
 /** How a worker ended, in short. */
 export const exitText = ({ reason, signal, code }: WorkerExit): string =>
   reason ?? (signal === null ? `exit code ${code}` : `signal ${signal}`)
+
+/** The error of a task that was given out too often. */
+export function rerunLimitError(exit: WorkerExit | undefined): ErrorItem {
+  const last = exit === undefined ? 'its worker returned it' : `its worker ended (${exitText(exit)})`
+  return {
+    code: 'RERUN_LIMIT',
+    name: 'TaskError',
+    message: `the task was given to ${FREE_RERUNS + 1} workers, and none of them answered it; the last time ${last}`,
+    stack: undefined,
+  }
+}
 
 /** The error of a crash without a better explanation. */
 export function crashError(exit: WorkerExit): ErrorItem {

@@ -8,7 +8,7 @@ import type { Children } from './children.ts'
 import type { Clock } from './clock.ts'
 import type { OpenRequest } from './open-request.ts'
 import type { Run, StopReason } from './run.ts'
-import type { Crash } from './suspects.ts'
+import type { Presence } from './suspects.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** A task on its way through the executor. */
@@ -22,10 +22,13 @@ export class TaskEntry {
   input: unknown
   readonly size: number
   readonly submittedAt: number
-  /** Charged attempts: it threw, timed out, or crashed a worker in which it was alone. */
+  /** Charged attempts: it threw, timed out, or crashed workers, at last one in which it was alone. */
   attempts = 0
-  /** Unexplained crashes at which it was present: see `suspects.ts`. */
-  crashes: Crash[] | undefined
+  /** How often it was given out again without being charged; and how often a worker returned it. */
+  freeReruns = 0
+  returns = 0
+  /** Unexplained crashes of workers in which it may have run: see `suspects.ts`. */
+  crashes: Presence[] | undefined
   /** Machines that were lost while it may have run there; and those where it ran alone. */
   placesLost = 0
   placesLostAlone = 0
@@ -133,7 +136,7 @@ export interface Lease {
   readonly id: number
   readonly entry: TaskEntry
   readonly worker: WorkerHandle
-  /** The worker reported the start (it does so only where it matters). */
+  /** The driver knows that it started: the worker announced it, or sent something that only a running task has. */
   started: boolean
   /** When it was given out, for runs with `speculate`; else 0. */
   readonly givenAt: number

@@ -57,7 +57,7 @@ export class WorkerHandle implements Loaded {
   reserved = false
   /** It runs only suspects, and reports the start of each. */
   careful = false
-  /** The task that called `process.exit`, as the worker reported it. */
+  /** The task that called `process.exit`, as the worker reported it; the first report counts. */
   exiting: { lease: number; error: ErrorItem } | undefined
   /** The driver ended it: all its tasks are innocent. */
   expected = false
@@ -75,6 +75,8 @@ export class WorkerHandle implements Loaded {
   /** Bytes of stored steps that are not yet acknowledged to it. */
   #stored = 0
   #batchBytes = 0
+  /** Recalls that it has not answered. */
+  #recalls = 0
 
   constructor(
     link: WorkerLink,
@@ -212,6 +214,18 @@ export class WorkerHandle implements Loaded {
     if (this.#unseen.size > 0) return
     clearTimeout(this.unseenTimer)
     this.unseenTimer = undefined
+  }
+
+  /** Asks for the tasks that it has not started. */
+  recall(): void {
+    this.#recalls++
+    this.channel.control({ type: 'recall' })
+  }
+
+  /** It answers a recall. Throws if there was none. */
+  recalled(): void {
+    if (this.#recalls === 0) throw new RangeError('it was not asked to return tasks')
+    this.#recalls--
   }
 
   /** These bytes of its steps are stored: it may send as many more. */

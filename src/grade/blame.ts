@@ -20,6 +20,8 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   TASK_BLOCKED_WORKER: 'agent',
   // Reported only if the crash is charged to the task. Tasks of a lost machine are not charged and run again.
   WORKER_CRASHED: 'agent',
+  // No worker could answer the task, and it is not certain that the task is the reason.
+  RERUN_LIMIT: 'infrastructure',
   PROCESS_EXIT: 'agent',
   ACTION_INVALID: 'agent',
   ENVIRONMENT_FAULT: 'infrastructure',

@@ -109,6 +109,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   RUN_BUDGET: true,
   DEPENDENCY_FAILED: true,
   WORKER_CRASHED: true,
+  RERUN_LIMIT: true,
   PROCESS_EXIT: true,
   UNCAUGHT_IN_TASK: true,
   ANSWER_NOT_SERIALIZABLE: true,

@@ -13,8 +13,8 @@ export class CarefulStarts {
   /** Tasks that wait for the driver's `go`, and tasks that have it. */
   readonly #asking = new Map<number, TaskItem>()
   readonly #allowed = new Set<number>()
-  /** The lease that was announced last. */
-  #announced = 0
+  /** Leases that were announced and have not started. */
+  readonly #announced = new Set<number>()
   /** This worker runs suspects: it announces each start and sends each outcome at once. */
   suspects = false
 
@@ -34,9 +34,23 @@ export class CarefulStarts {
       this.#ask(lease, item)
       return 'asking'
     }
-    if (!this.#isAnnounced(lease)) return 'later'
-    if (once) this.#allowed.delete(lease)
-    return 'now'
+    return this.#isAnnounced(lease) ? 'now' : 'later'
+  }
+
+  /** Its agent's `setup` is to run for this task. False: not before the announcement is sent. */
+  announceSetup([lease]: TaskItem): boolean {
+    return this.#isAnnounced(lease)
+  }
+
+  /** Whether the driver takes it for started, although it has not. */
+  isBegun(lease: number): boolean {
+    return this.#announced.has(lease) || this.#allowed.has(lease)
+  }
+
+  /** It starts now. */
+  starts(lease: number): void {
+    if (this.#announced.size > 0) this.#announced.delete(lease)
+    if (this.#allowed.size > 0) this.#allowed.delete(lease)
   }
 
   /** The driver has answered: returns the task, which may now start. Undefined: it was cancelled. */
@@ -63,10 +77,10 @@ export class CarefulStarts {
 
   /** False while the announcement, or anything sent before it, could still be lost. */
   #isAnnounced(lease: number): boolean {
-    if (this.#announced !== lease) {
+    if (!this.#announced.has(lease)) {
       this.#flush()
       this.#channel.control({ type: 'started', leases: [lease] })
-      this.#announced = lease
+      this.#announced.add(lease)
     }
     return !this.#channel.holdsBytes
   }

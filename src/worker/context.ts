@@ -237,9 +237,9 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
     return this.#profile.timeoutMs!
   }
 
-  /** The store does not know yet that it runs. */
+  /** The driver does not know yet that it runs. */
   get isUnknown(): boolean {
-    return this.#profile.recorded && !this.announced && this.#steps === 0
+    return !this.announced && this.#steps === 0
   }
 
   /** Lists of earlier steps; made for tasks that record lists. */

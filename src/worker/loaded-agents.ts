@@ -67,10 +67,11 @@ export class LoadedAgents {
     else if (agent.definition !== undefined) void this.#setUp(agent, agent.definition)
   }
 
-  /** Takes all tasks that wait. */
-  takeWaiting(): TaskItem[] {
+  /** Takes all tasks that wait, except those to be kept. */
+  takeWaiting(isKept: (item: TaskItem) => boolean): TaskItem[] {
     return [...this.#byKey.values()].flatMap(({ waiting, setup }) => {
       const items = waiting.splice(0)
+      waiting.push(...items.filter(isKept))
       setup?.changed()
       return items
     })

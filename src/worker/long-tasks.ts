@@ -1,10 +1,13 @@
 import type { TaskContext } from './context.ts'
 
-/** A task that has run for this long is reported to the store; tasks are checked this often. */
+/** A task that has run for this long is reported to the driver; tasks are checked this often. */
 const LONG_MS = 200
 const LOOK_MS = 100
 
-/** Reports tasks that run for a while, so that users see what is running. Most tasks end earlier and cost nothing here. */
+/**
+ * Reports tasks that run for a while: users see what is running, and the driver knows who ran if the worker crashes. Most tasks
+ * end earlier and cost nothing here.
+ */
 export class LongTasks {
   readonly #live: ReadonlyMap<number, TaskContext>
   readonly #announce: (tasks: [lease: number, ms: number][]) => void

@@ -219,18 +219,21 @@ export class TaskRunner {
     const agent = this.agents.get(profile.agent)
     const { definition } = agent
     if (definition === undefined || (!agent.setUp && definition.setup)) {
-      this.agents.wait(agent, item)
-      return true
+      // A setup may crash, too: the driver must know for which task it was made.
+      const isAnnounced = !this.#starts.suspects || definition === undefined || this.#starts.announceSetup(item)
+      if (isAnnounced) this.agents.wait(agent, item)
+      return isAnnounced
     }
     if (profile.announce || this.#starts.suspects) {
       const may = this.#starts.announce(item, profile.announce)
       if (may !== 'now') return may === 'asking'
     }
+    this.#starts.starts(item[0])
     const task = new TaskContext(this, item, profile, agent.params, agent.state, now)
     this.live.set(task.lease, task)
     this.#slots.taken++
     if (profile.timeoutMs !== undefined) this.#timeouts.watch(task, profile.timeoutMs)
-    if (profile.recorded) this.#longTasks.lookSoon()
+    this.#longTasks.lookSoon()
     let result: unknown
     try {
       result = this.#current.run(task, runAgent, definition, unpack(item[3]), task)
@@ -255,8 +258,13 @@ export class TaskRunner {
     else this.#arm()
   }
 
+  /** Tasks whose start was announced stay: for the driver they have started. */
   #takeUnstarted(): number[] {
-    return [...this.#queue.drain(), ...this.agents.takeWaiting()].map((item) => item[0])
+    const isBegun = (item: TaskItem) => this.#starts.isBegun(item[0])
+    const queued = this.#queue.drain()
+    this.#queue.unshift(queued.filter(isBegun))
+    const unstarted = [...queued, ...this.agents.takeWaiting(isBegun)].filter((item) => !isBegun(item))
+    return unstarted.map((item) => item[0])
   }
 
   // ---- the end of a turn of the event loop

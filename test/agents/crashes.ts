@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from '../../dist/index.js'
 
@@ -29,6 +29,39 @@ export const killer = defineAgent({
     note(file, 'killer')
     crash()
     return new Promise<never>(() => {})
+  },
+})
+
+/** Crashes natively after a while. */
+export const lateKiller = defineAgent({
+  name: 'late-killer',
+  run: async ({ file, ms }: Napping) => {
+    note(file, 'late')
+    await sleep(ms)
+    crash()
+    return new Promise<never>(() => {})
+  },
+})
+
+/** Its setup crashes natively, whichever task it is made for. */
+export const badSetup = defineAgent({
+  name: 'bad-setup',
+  params: { file: '' },
+  setup: ({ file }: { file: string }) => {
+    note(file, 'setup')
+    crash()
+    return new Promise<never>(() => {})
+  },
+  run: () => 'never',
+})
+
+/** The first time, its worker is killed while this answer is on its way. */
+export const killedWhileItAnswers = defineAgent({
+  name: 'killed-while-it-answers',
+  run: ({ file, bytes }: { file: string; bytes: number }) => {
+    note(file, 'answers')
+    if (readFileSync(file, 'utf8') === 'answers\n') setTimeout(crash, 5)
+    return 'x'.repeat(bytes)
   },
 })
 

@@ -1,3 +1,4 @@
+import { Deque } from '../deque.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { TaskResponse } from '../task.ts'
 import type { StartedRun } from './start-run.ts'
@@ -15,8 +16,7 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
   #started: StartedRun | undefined
   #startedOnce = false
   #waiting: { resolve: (result: IteratorResult<R, undefined>) => void; reject: (error: unknown) => void }[] = []
-  #queue: { response: R; bytes: number }[] = []
-  #head = 0
+  readonly #queue = new Deque<{ response: R; bytes: number }>()
   #bytes = 0
   #over = false
   #error: Error | undefined
@@ -34,7 +34,8 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
 
   next(): Promise<IteratorResult<R, undefined>> {
     if (!this.#startedOnce) this.#begin()
-    if (this.#head < this.#queue.length) return Promise.resolve({ done: false, value: this.#take() })
+    const next = this.#queue.shift()
+    if (next) return Promise.resolve({ done: false, value: this.#taken(next) })
     if (this.#over) return this.#finish()
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
   }
@@ -43,8 +44,7 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
     this.#startedOnce = true
     this.#over = true
     this.#error = undefined
-    this.#queue = []
-    this.#head = 0
+    this.#queue.drain()
     // Calls of `next()` that wait get no response.
     for (const waiting of this.#waiting.splice(0)) waiting.resolve({ done: true, value: undefined })
     if (this.#started) this.#started.dispatcher.stopRun(this.#started.run, 'cancelled')
@@ -59,7 +59,7 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
     const sink: RunSink = {
       response: (_index, response, bytes) => this.#push(response as R, bytes),
       full: () => {
-        this.#paused = this.#queue.length - this.#head >= MAX_UNFETCHED || this.#bytes >= MAX_UNFETCHED_BYTES
+        this.#paused = this.#queue.length >= MAX_UNFETCHED || this.#bytes >= MAX_UNFETCHED_BYTES
         return this.#paused
       },
       end: (error) => this.#end(error),
@@ -84,15 +84,9 @@ export class ResponseStream<R extends TaskResponse> implements AsyncIterableIter
     }
   }
 
-  #take(): R {
-    const { response, bytes } = this.#queue[this.#head]!
-    this.#queue[this.#head++] = undefined as never
+  #taken({ response, bytes }: { response: R; bytes: number }): R {
     this.#bytes -= bytes
-    const left = this.#queue.length - this.#head
-    if (left === 0) {
-      this.#queue = []
-      this.#head = 0
-    }
+    const left = this.#queue.length
     if (this.#paused && left < MAX_UNFETCHED / 2 && this.#bytes < MAX_UNFETCHED_BYTES && this.#started) {
       this.#paused = false
       this.#started.dispatcher.wake(this.#started.run)

@@ -191,7 +191,9 @@ export class RowWriter {
   }
 
   #writeSteps([, number, first, steps]: StepsRow): void {
-    const start = this.#starts.get(number)!
+    const start = this.#starts.get(number)
+    // Late: the attempt has ended, for example because its task was cancelled while its node was away.
+    if (start === undefined) return
     this.#written.add(start.steps)
     for (const [index, step] of steps.entries())
       this.#execute(INSERT_STEP, ...start.steps.encode(start.start * STEP_SPAN + first + index, step))

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Deque } from '../../src/deque.ts'
+import type { RunSink } from '../../src/executor/run.ts'
+import { ResponseStream } from '../../src/runners/response-stream.ts'
+import type { StartedRun } from '../../src/runners/start-run.ts'
+import type { TaskResponse } from '../../src/task.ts'
+import { liveBytes } from '../live-memory.ts'
 
 test('takes back more items than a call may have arguments', () => {
   const deque = new Deque<number>()
@@ -50,4 +55,27 @@ test('is an array, whatever is done with it', () => {
     }),
     { numRuns: 100 },
   )
+})
+
+test('a stream whose reader is always behind does not grow with the responses it has handed out', async () => {
+  let sink: RunSink | undefined
+  const started = { run: {}, dispatcher: { wake: () => {} } } as unknown as StartedRun
+  const stream = new ResponseStream(async (given) => {
+    sink = given
+    return started
+  })
+  const response = { id: 'one' } as TaskResponse
+  const first = stream.next()
+  const push = () => sink!.response(0, response, 1, undefined)
+  push()
+  await first
+  for (let n = 0; n < 600; n++) push()
+  const before = liveBytes()
+  for (let n = 0; n < 1_000_000; n++) {
+    push()
+    // Taken at once: the promise is settled already.
+    void stream.next()
+  }
+  expect(liveBytes() - before).toBeLessThan(4_000_000)
+  expect((await stream.next()).value).toBe(response)
 })

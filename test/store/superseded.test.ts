@@ -1,9 +1,13 @@
 import { type EngineEvents, LocalRuntime, type Placement, Runners, type WorkerExit, type WorkerLink } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { type AttemptRow, ROW, type TaskRow } from '../../src/store/messages.ts'
+import { RunWriter } from '../../src/store/run-writer.ts'
+import { ROLE } from '../../src/store/schema.ts'
+import { StoreDb } from '../../src/store/store-db.ts'
 import { ledger } from '../agents/ledger.ts'
 import { pid } from '../agents/workers.ts'
-import { storeFolder } from './store-folder.ts'
+import { query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -71,4 +75,37 @@ it('an answer that comes after its worker was given up is stored as superseded, 
     if (status === 'success') expect(trajectory).toMatchObject([{ action: 'wrote' }])
   expect(new Set(attempts.map(({ worker }) => worker!.pid)).size).toBeGreaterThan(1)
   expect(run.overview().counts).toMatchObject({ success: 2 })
+})
+
+it('steps that come after the attempt of a cancelled task was stored are dropped, and the run goes on', () => {
+  const { file } = storeFolder()
+  const store = StoreDb.open(file('r'), true)
+  onTestFinished(() => store.close(false))
+  const header = { runId: 'r', seed: 0, sequenceDependent: false, manyworlds: '0', script: null }
+  const { writer } = RunWriter.open(
+    store,
+    { path: file('r'), shared: true, header, mode: 'start', durability: 'normal', keep: undefined },
+    new Set(),
+  )
+  writer.write(
+    [
+      [ROW.agent, 1, 'a', 'm', null, null],
+      ...[1, 2].map((task): TaskRow => [ROW.task, task, `t${task}`, task, 0, 0, 1, '1', null, null, null, null, null]),
+      [ROW.start, 1, 1, 1, null, Date.now()],
+      [ROW.steps, 1, 0, [[0, '{"action":"first"}']]],
+    ],
+    { pid: 1, host: 'h', node: 'v24', config: '{}', total: 2 },
+  )
+  const ended = (task: number, status: 'cancelled' | 'success', start: number): AttemptRow => [
+    ...([ROW.attempt, task, false, ROLE.final, 1, Date.now(), status, 0, 0, 0, null, null] as const),
+    ...([null, null, null, null, start, null, null] as const),
+  ]
+  writer.write([ended(1, 'cancelled', 1)], undefined)
+  // Its node is back and delivers the steps that it had recorded, beside the answer of another task.
+  writer.write([[ROW.steps, 1, 1, [[9, '{"action":"late"}']]], ended(2, 'success', 0)], undefined)
+  expect(query(file('r'), 'SELECT id, status FROM responses ORDER BY id')).toEqual([
+    { id: 't1', status: 'cancelled' },
+    { id: 't2', status: 'success' },
+  ])
+  expect(query(file('r'), 'SELECT action FROM steps')).toEqual([{ action: '"first"' }])
 })

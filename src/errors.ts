@@ -29,6 +29,7 @@ export type ModelErrorCode =
 export type ErrorCode =
   // configuration and tasks
   | 'CONFIG_INVALID'
+  | 'MODEL_NO_PRICE'
   | 'TASK_INVALID'
   | 'TASK_DUPLICATE_ID'
   | 'INPUT_NOT_SERIALIZABLE'

@@ -46,6 +46,7 @@ export {
 } from './grade/grader.ts'
 export type { GradeSample } from './grade/sample.ts'
 export type { RateLimit } from './limits.ts'
+export { withPrice } from './models/prices.ts'
 export { type ActionModel, ParallelizableAgent, SerialableAgent } from './parallel-agent.ts'
 export type { StepEvent } from './progress/observer.ts'
 export type { FailureGroup, RunProgress, SlowTask } from './progress/run-progress.ts'

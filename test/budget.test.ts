@@ -55,3 +55,22 @@ it('a run over its budget can still be aborted', async () => {
   aborting.abort()
   expect((await run).get('long')).toMatchObject({ status: 'cancelled', error: { code: 'TASK_CANCELLED' } })
 })
+
+it.each([
+  { costUsd: -5 },
+  { costUsd: Number.NaN },
+  { costUsd: 1e300 },
+  { inputTokens: -1 },
+  { outputTokens: Number.POSITIVE_INFINITY },
+])('usage that cannot be is refused, and lowers nothing: %j', async (first) => {
+  const response = await Runners.runTask(spender.task({ steps: 1, first }), { ...base, store: false })
+  expect(response).toMatchObject({ status: 'failed', error: { code: 'TASK_THREW' }, usage: {} })
+  const [key] = Object.keys(first)
+  expect(response.error!.message).toMatch(new RegExp(`'usage.${key}' must be a number from 0 to [\\d,]+, it is `))
+})
+
+it('usage with an undefined field counts', async () => {
+  const first = { inputTokens: 7, costUsd: undefined as never }
+  const response = await Runners.runTask(spender.task({ steps: 0, first }), { ...base, store: false })
+  expect(response.usage).toEqual({ inputTokens: 7 })
+})

@@ -11,6 +11,7 @@ import { CODECS, decode, encode, PLAIN, scanBatch } from '../src/protocol/codec.
 import { type DriverMessage, PROTOCOL_VERSION, type WorkerMessage } from '../src/protocol/messages.ts'
 import { packBytes } from '../src/protocol/pack.ts'
 import { creditFrame, fragmentFrame, KIND } from '../src/protocol/raw-frames.ts'
+import { checkStep } from '../src/trajectory/packed-step.ts'
 
 const ref = { name: 'a', module: 'file:///a.js', fingerprint: 'f00d' }
 const error = { code: 'UNCAUGHT_IN_TASK', name: 'Error', message: 'm', stack: undefined } as const
@@ -300,6 +301,24 @@ const WRONG_PARTS: [what: string, check: MessageCheck, message: unknown][] = [
   ['concurrency', checkDriverMessage, { ...DRIVER_MESSAGES[0], settings: { concurrency: 0, withheldEnv: [] } }],
   ['a type that objects have', checkDriverMessage, { type: 'constructor' }],
 ]
+
+it.each([
+  [{ costUsd: -5 }],
+  [{ costUsd: 1e300 }],
+  [{ inputTokens: -1 }],
+  [{ outputTokens: Number.NaN }],
+  [{ cachedTokens: Number.POSITIVE_INFINITY }],
+])('steps whose usage cannot be are refused: %j', (usage) => {
+  const done = (said: object): unknown => ({
+    type: 'done',
+    records: [[1, [[0, '{}', 0, null, said]], []]],
+    outcomes: [],
+  })
+  expect(isWorkerMessage(done({ inputTokens: 5, costUsd: 0.25 }))).toBe(true)
+  expect(isWorkerMessage(done(usage))).toBe(false)
+  // Nor may it hide in the body, where nothing counts it.
+  expect(() => checkStep([0, JSON.stringify({ usage: { inputTokens: 5 } })])).toThrow('contains `usage`')
+})
 
 describe('codecs', () => {
   const hungry = { type: 'hungry' }

@@ -12,37 +12,88 @@ export interface Spent {
   readonly tokens: number
 }
 
-/** What a run may spend and what it has spent. All reported usage counts, also of attempts that failed, crashed or came late. */
+type Amounts = { -readonly [Key in keyof Spent]: Spent[Key] }
+
+/** Until so many tasks have shown what a task costs, no more run at once than have ended, and one. */
+const TASKS_THAT_SHOW = 10
+/** A run may exceed a limit by this share of it, or by one task if that is more. */
+const OVERSHOOT = 0.05
+
+/**
+ * What a run may spend and what it has spent. All reported usage counts, also of attempts that failed, crashed or came late,
+ * and of graders. For each task in flight the largest cost so far is reserved, so that tasks that end after the limit was
+ * reached do not exceed it by much.
+ */
 export class Budget {
-  readonly #limits: BudgetLimits
-  #costUsd: number
-  #tokens: number
+  readonly #limits: readonly (readonly [key: keyof Spent, limit: number])[]
+  readonly #spent: Amounts
+  /** What each task in flight has spent so far, by its index. */
+  readonly #open = new Map<number, Amounts>()
+  /** The most that one task has spent. */
+  readonly #largest: Amounts = { costUsd: 0, tokens: 0 }
+  #ended = 0
+  /** Tasks that have ended and cost something. */
+  #shown = 0
 
   /** `spent`: by earlier sessions. */
-  constructor(limits: BudgetLimits, { costUsd, tokens }: Spent) {
-    this.#limits = limits
-    this.#costUsd = costUsd
-    this.#tokens = tokens
+  constructor({ maxCostUsd, maxTokens }: BudgetLimits, spent: Spent) {
+    this.#limits = [
+      ...(maxCostUsd === undefined ? [] : [['costUsd', maxCostUsd] as const]),
+      ...(maxTokens === undefined ? [] : [['tokens', maxTokens] as const]),
+    ]
+    this.#spent = { ...spent }
   }
 
-  spend({ costUsd = 0, inputTokens = 0, outputTokens = 0 }: Usage): void {
-    this.#costUsd += costUsd
-    this.#tokens += inputTokens + outputTokens
+  /** `task`: the index of the task that spent it. For a sub-task, that of the task it belongs to. */
+  spend({ costUsd = 0, inputTokens = 0, outputTokens = 0 }: Usage, task: number): void {
+    const amounts = { costUsd, tokens: inputTokens + outputTokens }
+    const open = this.#open.get(task)
+    for (const key of ['costUsd', 'tokens'] as const) {
+      this.#spent[key] += amounts[key]
+      if (open) this.#largest[key] = Math.max(this.#largest[key], (open[key] += amounts[key]))
+    }
   }
 
   get isSpent(): boolean {
-    const { maxCostUsd = Infinity, maxTokens = Infinity } = this.#limits
-    return this.#costUsd >= maxCostUsd || this.#tokens >= maxTokens
+    return this.#limits.some(([key, limit]) => this.#spent[key] >= limit)
+  }
+
+  /** Starts the task if the budget is likely to be enough for it. A task may start if no other one runs and the budget is not spent. */
+  admit(task: number): boolean {
+    if (this.isSpent || !this.#hasRoom()) return false
+    this.#open.set(task, { costUsd: 0, tokens: 0 })
+    return true
+  }
+
+  /** The task has ended, and was graded. */
+  release(task: number): void {
+    const spent = this.#open.get(task)
+    if (spent === undefined) return
+    this.#open.delete(task)
+    this.#ended++
+    if (this.#limits.some(([key]) => spent[key] > 0)) this.#shown++
+  }
+
+  #hasRoom(): boolean {
+    if (this.#open.size === 0) return true
+    if (this.#shown < TASKS_THAT_SHOW && this.#open.size > this.#ended) return false
+    return this.#limits.every(([key, limit]) => {
+      const largest = this.#largest[key]
+      let expected = this.#spent[key] + largest
+      for (const open of this.#open.values()) expected += Math.max(0, largest - open[key])
+      return expected <= limit + Math.max(limit * OVERSHOOT, largest)
+    })
   }
 
   /** Such as "$1.02 of $1.00, 12,034 of 10,000 tokens". */
   toString(): string {
-    const { maxCostUsd, maxTokens } = this.#limits
-    const parts: string[] = []
-    if (maxCostUsd !== undefined) parts.push(`${dollars(this.#costUsd)} of ${dollars(maxCostUsd)}`)
-    if (maxTokens !== undefined)
-      parts.push(`${this.#tokens.toLocaleString('en-US')} of ${maxTokens.toLocaleString('en-US')} tokens`)
-    return parts.join(', ')
+    return this.#limits
+      .map(([key, limit]) =>
+        key === 'costUsd'
+          ? `${dollars(this.#spent[key])} of ${dollars(limit)}`
+          : `${this.#spent[key].toLocaleString('en-US')} of ${limit.toLocaleString('en-US')} tokens`,
+      )
+      .join(', ')
   }
 }
 

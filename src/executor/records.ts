@@ -3,7 +3,7 @@ import { redactSteps } from '../redaction/steps.ts'
 import { checkStep, type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
 import { MOST_STEPS } from '../trajectory/step.ts'
 import { addUsage } from '../trajectory/usage.ts'
-import type { AttemptRecords, Lease } from './task-entry.ts'
+import type { AttemptRecords, Lease, TaskEntry } from './task-entry.ts'
 
 /**
  * Adds the steps and printed lines of an attempt, even of a late or second one. Returns the lines without secrets. Throws if
@@ -22,7 +22,7 @@ export function addRecords(lease: Lease, said: PackedStep[], printed: string[]):
   for (const [, , , , usage] of steps) {
     if (!usage) continue
     addUsage((records.usage ??= {}), usage)
-    entry.run.options.budget?.spend(usage)
+    entry.run.options.budget?.spend(usage, rootOf(entry).index)
   }
   const { recorder, options } = entry.run
   const bytes = stepBytes(said)
@@ -33,6 +33,12 @@ export function addRecords(lease: Lease, said: PackedStep[], printed: string[]):
   if (options.keepSteps || entry.parent)
     records.steps = records.steps === undefined ? steps : append(records.steps, steps)
   return logs
+}
+
+function rootOf(entry: TaskEntry): TaskEntry {
+  let root = entry
+  while (root.parent) root = root.parent
+  return root
 }
 
 function redactedSteps(redactor: Redactor, steps: PackedStep[], records: AttemptRecords): PackedStep[] {

@@ -1,3 +1,5 @@
+import type { Usage } from '../trajectory/usage.ts'
+
 /** The result of a grader. */
 export interface Grade {
   /** How good the answer is; null: unknown. */
@@ -23,6 +25,8 @@ export interface TaskGrade extends Grade {
   readonly grader: { readonly name: string; readonly sha256?: string }
   /** Why there is no grade: the grader threw, hung, crashed, or returned an invalid value. `reward` is null then. */
   readonly error?: GradingError
+  /** What the grader used, if it called models or recorded usage. */
+  readonly usage?: Usage
 }
 
 /** Why an answer has no grade. */

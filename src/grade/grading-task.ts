@@ -18,12 +18,14 @@ export async function gradingTask(grader: Grader, task: Graded, response: TaskRe
 
 /** Converts the response of a grading task to a grade. */
 export function gradeFrom(grader: Grader, response: TaskResponse): TaskGrade {
+  // First: the store finds it there (`store/grade-usage.ts`).
+  const used = Object.keys(response.usage).length > 0 ? { usage: response.usage } : {}
   if (response.success) {
     const { success = null, ...grade } = response.answer as Grade
-    return { ...grade, success, grader: nameOf(grader) }
+    return { ...used, ...grade, success, grader: nameOf(grader) }
   }
   const { name, message } = response.error
-  return noGrade(grader, name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response), message)
+  return { ...used, ...noGrade(grader, name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response), message) }
 }
 
 export const noGrade = (grader: Grader, code: GradingErrorCode, message: string): TaskGrade => ({

@@ -42,7 +42,7 @@ export interface Judged {
   /** The error code of a rollout that did not succeed. */
   readonly code?: string
   /** Left out: nothing grades it. An answer that waits for its grade has one with the error `GRADING_PENDING`. */
-  readonly grade?: Grade & Pick<TaskGrade, 'error'> & Partial<Pick<TaskGrade, 'grader'>>
+  readonly grade?: Grade & Pick<TaskGrade, 'error' | 'usage'> & Partial<Pick<TaskGrade, 'grader'>>
   /** The result of an environment, which is the grade if there is no other. */
   readonly episode?: Pick<Grade, 'reward' | 'success'> | undefined
   /** Overrides the blame that follows from the code. */

@@ -1,3 +1,5 @@
+import type { ModelPrice } from './settings.ts'
+
 /**
  * The part of the AI SDK's language model interface (`ai` 7, specification version 4) that this package uses. Declared
  * here, because `ai` and its packages are optional.
@@ -16,6 +18,8 @@ export interface GivenModel {
   readonly specificationVersion: 'v4'
   readonly provider: string
   readonly modelId: string
+  /** Set by `withPrice`. */
+  readonly price?: ModelPrice
   doGenerate(options: never): PromiseLike<object>
   doStream(options: never): PromiseLike<object>
 }

@@ -27,8 +27,10 @@ export interface RunProgress {
   /** The most frequent first. */
   readonly failures: readonly FailureGroup[]
   readonly slowest: readonly SlowTask[]
-  /** The sum of the usage that tasks reported; empty if none did. */
+  /** The sum of the usage that tasks and their graders reported; empty if none did. */
   readonly usage: Usage
+  /** The part of `usage` that graders reported. */
+  readonly graderUsage: Usage
   /** The total time that finished tasks waited while their timeouts were paused, mainly for model permits. */
   readonly waitedMs: number
   /** Models with waiting calls, the longest queue first. */

@@ -130,8 +130,9 @@ function slowestLines({ slowest, done }: SummaryData, width: number): string[] {
 }
 
 /** The usage; for a sample, also an extrapolation to all tasks. */
-function usageLines({ usage, done, sampledFrom }: SummaryData): string[] {
-  const used = usageText(usage)
+function usageLines({ usage, graderUsage = {}, done, sampledFrom }: SummaryData): string[] {
+  const graders = usageText(graderUsage)
+  const used = `${usageText(usage)}${graders && ` (graders: ${graders})`}`
   if (used === '') return []
   if (sampledFrom === undefined || done === 0 || sampledFrom <= done) return [used]
   const share = sampledFrom / done

@@ -1,7 +1,7 @@
 import { type Outcome, outcomeOf } from '../grade/outcome.ts'
 import type { EvaluationSummary } from '../grade/summarize.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
-import type { Usage } from '../trajectory/usage.ts'
+import { addUsage, type Usage } from '../trajectory/usage.ts'
 import { remainingMs } from './eta.ts'
 import { EvaluationTally } from './evaluation-tally.ts'
 import type { RunStart } from './observer.ts'
@@ -24,6 +24,7 @@ export interface FinishedTask {
   readonly waitedMs?: number | undefined
   readonly restored?: boolean | undefined
   readonly usage?: Usage | undefined
+  readonly graderUsage?: Usage | undefined
   /** For evaluation. */
   readonly outcome?: Outcome | undefined
 }
@@ -32,7 +33,19 @@ export function finishedTask(response: TaskResponse): FinishedTask {
   const { id, status, error, timing, restored, usage } = response
   const outcome = outcomeOf(response)
   const { runMs, waitedMs } = timing
-  return { id, status, code: error?.code, message: error?.message, runMs, waitedMs, restored, usage, outcome }
+  const graderUsage = response.grade?.usage
+  return {
+    id,
+    status,
+    code: error?.code,
+    message: error?.message,
+    runMs,
+    waitedMs,
+    restored,
+    usage,
+    graderUsage,
+    outcome,
+  }
 }
 
 /** The part of a run that a tally needs. */
@@ -49,6 +62,7 @@ export class Tally {
   readonly #evaluation = new EvaluationTally()
   readonly #slowest: SlowTask[] = []
   readonly #usage: Usage = {}
+  readonly #graderUsage: Usage = {}
   readonly #rate: RecentRate
   #total: number | undefined
   #done = 0
@@ -69,7 +83,9 @@ export class Tally {
     this.#done++
     this.#counts[task.status]++
     if (task.status !== 'success') this.#addFailure(task)
-    if (task.usage) this.#addUsage(task.usage)
+    addUsage(this.#usage, task.usage)
+    addUsage(this.#usage, task.graderUsage)
+    addUsage(this.#graderUsage, task.graderUsage)
     if (task.outcome) this.#evaluation.add(task.outcome)
     this.#waitedMs += task.waitedMs ?? 0
     if (task.restored) {
@@ -122,6 +138,7 @@ export class Tally {
         .sort((a, b) => b.count - a.count),
       slowest: [...this.#slowest],
       usage: { ...this.#usage },
+      graderUsage: { ...this.#graderUsage },
       waitedMs: this.#waitedMs,
       waiting: (this.#run.models?.waiting ?? []).toSorted((a, b) => b.queued - a.queued),
       models: this.#run.models?.used ?? [],
@@ -133,13 +150,6 @@ export class Tally {
     const group = this.#failures.get(code)
     if (group) group.count++
     else this.#failures.set(code, { count: 1, example: { id, message: task.message?.slice(0, MESSAGE_LENGTH) ?? '' } })
-  }
-
-  #addUsage(usage: Usage): void {
-    for (const key of ['inputTokens', 'outputTokens', 'cachedTokens', 'costUsd'] as const) {
-      const value = usage[key]
-      if (value !== undefined) this.#usage[key] = (this.#usage[key] ?? 0) + value
-    }
   }
 
   #addSlow({ id, status, runMs }: FinishedTask): void {

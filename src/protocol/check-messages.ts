@@ -2,7 +2,7 @@ import type { TaskErrorCode } from '../errors.ts'
 import { RETRY_AFTER_MAX_MS } from '../retry-errors.ts'
 import type { Truncation } from '../trajectory/episode.ts'
 import { STEP_KINDS } from '../trajectory/step.ts'
-import { USAGE_KEYS } from '../trajectory/usage.ts'
+import { isUsage, USAGE_KEYS } from '../trajectory/usage.ts'
 import type { DriverMessage, LoadFailure, WorkerMessage } from './messages.ts'
 import { isPacked } from './read-packed.ts'
 import {
@@ -225,7 +225,7 @@ const step = tuple(
   leaf('{}', (body) => typeof body === 'string' || body instanceof Uint8Array),
   leaf(0, (kind) => whole(kind) && (kind as number) < STEP_KINDS.length),
   orNull(finite),
-  orNull(object(Object.fromEntries(USAGE_KEYS.map((key) => [key, optional(finite)])))),
+  orNull(object(Object.fromEntries(USAGE_KEYS.map((key) => [key, optional(leaf(1, (value) => isUsage(key, value)))])))),
   orNull(whole),
   orNull(list(tuple(path, whole, whole), 64)),
   orNull(

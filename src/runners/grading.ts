@@ -9,6 +9,7 @@ import { setGrade } from '../response.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { packTask } from '../task-checks.ts'
 import type { Episode } from '../trajectory/episode.ts'
+import type { Usage } from '../trajectory/usage.ts'
 
 /** Answers that wait for their grade; beyond this no more tasks are read. */
 const MAX_PENDING = 10_000
@@ -26,6 +27,8 @@ interface Parts {
   readonly store: ((record: number, attempt: number, grade: TaskGrade, safe: () => void) => void) | undefined
   /** Fails the run that is graded. */
   fail(error: Error): void
+  /** Counts what a grader has spent for the task with this index. */
+  spend(usage: Usage, index: number): void
   /** There is room for more tasks. */
   wake(): void
 }
@@ -173,9 +176,9 @@ export class Grading {
 
   #graded(number: number, response: TaskResponse): void {
     const graded = this.#pending.get(number)
-    // The cost of a judge counts, but a run that has spent its budget still grades the answers it has.
-    this.#parts.options.budget?.spend(response.usage)
     if (!graded) return
+    // The cost of a judge counts, but a run that has spent its budget still grades the answers it has.
+    this.#parts.spend(response.usage, graded.index)
     this.#end(number, gradeFrom(graded.grader, response))
   }
 

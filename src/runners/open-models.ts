@@ -7,6 +7,7 @@ import type { ReadyTask } from '../executor/source.ts'
 import type { CacheStore } from '../models/driver/cache.ts'
 import type { RunModels } from '../models/driver/run-models.ts'
 import { MODELS_USED, type ModelsUsed } from '../models/models-used.ts'
+import { noPrice, priceOf } from '../models/prices.ts'
 import type { ModelSettings } from '../models/settings.ts'
 import { LIMITS } from '../protocol/messages.ts'
 import type { Redactor } from '../redaction/redactor.ts'
@@ -27,8 +28,11 @@ export interface OpenedModels {
 }
 
 /** Loads the code for models only if the run has some. Throws if one cannot be used, such as for a missing key. */
-export async function openModels(config: ResolvedConfig): Promise<OpenedModels | undefined> {
-  const { models: given, engineName, inLocal, cache, unusableModels } = config
+export async function openModels(
+  config: ResolvedConfig,
+  failed: (error: Error) => void,
+): Promise<OpenedModels | undefined> {
+  const { models: given, engineName, inLocal, cache, unusableModels, maxCostUsd } = config
   if (given === undefined) return undefined
   const [{ RunModels }, { modelServices }, { CachedCalls }, { ReplyCache }] = await Promise.all([
     import('../models/driver/run-models.ts'),
@@ -38,7 +42,12 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
   ])
   const models = new RunModels(
     given,
-    { onThisMachine: definitionOf(engineName).onThisMachine === true || inLocal, cache },
+    {
+      onThisMachine: definitionOf(engineName).onThisMachine === true || inLocal,
+      cache,
+      // A replay calls no model.
+      unpriced: maxCostUsd === undefined || cache === 'replay' ? undefined : failed,
+    },
     unusableModels,
   )
   return {
@@ -54,7 +63,9 @@ export async function openModels(config: ResolvedConfig): Promise<OpenedModels |
 export function modelsCheck({
   models,
   unusableModels = {},
-}: Pick<ResolvedConfig, 'models' | 'unusableModels'>): (item: ReadyTask) => void {
+  maxCostUsd,
+  cache,
+}: Pick<ResolvedConfig, 'models' | 'unusableModels' | 'maxCostUsd' | 'cache'>): (item: ReadyTask) => void {
   const seen = new WeakSet<AnyAgent>()
   return ({ task: { agent } }) => {
     if (seen.has(agent)) return
@@ -65,6 +76,11 @@ export function modelsCheck({
     for (const name of run?.[MODELS_USED]?.(agent.params) ?? [])
       if (Object.hasOwn(unusableModels, name)) throw new ManyworldsError('CONFIG_INVALID', unusableModels[name]!)
       else if (!models?.[name]) throw noModel(agent.name, name, models)
+      else if (priceOf(models[name]) === undefined && cache !== 'replay') {
+        const own = (agent.params as { maxCostUsd?: unknown } | undefined)?.maxCostUsd
+        if (maxCostUsd !== undefined) throw noPrice(name, models[name], 'the run has `maxCostUsd`')
+        if (typeof own === 'number') throw noPrice(name, models[name], `agent '${agent.name}' has \`maxCostUsd\``)
+      }
   }
 }
 

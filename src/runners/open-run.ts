@@ -12,6 +12,7 @@ import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { counted } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
+import { Budgeted } from './budgeted.ts'
 import { checkedTasks } from './checked-tasks.ts'
 import { Grading } from './grading.ts'
 import { Observation } from './observation.ts'
@@ -54,7 +55,7 @@ export async function openRun(
   }
   observation.failed = failed
   const blobs = userBlobs(config.blobs)
-  const models = await openModels(config)
+  const models = await openModels(config, failed)
   let grading: Grading | undefined
   const recorded = await record(identity, config, tasks, blobs, redactor, observation, (error) => {
     grading?.abandon()
@@ -114,6 +115,7 @@ export async function openRun(
     ...{ dispatcher, options, gradeTimeoutMs: config.gradeTimeoutMs, grader: config.grade },
     store: recorded && ((...grade) => recorded.recording.grade(...grade)),
     fail: failed,
+    spend: (usage, index) => dispatcher.spend(run!, usage, index),
     wake: () => dispatcher.wake(run!),
   })
   const end = async (failure: Error | undefined, ended: Run) => {
@@ -134,6 +136,7 @@ export async function openRun(
   }
   const chain = runChain(tasks.source, sink, {
     ...{ recorded, grading, observation, stopped: host && (() => stopped) },
+    budgeted: options.budget && new Budgeted(options.budget, () => dispatcher.wake(run!)),
     wake: () => dispatcher.wake(run!),
   })
   const ending = { ...chain.sink, end: (error: Error | undefined, ended: Run) => void end(error, ended) }

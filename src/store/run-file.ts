@@ -9,6 +9,7 @@ import type { Usage } from '../trajectory/usage.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
 import { type FoundRun, findRun, listRuns, runFolder, runIn } from './find-run.ts'
+import { LATEST_GRADE_USAGE } from './grade-usage.ts'
 import { keyOf, numberOf } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import { readOverview } from './overview.ts'
@@ -104,6 +105,7 @@ interface OutcomeColumns {
   readonly runUs: number
   readonly waitedUs: number
   readonly usage: string | null
+  readonly graderUsage: string | null
   readonly error: unknown
 }
 
@@ -114,6 +116,7 @@ const OUTCOME: Columns<OutcomeColumns> = {
   runUs: isNumber,
   waitedUs: isNumber,
   usage: orNull(isText),
+  graderUsage: orNull(isText),
   error: isAnything,
 }
 
@@ -125,6 +128,8 @@ export interface BriefResponse {
   readonly runMs: number
   readonly waitedMs: number
   readonly usage: Usage
+  /** What its grader used. */
+  readonly graderUsage: Usage
   /** The message of the error; read on first use. */
   readonly message: string
 }
@@ -268,8 +273,8 @@ export class RunFile implements Disposable {
 
   /** The responses without their answers and trajectories, for summaries. */
   *outcomes(): Generator<BriefResponse> {
-    const sql = `SELECT t.id, a.status, a.error_code AS code, a.run_us AS runUs, a.waited_us AS waitedUs, a.usage, a.error ${FROM}
-       WHERE ${OF_TASKS} ORDER BY a.seq`
+    const sql = `SELECT t.id, a.status, a.error_code AS code, a.run_us AS runUs, a.waited_us AS waitedUs, a.usage, a.error,
+       ${LATEST_GRADE_USAGE} AS graderUsage ${FROM} WHERE ${OF_TASKS} ORDER BY a.seq`
     const messageOf = (error: unknown) =>
       this.#reading(() => {
         this.#blobs.refill()
@@ -277,7 +282,7 @@ export class RunFile implements Disposable {
       })
     for (const row of this.#all(sql, ...this.#tasksAfter(0)))
       yield this.#reading(() => {
-        const { id, status, code, runUs, waitedUs, usage, error } = checkedRow(row, OUTCOME, 'a response')
+        const { id, status, code, runUs, waitedUs, usage, error, graderUsage } = checkedRow(row, OUTCOME, 'a response')
         return {
           ...{
             id,
@@ -286,6 +291,7 @@ export class RunFile implements Disposable {
             runMs: runUs / 1000,
             waitedMs: waitedUs / 1000,
             usage: usageOf(usage),
+            graderUsage: usageOf(graderUsage),
           },
           get message() {
             return messageOf(error)

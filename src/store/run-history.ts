@@ -7,6 +7,7 @@ import type { TaskResponse, TaskStatus } from '../task.ts'
 import { jsonPreview } from '../text/json.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
+import { GRADE_USAGE } from './grade-usage.ts'
 import { keyOf, numberOf, STEP_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import type { RunInStore } from './read-connections.ts'
@@ -156,11 +157,11 @@ export class RunHistory {
     })
   }
 
-  /** The cost and tokens of all attempts, including interrupted ones. */
+  /** The cost and tokens of all attempts, including interrupted ones, and of all grades. */
   spent(): Spent {
     const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
     return this.#reading(() => {
-      const row = this.#db.prepare(SPENT).get(...range, ...range)
+      const row = this.#db.prepare(SPENT).get(...range, ...range, ...range)
       return checkedRow<Spent>(row, { costUsd: isNumber, tokens: isNumber }, 'the cost of the run')
     })
   }
@@ -292,6 +293,8 @@ const SPENT = `SELECT total(cost) AS costUsd, total(tokens) AS tokens FROM (
   UNION ALL SELECT s.usage ->> '$.costUsd', coalesce(s.usage ->> '$.inputTokens', 0) + coalesce(s.usage ->> '$.outputTokens', 0)
   FROM _starts b JOIN _steps s ON s.key >= b.start * ${STEP_SPAN} AND s.key < (b.start + 1) * ${STEP_SPAN}
   WHERE b.task >= ? AND b.task < ? AND s.usage IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM _attempts a WHERE a.task = b.task AND a.start = b.start))`
+  AND NOT EXISTS (SELECT 1 FROM _attempts a WHERE a.task = b.task AND a.start = b.start)
+  UNION ALL SELECT u ->> '$.costUsd', coalesce(u ->> '$.inputTokens', 0) + coalesce(u ->> '$.outputTokens', 0)
+  FROM (SELECT ${GRADE_USAGE} AS u FROM _grades n WHERE n.grade >= ? AND n.grade < ?) WHERE u IS NOT NULL)`
 
 const brief = (value: unknown): string => jsonPreview(value, 80).text

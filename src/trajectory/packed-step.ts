@@ -5,7 +5,7 @@ import type { ListLink, ListMemory } from './list-memory.ts'
 import { encodeNumbers, MOST_NUMBERS } from './numbers.ts'
 import { STEP_KINDS, type Step, type StepContent } from './step.ts'
 import { survey } from './survey.ts'
-import { USAGE_KEYS, type Usage } from './usage.ts'
+import { isUsage, USAGE_KEYS, type Usage } from './usage.ts'
 
 /**
  * A step as it is sent and stored. Fields with a column of their own are next to `body`, which holds the rest: JSON, or the
@@ -34,8 +34,8 @@ export type PackedNumbers = [path: readonly string[], numbers: ArrayBuffer]
 export function packStep(step: Step, memory: () => ListMemory): PackedStep {
   const { index, atMs, kind } = step
   const reward = isPlainNumber(step.reward) ? step.reward : null
-  const usage = isPlainUsage(step.usage) ? step.usage : null
-  const body = bodyOf(step, reward !== null, usage !== null)
+  const usage = usageIn(step)
+  const body = bodyOf(step, reward !== null)
   const { exact, lists, numbers } = survey(body)
   const links: ListLink[] = []
   let rest = body
@@ -80,11 +80,11 @@ function jsonOf(value: object): string {
  * Returns the fields that have no column of their own. Copies them one by one, because deleting properties makes an object
  * slow, and this runs for every step.
  */
-function bodyOf(step: Step, hasReward: boolean, hasUsage: boolean): Record<string, unknown> {
+function bodyOf(step: Step, hasReward: boolean): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const key of Object.keys(step)) {
-    if (key === 'index' || key === 'atMs' || key === 'kind') continue
-    if ((key === 'reward' && hasReward) || (key === 'usage' && hasUsage)) continue
+    if (key === 'index' || key === 'atMs' || key === 'kind' || key === 'usage') continue
+    if (key === 'reward' && hasReward) continue
     body[key] = step[key as keyof Step]
   }
   return body
@@ -103,6 +103,8 @@ export function checkStep(step: PackedStep): void {
   const { fields } = opened(step)
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new TypeError('the body of a step is not an object')
+  // Usage has an element of its own, which is checked and counted.
+  if (Object.hasOwn(fields, 'usage')) throw new TypeError('the body of a step contains `usage`')
 }
 
 /** A packed step with its decoded body. */
@@ -127,11 +129,16 @@ export const opened = ([atUs, body, kind = 0, reward, usage, , links, numbers]: 
 const isPlainNumber = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)
 
-const isPlainUsage = (usage: unknown): usage is Usage =>
-  typeof usage === 'object' &&
-  usage !== null &&
-  Object.getPrototypeOf(usage) === Object.prototype &&
-  Object.entries(usage).every(([key, value]) => USAGE_KEYS.includes(key as keyof Usage) && isPlainNumber(value))
+/** The possible numbers of its usage: a server may report anything. */
+function usageIn({ usage }: Step): Usage | null {
+  if (typeof usage !== 'object' || usage === null) return null
+  const found: Usage = {}
+  for (const key of USAGE_KEYS) {
+    const value = usage[key]
+    if (isUsage(key, value)) found[key] = value
+  }
+  return found
+}
 
 function versionOf(step: StepContent): number | null {
   const version = step.kind === 'action' || step.kind === 'model' ? step.policy?.version : undefined

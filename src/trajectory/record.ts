@@ -1,5 +1,5 @@
 import type { NoteStep, StepContent, StepRecord } from './step.ts'
-import { USAGE_KEYS, type Usage } from './usage.ts'
+import { isUsage, USAGE_KEYS, type Usage, usageRange } from './usage.ts'
 
 /** The method of a context that records steps of every kind; `ctx.step()` records only notes. */
 export const RECORD: unique symbol = Symbol.for('manyworlds.record')
@@ -54,21 +54,27 @@ export function noteOf(record: StepRecord): NoteStep {
     throw new TypeError(`ctx.step(): 'text' must be a string, it is ${shown(text)}; other values go under data`)
   if (reward !== undefined && typeof reward !== 'number')
     throw new TypeError(`ctx.step(): 'reward' must be a number, it is ${shown(reward)}`)
-  if (usage !== undefined) checkUsage(usage)
-  return { kind: 'note', ...record }
+  if (usage === undefined) return { kind: 'note', ...record }
+  return { kind: 'note', ...record, usage: checkedUsage(usage) }
 }
 
-function checkUsage(usage: Usage): void {
+/** The usage without undefined fields. The budget of the run counts it, so every number is checked. */
+function checkedUsage(usage: Usage): Usage {
   if (typeof usage !== 'object' || usage === null)
     throw new TypeError(`ctx.step(): 'usage' must be an object, it is ${shown(usage)}`)
+  const checked: Usage = {}
   for (const [key, value] of Object.entries(usage)) {
     if (!(USAGE_KEYS as readonly string[]).includes(key))
       throw new TypeError(
         `ctx.step(): 'usage.${key}' is not a field of usage (${USAGE_KEYS.join(', ')}); put it under data: ctx.step({ data: { ${key}: … } })`,
       )
-    if (value !== undefined && typeof value !== 'number')
-      throw new TypeError(`ctx.step(): 'usage.${key}' must be a number, it is ${shown(value)}`)
+    if (value === undefined) continue
+    const field = key as keyof Usage
+    if (!isUsage(field, value))
+      throw new TypeError(`ctx.step(): 'usage.${key}' must be ${usageRange(field)}, it is ${shown(value)}`)
+    checked[field] = value
   }
+  return checked
 }
 
 const shown = (value: unknown) => (typeof value === 'string' ? `'${value.slice(0, 40)}'` : String(value))

@@ -94,7 +94,7 @@ const step = byKind({
 const grade = object({
   ...{ reward: orNull(number), success: orNull(flag), feedback: maybe(text) },
   parts: maybe(record(object({ value: number, weight: number }))),
-  grader: object({ name: text, sha256: maybe(text) }),
+  ...{ grader: object({ name: text, sha256: maybe(text) }), usage: maybe(usage) },
   error: maybe(object({ code: text, message: text })),
 })
 

@@ -127,7 +127,8 @@ export const gambler = defineAgent({
 /** Spends so many tokens and cents, step by step. */
 export const spender = defineAgent({
   name: 'spender',
-  run: async ({ steps, ms = 5 }: { steps: number; ms?: number }, ctx) => {
+  run: async ({ steps, ms = 5, first }: { steps: number; ms?: number; first?: Record<string, number> }, ctx) => {
+    if (first) await ctx.step({ usage: first })
     for (let i = 0; i < steps; i++) {
       await ctx.step({ action: i, usage: { inputTokens: 90, outputTokens: 10, costUsd: 0.01 } })
       await sleep(ms)

@@ -180,7 +180,7 @@ test('tasks that fail or are lost after the budget is spent say so', async () =>
     if (message.type !== 'run') return
     items.push(...message.tasks)
     if (items.length < 2) return void worker.say({ type: 'hungry' })
-    budget.spend({ inputTokens: 10 })
+    budget.spend({ inputTokens: 10 }, 0)
     worker.say({ type: 'done', records: [[items[0]![0], [], ['a line']]], outcomes: [] })
     fail(worker, items[0]!)
     worker.die({ placeLost: true })

@@ -3,6 +3,7 @@ import { ManyworldsError } from '../../errors.ts'
 import type { ModelQueue } from '../../progress/run-progress.ts'
 import { publicURL } from '../address.ts'
 import { type GivenModel, isLanguageModel } from '../language-model.ts'
+import { noPrice, priceOf } from '../prices.ts'
 import { secretHeaders } from '../secrets.ts'
 import {
   DEFAULT_PERMIT_MS,
@@ -56,17 +57,21 @@ export interface WorkersPlace {
 
 export interface ModelsMode extends WorkersPlace {
   readonly cache: CacheMode
+  /** The run has a `maxCostUsd`, so models without a price cannot be called. Fails the run. */
+  readonly unpriced?: ((error: Error) => void) | undefined
 }
 
 /** The models of one run. */
 export class RunModels {
   readonly #models = new Map<string, RunModel>()
   readonly #unusable: Readonly<Record<string, string>>
+  readonly #unpriced: ModelsMode['unpriced']
   readonly #releases: (() => void)[] = []
 
   /** `unusable`: why other models cannot be called. */
   constructor(config: ModelsConfig, place: ModelsMode, unusable: Readonly<Record<string, string>> = {}) {
     this.#unusable = unusable
+    this.#unpriced = place.unpriced
     try {
       for (const [name, given] of Object.entries(config)) this.#models.set(name, this.#open(name, given, place))
     } catch (error) {
@@ -77,6 +82,7 @@ export class RunModels {
 
   get(name: string): RunModel {
     const model = this.#models.get(name)
+    if (model && this.#unpriced) this.#checkPrice(model, this.#unpriced)
     if (model) return model
     const names = [...this.#models.keys()]
     throw new ManyworldsError(
@@ -114,6 +120,15 @@ export class RunModels {
     return [...this.#models.values()].flatMap(({ name, use }) =>
       use.calls + use.rateLimited + use.failed === 0 ? [] : [{ model: name, ...use }],
     )
+  }
+
+  /** Most runs with an unpriced model are refused before they start; here, one whose agents did not declare their models. */
+  #checkPrice(model: RunModel, fail: (error: Error) => void): void {
+    const given = model.kind === 'object' ? model.object : model.settings
+    if (priceOf(given)) return
+    const error = noPrice(model.name, given, 'the run has `maxCostUsd`')
+    fail(error)
+    throw error
   }
 
   close(): void {
@@ -192,7 +207,13 @@ export const callMsOf = (model: RunModel): number =>
 function descriptionOf(model: RunModel): ModelDescription {
   if (model.kind === 'object')
     return {
-      ...{ kind: 'object', model: model.object.modelId, via: 'driver', price: undefined, extraBody: undefined },
+      ...{
+        kind: 'object',
+        model: model.object.modelId,
+        via: 'driver',
+        price: model.object.price,
+        extraBody: undefined,
+      },
       ...{ tokens: false, permitMs: DEFAULT_PERMIT_MS },
     }
   const { settings, via, server } = model

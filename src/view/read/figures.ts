@@ -35,6 +35,7 @@ async function scan(run: PagedRun, signal: AbortSignal): Promise<Scan> {
   for await (const page of outcomePages(run, signal))
     for (const outcome of page) {
       addUsage(usage, outcome.usage)
+      addUsage(usage, outcome.grade?.usage)
       isGraded ||= outcome.grade !== undefined
       results.add(outcome)
     }

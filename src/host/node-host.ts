@@ -142,7 +142,7 @@ export class NodeHost {
 
   accept(peer: Peer, hello: Hello): void {
     if (hello.role === 'status') {
-      peer.socket.send(JSON.stringify(this.status()))
+      peer.send(Buffer.from(JSON.stringify(this.status())))
       peer.socket.close(1000)
       return
     }

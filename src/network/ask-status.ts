@@ -13,7 +13,7 @@ export async function askStatus(call: Omit<Call, 'hello'>): Promise<HostStatus> 
     })
     if (message === undefined)
       throw new DialError(`it did not send its status within ${HANDSHAKE_MS / 1000} s`, 'other')
-    const status = message.isBinary ? undefined : parse(hostStatus, message.bytes)
+    const status = parse(hostStatus, message.bytes)
     if (status === undefined) throw new DialError('its status is malformed', 'other')
     return status
   } finally {

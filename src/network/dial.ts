@@ -2,11 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { type Address, isLoopback, showAddress } from './address.ts'
+import { SEAL_BYTES } from './channel.ts'
 import { connectWords, tlsWords } from './error-words.ts'
 import { type Hello, makeCall, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
 import { Peer } from './peer.ts'
-import { userToken } from './token.ts'
+import { userToken, whyTokenNeeded } from './token.ts'
 
 export interface ClientTls {
   /** The CA of the peer's certificate, if it is not a public one. */
@@ -46,10 +47,18 @@ export class DialError extends Error {
 
 /** Connects and authenticates. `received`: how many of our messages the other end has. */
 export async function dial({ address, token, tls, hello }: Call): Promise<{ peer: Peer; received: number }> {
+  // A status may be asked for: it needs nothing of ours, and starts nothing.
+  const needed = hello.role === 'status' ? undefined : whyTokenNeeded(address, token)
+  if (needed !== undefined) throw new DialError(needed, 'hopeless')
   const secure = address.secure ?? tls !== undefined
   let raw: Socket | undefined
   const socket = new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
-    ...{ perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES, handshakeTimeout: HANDSHAKE_MS, origin: undefined },
+    ...{
+      perMessageDeflate: false,
+      maxPayload: MAX_MESSAGE_BYTES + SEAL_BYTES,
+      handshakeTimeout: HANDSHAKE_MS,
+      origin: undefined,
+    },
     // Peer enforces the limit itself.
     autoPong: false,
     // Masking protects proxies from web pages, which cannot call us. A mask of zeros costs nothing.
@@ -112,6 +121,7 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
       case 'SESSION_GONE':
         return new DialError(error.message, 'session-gone', error)
       case 'TOKEN':
+      case 'NO_TOKEN':
       case 'VERSION':
       case 'ROLE':
       case 'MALFORMED':

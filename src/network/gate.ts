@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
+import { SEAL_BYTES } from './channel.ts'
 import { tlsWords } from './error-words.ts'
 import { answerCall, type Hello, Refusal } from './handshake.ts'
 import { HANDSHAKE_MS, MAX_MESSAGE_BYTES, NETWORK_PATH } from './limits.ts'
@@ -54,7 +55,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   // Accept a few more than are served, so that they can be told why they are refused.
   server.maxConnections = maxConnections + 16
   const sockets = new WebSocketServer({
-    ...{ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false },
+    ...{ noServer: true, maxPayload: MAX_MESSAGE_BYTES + SEAL_BYTES, perMessageDeflate: false },
     // Peer enforces the limit itself.
     autoPong: false,
   })

@@ -1,19 +1,21 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod/mini'
 import { ownPackage } from '../own-package.ts'
 import { firstLine } from '../text/escape-controls.ts'
+import { Channel, type ConnectionKeys, Ephemeral } from './channel.ts'
 import { HANDSHAKE_MS, MAX_HANDSHAKE_BYTES, NETWORK_VERSION } from './limits.ts'
 import type { Peer } from './peer.ts'
 
 /**
- * Mutual authentication in three text messages, before anything else:
+ * Mutual authentication and keys for the connection, in three text messages, before anything else:
  *
- *     server  →  challenge   a nonce
- *     client  →  hello       its role and session, a nonce of its own, and the proof that it knows the token
- *     server  →  welcome     the proof that it knows the token too; or `refused` with the reason
+ *     server  →  challenge   a public key for this connection
+ *     client  →  hello       a public key of its own, its role and session, and a proof
+ *     server  →  welcome     a proof of its own; or `refused` with the reason
  *
- * The token itself is never sent. An eavesdropper learns nothing that can be replayed, and an impostor of a node gets neither
- * code nor tasks.
+ * This is Noise NNpsk0 with the roles and counts of the session in its transcript: keys come from both key pairs, the token and
+ * everything said so far (`channel.ts`), and a proof is an HMAC with one of them. All later messages are sealed. So whoever relays
+ * a handshake can neither read, alter nor add a message; and the token, which is never sent, cannot be guessed from a recording.
  */
 
 /** The client's role: a driver calls a host, a joining host calls a driver, and `status` only asks for the status. */
@@ -32,7 +34,20 @@ export interface Hello extends Terms {
   readonly role: Role
 }
 
-export type RefusalCode = 'TOKEN' | 'VERSION' | 'BUSY' | 'DRAINING' | 'SESSION_GONE' | 'MALFORMED' | 'ROLE' | 'SILENT'
+const CODES = [
+  'TOKEN',
+  'NO_TOKEN',
+  'VERSION',
+  'MALFORMED',
+  'SILENT',
+  'BUSY',
+  'DRAINING',
+  'SESSION_GONE',
+  'ROLE',
+] as const
+export type RefusalCode = (typeof CODES)[number]
+/** What an end may say that cannot prove that it knows the token. Anybody could have said it. */
+const UNPROVED: ReadonlySet<RefusalCode> = new Set(['TOKEN', 'NO_TOKEN', 'VERSION', 'MALFORMED', 'SILENT'])
 
 /** The other end refuses us, or could not authenticate itself. */
 export class Refusal extends Error {
@@ -43,25 +58,29 @@ export class Refusal extends Error {
   }
 }
 
-const nonce = z.string().check(z.regex(/^[0-9a-f]{32}$/))
+const sessionId = z.string().check(z.regex(/^[0-9a-f]{32}$/))
+const key = z.string().check(z.regex(/^[\w-]{43}$/))
 const proof = z.string().check(z.regex(/^[0-9a-f]{64}$/))
 /** The text comes from an unauthenticated peer and is printed: control characters are escaped. */
 const version = z.string().check(z.regex(/^[\w.+-]{1,64}$/))
 const counter = z.number().check(z.int(), z.minimum(0))
 
-const challengeSchema = z.object({ type: z.literal('challenge'), network: counter, version, nonce })
+/** Read before the rest, which another version may write differently. */
+const versionSchema = z.object({ network: counter, version })
+const challengeSchema = z.object({ type: z.literal('challenge'), network: counter, version, key })
 const helloSchema = z.object({
-  ...{ type: z.literal('hello'), network: counter, version, nonce, proof },
+  ...{ type: z.literal('hello'), network: counter, version, key, proof },
   role: z.enum(['driver', 'host', 'status']),
-  session: nonce,
+  session: sessionId,
   fresh: z.boolean(),
   received: counter,
 })
-const welcomeSchema = z.object({ type: z.literal('welcome'), proof, received: counter })
+const welcomeSchema = z.object({ type: z.literal('welcome'), received: counter, proof })
 const refusedSchema = z.object({
   type: z.literal('refused'),
-  code: z.enum(['TOKEN', 'VERSION', 'BUSY', 'DRAINING', 'SESSION_GONE', 'MALFORMED', 'ROLE', 'SILENT']),
+  code: z.enum(CODES),
   reason: z.string().check(z.maxLength(1000)),
+  proof: z.optional(proof),
 })
 
 export const newSessionId = (): string => randomBytes(16).toString('hex')
@@ -73,22 +92,31 @@ export async function answerCall(
   peer: Peer,
   { token, admit }: { token: string | undefined; admit: (hello: Hello) => number },
 ): Promise<Hello> {
-  const ours = randomBytes(16).toString('hex')
+  const own = new Ephemeral()
+  const challenge = { type: 'challenge', network: NETWORK_VERSION, version: ownPackage.version, key: own.text } as const
   const heard = nextMessage(peer)
-  say(peer, { type: 'challenge', network: NETWORK_VERSION, version: ownPackage.version, nonce: ours })
+  say(peer, challenge)
+  let keys: ConnectionKeys | undefined
   try {
-    const hello = parse(helloSchema, await heard)
-    checkVersion(hello, 'the caller')
-    const words = [hello.role, hello.session, ours, hello.nonce]
-    // Without a token every caller is admitted: such a host listens on loopback only.
-    if (token !== undefined && !isSame(hello.proof, prove(token, 'caller', words)))
-      throw new Refusal('TOKEN', 'the token is not the one that is used here')
+    const text = await heard
+    checkVersion(parse(versionSchema, text), 'the caller')
+    const hello = parse(helloSchema, text)
+    const theirs = agreedKeys(own, hello.key, token, transcriptOf(challenge, hello))
+    // Without a token every caller without one is admitted: such a host listens on loopback only.
+    if (!isSame(hello.proof, prove(theirs.callerProof, ['hello'])))
+      throw token === undefined
+        ? new Refusal('NO_TOKEN', 'the caller has a token, and none is used here')
+        : new Refusal('TOKEN', 'the token is not the one that is used here')
+    keys = theirs
     const received = admit(hello)
-    say(peer, { type: 'welcome', proof: prove(token ?? '', 'called', words), received })
+    say(peer, { type: 'welcome', received, proof: prove(keys.calledProof, ['welcome', received]) })
+    peer.secure(new Channel(keys.calledMessages, keys.callerMessages))
     return hello
   } catch (error) {
     const refusal = error instanceof Refusal ? error : new Refusal('MALFORMED', (error as Error).message)
-    say(peer, { type: 'refused', code: refusal.code, reason: refusal.message.slice(0, 1000) })
+    const said = { code: refusal.code, reason: refusal.message.slice(0, 1000) }
+    const proved = keys === undefined ? {} : { proof: prove(keys.calledProof, ['refused', said.code, said.reason]) }
+    say(peer, { type: 'refused', ...said, ...proved })
     peer.refuse(refusal.code)
     throw refusal
   }
@@ -99,34 +127,70 @@ export async function makeCall(
   peer: Peer,
   { token, given, hello }: { token: string | undefined; given: boolean; hello: Hello },
 ): Promise<number> {
-  const challenge = parse(challengeSchema, await nextMessage(peer))
-  checkVersion(challenge, 'the other end')
-  const ours = randomBytes(16).toString('hex')
-  const words = [hello.role, hello.session, challenge.nonce, ours]
-  const { role, session, fresh, received } = hello
+  const { text, keys } = answerChallenge(await nextMessage(peer), token, hello)
   const heard = nextMessage(peer)
-  say(peer, {
-    ...{ type: 'hello', network: NETWORK_VERSION, version: ownPackage.version, nonce: ours },
-    ...{ proof: prove(token ?? '', 'caller', words), role, session, fresh, received },
-  })
+  peer.socket.send(text)
   const answer = JSON.parse(await heard) as unknown
   const refused = refusedSchema.safeParse(answer)
   if (refused.success) {
-    const { code, reason } = refused.data
-    throw new Refusal(code, code === 'TOKEN' ? tokenAdvice(given) : firstLine(reason))
+    const { code, reason, proof } = refused.data
+    const proved = proof !== undefined && isSame(proof, prove(keys.calledProof, ['refused', code, reason]))
+    if (!proved && !UNPROVED.has(code)) throw new Error('it refused, and did not prove that it knows the token')
+    throw new Refusal(code, tokenAdvice(code, given) ?? firstLine(reason))
   }
   const welcome = welcomeSchema.safeParse(answer)
   if (!welcome.success) throw new Refusal('MALFORMED', 'it answered with something else than a welcome')
-  if (token !== undefined && !isSame(welcome.data.proof, prove(token, 'called', words)))
-    throw new Refusal('TOKEN', given ? OTHER_TOKEN : OTHER_USER)
-  return welcome.data.received
+  const { received, proof } = welcome.data
+  if (!isSame(proof, prove(keys.calledProof, ['welcome', received])))
+    throw new Refusal('NO_TOKEN', tokenAdvice('NO_TOKEN', given)!)
+  peer.secure(new Channel(keys.callerMessages, keys.calledMessages))
+  return received
 }
 
-/** Rewords the server's reason from the client's point of view. */
-const tokenAdvice = (given: boolean) =>
-  given
-    ? 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
-    : 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
+/** The hello to a challenge, and the keys that both ends then have. */
+export function answerChallenge(
+  text: string,
+  token: string | undefined,
+  { role, session, fresh, received }: Hello,
+): { readonly text: string; readonly keys: ConnectionKeys } {
+  checkVersion(parse(versionSchema, text), 'the other end')
+  const challenge = parse(challengeSchema, text)
+  const own = new Ephemeral()
+  const hello = {
+    ...{ type: 'hello' as const, network: NETWORK_VERSION, version: ownPackage.version, key: own.text },
+    ...{ role, session, fresh, received },
+  }
+  const keys = agreedKeys(own, challenge.key, token, transcriptOf(challenge, hello))
+  return { text: JSON.stringify({ ...hello, proof: prove(keys.callerProof, ['hello']) }), keys }
+}
+
+type Challenge = z.output<typeof challengeSchema>
+
+/** Everything that both ends have said, each part where only it can be. */
+const transcriptOf = (challenge: Challenge, hello: Omit<z.output<typeof helloSchema>, 'proof'>): string =>
+  JSON.stringify([
+    ...['manyworlds', challenge.network, challenge.version, challenge.key],
+    ...[hello.network, hello.version, hello.key, hello.role, hello.session, hello.fresh, hello.received],
+  ])
+
+function agreedKeys(own: Ephemeral, theirs: string, token: string | undefined, transcript: string): ConnectionKeys {
+  try {
+    return own.keysWith(theirs, token ?? '', transcript)
+  } catch {
+    // Such as one whose shared secret would be zero, whatever our own is.
+    throw new Refusal('MALFORMED', 'a message of the handshake is malformed (key)')
+  }
+}
+
+/** Rewords the server's reason from the client's point of view; undefined if it is not about tokens. */
+function tokenAdvice(code: RefusalCode, given: boolean): string | undefined {
+  if (code === 'TOKEN')
+    return given
+      ? 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
+      : 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
+  if (code === 'NO_TOKEN') return given ? OTHER_TOKEN : OTHER_USER
+  return undefined
+}
 
 const OTHER_TOKEN = 'it does not have the token that was given here (it may run without one)'
 const OTHER_USER =
@@ -140,10 +204,8 @@ function checkVersion({ network, version: theirs }: { network: number; version: 
   )
 }
 
-const prove = (token: string, who: 'caller' | 'called', words: readonly string[]) =>
-  createHmac('sha256', token)
-    .update(['manyworlds', NETWORK_VERSION, who, ...words].join('\n'))
-    .digest('hex')
+const prove = (key: KeyObject, words: readonly (string | number)[]) =>
+  createHmac('sha256', key).update(JSON.stringify(words)).digest('hex')
 
 const isSame = (theirs: string, ours: string) => timingSafeEqual(Buffer.from(theirs), Buffer.from(ours))
 

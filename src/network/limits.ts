@@ -1,7 +1,7 @@
 /** Limits that both ends of a connection between driver and host use. */
 
 /** The version of everything here and in `host-messages.ts`. Both ends must have the same. */
-export const NETWORK_VERSION = 2
+export const NETWORK_VERSION = 3
 /** The path of the WebSocket, on a host and on a driver that nodes join. */
 export const NETWORK_PATH = '/manyworlds'
 

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { firstLine } from '../text/escape-controls.ts'
+import type { Seals } from './channel.ts'
 import { CHUNK_BYTES, MAX_HANDSHAKE_BYTES, MAX_MESSAGE_BYTES } from './limits.ts'
 
 export interface PeerMessage {
@@ -20,6 +21,8 @@ const BROKE_RULES = 1008
 /** Time to read the reason of the refusal. */
 const REFUSED_MS = 500
 
+export const ALTERED = 'a message that was forged, or altered on its way'
+
 /** A connection that loses no message between its readers: first the handshake, then a session. */
 export class Peer {
   readonly socket: WebSocket
@@ -27,11 +30,14 @@ export class Peer {
   readonly address: string
   /** Whether it keeps this process alive. */
   readonly keepAlive: (alive: boolean) => void
+  /** It was closed here, because a message did not come from the other end as it was. */
+  altered = false
   readonly #early: PeerMessage[] = []
   #earlyBytes = 0
   #messages = 0
   #sentTooMuch = false
   #closed: string | undefined
+  #channel: Seals | undefined
   #refused = false
   #onMessage: ((message: PeerMessage) => void) | undefined
   #onClose: (() => void) | undefined
@@ -45,7 +51,7 @@ export class Peer {
       // A refused peer may go on sending for a while.
       if (this.#refused) return
       const message = { bytes: data as Buffer, isBinary }
-      if (this.#onMessage) this.#onMessage(message)
+      if (this.#onMessage) this.#deliver(message)
       else this.#keep(message)
     })
     // Don't answer the pings of a peer that does not read: the pongs would pile up here.
@@ -83,10 +89,18 @@ export class Peer {
     return () => void raw.off('data', count)
   }
 
+  /** From now on every message of both directions is sealed. What has arrived and was not read counts as sealed too. */
+  secure(channel: Seals): void {
+    this.#channel = channel
+  }
+
+  send(message: Uint8Array): void {
+    if (this.#channel === undefined) throw new Error('nothing can be sent before the handshake is done')
+    if (this.socket.readyState === this.socket.OPEN) this.socket.send(this.#channel.seal(message))
+  }
+
   /** The next message; undefined if none comes in time. Rejects when the connection is closed. */
   next(withinMs: number): Promise<PeerMessage | undefined> {
-    const early = this.#early.shift()
-    if (early) return Promise.resolve(early)
     return new Promise((resolve, reject) => {
       const done = () => {
         clearTimeout(timer)
@@ -95,18 +109,21 @@ export class Peer {
       }
       const closed = () => {
         done()
-        reject(new Error(this.#sentTooMuch ? TOO_MUCH : `it closed the connection (${this.#closed})`))
+        const closed = this.altered ? `it sent ${ALTERED}` : `it closed the connection (${this.#closed})`
+        reject(new Error(this.#sentTooMuch ? TOO_MUCH : closed))
       }
       const timer = setTimeout(() => {
         done()
         resolve(undefined)
       }, withinMs)
-      if (this.#closed !== undefined || this.#sentTooMuch) return closed()
       this.#onMessage = (message) => {
         done()
         resolve(message)
       }
       this.#onClose = closed
+      const early = this.#early.shift()
+      if (early) this.#deliver(early)
+      else if (this.#closed !== undefined || this.#sentTooMuch) closed()
     })
   }
 
@@ -114,7 +131,7 @@ export class Peer {
   listen(onMessage: (message: PeerMessage) => void, onClose: () => void): void {
     this.#onMessage = onMessage
     this.#onClose = onClose
-    for (const message of this.#early.splice(0)) onMessage(message)
+    for (const message of this.#early.splice(0)) if (!this.#refused) this.#deliver(message)
     if (this.#closed !== undefined) onClose()
   }
 
@@ -124,6 +141,16 @@ export class Peer {
     this.#early.length = 0
     this.socket.close(BROKE_RULES, why.slice(0, 100))
     setTimeout(() => this.socket.terminate(), REFUSED_MS).unref()
+  }
+
+  #deliver(message: PeerMessage): void {
+    if (this.#channel === undefined) return this.#onMessage?.(message)
+    const bytes = message.isBinary ? this.#channel.open(message.bytes) : undefined
+    if (bytes !== undefined) return this.#onMessage?.({ bytes, isBinary: true })
+    this.altered = true
+    this.#closed ??= ALTERED
+    this.#onClose?.()
+    this.refuse(ALTERED)
   }
 
   #keep(message: PeerMessage): void {

@@ -1,5 +1,5 @@
 import { ACK_BYTES, ACK_MESSAGES, BEAT_MS, RETURN_MS, SILENT_MS, WINDOW_BYTES } from './limits.ts'
-import type { Peer } from './peer.ts'
+import { ALTERED, type Peer } from './peer.ts'
 
 /** The first byte of a message is its kind. `ack` messages are not numbered; all others are, and arrive once, in order. */
 export const KIND = { control: 0, data: 1, ack: 2 } as const
@@ -96,10 +96,10 @@ export class Session {
     if (theirs > this.#sent || theirs < this.#sent - this.#kept.length)
       return this.#break('an impossible acknowledgement count')
     this.#forget(theirs)
-    for (const message of this.#kept) peer.socket.send(message)
+    for (const message of this.#kept) peer.send(message)
     peer.listen(
-      ({ bytes, isBinary }) => {
-        if (this.#peer === peer) this.#onMessage(bytes, isBinary)
+      ({ bytes }) => {
+        if (this.#peer === peer) this.#onMessage(bytes)
       },
       () => this.#onClose(peer),
     )
@@ -116,7 +116,7 @@ export class Session {
       this.#peer?.socket.terminate()
       return this.end(`it stopped reading; the send buffer exceeded ${MAX_KEPT_BYTES / 2 ** 20} MB`)
     }
-    this.#peer?.socket.send(message)
+    this.#peer?.send(message)
   }
 
   /** To be called every BEAT_MS: sends a heartbeat, and counts how long the other end has been silent. */
@@ -157,13 +157,13 @@ export class Session {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  #onMessage(bytes: Buffer, isBinary: boolean): void {
+  #onMessage(bytes: Buffer): void {
     this.#heard = true
     const now = performance.now()
     if (now - this.#heardAt > STEADY_MS) this.#steadyFrom = now
     this.#heardAt = now
     const kind = bytes[0]
-    if (!isBinary || kind === undefined) return this.#break('a message that is not part of the protocol')
+    if (kind === undefined) return this.#break('a message that is not part of the protocol')
     if (kind === KIND.ack) {
       if (bytes.byteLength !== ACK_LENGTH) return this.#break('a malformed acknowledgement')
       const theirs = bytes.readDoubleLE(1)
@@ -187,7 +187,7 @@ export class Session {
     ack.writeDoubleLE(this.#received, 1)
     this.#acknowledged = this.#received
     this.#receivedBytes = 0
-    this.#peer.socket.send(ack)
+    this.#peer.send(ack)
   }
 
   #forget(theirs: number): void {
@@ -198,6 +198,7 @@ export class Session {
   #onClose(peer: Peer): void {
     if (this.#peer !== peer) return
     this.#peer = undefined
+    if (peer.altered) return this.end(`it sent ${ALTERED}`)
     // Closed by the other end: either its process has ended, or it will be back soon. (If we closed it, SILENT_MS have passed already.)
     this.#closed = this.#silentMs < SILENT_MS
     if (this.#closed) this.#silentMs = Math.max(this.#silentMs, this.#lostMs - RETURN_MS)

@@ -13,9 +13,10 @@ import {
 import { join } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 import { configFolder, privateFolder } from '../private-folder.ts'
+import { type Address, isLoopback, showAddress } from './address.ts'
 
-/** Shorter tokens could be guessed from one recorded handshake. */
-const MIN_CHARS = 16
+/** Whoever answers in a node's place gets a proof with which tokens can be tried: shorter ones could be guessed. */
+export const MIN_CHARS = 16
 /** Bits of a mode that concern other users. */
 const OTHERS = 0o077
 
@@ -40,6 +41,12 @@ export function whyNotToken(token: string): string | undefined {
   if (token.length < MIN_CHARS)
     return `has a token of ${token.length} characters, at least ${MIN_CHARS} are needed; \`manyworlds node token\` makes one`
   return /\s/.test(token) ? 'has a token that contains spaces; it must be one word' : undefined
+}
+
+/** Why this address may not be called without a token: anybody could answer there, and take or send code. */
+export function whyTokenNeeded(address: Address, token: string | undefined): string | undefined {
+  if (token !== undefined || isLoopback(address.host)) return undefined
+  return `${showAddress(address)} is not on this machine, so a token is needed: whoever answers there without one would get code, tasks and environment, or send them. Make one with \`manyworlds node token --out token.txt\` and give both ends the file (nodes.tokenFile, --token-file, MANYWORLDS_TOKEN_FILE)`
 }
 
 /**

@@ -24,6 +24,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   '--listen 127.0.0.1:0 --tls-cert a': '--tls-cert can only be used with --tls-key',
   '--listen wss://127.0.0.1:0': '--listen: wss:// needs --tls-cert and --tls-key',
   '--connect driver --tls-cert a --tls-key b --client-ca c': '--client-ca can only be used with --listen',
+  '--connect driver:7000': '--connect: driver:7000 is not on this machine, so a token is needed',
   'token --listen 127.0.0.1:0': '"manyworlds node token" only makes a token',
   '--listen 127.0.0.1:0 --token-file none': '--token-file: the token cannot be read: ENOENT',
   '--listen 127.0.0.1:0 --token-file short': '--token-file: short has a token of 5 characters, at least 16 are needed',
@@ -105,7 +106,6 @@ describe('manyworlds node', { timeout: 150_000 }, () => {
     const file = join(newFolder(), 'token')
     writeFileSync(file, 'mw_a-token-that-everybody-reads', { mode: 0o644 })
     const node = await nodeForTest({ host: '0.0.0.0', env: { ...process.env, MANYWORLDS_TOKEN_FILE: file } })
-    await until(node, /not encrypted/)
     const refused = await manyworlds(['nodes', 'status', `127.0.0.1:${node.port}`])
     expect(refused.code).toBe(1)
     await until(node, /refused .*the token is not the one/)

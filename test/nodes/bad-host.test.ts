@@ -63,18 +63,22 @@ interface Guest {
 type Behavior = (guest: Guest) => void
 
 /** Says nothing yet, but that it is there. */
-function guestOn(socket: Peer['socket']): Guest {
+function guestOn(peer: Peer): Guest {
+  const { socket } = peer
   connections.push(socket)
   const listeners = new Map<string, (message: Said) => void>()
-  const raw = (bytes: Buffer | string) => socket.send(bytes)
-  socket.on('message', (bytes: Buffer) => {
-    if (bytes[0] !== 0) return
-    const message = JSON.parse(bytes.subarray(1).toString()) as Said
-    const listener = listeners.get(message.type)
-    if (listener !== undefined) listener(message)
-    // As a real one does. A driver waits for that for some seconds.
-    else if (message.type === 'bye') socket.terminate()
-  })
+  const raw = (bytes: Buffer | string) => (typeof bytes === 'string' ? socket.send(bytes) : peer.send(bytes))
+  peer.listen(
+    ({ bytes }) => {
+      if (bytes[0] !== 0) return
+      const message = JSON.parse(bytes.subarray(1).toString()) as Said
+      const listener = listeners.get(message.type)
+      if (listener !== undefined) listener(message)
+      // As a real one does. A driver waits for that for some seconds.
+      else if (message.type === 'bye') socket.terminate()
+    },
+    () => {},
+  )
   const beats = setInterval(() => raw(ACK_OF_NOTHING), BEAT_MS)
   socket.on('close', () => clearInterval(beats))
   return {
@@ -96,9 +100,9 @@ async function badHost(behave: Behavior): Promise<{ address: string; calls(): nu
     ...{ host: '127.0.0.1', port: 0, token: userToken(), tls: undefined, maxConnections: 1000 },
     admit: () => 0,
     refused: () => {},
-    accept: ({ socket }) => {
+    accept: (peer) => {
       calls++
-      behave(guestOn(socket))
+      behave(guestOn(peer))
     },
   })
   gates.push(gate)
@@ -398,7 +402,7 @@ test('nodes of all these kinds join a run, and strangers with nothing to say', a
       hello: { role: 'host', session: newSessionId(), fresh: true, received: 0 },
     })
   await expect.poll(() => join().then(({ peer }) => peer.socket.terminate())).toBeUndefined()
-  for (const behave of Object.values(BEHAVIOURS)) behave(guestOn((await join()).peer.socket))
+  for (const behave of Object.values(BEHAVIOURS)) behave(guestOn((await join()).peer))
   for (const noise of ['', 'noise', 'GET // HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n']) {
     const socket = connect(port, '127.0.0.1').on('error', () => {})
     connections.push(socket)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { createHmac, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,8 +12,9 @@ import { WebSocket } from 'ws'
 import { bundleHash } from '../../dist/bundle/content.js'
 import { Runners } from '../../dist/index.js'
 import { packBundle } from '../../dist/network/blob.js'
+import { Ephemeral } from '../../dist/network/channel.js'
 import { dial } from '../../dist/network/dial.js'
-import { newSessionId } from '../../dist/network/handshake.js'
+import { answerChallenge, type Hello, newSessionId } from '../../dist/network/handshake.js'
 import { parseDriverMessage } from '../../dist/network/host-messages.js'
 import { BLOB_STREAM, CHUNK_BYTES, HANDSHAKE_MS, NETWORK_PATH, NETWORK_VERSION } from '../../dist/network/limits.js'
 import { double, whereAmI } from '../agents/nodes.ts'
@@ -207,7 +208,7 @@ interface Heard extends Fate {
 }
 
 /** Calls, hears the challenge, says something, and tells what came of it. */
-async function shake(answer: (nonce: string) => readonly (string | Buffer)[]): Promise<Heard> {
+async function shake(answer: (challenge: string) => readonly (string | Buffer)[]): Promise<Heard> {
   const socket = new WebSocket(`ws://${daemon.address}${NETWORK_PATH}`, { perMessageDeflate: false })
   socket.on('error', () => {})
   const words: Heard['words'][number][] = []
@@ -215,23 +216,16 @@ async function shake(answer: (nonce: string) => readonly (string | Buffer)[]): P
     if (isBinary) return
     const message = JSON.parse(bytes.toString())
     words.push(message)
-    if (message.type === 'challenge') for (const word of answer(message.nonce)) socket.send(word)
+    if (message.type === 'challenge') for (const word of answer(bytes.toString())) socket.send(word)
   })
   const fate = await fateOf(socket)
   return { ...fate, words: words.slice(1) }
 }
 
-const prove = (words: readonly string[], secret = token) =>
-  createHmac('sha256', secret)
-    .update(['manyworlds', NETWORK_VERSION, 'caller', ...words].join('\n'))
-    .digest('hex')
-
-function goodHello(nonce: string, session = newSessionId(), role = 'driver') {
-  const ours = newSessionId()
-  return {
-    ...{ type: 'hello', network: NETWORK_VERSION, version: '0.1.0', nonce: ours, role, session },
-    ...{ fresh: true, received: 0, proof: prove([role, session, nonce, ours]) },
-  }
+/** What a driver that knows the token answers. */
+function goodHello(challenge: string, terms: Partial<Hello> = {}, secret = token): Record<string, unknown> {
+  const hello: Hello = { role: 'driver', session: newSessionId(), fresh: true, received: 0, ...terms }
+  return JSON.parse(answerChallenge(challenge, secret, hello).text)
 }
 
 /** As a driver that knows the token. */
@@ -246,6 +240,8 @@ async function callAsDriver() {
   const fate = fateOf(socket)
   fate.catch(() => {})
   const heard: { type: string; reason?: string }[] = []
+  /** Text is not sealed. */
+  const send = (message: string | Buffer) => (typeof message === 'string' ? socket.send(message) : peer.send(message))
   let wake = () => {}
   peer.listen(
     ({ bytes }) => {
@@ -256,8 +252,8 @@ async function callAsDriver() {
     () => wake(),
   )
   return {
-    ...{ socket, fate, heard },
-    control: (message: unknown) => socket.send(control(JSON.stringify(message))),
+    ...{ fate, heard, send },
+    control: (message: unknown) => send(control(JSON.stringify(message))),
     /** The next thing of such a type that is said. */
     hear: async (...types: string[]) => {
       while (socket.readyState === WebSocket.OPEN) {
@@ -431,15 +427,17 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         'type',
         'network',
         'version',
-        'nonce',
+        'key',
         'proof',
         'role',
         'session',
         'fresh',
         'received',
       )
-      let earlier = newSessionId()
-      type Answer = (nonce: string) => readonly (string | Buffer)[]
+      let earlier = JSON.stringify({
+        ...{ type: 'challenge', network: NETWORK_VERSION, version: '0.1.0', key: new Ephemeral().text },
+      })
+      type Answer = (challenge: string) => readonly (string | Buffer)[]
       const answer: fc.Arbitrary<Answer> = fc.oneof(
         fc.json().map(
           (text): Answer =>
@@ -453,10 +451,10 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
           (bytes): Answer =>
             () => [Buffer.from(bytes)],
         ),
-        fc.constant<Answer>((nonce) => [Buffer.from(JSON.stringify(goodHello(nonce)))]),
+        fc.constant<Answer>((challenge) => [Buffer.from(JSON.stringify(goodHello(challenge)))]),
         fc.nat(100_000).map(
           (size): Answer =>
-            (nonce) => [JSON.stringify({ ...goodHello(nonce), more: 'x'.repeat(4096 + size) })],
+            (challenge) => [JSON.stringify({ ...goodHello(challenge), more: 'x'.repeat(4096 + size) })],
         ),
         fc
           .tuple(field, other)
@@ -464,37 +462,39 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
           .filter(([name, value]) => !(name === 'fresh' && value === true))
           .map(
             ([name, value]): Answer =>
-              (nonce) => [JSON.stringify({ ...goodHello(nonce), [name]: value })],
+              (challenge) => [JSON.stringify({ ...goodHello(challenge), [name]: value })],
           ),
         field.map(
           (name): Answer =>
-            (nonce) => [JSON.stringify({ ...goodHello(nonce), [name]: undefined })],
+            (challenge) => [JSON.stringify({ ...goodHello(challenge), [name]: undefined })],
         ),
         // Proofs for another token, another challenge, another role, another session.
         word.map(
           (secret): Answer =>
-            (nonce) => {
-              const { nonce: ours, session, ...rest } = goodHello(nonce)
-              const proof = prove(['driver', `${session}`, nonce, `${ours}`], secret)
-              return [JSON.stringify({ ...rest, session, nonce: ours, proof })]
-            },
+            (challenge) => [JSON.stringify(goodHello(challenge, {}, secret))],
         ),
-        fc.constant<Answer>((nonce) => {
+        fc.constant<Answer>((challenge) => {
           const replayed = [JSON.stringify(goodHello(earlier))]
-          earlier = nonce
+          earlier = challenge
           return replayed
         }),
         fc.constantFrom('status', 'host').map(
           (role): Answer =>
-            (nonce) => [JSON.stringify({ ...goodHello(nonce), role })],
+            (challenge) => [JSON.stringify({ ...goodHello(challenge), role })],
         ),
-        fc.constant<Answer>((nonce) => [JSON.stringify({ ...goodHello(nonce), session: newSessionId() })]),
+        fc.constant<Answer>((challenge) => [JSON.stringify({ ...goodHello(challenge), session: newSessionId() })]),
         // With the token, but not for this end, or for a session that was never there.
-        fc.constant<Answer>((nonce) => [JSON.stringify(goodHello(nonce, newSessionId(), 'host'))]),
-        fc.constant<Answer>((nonce) => [JSON.stringify({ ...goodHello(nonce), fresh: false })]),
+        fc.constant<Answer>((challenge) => [JSON.stringify(goodHello(challenge, { role: 'host' }))]),
+        fc.constant<Answer>((challenge) => [JSON.stringify(goodHello(challenge, { fresh: false }))]),
+        // Another key than the proof is for, and keys whose shared secret is zero.
+        fc.constant<Answer>((challenge) => [JSON.stringify({ ...goodHello(challenge), key: new Ephemeral().text })]),
+        fc.constantFrom('A'.repeat(43), `AQ${'A'.repeat(41)}`).map(
+          (key): Answer =>
+            (challenge) => [JSON.stringify({ ...goodHello(challenge), key })],
+        ),
         fc.nat(2 ** 30).map(
           (more): Answer =>
-            (nonce) => [JSON.stringify({ ...goodHello(nonce), network: NETWORK_VERSION + 1 + more })],
+            (challenge) => [JSON.stringify({ ...goodHello(challenge), network: NETWORK_VERSION + 1 + more })],
         ),
       )
       await shower(answer, count, async (one) => {
@@ -511,8 +511,8 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
     async (count) => {
       await shower(fc.nat(5), count, async (times) => {
         inputs++
-        const { code, words } = await shake((nonce) =>
-          Array.from({ length: 2 + times }, () => JSON.stringify(goodHello(nonce))),
+        const { code, words } = await shake((challenge) =>
+          Array.from({ length: 2 + times }, () => JSON.stringify(goodHello(challenge))),
         )
         expect(words.map(({ type }) => type)).toEqual(['welcome'])
         expect(code).toBe(1008)
@@ -577,10 +577,10 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         const driver = await callAsDriver()
         for (const one of messages) {
           inputs++
-          driver.socket.send(one)
+          driver.send(one)
           if (isFatal(one)) break
         }
-        driver.socket.send('and something that is wrong in any case')
+        driver.send('and something that is wrong in any case')
         const { code, reason } = await driver.fate
         // Among wrong messages there may be one that takes leave, as it should.
         if (code === 1000 && messages.some(takesLeave)) return
@@ -615,7 +615,7 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
           const packed = packBundle({ sha256, code, files })
           driver.control({ type: 'offer', sha256, bytes: packed.byteLength + lie })
           await driver.hear('send')
-          driver.socket.send(piece(0, packed))
+          driver.send(piece(0, packed))
           if (lie !== 0) break
           expect(await driver.hear('refuse')).toMatchObject({ sha256 })
         }
@@ -624,26 +624,26 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         if (bundles.every(({ lie }) => lie === 0)) {
           const { reason } = (await driver.hear('failed'))!
           expect(reason).toBe("the driver did not send the workers' program")
-          driver.socket.send('that is all')
+          driver.send('that is all')
         }
         expect((await driver.fate).code).toBe(1008)
       })
       await shower(fc.tuple(noise, sha, fc.nat(3)), count, async ([bytes, sha256, kind]) => {
         inputs++
         const driver = await callAsDriver()
-        if (kind === 0) driver.socket.send(piece(0, bytes))
-        if (kind === 1) for (let i = 0; i < 3; i++) driver.socket.send(piece(0, Buffer.alloc(CHUNK_BYTES), false))
+        if (kind === 0) driver.send(piece(0, bytes))
+        if (kind === 1) for (let i = 0; i < 3; i++) driver.send(piece(0, Buffer.alloc(CHUNK_BYTES), false))
         if (kind === 2) for (let i = 0; i < 1000; i++) driver.control({ type: 'offer', sha256, bytes: i })
         if (kind === 3) {
           // Bytes that are no bundle at all.
           driver.control({ type: 'offer', sha256, bytes: bytes.byteLength })
           await driver.hear('send')
-          driver.socket.send(piece(0, bytes))
+          driver.send(piece(0, bytes))
           expect(await driver.hear('refuse')).toMatchObject({ sha256 })
           // And more of one than was announced, in pieces.
           driver.control({ type: 'offer', sha256, bytes: CHUNK_BYTES })
           await driver.hear('send')
-          for (let i = 0; i < 9; i++) driver.socket.send(piece(0, Buffer.alloc(CHUNK_BYTES), false))
+          for (let i = 0; i < 9; i++) driver.send(piece(0, Buffer.alloc(CHUNK_BYTES), false))
         }
         expect((await driver.fate).code).toBe(1008)
       })
@@ -658,34 +658,34 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         inputs++
         const driver = await callAsDriver()
         const offer = (size: number, name = sha256) => driver.control({ type: 'blob-offer', sha256: name, bytes: size })
-        if (kind === 0) driver.socket.send(piece(BLOB_STREAM, bytes))
+        if (kind === 0) driver.send(piece(BLOB_STREAM, bytes))
         if (kind === 1) for (let i = 0; i < 3; i++) offer(10)
         if (kind === 2) {
           offer(bytes.byteLength)
           await driver.hear('blob-send')
-          driver.socket.send(piece(BLOB_STREAM, Buffer.concat([bytes, Buffer.of(0)])))
+          driver.send(piece(BLOB_STREAM, Buffer.concat([bytes, Buffer.of(0)])))
         }
         if (kind === 3) {
           offer(2 * CHUNK_BYTES)
           await driver.hear('blob-send')
-          for (let i = 0; i < 3; i++) driver.socket.send(piece(BLOB_STREAM, Buffer.alloc(CHUNK_BYTES), false))
+          for (let i = 0; i < 3; i++) driver.send(piece(BLOB_STREAM, Buffer.alloc(CHUNK_BYTES), false))
         }
         if (kind === 4) {
           offer(bytes.byteLength)
           await driver.hear('blob-send')
-          driver.socket.send(piece(BLOB_STREAM, bytes))
+          driver.send(piece(BLOB_STREAM, bytes))
           expect(await driver.hear('blob-refuse')).toMatchObject({ sha256, reason: expect.stringContaining('content') })
           // Those that are right are taken, also if they are empty.
           for (const right of [bytes, new Uint8Array(0)]) {
             offer(right.byteLength, hash('sha256', right))
             if (right.byteLength > 0) {
               await driver.hear('blob-send')
-              driver.socket.send(piece(BLOB_STREAM, right))
+              driver.send(piece(BLOB_STREAM, right))
             }
             expect(await driver.hear('blob-have')).toMatchObject({ sha256: hash('sha256', right) })
             driver.control({ type: 'blob-drop', sha256: hash('sha256', right) })
           }
-          driver.socket.send(piece(BLOB_STREAM, bytes))
+          driver.send(piece(BLOB_STREAM, bytes))
         }
         expect((await driver.fate).code).toBe(1008)
       })
@@ -703,7 +703,7 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         const driver = await callAsDriver()
         driver.control({ type: 'offer', sha256, bytes: packed.byteLength })
         const answer = await driver.hear('send', 'have')
-        if (answer?.type === 'send') driver.socket.send(piece(0, packed))
+        if (answer?.type === 'send') driver.send(piece(0, packed))
         driver.control({ type: 'place', driver: 'd', runtime: sha256, execArgv: [], env, output: 'drop' })
         driver.control({ type: 'workers', workers: 1 })
         expect((await driver.hear('failed'))?.reason).toMatch(/spawn|null bytes/)

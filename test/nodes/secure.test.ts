@@ -157,6 +157,8 @@ test.each([
   [{ addresses: ['worker one'] }, 'is not an address'],
   [{ addresses: ['w:1', 'w:1'] }, 'twice'],
   [{ listen: '0.0.0.0:0' }, 'there is no token'],
+  [{ addresses: ['127.0.0.1:1', 'w:1'] }, 'w:1 is not on this machine, so a token is needed'],
+  [{ addresses: ['wss://w:1'] }, 'w:1 is not on this machine, so a token is needed'],
   [{ addresses: ['w:1'], tls: { cert: '/tmp/x' } }, '`cert` and `key` together'],
   [{ addresses: ['w:1'], tls: { ca: '/no/such/ca' } }, 'nodes.tls.ca cannot be read'],
   [{ adresses: ['w:1'] }, "unknown key 'nodes.adresses', did you mean 'addresses'?"],

@@ -81,7 +81,14 @@ class Wire extends EventEmitter {
   }
 }
 
-const peerOn = (wire: Wire) => new Peer(wire as never, 'elsewhere', () => {})
+/** What is said here is not sealed: these tests are about what is said. */
+const PLAIN = { seal: (message: Uint8Array) => Buffer.from(message), open: (sealed: Uint8Array) => Buffer.from(sealed) }
+
+function peerOn(wire: Wire): Peer {
+  const peer = new Peer(wire as never, 'elsewhere', () => {})
+  peer.secure(PLAIN)
+  return peer
+}
 
 /** One end of the conversation, and what it has heard. */
 class End {
@@ -439,7 +446,7 @@ const piece = (stream: number, size: number, last: boolean) => {
 }
 
 const WRONG: [what: string, messages: (Buffer | string)[], reason: RegExp][] = [
-  ['text', ['{"type":"bye"}'], /not part of the protocol/],
+  ['text', ['{"type":"bye"}'], /forged, or altered/],
   ['nothing', [Buffer.alloc(0)], /not part of the protocol/],
   ['another kind', [Buffer.of(3, 1, 2)], /unknown kind 3/],
   ['a short acknowledgement', [Buffer.of(2, 0)], /malformed acknowledgement/],

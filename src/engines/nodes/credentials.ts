@@ -3,7 +3,7 @@ import { type Address, isLoopback, parseAddress, showAddress } from '../../netwo
 import type { ClientTls } from '../../network/dial.ts'
 import type { ServerTls } from '../../network/gate.ts'
 import { readPems } from '../../network/pem.ts'
-import { readToken } from '../../network/token.ts'
+import { readToken, whyTokenNeeded } from '../../network/token.ts'
 import { wordList } from '../../text/word-list.ts'
 import type { NodesOptions } from './options.ts'
 
@@ -38,6 +38,10 @@ export function readOptions(options: NodesOptions): Credentials {
     )
   const given = tls === true || (tls === undefined && joined?.secure) ? {} : tls
   const clientTls = given && readPems(given, 'nodes.tls')
+  for (const address of called) {
+    const needed = whyTokenNeeded(address, token)
+    if (needed !== undefined) throw wrong(`nodes.addresses: ${needed}`)
+  }
   return {
     ...{ addresses: called, listen: joined, token, clientTls },
     serverTls: joined && given ? serverTlsOf(clientTls!) : undefined,

@@ -1,3 +1,4 @@
+import { MIN_CHARS } from '../../network/token.ts'
 import { BUNDLER } from '../../optional-peers.ts'
 import { defineEngine } from '../definition.ts'
 import { nodesCli } from './cli.ts'
@@ -12,7 +13,7 @@ export const nodesEngine = defineEngine<'nodes', NodesOptions, CliOptions>({
   packages: [BUNDLER],
   options: ({ z, text, words, pause }) => ({
     addresses: z.optional(words),
-    token: z.optional(z.string().check(z.minLength(16), z.regex(/^\S+$/, 'must be one word'))),
+    token: z.optional(z.string().check(z.minLength(MIN_CHARS), z.regex(/^\S+$/, 'must be one word'))),
     tokenFile: z.optional(text),
     tls: z.optional(
       z.union([

@@ -3,9 +3,9 @@ import { mustEndWithin } from '../../../guard-exit.ts'
 import { joinDriver } from '../../../host/join.ts'
 import { listenForDrivers } from '../../../host/listen.ts'
 import { NodeHost } from '../../../host/node-host.ts'
-import { type Address, isLoopback, parseAddress, showAddress } from '../../../network/address.ts'
+import { type Address, parseAddress, showAddress } from '../../../network/address.ts'
 import { LEASE_MS } from '../../../network/limits.ts'
-import { isReadableByOthers } from '../../../network/token.ts'
+import { isReadableByOthers, whyTokenNeeded } from '../../../network/token.ts'
 import { ownPackage } from '../../../own-package.ts'
 import { counted } from '../../../text/quantities.ts'
 import { wordList } from '../../../text/word-list.ts'
@@ -15,9 +15,6 @@ import { clientTls, serverTls } from '../../options/certificates.ts'
 import { log } from './log.ts'
 import type { NodeArgs } from './spec.ts'
 import { makeToken } from './token.ts'
-
-const NOT_ENCRYPTED =
-  'the connection is not encrypted: anyone who can read the network traffic can read tasks and code;'
 
 /** Runs workers on this machine for drivers on other machines, until it is stopped. */
 export async function run(args: NodeArgs): Promise<number> {
@@ -81,19 +78,19 @@ function listen(args: NodeArgs, address: Address, token: string | undefined): Wo
     const where = `${tls ? 'wss' : 'ws'}://${showAddress({ host: address.host, port: gate.port })}`
     const has = `${counted(workers, 'worker')}${labels.length > 0 ? `, labels ${labels.join(', ')}` : ''}`
     log(`${ownPackage.version} listens on ${where}, ${has}`)
-    if (!tls && !isLoopback(address.host)) log(`${NOT_ENCRYPTED} use --tls-cert and --tls-key`)
     await stopped.finally(() => gate.close())
   }
 }
 
 function join(args: NodeArgs, address: Address, token: string | undefined): Work {
   const { giveUp: giveUpMs, stay } = args
+  const needed = whyTokenNeeded(address, token)
+  if (needed !== undefined) throw new UsageError(`--connect: ${needed}`)
   const tls = clientTls(args)
   const secure = address.secure ?? tls !== undefined
   return async (host, signal) => {
     const where = `${secure ? 'wss' : 'ws'}://${showAddress(address)}`
     log(`${ownPackage.version} joins the driver at ${where}, ${counted(host.info.workers, 'worker')}`)
-    if (!secure && !isLoopback(address.host)) log(`${NOT_ENCRYPTED} use wss://, with a driver that has nodes.tls`)
     await joinDriver(host, { address, token, tls, giveUpMs, stay, signal, log })
     if (!signal.aborted) log('the driver is done')
   }

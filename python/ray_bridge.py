@@ -25,6 +25,8 @@ READ_LIMIT = 1 << 24
 """The maximum concurrent calls of an actor, which mostly wait."""
 CALLS_AT_ONCE = 1000
 PUSHES_AT_ONCE = 2
+"""How often the lease of an actor is extended. Much more often than `LEASE_SECONDS` in `ray_worker.py`."""
+BEAT_SECONDS = 2
 """How long actors may take to remove their files."""
 LEAVE_SECONDS = 2
 
@@ -39,6 +41,7 @@ class Bridge:
         self.outgoing: dict[int, list[tuple[int, bytes]]] = {}
         self.pushing: dict[int, int] = {}
         self.pushed: dict[int, int] = {}
+        self.starting: set[int] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.loop = asyncio.get_running_loop()
 
@@ -51,6 +54,9 @@ class Bridge:
     # ---- what the driver says
 
     async def run(self) -> None:
+        # It must not block: a driver that reads nothing for a while must not cost its actors their leases.
+        pipe = await self.loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(self.out, "wb"))
+        self.writer = asyncio.StreamWriter(*pipe, None, self.loop)
         reader = asyncio.StreamReader(limit=READ_LIMIT)
         await self.loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         announced: list[str] = []
@@ -122,7 +128,19 @@ class Bridge:
             place = await actor.place.remote()
         except Exception as error:  # noqa: BLE001
             return self.lost(worker, actor, error)
+        self.in_background(self.beat(worker, actor))
         self.say(event="placed", worker=worker, **place)
+
+    async def beat(self, worker: int, actor: Any) -> None:
+        """Extends the actor's lease. While it starts a process, which may take long, the driver hears that it is alive."""
+        while self.actors.get(worker) is actor:
+            try:
+                await actor.beat.remote()
+            except Exception as error:  # noqa: BLE001
+                return self.lost(worker, actor, error)
+            if worker in self.starting:
+                self.say(event="starting", worker=worker)
+            await asyncio.sleep(BEAT_SECONDS)
 
     async def put_blob(self, sha256: str, path: str) -> None:
         """A blob from a local file. It is not sent through stdin, because it would block everything else."""
@@ -161,16 +179,21 @@ class Bridge:
         actor = self.actors.get(worker)
         if actor is None:
             return
+        self.starting.add(worker)
         await self.keep(worker, actor, blobs)
         try:
             # In a list, because an object reference as an argument would be fetched before the call, and
             # would fail it if it is lost.
             pid = await actor.start.remote(generation, {sha256: [self.code[sha256]] for sha256 in codes}, program)
+            self.starting.discard(worker)
             self.say(event="started", worker=worker, generation=generation, pid=pid)
             while True:
-                data, beats, exited = await actor.poll.remote(generation)
+                await self.writer.drain()
+                data, beats, printed, exited = await actor.poll.remote(generation)
                 if self.actors.get(worker) is not actor:
                     return
+                if printed:
+                    self.say(event="printed", worker=worker, generation=generation, text=printed)
                 if data:
                     self.send(DATA, worker, generation, data)
                 if beats is not None:
@@ -234,6 +257,7 @@ class Bridge:
     def forget(self, worker: int) -> Any:
         for by_worker in (self.outgoing, self.pushed):
             by_worker.pop(worker, None)
+        self.starting.discard(worker)
         return self.actors.pop(worker, None)
 
     # ---- what the driver is told
@@ -247,10 +271,8 @@ class Bridge:
         self.waiting += (HEADER.pack(HEADER.size - LENGTH_BYTES + len(body), kind, worker, generation), body)
 
     def flush(self) -> None:
-        data = memoryview(b"".join(self.waiting))
+        self.writer.write(b"".join(self.waiting))
         self.waiting = []
-        while data:
-            data = data[os.write(self.out, data) :]
 
     def stop(self) -> None:
         import ray

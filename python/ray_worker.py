@@ -24,6 +24,7 @@ POLL_SECONDS = 1.0
 BUSY_SECONDS = 0.01
 GATHER_SECONDS = 0.004
 STDERR_CHARS = 4000
+PRINTED_CHARS = 1 << 16
 """The maximum length of the watchdog's message before it ends a process."""
 WORDS_CHARS = 1 << 17
 BUNDLE_FILE = "manyworlds.bundle.mjs"
@@ -32,24 +33,62 @@ INCOMING_PREFIX = ".incoming-"
 LEFTOVER_SECONDS = 600
 BLOBS_FOLDER = "blobs"
 BLOBS_LOCK = ".lock"
+"""
+If the bridge was not heard for this long, the process is ended: its tasks may be running elsewhere. Less than the silence
+after which the driver gives an actor up (`LOOKS_MISSED` in `actors.ts`), which counts from a later moment.
+"""
+LEASE_SECONDS = 15
+LEASE_CHECK_SECONDS = 0.2
+"""The kernel's own timer is later, so that the actor knows that the lease has passed when its process is gone."""
+TIMER_SECONDS = LEASE_SECONDS + 2
+"""How long an actor whose lease has passed may take to remove its files."""
+LEAVE_SECONDS = 5
 
 """
-Runs between this actor and Node. When an actor exits, Ray kills its children at once, and processes they started would be
-left behind. Node is a grandchild: its watchdog sees that the actor is gone, and ends the whole group.
+Runs between this actor and Node, in two processes.
+
+When an actor exits, Ray kills its children at once, and processes they started would be left behind. Node is a descendant
+of a child: its watchdog sees that the actor is gone, and ends the whole group.
+
+The second process holds the lease. Each byte on stdin extends it. A timer of the kernel kills this process at the end of
+the lease, and the kernel then kills Node (PR_SET_PDEATHSIG), also if both are stopped: on a machine that was paused, no task
+goes on after its lease. Where there is no such timer, only the actor checks.
 """
 LAUNCHER = """
-import os, sys
+import ctypes, os, signal, struct, sys, threading
 fds = [int(fd) for fd in sys.argv[1].split(",")]
+if os.fork() > 0:
+    for fd in (0, 1, *fds):
+        os.close(fd)
+    os.wait()
+    os._exit(0)
+libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 pid = os.fork()
 if pid == 0:
     os.setsid()
+    if libc:
+        libc.prctl(1, signal.SIGKILL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    os.execv(sys.argv[2], sys.argv[2:])
+    os.execv(sys.argv[3], sys.argv[3:])
 for fd in fds:
     os.close(fd)
+def hold():
+    timers = libc if hasattr(libc, "timer_create") else ctypes.CDLL("librt.so.1")
+    timer = ctypes.c_void_p()
+    boottime = 7
+    if timers.timer_create(boottime, struct.pack("Qii48x", 0, signal.SIGKILL, 0), ctypes.byref(timer)) != 0:
+        return
+    lease = struct.pack("4q", 0, 0, int(sys.argv[2]), 0)
+    timers.timer_settime(timer, 0, lease, None)
+    while os.read(0, 64):
+        timers.timer_settime(timer, 0, lease, None)
+if libc:
+    threading.Thread(target=hold, daemon=True).start()
 os.write(1, b"%d\\n" % pid)
 status = os.waitpid(pid, 0)[1]
 os.write(1, b"%d\\n" % os.waitstatus_to_exitcode(status))
+os._exit(0)
 """
 
 
@@ -81,12 +120,14 @@ class Frames:
 class Process:
     """One Node process, from start to exit. Each has its own sockets and buffers, so nothing of it reaches the next."""
 
-    def __init__(self, generation: int) -> None:
+    def __init__(self, generation: int, shows: bool = False) -> None:
         self.generation = generation
         self.pid: int | None = None
         self.out = bytearray()
         self.words = ""
         self.stderr = ""
+        self.shows = shows
+        self.printed = ""
         self.tasks: int | None = None
         self.exited: dict[str, Any] | None = None
         self.something = asyncio.Event()
@@ -98,16 +139,17 @@ class Process:
         side, thread = pair()
         fds = [theirs.fileno(), its.fileno(), thread.fileno()]
         launcher = await asyncio.create_subprocess_exec(
-            *[sys.executable, "-I", "-S", "-c", LAUNCHER, ",".join(map(str, fds)), *command],
+            *[sys.executable, "-I", "-S", "-c", LAUNCHER, ",".join(map(str, fds)), str(TIMER_SECONDS), *command],
             cwd=cwd,
             env={**env, "MANYWORLDS_FDS": ",".join(map(str, fds))},
             pass_fds=fds,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
         for one in (theirs, its, thread):
             one.close()
+        self.holder = launcher.stdin
         self.pid = int(await launcher.stdout.readline())
         reader, self.writer = await asyncio.open_connection(sock=frames, limit=SOCKET_BYTES)
         beats, self.beat_writer = await asyncio.open_connection(sock=watchdog)
@@ -141,8 +183,13 @@ class Process:
                 self.words = (self.words + text)[:WORDS_CHARS]
 
     async def keep(self, stderr: asyncio.StreamReader | None) -> None:
+        """Node's stdout comes here too."""
         while stderr and (data := await stderr.read(1 << 16)):
-            self.stderr = (self.stderr + data.decode(errors="replace"))[-STDERR_CHARS:]
+            text = data.decode(errors="replace")
+            self.stderr = (self.stderr + text)[-STDERR_CHARS:]
+            if self.shows:
+                self.printed = (self.printed + text)[-PRINTED_CHARS:]
+                self.something.set()
 
     async def wait(self, stdout: asyncio.StreamReader, reading: list[asyncio.Task[None]]) -> None:
         code = await last_number(stdout)
@@ -162,6 +209,11 @@ class Process:
         # At once, because a process that holds the other end without reading must not block `drained`.
         for writer in (self.writer, self.beat_writer, self.side_writer):
             writer.transport.abort()
+
+    def renew(self) -> None:
+        """Extends the lease."""
+        if self.exited is None and self.pid is not None:
+            self.holder.write(b".")
 
     async def drained(self) -> None:
         """Waits until there is room again."""
@@ -183,6 +235,8 @@ class Worker:
     def __init__(self) -> None:
         self.folder = own_folder()
         self.process: Process | None = None
+        self.heard: float | None = None
+        self.expiring: asyncio.Task[None] | None = None
         self.polled = 0.0
         self.next = 0
         self.early: dict[int, tuple[int, bytes]] = {}
@@ -190,6 +244,33 @@ class Worker:
 
     async def place(self) -> dict[str, Any]:
         return {"host": socket.gethostname(), "actor": os.getpid()}
+
+    async def beat(self) -> None:
+        """The bridge is there. A lease that has passed is not extended: the tasks may be running elsewhere."""
+        if self.expiring is None:
+            self.expiring = asyncio.ensure_future(self.expire())
+        self.refuse_if_lapsed()
+        self.heard = now()
+        if self.process:
+            self.process.renew()
+
+    def has_lapsed(self) -> bool:
+        return self.heard is not None and now() - self.heard > LEASE_SECONDS
+
+    def refuse_if_lapsed(self) -> None:
+        if self.has_lapsed():
+            raise RuntimeError(f"nothing was heard from the driver for {LEASE_SECONDS} s, so it has ended its process")
+
+    async def expire(self) -> None:
+        """Ends the process with the lease, and then this actor, so that Ray gets its resources back."""
+        while not self.has_lapsed():
+            await asyncio.sleep(LEASE_CHECK_SECONDS)
+        leaving = [asyncio.ensure_future(self.leave())]
+        if self.process:
+            self.process.end_group()
+            leaving.append(self.process.waiting)
+        await asyncio.wait(leaving, timeout=LEAVE_SECONDS)
+        os._exit(1)
 
     async def store(self, codes: dict[str, list[Any]]) -> None:
         for sha256, [reference] in codes.items():
@@ -241,8 +322,9 @@ class Worker:
             "MANYWORLDS_BLOBS": os.path.join(self.folder, BLOBS_FOLDER),
         }
         command = [node, *program["execArgv"], os.path.join(self.folder, program["runtime"], BUNDLE_FILE)]
-        self.process = Process(generation)
-        await self.process.start(command, work.path, env)
+        process = Process(generation, program["shows"])
+        await process.start(command, work.path, env)
+        self.process = process
         self.process.waiting.add_done_callback(lambda _: work.remove())
         return self.process.pid
 
@@ -261,12 +343,12 @@ class Worker:
         if process := self.of(generation):
             await process.drained()
 
-    async def poll(self, generation: int) -> tuple[bytes, int | None, dict[str, Any] | None]:
-        """Data from the process, the number of tasks it runs if reported, and how it exited."""
+    async def poll(self, generation: int) -> tuple[bytes, int | None, str, dict[str, Any] | None]:
+        """Data from the process, the number of tasks it runs if reported, what it printed, and how it exited."""
         process = self.process
         if process is None or process.generation != generation:
             raise RuntimeError(f"process {generation} of this worker is not here")
-        if not process.out and process.exited is None:
+        if not process.out and not process.printed and process.exited is None:
             process.something.clear()
             try:
                 await asyncio.wait_for(process.something.wait(), POLL_SECONDS)
@@ -277,14 +359,21 @@ class Worker:
             # Calls of actors cost more than their data: let busy workers collect some.
             await asyncio.sleep(GATHER_SECONDS)
         self.polled = loop.time()
+        self.refuse_if_lapsed()
         data = bytes(process.out)
         process.out.clear()
         tasks, process.tasks = process.tasks, None
-        return data, tasks, None if data else process.exited
+        printed, process.printed = process.printed, ""
+        return data, tasks, printed, None if data else process.exited
 
     async def end(self, generation: int) -> None:
         if process := self.of(generation):
             process.end_group()
+
+
+def now() -> float:
+    """Also counts the time for which the machine was suspended, where the system has such a clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 async def last_number(stdout: asyncio.StreamReader) -> int:

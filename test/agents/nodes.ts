@@ -39,3 +39,12 @@ export const fellsItsNode = defineAgent({
     return new Promise<never>(() => {})
   },
 })
+
+/** Prints when it has ended: that belongs to no task. */
+export const talksLater = defineAgent({
+  name: 'talks-later',
+  run: async (text: string) => {
+    setTimeout(() => console.log(text), 50)
+    return text
+  },
+})

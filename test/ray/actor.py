@@ -17,7 +17,7 @@ async def heard(worker: ray_worker.Worker, generation: int, until: bytes = b"") 
     """What a process says, up to a word, or to its end."""
     out = b""
     while True:
-        data, _, exited = await worker.poll(generation)
+        data, _, _, exited = await worker.poll(generation)
         out += data
         if exited is not None or (until and out.endswith(until)):
             return "".join(part[4:].decode() for part in ray_worker.Frames().feed(out)), exited
@@ -25,7 +25,7 @@ async def heard(worker: ray_worker.Worker, generation: int, until: bytes = b"") 
 
 async def main() -> None:
     worker = ray_worker.Worker()
-    program = {"nodeBinary": sys.argv[2], "execArgv": [], "env": {}, "runtime": "none"}
+    program = {"nodeBinary": sys.argv[2], "execArgv": [], "env": {}, "shows": False, "runtime": "none"}
     await worker.start(1, {}, program)
     # Calls arrive in any order: this one waits for the one before it.
     await worker.push(1, 1, frame(b"two."))

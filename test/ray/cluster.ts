@@ -15,6 +15,8 @@ export interface Raylet {
 
 export interface RayCluster {
   readonly address: string
+  /** Of its Ray Client server: `ray://…`. */
+  readonly clientAddress: string
   readonly tokenFile: string
   /** Of each raylet: so many workers have room on it. */
   readonly cpus: number
@@ -37,6 +39,7 @@ export async function startCluster(raylets: number, cpus = 2): Promise<RayCluste
   writeFileSync(tokenFile, 'a-token-for-this-test-that-is-long-enough-for-ray', { mode: 0o600 })
   const port = await freePort()
   const address = `127.0.0.1:${port}`
+  const clientPort = await freePort()
   const env = {
     ...process.env,
     ...keptBytecode(python),
@@ -83,6 +86,7 @@ export async function startCluster(raylets: number, cpus = 2): Promise<RayCluste
   }
   const cluster: RayCluster = {
     address,
+    clientAddress: `ray://127.0.0.1:${clientPort}`,
     tokenFile,
     cpus,
     raylets: [],
@@ -101,7 +105,7 @@ export async function startCluster(raylets: number, cpus = 2): Promise<RayCluste
     },
   }
   try {
-    const client = `--ray-client-server-port=${await freePort()}`
+    const client = `--ray-client-server-port=${clientPort}`
     cluster.raylets.push(
       await start('--head', `--port=${port}`, '--include-dashboard=false', `--temp-dir=${folder}`, client),
     )

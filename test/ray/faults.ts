@@ -1,13 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Runners } from '../../dist/index.js'
-import { noting } from '../agents/nodes.ts'
+import { noting, talksLater } from '../agents/nodes.ts'
 import { untilStarted as allStarted, expectAllOnce, linesOf, runUntilStopped } from '../ledger.ts'
 import { childrenOf, signal } from '../process-tree.ts'
 import { lightsCurve } from '../train/lights-curve.ts'
-import { below, type RayCluster } from './cluster.ts'
+import { below, commandOf, type RayCluster } from './cluster.ts'
 import { rayStorm } from './storm.ts'
 
 /** Plugs are pulled on a real cluster while tasks run: every task is answered once, and right. */
@@ -79,6 +82,60 @@ export function testFaults(cluster: RayCluster): void {
     await expect.poll(actors, { timeout: 60_000 }).toBe(1)
   })
 
+  test('what workers print outside of tasks is shown with their ids', SLOW, async () => {
+    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    try {
+      await Runners.runTask([talksLater.task('first line\nsecond line')], { ...config(1), showLogs: true })
+      const lines = () => said.mock.calls.map(([text]) => String(text))
+      await expect.poll(lines, { timeout: 20_000 }).toContain('[ray-0] second line\n')
+      expect(lines()).toContain('[ray-0] first line\n')
+    } finally {
+      said.mockRestore()
+    }
+  })
+
+  test('an actor that takes long to start its process is not given up', SLOW, async () => {
+    await Runners.shutdown()
+    // Whoever brings a blob to this machine holds this lock.
+    const folder = readdirSync(tmpdir()).find((name) => name.startsWith(`manyworlds-ray-${userInfo().uid}-`))!
+    const blobs = join(tmpdir(), folder, 'blobs')
+    mkdirSync(blobs, { recursive: true, mode: 0o700 })
+    const holder = spawn('flock', [join(blobs, '.lock'), 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] })
+    try {
+      const actors = () => cluster.raylets.flatMap(({ pid }) => below(pid).actors).map(({ pid }) => pid)
+      const responses = Runners.runTask([noting.task({ ms: 0, file, id: 't0' }, { id: 't0' })], {
+        ...{ ...config(1), blobs: { large: new Uint8Array(100) } },
+      })
+      await expect.poll(actors, { timeout: 60_000 }).toHaveLength(1)
+      const [first] = actors()
+      // The engine checks once a second, and gives a silent actor up after 20 checks.
+      await sleep(25_000)
+      holder.stdin.end()
+      expectAllOnce(await responses, 1)
+      expect(actors()).toEqual([first])
+    } finally {
+      holder.stdin.end()
+    }
+  })
+
+  test('a driver whose machine disappears behind ray://: its workers end with their lease', SLOW, async () => {
+    await Runners.shutdown()
+    const workers = () => cluster.raylets.flatMap(({ pid }) => below(pid).workers).length
+    await expect.poll(workers, { timeout: 60_000 }).toBe(0)
+    const program = fileURLToPath(new URL('../agents/ray-driver.ts', import.meta.url))
+    const { clientAddress, tokenFile } = cluster
+    const driver = spawn(process.execPath, [program, file, clientAddress, tokenFile], { stdio: 'inherit' })
+    const all = () => [driver.pid!, ...childrenOf(driver.pid!)]
+    try {
+      await untilStarted(8)
+      // No connection is closed, and nothing more is said.
+      for (const pid of all()) signal(pid, 'SIGSTOP')
+      await expect.poll(workers, { timeout: 45_000 }).toBe(0)
+    } finally {
+      for (const pid of all().reverse()) signal(pid, 'SIGKILL')
+    }
+  })
+
   test('kill -9 of a Node worker', SLOW, async () => {
     await untilAllPlaced()
     const responses = run(60, 400)
@@ -125,14 +182,21 @@ export function testFaults(cluster: RayCluster): void {
     const responses = run(24, 5000)
     await untilStarted(12)
     const { pid } = await busy()
+    const stopped = below(pid).workers.map((worker) => worker.pid)
     const all = [pid, ...childrenOf(pid)]
     for (const one of all) signal(one, 'SIGSTOP')
+    const ends = () => lines('end').filter((line) => stopped.includes(Number(line.split(' ')[2])))
+    let before: string[] = []
     try {
       expectAllOnce(await responses, 24)
+      before = ends()
     } finally {
       for (const one of all) signal(one, 'SIGCONT')
     }
     expect(lines('start').length).toBeGreaterThan(24)
+    // What they were to do was done elsewhere: they do not finish it.
+    await expect.poll(() => stopped.filter((one) => commandOf(one) !== ''), { timeout: 60_000 }).toEqual([])
+    expect(ends()).toEqual(before)
     expectAllOnce(await run(8, 10), 8)
   })
 
@@ -171,5 +235,25 @@ export function testFaults(cluster: RayCluster): void {
     expect(problems).toEqual([])
     expect(happened.workers).toBeGreaterThan(0)
     expect(happened.raylets).toBe(1)
+  })
+
+  test('kill -9 of the head: workers elsewhere end before their raylets do', SLOW, async () => {
+    await Runners.shutdown()
+    const [head, ...others] = cluster.raylets.filter(
+      ({ child }) => child.exitCode === null && child.signalCode === null,
+    )
+    const workers = () => others.flatMap(({ pid }) => below(pid).workers.map((worker) => worker.pid))
+    // By way of the head, so that nobody is heard any more. Otherwise the driver goes on for a minute before it notices.
+    const { clientAddress: address, tokenFile } = cluster
+    const tasks = Array.from({ length: 100 }, (_, i) => noting.task({ ms: 600_000, file, id: `t${i}` }))
+    const responses = Runners.runTask(tasks, { ...config(6), ray: { address, tokenFile } })
+    responses.catch(() => {})
+    await expect.poll(() => workers().length, { timeout: 60_000 }).toBeGreaterThan(0)
+    const there = workers()
+    for (const one of [head!.pid, ...childrenOf(head!.pid)]) signal(one, 'SIGKILL')
+    await expect.poll(() => there.filter((pid) => commandOf(pid) !== ''), { timeout: 60_000 }).toEqual([])
+    // They live for a minute, and so would the workers.
+    expect(others.every(({ child }) => child.exitCode === null && child.signalCode === null)).toBe(true)
+    await Runners.shutdown()
   })
 }

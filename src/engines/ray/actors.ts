@@ -8,7 +8,10 @@ import { RayLink } from './ray-link.ts'
 import { actorOptions } from './ray-settings.ts'
 import { START_TRIES, StartTries } from './start-tries.ts'
 
-/** How often to check for silent actors, and after how many checks one counts as lost. Checks, not time: see the local engine. */
+/**
+ * How often to check for silent actors, and after how many checks one counts as lost. Checks, not time: see the local engine.
+ * More than the lease of an actor (`LEASE_SECONDS` in `ray_worker.py`), so that its tasks do not run in two places.
+ */
 export const LOOK_MS = 1000
 const LOOKS_MISSED = 20
 /** The delay between the loss of an actor and the request for another. */
@@ -19,7 +22,7 @@ const WAITING_MS = 5000
 /** A message of the bridge about one actor or its process. */
 export type ActorEvent = Extract<
   BridgeEvent,
-  { event: 'placed' | 'started' | 'beat' | 'taken' | 'ended' | 'lost'; worker: number }
+  { event: 'placed' | 'starting' | 'started' | 'beat' | 'printed' | 'taken' | 'ended' | 'lost'; worker: number }
 >
 
 /** One wanted worker, by its number, and the actor that holds its process. */
@@ -153,8 +156,11 @@ export class Actors {
         return place.number < this.#wanted ? this.#startProcess(place) : this.#release(place)
       case 'started':
         return this.#onStarted(place, event)
+      case 'starting':
       case 'beat':
         return
+      case 'printed':
+        return this.linkOf(event.worker, event.generation)?.printed(event.text)
       case 'taken':
         return this.linkOf(event.worker, event.generation)?.taken(event.bytes)
       case 'ended':
@@ -254,7 +260,7 @@ export class Actors {
     const { options, placement, bridge, codes, blobs } = this.#with
     const { execArgv, env } = placement.remote
     const { nodeBinary = 'auto' } = options
-    const program = { runtime: this.#runtime!, nodeBinary, execArgv, env }
+    const program = { runtime: this.#runtime!, nodeBinary, execArgv, env, shows: placement.output === 'show' }
     place.generation++
     const { worker, generation } = place
     bridge().control({ op: 'start', worker, generation, codes: codes(), blobs: blobs(), program })

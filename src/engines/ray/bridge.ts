@@ -18,8 +18,12 @@ export type BridgeEvent =
   | { event: 'nodes'; nodes: RayNode[] }
   | { event: 'published'; sha256: string; error?: string }
   | { event: 'placed'; worker: number; host: string; actor: number }
+  /** The actor is alive while it starts a process, which may take long: it may have to fetch gigabytes. */
+  | { event: 'starting'; worker: number }
   | { event: 'started'; worker: number; generation: number; pid: number }
   | { event: 'beat'; worker: number; tasks: number }
+  /** Output outside of any task, if the run shows it. */
+  | { event: 'printed'; worker: number; generation: number; text: string }
   | { event: 'taken'; worker: number; generation: number; bytes: number }
   | { event: 'brought'; worker: number; request: number }
   | { event: 'blob-put'; sha256: string; error?: string }

@@ -141,8 +141,10 @@ export class Cluster implements LoadedEngine {
         // A failed query of the cluster is repeated later; if the connection is gone, the bridge ends.
         return
       case 'placed':
+      case 'starting':
       case 'started':
       case 'beat':
+      case 'printed':
       case 'taken':
       case 'ended':
       case 'lost':

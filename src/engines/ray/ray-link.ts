@@ -1,3 +1,5 @@
+import { withoutKnownSecrets } from '../../redaction/unattributed.ts'
+import { escapeControls } from '../../text/escape-controls.ts'
 import type { WorkerExit, WorkerInfo, WorkerLink } from '../engine.ts'
 import { frameReader } from '../frames.ts'
 import { HeldFrames } from '../held-frames.ts'
@@ -21,6 +23,7 @@ export class RayLink implements WorkerLink {
   /** The executor was told to wait. Only `taken` clears this; sending an urgent frame does not. */
   #senderWaits = false
   #over = false
+  #printed = ''
   #onDrain: () => void = () => {}
   readonly #frames = new HeldFrames()
   #close: (exit: WorkerExit) => void = () => {}
@@ -93,9 +96,21 @@ export class RayLink implements WorkerLink {
     this.#read(bytes)
   }
 
+  /** Shows what the worker has printed outside of any task, in whole lines. */
+  printed(text: string): void {
+    const lines = (this.#printed + text).split('\n')
+    this.#printed = lines.pop()!
+    for (const line of lines) this.#show(line)
+  }
+
+  #show(line: string): void {
+    process.stderr.write(`[${this.id}] ${escapeControls(withoutKnownSecrets(line))}\n`)
+  }
+
   ended(exit: WorkerExit): void {
     if (this.#over) return
     this.#frames.flush()
+    if (this.#printed !== '') this.#show(this.#printed)
     this.#over = true
     this.#close(exit)
   }

@@ -23,6 +23,7 @@ export type ModelErrorCode =
   | 'MODEL_OUTPUT_INVALID'
   | 'MODEL_MISMATCH'
   | 'MODEL_PERMIT_TIMEOUT'
+  | 'MODEL_UNAVAILABLE'
   | 'CACHE_MISS'
 
 /** Codes of errors that are thrown at the caller. */

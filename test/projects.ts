@@ -15,7 +15,7 @@ export const UNIT: readonly string[] = [
   ...tests('environments', 'parse-action to-prompt'),
   ...tests('executor', 'budget deque load-buckets pace queue retry-decision turns verdict window'),
   ...tests('grade', 'compare intervals judgement summary'),
-  ...tests('models', 'cache-key chat-conversion completion-id conversations optional-peers response-format'),
+  ...tests('models', 'breaker cache-key chat-conversion completion-id conversations optional-peers response-format'),
   ...tests('nodes', 'address bundle-store channel'),
   ...tests('progress', 'displays render-runs render-task status-line summary tally text'),
   ...tests('protocol', 'split-wire'),

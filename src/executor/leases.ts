@@ -157,6 +157,7 @@ export class Leases {
       group,
       records: undefined,
       asks: undefined,
+      unavailable: undefined,
     }
     worker.leases.set(lease.id, lease)
     if (worker.load === 0) worker.window.wokeUp(performance.now())

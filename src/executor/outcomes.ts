@@ -84,6 +84,8 @@ export class Outcomes {
     worker.pace.note(runMs - entry.waitedMs, entry.agent)
     if (status === OUTCOME.success) this.#responses.succeed(entry, value, outcome, runMs, now)
     else if (status === OUTCOME.cancelled) this.#responses.cancelled(entry, runMs)
+    else if (status === OUTCOME.failed && lease.unavailable)
+      this.#responses.unavailable(entry, lease.unavailable, runMs)
     else this.charge(entry, status === OUTCOME.timeout ? 'timeout' : 'failed', outcome as ErrorItem, runMs)
     return Math.max(0, runMs - awayMs(lease, now))
   }

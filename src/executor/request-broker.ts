@@ -9,7 +9,7 @@ import {
 import { Answers } from './answers.ts'
 import { Clock } from './clock.ts'
 import { OpenRequest, type Served } from './open-request.ts'
-import { asError, notKept, oneWasAsked, unknownService } from './request-errors.ts'
+import { asError, notKept, oneWasAsked, unavailableIn, unknownService } from './request-errors.ts'
 import type { Run } from './run.ts'
 import { isStream, type Service } from './service.ts'
 import type { Lease, LeaseAsks } from './task-entry.ts'
@@ -154,13 +154,13 @@ export class RequestBroker {
     try {
       answer = service.ask(request)
     } catch (error) {
-      return this.#finish(request, false, asError(error, ask.service))
+      return this.#failed(request, error)
     }
     if (isStream(answer)) void this.#stream(request, answer)
     else
       answer.then(
         (value) => this.#answered(request, value),
-        (error: unknown) => this.#finish(request, false, asError(error, ask.service)),
+        (error: unknown) => this.#failed(request, error),
       )
   }
 
@@ -191,11 +191,16 @@ export class RequestBroker {
         say(request, true, false, value)
       }
     } catch (error) {
-      this.#finish(request, false, asError(error, ask.service))
+      this.#failed(request, error)
     } finally {
       // If the stream is left early, this runs its `finally` blocks; their errors are ignored.
       void Promise.resolve(iterator.return?.()).catch(() => {})
     }
+  }
+
+  #failed(request: OpenRequest, error: unknown): void {
+    request.lease.unavailable ??= unavailableIn(error)
+    this.#finish(request, false, asError(error, request.ask.service))
   }
 
   /** The whole answer, or the error. A request for a stream gets a stream of one part. */

@@ -1,6 +1,6 @@
 import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
-import type { Packed } from '../protocol/messages.ts'
+import type { ErrorItem, Packed } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
 import { wordsOf } from '../text/thrown.ts'
 
@@ -21,6 +21,12 @@ export const notKept = (name: string) =>
     'SERVICE_FAILED',
     `service '${name}' is durable and returned an async iterable; only single answers can be stored`,
   )
+
+/** The error of a task that cannot go on, because what it needs is not available to any task; undefined: it is another error. */
+export const unavailableIn = (error: unknown): ErrorItem | undefined =>
+  ManyworldsError.is(error) && error.code === 'MODEL_UNAVAILABLE'
+    ? { code: error.code, name: 'AbortError', message: error.message, stack: undefined }
+    : undefined
 
 /** Errors of a user's service are already ManyworldsErrors here: see `user-services.ts`. */
 export function asError(error: unknown, name: string): Packed {

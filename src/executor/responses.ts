@@ -111,6 +111,16 @@ export class Responses {
     this.cancelled(entry, runMs)
   }
 
+  /** It failed because something that it needs is not available to any task: a later session runs it again. */
+  unavailable(entry: TaskEntry, error: ErrorItem, runMs: number): void {
+    if (entry.settled) return
+    if (entry.cancelling !== undefined) return this.cancelled(entry, runMs)
+    // Its parent failed for the same reason, if it fails.
+    const { parent } = entry
+    if (parent?.lease) parent.lease.unavailable ??= error
+    this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
+  }
+
   /** Never run: something it depends on did not succeed. */
   skipped(entry: TaskEntry, message: string): void {
     const error: ErrorItem = { code: 'DEPENDENCY_FAILED', name: 'TaskError', message, stack: undefined }

@@ -1,4 +1,4 @@
-import type { Experience } from '../protocol/messages.ts'
+import type { ErrorItem, Experience } from '../protocol/messages.ts'
 import type { WorkerName } from '../task.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
 import type { Usage } from '../trajectory/usage.ts'
@@ -153,4 +153,6 @@ export interface Lease {
   readonly group: number
   /** Its requests, if it has made any. */
   asks: LeaseAsks | undefined
+  /** Why something that it needs is not available to any task: a failure of this attempt then counts as cancelled. */
+  unavailable: ErrorItem | undefined
 }

@@ -46,6 +46,7 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   MODEL_TRANSIENT: 'infrastructure',
   MODEL_TIMEOUT: 'infrastructure',
   MODEL_PERMIT_TIMEOUT: 'infrastructure',
+  MODEL_UNAVAILABLE: 'infrastructure',
   CACHE_MISS: 'infrastructure',
   PACKAGE_MISSING: 'infrastructure',
   REQUIRES_UNMET: 'infrastructure',

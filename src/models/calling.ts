@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import { duration } from '../text/quantities.ts'
 import { checkReply, failureWithout } from './check-reply.ts'
 import type { Permit, PermitOutcome, PermitRequest } from './driver/limiter.ts'
-import { CODES, type Failure, isRetryable } from './failures.ts'
+import { CODES, type Failure, isNotFound, isRetryable, sharedKind } from './failures.ts'
 import type { HttpReply } from './http.ts'
 
 /** The permit for the next attempt of a call, and how long to wait for it. */
@@ -17,6 +17,13 @@ export interface Calling<Answer> {
   readonly apiKeyEnv: string | undefined
   readonly permitMs: number
   readonly maxRetries: number
+  /**
+   * The model's breaker decides about failures that all its calls share: until then they are tried again, by
+   * asking for another permit. Without it, or with `maxRetries: 0`, such a failure ends the call.
+   */
+  readonly hasBreaker?: boolean
+  /** The server may be loading the model: "not found" says nothing about other calls. */
+  readonly mayLoad?: boolean
   permit(wanted: PermitWanted): Promise<Permit>
   /** One attempt. Rejects only if the call was cancelled. */
   attempt(): Promise<Attempt<Answer>>
@@ -46,6 +53,11 @@ const BACKOFF_MS = 500
 const MAX_BACKOFF_MS = 30_000
 /** A server may ask for hours when a daily quota is used up. Trying earlier costs only one call. */
 export const LONGEST_PAUSE_MS = 300_000
+/** How often a call is repeated that was refused for a reason that others share. The breaker opens earlier, unless they succeed. */
+const MAX_REFUSED = 5
+const REFUSED_WAIT_MS = 200
+/** The same for a server that only this call cannot reach, as a multiple of the patience. The breaker opens earlier. */
+const LONGEST_PATIENCE = 5
 /** Rate-limited calls normally end by `permitMs`; this limits servers whose refusals cause no waiting. */
 const MAX_LIMITED = 1000
 
@@ -55,6 +67,9 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
   let waitedMs = 0
   let limited = 0
   let failed = 0
+  let refused = 0
+  let unreachable = 0
+  let unreachableSince: number | undefined
   let last: Failure | undefined
   let wanted: Omit<PermitWanted, 'waitMs'> = {}
   for (;;) {
@@ -70,35 +85,77 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
     const { failure } = tried
     if (failure === undefined) {
       const { answer, again = 0 } = tried
-      return { answer, retries: limited + failed + again, waitedMs, ms: performance.now() - began }
+      return {
+        answer,
+        retries: limited + failed + refused + unreachable + again,
+        waitedMs,
+        ms: performance.now() - began,
+      }
     }
     last = failure
-    const tries = limited + failed + 1
+    const tries = limited + failed + refused + unreachable + 1
+    const now = performance.now()
+    if (!failure.unreachable) unreachableSince = undefined
+    const shared = hasBreaker(calling) ? sharedBy(calling, failure) : undefined
+    if (shared === 'refused') {
+      if (++refused > MAX_REFUSED) throw callError(calling, failure, tries)
+      wanted = { first: true, notBefore: now + REFUSED_WAIT_MS }
+      continue
+    }
+    if (shared === 'unreachable') {
+      unreachableSince ??= now
+      if (now - unreachableSince > LONGEST_PATIENCE * patienceOf(maxRetries)) throw callError(calling, failure, tries)
+      wanted = { first: true, notBefore: now + backoffOf(++unreachable) }
+      continue
+    }
     if (!isRetryable(failure)) throw callError(calling, failure, tries)
     if (failure.kind === 'rate_limit') {
       if (++limited > MAX_LIMITED || waitedMs >= permitMs) throw callError(calling, failure, tries, true)
       wanted = { first: true }
     } else {
       if (++failed > maxRetries) throw callError(calling, failure, tries)
-      const backoff = Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** (failed - 1)) * (0.5 + Math.random() / 2)
       const asked = Math.min(failure.retryAfterMs ?? 0, LONGEST_PAUSE_MS)
-      wanted = { first: true, notBefore: performance.now() + Math.max(backoff, asked) }
+      wanted = { first: true, notBefore: performance.now() + Math.max(backoffOf(failed), asked) }
     }
   }
 }
 
+/** Before the nth retry. */
+const backoffOf = (nth: number) => Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** (nth - 1)) * (0.5 + Math.random() / 2)
+
+/** How long so many retries take: the time that an unreachable server gets. */
+export const patienceOf = (maxRetries: number): number =>
+  Array.from({ length: maxRetries }, (_, nth) => Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** nth) * 0.75).reduce(
+    (sum, ms) => sum + ms,
+    0,
+  )
+
+const hasBreaker = ({ hasBreaker, maxRetries }: Pick<Calling<unknown>, 'hasBreaker' | 'maxRetries'>) =>
+  hasBreaker === true && maxRetries > 0
+
+const sharedBy = ({ mayLoad }: Pick<Calling<unknown>, 'mayLoad'>, failure: Failure) =>
+  mayLoad && isNotFound(failure.status) ? undefined : sharedKind(failure)
+
 const isTooLate = (error: unknown) => ManyworldsError.is(error) && error.code === 'MODEL_PERMIT_TIMEOUT'
 
 /** The permit is settled in any case. */
-async function tryOnce<Answer>({ attempt }: Calling<Answer>, permit: Permit): Promise<Attempt<Answer>> {
+async function tryOnce<Answer>(calling: Calling<Answer>, permit: Permit): Promise<Attempt<Answer>> {
   let outcome: PermitOutcome = { kind: 'failed' }
   try {
-    const tried = await attempt()
+    const tried = await calling.attempt()
     const { failure } = tried
     if (failure === undefined) outcome = { kind: 'ok', ...(tried.tokens !== undefined && { tokens: tried.tokens }) }
     else {
       const kind = failure.kind === 'rate_limit' ? 'rate_limit' : 'failed'
-      outcome = { kind, ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }) }
+      const { retryAfterMs, status } = failure
+      const shared = sharedBy(calling, failure)
+      outcome = {
+        kind,
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+        ...(shared && {
+          shared: { kind: shared, ...(status !== undefined && { status }), why: whyFailed(calling, failure) },
+        }),
+      }
     }
     return tried
   } finally {
@@ -127,35 +184,45 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
 
 /** `late`: there was no time for another attempt. */
 function callError(
-  { what, where, apiKeyEnv, permitMs }: Pick<Calling<unknown>, 'what' | 'where' | 'apiKeyEnv' | 'permitMs'>,
-  { kind, message, status, retryAfterMs = 0 }: Failure,
+  calling: Pick<Calling<unknown>, 'what' | 'where' | 'apiKeyEnv' | 'permitMs'>,
+  failure: Failure,
   tries: number,
   late = false,
 ): ManyworldsError {
+  const { what, where, permitMs } = calling
   const often = tries > 1 ? ` (${tries} attempts)` : ''
-  const problem = status === undefined ? message : `the server answered HTTP ${status}: ${message}`
-  const pause = retryAfterMs >= 1000 ? `; it asked for a pause of ${duration(retryAfterMs)}` : ''
   const why = late
-    ? `${pause}; no further attempt was possible within ${duration(permitMs)} (\`permitTimeoutMs\`)`
-    : hint()
-  return new ManyworldsError(CODES[kind], `${what}: ${problem}${often}${why} (${where})`)
+    ? `${pauseOf(failure)}; no further attempt was possible within ${duration(permitMs)} (\`permitTimeoutMs\`)`
+    : hintOf(calling, failure)
+  return new ManyworldsError(CODES[failure.kind], `${what}: ${problemOf(failure)}${often}${why} (${where})`)
+}
 
-  function hint(): string {
-    switch (kind) {
-      case 'authentication':
-        if (status === undefined) return '; correct `baseURL`, or trust its certificate with NODE_EXTRA_CA_CERTS'
-        return apiKeyEnv === undefined
-          ? '; the call had no API key: name its environment variable in `apiKeyEnv`'
-          : `; check the API key in ${apiKeyEnv}`
-      case 'timeout':
-        return '; increase `timeoutMs` of the model'
-      case 'too_large':
-        return '; lower `maxTokens`, or request fewer log-probabilities'
-      case 'invalid_request':
-        return status === 404 || status === 405 ? notFound(message) : ''
-      default:
-        return pause
-    }
+/** What happened and what to do, without the model. */
+const whyFailed = (calling: Pick<Calling<unknown>, 'apiKeyEnv'>, failure: Failure): string =>
+  problemOf(failure) + hintOf(calling, failure)
+
+const problemOf = ({ status, message }: Failure) =>
+  status === undefined ? message : `the server answered HTTP ${status}: ${message}`
+
+const pauseOf = ({ retryAfterMs = 0 }: Failure) =>
+  retryAfterMs >= 1000 ? `; it asked for a pause of ${duration(retryAfterMs)}` : ''
+
+function hintOf({ apiKeyEnv }: Pick<Calling<unknown>, 'apiKeyEnv'>, failure: Failure): string {
+  const { kind, status, message } = failure
+  switch (kind) {
+    case 'authentication':
+      if (status === undefined) return '; correct `baseURL`, or trust its certificate with NODE_EXTRA_CA_CERTS'
+      return apiKeyEnv === undefined
+        ? '; the call had no API key: name its environment variable in `apiKeyEnv`'
+        : `; check the API key in ${apiKeyEnv}`
+    case 'timeout':
+      return '; increase `timeoutMs` of the model'
+    case 'too_large':
+      return '; lower `maxTokens`, or request fewer log-probabilities'
+    case 'invalid_request':
+      return isNotFound(status) ? notFound(message) : ''
+    default:
+      return pauseOf(failure)
   }
 }
 

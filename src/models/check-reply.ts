@@ -1,5 +1,5 @@
 import { type Completion, listOf } from './completion.ts'
-import { errorIn, type Failure, failureOf } from './failures.ts'
+import { errorIn, type Failure, failureOf, isUnreachable } from './failures.ts'
 import { HttpFailure, type HttpReply, ReplyTooLarge } from './http.ts'
 import { completionIn } from './read-completion.ts'
 
@@ -39,7 +39,8 @@ export function failureWithout(error: unknown): Failure | undefined {
   if (CERTIFICATE.test(code)) return { kind: 'authentication', message }
   if (code === 'EPROTO' && NO_TLS.test(message))
     return { kind: 'authentication', message: 'the server does not use TLS' }
-  return { kind: timedOut ? 'timeout' : 'transient', message }
+  if (timedOut) return { kind: 'timeout', message }
+  return { kind: 'transient', message, ...(isUnreachable(code) && { unreachable: true }) }
 }
 
 /** Node's error codes for untrusted certificates. Retrying does not help. */

@@ -20,7 +20,25 @@ export interface Failure {
   readonly status?: number
   /** How long the server asks to wait before the next call. */
   readonly retryAfterMs?: number
+  /** No connection to the server was possible. */
+  readonly unreachable?: true
 }
+
+/** Error codes of connections that were not possible: nobody listens there, or there is no such host. */
+const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|UND_ERR_CONNECT_TIMEOUT)$/
+
+export const isUnreachable = (code: unknown): boolean => typeof code === 'string' && UNREACHABLE.test(code)
+
+/**
+ * Whether every call of the model would fail like this one: the server refuses the key, has no such model or address, or
+ * is not there.
+ */
+export function sharedKind({ kind, status, unreachable }: Failure): 'refused' | 'unreachable' | undefined {
+  if (unreachable) return 'unreachable'
+  return kind === 'authentication' || isNotFound(status) ? 'refused' : undefined
+}
+
+export const isNotFound = (status: number | undefined): boolean => status === 404 || status === 405
 
 const RETRYABLE: readonly FailureKind[] = ['rate_limit', 'transient', 'timeout']
 

@@ -32,6 +32,8 @@ export interface ModelAsked {
   readonly body: string
   /** The maximum number of tokens of the call. */
   readonly tokens: number
+  /** The server may be loading this model, a version of a policy. */
+  readonly mayLoad?: boolean
 }
 
 /** How a call went. */

@@ -81,6 +81,8 @@ export interface DirectDescription {
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly maxRetries: number
+  /** For errors. */
+  readonly apiKeyEnv: string | undefined
 }
 
 /** A model that cannot be called, with the reason. */

@@ -135,6 +135,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   MODEL_OUTPUT_INVALID: true,
   MODEL_MISMATCH: true,
   MODEL_PERMIT_TIMEOUT: true,
+  MODEL_UNAVAILABLE: true,
   CACHE_MISS: true,
   PACKAGE_MISSING: true,
 }

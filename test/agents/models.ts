@@ -15,6 +15,29 @@ export const asker = defineAgent({
   },
 })
 
+/** Two of them at once, as sub-tasks. */
+export const both = defineAgent({
+  name: 'both',
+  run: async ({ model }: { model: string }, ctx) => {
+    const tasks = ['a', 'b'].map((prompt) => asker.task({ model, prompt }, { id: prompt }))
+    const responses = [...(await ctx.runTask(tasks)).values()]
+    if (responses.every(({ success }) => !success)) throw new Error('neither has an answer')
+    return responses.length
+  },
+})
+
+/** Does not say why it failed. */
+export const vague = defineAgent({
+  name: 'vague',
+  run: async ({ model }: { model: string }, ctx) => {
+    try {
+      return (await ctx.generate({ model, prompt: 'hello' })).text
+    } catch {
+      throw new Error('something is wrong')
+    }
+  },
+})
+
 /** The same through the AI SDK, as a stream. */
 export const streamer = defineAgent({
   name: 'streamer',

@@ -5,10 +5,11 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { afterAll, afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Runners, type TaskLike } from '../../dist/index.js'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { asker, hasty } from '../agents/models.ts'
+import { asker, both, hasty, vague } from '../agents/models.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
 
 /** Servers that are down, or want nobody to call for an hour; and tasks that are in a hurry. */
@@ -71,7 +72,7 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
     }
   })
 
-  test('a server whose certificate is not trusted is called once, and the error says what to do', async () => {
+  test('a server whose certificate is not trusted is not available, and the error says what to do', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mw-model-tls-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const { cert, key } = await (await makeAuthority(folder, 'stranger')).sign('127.0.0.1')
@@ -87,12 +88,64 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
       [plain, /does not use TLS/],
     ] as const) {
       const [response] = [...(await run(questions(1), { baseURL: url, via })).values()]
-      expect(response!.error).toMatchObject({ code: 'MODEL_AUTHENTICATION', message: expect.stringMatching(words) })
+      expect(response!.error).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringMatching(words) })
       expect(response!.error!.message).toMatch(
-        /correct `baseURL`, or trust its certificate with NODE_EXTRA_CA_CERTS \(.*\)$/,
+        /correct `baseURL`, or trust its certificate with NODE_EXTRA_CA_CERTS \(.*\); 5 calls/,
       )
     }
-    expect(connections).toBe(1)
+    expect(connections).toBe(5)
+  })
+
+  test('a wrong key costs a handful of calls; its tasks are cancelled, and run when it is right', async () => {
+    const store = mkdtempSync(join(tmpdir(), 'mw-breaker-'))
+    onTestFinished(() => rmSync(store, { recursive: true, force: true }))
+    let asked = 0
+    let accepts = false
+    const baseURL = await serving((response) => {
+      asked++
+      if (accepts) response.end(WORDS)
+      else response.writeHead(401).end('{"error":{"message":"Incorrect API key provided"}}')
+    })
+    const good = await answering()
+    const tasks = [
+      ...Array.from({ length: 200 }, (_, n) => asker.task({ model: 'bad', prompt: `${n}` }, { id: `bad-${n}` })),
+      // The parent fails only because its sub-tasks did; and this agent hides the error in one of its own.
+      ...[both.task({ model: 'bad' }, { id: 'both' }), vague.task({ model: 'bad' }, { id: 'vague' })],
+      ...Array.from({ length: 5 }, (_, n) => asker.task({ model: 'good', prompt: `${n}` }, { id: `good-${n}` })),
+    ]
+    const lines: string[] = []
+    const run = (which: { runId: string } | { resume: string }) =>
+      Runners.runTask(tasks as TaskLike[], {
+        ...{ store, workerNum: 2, maxAttempts: 2, ...which },
+        models: {
+          bad: { baseURL, model: 'm', via, requestsPerMinute: 1200 },
+          good: { baseURL: good, model: 'm', via },
+        },
+      })
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
+    const first = await run({ runId: `key-${via}` }).finally(() => write.mockRestore())
+    const ends = (prefix: string) =>
+      new Set(
+        [...first].flatMap(([id, { status, error }]) => (id.startsWith(prefix) ? [`${status} ${error?.code}`] : [])),
+      )
+    for (const id of ['bad', 'both', 'vague']) expect([id, ...ends(id)]).toEqual([id, 'cancelled MODEL_UNAVAILABLE'])
+    expect([...ends('good')]).toEqual(['success undefined'])
+    // A handful, and those that were on their way when the last of it came back.
+    expect(asked).toBeLessThan(20)
+    const said = lines.filter((line) => line.includes('is not available'))
+    expect(said).toEqual([expect.stringContaining("model 'bad' is not available: the server answered HTTP 401")])
+
+    accepts = true
+    const second = await run({ resume: `key-${via}` })
+    expect([...second.values()].filter(({ success }) => !success)).toEqual([])
+    expect(second.get('good-0')!.restored).toBe(true)
+  })
+
+  test('a server that is not there costs the retries of one call, not of every task', { timeout: 60_000 }, async () => {
+    const responses = await run(questions(100), { baseURL: NOBODY, via, maxRetries: 2 })
+    for (const { status, error } of responses.values())
+      expect([status, error?.code]).toEqual(['cancelled', 'MODEL_UNAVAILABLE'])
+    expect([...responses.values()][0]!.error!.message).toMatch(/ECONNREFUSED.*failed within 1\.1 s/)
   })
 
   test('a task that ends before its first call has begun does not hold up the next', { timeout: 60_000 }, async () => {
@@ -103,4 +156,17 @@ describe.each(['driver', 'direct'] as const)('via the %s', (via) => {
       expect.objectContaining({ text: 'hi' }),
     ])
   })
+})
+
+test('a provider object with a wrong key is stopped too', async () => {
+  let asked = 0
+  const baseURL = await serving((response) => {
+    asked++
+    response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"no such key"}}')
+  })
+  const models = { m: createOpenAICompatible({ name: 'theirs', baseURL })('m') }
+  const responses = await Runners.runTask(questions(50), { workerNum: 1, store: false, models })
+  for (const { status, error } of responses.values())
+    expect([status, error?.code]).toEqual(['cancelled', 'MODEL_UNAVAILABLE'])
+  expect(asked).toBe(5)
 })

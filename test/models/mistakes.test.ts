@@ -24,7 +24,7 @@ const small = (settings: Partial<ModelSettings> = {}) =>
 
 test('a base URL without its version: the error says what is missing', async () => {
   const { error } = await small({ baseURL: server.url })
-  expect(error).toMatchObject({ code: 'MODEL_INVALID_REQUEST', message: expect.stringContaining('ends with /v1') })
+  expect(error).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('ends with /v1') })
 })
 
 test('a base URL with the path of the call in it is refused; a slash at its end does not matter', async () => {
@@ -61,8 +61,8 @@ test('a wrong key: see the variable, and do not pass it to workers', async () =>
   vi.stubEnv('FIRST_DAY_KEY', KEY)
   const { error } = await small({ model: '401', apiKeyEnv: 'FIRST_DAY_KEY' })
   expect(error).toMatchObject({
-    code: 'MODEL_AUTHENTICATION',
-    message: expect.stringMatching(/key in FIRST_DAY_KEY \(.*\)$/),
+    code: 'MODEL_UNAVAILABLE',
+    message: expect.stringMatching(/key in FIRST_DAY_KEY \(.*\); 5 calls/),
   })
 })
 
@@ -76,6 +76,6 @@ test('while a server is not there, progress says that nothing was answered', asy
     },
     progress: ({ waiting }) => void seen.push(...waiting),
   })
-  expect(response.error).toMatchObject({ code: 'MODEL_TRANSIENT' })
+  expect(response.error).toMatchObject({ code: 'MODEL_UNAVAILABLE' })
   expect(seen).toContainEqual(expect.objectContaining({ model: 'small', failed: expect.any(Number) }))
 })

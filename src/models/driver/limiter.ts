@@ -41,6 +41,15 @@ export interface PermitOutcome {
   /** The tokens used. Default: those reserved; none if the server refused the call. */
   readonly tokens?: number
   readonly retryAfterMs?: number
+  /** The call failed for a reason that all calls of the model may share. */
+  readonly shared?: SharedFailure
+}
+
+export interface SharedFailure {
+  readonly kind: 'refused' | 'unreachable'
+  readonly status?: number
+  /** For the user: what happened, and what to do. */
+  readonly why: string
 }
 
 export interface Permit {

@@ -1,24 +1,54 @@
 import type { ServiceCall } from '../../executor/service.ts'
+import type { Breaker } from './breaker.ts'
 import type { Permit, PermitOutcome, PermitRequest } from './limiter.ts'
 import { permitFor } from './permit-for.ts'
 import { limiterOf, type ModelUse, type RunModel } from './run-models.ts'
 
-/** Waits for a permit to call a model. The outcome of the call is counted for the run. */
+/**
+ * Waits for a permit to call a model. The outcome of the call is counted for the run, and told to the model's breaker. Rejects
+ * with the breaker's error when it stops calls.
+ */
 export async function modelPermit(
   model: RunModel,
   call: ServiceCall,
   wanted: Omit<PermitRequest, 'by' | 'signal'>,
 ): Promise<Permit> {
-  const permit = await permitFor(limiterOf(model), call, wanted)
+  const permit = await unlessStopped(model.breaker, call.signal, (signal) =>
+    permitFor(limiterOf(model), call, wanted, signal),
+  )
   await call.begins()
   let settled = false
   return {
     settle(outcome) {
       // Only the first outcome of a call counts.
-      if (!settled) count(model.use, outcome)
+      if (!settled) {
+        count(model.use, outcome)
+        if (outcome.kind === 'ok') model.breaker.answered()
+        else if (outcome.shared) model.breaker.failed(outcome.shared)
+      }
       settled = true
       permit.settle(outcome)
     },
+  }
+}
+
+/** Calls `wait` with a signal that is aborted with `taken`, or when the breaker stops calls. */
+async function unlessStopped<Result>(
+  breaker: Breaker,
+  taken: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  if (breaker.error) throw breaker.error
+  const ending = new AbortController()
+  const abort = () => ending.abort(taken.reason)
+  if (taken.aborted) abort()
+  taken.addEventListener('abort', abort, { once: true })
+  const unlisten = breaker.onOpen(() => ending.abort(breaker.error))
+  try {
+    return await wait(ending.signal)
+  } finally {
+    unlisten()
+    taken.removeEventListener('abort', abort)
   }
 }
 

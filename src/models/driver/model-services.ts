@@ -30,6 +30,7 @@ export function modelServices(
   notice: (line: string) => void,
 ): Map<string, Service> {
   const permits = new Permits(models)
+  models.notice = notice
   return new Map<string, Service>([
     [MODELS, service({ ask: async () => pack(models.describe()) })],
     [MODEL, service({ durable: true, costs: true, ask: async (call) => pack(await answer(models, cached, call)) })],
@@ -95,6 +96,7 @@ async function answer(models: RunModels, cached: CachedCalls, call: ServiceCall)
   return cached.call(call, { server: settings.baseURL, model: settings.model, path, body }, async () => {
     const { answer, retries, ms } = await callModel({
       ...{ ...shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs, maxRetries },
+      ...{ hasBreaker: true, mayLoad: asked.mayLoad === true },
       permit: (wanted) => modelPermit(model, call, { tokens: asked.tokens, ...wanted }),
       attempt: () => attemptOf(send),
     })

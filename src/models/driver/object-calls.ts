@@ -22,6 +22,7 @@ export async function callObject(models: RunModels, cached: CachedCalls, call: S
   const called = await cached.call(call, { server: provider, model: modelId, path: '', body }, async () => {
     const { answer, retries, ms } = await callModel({
       ...{ ...shownModel(model), apiKeyEnv: undefined, permitMs: DEFAULT_PERMIT_MS, maxRetries: DEFAULT_RETRIES },
+      hasBreaker: true,
       permit: (wanted) => modelPermit(model, call, { tokens: 0, ...wanted }),
       attempt: () => attempt(model, withUrlObjects(options), call.signal),
     })

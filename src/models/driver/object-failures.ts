@@ -1,8 +1,8 @@
 import { checkReply } from '../check-reply.ts'
-import { type Failure, failureOf } from '../failures.ts'
+import { type Failure, failureOf, isUnreachable } from '../failures.ts'
 
 /** Connection errors, which are worth a retry. */
-const TRANSIENT = /^(ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_)/
+const TRANSIENT = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|EHOSTDOWN|UND_ERR_)/
 const MAX_CHARS = 500
 
 /**
@@ -20,9 +20,17 @@ export function failureIn(error: unknown): Failure {
     return isAnswer ? (checkReply(reply).failure ?? { kind: 'transient', message: words }) : failureOf(reply)
   }
   if (name === 'TimeoutError') return { kind: 'timeout', message: words }
-  const codes = [code, (cause as { code?: unknown } | undefined)?.code]
+  const codes = [code, ...causesOf(cause)]
   const isTransient = isRetryable === true || codes.some((one) => typeof one === 'string' && TRANSIENT.test(one))
-  return { kind: isTransient ? 'transient' : 'invalid_request', message: words }
+  if (!isTransient) return { kind: 'invalid_request', message: words }
+  return { kind: 'transient', message: words, ...(codes.some(isUnreachable) && { unreachable: true }) }
+}
+
+/** The codes of causes: the SDK wraps the error of `fetch`, which wraps that of the socket. */
+function causesOf(cause: unknown, depth = 0): unknown[] {
+  if (typeof cause !== 'object' || cause === null || depth > 4) return []
+  const { code, cause: inner } = cause as { code?: unknown; cause?: unknown }
+  return [code, ...causesOf(inner, depth + 1)]
 }
 
 function shown(error: unknown): string {

@@ -6,9 +6,10 @@ export async function permitFor(
   limiter: Limiter,
   call: ServiceCall,
   wanted: Omit<PermitRequest, 'by' | 'signal'>,
+  signal = call.signal,
 ): Promise<Permit> {
   let isThere = false
-  const permit = limiter.acquire({ by: call.lease, signal: call.signal, ...wanted }).finally(() => {
+  const permit = limiter.acquire({ by: call.lease, signal, ...wanted }).finally(() => {
     isThere = true
   })
   // An available permit arrives within a few microtasks.

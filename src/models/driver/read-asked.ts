@@ -2,7 +2,7 @@ import { isObject } from '../../protocol/shapes.ts'
 import { oneLine } from '../../text/escape-controls.ts'
 import { LONGEST_PAUSE_MS } from '../calling.ts'
 import type { NotStrictTold, PermitAsked, SettleAsked } from '../protocol.ts'
-import type { PermitOutcome } from './limiter.ts'
+import type { PermitOutcome, SharedFailure } from './limiter.ts'
 
 /** Parses requests of workers. They are untrusted: a worker may be on another machine, and may not be our program. */
 
@@ -24,15 +24,28 @@ export function readPermit(asked: unknown, mostMs: (model: string) => number): P
 export function readSettled(asked: unknown): SettleAsked {
   const { permit, outcome } = (isObject(asked) ? asked : {}) as Record<string, unknown>
   if (!isNumber(permit) || !isObject(outcome)) throw malformed('outcome of a call')
-  const { kind, tokens, retryAfterMs } = outcome as Record<string, unknown>
+  const { kind, tokens, retryAfterMs, shared } = outcome as Record<string, unknown>
   if (!isKind(kind)) throw malformed('outcome of a call')
+  const failure = kind === 'failed' ? readShared(shared) : undefined
   return {
     permit,
-    outcome: { kind, ...(isNumber(tokens) && { tokens }), ...(isNumber(retryAfterMs) && { retryAfterMs }) },
+    outcome: {
+      kind,
+      ...(isNumber(tokens) && { tokens }),
+      ...(isNumber(retryAfterMs) && { retryAfterMs }),
+      ...(failure && { shared: failure }),
+    },
   }
 }
 
-const MAX_WHY_CHARS = 300
+const MAX_WHY_CHARS = 800
+
+function readShared(given: unknown): SharedFailure | undefined {
+  if (!isObject(given)) return undefined
+  const { kind, status, why } = given as Record<string, unknown>
+  if ((kind !== 'refused' && kind !== 'unreachable') || typeof why !== 'string') return undefined
+  return { kind, ...(isNumber(status) && { status }), why: oneLine(why.slice(0, MAX_WHY_CHARS)) }
+}
 
 export function readNotStrict(asked: unknown): NotStrictTold {
   const { model, why } = (isObject(asked) ? asked : {}) as Record<string, unknown>

@@ -2,6 +2,7 @@ import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { ModelQueue } from '../../progress/run-progress.ts'
 import { publicURL } from '../address.ts'
+import { patienceOf } from '../calling.ts'
 import { type GivenModel, isLanguageModel } from '../language-model.ts'
 import { noPrice, priceOf } from '../prices.ts'
 import { secretHeaders } from '../secrets.ts'
@@ -14,6 +15,7 @@ import {
   type ModelSettings,
   type ModelsConfig,
 } from '../settings.ts'
+import { Breaker } from './breaker.ts'
 import type { CacheMode } from './cache.ts'
 import { Limiter } from './limiter.ts'
 import { identityOf, limitsOf, type ModelServer, sameLimits, useServer } from './model-server.ts'
@@ -27,6 +29,7 @@ export interface ServedModel {
   readonly server: ModelServer
   readonly via: 'driver' | 'direct'
   readonly use: ModelUse
+  readonly breaker: Breaker
 }
 
 /** A model of a run that is a provider object. */
@@ -36,6 +39,16 @@ export interface ObjectModel {
   readonly object: GivenModel
   readonly limiter: Limiter
   readonly use: ModelUse
+  readonly breaker: Breaker
+}
+
+/** The limiters of provider objects, for all runs of this process: they keep the rate that they have learned. */
+const objectLimiters = new WeakMap<GivenModel, Limiter>()
+
+function limiterOfObject(object: GivenModel): Limiter {
+  let limiter = objectLimiters.get(object)
+  if (limiter === undefined) objectLimiters.set(object, (limiter = new Limiter({})))
+  return limiter
 }
 
 /** Counts of the run's calls so far. */
@@ -67,6 +80,10 @@ export class RunModels {
   readonly #unusable: Readonly<Record<string, string>>
   readonly #unpriced: ModelsMode['unpriced']
   readonly #releases: (() => void)[] = []
+  /** Names of the same model on the same server with the same key share one. */
+  readonly #breakers = new Map<string | GivenModel, Breaker>()
+  /** Prints a line for the user. */
+  notice = (_line: string) => {}
 
   /** `unusable`: why other models cannot be called. */
   constructor(config: ModelsConfig, place: ModelsMode, unusable: Readonly<Record<string, string>> = {}) {
@@ -133,15 +150,30 @@ export class RunModels {
 
   close(): void {
     for (const release of this.#releases.splice(0)) release()
+    for (const breaker of this.#breakers.values()) breaker.close()
   }
 
   #open(name: string, given: ModelSettings | GivenModel, place: ModelsMode): RunModel {
-    if (isLanguageModel(given)) return { kind: 'object', name, object: given, limiter: new Limiter({}), use: noUse() }
+    if (isLanguageModel(given)) {
+      const breaker = this.#breakerOf(given, name, whereOf(given), DEFAULT_RETRIES)
+      return { kind: 'object', name, object: given, limiter: limiterOfObject(given), use: noUse(), breaker }
+    }
     const key = place.cache === 'replay' ? undefined : keyOf(name, given)
     this.#checkLimits(name, given, key)
     const { server, release } = useServer(name, given, key)
     this.#releases.push(release)
-    return { kind: 'server', name, settings: given, key, server, via: routeOf(given, place), use: noUse() }
+    const breaker = this.#breakerOf(identityOf(given, key), name, whereOf(given), timesOf(given).maxRetries)
+    return { kind: 'server', name, settings: given, key, server, via: routeOf(given, place), use: noUse(), breaker }
+  }
+
+  #breakerOf(identity: string | GivenModel, name: string, where: string, maxRetries: number): Breaker {
+    let breaker = this.#breakers.get(identity)
+    if (breaker === undefined) {
+      const opened = ({ message }: Error) => this.notice(message)
+      breaker = new Breaker({ what: `model '${name}'`, where, patienceMs: patienceOf(maxRetries), opened })
+      this.#breakers.set(identity, breaker)
+    }
+    return breaker
   }
 
   /** Names of the same model share its limiter, so they cannot have different limits. */
@@ -218,7 +250,8 @@ function descriptionOf(model: RunModel): ModelDescription {
     }
   const { settings, via, server } = model
   const { timeoutMs, permitMs, maxRetries } = timesOf(settings)
-  const direct = { urls: server.replicas.urls, headers: headersOf(model), timeoutMs, maxRetries }
+  const { apiKeyEnv } = settings
+  const direct = { urls: server.replicas.urls, headers: headersOf(model), timeoutMs, maxRetries, apiKeyEnv }
   return {
     ...{ kind: 'server', model: settings.model, via, price: settings.price, extraBody: settings.extraBody },
     ...{ tokens: settings.tokens ?? false, permitMs },
@@ -229,8 +262,8 @@ function descriptionOf(model: RunModel): ModelDescription {
 /** For errors: the model and its address. */
 export const shownModel = (model: RunModel): { readonly what: string; readonly where: string } => ({
   what: `model '${model.name}'`,
-  where:
-    model.kind === 'object'
-      ? `${model.object.modelId} of ${model.object.provider}`
-      : `${model.settings.model} at ${publicURL(model.settings.baseURL)}`,
+  where: whereOf(model.kind === 'object' ? model.object : model.settings),
 })
+
+const whereOf = (given: ModelSettings | GivenModel): string =>
+  isLanguageModel(given) ? `${given.modelId} of ${given.provider}` : `${given.model} at ${publicURL(given.baseURL)}`

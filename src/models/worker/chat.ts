@@ -72,7 +72,7 @@ export async function chat(
   const carried = trained?.carries ? conversationsOf(ctx).carried(request.messages) : undefined
   const sent = bodyText(request, carried)
   const most = mostTokens(request, sent)
-  const ask = () => send(ctx, name, description, '/chat/completions', sent, most, signal)
+  const ask = () => send(ctx, name, description, '/chat/completions', sent, most, signal, trained !== undefined)
   const answer = trained ? await onceLoaded(ask, signal) : await ask()
   const reply = replyIn(answer.body)
   const isConstrained = 'response_format' in request.fields || isForced(request.fields.tool_choice)
@@ -145,7 +145,9 @@ export const send = (
   body: string,
   tokens: number,
   signal: AbortSignal | undefined,
-): Promise<ModelAnswer> => callsOf(ctx).call(description, { model, path, body, tokens }, signal)
+  mayLoad = false,
+): Promise<ModelAnswer> =>
+  callsOf(ctx).call(description, { model, path, body, tokens, ...(mayLoad && { mayLoad }) }, signal)
 
 interface Recorded {
   readonly name: string

@@ -116,9 +116,9 @@ export class ModelTransport {
   async #callDirectly(
     task: TaskContext,
     call: number,
-    { urls, headers, timeoutMs, maxRetries }: DirectDescription,
+    { urls, headers, timeoutMs, maxRetries, apiKeyEnv }: DirectDescription,
     permitMs: number,
-    { model, path, body, tokens }: ModelAsked,
+    { model, path, body, tokens, mayLoad = false }: ModelAsked,
     signal: AbortSignal,
   ): Promise<ModelAnswer> {
     const replicas = this.#replicasOf(urls)
@@ -126,9 +126,9 @@ export class ModelTransport {
       ...{
         what: `model '${model}'`,
         where: `called by the worker at ${urls.map(publicURL).join(', ')}`,
-        apiKeyEnv: undefined,
+        apiKeyEnv,
       },
-      ...{ permitMs, maxRetries },
+      ...{ permitMs, maxRetries, hasBreaker: true, mayLoad },
       permit: (wanted) => this.#permit(task, call, model, tokens, wanted, signal),
       attempt: () =>
         attemptOf(() => replicas.use((url) => post({ url: callURL(url, path), headers, body, timeoutMs, signal }))),

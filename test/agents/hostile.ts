@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { appendFileSync, writeSync } from 'node:fs'
 import { serialize } from 'node:v8'
 import { defineAgent } from '../../dist/index.js'
 import { CODECS, encode } from '../../dist/protocol/codec.js'
@@ -75,6 +75,39 @@ export const forger = defineAgent({
   name: 'forger',
   run(name: string, ctx) {
     FORGERIES[name]!((ctx as unknown as { lease: number }).lease)
+    return new Promise<never>(() => {})
+  },
+})
+
+const AGAIN: Readonly<Record<string, (lease: number) => void>> = {
+  'returns its own lease': (lease) => write(3, say({ type: 'returned', unstarted: [lease] })),
+  'returns its own lease, and answers': (lease) => {
+    write(3, say({ type: 'returned', unstarted: [lease] }))
+    write(3, done(lease, [], 0, 1))
+  },
+  'retires, and returns its own lease': (lease) =>
+    write(3, say({ type: 'retire', reason: 'because', unstarted: [lease] })),
+  'blames an unknown lease, and breaks off': (lease) => {
+    write(3, say({ type: 'exiting', lease: lease + 1000, error }))
+    write(3, framed(Uint8Array.of(1)))
+  },
+  'blames an unknown lease, and dies': (lease) => {
+    write(3, say({ type: 'exiting', lease: lease + 1000, error }))
+    process.kill(process.pid, 'SIGKILL')
+  },
+  'says that an unknown task has blocked the event loop': () => {
+    write(4, Buffer.from(`!${JSON.stringify({ blocked: true, lease: 1_000_000, stack: '' })}\n`))
+    process.kill(process.pid, 'SIGKILL')
+  },
+}
+export const AGAIN_NAMES: readonly string[] = Object.keys(AGAIN)
+
+/** Wants to run again without being charged. Each start is a line in a file. */
+export const wantsAgain = defineAgent({
+  name: 'wants-again',
+  run({ how, file }: { how: string; file: string }, ctx) {
+    appendFileSync(file, `${ctx.task.id}\n`)
+    AGAIN[how]!((ctx as unknown as { lease: number }).lease)
     return new Promise<never>(() => {})
   },
 })

@@ -1,7 +1,8 @@
 /**
  * The entry point of a worker process. No task may start before the watchdog thread runs, and the thread takes longest to
- * start. So it is started first, while the rest of the worker loads.
+ * start. So it is started first, while the rest of the worker loads. Only signals come before it.
  */
+import './stop-signals.ts'
 import './watchdog-start.ts'
 import { checkNode } from '../oldest-node.ts'
 

@@ -16,8 +16,10 @@ export interface Background {
 export function inBackground(
   words: readonly string[],
   { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+  /** It leads a process group of its own. */
+  detached = false,
 ): Background {
-  const child = spawn(process.execPath, [MAIN, ...words], { cwd, env: { ...process.env, ...env } })
+  const child = spawn(process.execPath, [MAIN, ...words], { cwd, env: { ...process.env, ...env }, detached })
   let [output, stdout] = ['', '']
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     output += text

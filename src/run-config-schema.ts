@@ -118,6 +118,7 @@ export const schema = z.strictObject({
   durability: z._default(z.enum(['normal', 'full']), 'normal'),
   resume: z.optional(runId),
   retryFailed: z._default(z.boolean(), false),
+  acceptChanges: z._default(z.boolean(), false),
   progress: z._default(
     z.union([z.boolean(), z.custom<ProgressListener>((value) => typeof value === 'function')], PROGRESS),
     false,

@@ -160,6 +160,11 @@ export interface RunConfig {
   readonly resume?: string
   /** With `resume`: also runs the tasks again that failed, timed out or crashed. Default: `false`. */
   readonly retryFailed?: boolean
+  /**
+   * With `resume`: continues although a model, its sampling, the params of an agent, or the grader is another one than before.
+   * Answers that are there stay. `manyworlds show` then has figures for each part. Default: `false`, such a run is refused.
+   */
+  readonly acceptChanges?: boolean
   /** `true` shows progress on stderr. A function is called instead, about once a second. Default: `false`. */
   readonly progress?: boolean | ((progress: RunProgress) => void)
   /**

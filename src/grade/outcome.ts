@@ -8,6 +8,8 @@ export interface Outcome extends Judged {
   readonly taskId: string
   readonly usage?: Usage
   readonly runMs?: number
+  /** For an outcome from a run file: the session that made it, from 1. */
+  readonly session?: number
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 

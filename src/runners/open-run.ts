@@ -184,9 +184,10 @@ async function record(
 ): Promise<RecordedRun | undefined> {
   if (place === undefined) return undefined
   const { openRecordedRun } = await import('../store/recorded-run.ts')
-  const { durability, keep, retryFailed, seed, sequenceDependent } = config
+  const { durability, keep, retryFailed, acceptChanges, seed, sequenceDependent } = config
   return openRecordedRun({
-    ...{ runId, ...place, mode, named, durability, keep, retryFailed, seed, sequenceDependent, source, all, failed },
+    ...{ runId, ...place, mode, named, durability, keep, retryFailed, acceptChanges, seed, sequenceDependent },
+    ...{ source, all, failed },
     onSteps: config.onStep && ((task, attempt, steps) => observation.steps(task, attempt, steps)),
     ...stored(
       {

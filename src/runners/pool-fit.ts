@@ -20,7 +20,16 @@ const USES = {
   ...{ sequenceDependent: 'run', timeoutMs: 'run', maxAttempts: 'run', retryIf: 'run', backoffMs: 'run' },
   ...{ backoffMaxMs: 'run', speculate: 'run', deadlineMs: 'run', signal: 'run', seed: 'run', rollouts: 'run' },
   ...{ grade: 'run', gradeTimeoutMs: 'run', maxCostUsd: 'run', maxTokens: 'run', limit: 'run', sampleSeed: 'run' },
-  ...{ runId: 'run', store: 'run', keep: 'run', cache: 'run', durability: 'run', resume: 'run', retryFailed: 'run' },
+  ...{
+    runId: 'run',
+    store: 'run',
+    keep: 'run',
+    cache: 'run',
+    durability: 'run',
+    resume: 'run',
+    retryFailed: 'run',
+    acceptChanges: 'run',
+  },
   ...{ progress: 'run', onStep: 'run', services: 'run', modelsFile: 'run', limits: 'run', blobs: 'run' },
   ...{ redact: 'run', keepWarmMs: 'run' },
 } as const satisfies Record<Exclude<keyof RunConfig, keyof EngineOptions>, Use>

@@ -13,13 +13,15 @@ export interface RunIdentity {
 }
 
 export function identify(config: ResolvedConfig): RunIdentity {
-  const { resume, retryFailed, cache } = config
+  const { resume, retryFailed, acceptChanges, cache } = config
   const store = config.store ?? defaultStore()
   if (cache !== false && store === false)
     throw invalid('`cache` keeps answers in the store, and `store` is false (or MANYWORLDS_STORE is off)')
   if (resume === undefined) {
     if (retryFailed)
       throw invalid('`retryFailed` needs `resume`: it says which tasks of an earlier session are tried again')
+    if (acceptChanges)
+      throw invalid('`acceptChanges` needs `resume`: it says that settings may differ from those of an earlier session')
     const given = named(config.runId)
     const runId = given ?? newRunId()
     const place = store === false ? undefined : runLocation(store, runId)

@@ -3,6 +3,7 @@ import { engineParts } from '../engines/all-parts.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRunOptions } from '../store/recorded-run.ts'
+import { answerSettings } from './answer-settings.ts'
 import { entryScript } from './environment.ts'
 import { storedModels } from './open-models.ts'
 
@@ -43,6 +44,7 @@ export function withoutSecrets({
     ...(services && { services: Object.keys(services) }),
     ...(grade && { grade: grade.name }),
     ...(models && { models: storedModels(models) }),
+    answers: answerSettings({ ...config, models, grade } as ResolvedConfig),
     ...(cls ? { cls: 'name' in cls ? cls.name : 'custom' } : {}),
   }
 }

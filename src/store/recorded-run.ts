@@ -12,6 +12,7 @@ import { RecordedSource } from './recorded-source.ts'
 import { Recording } from './recording.ts'
 import { ReplyStore } from './reply-store.ts'
 import { RunHistory } from './run-history.ts'
+import { changeText } from './settings-changes.ts'
 import { StoreFile } from './store-thread.ts'
 
 export interface RecordedRunOptions {
@@ -25,6 +26,8 @@ export interface RecordedRunOptions {
   readonly durability: 'normal' | 'full'
   readonly keep: Keep | undefined
   readonly retryFailed: boolean
+  /** Settings that decide answers may differ from those of earlier sessions. */
+  readonly acceptChanges: boolean
   readonly seed: number
   readonly sequenceDependent: boolean
   readonly script: string | undefined
@@ -80,6 +83,11 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
   try {
     history = opened.run === undefined ? undefined : new RunHistory(path, opened.run, runId, options)
     file.onWaiting = notice
+    const changes = history?.checkSettings(options.config) ?? []
+    if (changes.length > 0)
+      notice(
+        `the run goes on with other settings: ${changes.map(changeText).join('; ')}. Its figures mix both; \`manyworlds show\` splits them`,
+      )
     const recording = new Recording(commit, path, opened, history, options)
     release = () => recording.close()
     const ended = (tasks: number) => {

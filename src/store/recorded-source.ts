@@ -67,6 +67,7 @@ export class RecordedSource implements TaskSource {
     const { response, record, attempts } = known
     if (response && (known.final || (item.skip !== undefined && response.error?.code === 'DEPENDENCY_FAILED')))
       return { ...item, record, restored: response, restoredBytes: known.bytes }
+    if (known.isOther) recording.task(item, record)
     if (response) recording.again(record, known.fresh)
     else if (known.begun && item.task.rerun === 'never') return { ...item, record, attempts, crashed: DRIVER_DIED }
     return { ...item, record, attempts }

@@ -18,7 +18,7 @@ import {
 } from './stored-shapes.ts'
 
 /** Reads all tasks of a run with the outcome that evaluation needs. */
-export const ROLLOUTS = `SELECT t.task, t.id, t.rollout, t.info, a.status, a.error_code AS code, a.usage, a.run_us AS runUs,
+export const ROLLOUTS = `SELECT t.task, t.id, t.rollout, t.info, a.status, a.error_code AS code, a.usage, a.run_us AS runUs, a.epoch AS session,
   (SELECT n.record FROM _grades n WHERE n.task = t.task ORDER BY n.grade DESC LIMIT 1) AS grade,
   a.episode_reward AS reward, a.episode_success AS success
   FROM _tasks t LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final}
@@ -32,6 +32,7 @@ interface RolloutColumns {
   readonly code: string | null
   readonly usage: string | null
   readonly runUs: number | null
+  readonly session: number | null
   readonly grade: unknown
   readonly reward: number | null
   readonly success: number | null
@@ -45,6 +46,7 @@ const COLUMNS: Columns<RolloutColumns> = {
   code: orNull(isText),
   usage: orNull(isText),
   runUs: orNull(isNumber),
+  session: orNull(isWhole),
   grade: isAnything,
   reward: orNull(isNumber),
   success: orNull(isWhole),
@@ -52,7 +54,7 @@ const COLUMNS: Columns<RolloutColumns> = {
 
 /** `withMetadata`: also read the metadata of the task, which may be in a blob. */
 export function rolloutOf(row: unknown, blobs: BlobReader, withMetadata: boolean): Outcome {
-  const { id, rollout, info, status, code, usage, runUs, ...graded } = checkedRow(row, COLUMNS, 'a rollout')
+  const { id, rollout, info, status, code, usage, runUs, session, ...graded } = checkedRow(row, COLUMNS, 'a rollout')
   const metadata = withMetadata ? metadataOf(blobs.read(info)) : undefined
   return {
     taskId: taskOfRollout(id, rollout),
@@ -61,6 +63,7 @@ export function rolloutOf(row: unknown, blobs: BlobReader, withMetadata: boolean
     ...(status === 'success' && gradeIn(graded, blobs)),
     usage: usageOf(usage),
     ...(runUs !== null && { runMs: runUs / 1000 }),
+    ...(session !== null && { session }),
     ...(metadata && { metadata }),
   }
 }

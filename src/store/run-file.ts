@@ -18,6 +18,7 @@ import { ROLLOUTS, rolloutOf } from './rollout-rows.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerOf } from './rows.ts'
 import { RunRows } from './run-rows.ts'
 import { ROLE } from './schema.ts'
+import { type SettingsPart, settingsParts } from './settings-parts.ts'
 import { type DatabaseSync, prepared } from './sqlite.ts'
 import { StepTail } from './step-tail.ts'
 import { storeError } from './store-errors.ts'
@@ -310,6 +311,11 @@ export class RunFile implements Disposable {
         this.#blobs.refill()
         return rolloutOf(row, this.#blobs, metadata)
       })
+  }
+
+  /** The parts of a run that was resumed with other settings; one part if it never was. */
+  settingsParts(): SettingsPart[] {
+    return this.#reading(() => settingsParts(this.#db, this.#run, this.#blobs))
   }
 
   /** The number of responses whose steps were removed to save space. */

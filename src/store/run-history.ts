@@ -4,16 +4,17 @@ import type { Spent } from '../executor/budget.ts'
 import { pack } from '../protocol/pack.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
-import { jsonPreview } from '../text/json.ts'
+import { differing } from '../text/differing.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
 import { GRADE_USAGE } from './grade-usage.ts'
-import { keyOf, numberOf, STEP_SPAN } from './keys.ts'
+import { keyOf, numberOf, RUN_SPAN, STEP_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import type { RunInStore } from './read-connections.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
+import { answerSettings, changesIn, changeText, type SettingChange, settingChanges } from './settings-changes.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
 import { type Columns, checkedRow, isAnything, isBytes, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
@@ -71,10 +72,13 @@ export interface StoredOutcome {
   readonly final: boolean
   /** The task starts over: its earlier attempts, and the service answers stored for them, no longer count. */
   readonly fresh: boolean
+  /** The task was accepted with other params of its agent than those recorded. */
+  readonly isOther?: boolean
 }
 
 interface Options {
   readonly retryFailed: boolean
+  readonly acceptChanges: boolean
   readonly redactor: Redactor | undefined
 }
 
@@ -87,17 +91,21 @@ export class RunHistory {
   readonly #around: StoredTrajectoryContext
   readonly #runId: string
   readonly #retryFailed: boolean
+  readonly #acceptChanges: boolean
+  /** Params of agents that earlier sessions with `acceptChanges` used, by name. */
+  readonly #acceptedParams = new Map<string, unknown[]>()
   readonly #redactor: Redactor | undefined
   readonly #blobs: BlobReader
   readonly #find
   readonly #match
 
-  constructor(path: string, run: number, runId: string, { retryFailed, redactor }: Options) {
+  constructor(path: string, run: number, runId: string, { retryFailed, acceptChanges, redactor }: Options) {
     this.#redactor = redactor
     this.#run = run
     this.#path = path
     this.#runId = runId
     this.#retryFailed = retryFailed
+    this.#acceptChanges = acceptChanges
     this.#db = openForReading(path)
     this.#blobs = new BlobReader(this.#db)
     const createdAt = this.#reading(() => readRun(this.#db, run)).created_at
@@ -126,8 +134,8 @@ export class RunHistory {
     return this.#reading(() => {
       const row = this.#row(id, 0, 0)
       if (!row) return undefined
-      this.#compare(id, row, content, place)
-      return this.#known(id, row)
+      const isOther = this.#compare(id, row, content, place)
+      return { ...this.#known(id, row), isOther }
     })
   }
 
@@ -230,12 +238,42 @@ export class RunHistory {
     return status === 'success' || (status !== 'cancelled' && !this.#retryFailed)
   }
 
-  #compare(id: string, row: TaskColumns, content: TaskContent, place: number | undefined): void {
+  /** Compares what decides answers with the latest session. Throws RESUME_MISMATCH if it differs, unless that is accepted. */
+  checkSettings(config: string): SettingChange[] {
+    const now = answerSettings(config)
+    const sql = 'SELECT config FROM _sessions WHERE epoch > ? AND epoch < ? ORDER BY epoch DESC LIMIT 1'
+    const last = this.#reading(() => this.#db.prepare(sql).get(...this.#range))?.config
+    if (now === undefined || !isText(last)) return []
+    // An earlier session may have redacted fewer secrets.
+    const was = answerSettings((this.#redactor ? this.#redactor.encoded(last as string) : last) as string)
+    const changes = was === undefined ? [] : settingChanges(was, now)
+    if (changes.length > 0 && !this.#acceptChanges)
+      throw new ManyworldsError(
+        'RESUME_MISMATCH',
+        `run '${this.#runId}' (${this.#path}) has answers with other settings: ${changes.map(changeText).join('; ')}. Change them back, ${GO_ON}`,
+      )
+    return changes
+  }
+
+  get #range(): [number, number] {
+    return [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)]
+  }
+
+  /** Throws if the task differs. True: only the params of its agent do, and that is accepted. */
+  #compare(id: string, row: TaskColumns, content: TaskContent, place: number | undefined): boolean {
     if (place !== undefined && row.place !== place)
       throw this.#refusal(
         `task '${id}' is number ${place + 1} of the sequence, but was number ${(row.place ?? 0) + 1} when the run started`,
       )
-    if (this.#same(row, content)) return
+    if (this.#same(row, content)) return false
+    if (this.#hasOtherParams(row, content)) {
+      if (this.#acceptChanges || this.#wasAccepted(content)) return true
+      const [change] = changesIn('params', this.#read(row.params), decode(content.params))
+      throw new ManyworldsError(
+        'RESUME_MISMATCH',
+        `task '${id}' has changed since the run started. Its agent's params differ: ${changeText(change!)}. Give the same params to run '${this.#runId}' (${this.#path}), ${GO_ON}`,
+      )
+    }
     throw this.#refusal(`task '${id}' has changed since the run started. ${this.#difference(row, content)}`)
   }
 
@@ -250,6 +288,27 @@ export class RunHistory {
     return isSameValue(stored, [agentName, dependsOn, ...[input, info, params].map(decode)])
   }
 
+  #hasOtherParams(row: TaskColumns, { agentName, dependsOn, input, info, params }: TaskContent): boolean {
+    this.#blobs.refill()
+    const stored = [row.agentName, row.dependsOn, this.#read(row.input), this.#read(row.info)]
+    return (
+      isSameValue(stored, [agentName, dependsOn, decode(input), decode(info)]) &&
+      !isSameValue(this.#read(row.params), decode(params))
+    )
+  }
+
+  /** An earlier session with `acceptChanges` ran the agent with these params, so they need not be accepted again. */
+  #wasAccepted({ agentName, params }: TaskContent): boolean {
+    let accepted = this.#acceptedParams.get(agentName)
+    if (accepted === undefined) {
+      const rows = this.#db.prepare(ACCEPTED_PARAMS).all(this.#run, agentName, ...this.#range)
+      accepted = rows.map((row) => this.#read(row.params))
+      this.#acceptedParams.set(agentName, accepted)
+    }
+    const now = decode(params)
+    return accepted.some((value) => isSameValue(value, now))
+  }
+
   /** Reads a stored value and redacts the current secrets. */
   #read(stored: unknown): unknown {
     const value = this.#blobs.read(stored)
@@ -260,14 +319,15 @@ export class RunHistory {
     if (row.agentName !== content.agentName) return `Its agent was '${row.agentName}' and is now '${content.agentName}'`
     const parts: [what: string, was: unknown, is: Encoded][] = [
       ['Its input differs', row.input, content.input],
-      ["Its agent's params differ", row.params, content.params],
       ['Its groundTruth, metadata, tools or groupId differ', row.info, content.info],
       ['Its dependsOn differs', row.dependsOn, content.dependsOn],
     ]
     for (const [what, stored, is] of parts) {
       const was = this.#read(stored)
       const now = decode(is)
-      if (!isSameValue(was, now)) return `${what}: it was ${brief(was)} and is now ${brief(now)}`
+      if (isSameValue(was, now)) continue
+      const [before, after] = differing(was, now)
+      return `${what}: it was ${before} and is now ${after}`
     }
     return 'Its content differs'
   }
@@ -297,4 +357,8 @@ const SPENT = `SELECT total(cost) AS costUsd, total(tokens) AS tokens FROM (
   UNION ALL SELECT u ->> '$.costUsd', coalesce(u ->> '$.inputTokens', 0) + coalesce(u ->> '$.outputTokens', 0)
   FROM (SELECT ${GRADE_USAGE} AS u FROM _grades n WHERE n.grade >= ? AND n.grade < ?) WHERE u IS NOT NULL)`
 
-const brief = (value: unknown): string => jsonPreview(value, 80).text
+const ACCEPTED_PARAMS = `SELECT g.params FROM _agents g JOIN _sessions s ON s.epoch = ? * ${RUN_SPAN} + g.epoch
+  WHERE g.name = ? AND g.agent > ? AND g.agent < ? AND s.config ->> '$.acceptChanges' = 1`
+
+const GO_ON =
+  'start a new run with another runId, or go on with both: `acceptChanges: true` (--accept-changes); its figures are then split'

@@ -18,3 +18,13 @@ export const sleeper = defineAgent({
 
 /** Says in which process it ran. */
 export const where = defineAgent({ name: 'where', run: async (_input: unknown) => process.pid })
+
+/** Answers its style, unless its input is that style. */
+export const stylist = defineAgent({
+  name: 'stylist',
+  params: { style: 'a', instructions: '' },
+  run: async (input: string, { params }) => {
+    if (input === params.style) throw new Error(`not in style ${params.style}`)
+    return params.style
+  },
+})

@@ -8,7 +8,8 @@ export function openCache(
 ): Promise<RecordedRun> {
   return openRecordedRun({
     ...{ path, runId, shared: path.endsWith('store.sqlite'), mode: 'auto', named, durability: 'normal', keep },
-    ...{ retryFailed: false, seed: 0, sequenceDependent: false, script: undefined, config: '{}', all: [] },
+    ...{ retryFailed: false, acceptChanges: false, config: '{}', all: [] },
+    ...{ seed: 0, sequenceDependent: false, script: undefined },
     source: { pull: () => 'end', open: () => {}, close: () => [] },
     notice: () => {},
     redactor: undefined,

@@ -1,9 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Runners, type TaskLike } from 'manyworlds'
+import { type RunConfig, Runners, type TaskLike } from 'manyworlds'
+import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { echo, sleeper } from '../agents/basics.ts'
+import { echo, sleeper, stylist } from '../agents/basics.ts'
+import { equals, within } from '../agents/graded.ts'
 import { ledger } from '../agents/ledger.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
 import { refused } from '../refused.ts'
 import { query, storeFolder } from './store-folder.ts'
 
@@ -180,5 +183,102 @@ describe('a resume is refused, by name and with nothing changed,', () => {
     const path = join(store, 'r.sqlite')
     mkdirSync(path, { recursive: true })
     await refused(() => Runners.runTask(echo.task(1), { store: path }), 'NOT_A_STORE', `${path} is a folder`)
+  })
+})
+
+describe('settings that decide answers', () => {
+  const small = { baseURL: 'http://127.0.0.1:9/v1', model: 'qwen3-4b', extraBody: { temperature: 0.2, api_key: 'k' } }
+  const tasks = (params = stylist.params) => ['a', 'b'].map((id) => stylist.withParams(params).task(id, { id }))
+  const begun = async () => {
+    const { store } = storeFolder()
+    const models = { small }
+    await Runners.runTask(tasks(), { ...quick, store, runId: 'r', models, grade: equals })
+    const resume = (config: RunConfig, params = stylist.params) =>
+      Runners.runTask(tasks(params), { ...quick, store, resume: 'r', models, grade: equals, ...config })
+    return { store, resume }
+  }
+
+  it('are named if they differ, and the resume is refused', async () => {
+    const { resume } = await begun()
+    const other = (settings: object) => () => resume({ models: { small: { ...small, ...settings } } })
+    await refused(
+      other({ model: 'qwen3-8b' }),
+      'RESUME_MISMATCH',
+      'models.small.model was "qwen3-4b" and is now "qwen3-8b"',
+    )
+    await refused(
+      other({ baseURL: 'http://gpu:8000/v1' }),
+      'RESUME_MISMATCH',
+      'models.small.baseURL',
+      'http://gpu:8000',
+    )
+    await refused(
+      other({ extraBody: { temperature: 0.9, api_key: 'k', top_k: 5 } }),
+      'RESUME_MISMATCH',
+      'models.small.extraBody.temperature was 0.2 and is now 0.9; models.small.extraBody.top_k was not set and is now 5',
+      '--accept-changes',
+    )
+    await refused(() => resume({ grade: within }), 'RESUME_MISMATCH', 'grade.name was "equals" and is now "within"')
+    const long = `${'Be brief and polite. '.repeat(20)}Answer in `
+    await refused(
+      () => resume({}, { style: 'a', instructions: 'x' }),
+      'RESUME_MISMATCH',
+      'params.instructions was "" and is now "x"',
+      '--accept-changes',
+    )
+    const { store } = storeFolder()
+    const instructed = (language: string) => tasks({ style: 'a', instructions: `${long}${language}.` })
+    await Runners.runTask(instructed('French'), { ...quick, store, runId: 'long' })
+    await refused(
+      () => Runners.runTask(instructed('German'), { ...quick, store, resume: 'long' }),
+      'RESUME_MISMATCH',
+      'Answer in French."',
+      'Answer in German."',
+    )
+  })
+
+  it('may differ in what decides nothing', async () => {
+    const { resume } = await begun()
+    const changed = {
+      ...small,
+      requestsPerMinute: 9,
+      headers: { 'x-a': 'b' },
+      extraBody: { temperature: 0.2, api_key: 'l' },
+    }
+    const responses = await resume({ models: { small: changed, another: { ...small, model: 'other' } } })
+    expect([...responses.values()].every(({ restored }) => restored)).toBe(true)
+  })
+
+  it('are accepted on request: earlier answers stay, and figures are split', async () => {
+    const { store, resume } = await begun()
+    const changes = { models: { small: { ...small, model: 'qwen3-8b' } } }
+    const style = { ...stylist.params, style: 'b2' }
+    await refused(() => Runners.runTask(tasks(), { acceptChanges: true }), 'CONFIG_INVALID', '`acceptChanges` needs')
+    const accepted = await resume({ ...changes, retryFailed: true, acceptChanges: true }, style)
+    expect([...accepted.values()].map(({ answer, restored }) => ({ answer, restored }))).toEqual([
+      { answer: 'b2', restored: false },
+      { answer: 'a', restored: true },
+    ])
+    // Accepted once is enough; the old settings are now the others.
+    const again = await resume(changes, style)
+    expect([...again.values()].map(({ answer }) => answer)).toEqual(['b2', 'a'])
+    await refused(() => resume({}, style), 'RESUME_MISMATCH', 'was "qwen3-8b" and is now "qwen3-4b"')
+    using file = RunFile.open('r', { store })
+    expect(file.settingsParts()).toEqual([
+      { first: 1, last: 1, changes: [] },
+      {
+        ...{ first: 2, last: 3 },
+        changes: [
+          { key: 'models.small.model', was: 'qwen3-4b', now: 'qwen3-8b' },
+          { key: 'stylist.params.style', was: 'a', now: 'b2' },
+        ],
+      },
+    ])
+    const { stdout } = await manyworlds(['show', 'r', '--store', store])
+    expect(stdout).toContain(`changed when the run was resumed, so its figures mix answers of different settings:
+           session 1: 1 answer of 1 task, 0.0 %`)
+    expect(stdout).toContain('sessions 2 to 3: 1 answer of 1 task, 0.0 %')
+    expect(stdout).toContain('models.small.model was "qwen3-4b" and is now "qwen3-8b"')
+    expect(stdout).toContain('stylist.params.style was "a" and is now "b2"')
   })
 })

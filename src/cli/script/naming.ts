@@ -7,6 +7,7 @@ interface Wishes {
   /** The run to resume and its file; or `auto`. */
   readonly resume: { readonly runId: string; readonly file: string } | 'auto' | undefined
   readonly retryFailed: boolean
+  readonly acceptChanges?: boolean
 }
 
 /**
@@ -24,15 +25,15 @@ export class Naming {
   }
 
   /** The name of the next run of the script, and whether it is resumed. */
-  name(config: RunConfig): Pick<RunConfig, 'runId' | 'resume' | 'retryFailed' | 'store'> {
-    const { resume, retryFailed } = this.#wishes
+  name(config: RunConfig): Pick<RunConfig, 'runId' | 'resume' | 'retryFailed' | 'acceptChanges' | 'store'> {
+    const { resume, retryFailed, acceptChanges } = this.#wishes
     const first = this.#runs++ === 0
     const given = config.runId ?? (config.resume === 'auto' ? undefined : config.resume)
     const own = first && this.#base !== undefined ? undefined : given
     this.#base ??= own ?? newRunId()
     const runId = own ?? (first ? this.#base : `${this.#base}-${this.#runs}`)
     if (resume === undefined) return { runId, ...(config.resume === undefined ? {} : { resume: 'auto' }) }
-    const retry = retryFailed ? { retryFailed } : {}
+    const retry = { ...(retryFailed && { retryFailed }), ...(acceptChanges && { acceptChanges }) }
     if (resume === 'auto') return { runId, resume, ...retry }
     // The named run is in the file that was found. The other runs, if they were started, are in the same file or in the
     // same folder.

@@ -153,7 +153,8 @@ export class TrainingRuns {
     return {
       ...this.#config,
       ...{ runId, seed, rollouts },
-      ...(this.#config.store !== false && { resume: 'auto' }),
+      // The training compares its own settings, and its servers may have other addresses than before.
+      ...(this.#config.store !== false && { resume: 'auto', acceptChanges: true }),
       ...(retryFailed && { retryFailed }),
       ...(bytes && { blobs: { ...blobs, 'manyworlds policy': bytes } }),
       ...(served && { models: { ...models, ...served } }),

@@ -13,7 +13,8 @@ const USAGE = 2
 export async function run(args: RunArgs): Promise<number> {
   const models = readTypedModels(args)
   scriptOf(args.script)
-  const naming = new Naming({ runId: args.runId, resume: runToResume(args), retryFailed: args.retryFailed })
+  const { runId, retryFailed, acceptChanges } = args
+  const naming = new Naming({ runId, resume: runToResume(args), retryFailed, acceptChanges })
   const { out: _, ...displays } = displaysOf(args)
   return aroundScript({
     ...{ name: 'run', args, configure: typedConfig(args, models, naming) },

@@ -88,6 +88,12 @@ export const runSpec = {
       group: RECORD,
       needs: 'resume',
     },
+    acceptChanges: {
+      type: 'flag',
+      description: 'with --resume: go on although models, sampling, params of agents or the grader have changed',
+      group: RECORD,
+      needs: 'resume',
+    },
     seed: {
       type: 'integer',
       value: 'N',

@@ -1,5 +1,6 @@
 import { nearest } from '../../../did-you-mean.ts'
 import { ManyworldsError } from '../../../errors.ts'
+import type { Outcome } from '../../../grade/outcome.ts'
 import { type EvaluationSummary, summarizeOutcomes } from '../../../grade/summarize.ts'
 import { describeRate } from '../../../grade/words.ts'
 import { summaryText } from '../../../progress/summary.ts'
@@ -7,6 +8,8 @@ import { Tally } from '../../../progress/tally.ts'
 import { withTrajectory } from '../../../response.ts'
 import { runFolder } from '../../../store/find-run.ts'
 import { RunFile } from '../../../store/run-file.ts'
+import { changeText } from '../../../store/settings-changes.ts'
+import type { SettingsPart } from '../../../store/settings-parts.ts'
 import type { RunOverview } from '../../../store/stored-task.ts'
 import { findRunOrTraining } from '../../../store/trainings/find-training.ts'
 import type { TaskResponse } from '../../../task.ts'
@@ -57,11 +60,13 @@ function taskText(file: RunFile, id: string, { json, logs, full }: ShowArgs): st
 function* runTexts(file: RunFile, args: ShowArgs, training: string | undefined): Generator<string> {
   const paint = painterFor(process.stdout)
   const overview = file.overview()
-  const evaluation = evaluationOf(file, args.by)
+  const outcomes = [...file.rollouts({ metadata: args.by !== undefined })]
+  const evaluation = evaluationOf(outcomes, args.by)
   yield summary(file, overview, evaluation)
   yield* sessionLines(overview, training, paint)
   const thinned = file.thinned()
   if (thinned > 0) yield `${paint('dim', 'steps'.padEnd(11))}of ${counted(thinned, 'task')} were removed to save space`
+  yield* partLines(file.settingsParts(), outcomes, paint)
   yield* groupLines(evaluation, args.by, paint)
   yield ''
   let shown = 0
@@ -90,10 +95,24 @@ function* responses(
 }
 
 /** The evaluation of the run; undefined if no answer is graded. */
-function evaluationOf(file: RunFile, by: string | undefined): EvaluationSummary | undefined {
-  const outcomes = [...file.rollouts({ metadata: by !== undefined })]
+function evaluationOf(outcomes: readonly Outcome[], by: string | undefined): EvaluationSummary | undefined {
   if (!outcomes.some(({ grade }) => grade !== undefined)) return undefined
   return summarizeOutcomes(outcomes, by === undefined ? {} : { groupBy: by })
+}
+
+/** The figures of each part of a run that was resumed with other settings, and what changed. */
+function* partLines(parts: readonly SettingsPart[], outcomes: readonly Outcome[], paint: Paint): Generator<string> {
+  if (parts.length < 2) return
+  yield `${paint('yellow', 'settings')}   changed when the run was resumed, so its figures mix answers of different settings:`
+  for (const { first, last, changes } of parts) {
+    const own = outcomes.filter(({ session = 0 }) => session >= first && session <= last)
+    const sessions = first === last ? `session ${first}` : `sessions ${first} to ${last}`
+    const answers = counted(own.filter(({ status }) => status === 'success').length, 'answer')
+    const { success } = summarizeOutcomes(own)
+    const figure = success && own.some(({ grade }) => grade !== undefined) ? `, ${describeRate(success)}` : ''
+    yield `           ${sessions}: ${answers} of ${counted(own.length, 'task')}${figure}`
+    for (const change of changes) yield `             ${firstLine(changeText(change))}`
+  }
 }
 
 /** `level 1     82.0 % (95 % interval 70.1 to 90.2)  50 tasks` */

@@ -74,6 +74,8 @@ describe('an answer that cannot be sent is a response, and its neighbours have t
     ['symbol', 'symbol'],
     ['weak', 'WeakMap'],
     ['getter', 'sprung'],
+    // The driver would be busy with it for a second, and all other tasks would wait.
+    ['keys', 'it has 1000001 keys and entries, and at most 1000000 can be sent'],
   ] as const)('%s', async (kind, words) => {
     const task = unsendable.task(kind, { id: 'bad', maxAttempts: 3 })
     const responses = await Runners.runTask([echo.task(1), task, echo.task(2)], { concurrency: 1, workerNum: 1 })

@@ -1,7 +1,8 @@
 import { deserialize, serialize } from 'node:v8'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { pack } from '../src/protocol/pack.ts'
+import { whyTooManyKeys } from '../src/protocol/count-keys.ts'
+import { lastPackedSize, pack } from '../src/protocol/pack.ts'
 import { scanV8 } from '../src/protocol/scan-v8.ts'
 import { claiming, ODD_PACKED, raw, varint } from './wrong-messages.ts'
 
@@ -130,6 +131,28 @@ describe('what cannot be sent because it would cost too much to read', () => {
       'a BigInt has 100032 bits, and at most 65536 can be sent; send it as text',
     )
     expect(() => pack({ deep: [-(1n << 100_000n)] })).toThrow('send it as text')
+  })
+
+  it('counts the bytes of BigInts, so that many long ones do not go in one frame', () => {
+    const packed = pack(Array.from({ length: 1000 }, () => 1n << 60_000n))
+    expect(lastPackedSize(packed)).toBeGreaterThan(1000 * (60_000 / 8))
+    expect(pack([1n << 63n, -5n])).toEqual([1n << 63n, -5n])
+  })
+
+  it('is an answer with too many keys, in JSON or not', () => {
+    const most = 5000
+    const fields = (count: number, value: unknown) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`a "key": \\${n}`, value]))
+    const why = (answer: unknown) => whyTooManyKeys(pack(answer), most)
+    for (const value of [1, undefined]) {
+      expect(why(fields(most, value))).toBeUndefined()
+      expect(why(fields(most + 1, value))).toContain('5001 keys and entries, and at most 5000')
+    }
+    const entries = new Map(Array.from({ length: most }, (_, n) => [n, n]))
+    expect(why(entries)).toBeUndefined()
+    expect(why([entries, new Set([1])])).toContain('5001')
+    for (const text of ['":'.repeat(3 * most), '"a":1,'.repeat(2 * most), '\\'.repeat(20 * most)])
+      for (const answer of [text, { text }, new Map([[text, text]])]) expect(why(answer)).toBeUndefined()
   })
 
   it('is far more than anybody sends', () => {

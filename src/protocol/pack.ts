@@ -1,5 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
-import { MAX_BIGINT_BITS, scanV8 } from './scan-v8.ts'
+import { scanV8 } from './scan-v8.ts'
 import { MAX_DEPTH, whyNotSendable } from './sendable.ts'
 
 /** Above this a value is serialized on its own. */
@@ -31,7 +31,7 @@ export function pack(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
     if (typeof value === 'string') return value.length > INLINE_CHARS ? packLarge(value) : keep(value)
     if (typeof value === 'function' || typeof value === 'symbol') throw new NotPackable(`it is a ${typeof value}`)
-    return isHuge(value) ? packBytes(value) : value
+    return isLong(value) ? packBytes(value) : value
   }
   return packObject(value, packBytes)
 }
@@ -105,12 +105,13 @@ function copyAny(value: unknown, depth: number): unknown {
     case 'symbol':
       return UNSUITABLE
     default:
-      return isHuge(value) ? UNSUITABLE : value
+      return isLong(value) ? UNSUITABLE : value
   }
 }
 
-const HUGE = 1n << BigInt(MAX_BIGINT_BITS)
-const isHuge = (value: unknown) => typeof value === 'bigint' && (value >= HUGE || value <= -HUGE)
+/** A longer BigInt is serialized on its own: that counts its bytes, and refuses it if it is too long. */
+const LONG = 1n << 64n
+const isLong = (value: unknown) => typeof value === 'bigint' && (value >= LONG || value <= -LONG)
 
 /** A boxed string: the box is the mark. */
 type JsonText = InstanceType<typeof String>

@@ -102,6 +102,10 @@ let emptyPlaces = 0
 /** How many array places without a byte of their own the last scan found. */
 export const lastEmptyPlaces = (): number => emptyPlaces
 
+let keysSeen = 0
+/** How many keys of objects and entries of Maps and Sets the last scan found. */
+export const lastKeys = (): number => keysSeen
+
 /** Undefined if v8 may read this, else why not. */
 export function scanV8(data: Uint8Array): string | undefined {
   emptyPlaces = 0
@@ -110,6 +114,7 @@ export function scanV8(data: Uint8Array): string | undefined {
   let at = 2
   let places = FREE_PLACES + end
   let reserved = MAX_RESERVED_BYTES
+  let keys = 0
   let depth = 0
   let kind = ROOT
   let next = VALUE
@@ -132,13 +137,17 @@ export function scanV8(data: Uint8Array): string | undefined {
       next = nexts[depth]!
       left = counts[depth]!
       continue
-    } else if (kind === MAP_END) next = VALUE
+    } else if (kind === MAP_END) {
+      keys++
+      next = VALUE
+    } else if (kind === SET_END) keys++
     else if (kind === ERROR_END) {
       if (tag === ERROR_CAUSE) next = VALUE
       else if (ERROR_TEXTS.includes(tag)) form = BOXED_TEXT
       else if (!ERROR_KINDS.includes(tag)) return MALFORMED
       if (form !== BOXED_TEXT) continue
-    } else if (kind !== SET_END) {
+    } else {
+      keys++
       // A key is a text or a number.
       if (tag !== LATIN1 && tag !== UTF16 && form !== NUMBER && form !== EIGHT_BYTES) return MALFORMED
       next = VALUE
@@ -229,6 +238,7 @@ export function scanV8(data: Uint8Array): string | undefined {
     }
   }
   emptyPlaces = Math.max(0, FREE_PLACES - places)
+  keysSeen = keys
   return at === end && kind === ROOT && next === KEY_OR_END ? undefined : MALFORMED
 }
 

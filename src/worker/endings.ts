@@ -1,4 +1,5 @@
 import type { TaskErrorCode } from '../errors.ts'
+import { whyTooManyKeys } from '../protocol/count-keys.ts'
 import { type Experience, OUTCOME, type Outcome, type OutcomeStatus } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import type { WorkerBlobs } from './blobs.ts'
@@ -119,6 +120,8 @@ export class Endings {
     let experience: unknown
     try {
       packed = pack(answer)
+      const tooMany = whyTooManyKeys(packed)
+      if (tooMany !== undefined) throw new NotPackable(tooMany)
       size = lastPackedSize(packed)
       experience = packExperience(task)
     } catch (error) {

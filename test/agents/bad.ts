@@ -3,7 +3,7 @@ import { defineAgent } from 'manyworlds'
 /** Answers that cannot be sent, by name. */
 export const unsendable = defineAgent({
   name: 'unsendable',
-  run: async (kind: 'function' | 'promise' | 'symbol' | 'weak' | 'getter') => {
+  run: async (kind: 'function' | 'promise' | 'symbol' | 'weak' | 'getter' | 'keys') => {
     switch (kind) {
       case 'function':
         return { deep: [{ callback: () => 1 }] }
@@ -19,6 +19,8 @@ export const unsendable = defineAgent({
             throw new Error('sprung')
           },
         }
+      case 'keys':
+        return Object.fromEntries(Array.from({ length: 1_000_001 }, (_, n) => [`key-${n}`, n]))
     }
   },
 })

@@ -88,17 +88,24 @@ async function remoteLink(moments: () => number): Promise<WorkerLink> {
 }
 
 function muxOver(socket: WebSocket, parse: typeof parseHostMessage | typeof parseDriverMessage) {
-  const session: Session = new Session('s', 1e9, {
-    message: (kind, bytes) => {
-      const message = kind === KIND.data ? undefined : parse(bytes)
-      if (message?.type === 'credit') mux.onCredit(message.worker, message.bytes)
-      else mux.onData(bytes)
+  const session: Session = new Session(
+    's',
+    { lostMs: 1e9, lends: false },
+    {
+      message: (kind, bytes) => {
+        const message = kind === KIND.data ? undefined : parse(bytes)
+        if (message?.type === 'credit') mux.onCredit(message.worker, message.bytes)
+        else mux.onData(bytes)
+      },
+      drained: () => mux.pump(),
+      isGone: () => false,
+      ended: () => {},
     },
-    drained: () => mux.pump(),
-    ended: () => {},
-  })
+  )
   const mux = new Mux(session)
-  session.attach(new Peer(socket, 'here', () => {}), 0)
+  const peer = new Peer(socket, 'here', () => {})
+  peer.secure({ seal: (message) => Buffer.from(message), open: (sealed) => Buffer.from(sealed) })
+  session.attach(peer, 0)
   return { session, mux }
 }
 

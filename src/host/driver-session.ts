@@ -8,6 +8,7 @@ import { type DriverToHost, type HostToDriver, parseDriverMessage } from '../net
 import { BEAT_MS, BLOB_STREAM, BLOB_STREAM_BYTES, CHUNK_BYTES } from '../network/limits.ts'
 import { Mux } from '../network/mux.ts'
 import type { Peer } from '../network/peer.ts'
+import { haveEnded, type NamedProcess } from '../network/same-machine.ts'
 import { KIND, Session } from '../network/session.ts'
 import { BUNDLES_VARIABLE, PACKAGES_VARIABLE } from '../worker/bundles.ts'
 import { BLOBS_VARIABLE } from '../worker/role.ts'
@@ -67,14 +68,19 @@ export class DriverSession {
   #folder: string | undefined
   #nextWorker = 1
   #draining = false
+  #ending = false
+  /** The driver's process. */
+  #caller: NamedProcess | undefined
   #beatAt = performance.now()
   readonly #beats: NodeJS.Timeout
 
   constructor(id: string, hooks: DriverHooks) {
     this.#hooks = hooks
-    this.session = new Session(id, hooks.leaseMs, {
+    const terms = { lostMs: hooks.leaseMs, lends: false }
+    this.session = new Session(id, terms, {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
       drained: () => this.#mux.pump(),
+      isGone: () => this.#caller !== undefined && haveEnded(this.#caller),
       ended: (reason) => void this.#end(reason),
     })
     this.#mux = new Mux(this.session)
@@ -136,7 +142,10 @@ export class DriverSession {
     this.#engine?.scale(this.#hooks.grant(this.wanted)).catch((error: Error) => this.#fail(error))
   }
 
-  end(reason: string): void {
+  /** Ends its workers, and then tells the driver, which may run their tasks elsewhere from then on. */
+  async end(reason: string): Promise<void> {
+    this.#ending = true
+    await this.#stopWorkers()
     if (!this.session.over) this.say({ type: 'bye', reason })
     this.session.end(reason)
   }
@@ -152,6 +161,7 @@ export class DriverSession {
     switch (message.type) {
       case 'place':
         this.driver = message.driver
+        this.#caller = { machine: message.machine, pid: message.pid }
         this.#hooks.came()
         this.#starting ??= this.#place(message).catch((error: Error) => this.#fail(error))
         return
@@ -264,6 +274,8 @@ export class DriverSession {
       // Send its last frames first: a crash is judged by what arrived before it.
       exited = () => {
         this.#mux.close(worker)
+        // It did not end by itself: no task is to be blamed.
+        if (this.#ending) return
         this.say({ type: 'ended', worker, exit: { ...exit } })
       }
       if (!this.#mux.isWaiting(worker)) exited()

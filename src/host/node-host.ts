@@ -8,6 +8,7 @@ import { type Hello, Refusal } from '../network/handshake.ts'
 import type { HostInfo, HostStatus } from '../network/host-messages.ts'
 import { LEASE_MS } from '../network/limits.ts'
 import type { Peer } from '../network/peer.ts'
+import { thisMachine } from '../network/same-machine.ts'
 import { ownPackage } from '../own-package.ts'
 import { cacheFolder } from '../private-folder.ts'
 import { counted } from '../text/quantities.ts'
@@ -42,6 +43,7 @@ export interface HostOptions {
 }
 
 const DEFAULT_DRIVERS = 16
+const MAX_ENDED = 1000
 const BLOBS_PREFIX = 'host-'
 
 /** The workers of one machine, for the drivers that call it or that it calls. */
@@ -49,6 +51,8 @@ export class NodeHost {
   readonly #options: HostOptions
   readonly #workers: number
   readonly #sessions = new Map<string, DriverSession>()
+  /** Sessions whose workers are gone, by their id: their drivers may ask. */
+  readonly #ended = new Set<string>()
   readonly #startedAt = Date.now()
   #bundles: BundleStore | undefined
   #workFolder: WorkFolder | undefined
@@ -93,11 +97,19 @@ export class NodeHost {
   }
 
   get info(): HostInfo {
+    const machine = thisMachine()
     return {
-      ...{ host: hostname(), pid: process.pid, version: ownPackage.version, node: process.version },
+      ...{
+        host: hostname(),
+        pid: process.pid,
+        leaseMs: this.#options.leaseMs ?? LEASE_MS,
+        version: ownPackage.version,
+        node: process.version,
+      },
       ...{ platform: `${process.platform}-${process.arch}`, cores: availableParallelism() },
       ...{ memoryMb: Math.round(totalmem() / 2 ** 20), workers: this.#workers },
       labels: [...(this.#options.labels ?? [])],
+      ...(machine === undefined ? {} : { machine }),
       ...(this.#options.slot === undefined ? {} : { slot: this.#options.slot }),
     }
   }
@@ -125,8 +137,9 @@ export class NodeHost {
     if (role !== 'driver') throw new Refusal('ROLE', 'both ends are nodes; a node can only call a driver')
     const known = this.#sessions.get(session)
     if (!fresh) {
-      if (known === undefined || known.session.over)
-        throw new Refusal('SESSION_GONE', 'the driver was away for longer than its lease, or the node was restarted')
+      if (this.#ended.has(session)) throw new Refusal('SESSION_ENDED', 'the driver was away for longer than its lease')
+      if (known === undefined) throw new Refusal('SESSION_UNKNOWN', 'the node was restarted, or it is another one')
+      if (known.session.over) throw new Refusal('BUSY', 'the workers of an earlier session are being ended')
       return known.session.letGo()
     }
     if (known !== undefined) throw new Refusal('MALFORMED', 'a session with that id already exists')
@@ -169,6 +182,7 @@ export class NodeHost {
       dismissed: async () => await this.#options.beforeGoodbye?.(),
       ended: (reason) => {
         this.#sessions.delete(id)
+        this.#remember(id)
         log(`${session.driver} (${from}) has left: ${reason}`)
         this.#refill(session)
         if (this.#sessions.size === 0) for (const quiet of this.#quiet.splice(0)) quiet()
@@ -178,6 +192,14 @@ export class NodeHost {
     this.#sessions.set(id, session)
     session.say({ type: 'host', info: this.info })
     return session
+  }
+
+  #remember(id: string): void {
+    this.#ended.add(id)
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= MAX_ENDED) return
+      this.#ended.delete(oldest)
+    }
   }
 
   /** Lets running tasks finish within this time, then ends everything. */
@@ -192,7 +214,7 @@ export class NodeHost {
 
   async close(reason: string): Promise<void> {
     const gone = new Promise<void>((resolve) => this.#quiet.push(resolve))
-    for (const session of this.#sessions.values()) session.end(reason)
+    for (const session of this.#sessions.values()) void session.end(reason)
     if (this.#sessions.size > 0) await gone
     await this.removeWorkFolder()
   }

@@ -24,6 +24,8 @@ const GIVE_UP_MS = 5000
  */
 const ABSENT_MS = 300
 const PARENT_LOOK_MS = 250
+/** For the end of the worker, and of the connection. */
+const CLOSE_MS = 1000
 const HEARD_MS = 500
 const PROBE_MS = 2000
 const UNREACHABLE = 75
@@ -31,9 +33,15 @@ const UNREACHABLE = 75
 guardExit()
 
 const parent = process.ppid
+let host: NodeHost | undefined
 // If the parent is killed, its children are not told. The exit code is not read either.
-setInterval(() => {
-  if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL')
+const watch = setInterval(() => {
+  if (process.ppid === parent) return
+  clearInterval(watch)
+  const end = () => process.kill(process.pid, 'SIGKILL')
+  setTimeout(end, CLOSE_MS)
+  // So that the driver need not wait for the end of the lease.
+  void host?.close('its Spark executor has ended').then(end, end)
 }, PARENT_LOOK_MS).unref()
 
 interface Loaded {
@@ -49,31 +57,32 @@ process.exit(0)
 
 async function work(slot: string, order: SlotInstructions): Promise<void> {
   const log = (text: string) => void process.stderr.write(`${text}\n`)
-  const host = new NodeHost({
+  const own = new NodeHost({
     workers: 1,
     slot: Number(slot),
     cacheFolder: applicationFolder('manyworlds-bundles'),
     sharedBlobs: applicationFolder('manyworlds-blobs'),
     // The connection closes with this process, so the driver knows that nothing is left here.
     beforeGoodbye: async () => {
-      await host.removeWorkFolder()
+      await own.removeWorkFolder()
       await new Promise<void>((resolve) => process.stdout.write(`${slot}\tdone\n`, () => resolve()))
       process.exit(0)
     },
     log,
   })
-  await host.prepare()
+  host = own
+  await own.prepare()
   try {
     const address = await findDriver(order)
-    await joinDriver(host, {
+    await joinDriver(own, {
       ...{ address, token: order.token, tls: order.tls, giveUpMs: GIVE_UP_MS, stay: false },
       absentMs: ABSENT_MS,
       ...{ signal: new AbortController().signal, log },
     })
   } catch (error) {
-    await host.close('the driver is gone')
+    await own.close('the driver is gone')
     // A driver that was connected and has ended needs no replacement of this slot.
-    if (host.served && ((error as Error).cause as DialError | undefined)?.nobodyThere) return
+    if (own.served && ((error as Error).cause as DialError | undefined)?.nobodyThere) return
     const tried = order.hosts.map((name) => showAddress({ host: name, port: order.port })).join(', ')
     const words: Unreachable = { from: hostname(), tried, why: (error as Error).message }
     log(`${DRIVER_UNREACHABLE} ${JSON.stringify(words)}`)

@@ -28,20 +28,25 @@ export interface Call {
   readonly hello: Hello
 }
 
+type DialFailure = 'absent' | 'hopeless' | 'session-ended' | 'session-unknown' | 'other'
+
 /** Why a call failed. */
 export class DialError extends Error {
-  /** Nothing listens there (ECONNREFUSED): the process has ended. */
+  /** Nothing listens there (ECONNREFUSED). */
   readonly nobodyThere: boolean
   /** Retrying is useless until somebody changes the setup. */
   readonly hopeless: boolean
-  /** The other end has dropped our session. */
-  readonly sessionGone: boolean
+  /** The other end had our session, and has ended it and everything in it. */
+  readonly sessionEnded: boolean
+  /** The other end never had our session: it may be another process than the one that has. */
+  readonly sessionUnknown: boolean
 
-  constructor(message: string, kind: 'absent' | 'hopeless' | 'session-gone' | 'other', cause?: unknown) {
+  constructor(message: string, kind: DialFailure, cause?: unknown) {
     super(message, { cause })
     this.nobodyThere = kind === 'absent'
     this.hopeless = kind === 'hopeless'
-    this.sessionGone = kind === 'session-gone'
+    this.sessionEnded = kind === 'session-ended'
+    this.sessionUnknown = kind === 'session-unknown'
   }
 }
 
@@ -118,8 +123,10 @@ export function tlsOptions(tls: ClientTls | undefined): object {
 function explain(error: Error & { code?: string }, secure: boolean): DialError {
   if (error instanceof Refusal) {
     switch (error.code) {
-      case 'SESSION_GONE':
-        return new DialError(error.message, 'session-gone', error)
+      case 'SESSION_ENDED':
+        return new DialError(error.message, 'session-ended', error)
+      case 'SESSION_UNKNOWN':
+        return new DialError(error.message, 'session-unknown', error)
       case 'TOKEN':
       case 'NO_TOKEN':
       case 'VERSION':

@@ -93,8 +93,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
           options.accept(peer, hello)
         },
         (error: Error) => {
-          // Don't report a broken connection or a session that is gone: the other end handles both.
-          if (!(error instanceof Refusal && error.code === 'SESSION_GONE')) options.refused(`${from}: ${error.message}`)
+          // Don't report a session that is gone: the other end handles that.
+          if (!(error instanceof Refusal && error.code.startsWith('SESSION_')))
+            options.refused(`${from}: ${error.message}`)
         },
       )
     })

@@ -42,7 +42,8 @@ const CODES = [
   'SILENT',
   'BUSY',
   'DRAINING',
-  'SESSION_GONE',
+  'SESSION_ENDED',
+  'SESSION_UNKNOWN',
   'ROLE',
 ] as const
 export type RefusalCode = (typeof CODES)[number]

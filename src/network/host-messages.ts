@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import { MAX_BLOB_BYTES } from '../blobs.ts'
-import { MAX_BUNDLE_BYTES } from './limits.ts'
+import { LEASE_MS, MAX_BUNDLE_BYTES } from './limits.ts'
 
 /** All messages between a driver and a host about workers, code and blobs. Frames of workers are not among them. */
 
@@ -10,12 +10,19 @@ const bytes = z.number().check(z.int(), z.minimum(0), z.maximum(MAX_BUNDLE_BYTES
 const text = (max = 1000) => z.string().check(z.maxLength(max))
 const blobBytes = z.number().check(z.int(), z.minimum(0), z.maximum(MAX_BLOB_BYTES))
 const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/))
+/** Up to 2 ** 22 on Linux. */
+const pid = z.number().check(z.int(), z.minimum(1), z.maximum(2 ** 31 - 1))
+/** See `same-machine.ts`. */
+const machine = z.optional(sha256)
 const credit = z.object({ type: z.literal('credit'), worker: id, bytes })
 
 /** How a host introduces itself. */
 const hostInfo = z.object({
   host: text(),
-  pid: count,
+  pid,
+  machine,
+  /** After this time without a word of its driver, it ends the driver's workers. */
+  leaseMs: z.number().check(z.int(), z.minimum(1), z.maximum(LEASE_MS)),
   version: text(64),
   node: text(64),
   platform: text(64),
@@ -34,6 +41,8 @@ const driverMessage = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('place'),
     driver: text(),
+    pid,
+    machine,
     runtime: sha256,
     execArgv: z.array(text(4000)).check(z.maxLength(100)),
     env: z.record(text(), text(1024 * 1024)),
@@ -63,7 +72,7 @@ const workerExit = z.object({
 
 const hostMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('host'), info: hostInfo }),
-  z.object({ type: z.literal('started'), worker: id, place: count, pid: z.optional(count) }),
+  z.object({ type: z.literal('started'), worker: id, place: count, pid: z.optional(pid) }),
   z.object({ type: z.literal('ended'), worker: id, exit: workerExit }),
   /** No worker can be started here. */
   z.object({ type: z.literal('failed'), reason: text(10_000) }),

@@ -34,12 +34,10 @@ export const ACK_MESSAGES = 64
 export const BEAT_MS = 1000
 /** A connection that is silent for this long is closed and made again. */
 export const SILENT_MS = 3000
-/**
- * How long the other end may take to reconnect after it has closed the connection. More than SILENT_MS, because it may notice
- * a broken connection only then.
- */
-export const RETURN_MS = 4000
 /** A host that has not heard from its driver for this long ends the driver's workers. */
 export const LEASE_MS = 15_000
-/** A driver that has not heard from a host for this long runs its tasks on other hosts. Longer than the lease: never on two at once. */
-export const LOST_MS = 20_000
+/**
+ * By how much longer than the lease a driver waits before it runs the tasks of a silent host on others: never on two at once. The
+ * driver speaks for SILENT_MS after it has heard nothing, the host looks at its lease every BEAT_MS, and messages take time.
+ */
+export const MARGIN_MS = 5000

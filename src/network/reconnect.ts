@@ -15,14 +15,18 @@ export async function reconnect(session: Session, redial: () => Promise<void>, s
       await session.untilDetached()
       continue
     }
+    if (session.abandoned) {
+      await nap(LONGEST_MS, signal)
+      continue
+    }
     try {
       await redial()
     } catch (error) {
-      const { nobodyThere, sessionGone, message } = error as DialError
-      // Waiting for a process that has ended is useless.
-      if (nobodyThere) session.end('its process has ended')
-      else if (sessionGone) session.end(message)
-      else await nap(wait, signal)
+      const { nobodyThere, sessionEnded, sessionUnknown, message } = error as DialError
+      if (nobodyThere) session.onRefused()
+      else if (sessionEnded) session.end(message)
+      else if (sessionUnknown) session.lose(message)
+      if (!session.endIfGone()) await nap(wait, signal)
       wait = Math.min(LONGEST_MS, 2 * wait)
     }
   }

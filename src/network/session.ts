@@ -1,8 +1,12 @@
-import { ACK_BYTES, ACK_MESSAGES, BEAT_MS, RETURN_MS, SILENT_MS, WINDOW_BYTES } from './limits.ts'
+import { firstLine } from '../text/escape-controls.ts'
+import { ACK_BYTES, ACK_MESSAGES, BEAT_MS, SILENT_MS, WINDOW_BYTES } from './limits.ts'
 import { ALTERED, type Peer } from './peer.ts'
 
-/** The first byte of a message is its kind. `ack` messages are not numbered; all others are, and arrive once, in order. */
-export const KIND = { control: 0, data: 1, ack: 2 } as const
+/**
+ * The first byte of a message is its kind. Messages of kind `control` and `data` are numbered, and arrive once, in order. `broken`
+ * says that the session is over because its reader broke the protocol, and why.
+ */
+export const KIND = { control: 0, data: 1, ack: 2, broken: 3 } as const
 
 const ACK_LENGTH = 9
 /** Both ends send at least this often while the connection is good. */
@@ -17,6 +21,8 @@ export interface SessionHooks {
   message(kind: number, bytes: Buffer): void
   /** Messages were acknowledged: waiting senders may go on. */
   drained(): void
+  /** Whether all processes of the other end are known to have ended. Asked while there is no connection. */
+  isGone(): boolean
   /** The session is over: the other end was away for too long or broke the protocol. */
   ended(reason: string): void
 }
@@ -28,7 +34,10 @@ export interface SessionHooks {
 export class Session {
   readonly id: string
   readonly #hooks: SessionHooks
-  readonly #lostMs: number
+  /** It is over after this time of silence. */
+  lostMs: number
+  /** The other end runs tasks for this one, and does so until its lease ends: nothing that is seen here ends them. */
+  readonly #lends: boolean
   #peer: Peer | undefined
   #sent = 0
   #received = 0
@@ -45,12 +54,15 @@ export class Session {
   /** The connection was closed, not by us. */
   #closed = false
   #over = false
+  /** Why nothing is said to the other end any more. */
+  #abandoned: string | undefined
   readonly #waiting: (() => void)[] = []
 
-  /** The session is over after `lostMs` of silence. */
-  constructor(id: string, lostMs: number, hooks: SessionHooks) {
+  /** `lends`: the other end works for this one. */
+  constructor(id: string, { lostMs, lends }: { lostMs: number; lends: boolean }, hooks: SessionHooks) {
     this.id = id
-    this.#lostMs = lostMs
+    this.lostMs = lostMs
+    this.#lends = lends
     this.#hooks = hooks
   }
 
@@ -72,6 +84,11 @@ export class Session {
     return this.#over
   }
 
+  /** Nothing is said any more; only the end of the other end's lease is waited for. */
+  get abandoned(): boolean {
+    return this.#abandoned !== undefined
+  }
+
   /** Whether frames may be sent, in addition to host messages. */
   get hasRoom(): boolean {
     return this.#peer !== undefined && this.#keptBytes < WINDOW_BYTES
@@ -86,7 +103,7 @@ export class Session {
 
   /** Continues over this connection. `theirs`: how many of our messages the other end has. */
   attach(peer: Peer, theirs: number): void {
-    if (this.#over) return peer.socket.terminate()
+    if (this.#over || this.abandoned) return peer.socket.terminate()
     this.#peer?.socket.terminate()
     this.#peer = peer
     this.#heard = true
@@ -108,7 +125,7 @@ export class Session {
 
   /** Sends a message now, or when there is a connection again. Its first byte is its kind. */
   send(message: Buffer): void {
-    if (this.#over) return
+    if (this.#over || this.abandoned) return
     this.#sent++
     this.#kept.push(message)
     this.#keptBytes += message.byteLength + MESSAGE_COST_BYTES
@@ -121,19 +138,46 @@ export class Session {
 
   /** To be called every BEAT_MS: sends a heartbeat, and counts how long the other end has been silent. */
   beat(passedMs = BEAT_MS): void {
-    if (this.#over) return
+    if (this.endIfGone()) return
     this.#acknowledge()
     // If our own last beat was too long ago, this process was suspended, not the other end.
-    this.#silentMs = this.#heard && passedMs < this.#lostMs ? 0 : this.#silentMs + passedMs
+    this.#silentMs = this.#heard && passedMs < this.lostMs ? 0 : this.#silentMs + passedMs
     this.#heard = false
-    if (this.#silentMs >= this.#lostMs)
+    if (this.#silentMs >= this.lostMs)
       return this.end(
-        this.#closed
-          ? 'it has ended, or its connection was cut'
-          : `nothing was heard from it for ${Math.round(this.#silentMs / 1000)} s`,
+        this.#abandoned ??
+          (this.#closed
+            ? 'it has ended, or its connection was cut'
+            : `nothing was heard from it for ${Math.round(this.#silentMs / 1000)} s`),
       )
     // The connection may be dead without having been closed. Drop it, so that a new one can be made.
     if (this.#silentMs >= SILENT_MS) this.#peer?.socket.terminate()
+  }
+
+  /** Ends it if all processes of the other end are gone. Returns whether it is over. */
+  endIfGone(): boolean {
+    if (!this.#over && this.#peer === undefined && this.#hooks.isGone()) this.end('its process has ended')
+    return this.#over
+  }
+
+  /**
+   * The other end cannot be trusted, or does not know the session. If it may still work for this one, nothing more is said to it,
+   * so that its lease ends before this session does.
+   */
+  lose(reason: string): void {
+    if (!this.#lends) return this.end(reason)
+    if (this.#over || this.abandoned) return
+    this.#abandoned = reason
+    this.#peer?.socket.terminate()
+    this.#peer = undefined
+    this.#silentMs = 0
+    this.#heard = false
+    this.#wake()
+  }
+
+  /** Nothing listens where the other end did. For a driver that proves nothing: it may be a proxy that has ended. */
+  onRefused(): void {
+    if (!this.endIfGone() && !this.#lends) this.end('its process has ended')
   }
 
   /** Ends it for good. */
@@ -172,6 +216,7 @@ export class Session {
       this.#forget(theirs)
       return this.#hooks.drained()
     }
+    if (kind === KIND.broken) return this.lose(`it ended the session: ${firstLine(bytes.toString('utf8', 1, 1000))}`)
     if (kind !== KIND.control && kind !== KIND.data) return this.#break(`a message of unknown kind ${kind}`)
     this.#received++
     this.#receivedBytes += bytes.byteLength
@@ -198,19 +243,29 @@ export class Session {
   #onClose(peer: Peer): void {
     if (this.#peer !== peer) return
     this.#peer = undefined
-    if (peer.altered) return this.end(`it sent ${ALTERED}`)
-    // Closed by the other end: either its process has ended, or it will be back soon. (If we closed it, SILENT_MS have passed already.)
+    if (peer.altered) {
+      this.#tellBroken(peer, ALTERED)
+      return this.lose(`it sent ${ALTERED}`)
+    }
+    // If we closed it, SILENT_MS have passed already.
     this.#closed = this.#silentMs < SILENT_MS
-    if (this.#closed) this.#silentMs = Math.max(this.#silentMs, this.#lostMs - RETURN_MS)
     this.#heard = false
     this.#wake()
   }
 
   /** The other end broke the protocol: closes the session with the reason. */
   #break(what: string): void {
-    this.#peer?.refuse(what)
+    if (this.#peer) {
+      this.#tellBroken(this.#peer, what)
+      this.#peer.refuse(what)
+    }
     this.#peer = undefined
     this.end(`it sent ${what}`)
+  }
+
+  /** So that it ends its side at once. A close of the connection could come from anybody in between. */
+  #tellBroken(peer: Peer, what: string): void {
+    peer.send(Buffer.concat([Buffer.of(KIND.broken), Buffer.from(what)]))
   }
 
   /** For protocol errors that only the reader of a message can see. */

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from '../../dist/index.js'
 
@@ -10,6 +10,18 @@ export const noting = defineAgent({
     await sleep(ms)
     appendFileSync(file, `end ${id} ${process.pid}\n`)
     return id
+  },
+})
+
+/** Waits for ever the first time that it is started. Later starts tell which of the earlier ones still run. */
+export const alone = defineAgent({
+  name: 'alone',
+  run: async (file: string) => {
+    const earlier = readFileSync(file, 'utf8').match(/\d+/g) ?? []
+    const running = earlier.filter((pid) => existsSync(`/proc/${pid}`))
+    appendFileSync(file, `start ${process.pid}\n`)
+    if (earlier.length === 0) await new Promise(() => {})
+    return { starts: earlier.length + 1, running }
   },
 })
 

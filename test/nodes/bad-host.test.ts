@@ -42,7 +42,7 @@ afterAll(() => good.kill('SIGTERM'))
 const ACK_OF_NOTHING = Buffer.from([2, 0, 0, 0, 0, 0, 0, 0, 0])
 const INFO = {
   ...{ host: 'bad', pid: 1, version: '0.1.0', node: process.version, platform: 'linux-x64', cores: 2, memoryMb: 100 },
-  ...{ workers: 2, labels: ['gpu'] },
+  ...{ workers: 2, labels: ['gpu'], leaseMs: 15_000 },
 }
 
 /** What a driver says to a host. */

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
-import { noting, whereAmI } from '../agents/nodes.ts'
+import { alone, noting, whereAmI } from '../agents/nodes.ts'
 import { freePort } from '../free-port.ts'
 import { linesOf } from '../ledger.ts'
 import { childrenOf, signal } from '../process-tree.ts'
@@ -169,18 +169,43 @@ test(
 /** Long enough for a connection to be given up, and as far as possible from the 15 s after which a node is lost. */
 const CUT_MS = 8000
 
-test('a link that is cut for eight seconds costs eight seconds, and no work', SLOW, async () => {
+test.each([
+  ['without a word', 'cut'],
+  ['with a reset, and new calls are refused', 'crash'],
+] as const)('a link that is cut for eight seconds, %s, costs eight seconds, and no work', SLOW, async (_how, how) => {
   const [daemon] = await nodes(1)
   const proxy = await startProxy(daemon!.port)
   try {
     const { responses } = await run([`127.0.0.1:${proxy.port}`], 12, 3000)
     await ledgerHas(/^start/, 8)
-    proxy.cut()
+    if (how === 'cut') proxy.cut()
+    else proxy.crash({ unseen: false })
     await sleep(CUT_MS)
-    proxy.mend()
+    if (how === 'cut') proxy.mend()
+    else await proxy.restart()
     expectAllOnce(await responses, 12)
     const starts = readFileSync(file, 'utf8').match(/^start/gm)!
     expect(starts.length).toBe(12)
+  } finally {
+    proxy.close()
+  }
+})
+
+test('a task does not run on two nodes at once if only the driver sees that a connection broke', SLOW, async () => {
+  // A short lease, so that the test is short.
+  const behind = await startNode({ args: ['--workers', '1', '--lease', '4s'] })
+  started.push(behind)
+  const proxy = await startProxy(behind.port)
+  const port = await freePort()
+  try {
+    writeFileSync(file, '')
+    const addresses = [`127.0.0.1:${proxy.port}`, `127.0.0.1:${port}`]
+    const response = Runners.runTask(alone.task(file), { engineName: 'nodes', nodes: { addresses }, maxAttempts: 1 })
+    await ledgerHas(/^start/)
+    started.push(await startNode({ port, args: ['--workers', '1'] }))
+    proxy.crash({ unseen: true })
+    expect((await response).answer).toEqual({ starts: 2, running: [] })
+    expect(behind.output()).toContain('has left')
   } finally {
     proxy.close()
   }

@@ -524,7 +524,10 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
     1200,
     async (count) => {
       const good = fc.constantFrom<object>(
-        { type: 'place', driver: 'd', runtime: 'ab'.repeat(32), execArgv: ['-v'], env: { A: 'b' }, output: 'show' },
+        {
+          ...{ type: 'place', driver: 'd', pid: 1, runtime: 'ab'.repeat(32), execArgv: ['-v'] },
+          ...{ env: { A: 'b' }, output: 'show' },
+        },
         { type: 'workers', workers: 3 },
         { type: 'kill', worker: 1 },
         { type: 'offer', sha256: 'cd'.repeat(32), bytes: 10 },
@@ -560,7 +563,7 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         { weight: 1, arbitrary: fc.string() },
         {
           weight: 1,
-          arbitrary: fc.tuple(fc.integer({ min: 3, max: 255 }), noise).map(([kind, more]) => Buffer.of(kind, ...more)),
+          arbitrary: fc.tuple(fc.integer({ min: 4, max: 255 }), noise).map(([kind, more]) => Buffer.of(kind, ...more)),
         },
         { weight: 1, arbitrary: fc.constantFrom(NaN, -1, 0.5, 1e9, Infinity, 0).map(ack) },
         { weight: 1, arbitrary: noise.map((bytes) => Buffer.of(2, ...bytes)) },
@@ -619,7 +622,15 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
           if (lie !== 0) break
           expect(await driver.hear('refuse')).toMatchObject({ sha256 })
         }
-        driver.control({ type: 'place', driver: 'd', runtime: 'ab'.repeat(32), execArgv: [], env: {}, output: 'drop' })
+        driver.control({
+          type: 'place',
+          driver: 'd',
+          pid: 1,
+          runtime: 'ab'.repeat(32),
+          execArgv: [],
+          env: {},
+          output: 'drop',
+        })
         driver.control({ type: 'workers', workers: 1 })
         if (bundles.every(({ lie }) => lie === 0)) {
           const { reason } = (await driver.hear('failed'))!
@@ -704,7 +715,7 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
         driver.control({ type: 'offer', sha256, bytes: packed.byteLength })
         const answer = await driver.hear('send', 'have')
         if (answer?.type === 'send') driver.send(piece(0, packed))
-        driver.control({ type: 'place', driver: 'd', runtime: sha256, execArgv: [], env, output: 'drop' })
+        driver.control({ type: 'place', driver: 'd', pid: 1, runtime: sha256, execArgv: [], env, output: 'drop' })
         driver.control({ type: 'workers', workers: 1 })
         expect((await driver.hear('failed'))?.reason).toMatch(/spawn|null bytes/)
         driver.control({ type: 'bye' })

@@ -11,6 +11,7 @@ interface ProxyOptions {
 export async function startProxy(to: number, { resetAfterMs, resetAfterBytes }: ProxyOptions = {}) {
   const pairs = new Set<[Socket, Socket]>()
   let cut = false
+  let port = 0
   let connections = 0
   const server: Server = createServer((near) => {
     connections++
@@ -40,13 +41,15 @@ export async function startProxy(to: number, { resetAfterMs, resetAfterBytes }: 
       })
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const listen = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await listen()
+  port = (server.address() as { port: number }).port
   const destroyAll = () => {
     for (const pair of pairs) for (const socket of pair) socket.resetAndDestroy()
     pairs.clear()
   }
   return {
-    port: (server.address() as { port: number }).port,
+    port,
     get connections() {
       return connections
     },
@@ -58,6 +61,17 @@ export async function startProxy(to: number, { resetAfterMs, resetAfterBytes }: 
       cut = false
       destroyAll()
     },
+    /** Ends as a proxy that crashes: who has called sees a reset, and new calls are refused. The node need not see it. */
+    crash: ({ unseen }: { unseen: boolean }) => {
+      server.close()
+      if (unseen) cut = true
+      for (const [near, far] of pairs) {
+        near.resetAndDestroy()
+        if (!unseen) far.resetAndDestroy()
+      }
+    },
+    /** Is there again after a crash. */
+    restart: listen,
     close: () => {
       destroyAll()
       server.close()

@@ -73,7 +73,9 @@ test('it reads nothing of a run on a node that calls the driver', async () => {
   const port = await freePort()
   const relay = await relayTo(port)
   const done = expectRun({ listen: `127.0.0.1:${port}` }, 20)
-  const joining = startDaemon({ args: ['--connect', relay.address, '--workers', '1', '--stay'] })
+  const joining = startDaemon({
+    args: ['--connect', relay.address, '--workers', '1', '--cache-dir', join(folder, 'cache')],
+  })
   closing.push(() => joining.kill('SIGTERM'))
   await done
   expectNothingSeen(relay)
@@ -188,7 +190,7 @@ test('it cannot change what an end says of itself, nor make a driver believe tha
     [replaced('called', 0, (challenge) => ({ ...challenge, version: '9.9.9' })), /it wants a token/],
     [replaced('called', 1, (welcome) => ({ ...welcome, received: 7 })), /does not have the token/],
     [
-      replaced('called', 1, () => ({ type: 'refused', code: 'SESSION_GONE', reason: 'gone' })),
+      replaced('called', 1, () => ({ type: 'refused', code: 'SESSION_ENDED', reason: 'gone' })),
       /did not prove that it knows the token/,
     ],
   ]
@@ -199,6 +201,6 @@ test('it cannot change what an end says of itself, nor make a driver believe tha
       (reason: DialError) => reason,
     )
     expect(error?.message).toMatch(message)
-    expect(error?.sessionGone).toBe(false)
+    expect(error?.sessionEnded).toBe(false)
   }
 })

@@ -8,7 +8,6 @@ import {
   BEAT_MS,
   CHUNK_BYTES,
   MAX_FRAME_BYTES,
-  RETURN_MS,
   SILENT_MS,
   STREAM_BYTES,
   WINDOW_BYTES,
@@ -100,6 +99,7 @@ class End {
   readonly waiting = new Set<number>()
   readonly taking: number[] = []
   ended: string | undefined
+  otherIsGone = false
   mostKept = 0
   readonly #sizes: number[] = []
   #kept = 0
@@ -108,17 +108,22 @@ class End {
   readonly #left: Map<number, Uint8Array[]>
   readonly #random: Random
 
-  constructor(random: Random, toSend: Map<number, Uint8Array[]>, lostMs = FOR_EVER_MS) {
+  constructor(random: Random, toSend: Map<number, Uint8Array[]>, lostMs = FOR_EVER_MS, lends = false) {
     this.#random = random
     this.#left = new Map([...toSend].map(([stream, frames]) => [stream, [...frames].reverse()]))
-    this.session = new Session('s', lostMs, {
-      message: (kind, bytes) => this.#onMessage(kind, bytes),
-      drained: () => this.mux.pump(),
-      ended: (reason) => {
-        expect(this.ended, 'it ends once').toBeUndefined()
-        this.ended = reason
+    this.session = new Session(
+      's',
+      { lostMs, lends },
+      {
+        message: (kind, bytes) => this.#onMessage(kind, bytes),
+        drained: () => this.mux.pump(),
+        isGone: () => this.otherIsGone,
+        ended: (reason) => {
+          expect(this.ended, 'it ends once').toBeUndefined()
+          this.ended = reason
+        },
       },
-    })
+    )
     this.#countKept()
     this.mux = new Mux(this.session)
     for (const stream of STREAMS)
@@ -373,8 +378,8 @@ it('small frames are never held up for ever, however many there are', async () =
 })
 
 /** A session with a connection, and what it does with it. */
-function connected(lostMs = 20_000) {
-  const end = new End(() => 0, new Map(), lostMs)
+function connected(lostMs = 20_000, lends = false) {
+  const end = new End(() => 0, new Map(), lostMs, lends)
   const [ours, theirs] = Wire.pair()
   end.session.attach(peerOn(ours), 0)
   return { ...{ end, ours, theirs }, session: end.session }
@@ -398,16 +403,70 @@ describe('an end that is not heard', () => {
     expect(end.ended).toBe('nothing was heard from it for 20 s')
   })
 
-  it('is given up sooner if it was its end that closed the connection', async () => {
+  const beats = (session: Session, ms: number) => {
+    for (let passed = 0; passed < ms; passed += BEAT_MS) session.beat()
+  }
+
+  it('is waited for just as long if the connection was closed: who closed it is not known', async () => {
     const { session, end, ours } = connected()
     session.beat()
     ours.terminate()
     await turn()
-    for (let passed = 0; passed < RETURN_MS; passed += BEAT_MS) {
-      expect(end.ended).toBeUndefined()
-      session.beat()
-    }
+    beats(session, 19_000)
+    expect(end.ended).toBeUndefined()
+    session.beat()
     expect(end.ended).toBe('it has ended, or its connection was cut')
+  })
+
+  it('is given up at once if its processes are known to be gone, but not while it is connected', async () => {
+    const { session, end, ours } = connected()
+    end.otherIsGone = true
+    session.beat()
+    expect(end.ended).toBeUndefined()
+    ours.terminate()
+    await turn()
+    session.beat()
+    expect(end.ended).toBe('its process has ended')
+  })
+
+  it('may work on if nothing listens there: a driver waits for its lease, a host does not wait for a driver', async () => {
+    const [driver, host] = [connected(20_000, true), connected(15_000, false)]
+    for (const { session, ours } of [driver, host]) {
+      ours.terminate()
+      await turn()
+      session.onRefused()
+    }
+    expect(host.end.ended).toBe('its process has ended')
+    beats(driver.session, 19_000)
+    expect(driver.end.ended).toBeUndefined()
+    driver.session.beat()
+    expect(driver.end.ended).toBeDefined()
+  })
+
+  it('hears nothing more when a message of it was forged; its tasks run elsewhere when its lease must have ended', async () => {
+    const { session, end, ours, theirs } = connected(20_000, true)
+    theirs.send('forged')
+    theirs.deliver(1)
+    expect(session.attached).toBe(false)
+    expect(ours.closed).toEqual({ code: 1008, reason: 'a message that was forged, or altered on its way' })
+    // It is told, so that it need not wait for the end of its lease.
+    expect(ours.underWay.map(({ bytes }) => bytes[0])).toEqual([KIND.broken])
+    const [again] = Wire.pair()
+    session.attach(peerOn(again), 0)
+    end.mux.control({ type: 'notice' })
+    session.beat()
+    expect([session.attached, again.underWay]).toEqual([false, []])
+    beats(session, 18_000)
+    expect(end.ended).toBeUndefined()
+    session.beat()
+    expect(end.ended).toBe('it sent a message that was forged, or altered on its way')
+  })
+
+  it('ends its work at once when its driver says that it broke the protocol', () => {
+    const { end, theirs } = connected(15_000, false)
+    theirs.send(Buffer.concat([Buffer.of(KIND.broken), Buffer.from('more workers than requested')]))
+    theirs.deliver(1)
+    expect(end.ended).toBe('it ended the session: more workers than requested')
   })
 
   it('is given all its time again when it is back', async () => {
@@ -448,7 +507,7 @@ const piece = (stream: number, size: number, last: boolean) => {
 const WRONG: [what: string, messages: (Buffer | string)[], reason: RegExp][] = [
   ['text', ['{"type":"bye"}'], /forged, or altered/],
   ['nothing', [Buffer.alloc(0)], /not part of the protocol/],
-  ['another kind', [Buffer.of(3, 1, 2)], /unknown kind 3/],
+  ['another kind', [Buffer.of(4, 1, 2)], /unknown kind 4/],
   ['a short acknowledgement', [Buffer.of(2, 0)], /malformed acknowledgement/],
   ['a long acknowledgement', [Buffer.alloc(10, 2)], /malformed acknowledgement/],
   ...[NaN, -1, 0.5, 1, 2 ** 60, Infinity, -Infinity].map((count): [string, Buffer[], RegExp] => [
@@ -483,7 +542,7 @@ describe('an end that says what nobody says', () => {
 
   it('whatever it is: nothing is thrown, and it is heard no more after it', () => {
     const noise = fc
-      .tuple(fc.nat(4), fc.uint8Array({ maxLength: 40 }))
+      .tuple(fc.constantFrom(0, 1, 2, 4, 5), fc.uint8Array({ maxLength: 40 }))
       .map(([kind, bytes]) => Buffer.from([kind, ...bytes]))
     fc.assert(
       fc.property(fc.array(noise, { minLength: 1, maxLength: 5 }), (messages) => {

@@ -4,6 +4,7 @@ import { type Gate, openGate, type ServerTls } from '../../network/gate.ts'
 import { type Hello, Refusal } from '../../network/handshake.ts'
 import type { HostInfo } from '../../network/host-messages.ts'
 import { BEAT_MS } from '../../network/limits.ts'
+import { thisMachine } from '../../network/same-machine.ts'
 import { withoutKnownSecrets } from '../../redaction/unattributed.ts'
 import { escapeControls } from '../../text/escape-controls.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
@@ -231,9 +232,17 @@ export class Hosts {
     if (host.session.over) return
     const { remote, output } = this.#placement
     const { execArgv, env } = remote
+    const machine = thisMachine()
     host.say({
-      ...{ type: 'place', driver: `${hostname()}:${process.pid}`, runtime: this.#runtime!.sha256, output },
+      ...{
+        type: 'place',
+        driver: `${hostname()}:${process.pid}`,
+        pid: process.pid,
+        runtime: this.#runtime!.sha256,
+        output,
+      },
       ...{ execArgv: [...execArgv], env: { ...env } },
+      ...(machine === undefined ? {} : { machine }),
     })
     host.usable = true
     for (const blob of this.#blobs.values()) void this.#bring(host, blob)
@@ -247,8 +256,8 @@ export class Hosts {
       throw new Refusal('ROLE', 'this is a driver; only nodes may call it (manyworlds node --connect)')
     const known = this.#bySession(session)
     if (fresh && known === undefined) return 0
-    if (known === undefined)
-      throw new Refusal('SESSION_GONE', 'this driver has dropped the session of the node, or was restarted')
+    if (known === undefined || known.session.abandoned)
+      throw new Refusal('SESSION_ENDED', 'this driver has dropped the session of the node, or was restarted')
     if (fresh) throw new Refusal('MALFORMED', 'a session with that id already exists')
     return known.session.letGo()
   }

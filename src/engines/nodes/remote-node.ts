@@ -1,9 +1,10 @@
 import { packBundle } from '../../network/blob.ts'
 import { newSessionId } from '../../network/handshake.ts'
 import { type DriverToHost, type HostInfo, type HostToDriver, parseHostMessage } from '../../network/host-messages.ts'
-import { LOST_MS } from '../../network/limits.ts'
+import { LEASE_MS, MARGIN_MS } from '../../network/limits.ts'
 import { Mux } from '../../network/mux.ts'
 import type { Peer } from '../../network/peer.ts'
+import { haveEnded } from '../../network/same-machine.ts'
 import { KIND, Session } from '../../network/session.ts'
 import type { CodeBundle, WorkerLink } from '../engine.ts'
 import { BlobDelivery } from './blob-delivery.ts'
@@ -72,9 +73,11 @@ export class RemoteNode {
   constructor(name: string, hooks: NodeHooks, sessionId: string = newSessionId()) {
     this.name = name
     this.#hooks = hooks
-    this.session = new Session(sessionId, LOST_MS, {
+    const terms = { lostMs: LEASE_MS + MARGIN_MS, lends: true }
+    this.session = new Session(sessionId, terms, {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
       drained: () => this.#mux.pump(),
+      isGone: () => this.info !== undefined && haveEnded(this.info, this.#pids),
       ended: (reason) => this.#onEnded(reason),
     })
     this.#mux = new Mux(this.session)
@@ -102,6 +105,10 @@ export class RemoteNode {
   /** How many workers it has. */
   get workers(): number {
     return this.#links.size
+  }
+
+  get #pids(): readonly number[] {
+    return [...this.#links.values()].flatMap(({ info }) => info.pid ?? [])
   }
 
   hasLabels(labels: readonly string[]): boolean {
@@ -198,6 +205,7 @@ export class RemoteNode {
         // A second introduction would make the driver send code and request workers again.
         if (this.info !== undefined) return this.session.refuse('a second introduction')
         this.info = message.info
+        this.session.lostMs = message.info.leaseMs + MARGIN_MS
         return this.#hooks.here(this, message.info)
       case 'started':
         return this.#onStarted(message)

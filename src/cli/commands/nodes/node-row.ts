@@ -1,7 +1,7 @@
 import type { HostStatus } from '../../../network/host-messages.ts'
 import { type NodeLook, problemOf } from './look-at.ts'
 
-type Info = HostStatus['info']
+type Info = Omit<HostStatus['info'], 'machine'>
 
 /** A row of the table, and an element of the JSON of `--json`. */
 export type NodeRow = UsableNode | UnusableNode
@@ -22,7 +22,8 @@ export interface UnusableNode {
 
 export function rowOf({ address, status, error }: NodeLook): NodeRow {
   if (status === undefined) return { address, state: 'unusable', problem: problemOf(error) }
-  const { info, draining, upSeconds, loadAverage, freeMemoryMb, drivers } = status
+  const { draining, upSeconds, loadAverage, freeMemoryMb, drivers } = status
+  const { machine: _, ...info } = status.info
   const sum = (key: 'workers' | 'tasks') => drivers.reduce((total, driver) => total + driver[key], 0)
   return {
     ...{ address, state: draining ? 'draining' : 'up', workersInUse: sum('workers'), tasks: sum('tasks') },

@@ -1,11 +1,17 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { Runners } from 'manyworlds'
+import { judgementOfTrajectory } from 'manyworlds/grade'
 import { RunFile } from 'manyworlds/runs'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { ComparedRuns, RunDetails, TaskChunk } from '../src/view/api.ts'
 import { doubler, equals, leaves, looks, mishap, says, seesLeftovers, selfGraded, snoop } from './agents/graded.ts'
 import { recorder } from './agents/recorders.ts'
+import { manyworlds } from './cli/manyworlds.ts'
 import { refused } from './refused.ts'
 import { query, storeFolder } from './store/store-folder.ts'
+import { served } from './view/served.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -139,6 +145,58 @@ describe('with a store', () => {
     expect(query(join(store, 'store.sqlite'), 'SELECT count(*) AS n FROM attempts')).toEqual([{ n: 5 }])
   })
 })
+
+it('an answer that waits for its grade has no result, while its run goes on and after it was killed', async () => {
+  const { store, file } = storeFolder()
+  const tasks = Array.from({ length: 60 }, (_, index) => doubler.task(index, { id: `t${index}` }))
+  await Runners.runTask(tasks, { store, runId: 'wrong', workerNum: 1, grade: equals })
+  const driver = spawn(process.execPath, [join(import.meta.dirname, 'scripts/grade/waits-for-grades.ts'), store], {
+    env: { ...process.env, VITEST: undefined },
+    stdio: 'ignore',
+  })
+  const gone = once(driver, 'exit')
+  onTestFinished(() => void driver.kill('SIGKILL'))
+  const stored = () =>
+    query(
+      file('slow'),
+      `SELECT (SELECT count(*) FROM responses WHERE run_id = 'slow') AS answers,
+      (SELECT count(*) FROM grades WHERE run_id = 'slow') AS grades`,
+    )[0]
+  await expect.poll(stored, { timeout: 60_000 }).toEqual({ answers: 60, grades: 30 })
+  const viewer = await served(store)
+  const figures = async () => {
+    using run = RunFile.open('slow', { store })
+    const shown = (await manyworlds(['show', 'slow', '--dir', store])).stdout
+    const compared = JSON.parse(
+      (await manyworlds(['compare', 'wrong', 'slow', '--dir', store, '--anyway', '--json'])).stdout,
+    )
+    const trajectories: (boolean | null)[] = []
+    for await (const one of run.trajectories()) trajectories.push(judgementOfTrajectory(one).solved)
+    const details = await viewer.get<RunDetails>('/api/run?run=slow')
+    const [page] = await viewer.lines<TaskChunk>('/api/tasks?run=slow')
+    const comparison = await viewer.get<ComparedRuns>('/api/compare?a=wrong&b=slow&anyway=1')
+    return { shown, compared, trajectories, evaluation: details.evaluation, solved: page!.solved, comparison }
+  }
+  const expected = {
+    shown: expect.stringMatching(/solved +0\.0 % .* 0 of 30.*30 GRADING_PENDING/s),
+    compared: { tasks: 30, success: { b: 0, value: 0 }, withoutResult: { length: 30 } },
+    trajectories: expect.arrayContaining([false, null]),
+    evaluation: { solved: 0, unsolved: 30, withoutResult: 30, failures: { infrastructure: { GRADING_PENDING: 30 } } },
+    comparison: { tasks: 30, success: { b: 0, value: 0 }, summaries: { b: { withoutResult: 30 } } },
+  }
+  const live = await figures()
+  expect(live).toMatchObject(expected)
+  driver.kill('SIGKILL')
+  await gone
+  const killed = await figures()
+  expect(killed).toMatchObject(expected)
+  for (const { trajectories, solved } of [live, killed]) {
+    expect(trajectories.filter((one) => one === null)).toHaveLength(30)
+    expect(trajectories).not.toContain(true)
+    expect(solved.filter((one) => one === 0)).toHaveLength(30)
+    expect(solved.filter((one) => one === null)).toHaveLength(30)
+  }
+}, 180_000)
 
 it('what is no grader is refused before work starts', async () => {
   await refused(

@@ -4,11 +4,13 @@ import { judgementOf } from './judgement.ts'
 import { checkConfidence, meanOf, type Range } from './mean-interval.ts'
 import type { Outcome } from './outcome.ts'
 import { TaskMeans, TaskNumbers } from './task-means.ts'
-import { comparisonVerdict } from './verdict.ts'
+import { apartText, comparisonVerdict } from './verdict.ts'
 
 export interface CompareOptions extends RewardOptions {
   /** Names of the runs in the verdict. Default: A and B. */
   readonly names?: readonly [a: string, b: string]
+  /** Also compare runs whose tasks or graders differ. Default: false, they get no verdict. */
+  readonly anyway?: boolean
 }
 
 /** The comparison of runs A and B over their common tasks. */
@@ -27,8 +29,18 @@ export interface Comparison {
   readonly flips: { readonly toSolved: readonly string[]; readonly toUnsolved: readonly string[] }
   /** The usage per rollout of these tasks, as measured, so without an interval. Null: not reported. */
   readonly usage: Readonly<Record<UsageFigure, UsedBy | null>>
+  /** Common tasks that cannot be compared. If there are any, there is no verdict and no difference, unless `anyway` is set. */
+  readonly differs: ComparedApart
   readonly verdict: string
   readonly warnings: readonly string[]
+}
+
+/** What makes two runs incomparable. */
+export interface ComparedApart {
+  /** Ids of tasks whose input or ground truth is another. */
+  readonly tasks: readonly string[]
+  /** Graders that graded the same tasks differently: name and hash, and the number of tasks. */
+  readonly graders: readonly { readonly a: string; readonly b: string; readonly tasks: number }[]
 }
 
 /** B minus A, paired by task. `value`, `low` and `high` describe the difference. */
@@ -56,6 +68,9 @@ export class ComparedOutcomes {
   readonly rows = new Map<string, number>()
   readonly solved = new TaskMeans()
   readonly rewards = new TaskMeans()
+  /** By row: what the task asks, and what graded it; undefined: unknown. */
+  readonly content: (string | undefined)[] = []
+  readonly graders: (string | undefined)[] = []
   readonly lowestReward = new TaskNumbers(Number.POSITIVE_INFINITY)
   readonly highestReward = new TaskNumbers(Number.NEGATIVE_INFINITY)
   readonly used = Object.fromEntries(USAGE_FIGURES.map((figure) => [figure, new TaskMeans()])) as Record<
@@ -66,6 +81,8 @@ export class ComparedOutcomes {
   /** Returns the row of the task. */
   add(outcome: Outcome): number {
     const row = this.#rowOf(outcome.taskId)
+    this.content[row] ??= outcome.content
+    this.graders[row] ??= graderIn(outcome)
     const { solved, reward } = judgementOf(outcome)
     if (solved === null) return row
     this.solved.add(row, Number(solved))
@@ -96,6 +113,16 @@ export class ComparedOutcomes {
   }
 }
 
+/** `numeric 3f2a1b9c`; undefined: unknown, because the rollout failed or waits for its grade. */
+function graderIn({ status, grade }: Outcome): string | undefined {
+  if (!grade) return status === 'success' ? 'no grader' : undefined
+  if (!grade.grader || grade.error) return undefined
+  const { name, sha256 } = grade.grader
+  return sha256 === undefined ? 'the environment' : `${name} ${sha256.slice(0, SHA_SHOWN)}`
+}
+
+const SHA_SHOWN = 8
+
 /** The rows of a task in both runs. */
 interface Pair {
   readonly id: string
@@ -118,6 +145,9 @@ export function compareRuns(a: Iterable<Outcome>, b: Iterable<Outcome>, options:
 export function compareOutcomes(a: ComparedOutcomes, b: ComparedOutcomes, options: CompareOptions): Comparison {
   checkConfidence(options.confidence)
   const range = checkRange(options.rewardRange)
+  const differs = differencesOf(a, b)
+  const isApart = differs.tasks.length > 0 || differs.graders.length > 0
+  const why = isApart ? apartText(differs, options.names) : undefined
   const pairs: Pair[] = []
   const withoutResult: string[] = []
   for (const [id, rowA] of a.rows) {
@@ -126,7 +156,8 @@ export function compareOutcomes(a: ComparedOutcomes, b: ComparedOutcomes, option
     if (a.solved.count(rowA) > 0 && b.solved.count(rowB) > 0) pairs.push({ id, a: rowA, b: rowB })
     else withoutResult.push(id)
   }
-  const runs: PairedRuns = { a, b, pairs }
+  const refused = why !== undefined && !options.anyway
+  const runs: PairedRuns = { a, b, pairs: refused ? [] : pairs }
   const success = successDifference(runs, options)
   const reward = rewardDifference(runs, options, range)
   const usage = Object.fromEntries(USAGE_FIGURES.map((figure) => [figure, usedBy(runs, figure)]))
@@ -139,9 +170,32 @@ export function compareOutcomes(a: ComparedOutcomes, b: ComparedOutcomes, option
     reward,
     flips: flipsIn(runs),
     usage: usage as Comparison['usage'],
-    verdict: comparisonVerdict(success, options.names),
-    warnings: [...new Set([success, reward].flatMap((difference) => difference?.warning ?? []))],
+    differs,
+    verdict: refused ? `no verdict: ${why}` : comparisonVerdict(success, options.names),
+    warnings: [
+      ...(why !== undefined && !refused ? [`compared although ${why}`] : []),
+      ...new Set([success, reward].flatMap((difference) => difference?.warning ?? [])),
+    ],
   }
+}
+
+/** The common tasks that ask something else, or were graded by something else. */
+function differencesOf(a: ComparedOutcomes, b: ComparedOutcomes): ComparedApart {
+  const tasks: string[] = []
+  const graders = new Map<string, { readonly a: string; readonly b: string; tasks: number }>()
+  for (const [id, rowA] of a.rows) {
+    const rowB = b.rows.get(id)
+    if (rowB === undefined) continue
+    const [askedA, askedB] = [a.content[rowA], b.content[rowB]]
+    if (askedA !== undefined && askedB !== undefined && askedA !== askedB) tasks.push(id)
+    const [by, other] = [a.graders[rowA], b.graders[rowB]]
+    if (by === undefined || other === undefined || by === other) continue
+    const key = `${by}\0${other}`
+    const known = graders.get(key)
+    if (known) known.tasks++
+    else graders.set(key, { a: by, b: other, tasks: 1 })
+  }
+  return { tasks, graders: [...graders.values()] }
 }
 
 /** The range of a difference of two figures from 0 to 1. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { AgentRef, Context, RunnableDefinition } from '../agent.ts'
 import { moduleOf, register } from '../definition.ts'
 import { ManyworldsError } from '../errors.ts'
+import type { TaskLike } from '../task.ts'
 import { checkGrade } from './check-grade.ts'
 import type { Grade } from './grade.ts'
 import type { GradeSample } from './sample.ts'
@@ -96,6 +97,10 @@ function checkDefinition<D extends { readonly name: string; readonly grade: unkn
   if (unknown !== undefined) throw wrong(`unknown key '${unknown}' in grader '${name}'; allowed: ${known.join(', ')}`)
   return definition
 }
+
+/** The grader of a task's answer: its own, or that of the run, or that of its agent. */
+export const graderFor = (task: Pick<TaskLike, 'grade' | 'agent'>, ofRun: Grader | undefined): Grader | undefined =>
+  task.grade ?? ofRun ?? task.agent.grader
 
 /** Returns the grader with other options. */
 export const withOptions = (grader: Grader, params: unknown): Grader => graderOf(grader.ref, params, grader)

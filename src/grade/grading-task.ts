@@ -35,6 +35,16 @@ export const noGrade = (grader: Grader, code: GradingErrorCode, message: string)
   error: { code, message },
 })
 
+/** What a stored answer has instead of a grade until its grader has answered. */
+export const pendingGrade = (grader: string): TaskGrade => ({
+  reward: null,
+  success: null,
+  grader: { name: grader },
+  error: { code: 'GRADING_PENDING', message: 'not graded yet' },
+})
+
+export const isPending = (grade: TaskGrade | undefined): boolean => grade?.error?.code === 'GRADING_PENDING'
+
 /** Without a grader, the result of the environment is the grade. */
 export function gradeOfEpisode({ episode, agentName }: TaskResponse): TaskGrade {
   const { reward, success } = episode!

@@ -2,7 +2,14 @@
 export type { Untrainable, UntrainableCode } from '../trajectory/trainable.ts'
 export { type Blame, blameFor, type OutcomeStatus } from './blame.ts'
 export type { UsageFigure } from './compare.ts'
-export { type CompareOptions, type Comparison, compareRuns, type Difference, type UsedBy } from './compare.ts'
+export {
+  type ComparedApart,
+  type CompareOptions,
+  type Comparison,
+  compareRuns,
+  type Difference,
+  type UsedBy,
+} from './compare.ts'
 export type { GaiaTaskOf } from './gaia-tasks.ts'
 export { type GaiaOptions, type GaiaTask, gaiaTasks } from './gaia-tasks.ts'
 export type { CallerContext } from './grade-here.ts'
@@ -37,6 +44,12 @@ export type { Interval, Range } from './mean-interval.ts'
 export { type Outcome, outcomeOf, type ResponseLike } from './outcome.ts'
 export { passAtK } from './pass-at-k.ts'
 export type { Tally as CountsByCode } from './summarize.ts'
-export { type EvaluationSummary, type SummaryOptions, summarizeOutcomes, type UnsolvedTask } from './summarize.ts'
-export { atLeast, type ThresholdVerdict, tasksNeeded } from './threshold.ts'
+export {
+  type EvaluationSummary,
+  type SummaryOptions,
+  summarizeOutcomes,
+  type UngradedTask,
+  type UnsolvedTask,
+} from './summarize.ts'
+export { atLeast, type ThresholdOptions, type ThresholdVerdict, tasksNeeded } from './threshold.ts'
 export { describeRate, describeReward } from './words.ts'

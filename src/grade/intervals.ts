@@ -44,6 +44,14 @@ export function successRate(tasks: TaskRollouts<boolean>, options: EstimateOptio
   return estimate(means, rollouts, UNIT, options)
 }
 
+/** At least this share of all such tasks is solved, with the given confidence: a one-sided bound. Null if there are no rollouts. */
+export function successAtLeast(tasks: TaskRollouts<boolean>, options: EstimateOptions = {}): number | null {
+  const { means } = taskMeans(tasks)
+  // An interval with two ends that both may be wrong: each of them is wrong half as often.
+  const twoSided = 2 * checkConfidence(options.confidence) - 1
+  return means.length === 0 ? null : boundedInterval(means, UNIT, twoSided).low
+}
+
 /** The mean reward. Null if there are no rewards. */
 export function meanReward(tasks: TaskRollouts<number>, options: RewardOptions = {}): Estimate | null {
   const range = checkRange(options.rewardRange)

@@ -6,6 +6,8 @@ import type { Judged } from './judgement.ts'
 export interface Outcome extends Judged {
   /** The same for all rollouts of a task, and in runs that are compared. */
   readonly taskId: string
+  /** Identifies what the task asks: its input and ground truth. Runs are compared only if it is the same in both. */
+  readonly content?: string
   readonly usage?: Usage
   readonly runMs?: number
   /** For an outcome from a run file: the session that made it, from 1. */

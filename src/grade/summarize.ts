@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import { counted } from '../text/quantities.ts'
-import { type Estimate, meanReward, passRate, type RewardOptions, successRate } from './intervals.ts'
+import { type Estimate, meanReward, passRate, type RewardOptions, successAtLeast, successRate } from './intervals.ts'
 import { isGraded, type Judgement, judgementOf } from './judgement.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -21,6 +21,8 @@ export interface EvaluationSummary {
   readonly withoutResult: number
   /** The main figure. Failures of the agent count as unsolved. Null if no rollout has a result. */
   readonly success: Estimate | null
+  /** At least this share of all such tasks is solved, with the confidence of `success`: a one-sided bound, for `atLeast`. */
+  readonly successAtLeast: number | null
   /** The share of solved rollouts among the graded ones. */
   readonly gradedSuccess: Estimate | null
   /** The mean reward of graded rollouts. The others have no reward. */
@@ -30,6 +32,8 @@ export interface EvaluationSummary {
   readonly failures: { readonly agent: Tally; readonly infrastructure: Tally }
   /** Tasks with an unsolved rollout, the worst first. */
   readonly unsolvedTasks: readonly UnsolvedTask[]
+  /** Tasks with a rollout that has no result. */
+  readonly ungradedTasks: readonly UngradedTask[]
   readonly warnings: readonly string[]
   /** By value of the `groupBy` key. */
   readonly groups?: Readonly<Record<string, EvaluationSummary>>
@@ -42,6 +46,14 @@ export interface UnsolvedTask {
   readonly solved: number
   readonly rollouts: number
   /** Error codes of failed rollouts. */
+  readonly reasons: readonly string[]
+}
+
+export interface UngradedTask {
+  readonly id: string
+  /** The number of its rollouts without a result. */
+  readonly rollouts: number
+  /** Error codes. */
   readonly reasons: readonly string[]
 }
 
@@ -126,8 +138,9 @@ function summaryOf(tasks: readonly TaskResults[], options: SummaryOptions): Eval
   const own = [success, reward, ...Object.values(passAt)].flatMap((estimate) => estimate?.warning ?? [])
   return {
     ...counts,
-    ...{ success, gradedSuccess, reward, passAt, failures },
+    ...{ success, successAtLeast: successAtLeast(solved, options), gradedSuccess, reward, passAt, failures },
     unsolvedTasks: unsolvedTasks(tasks),
+    ungradedTasks: ungradedTasks(tasks),
     warnings: [...new Set([...own, ...warningsOn(every)])],
   }
 }
@@ -159,6 +172,14 @@ function unsolvedTasks(tasks: readonly TaskResults[]): UnsolvedTask[] {
     unsolved.push({ id, solved, rollouts: withResult.length, reasons })
   }
   return unsolved.sort((a, b) => a.solved / a.rollouts - b.solved / b.rollouts)
+}
+
+function ungradedTasks(tasks: readonly TaskResults[]): UngradedTask[] {
+  return tasks.flatMap(({ id, results }) => {
+    const without = results.filter(({ solved }) => solved === null)
+    const reasons = [...new Set(without.flatMap(({ reason }) => reason ?? []))]
+    return without.length === 0 ? [] : [{ id, rollouts: without.length, reasons }]
+  })
 }
 
 function warningsOn(results: readonly Judgement[]): string[] {

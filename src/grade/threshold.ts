@@ -11,35 +11,55 @@ export interface ThresholdVerdict {
   readonly lines: readonly string[]
 }
 
-const MAX_TASKS_SHOWN = 20
+export interface ThresholdOptions {
+  /** The largest share of rollouts without a result; with more, the run fails whatever the others show. Default 0.02. */
+  readonly maxUngraded?: number
+}
 
-/** Passes only if the whole interval is at or above `rate`. A run with few tasks rarely passes, even with good results. */
-export function atLeast(summary: EvaluationSummary, rate: number): ThresholdVerdict {
+const MAX_TASKS_SHOWN = 20
+export const MAX_UNGRADED = 0.02
+
+/**
+ * Passes only if the results show, with the confidence of the summary, that at least this share of all such tasks is solved, and
+ * if nearly all rollouts have a result: what is missing need not be like the rest. A run with few tasks rarely passes, even with
+ * good results.
+ */
+export function atLeast(
+  summary: EvaluationSummary,
+  rate: number,
+  { maxUngraded = MAX_UNGRADED }: ThresholdOptions = {},
+): ThresholdVerdict {
   if (!(rate > 0 && rate < 1))
     throw new ManyworldsError(
       'CONFIG_INVALID',
       `the rate to pass must be a number above 0 and below 1, such as 0.9, it is ${rate}. A rate of 1 cannot be shown with any number of tasks`,
     )
-  const { success, solved, unsolved } = summary
-  if (!success)
+  if (!(maxUngraded >= 0 && maxUngraded <= 1))
+    throw new ManyworldsError('CONFIG_INVALID', `\`maxUngraded\` must be a number from 0 to 1, it is ${maxUngraded}`)
+  const { success, successAtLeast, solved, unsolved, withoutResult, rollouts } = summary
+  if (!success || successAtLeast === null)
     return {
       passed: false,
       lines: [`cannot show a success rate of ${rateText(rate)}: no rollout has a result`, ...apart(summary)],
     }
-  const passed = success.low >= rate
+  const tooMany = withoutResult > maxUngraded * rollouts
+  const isShown = successAtLeast >= rate
   const confidence = confidenceText(success.confidence)
-  const first = passed
+  const missing = `${withoutResult} of ${counted(rollouts, 'rollout')} ${withoutResult === 1 ? 'has' : 'have'} no result, more than ${rateText(maxUngraded)} (maxUngraded): the others may not be like all`
+  const first = isShown
     ? `at least ${rateText(rate)} of tasks are solved, with ${confidence} confidence`
-    : `expected at least ${rateText(rate)} of tasks to be solved, with ${confidence} confidence; the interval starts at ${outwards(100 * success.low, -1, 1)} %`
+    : `expected at least ${rateText(rate)} of tasks to be solved, with ${confidence} confidence; the results show at least ${outwards(100 * successAtLeast, -1, 1)} %`
   const counts = `solved ${solved} of ${counted(solved + unsolved, 'rollout')} of ${counted(success.tasks, 'task')}: ${describeRate(success)}`
   return {
-    passed,
+    passed: isShown && !tooMany,
     lines: [
-      first,
+      ...(tooMany ? [missing] : []),
+      // What the others show must not read like a success.
+      ...(tooMany && isShown ? [] : [first]),
       counts,
       ...unsolvedLine(summary.unsolvedTasks),
       ...apart(summary),
-      ...(passed ? [] : neededLine(rate, success.tasks, success.confidence)),
+      ...(isShown ? [] : neededLine(rate, success.tasks, success.confidence)),
     ],
   }
 }
@@ -54,13 +74,16 @@ function unsolvedLine(tasks: readonly UnsolvedTask[]): string[] {
   return [`unsolved: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`]
 }
 
-/** The rollouts that do not count. */
-function apart({ withoutResult, failures }: EvaluationSummary): string[] {
+/** The rollouts that do not count: how many, why, and of which tasks. */
+function apart({ withoutResult, failures, ungradedTasks }: EvaluationSummary): string[] {
   if (withoutResult === 0) return []
   const reasons = Object.entries(failures.infrastructure)
     .map(([code, count]) => `${count} ${code}`)
     .join(', ')
-  return [`not counted: ${counted(withoutResult, 'rollout')} without a result: ${reasons}`]
+  const shown = ungradedTasks.slice(0, MAX_TASKS_SHOWN).map(({ id }) => oneLine(id))
+  const more = ungradedTasks.length - shown.length
+  const which = `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return [`not counted: ${counted(withoutResult, 'rollout')} without a result: ${reasons}; of ${which}`]
 }
 
 function neededLine(rate: number, tasks: number, confidence: number): string[] {
@@ -71,6 +94,6 @@ function neededLine(rate: number, tasks: number, confidence: number): string[] {
   ]
 }
 
-/** How many tasks are needed, if all are solved, for the interval to start at `rate`. */
+/** How many tasks are needed, if all are solved, to show a success rate of at least `rate`. */
 export const tasksNeeded = (rate: number, confidence: number): number =>
-  Math.ceil(Math.log((1 - confidence) / 2) / Math.log(rate))
+  Math.ceil(Math.log(1 - confidence) / Math.log(rate))

@@ -1,5 +1,6 @@
+import { oneLine } from '../text/escape-controls.ts'
 import { counted } from '../text/quantities.ts'
-import type { Difference } from './compare.ts'
+import type { ComparedApart, Difference } from './compare.ts'
 import { confidenceText, outwards } from './words.ts'
 
 /** Which run is better, in one sentence. */
@@ -16,4 +17,23 @@ export function comparisonVerdict(
   if (high < 0) return `${nameA} is better by ${points(-value)} points (${interval(-high, -low)})`
   const sign = value > 0 ? '+' : ''
   return `no significant difference over ${counted(tasks, 'task')}: ${nameB} minus ${nameA} is ${sign}${points(value)} points (${interval(low, high)})`
+}
+
+const SHOWN = 5
+
+/** What makes two runs incomparable. */
+export function apartText(
+  { tasks, graders }: ComparedApart,
+  [nameA, nameB]: readonly [a: string, b: string] = ['A', 'B'],
+): string {
+  const some = tasks.slice(0, SHOWN).map(oneLine).join(', ')
+  const more = tasks.length > SHOWN ? ` and ${tasks.length - SHOWN} more` : ''
+  const asked = `${counted(tasks.length, 'task')} ${tasks.length === 1 ? 'has' : 'have'} another input or ground truth: ${some}${more}`
+  const graded = graders
+    .slice(0, SHOWN)
+    .map(({ a, b, tasks }) => `${oneLine(a)} in ${nameA} but ${oneLine(b)} in ${nameB} (${counted(tasks, 'task')})`)
+  return [
+    ...(tasks.length > 0 ? [asked] : []),
+    ...(graded.length > 0 ? [`the grader is ${graded.join(', ')}`] : []),
+  ].join('; ')
 }

@@ -3,8 +3,8 @@ import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskGrade } from '../grade/grade.ts'
-import type { Grader } from '../grade/grader.ts'
-import { gradeFrom, gradeOfEpisode, gradingTask, noGrade } from '../grade/grading-task.ts'
+import { type Grader, graderFor } from '../grade/grader.ts'
+import { gradeFrom, gradeOfEpisode, gradingTask, isPending, noGrade } from '../grade/grading-task.ts'
 import { setGrade } from '../response.ts'
 import type { TaskLike, TaskResponse } from '../task.ts'
 import { packTask } from '../task-checks.ts'
@@ -90,7 +90,7 @@ export class Grading {
         this.#tasks.delete(index)
         const deliver = () => sink.response(index, response, bytes, entry)
         const grader = item && this.#graderOf(item.task)
-        if (response.grade !== undefined || !response.success) return deliver()
+        if ((response.grade !== undefined && !isPending(response.grade)) || !response.success) return deliver()
         if (grader) {
           const record = entry?.record ?? item.record ?? 0
           void this.#begin({ index, response, bytes, record, grader, deliver }, item)
@@ -124,7 +124,7 @@ export class Grading {
   }
 
   #graderOf(task: TaskLike): Grader | undefined {
-    return task.grade ?? this.#parts.grader ?? task.agent.grader
+    return graderFor(task, this.#parts.grader)
   }
 
   async #begin(graded: Graded, { task, id }: ReadyTask): Promise<void> {

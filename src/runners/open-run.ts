@@ -198,6 +198,7 @@ async function record(
       redactor,
     ),
     redactor,
+    grader: config.grade,
     notice: (line) => observation.notice(line),
     ended: (tasks) => observation.total(tasks),
   })

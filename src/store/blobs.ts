@@ -6,7 +6,7 @@ import { jsonPreview } from '../text/json.ts'
 import { keyOf, numberOf, RUN_SPAN } from './keys.ts'
 import { type DatabaseSync, prepared } from './sqlite.ts'
 import type { StoreDb } from './store-db.ts'
-import { type Columns, checkedRow, isBytes, isWhole } from './stored-shapes.ts'
+import { type Columns, checkedRow, isBytes, isText, isWhole } from './stored-shapes.ts'
 import { decode, type Encoded } from './values.ts'
 
 /** JSON of up to this many characters is stored in its row, where any SQLite tool can read it. */
@@ -145,6 +145,13 @@ export class BlobReader {
     if (typeof stored !== 'string') throw new Error('a stored value is neither JSON nor a blob number')
     this.take(stored.length)
     return decode(stored)
+  }
+
+  /** The hash of a blob's content, without reading it. */
+  hashOf(number: number): string {
+    const row = prepared(this.db, 'SELECT lower(hex(hash)) AS hash FROM _blobs WHERE blob = ?').get(number)
+    if (!row) throw new Error(`blob ${number} is missing`)
+    return checkedRow<{ hash: string }>(row, { hash: isText }, `blob ${number}`).hash
   }
 
   #readBlob(number: number): unknown {

@@ -2,7 +2,7 @@ import type { TaskGrade } from '../grade/grade.ts'
 import { BlobWriter } from './blobs.ts'
 import type { FoundRun } from './find-run.ts'
 import { keyOf, RUN_SPAN } from './keys.ts'
-import { INSERT_GRADE, SET_GRADE } from './row-writer.ts'
+import { INSERT_GRADE, resultOfGrade, SET_GRADE } from './row-writer.ts'
 import { isSharedStore } from './run-path.ts'
 import { lastSession } from './run-writer.ts'
 import { ROLE } from './schema.ts'
@@ -53,7 +53,7 @@ export class GradeWriter implements Disposable {
           store
             .statement(INSERT_GRADE)
             .run(key, found.task, found.attempt, Date.now(), reward, solved, grader.name, record)
-          store.statement(SET_GRADE).run(reward, solved, found.task)
+          store.statement(SET_GRADE).run(...resultOfGrade(reward, solved), found.task)
         }
       })
     } catch (error) {

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
 import type { Spent } from '../executor/budget.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
+import type { Grader } from '../grade/grader.ts'
 import type { CacheStore } from '../models/driver/cache.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { Step } from '../trajectory/step.ts'
@@ -37,6 +38,8 @@ export interface RecordedRunOptions {
   /** All tasks, if they were given as an array. */
   readonly all: readonly ReadyTask[] | undefined
   readonly notice: (line: string) => void
+  /** The grader of answers whose task has none. */
+  readonly grader: Grader | undefined
   /** Removes secrets from everything that is stored. Undefined: the run has no secrets. */
   readonly redactor: Redactor | undefined
   /** Called after steps were committed. Undefined if there is no `onStep`. */

@@ -10,6 +10,7 @@ import type { ReadyTask } from '../executor/source.ts'
 import type { AttemptRecords, Lease, TaskEntry } from '../executor/task-entry.ts'
 import type { WorkerHandle } from '../executor/worker-handle.ts'
 import type { TaskGrade } from '../grade/grade.ts'
+import { type Grader, graderFor } from '../grade/grader.ts'
 import type { Packed } from '../protocol/messages.ts'
 import { makeResponse, type StepSource } from '../response.ts'
 import { StepWatch } from '../runners/step-watch.ts'
@@ -32,7 +33,7 @@ import { type Encoded, encode, encodePacked, type TaskContent } from './values.t
 const MAX_UNCOMMITTED = 6000
 const MAX_UNCOMMITTED_BYTES = 64 * 1024 * 1024
 
-type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps' | 'redactor'>
+type Hooks = Pick<RecordedRunOptions, 'notice' | 'onSteps' | 'redactor' | 'grader'>
 
 /** Turns the events of a run into rows. */
 export class Recording implements RunRecorder {
@@ -94,7 +95,7 @@ export class Recording implements RunRecorder {
       this.#stored(input),
       this.#stored(info),
       dependsOn(task),
-      this.#text(optionsOf(task)),
+      this.#text(optionsOf(task, graderFor(task, this.#hooks.grader))),
       groupOf(item) ?? null,
       item.rollout?.number ?? null,
     ])
@@ -423,9 +424,10 @@ const isWorthKeeping = (entry: TaskEntry, response: TaskResponse) =>
 const dependsOn = (task: TaskLike) =>
   task.dependsOn !== undefined && task.dependsOn.length > 0 ? JSON.stringify(task.dependsOn) : null
 
-function optionsOf({ timeoutMs, maxAttempts, requires, rerun }: TaskLike): string | null {
-  if (timeoutMs === undefined && maxAttempts === undefined && requires === undefined && rerun === undefined) return null
-  return JSON.stringify({ timeoutMs, maxAttempts, requires, rerun })
+/** The name of the grader tells readers that an answer without a grade waits for one. */
+function optionsOf({ timeoutMs, maxAttempts, requires, rerun }: TaskLike, grader: Grader | undefined): string | null {
+  const options = { timeoutMs, maxAttempts, requires, rerun, grader: grader?.name }
+  return Object.values(options).every((value) => value === undefined) ? null : JSON.stringify(options)
 }
 
 /** Copies bytes that are a view of a larger buffer: postMessage would clone the whole buffer. */

@@ -1,4 +1,5 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { judgementOf } from '../grade/judgement.ts'
 import type { TaskStatus } from '../task.ts'
 import { BlobWriter } from './blobs.ts'
 import { writeReply } from './cached-replies.ts'
@@ -7,6 +8,7 @@ import {
   type AgentRow,
   type AnswerRow,
   type AttemptRow,
+  type EpisodeColumns,
   type GradeRow,
   ROW,
   type Row,
@@ -169,6 +171,7 @@ export class RowWriter {
       episode?.ending ?? null,
       blobs.put(episode?.finalObservation ?? null),
       digest,
+      ...resultOfEpisode(status, episode),
     )
     if (start !== 0) this.#endStart(start, status)
     // Between two attempts the task is not running.
@@ -208,7 +211,7 @@ export class RowWriter {
   #writeGrade([, grade, task, attempt, at, reward, success, grader, record]: GradeRow): void {
     const stored = this.#blobs.put(record)
     this.#execute(INSERT_GRADE, this.#key(grade), this.#key(task), attempt, at, reward, success, grader, stored)
-    this.#execute(SET_GRADE, reward, success, this.#key(task))
+    this.#execute(SET_GRADE, ...resultOfGrade(reward, success), this.#key(task))
   }
 
   #writeAgent([, agent, name, module, fingerprint, params]: AgentRow): void {
@@ -254,14 +257,37 @@ export class RowWriter {
   }
 }
 
+type Result = [reward: number | null, solved: number | null]
+
+/** The columns `reward` and `success` of an attempt: what its environment says, as it counts (`grade/judgement.ts`). */
+function resultOfEpisode(status: TaskStatus, episode: EpisodeColumns | null): Result {
+  if (status !== 'success' || episode === null) return [null, null]
+  const { reward } = episode
+  const success = episode.success === null ? null : episode.success === 1
+  const { solved, basis } = judgementOf({ status, episode: { reward, success } })
+  return [reward, basis === 'trust' ? null : Number(solved)]
+}
+
+/** The same after the attempt was graded. */
+export function resultOfGrade(reward: number | null, success: number | null): Result {
+  const { solved } = judgementOf({
+    status: 'success',
+    grade: { reward, success: success === null ? null : success === 1 },
+  })
+  return [reward, solved === null ? null : Number(solved)]
+}
+
 const INSERT_TASK = `INSERT INTO _tasks (task, id, place, parent, parent_attempt, agent, hash, input, info, depends_on, options,
   group_id, rollout, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
   ON CONFLICT (task) DO UPDATE SET agent = excluded.agent, hash = excluded.hash, input = excluded.input,
   info = excluded.info, options = excluded.options, group_id = excluded.group_id, rollout = excluded.rollout`
+/** An answer that will be graded has no result before, whatever its environment says. */
+const UNLESS_GRADED = (value: string) =>
+  `CASE WHEN (SELECT options ->> '$.grader' FROM _tasks WHERE task = ?2) IS NULL THEN ${value} END`
 const INSERT_ATTEMPT = `INSERT INTO _attempts (seq, task, role, attempt, epoch, ended_at, status, queued_us, run_us, waited_us, worker,
   error_code, answer, error, logs, usage, start, tokens_in, tokens_out, cost, reward, success, ending, episode_reward,
   episode_success, final_observation, digest)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?21, ?22, ?23, ?21, ?22, ?24, ?25)`
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${UNLESS_GRADED('?26')}, ${UNLESS_GRADED('?27')}, ?23, ?21, ?22, ?24, ?25)`
 const INSERT_START =
   'INSERT INTO _starts (start, task, attempt, epoch, number, worker, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const INSERT_STEP = `INSERT INTO _steps (${STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`

@@ -1,3 +1,4 @@
+import { pendingGrade } from '../grade/grading-task.ts'
 import { makeResponse, type ResponseEnd, type StepSource, type TrajectorySource } from '../response.ts'
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
@@ -28,7 +29,8 @@ export const ATTEMPT_COLUMNS = `
   a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.waited_us AS waitedUs, a.answer, a.error,
   a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid,
   a.episode_reward AS reward, a.episode_success AS success, a.ending, a.final_observation AS finalObservation, a.digest, a.removed_steps AS removedSteps, t.group_id AS groupId, t.rollout,
-  CASE a.role WHEN ${ROLE.final} THEN (SELECT n.record FROM _grades n WHERE n.task = a.task ORDER BY n.grade DESC LIMIT 1) END AS grade`
+  CASE a.role WHEN ${ROLE.final} THEN (SELECT n.record FROM _grades n WHERE n.task = a.task ORDER BY n.grade DESC LIMIT 1) END AS grade,
+  CASE WHEN a.role = ${ROLE.final} AND a.status = 'success' THEN t.options ->> '$.grader' END AS grader`
 
 export const ATTEMPT_JOIN = `LEFT JOIN _workers w ON w.worker = a.worker`
 
@@ -59,6 +61,8 @@ export interface AttemptColumns {
   readonly groupId: string | null
   readonly rollout: number | null
   readonly grade: unknown
+  /** The name of the grader of its answer; null: nothing grades it. */
+  readonly grader: string | null
 }
 
 const ATTEMPT: Columns<AttemptColumns> = {
@@ -88,6 +92,7 @@ const ATTEMPT: Columns<AttemptColumns> = {
   groupId: orNull(isText),
   rollout: orNull(isWhole),
   grade: isAnything,
+  grader: orNull(isText),
 }
 
 /** What is needed to turn a row into a response. */
@@ -140,7 +145,8 @@ export const workerOf = (
 
 /** The fields that only episodes, rollouts and graded tasks have. */
 function experienceOf(row: AttemptColumns, blobs: BlobReader): Partial<TaskResponse> {
-  const grade = row.grade === null ? undefined : gradeOf(blobs.read(row.grade))
+  const pending = row.grader === null ? undefined : pendingGrade(row.grader)
+  const grade = row.grade === null ? pending : gradeOf(blobs.read(row.grade))
   return {
     ...(row.groupId !== null && { groupId: row.groupId }),
     ...(row.rollout !== null && { rollout: row.rollout }),

@@ -303,13 +303,13 @@ export class RunFile implements Disposable {
 
   /**
    * The outcome of every task of the run for evaluation, including tasks that were not run; see `summarizeOutcomes`.
-   * `metadata`: also read the metadata of tasks.
+   * `metadata`: also read the metadata of tasks. `content`: also identify their inputs and ground truths, for `compareRuns`.
    */
-  *rollouts({ metadata = false }: { readonly metadata?: boolean } = {}): Generator<Outcome> {
+  *rollouts(wanted: { readonly metadata?: boolean; readonly content?: boolean } = {}): Generator<Outcome> {
     for (const row of this.#all(ROLLOUTS, keyOf(this.#run, 0), ...this.#range()))
       yield this.#reading(() => {
         this.#blobs.refill()
-        return rolloutOf(row, this.#blobs, metadata)
+        return rolloutOf(row, this.#blobs, wanted)
       })
   }
 

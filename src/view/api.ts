@@ -17,7 +17,7 @@
  * | `/api/step?run=ID&task=TASK&start=START&index=INDEX` | one `StepLine`, with its texts to their end |
  * | `/api/logs?run=ID&task=TASK&attempt=NUMBER` | `LogLines`, to their end |
  * | `/api/training?training=ID` | `TrainingDetails` |
- * | `/api/compare?a=ID&b=ID` | `ComparedRuns` |
+ * | `/api/compare?a=ID&b=ID&anyway=1` | `ComparedRuns`; without `anyway`, runs with other tasks or graders get no verdict |
  * | `/api/evaluation?run=ID` | `EvaluationSummary` with pass@k, which takes longer than `/api/figures`; null: the run is not graded |
  * | `/api/events?run=ID&after=CURSOR`, `?training=ID` or neither | server-sent events; the data of each is a `LiveEvent` |
  *

@@ -2,11 +2,11 @@ import { expect } from 'vitest'
 import { ManyworldsError } from '../errors.ts'
 import { outcomeOf, type ResponseLike } from '../grade/outcome.ts'
 import { type EvaluationSummary, summarizeOutcomes } from '../grade/summarize.ts'
-import { atLeast } from '../grade/threshold.ts'
+import { atLeast, type ThresholdOptions } from '../grade/threshold.ts'
 
 /** A matcher for Vitest: `import 'manyworlds/vitest'`. */
 
-export interface PassOptions {
+export interface PassOptions extends ThresholdOptions {
   /** Default 0.95. */
   readonly confidence?: number
 }
@@ -16,8 +16,8 @@ export type Judged = ReadonlyMap<string, ResponseLike> | Iterable<ResponseLike> 
 
 interface PassMatchers<R = unknown> {
   /**
-   * Passes if the responses show, with the given confidence, that at least this share of all such tasks is solved: the whole
-   * interval must be at or above the rate. Few tasks show little: a rate of 0.9 needs 36 tasks, all solved.
+   * Passes if the responses show, with the given confidence, that at least this share of all such tasks is solved. Few tasks show
+   * little: a rate of 0.9 needs 29 tasks, all solved. Fails if more than `maxUngraded` (default 2 %) of the rollouts have no result.
    */
   toPassAtLeast(rate: number, options?: PassOptions): R
 }
@@ -29,8 +29,8 @@ declare module 'vitest' {
 export function toPassAtLeast(received: unknown, rate: number, options: PassOptions = {}) {
   const summary = summaryOf(received, options)
   if (!summary.success)
-    throw new ManyworldsError('CONFIG_INVALID', `toPassAtLeast: ${atLeast(summary, rate).lines.join('\n')}`)
-  const { passed, lines } = atLeast(summary, rate)
+    throw new ManyworldsError('CONFIG_INVALID', `toPassAtLeast: ${atLeast(summary, rate, options).lines.join('\n')}`)
+  const { passed, lines } = atLeast(summary, rate, options)
   return { pass: passed, message: () => lines.join('\n') }
 }
 

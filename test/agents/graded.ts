@@ -136,3 +136,12 @@ export const spender = defineAgent({
     return steps
   },
 })
+
+/** Says no: at once for the first 30, and never for the others. */
+export const slowNo = defineGrader<number>({
+  name: 'slow-no',
+  grade: async ({ task }, ctx) => {
+    if (task.input >= 30) await sleep(600_000, undefined, { signal: ctx.signal })
+    return false
+  },
+})

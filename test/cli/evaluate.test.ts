@@ -16,7 +16,7 @@ const agent = defineAgent({
 })
 const right = defineGrader({ name: 'right', grade: ({ answer, groundTruth }) => answer === groundTruth })
 const tasks = Array.from({ length: 40 }, (_, i) =>
-  agent.task(i, { id: 'q' + i, groundTruth: 'right', metadata: { level: i < 20 ? 'easy' : 'hard' } }))
+  agent.task(i, { id: 'q' + i, groundTruth: i < Number(process.argv[3] ?? 0) ? 'other' : 'right', metadata: { level: i < 20 ? 'easy' : 'hard' } }))
 await Runners.runTask(tasks, { grade: right })
 `
 
@@ -71,4 +71,20 @@ it('two runs are compared task by task', async () => {
   const json = JSON.parse(same.stdout)
   expect(json).toMatchObject({ tasks: 40, success: { value: 0 }, flips: { toSolved: [], toUnsolved: [] } })
   expect(json.verdict).toContain('no significant difference')
+})
+
+it('runs that asked something else get no verdict unless they are compared anyway', async () => {
+  const { options } = evaluated()
+  for (const [runId, ...words] of [
+    ['old', '20'],
+    ['new', '36', '3'],
+  ] as const)
+    await manyworlds(['run', 'run.ts', '-q', '--run-id', runId, '--', ...words], options)
+  const compared = await manyworlds(['compare', 'old', 'new'], options)
+  expect(compared.stdout).toMatch(/^no verdict: 3 tasks have another input or ground truth: q0, q1, q2$/m)
+  expect(compared.stdout).toContain('--anyway')
+  expect(compared.stdout).not.toContain('points')
+  const anyway = await manyworlds(['compare', 'old', 'new', '--anyway'], options)
+  expect(anyway.stdout).toMatch(/^new is better by /m)
+  expect(anyway.stdout).toContain('compared although 3 tasks have another input')
 })

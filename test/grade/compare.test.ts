@@ -19,6 +19,57 @@ const run = (...tasks: string[]): Outcome[] =>
   )
 const repeat = (rollouts: string, times: number) => Array.from({ length: times }, () => rollouts)
 
+describe('two runs that asked something else', () => {
+  const grader = (sha256: string) => ({ name: 'close', sha256 })
+  const asked = (count: number, reward: number, more: (at: number) => Partial<Outcome> = () => ({})): Outcome[] =>
+    Array.from({ length: count }, (_, at) => ({
+      ...{ taskId: `t${at}`, status: 'success', content: `asks ${at}` },
+      grade: { reward, grader: grader('a'.repeat(64)) },
+      ...more(at),
+    }))
+
+  it('get no verdict, and the tasks that differ are named; they are compared anyway if asked', () => {
+    const other = asked(60, 1, (at) => (at < 7 ? { content: `asks ${at} instead` } : {}))
+    const comparison = compareRuns(asked(60, 0), other)
+    expect(comparison).toMatchObject({
+      tasks: 60,
+      success: null,
+      reward: null,
+      flips: { toSolved: [], toUnsolved: [] },
+    })
+    expect(comparison.differs).toEqual({ tasks: ['t0', 't1', 't2', 't3', 't4', 't5', 't6'], graders: [] })
+    expect(comparison.verdict).toBe(
+      'no verdict: 7 tasks have another input or ground truth: t0, t1, t2, t3, t4 and 2 more',
+    )
+    const anyway = compareRuns(asked(60, 0), other, { anyway: true })
+    expect(anyway.verdict).toMatch(/^B is better by 100\.0 points/)
+    expect(anyway.warnings[0]).toMatch(/^compared although 7 tasks have another input/)
+  })
+
+  it('or were graded by something else get no verdict either', () => {
+    const graded = (sha: string) => ({ grade: { reward: 1, grader: grader(sha.repeat(64)) } })
+    const { verdict, differs } = compareRuns(
+      asked(60, 0),
+      asked(60, 1, () => graded('b')),
+      { names: ['old', 'new'] },
+    )
+    expect(verdict).toBe('no verdict: the grader is close aaaaaaaa in old but close bbbbbbbb in new (60 tasks)')
+    expect(differs.graders).toEqual([{ a: 'close aaaaaaaa', b: 'close bbbbbbbb', tasks: 60 }])
+    const trusted = asked(60, 1).map(({ grade: _, ...outcome }) => outcome)
+    expect(compareRuns(asked(60, 0), trusted).verdict).toContain('close aaaaaaaa in A but no grader in B')
+  })
+
+  it('are compared if only failures and pending grades have no grader', () => {
+    const failed = asked(60, 1).map((outcome, at): Outcome => {
+      const { grade: _, ...rest } = outcome
+      if (at === 0) return { ...rest, status: 'failed', code: 'TASK_THREW' }
+      const error = { code: 'GRADING_PENDING', message: '' } as const
+      return at === 1 ? { ...rest, grade: { reward: null, grader: { name: 'close' }, error } } : outcome
+    })
+    expect(compareRuns(asked(60, 0), failed)).toMatchObject({ tasks: 59, differs: { tasks: [], graders: [] } })
+  })
+})
+
 describe('two runs over the same tasks', () => {
   it('differ by what each task gained, with an interval', () => {
     const { success, reward, tasks, verdict } = compareRuns(

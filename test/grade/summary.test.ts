@@ -233,23 +233,46 @@ describe('a threshold', () => {
       ...Array.from({ length: bad }, (_, at) => wrong(`bad-${at}`)),
     ])
 
-  it('is passed only if the whole interval is above it', () => {
-    expect(atLeast(run(36, 0), 0.9)).toEqual({
+  it('is passed only if the one-sided bound is above it', () => {
+    // 0.9 ** 29 = 0.047: 29 tasks, all solved, happen in one of twenty runs if the rate is 0.9.
+    expect(atLeast(run(29, 0), 0.9)).toEqual({
       passed: true,
       lines: [
         'at least 90.0 % of tasks are solved, with 95 % confidence',
-        'solved 36 of 36 rollouts of 36 tasks: 100.0 % (95 % interval 90.2 to 100.0)',
+        'solved 29 of 29 rollouts of 29 tasks: 100.0 % (95 % interval 88.0 to 100.0)',
       ],
     })
-    expect(tasksNeeded(0.9, 0.95)).toBe(36)
-    expect(atLeast(run(35, 0), 0.9)).toEqual({
+    expect(run(29, 0).successAtLeast).toBeCloseTo(0.05 ** (1 / 29), 9)
+    expect(tasksNeeded(0.9, 0.95)).toBe(29)
+    expect(atLeast(run(28, 0), 0.9)).toEqual({
       passed: false,
       lines: [
-        'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the interval starts at 89.9 %',
-        'solved 35 of 35 rollouts of 35 tasks: 100.0 % (95 % interval 89.9 to 100.0)',
-        '35 tasks cannot show this even if all are solved: at least 36 tasks are needed',
+        'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the results show at least 89.8 %',
+        'solved 28 of 28 rollouts of 28 tasks: 100.0 % (95 % interval 87.6 to 100.0)',
+        '28 tasks cannot show this even if all are solved: at least 29 tasks are needed',
       ],
     })
+  })
+
+  it('is not passed if more than 2 % of the rollouts have no result, and it says which and why', () => {
+    const missing = (count: number) =>
+      summarizeOutcomes([
+        ...Array.from({ length: 200 - count }, (_, at) => solved(`good-${at}`)),
+        ...Array.from({ length: count }, (_, at) => failed(`lost-${at}`, 'MODEL_INVALID_REQUEST')),
+      ])
+    expect(atLeast(missing(4), 0.9).passed).toBe(true)
+    expect(atLeast(missing(100), 0.9)).toEqual({
+      passed: false,
+      lines: [
+        '100 of 200 rollouts have no result, more than 2.0 % (maxUngraded): the others may not be like all',
+        'solved 100 of 100 rollouts of 100 tasks: 100.0 % (95 % interval 96.3 to 100.0)',
+        expect.stringMatching(
+          /^not counted: 100 rollouts without a result: 100 MODEL_INVALID_REQUEST; of lost-0, .* and 80 more$/,
+        ),
+      ],
+    })
+    expect(atLeast(missing(100), 0.9, { maxUngraded: 0.5 }).passed).toBe(true)
+    expect(() => atLeast(missing(0), 0.9, { maxUngraded: 2 })).toThrow('`maxUngraded` must be a number from 0 to 1')
   })
 
   it('names what was not solved, and what does not count', () => {
@@ -264,7 +287,7 @@ describe('a threshold', () => {
     )
     expect(passed).toBe(false)
     expect(lines[2]).toMatch(/^unsolved: bad\\x1b\[31m-0, .* and 6 more$/)
-    expect(lines[3]).toBe('not counted: 1 rollout without a result: 1 NOT_RUN')
+    expect(lines[3]).toBe('not counted: 1 rollout without a result: 1 NOT_RUN; of x')
   })
 
   it('is not passed by nothing', () => {

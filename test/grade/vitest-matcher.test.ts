@@ -32,9 +32,9 @@ function failure(assertion: () => void): string {
 
 describe('toPassAtLeast', () => {
   it('passes only if the lower end of the interval is high enough', () => {
-    expect(responses(36, 0)).toPassAtLeast(0.9)
-    expect(responses(35, 0)).not.toPassAtLeast(0.9)
-    expect(responses(35, 0)).toPassAtLeast(0.9, { confidence: 0.9 })
+    expect(responses(29, 0)).toPassAtLeast(0.9)
+    expect(responses(28, 0)).not.toPassAtLeast(0.9)
+    expect(responses(28, 0)).toPassAtLeast(0.9, { confidence: 0.9 })
     // 96 % of 50 solved is not yet 90 % of all.
     expect(responses(48, 2)).not.toPassAtLeast(0.9)
     expect(responses(192, 8)).toPassAtLeast(0.9)
@@ -42,14 +42,21 @@ describe('toPassAtLeast', () => {
 
   it('says how many were solved, the interval, and which tasks were not', () => {
     expect(failure(() => expect(responses(48, 2, 3)).toPassAtLeast(0.9)).split('\n')).toEqual([
-      'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the interval starts at 86.2 %',
+      '3 of 53 rollouts have no result, more than 2.0 % (maxUngraded): the others may not be like all',
+      'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the results show at least 87.9 %',
       'solved 48 of 50 rollouts of 50 tasks: 96.0 % (95 % interval 86.2 to 99.6)',
       'unsolved: bad-0, bad-1',
-      'not counted: 3 rollouts without a result: 3 cancelled',
+      'not counted: 3 rollouts without a result: 3 cancelled; of cut-0, cut-1, cut-2',
     ])
     expect(failure(() => expect(responses(36, 0)).not.toPassAtLeast(0.9))).toContain(
       'at least 90.0 % of tasks are solved',
     )
+  })
+
+  it('fails if too many rollouts have no result, whatever the others show', () => {
+    expect(responses(100, 0, 2)).toPassAtLeast(0.9)
+    expect(responses(100, 0, 100)).not.toPassAtLeast(0.9)
+    expect(responses(100, 0, 100)).toPassAtLeast(0.9, { maxUngraded: 0.5 })
   })
 
   it('judges what runTask returns', async () => {

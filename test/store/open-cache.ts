@@ -13,6 +13,7 @@ export function openCache(
     source: { pull: () => 'end', open: () => {}, close: () => [] },
     notice: () => {},
     redactor: undefined,
+    grader: undefined,
     onSteps: undefined,
     ended: () => {},
     failed: failed ?? (() => {}),

@@ -29,6 +29,7 @@ export interface ScriptCall {
     readonly noProgress: boolean
     readonly grace: number
     readonly failUnder?: number | undefined
+    readonly maxUngraded?: number | undefined
     readonly view: boolean
   }
   /** Overrides the options of the script with those of the command line. */
@@ -57,7 +58,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   const { args, configure, training, display, displayTraining } = call
   const words = process.argv.slice(2)
   const script = scriptOf(args.script)
-  const outcome = new Outcome(args.failUnder)
+  const outcome = new Outcome(args.failUnder, args.maxUngraded)
   let last: { notice?(line: string): void } | undefined
   const tell = (line: string) => (last?.notice && !args.quiet ? last.notice(line) : say(line))
   const viewer = args.view ? new ViewerBeside(tell) : undefined

@@ -23,10 +23,15 @@ export class Outcome {
   /** Runs that have not ended; each knows whether it still has work to do. */
   readonly #open = new Set<() => boolean>()
   readonly #failUnder: number | undefined
+  readonly #maxUngraded: number | undefined
 
-  /** `failUnder`: the share of tasks that must be solved. If it is given, failed tasks do not affect the exit code. */
-  constructor(failUnder: number | undefined) {
+  /**
+   * `failUnder`: the share of tasks that must be solved. If it is given, failed tasks do not affect the exit code, but more than
+   * `maxUngraded` rollouts without a result do.
+   */
+  constructor(failUnder: number | undefined, maxUngraded: number | undefined) {
     this.#failUnder = failUnder
+    this.#maxUngraded = maxUngraded
   }
 
   /** Whether the script exits before a run is done. An idle executor counts as done. */
@@ -122,7 +127,9 @@ export class Outcome {
         `--fail-under: no answer of run ${escapeControls(runId)} is graded; give tasks or the run a grader with \`grade\``,
       )
     }
-    const { passed, lines } = atLeast(summary, this.#failUnder!)
+    const { passed, lines } = atLeast(summary, this.#failUnder!, {
+      ...(this.#maxUngraded !== undefined && { maxUngraded: this.#maxUngraded }),
+    })
     if (!passed) this.failed = true
     for (const line of lines) say(escapeControls(line))
   }

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../grade/outcome.ts'
-import { ROLLOUTS, rolloutOf } from '../rollout-rows.ts'
+import { ROLLOUTS, type RolloutOptions, rolloutOf } from '../rollout-rows.ts'
 import { prepared } from '../sqlite.ts'
 import { isWhole } from '../stored-shapes.ts'
 import type { PagedRun } from './paged-run.ts'
@@ -11,13 +11,13 @@ export interface OutcomePage {
 }
 
 /** The outcomes of the run's own tasks after a number, including tasks that were not run. */
-export function outcomePage(run: PagedRun, after: number, limit: number): OutcomePage {
+export function outcomePage(run: PagedRun, after: number, limit: number, wanted: RolloutOptions = {}): OutcomePage {
   const sql = `${ROLLOUTS} LIMIT ?`
   return run.reading(() => {
     const rows = prepared(run.db, sql).all(run.key(0), run.key(after + 1), run.range[1], limit)
     const outcomes = rows.map((row) => {
       run.blobs.refill()
-      return rolloutOf(row, run.blobs, false)
+      return rolloutOf(row, run.blobs, wanted)
     })
     const last = rows.at(-1)?.task
     if (last !== undefined && !isWhole(last)) throw new Error('`task` of a rollout is not a whole number')

@@ -96,7 +96,7 @@ export const routes: Readonly<Record<string, Route>> = {
   compare: json(async ({ viewer, query, signal }) => {
     using a = viewer.openRun(query.text('a'))
     using b = viewer.openRun(query.text('b'))
-    return await comparedRuns(a.run, b.run, signal)
+    return await comparedRuns(a.run, b.run, signal, query.optional('anyway') !== undefined)
   }),
   events: async (request) => {
     using _place = eventStreams.take()

@@ -9,10 +9,15 @@ import { outcomePages, shortSummary } from './figures.ts'
 /** The most tasks that a comparison lists: flips first, then those that differ most. */
 const MOST_ROWS = 20_000
 
-/** Compares two runs task by task. */
-export async function comparedRuns(a: PagedRun, b: PagedRun, signal: AbortSignal): Promise<ComparedRuns> {
+/** Compares two runs task by task. `anyway`: also runs with other tasks or graders. */
+export async function comparedRuns(
+  a: PagedRun,
+  b: PagedRun,
+  signal: AbortSignal,
+  anyway = false,
+): Promise<ComparedRuns> {
   const [ofA, ofB] = [await scanned(a, signal), await scanned(b, signal)]
-  const comparison = compareOutcomes(ofA.outcomes, ofB.outcomes, { names: [a.runId, b.runId] })
+  const comparison = compareOutcomes(ofA.outcomes, ofB.outcomes, { names: [a.runId, b.runId], anyway })
   return {
     ...comparison,
     ...{ a: a.runId, b: b.runId, summaries: { a: ofA.summary, b: ofB.summary } },
@@ -36,7 +41,7 @@ async function scanned(run: PagedRun, signal: AbortSignal): Promise<Scanned> {
   const outcomes = new ComparedOutcomes()
   const results = new OutcomeResults()
   const [rollouts, harm] = [new TaskNumbers(), new TaskNumbers()]
-  for await (const page of outcomePages(run, signal))
+  for await (const page of outcomePages(run, signal, { content: true }))
     for (const outcome of page) {
       results.add(outcome)
       const row = outcomes.add(outcome)

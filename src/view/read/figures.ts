@@ -2,6 +2,7 @@ import type { Outcome } from '../../grade/outcome.ts'
 import { type EvaluationSummary, OutcomeResults } from '../../grade/summarize.ts'
 import { outcomePage } from '../../store/paged/outcome-pages.ts'
 import type { PagedRun } from '../../store/paged/paged-run.ts'
+import type { RolloutOptions } from '../../store/rollout-rows.ts'
 import { addUsage, type Usage } from '../../trajectory/usage.ts'
 import type { RunFigures } from '../api.ts'
 import { Turns } from './turns.ts'
@@ -17,10 +18,14 @@ interface Scan {
 }
 
 /** The outcomes of a run, page by page. */
-export async function* outcomePages(run: PagedRun, signal: AbortSignal): AsyncGenerator<readonly Outcome[]> {
+export async function* outcomePages(
+  run: PagedRun,
+  signal: AbortSignal,
+  wanted: RolloutOptions = {},
+): AsyncGenerator<readonly Outcome[]> {
   const turns = new Turns()
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const { outcomes, next } = outcomePage(run, after, PAGE_ROWS)
+    const { outcomes, next } = outcomePage(run, after, PAGE_ROWS, wanted)
     yield outcomes
     after = next
     await turns.next(signal)
@@ -58,5 +63,9 @@ export async function evaluationOf(run: PagedRun, signal: AbortSignal): Promise<
 
 export function shortSummary(results: OutcomeResults): EvaluationSummary {
   const summary = results.summary()
-  return { ...summary, unsolvedTasks: summary.unsolvedTasks.slice(0, MOST_UNSOLVED) }
+  return {
+    ...summary,
+    unsolvedTasks: summary.unsolvedTasks.slice(0, MOST_UNSOLVED),
+    ungradedTasks: summary.ungradedTasks.slice(0, MOST_UNSOLVED),
+  }
 }

@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { ComparedRuns } from '../../../src/view/api.ts'
 import { ComparedSummaries } from '../compare/compared-summaries.tsx'
 import { type Flip, flipsOf } from '../compare/flips.ts'
@@ -14,13 +14,20 @@ import './compare.css'
 
 export function ComparePage({ a, b }: { readonly a: string; readonly b: string }) {
   const source = useSource()
-  const { value, error } = useLoaded(() => source.compare(a, b), [a, b])
+  const [anyway, setAnyway] = useState(false)
+  const { value, error } = useLoaded(() => source.compare(a, b, anyway), [a, b, anyway])
   if (error !== undefined) return <Problem error={error} />
   if (!value) return <Loading what="the comparison" />
-  return <Compared compared={value} />
+  return <Compared compared={value} compareAnyway={() => setAnyway(true)} />
 }
 
-function Compared({ compared }: { readonly compared: ComparedRuns }) {
+function Compared({
+  compared,
+  compareAnyway,
+}: {
+  readonly compared: ComparedRuns
+  readonly compareAnyway: () => void
+}) {
   const flips = useMemo(() => flipsOf(compared), [compared])
   const count = (flip: Flip) => [...flips.values()].filter((one) => one === flip).length
   return (
@@ -32,6 +39,13 @@ function Compared({ compared }: { readonly compared: ComparedRuns }) {
           </h1>
           <a href={compareHref(compared.b, compared.a)}>Swap A and B</a>
         </div>
+        {hasNoVerdict(compared) && (
+          <p>
+            <button type="button" onClick={compareAnyway}>
+              Compare them anyway
+            </button>
+          </p>
+        )}
         <p class="row">
           <span class="compare-to-solved">
             <span aria-hidden="true">▲ </span>
@@ -51,6 +65,10 @@ function Compared({ compared }: { readonly compared: ComparedRuns }) {
     </div>
   )
 }
+
+/** Their tasks or graders differ, and nobody asked to compare them anyway. */
+const hasNoVerdict = ({ differs, success, tasks }: ComparedRuns) =>
+  success === null && tasks > 0 && (differs.tasks.length > 0 || differs.graders.length > 0)
 
 /** What was left out, and what makes the figures less reliable. */
 function Notes({ compared }: { readonly compared: ComparedRuns }) {

@@ -27,7 +27,7 @@ export async function serverSource(): Promise<Source> {
     step: (at, index) => ask('step', { ...at, index }),
     logs: (run, task, attempt) => ask('logs', { run, task, attempt }),
     training: (training) => ask('training', { training }),
-    compare: (a, b) => ask('compare', { a, b }),
+    compare: (a, b, anyway) => ask('compare', { a, b, ...(anyway && { anyway: 1 }) }),
     watch,
   }
 }

@@ -44,7 +44,8 @@ export interface Source {
   step(at: StepsAt, index: number): Promise<StepLine>
   logs(run: string, task: string, attempt: number): Promise<LogLines>
   training(training: string): Promise<TrainingDetails>
-  compare(a: string, b: string): Promise<ComparedRuns>
+  /** `anyway`: also runs with other tasks or graders. */
+  compare(a: string, b: string, anyway: boolean): Promise<ComparedRuns>
   /**
    * Calls back for each event until the returned function is called. `lost`: whether the connection is lost; reconnecting
    * is automatic.

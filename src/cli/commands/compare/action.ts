@@ -8,10 +8,10 @@ import { renderComparison } from './render.ts'
 import type { CompareArgs } from './spec.ts'
 
 /** Compares two runs, task by task. */
-export async function run({ a, b, dir, flips, confidence, json }: CompareArgs): Promise<number> {
+export async function run({ a, b, dir, flips, confidence, anyway, json }: CompareArgs): Promise<number> {
   const [first, second] = [outcomesOf(a, dir), outcomesOf(b, dir)]
   const names: [string, string] = [first.runId, second.runId]
-  const comparison = compareRuns(first.outcomes, second.outcomes, { confidence, names })
+  const comparison = compareRuns(first.outcomes, second.outcomes, { confidence, names, anyway })
   const [of, by] = [first, second].map(({ outcomes }) => summarizeOutcomes(outcomes, { confidence })) as [
     ReturnType<typeof summarizeOutcomes>,
     ReturnType<typeof summarizeOutcomes>,
@@ -30,5 +30,5 @@ export async function run({ a, b, dir, flips, confidence, json }: CompareArgs): 
 
 function outcomesOf(run: string, dir: string | undefined) {
   using file = RunFile.open(run, dir === undefined ? {} : { store: dir })
-  return { runId: file.runId, outcomes: [...file.rollouts()] }
+  return { runId: file.runId, outcomes: [...file.rollouts({ content: true })] }
 }

@@ -30,12 +30,17 @@ export function* renderComparison(comparison: Comparison, layout: Layout): Gener
   const { success } = comparison
   const color = success === null || (success.low <= 0 && success.high >= 0) ? 'yellow' : 'green'
   for (const line of wrap(oneLine(comparison.verdict), width)) yield paint(color, line)
+  if (hasNoVerdict(comparison)) yield paint('dim', '--anyway compares them all the same')
   yield ''
   yield* figures(comparison, layout)
-  yield* flips(comparison, layout)
+  if (!hasNoVerdict(comparison)) yield* flips(comparison, layout)
   for (const text of [...leftOut(comparison, layout.names), ...comparison.warnings])
     for (const line of wrap(oneLine(text), width)) yield paint('dim', line)
 }
+
+/** The runs cannot be compared, and nobody asked to do it anyway. */
+const hasNoVerdict = ({ differs, success, tasks }: Comparison): boolean =>
+  success === null && tasks > 0 && (differs.tasks.length > 0 || differs.graders.length > 0)
 
 function* figures({ usage }: Comparison, { names, summaries: [a, b], paint }: Layout): Generator<string> {
   const rate = ({ success }: EvaluationSummary) => (success ? describeRate(success) : 'nothing graded')

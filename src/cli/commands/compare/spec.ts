@@ -6,6 +6,7 @@ export const compareSpec = {
   summary: 'Compare two graded runs, task by task',
   about: [
     'Tasks are paired by their ids. The difference in solved tasks and in reward has an interval over tasks; tasks that only one of the runs has are left out and counted.',
+    'Runs in which a task has another input, ground truth or grader get no verdict, and what differs is named.',
   ],
   positionals: {
     a: { ...runReference, value: 'A' },
@@ -23,6 +24,10 @@ export const compareSpec = {
     confidence: {
       ...{ type: 'number', above: 0, max: 0.9999, value: 'P', default: '0.95' },
       description: 'the confidence of the intervals',
+    },
+    anyway: {
+      type: 'flag',
+      description: 'also compare runs whose tasks have other inputs or ground truths, or other graders',
     },
     json: { type: 'flag', description: 'print JSON: all figures, and all tasks that changed sides' },
   },

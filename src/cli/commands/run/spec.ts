@@ -116,6 +116,11 @@ export const runSpec = {
       description: 'fail unless at least this share of tasks is solved, with 95 % confidence: 0.9',
       group: OUTPUT,
     },
+    maxUngraded: {
+      ...{ type: 'number', min: 0, max: 1, value: 'SHARE', default: '0.02' },
+      description: 'with --fail-under: also fail if more than this share of rollouts has no result',
+      group: OUTPUT,
+    },
     showLogs: { ...scriptOptions.showLogs, group: OUTPUT },
     view: { ...scriptOptions.view, group: OUTPUT },
     json: { type: 'flag', description: 'print progress and responses as lines of JSON', group: OUTPUT },

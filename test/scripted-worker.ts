@@ -176,6 +176,8 @@ interface Options {
   /** More workers may come. */
   readonly elastic?: boolean
   readonly notice?: (line: string) => void
+  /** Called with the id of each response. */
+  readonly answered?: (id: string) => void
 }
 
 /** A task is its id, or more; its input is its id. */
@@ -216,7 +218,7 @@ export class ScriptedExecutor {
   }
 
   async run(tasks: Iterable<ScriptedTask>, signal?: AbortSignal, budget?: Budget): Promise<Map<string, TaskResponse>> {
-    const { maxAttempts = 1, services } = this.#options
+    const { maxAttempts = 1, services, answered } = this.#options
     const responses = new Map<string, TaskResponse>()
     const iterator = tasks[Symbol.iterator]()
     let next = 0
@@ -249,7 +251,10 @@ export class ScriptedExecutor {
     }
     await new Promise<void>((resolve, reject) => {
       this.#dispatcher.open(options, source, {
-        response: (_index, response) => responses.set(response.id, response),
+        response: (_index, response) => {
+          answered?.(response.id)
+          responses.set(response.id, response)
+        },
         full: () => false,
         end: (error) => (error ? reject(error) : resolve()),
       })

@@ -65,7 +65,9 @@ export class AgentLoading {
 
   onLoaded(worker: WorkerHandle, key: number): void {
     const agent = this.#agents.byKey(key)
-    if (agent === undefined || agent.loaded || !worker.knows(agent)) return
+    if (agent === undefined || !worker.knows(agent)) return
+    worker.loaded.add(key)
+    if (agent.loaded) return
     agent.loaded = true
     agent.failures = 0
     for (const entry of takeHeld(agent))
@@ -76,6 +78,7 @@ export class AgentLoading {
     const agent = this.#agents.byKey(key)
     if (agent === undefined || !worker.knows(agent)) return
     const goesOn = code === 'RUNNERS_IN_WORKER'
+    if (worker.loaded.has(key) && !goesOn) throw new RangeError('it has loaded this agent')
     if (agent.loaded && !goesOn && ++agent.failures < LOAD_FAILURES) return worker.end()
     const own = (text: string) => this.#shipping?.stackOf(text) ?? text
     const message = own(said.message)

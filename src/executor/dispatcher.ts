@@ -354,6 +354,7 @@ export class Dispatcher {
   #onMayStart(worker: WorkerHandle, id: number): void {
     const lease = worker.leases.get(id)
     if (!lease) return
+    if (lease.started) throw new RangeError(`lease ${id} may not start: its task has started`)
     const go = () => {
       if (worker.leases.get(id) !== lease) return
       // From here on the task may run. The worker's own report of that could be lost in a crash.

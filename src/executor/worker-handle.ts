@@ -70,6 +70,8 @@ export class WorkerHandle implements Loaded {
   readonly #entryScript: string | undefined
   /** The agents that it was told of, each with the location of its code. */
   readonly #agents = new Map<number, BundlePlace | undefined>()
+  /** The agents that it has loaded. */
+  readonly loaded = new Set<number>()
   readonly #profiles = new Set<number>()
   #batch: TaskItem[] = []
   /** Bytes of stored steps that are not yet acknowledged to it. */
@@ -138,6 +140,7 @@ export class WorkerHandle implements Loaded {
     const { key, ref, params, size, place } = agent
     if (this.knows(agent)) return
     this.#agents.set(key, place)
+    this.loaded.delete(key)
     this.flush()
     if (place === undefined) this.channel.post({ type: 'agent', key, ref, params, entry: this.#entryScript }, size)
     // A bundler reprints functions, so sources cannot be compared; the bundle's hash is used instead.

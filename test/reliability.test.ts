@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { echo, sleeper } from './agents/basics.ts'
 import { ledger } from './agents/ledger.ts'
 import { inTurn } from './agents/subtasks.ts'
-import { environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
+import { deafBlock, environment, garbler, hoarder, lateBlocker, nativeBlock, pid } from './agents/workers.ts'
 import { killStorm } from './kill-storm.ts'
 import { runScript } from './run-script.ts'
 
@@ -154,6 +154,15 @@ describe('when workers are taken away', () => {
     const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 32 })
     expect(statuses(responses)).toEqual({ crashed: 1, success: 20 })
     expect(responses.get('garbler')!.status).toBe('crashed')
+  })
+
+  it.each([
+    ['has ended', echo.task(1, { timeoutMs: 300 })],
+    ['timed out and whose code still runs', pid.task(20_000, { timeoutMs: 1 })],
+  ])('a native call within its time is left alone beside a task that %s', async (_, other) => {
+    const tasks = [other, deafBlock.task(5000, { id: 'blocker', timeoutMs: 60_000, rerun: 'never' })]
+    const responses = await Runners.runTask(tasks, { workerNum: 1, concurrency: 4, maxAttempts: 1, store: false })
+    expect(responses.get('blocker')).toMatchObject({ status: 'success', answer: 'done' })
   })
 
   it('a loop that is blocked in a native call is ended, and the innocent are told apart by running them again', async () => {

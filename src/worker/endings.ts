@@ -73,6 +73,7 @@ export class Endings {
     live.delete(task.lease)
     recycling.taskFinished()
     if (task.timer !== undefined) clearTimeout(task.timer)
+    this.#parts.timeouts.ended(task)
     const now = performance.now()
     const outcome: Outcome = [task.lease, status, value, Math.round((now - task.startedAt) * 1000)]
     const stoodMs = task.asks?.stoodUntil(now) ?? 0

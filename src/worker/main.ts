@@ -14,7 +14,7 @@ import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, BLOBS_VARIABLE, becomeWorker, parkNow } from './role.ts'
 import { guardPorts, markIntervals, outsideTasks, refuseRuns } from './script-guard.ts'
 import { serveDriver } from './serve.ts'
-import { endProcess } from './watchdog-contract.ts'
+import { endProcess, SHARED } from './watchdog-contract.ts'
 import { framesFd, sideFd, watchdog } from './watchdog-start.ts'
 
 const TASK_COUNT_MS = 500
@@ -52,7 +52,7 @@ watchdog.blameBy(() => {
 void watchdog.watching.then(() => runner.open())
 // The number of tasks in heartbeats. Updated by a timer, because updating it with each task would cost too much.
 setInterval(() => {
-  watchdog.shared[1] = runner.live.size
+  watchdog.shared[SHARED.tasks] = runner.live.size
 }, TASK_COUNT_MS).unref()
 
 becomeWorker({ current: runner.current })

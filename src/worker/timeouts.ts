@@ -1,5 +1,6 @@
 import type { Asks } from './asks.ts'
 import type { TaskContext } from './context.ts'
+import { SHARED } from './watchdog-contract.ts'
 
 /** A timer that fires this late was delayed by a blocked event loop, in which answers may be waiting. */
 const LATE_MS = 50
@@ -15,6 +16,8 @@ export class Timeouts {
   readonly #expire: (task: TaskContext, ms: number) => void
   readonly #shared: Float64Array
   readonly #givenUp = new Set<TaskContext>()
+  /** The running task whose deadline is published. */
+  #due: TaskContext | undefined
   /** Publishes the next deadline when the published one has passed. */
   #mover: NodeJS.Timeout | undefined
 
@@ -26,7 +29,7 @@ export class Timeouts {
     this.#live = live
     this.#shared = shared
     this.#expire = expire
-    shared[0] = Number.POSITIVE_INFINITY
+    shared[SHARED.deadline] = Number.POSITIVE_INFINITY
   }
 
   watch(task: TaskContext, ms: number): void {
@@ -36,7 +39,8 @@ export class Timeouts {
   #set(task: TaskContext, ms: number): void {
     task.deadline = Date.now() + ms
     task.timer = setTimeout(() => this.#fire(task, task.timeoutMs), ms)
-    if (task.deadline < this.#shared[0]!) this.#publish(task.deadline)
+    this.#note(task.deadline)
+    if (task.deadline < this.#shared[SHARED.deadline]!) this.#publish(task.deadline, task)
   }
 
   /**
@@ -54,8 +58,9 @@ export class Timeouts {
       asks.msLeft = Math.max(0, deadline - now)
     }
     task.deadline = Math.max(deadline, now + limitMs + asks.msLeft)
+    this.#note(task.deadline)
     // Publish at once: if the event loop is blocked at the old deadline, the watchdog would end the worker.
-    if (deadline === this.#shared[0]) this.#publishNext(0)
+    if (deadline === this.#shared[SHARED.deadline]) this.#publishNext(0)
   }
 
   go(task: TaskContext, asks: Asks): void {
@@ -64,11 +69,18 @@ export class Timeouts {
     if (task.timer !== undefined) this.#set(task, asks.msLeft)
   }
 
+  /** The task is answered. Its deadline may stay published until it has passed. */
+  ended(task: TaskContext): void {
+    if (task !== this.#due) return
+    this.#due = undefined
+    this.#shared[SHARED.isLive] = 0
+  }
+
   /** The task is answered but its code still runs: if it blocks the event loop now, no timeout would notice. */
   watchGivenUp(task: TaskContext): void {
     this.#givenUp.add(task)
     const deadline = Date.now() + GIVEN_UP_MS
-    if (deadline < this.#shared[0]!) this.#publish(deadline)
+    if (deadline < this.#shared[SHARED.deadline]!) this.#publish(deadline, undefined)
   }
 
   #fire(task: TaskContext, ms: number): void {
@@ -77,8 +89,14 @@ export class Timeouts {
     else setImmediate(() => this.#expire(task, ms))
   }
 
-  #publish(deadline: number): void {
-    this.#shared[0] = deadline
+  #note(deadline: number): void {
+    if (deadline > this.#shared[SHARED.latest]!) this.#shared[SHARED.latest] = deadline
+  }
+
+  #publish(deadline: number, task: TaskContext | undefined): void {
+    this.#due = task
+    this.#shared[SHARED.isLive] = task ? 1 : 0
+    this.#shared[SHARED.deadline] = deadline
     clearTimeout(this.#mover)
     this.#mover = setTimeout(() => this.#publishNext(deadline), Math.max(0, deadline - Date.now())).unref()
   }
@@ -86,10 +104,16 @@ export class Timeouts {
   /** The nearest deadline after this one. */
   #publishNext(after: number): void {
     let next = Number.POSITIVE_INFINITY
-    for (const task of this.#live.values()) if (task.deadline > after && task.deadline < next) next = task.deadline
+    let due: TaskContext | undefined
+    for (const task of this.#live.values()) {
+      if (task.deadline <= after || task.deadline >= next) continue
+      next = task.deadline
+      due = task
+    }
     for (const task of this.#givenUp) if (task.ended) this.#givenUp.delete(task)
-    if (this.#givenUp.size > 0) next = Math.min(next, Date.now() + GIVEN_UP_MS)
-    if (next === Number.POSITIVE_INFINITY) this.#shared[0] = next
-    else this.#publish(next)
+    const soon = Date.now() + GIVEN_UP_MS
+    if (this.#givenUp.size > 0 && soon < next) this.#publish(soon, undefined)
+    else if (due) this.#publish(next, due)
+    else this.#shared[SHARED.deadline] = next
   }
 }

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { FDS_VARIABLE } from './role.ts'
-import { BLAME, WATCHING } from './watchdog-contract.ts'
+import { BLAME, SHARED, WATCHING } from './watchdog-contract.ts'
 
 const [frames = 3, beats = 4, side] = (process.env[FDS_VARIABLE] ?? '3,4').split(',').map(Number)
 delete process.env[FDS_VARIABLE]
@@ -12,7 +12,7 @@ export const sideFd: number | undefined = side
 const watchdogFd = beats
 
 interface Watchdog {
-  /** Memory shared with the thread: the nearest deadline of a running task (epoch ms) and the number of running tasks. */
+  /** Memory shared with the thread: see `SHARED`. */
   readonly shared: Float64Array
   /** Resolves when the thread has started. */
   readonly watching: Promise<void>
@@ -24,8 +24,8 @@ interface Watchdog {
 export const watchdog: Watchdog = startWatchdog()
 
 function startWatchdog(): Watchdog {
-  const shared = new Float64Array(new SharedArrayBuffer(16))
-  shared[0] = Number.POSITIVE_INFINITY
+  const shared = new Float64Array(new SharedArrayBuffer(SHARED.bytes))
+  shared[SHARED.deadline] = Number.POSITIVE_INFINITY
   // `.ts` in this repository, `.js` in the package, `.mjs` if the worker's program was sent to another machine.
   const extension = extname(new URL(import.meta.url).pathname)
   const thread = new Worker(new URL(`./watchdog${extension}`, import.meta.url), {

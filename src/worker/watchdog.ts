@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { type InspectorNotification, Session } from 'node:inspector'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BLAME, endProcess, WATCHING } from './watchdog-contract.ts'
+import { BLAME, endProcess, SHARED, WATCHING } from './watchdog-contract.ts'
 
 /**
  * A thread beside the user's event loop, for what a blocked event loop cannot do itself:
@@ -42,26 +42,31 @@ function watch(shared: Float64Array): void {
   socket.on('close', endProcess)
   socket.resume()
   parentPort!.postMessage(WATCHING)
-  setInterval(() => socket.write(`${shared[1]}.`), HEARTBEAT_MS)
+  setInterval(() => socket.write(`${shared[SHARED.tasks]}.`), HEARTBEAT_MS)
   // If the blocking task's own deadline is later, wait until then.
   let leftAlone = { deadline: 0, until: 0 }
   let inspecting = false
   setInterval(() => {
-    const deadline = shared[0]!
+    const deadline = shared[SHARED.deadline]!
     const now = Date.now()
     if (inspecting || now < deadline + BLOCKED_GRACE_MS || (deadline === leftAlone.deadline && now < leftAlone.until))
       return
     inspecting = true
-    findBlocker((blamed, stack) => {
+    findBlocker((blamed, stack, isKnown) => {
       inspecting = false
       // The event loop may have recovered meanwhile.
-      if (shared[0] !== deadline) return
+      if (shared[SHARED.deadline] !== deadline) return
       if (blamed !== undefined) {
         const due = blamed.deadline === null ? Number.POSITIVE_INFINITY : blamed.deadline + BLOCKED_GRACE_MS
         if (Date.now() < due) {
           leftAlone = { deadline, until: due }
           return
         }
+      }
+      // Somebody is in a native call. If no running task is known to be late, it may be one that has time left.
+      if (!isKnown && shared[SHARED.isLive] !== 1 && Date.now() < shared[SHARED.latest]! + BLOCKED_GRACE_MS) {
+        leftAlone = { deadline, until: shared[SHARED.latest]! + BLOCKED_GRACE_MS }
+        return
       }
       const words: LastWords = { blocked: true, lease: blamed?.lease, stack }
       try {
@@ -74,18 +79,18 @@ function watch(shared: Float64Array): void {
   }, CHECK_MS)
 }
 
-/** Pauses the event loop with the debugger and evaluates whose code is running. */
-function findBlocker(done: (blamed: Blamed | undefined, stack: string) => void): void {
+/** Pauses the event loop with the debugger and evaluates whose code is running. `isKnown`: it could be paused. */
+function findBlocker(done: (blamed: Blamed | undefined, stack: string, isKnown: boolean) => void): void {
   const session = new Session()
   let finished = false
-  const finish = (blamed: Blamed | undefined, stack: string) => {
+  const finish = (blamed: Blamed | undefined, stack: string, isKnown: boolean) => {
     if (finished) return
     finished = true
     clearTimeout(timer)
     session.disconnect()
-    done(blamed, stack)
+    done(blamed, stack, isKnown)
   }
-  const timer = setTimeout(finish, INSPECT_MS, undefined, '')
+  const timer = setTimeout(finish, INSPECT_MS, undefined, '', false)
   const scripts = new Map<string, string>()
   session.connectToMainThread()
   session.on('inspectorNotification', (message: InspectorNotification<object>) => {
@@ -93,7 +98,7 @@ function findBlocker(done: (blamed: Blamed | undefined, stack: string) => void):
       const { scriptId, url } = message.params as { scriptId: string; url: string }
       scripts.set(scriptId, url)
     }
-    if (message.method !== 'Debugger.paused') return
+    if (message.method !== 'Debugger.paused' || finished) return
     const { callFrames } = message.params as { callFrames: CallFrame[] }
     const stack = callFrames
       .slice(0, STACK_LINES)
@@ -109,10 +114,12 @@ function findBlocker(done: (blamed: Blamed | undefined, stack: string) => void):
     session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression, returnByValue: true }, (error, reply) => {
       const text = (reply as { result?: { value?: unknown } } | undefined)?.result?.value
       const blamed = error === null && typeof text === 'string' ? (JSON.parse(text) as Blamed | null) : null
-      session.post('Debugger.resume', () => finish(blamed ?? undefined, stack))
+      if (finished) return
+      session.post('Debugger.resume', () => finish(blamed ?? undefined, stack, true))
     })
   })
-  session.post('Debugger.enable', () => session.post('Debugger.pause'))
+  // A native call may end only after this gave up.
+  session.post('Debugger.enable', () => finished || session.post('Debugger.pause'))
 }
 
 interface CallFrame {

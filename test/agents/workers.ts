@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from 'manyworlds'
@@ -30,12 +31,22 @@ export const hoarder = defineAgent({
   },
 })
 
-/** Blocks its event loop in a native call, where no debugger can look. */
+/** Blocks its event loop in a native call, where no timer fires. */
 export const nativeBlock = defineAgent({
   name: 'native-block',
   run: async (ms: number) => {
     await sleep(50)
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+    return 'done'
+  },
+})
+
+/** The same, where not even a debugger can interrupt it. */
+export const deafBlock = defineAgent({
+  name: 'deaf-block',
+  run: async (ms: number) => {
+    await sleep(50)
+    spawnSync('sleep', [`${ms / 1000}`])
     return 'done'
   },
 })

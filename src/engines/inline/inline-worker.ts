@@ -5,6 +5,7 @@ import { LoadError } from '../../worker/load-error.ts'
 import { keepOutputWithTasks } from '../../worker/output.ts'
 import { runTasksHere } from '../../worker/role.ts'
 import { serveDriver } from '../../worker/serve.ts'
+import { SHARED } from '../../worker/watchdog-contract.ts'
 import type { WorkerLink } from '../engine.ts'
 import { memoryLink, type Outside } from './memory-link.ts'
 import { failTasksOfStrayErrors } from './stray-errors.ts'
@@ -18,7 +19,7 @@ export function startInlineWorker(generation: number, outside: Outside, broken: 
     wire,
     sideFd: undefined,
     // No watchdog reads it: a watchdog would end this process, which is the driver.
-    shared: new Float64Array(2),
+    shared: new Float64Array(SHARED.bytes / 8),
     leaving: leaving.signal,
     blobFolder: undefined,
     load: findAgent,

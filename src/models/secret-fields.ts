@@ -24,7 +24,7 @@ function without(value: unknown, depth: number): unknown {
   }
   let copy: Record<string, unknown> | undefined
   for (const [name, inner] of Object.entries(value)) {
-    const clean = typeof inner === 'string' && isSecretName(name) ? REDACTED : without(inner, depth + 1)
+    const clean = typeof inner === 'string' && inner !== '' && isSecretName(name) ? REDACTED : without(inner, depth + 1)
     if (clean === inner) continue
     copy ??= { ...value }
     copy[name] = clean

@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallOptions } from '../../dist/models/language-model.js'
 import { jsonFormat } from '../../dist/models/response-format.js'
+import { withoutSecretFields } from '../../dist/models/secret-fields.js'
 import type { ModelDescription } from '../../dist/models/settings.js'
 import { messagesOf } from '../../dist/models/worker/chat-messages.js'
-import { bodyText, fieldsOf, sentText, toolsOf, wireOf } from '../../dist/models/worker/chat-request.js'
+import { bodyText, fieldsOf, mostTokens, sentText, toolsOf, wireOf } from '../../dist/models/worker/chat-request.js'
 import type { Message } from '../../src/trajectory/step.ts'
 import { callOptions, prompts, type SdkCall, type SdkPrompt } from './prompts.ts'
 
@@ -31,9 +32,12 @@ function ours(options: SdkCall, earlier: (id: string) => Message | undefined = N
   const { fields } = fieldsOf(DESCRIPTION, call)
   const request = { messages: messagesOf(call.prompt, earlier), tools: toolsOf(call), fields }
   const body = bodyText(request)
-  // What a step has is enough to make the body again, byte for byte.
+  // What a step has is enough to make the body again, byte for byte, but for secrets.
+  const recorded = bodyText({ ...request, fields: withoutSecretFields(fields) })
   const tools = request.tools.length === 0 ? '' : JSON.stringify(request.tools)
-  expect(sentText(JSON.parse(JSON.stringify(request.messages)) as Message[], tools, wireOf(request), NO_IDS)).toBe(body)
+  expect(sentText(JSON.parse(JSON.stringify(request.messages)) as Message[], tools, wireOf(request), NO_IDS)).toBe(
+    recorded,
+  )
   return body
 }
 
@@ -163,6 +167,28 @@ const OPTIONS: Readonly<Record<string, Omit<SdkCall, 'prompt'>>> = {
     providerOptions: { openaiCompatible: { reasoningEffort: 'high', textVerbosity: 'low', user: 'me' } },
   },
 }
+
+test('the tokens of a call are estimated by its parts, not by its bytes', () => {
+  const picture = `data:image/png;base64,${'A'.repeat(333_000)}`
+  const text = 'x'.repeat(3000)
+  const messages: Message[] = [
+    { role: 'system', content: text },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text },
+        { type: 'image_url', image_url: { url: picture } },
+      ],
+    },
+    { role: 'assistant', content: null, calls: [{ id: 'c', name: 'look', raw: 'y'.repeat(296) }] },
+  ]
+  const most = (request: object, carried?: number) =>
+    mostTokens({ messages, tools: [], fields: { model: 'm', max_tokens: 50 }, ...request }, carried)
+  expect(most({})).toBe(2100 + 1500 + 50)
+  expect(most({ fields: { model: 'm' } })).toBe(2100 + 1500 + 1024)
+  // The ids of earlier messages are those messages again.
+  expect(most({}, 1800)).toBe(2100 + 1500 + 50)
+})
 
 describe('a request is the one that the provider of the AI SDK sends', () => {
   test.each(Object.entries(PROMPTS))('%s', async (_, prompt) => {

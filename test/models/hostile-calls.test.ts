@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { CachedCalls } from '../../src/models/driver/cached-calls.ts'
 import { modelServices } from '../../src/models/driver/model-services.ts'
-import { limiterOf, RunModels } from '../../src/models/driver/run-models.ts'
+import { limiterOf, RunModels, type ServedModel } from '../../src/models/driver/run-models.ts'
 import { DIRECT, MODEL, MODEL_OBJECT, MODELS, PERMIT, SETTLE } from '../../src/models/protocol.ts'
 import type { Ask, DriverMessage } from '../../src/protocol/messages.ts'
 import { pack, unpack } from '../../src/protocol/pack.ts'
@@ -131,4 +131,39 @@ test('permits that a worker keeps are given to others', { timeout: 60_000 }, asy
   }
   const responses = await runScripted(['keeps'], receive, { services })
   expect([held, responses.get('keeps')!.answer]).toEqual([4, 0])
+})
+
+test('a worker may pause calls of its own kind, and not for long; not those that the driver makes', async () => {
+  const { baseURL } = (models.get('m') as ServedModel).settings
+  const both = new RunModels(
+    { direct: { baseURL, model: 'd' }, driver: { baseURL, model: 'e', via: 'driver' } },
+    { onThisMachine: true, cache: false },
+  )
+  onTestFinished(() => both.close())
+  const services = modelServices(both, new CachedCalls(undefined, undefined), () => {})
+  const ends: Record<string, unknown> = {}
+  let task: Parameters<ScriptedWorker['answer']>[0] | undefined
+  const receive = (message: DriverMessage, worker: ScriptedWorker) => {
+    if (message.type === 'run') {
+      task = message.tasks[0]!
+      asks(worker, task[0], 2, PERMIT, { ...GOOD[PERMIT], model: 'direct', permit: 1 })
+      asks(worker, task[0], 4, PERMIT, { ...GOOD[PERMIT], model: 'driver', permit: 2 })
+    }
+    if (message.type !== 'answer') return
+    const { request, ok, value } = message
+    if (request === 4) ends.driver = ok || (unpack(value) as { message: string }).message
+    if (request === 2 && ends.direct === undefined) {
+      ends.direct = ok
+      const outcome = { kind: 'rate_limit', retryAfterMs: 300_000 }
+      asks(worker, task![0], 6, SETTLE, { permit: 1, outcome })
+    }
+    if (request === 6) ends.settled = ok
+    if ('driver' in ends && 'settled' in ends) worker.answer(task!, 'done')
+  }
+  await runScripted(['pauses'], receive, { services })
+  expect(ends).toEqual({ direct: true, settled: true, driver: expect.stringContaining('the driver makes the calls') })
+  const paused = (name: string) => limiterOf(both.get(name)).state.paused
+  expect(paused('driver')).toBe(0)
+  expect(paused('direct')).toBeGreaterThan(0)
+  expect(paused('direct')).toBeLessThanOrEqual(30_000)
 })

@@ -392,14 +392,33 @@ describe('tokens', () => {
     expect(granted).toHaveLength(2)
   })
 
+  it('for a large call do not hold up small ones of other tasks, nor do those hold it up for ever', async () => {
+    const { time, granted, ask, names } = limited({ tokensPerMinute: 1000, requestsPerMinute: 6000 })
+    ask('first', { by: {}, tokens: 400 })
+    ask('large', { by: {}, tokens: 900 })
+    for (let nth = 0; nth < 50; nth++) ask(`small ${nth}`, { by: {}, tokens: 10 })
+    await time.run(30_000)
+    // They pass it for ten seconds, with a second between two calls at most.
+    const passed = names().filter((name) => name.startsWith('small')).length
+    expect(passed).toBeGreaterThan(8)
+    expect(passed).toBeLessThan(50)
+    expect(names()).not.toContain('large')
+    await time.run(70_000)
+    const large = granted.find(({ name }) => name === 'large')!
+    // When what had passed it has left the window.
+    expect(large.at).toBeLessThan(10_000 + 62_000)
+  })
+
   it('more than the whole limit go through, alone', async () => {
     const { time, granted, ask } = limited({ tokensPerMinute: 1000 })
     for (const [name, tokens] of [
       ['small', 100],
       ['huge', 50_000],
-      ['after', 100],
     ] as const)
       ask(name, { by: {}, tokens })
+    // It has waited too long to be passed.
+    await time.run(11_000)
+    ask('after', { by: {}, tokens: 100 })
     await time.run()
     const [small, huge, after] = granted
     expect(huge!.name).toBe('huge')

@@ -55,6 +55,13 @@ export class FairQueue<Item extends Queued> {
     return this.#turn?.head?.item
   }
 
+  /** The first items of the owners whose turn is next, without the one that `peek` returns; at most so many. */
+  *others(most: number): Generator<Item> {
+    const turn = this.#turn
+    for (let line = turn?.after; line !== undefined && line !== turn && most > 0; line = line.after, most--)
+      yield line.head!.item
+  }
+
   /** Takes the item that `peek` returns; then it is the next owner's turn. */
   take(): Item | undefined {
     const line = this.#turn

@@ -68,6 +68,14 @@ export interface LimiterState {
   readonly paused: number
 }
 
+/**
+ * How long calls that need fewer tokens may pass one that waits for tokens, so that it does not hold up the others. After that, it
+ * is next.
+ */
+const PASSED_MS = 10_000
+/** How many waiting calls are looked at for one that fits. */
+const MAX_LOOKED_AT = 64
+
 interface Waiter {
   readonly by: object
   readonly first: boolean
@@ -75,6 +83,8 @@ interface Waiter {
   readonly grant: (permit: Permit) => void
   /** Cancels its timers and removes its abort listener. */
   readonly end: () => void
+  /** Since when it is the first and waits only for tokens. */
+  blockedSince?: number
 }
 
 /** What a call uses of each limit. */
@@ -189,15 +199,33 @@ export class Limiter {
       const byTokens = next.tokens > 0 ? (this.#tokens?.dueAt(next.tokens, now) ?? 0) : 0
       const due = Math.max(byRate, byTokens, this.#pauses.until)
       if (due > now) {
-        if (due === byRate) this.#heldBack = { by: this.#rate, since: now }
-        else if (due === byTokens) this.#heldBack = { by: this.#tokenRate!, since: now }
-        return this.#scheduleCheck(due, now)
+        const other = byTokens > now ? this.#mayPass(next, byTokens, now) : undefined
+        const soonest = other ? Math.max(byRate, other.due, this.#pauses.until) : due
+        if (other && soonest <= now) {
+          this.#queue.remove(other.waiter)
+          this.#grant(other.waiter, now)
+          continue
+        }
+        if (soonest === byRate) this.#heldBack = { by: this.#rate, since: now }
+        else if (soonest !== this.#pauses.until) this.#heldBack = { by: this.#tokenRate!, since: now }
+        return this.#scheduleCheck(soonest, now)
       }
       this.#grant(this.#queue.take()!, now)
     }
     // Nothing waits, or the end of a call triggers the next check.
     this.#timer?.cancel()
     this.#timer = undefined
+  }
+
+  /** The call that may go before the first one, which waits for tokens until `due`; undefined if there is none. */
+  #mayPass(first: Waiter, due: number, now: number): { waiter: Waiter; due: number } | undefined {
+    first.blockedSince ??= now
+    if (now - first.blockedSince >= PASSED_MS) return undefined
+    for (const waiter of this.#queue.others(MAX_LOOKED_AT)) {
+      const otherDue = waiter.tokens > 0 ? this.#tokens!.dueAt(waiter.tokens, now) : 0
+      if (waiter.tokens < first.tokens && otherDue < due) return { waiter, due: otherDue }
+    }
+    return undefined
   }
 
   #scheduleCheck(due: number, now: number): void {

@@ -14,7 +14,7 @@ export async function modelPermit(
   wanted: Omit<PermitRequest, 'by' | 'signal'>,
 ): Promise<Permit> {
   const permit = await unlessStopped(model.breaker, call.signal, (signal) =>
-    permitFor(limiterOf(model), call, wanted, signal),
+    permitFor(limiterOf(model), call, { ...wanted, tokens: reservedOf(model, wanted.tokens) }, signal),
   )
   await call.begins()
   let settled = false
@@ -30,6 +30,14 @@ export async function modelPermit(
       permit.settle(outcome)
     },
   }
+}
+
+/** The largest fraction of a limit that an estimate may reserve: what a call really uses is counted afterwards. */
+const MAX_RESERVED = 0.5
+
+function reservedOf(model: RunModel, estimate: number): number {
+  const limit = model.kind === 'server' ? model.settings.tokensPerMinute : undefined
+  return limit === undefined ? estimate : Math.min(estimate, limit * MAX_RESERVED)
 }
 
 /** Calls `wait` with a signal that is aborted with `taken`, or when the breaker stops calls. */

@@ -55,6 +55,9 @@ export class Permits {
     const asked = readPermit(readPacked(call.body), (name) => permitMsOf(this.#models.get(name)))
     const { permit: number, call: made, tokens, waitMs, delayMs, first } = asked
     const model = this.#models.get(asked.model)
+    // Only for calls that workers make: the outcome that they report changes the rate of others.
+    if (model.kind === 'object' || model.via !== 'direct')
+      throw new TypeError(`the driver makes the calls of model '${model.name}'`)
     const notBefore = delayMs > 0 ? performance.now() + delayMs : undefined
     const permit = await modelPermit(model, call, { tokens, waitMs, first, ...(notBefore && { notBefore }) })
     const { lease, signal } = call

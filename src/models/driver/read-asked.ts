@@ -32,11 +32,17 @@ export function readSettled(asked: unknown): SettleAsked {
     outcome: {
       kind,
       ...(isNumber(tokens) && { tokens }),
-      ...(isNumber(retryAfterMs) && { retryAfterMs }),
+      ...(isNumber(retryAfterMs) && { retryAfterMs: Math.min(retryAfterMs, LONGEST_REPORTED_PAUSE_MS) }),
       ...(failure && { shared: failure }),
     },
   }
 }
+
+/**
+ * A worker may be lying, and its report pauses the calls of all. If the server did ask for more, the next call after the pause is
+ * refused again.
+ */
+const LONGEST_REPORTED_PAUSE_MS = 30_000
 
 const MAX_WHY_CHARS = 800
 

@@ -104,7 +104,7 @@ function send(model: ServedModel, question: Question, limit: string, timeoutMs: 
   const call = { headers: headersOf(model), body, timeoutMs: settings.timeoutMs ?? timeoutMs, signal }
   return callModel<HttpReply>({
     ...{ ...shownModel(model), apiKeyEnv: settings.apiKeyEnv, permitMs: timeoutMs, maxRetries: LATE_RETRIES },
-    permit: (wanted) => limiterOf(model).acquire({ by: model, tokens: mostTokens(request, body), signal, ...wanted }),
+    permit: (wanted) => limiterOf(model).acquire({ by: model, tokens: mostTokens(request), signal, ...wanted }),
     attempt: () =>
       attemptOf(() => server.replicas.use((url) => post({ url: callURL(url, '/chat/completions'), ...call }))),
   })

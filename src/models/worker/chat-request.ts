@@ -149,8 +149,37 @@ const USUAL_OUTPUT = 1024
 /** English text has about four characters per token; code and other languages have fewer. */
 const CHARS_PER_TOKEN = 3
 
-/** The estimated maximum number of tokens of a call, which the limiter reserves. */
-export function mostTokens(request: ChatRequest, body: string): number {
+/** Images have 100 to 1,500 tokens, whatever their bytes; pages of documents and seconds of audio are not counted here. */
+const TOKENS_PER_FILE = 1500
+
+/** The estimated maximum number of tokens of a call, which the limiter reserves. `carried`: the number of token ids sent along. */
+export function mostTokens(request: ChatRequest, carried = 0): number {
   const { maxTokens = USUAL_OUTPUT } = samplingOf(request)
-  return Math.ceil(body.length / CHARS_PER_TOKEN) + maxTokens
+  const size: Size = { chars: 0, files: 0 }
+  for (const { content, reasoning, calls } of request.messages) {
+    addContent(size, content)
+    size.chars += reasoning?.length ?? 0
+    for (const { name, raw } of calls ?? []) size.chars += name.length + raw.length
+  }
+  if (request.tools.length > 0) size.chars += JSON.stringify(request.tools).length
+  // The ids replace some of the messages.
+  const text = Math.max(Math.ceil(size.chars / CHARS_PER_TOKEN), carried)
+  return text + size.files * TOKENS_PER_FILE + maxTokens
+}
+
+interface Size {
+  chars: number
+  files: number
+}
+
+/** Content is a text, or parts: texts, and images or other files, by URL or as base64. */
+function addContent(size: Size, content: unknown): void {
+  if (typeof content === 'string') {
+    if (content.startsWith('data:')) size.files++
+    else size.chars += content.length
+  } else if (Array.isArray(content))
+    for (const part of content as { readonly text?: unknown; readonly thinking?: unknown }[])
+      if (typeof part?.text === 'string') size.chars += part.text.length
+      else if (part?.thinking !== undefined) addContent(size, part.thinking)
+      else size.files++
 }

@@ -71,7 +71,7 @@ export async function chat(
   recordResults(ctx, request.messages, recordsTools)
   const carried = trained?.carries ? conversationsOf(ctx).carried(request.messages) : undefined
   const sent = bodyText(request, carried)
-  const most = mostTokens(request, sent)
+  const most = mostTokens(request, carried?.ids.length)
   const ask = () => send(ctx, name, description, '/chat/completions', sent, most, signal, trained !== undefined)
   const answer = trained ? await onceLoaded(ask, signal) : await ask()
   const reply = replyIn(answer.body)

@@ -33,7 +33,7 @@ export async function complete(ctx: object, options: CompleteOptions): Promise<C
   const { model, ...rest } = fields
   const body = JSON.stringify({ model, prompt: ids ? [...ids] : prompt, ...rest })
   const request = { messages: ids ? [] : [{ role: 'user' as const, content: prompt }], tools: [], fields }
-  const most = mostTokens(request, '') + (ids?.length ?? Math.ceil(body.length / 3))
+  const most = mostTokens(request, ids?.length)
   const answer = await send(ctx, name, description, '/completions', body, most, signal)
   const reply = replyIn(answer.body)
   const read = tokensOf(reply, description, 'response_format' in fields || 'grammar' in fields)

@@ -13,13 +13,14 @@ export const DIRECT = 'manyworlds.direct'
 export const PERMIT = 'manyworlds.permit'
 export const SETTLE = 'manyworlds.settle'
 
-/** Tells the driver that a schema is sent without `strict`; the user hears of it once. */
-export const NOT_STRICT = 'manyworlds.not-strict'
+/** Tells the driver something about calls that the user should know; a line says so once. */
+export const NOTE = 'manyworlds.model-note'
 
-export interface NotStrictTold {
-  readonly model: string
-  readonly why: string
-}
+export type ModelNote =
+  /** A schema is sent without `strict`. */
+  | { readonly kind: 'not-strict'; readonly model: string; readonly why: string }
+  /** A task has ended while a call was under way. */
+  | { readonly kind: 'not-awaited'; readonly model: string; readonly why?: undefined }
 
 export const PATHS = ['/chat/completions', '/completions'] as const
 export type ModelPath = (typeof PATHS)[number]

@@ -12,6 +12,8 @@ const DEFAULT_WIDTH = 80
 /** Wider rows are hard to read. */
 const MAX_WIDTH = 120
 const MIN_WIDTH = 40
+/** The longest reason of a failure in a file or a pipe. */
+const PIPE_WIDTH = 1000
 const LABEL = 11
 /** No rate is shown for shorter runs. */
 const SPEED_AFTER_MS = 1000
@@ -27,20 +29,24 @@ const TIME_WORDS: Readonly<Record<RunState, string>> = {
 
 interface SummaryLayout {
   readonly color: boolean
+  /** Of the terminal. Left out: it is a file or a pipe, where the reasons of failures are not cut. */
   readonly width?: number | undefined
+  /** The same for an output with a width. */
+  readonly isPipe?: boolean
 }
 
 /** The summary of a run, for a reader. No line break at the end. */
 export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout): string {
   const data = summaryData(tally, options)
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width || DEFAULT_WIDTH))
+  const { isPipe = options.width === undefined } = options
   const paint = painter(options.color)
   const lines = [
     ...headLines(data, width, paint),
     ...(data.evaluation ? evaluationLines(data.evaluation, width - LABEL) : []).flatMap(({ label, lines }) =>
       labelled(label, lines, paint),
     ),
-    ...labelled('failures', failureLines(data, width - LABEL, paint), paint),
+    ...labelled('failures', failureLines(data, isPipe ? PIPE_WIDTH : width - LABEL, paint), paint),
     ...labelled('run time', runTimeLines(data, width - LABEL), paint),
     ...labelled('waited', waitedLines(data), paint),
     ...labelled('slowest', slowestLines(data, width - LABEL), paint),

@@ -1,4 +1,5 @@
 import type { TaskErrorCode } from '../errors.ts'
+import type { ModelTransport } from '../models/worker/transport.ts'
 import { whyTooManyKeys } from '../protocol/count-keys.ts'
 import { type Experience, OUTCOME, type Outcome, type OutcomeStatus } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
@@ -19,6 +20,7 @@ interface Parts {
   readonly slots: Slots
   readonly recycling: Recycling
   readonly requests: Requests
+  readonly models: ModelTransport
   readonly blobs: WorkerBlobs
   readonly side: SideThread
   readonly timeouts: Timeouts
@@ -68,6 +70,7 @@ export class Endings {
     reason?: Error,
   ): void {
     if (task.settled) return
+    if (task.modelCalls?.length && reason === undefined) this.#parts.models.leave(task, status === OUTCOME.success)
     task.settled = true
     const { live, requests, blobs, side, recycling } = this.#parts
     live.delete(task.lease)

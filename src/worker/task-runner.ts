@@ -107,6 +107,7 @@ export class TaskRunner {
       slots: this.#slots,
       recycling: this.recycling,
       requests: this.requests,
+      models: this.models,
       blobs: this.blobs,
       side,
       timeouts: this.#timeouts,

@@ -15,6 +15,20 @@ export const asker = defineAgent({
   },
 })
 
+/** Does not wait for its second answer; `waits`: until the server has the request. */
+export const forgetful = defineAgent({
+  name: 'forgetful',
+  run: async ({ url, waits }: { url: string; waits: boolean }, ctx) => {
+    await ctx.generate({ model: 'good', prompt: 'first' })
+    const prompt = `forgotten by ${ctx.task.id}`
+    void ctx.generate({ model: 'slow', prompt })
+    const requests = `${url}/_scripted/requests?${new URLSearchParams({ body: prompt })}`
+    while (waits && ((await (await fetch(requests)).json()) as unknown[]).length === 0)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    return 'done'
+  },
+})
+
 /** Two of them at once, as sub-tasks. */
 export const both = defineAgent({
   name: 'both',

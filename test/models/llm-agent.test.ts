@@ -2,7 +2,18 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type RunConfig, Runners, type TaskResponse } from '../../dist/index.js'
 import { checkTrajectory } from '../../dist/store/index.js'
-import { adder, asker, city, counting, deaf, former, planner, promptless, streamer } from '../agents/models.ts'
+import {
+  adder,
+  asker,
+  city,
+  counting,
+  deaf,
+  forgetful,
+  former,
+  planner,
+  promptless,
+  streamer,
+} from '../agents/models.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 let server: ModelServer
@@ -126,6 +137,33 @@ test.each(['garbage', 'empty', 'half', 'cut-body'])(
     const response = await Runners.runTask(asker.task({ model: 'm', prompt }), { models, workerNum: 1, store: false })
     expect(response.error).toBeUndefined()
     expect(response).toMatchObject({ answer: { text: prompt }, trajectory: [{ kind: 'model', retries: 2 }] })
+  },
+)
+
+test.each(['driver', 'direct'] as const)(
+  'a call via the %s that is not awaited is aborted, in the log, and said once',
+  async (via) => {
+    const { baseURL, url } = server
+    const lines: string[] = []
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
+    const tasks = Array.from({ length: 6 }, (_, n) => forgetful.task({ url, waits: n > 0 }, { id: `${via}-${n}` }))
+    const responses = await Runners.runTask(tasks, {
+      models: { good: { baseURL, model: 'text', via }, slow: { baseURL, model: 'hang:9', via } },
+      ...{ workerNum: 1, store: false },
+    }).finally(() => write.mockRestore())
+    for (const { answer, logs, trajectory } of responses.values()) {
+      expect([answer, trajectory.length]).toEqual(['done', 1])
+      expect(logs).toEqual(["a call of model 'slow' was aborted, because the task ended without awaiting it"])
+    }
+    expect(lines.filter((line) => line.includes('await every call'))).toEqual([
+      expect.stringContaining("agent 'forgetful': a task ended while a call of model 'slow' was under way"),
+    ])
+    // The first may have ended before its request was sent.
+    const ends = async () =>
+      (await server.requests({ body: `forgotten by ${via}` }))
+        .filter(({ body }) => !body.includes(`${via}-0`))
+        .map(({ end }) => end)
+    await expect.poll(ends).toEqual(Array.from({ length: 5 }, () => 'left'))
   },
 )
 

@@ -89,6 +89,16 @@ run file   .manyworlds/runs/brave-otter.db
     expect(summaryText(tally, { file: FILE, color: false })).toContain(`${SHOW} '#3'`)
   })
 
+  it('says in a file or a pipe why tasks failed, to the end', () => {
+    const tally = new Tally({ runId: 'r' })
+    const message = `model 'm': the server answered HTTP 404: ${'the model does not exist '.repeat(6)}(at http://server)`
+    tally.add({ id: 'task-1', status: 'failed', code: 'MODEL_INVALID_REQUEST', message, runMs: 1 })
+    const whole = `failures   1  MODEL_INVALID_REQUEST  task-1: ${message}\n`
+    expect(summaryText(tally, { color: false })).toContain(whole)
+    expect(summaryText(tally, { color: false, width: 100, isPipe: true })).toContain(whole)
+    expect(summaryText(tally, { color: false, width: 100 })).not.toContain(whole)
+  })
+
   it('is there for a run without tasks', () => {
     expect(summaryText(new Tally({ runId: 'r', total: 0 }), { color: false, elapsedMs: 0 })).toBe(
       'run r finished in 0:00: 0 tasks',

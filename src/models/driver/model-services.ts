@@ -11,7 +11,8 @@ import {
   MODELS,
   type ModelAnswer,
   type ModelAsked,
-  NOT_STRICT,
+  type ModelNote,
+  NOTE,
   PATHS,
   PERMIT,
   SETTLE,
@@ -20,7 +21,7 @@ import type { CachedCalls } from './cached-calls.ts'
 import { modelPermit } from './model-permit.ts'
 import { callObject } from './object-calls.ts'
 import { Permits } from './permits.ts'
-import { readNotStrict } from './read-asked.ts'
+import { readNote } from './read-asked.ts'
 import { headersOf, type RunModels, shownModel, timesOf } from './run-models.ts'
 
 /** The services for model calls of tasks, by name. */
@@ -48,22 +49,32 @@ export function modelServices(
     ],
     [PERMIT, service({ unlimited: true, ask: (call) => permits.give(call) })],
     [SETTLE, service({ unlimited: true, ask: async (call) => permits.settle(call) })],
-    [NOT_STRICT, service({ unlimited: true, ask: notStrict(models, notice) })],
+    [NOTE, service({ unlimited: true, ask: notes(models, notice) })],
   ])
 }
 
-/** Says once per model that a schema is sent without `strict`. */
-function notStrict(models: RunModels, notice: (line: string) => void): Service['ask'] {
+/** Says a line for each kind of note, once per agent and model. */
+function notes(models: RunModels, notice: (line: string) => void): Service['ask'] {
   const said = new Set<string>()
   return async ({ body, lease }) => {
-    const told = readNotStrict(readPacked(body))
-    const { name } = models.get(told.model)
-    if (!said.has(name))
-      notice(
-        `agent '${lease.entry.agent.ref.name}': the JSON schema for model '${name}' is sent without \`strict\`, so the server may not enforce it: ${told.why}`,
-      )
-    said.add(name)
+    const note = readNote(readPacked(body))
+    const { name: model } = models.get(note.model)
+    const agent = lease.entry.agent.ref.name
+    const key = JSON.stringify([note.kind, agent, model])
+    if (!said.has(key)) notice(`agent '${agent}': ${lineOf(note, model)}`)
+    said.add(key)
     return pack(true)
+  }
+}
+
+function lineOf({ kind, why }: ModelNote, model: string): string {
+  switch (kind) {
+    case 'not-strict':
+      return `the JSON schema for model '${model}' is sent without \`strict\`, so the server may not enforce it: ${why}`
+    case 'not-awaited':
+      return `a task ended while a call of model '${model}' was under way, which was aborted: await every call. The logs of the tasks say where`
+    default:
+      return kind satisfies never
   }
 }
 

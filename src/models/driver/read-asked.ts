@@ -1,7 +1,7 @@
 import { isObject } from '../../protocol/shapes.ts'
 import { oneLine } from '../../text/escape-controls.ts'
 import { LONGEST_PAUSE_MS } from '../calling.ts'
-import type { NotStrictTold, PermitAsked, SettleAsked } from '../protocol.ts'
+import type { ModelNote, PermitAsked, SettleAsked } from '../protocol.ts'
 import type { PermitOutcome, SharedFailure } from './limiter.ts'
 
 /** Parses requests of workers. They are untrusted: a worker may be on another machine, and may not be our program. */
@@ -53,10 +53,12 @@ function readShared(given: unknown): SharedFailure | undefined {
   return { kind, ...(isNumber(status) && { status }), why: oneLine(why.slice(0, MAX_WHY_CHARS)) }
 }
 
-export function readNotStrict(asked: unknown): NotStrictTold {
-  const { model, why } = (isObject(asked) ? asked : {}) as Record<string, unknown>
-  if (typeof model !== 'string' || typeof why !== 'string') throw malformed('note on a schema')
-  return { model, why: oneLine(why.slice(0, MAX_WHY_CHARS)) }
+export function readNote(asked: unknown): ModelNote {
+  const { kind, model, why } = (isObject(asked) ? asked : {}) as Record<string, unknown>
+  if (typeof model !== 'string') throw malformed('note on a call')
+  if (kind === 'not-awaited') return { kind, model }
+  if (kind !== 'not-strict' || typeof why !== 'string') throw malformed('note on a call')
+  return { kind, model, why: oneLine(why.slice(0, MAX_WHY_CHARS)) }
 }
 
 const KINDS: readonly unknown[] = ['ok', 'rate_limit', 'failed'] satisfies PermitOutcome['kind'][]

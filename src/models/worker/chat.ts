@@ -58,6 +58,16 @@ export async function describe(ctx: object, name: string): Promise<ModelDescript
   )
 }
 
+/** Counts a call as under way, so that it is noted if its task ends without awaiting it. */
+export async function underWay<Result>(ctx: object, model: string, call: () => Promise<Result>): Promise<Result> {
+  const ended = callsOf(ctx).begin(model)
+  try {
+    return await call()
+  } finally {
+    ended()
+  }
+}
+
 export const callsOf = (ctx: object) => (ctx as ModelSource)[MODEL_CALLS]
 
 /** Calls a model on a server, and records the exact request and reply as a step. */

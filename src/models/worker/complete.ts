@@ -5,7 +5,7 @@ import { isObject } from '../completion.ts'
 import type { Completed, CompleteOptions } from '../generate.ts'
 import { withoutSecretFields } from '../secret-fields.ts'
 import { PROMPT } from '../wire-request.ts'
-import { describe, send } from './chat.ts'
+import { describe, send, underWay } from './chat.ts'
 import { type ChatReply, contentText, replyIn, tokensOf, usageOf } from './chat-reply.ts'
 import { mostTokens, samplingOf } from './chat-request.ts'
 import { conversationsOf } from './conversations.ts'
@@ -16,7 +16,12 @@ import { generatedTokens, samplingFields } from './generate.ts'
  * from turn to turn is never tokenized again, so each prompt starts with the previous prompt and its completion.
  */
 export async function complete(ctx: object, options: CompleteOptions): Promise<Completed> {
-  const { model: name, prompt, signal, role = 'agent' } = checked(options)
+  const { model } = checked(options)
+  return underWay(ctx, model, () => completeOnce(ctx, options))
+}
+
+async function completeOnce(ctx: object, options: CompleteOptions): Promise<Completed> {
+  const { model: name, prompt, signal, role = 'agent' } = options
   const description = await describe(ctx, name)
   if (description.kind === 'object')
     throw new ManyworldsError(

@@ -3,14 +3,19 @@ import { nextStep } from '../../trajectory/record.ts'
 import type { StepTokens } from '../../trajectory/step.ts'
 import type { Generated, GeneratedTokens, GenerateOptions } from '../generate.ts'
 import { jsonFormat } from '../response-format.ts'
-import { asMessages, callsOf, chat, describe } from './chat.ts'
+import { asMessages, callsOf, chat, describe, underWay } from './chat.ts'
 import { contentText, thoughtsIn, usageOf } from './chat-reply.ts'
 import { languageModel } from './language-model.ts'
 import { jsonSchemaOf, outputOf, sentSchemaOf } from './output.ts'
 
 /** Implements `ctx.generate()`: one question, one answer. */
 export async function generate<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {
-  const { model: name, prompt, system, schema, signal, role } = checked(options)
+  const { model } = checked(options)
+  return underWay(ctx, model, () => generateOnce(ctx, options))
+}
+
+async function generateOnce<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {
+  const { model: name, prompt, system, schema, signal, role } = options
   const description = await describe(ctx, name)
   if (description.kind === 'object') return generateByObject(ctx, options)
   const messages = asMessages(prompt, system)

@@ -11,7 +11,7 @@ import type {
   StreamPart,
   StreamResult,
 } from '../language-model.ts'
-import { type ChatOptions, callsOf, chat, describe } from './chat.ts'
+import { type ChatOptions, callsOf, chat, describe, underWay } from './chat.ts'
 import { messagesOf } from './chat-messages.ts'
 import { type ChatReply, contentText, thoughtsIn } from './chat-reply.ts'
 import { fieldsOf, toolsOf } from './chat-request.ts'
@@ -48,9 +48,9 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
     provider: 'manyworlds',
     modelId: name,
     supportedUrls: { 'image/*': [/^https?:\/\//] },
-    doGenerate: generate,
+    doGenerate: (call) => underWay(ctx, name, () => generate(call)),
     // An answer is stored before its task gets it, so it cannot be streamed: it comes in one piece.
-    doStream: async (call) => streamOf(await generate(call)),
+    doStream: (call) => underWay(ctx, name, async () => streamOf(await generate(call))),
   }
 }
 

@@ -14,8 +14,8 @@ import {
   MODELS,
   type ModelAnswer,
   type ModelAsked,
-  NOT_STRICT,
-  type NotStrictTold,
+  type ModelNote,
+  NOTE,
   type ObjectAnswer,
   type ObjectAsked,
   PERMIT,
@@ -36,6 +36,8 @@ export interface ModelCalls {
   callObject(asked: ObjectAsked, signal: AbortSignal | undefined): Promise<ObjectAnswer>
   /** The schema of a call is sent without `strict`, for this reason. */
   notStrict(model: string, why: string): void
+  /** A call begins; the returned function must be called at its end. */
+  begin(model: string): () => void
 }
 
 export interface ModelSource {
@@ -56,7 +58,7 @@ export class ModelTransport {
   readonly #described = new Map<number, ModelDescriptions>()
   /** By URLs. */
   readonly #replicas = new Map<string, Replicas>()
-  readonly #toldNotStrict = new Set<string>()
+  readonly #noted = new Set<string>()
   #permits = 0
 
   constructor(requests: Requests) {
@@ -69,7 +71,8 @@ export class ModelTransport {
       call: (description, asked, signal) => this.#call(task, description, asked, signal),
       callObject: async (asked, signal) =>
         (await this.#requests.ask(task, asking(MODEL_OBJECT, asked, signal))) as ObjectAnswer,
-      notStrict: (model, why) => this.#notStrict(task, { model, why }),
+      notStrict: (model, why) => this.#note(task, { kind: 'not-strict', model, why }),
+      begin: (model) => begin(task, model),
     }
   }
 
@@ -88,13 +91,22 @@ export class ModelTransport {
     return described
   }
 
+  /** A task ends by itself. Calls that it has not awaited end with it; its log says so, and the user hears of it once. */
+  leave(task: TaskContext, succeeded: boolean): void {
+    for (const model of new Set(task.modelCalls!)) {
+      task.print(`a call of model '${model}' was aborted, because the task ended without awaiting it`)
+      // A task that fails often leaves calls behind, as `Promise.all` does.
+      if (succeeded) this.#note(task, { kind: 'not-awaited', model })
+    }
+  }
+
   /** Said once per profile and model, so that the driver is not asked for every call. */
-  #notStrict(task: TaskContext, told: NotStrictTold): void {
-    const key = `${task.profile} ${told.model}`
-    if (this.#toldNotStrict.has(key)) return
-    this.#toldNotStrict.add(key)
-    if (this.#toldNotStrict.size > MAX_PROFILES) this.#toldNotStrict.clear()
-    void this.#requests.ask(task, { ...asking(NOT_STRICT, told, undefined), unlimited: true }).catch(() => {})
+  #note(task: TaskContext, note: ModelNote): void {
+    const key = `${task.profile} ${note.kind} ${note.model}`
+    if (this.#noted.has(key)) return
+    this.#noted.add(key)
+    if (this.#noted.size > MAX_PROFILES) this.#noted.clear()
+    void this.#requests.ask(task, { ...asking(NOTE, note, undefined), unlimited: true }).catch(() => {})
   }
 
   async #call(
@@ -170,6 +182,12 @@ export class ModelTransport {
       },
     }
   }
+}
+
+function begin(task: TaskContext, model: string): () => void {
+  const calls = (task.modelCalls ??= [])
+  calls.push(model)
+  return () => void calls.splice(calls.indexOf(model), 1)
 }
 
 const asking = (service: string, question: unknown, signal: AbortSignal | undefined): Asking =>

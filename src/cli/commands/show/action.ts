@@ -142,7 +142,12 @@ function summary(file: RunFile, overview: RunOverview, evaluation: EvaluationSum
     if (outcome.status !== 'cancelled' || outcome.code === 'DEPENDENCY_FAILED') tally.add(outcome)
   const { status: state, elapsedMs, file: path, error } = overview
   const head = { state, elapsedMs, file: path, error, evaluation }
-  return summaryText(tally, { ...head, color: wantsColor(process.stdout), width: width() })
+  return summaryText(tally, {
+    ...head,
+    color: wantsColor(process.stdout),
+    width: width(),
+    isPipe: !process.stdout.isTTY,
+  })
 }
 
 function* sessionLines(

@@ -52,7 +52,8 @@ export interface StormReport {
 
 /** In the environment of each worker of a storm. */
 const MARK = 'MANYWORLDS_KILL_STORM'
-const WORKER = /\/worker\/boot\.js|manyworlds\.bundle\.mjs/
+/** Not what starts Node on Ray, whose arguments name both. */
+const WORKER = /^[^\0]*\bnode\0.*(\/worker\/boot\.js|manyworlds\.bundle\.mjs)/s
 const GONE_WITHIN_MS = 20_000
 const LARGEST_BYTES = 3_000_000
 

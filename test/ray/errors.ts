@@ -53,6 +53,20 @@ export function testErrors(cluster: RayCluster): void {
     }
   })
 
+  test('the port of the head with ray://, and the port of the Ray Client server without', {
+    timeout: 120_000,
+  }, async () => {
+    const { address, clientAddress } = cluster
+    const head = await refusal({ address: `ray://${address}` })
+    expect(head.error.code).toBe('RAY_FAILED')
+    expect(head.error.message).toContain('the head of the cluster answers there')
+    expect(head.error.message).toContain(`give ray://127.0.0.1:10001, or, on a machine of the cluster, ${address}`)
+    const client = await refusal({ address: clientAddress.replace('ray://', '') })
+    expect(client.error.code).toBe('RAY_FAILED')
+    expect(client.error.message).toContain(`a Ray Client server answers there: give ${clientAddress}`)
+    for (const { ms } of [head, client]) expect(ms).toBeLessThan(GIVES_UP_MS)
+  })
+
   test('a machine that does not exist', { timeout: 120_000 }, async () => {
     const { error } = await refusal({ address: 'no-such-machine.invalid:6379' })
     expect(error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining('host not found') })

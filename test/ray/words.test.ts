@@ -33,6 +33,19 @@ test('a Ray that does not come up in time here is not taken for a cluster that d
   expect((await connectError('no', said, 'auto')).message).toMatch(/did not start in time.*too busy/)
 })
 
+test('a machine outside of the cluster is told that ray:// is for it', async () => {
+  const said = "RuntimeError: No node info found matching attributes: '' when trying to resolve node to connect to."
+  const { message } = await connectError('no', said, '10.0.0.1:6379')
+  expect(message).toMatch(/this machine is not part of the cluster.*ray:\/\/host:10001/)
+})
+
+test('a Ray Client server that did not start in time is tried again', async () => {
+  const said =
+    'ConnectionAbortedError: Initialization failure from server:\nTraceback (most recent call last):\nRuntimeError: Starting Ray client server failed. See ray_client_server_23000.err for detailed logs.'
+  expect(startedTooSlowly(said)).toBe(true)
+  expect((await connectError('no', said, 'ray://head:10001')).message).toMatch(/Ray Client server.*in time, twice/)
+})
+
 test('other versions are named; text of any kind is read in no time', async () => {
   const told = `RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 2.50.0\n    Python: 3.10.12\nThis process on node 10.0.0.1 was started with:\n    Ray: 2.60.0\n    Python: 3.11.7\n`
   const found = { there: { ray: '2.50.0', python: '3.10' }, here: { ray: '2.60.0', python: '3.11' } }

@@ -212,11 +212,25 @@ export function testFaults(cluster: SparkCluster): void {
     expectAllOnce(await responses, 60)
   })
 
-  test('kill -9 of the Connect server: one error that says so', SLOW, async () => {
-    await untilAllPlaced()
-    const responses = run(40, 30_000)
-    await untilStarted(10)
-    endTree(cluster.server.pid)
-    await expect(responses).rejects.toMatchObject({ code: 'SPARK_FAILED' })
+  test('kill -9 of the Connect server: one error that says so, and the driver can end', SLOW, async () => {
+    await Runners.shutdown()
+    const program = fileURLToPath(new URL('../agents/spark-driver.ts', import.meta.url))
+    const driver = spawn(process.execPath, [program, file, '4'], {
+      env: { ...process.env, SPARK_REMOTE: cluster.remote },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let said = ''
+    driver.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    const ended = new Promise<number | null>((resolve) => driver.once('close', resolve))
+    try {
+      await untilStarted(10)
+      endTree(cluster.server.pid)
+      expect(await ended).toBe(0)
+      expect(said).toBe('failed SPARK_FAILED\nshut down\n')
+    } finally {
+      driver.kill('SIGKILL')
+    }
   })
 }

@@ -109,6 +109,19 @@ export function testSharing(cluster: SparkCluster): void {
     await Runners.shutdown()
   })
 
+  test('a driver that follows one that was killed does not wait for the cores of the dead', SLOW, async () => {
+    const killed = start('spark-driver.ts', join(folder, 'killed'), '5')
+    await untilStarted(join(folder, 'killed'), 20)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const next = start('spark-driver.ts', join(folder, 'next'), '5')
+    await untilStarted(join(folder, 'next'), 20)
+    expect(next.said.stderr).not.toMatch(/waiting for a core|shared with/)
+    next.child.kill('SIGKILL')
+    await next.ended
+    await expect.poll(() => slots(), { timeout: 60_000 }).toEqual([])
+  })
+
   test('kill -9 of a driver whose slots still wait for a core: they are gone soon after they start', SLOW, async () => {
     const block = join(folder, 'block')
     writeFileSync(block, '')

@@ -195,6 +195,13 @@ export class Actors {
       this.#tries.worked(place.number)
       return this.#startProcess(place)
     }
+    if (signal === 'SIGKILL' && stderr === null && this.#othersWork()) {
+      // Somebody killed it, which does not prove that it cannot start.
+      setTimeout(() => {
+        if (!this.#stopped && this.#byWorker.get(place.worker) === place) this.#startProcess(place)
+      }, RESPAWN_MS)
+      return
+    }
     const said = stderr === null ? ' and said nothing' : `; the last one said:\n${stderr}`
     const how = signal === null ? `exit code ${code}` : `signal ${signal}`
     const text = `workers on Ray end before they are ready (${how} on ${place.host}, ${START_TRIES} times in a row)${said}`
@@ -227,7 +234,7 @@ export class Actors {
     const { events } = this.#with
     const againMs = this.#tries.failed(number, final)
     if (againMs !== undefined) return againMs
-    if ([...this.#places.values()].some(({ link }) => link?.spoke)) {
+    if (this.#othersWork()) {
       events.notice(`worker ray-${number} cannot be started, the others go on: ${error.message}`)
       return undefined
     }
@@ -235,6 +242,10 @@ export class Actors {
     this.#wanted = 0
     events.failed(error)
     return undefined
+  }
+
+  #othersWork(): boolean {
+    return [...this.#places.values()].some(({ link }) => link?.spoke)
   }
 
   // ---- messages to the bridge

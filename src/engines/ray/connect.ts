@@ -50,8 +50,12 @@ export async function connectToRay(connecting: Connecting): Promise<Connected | 
     } else if (!ownToken && wantsToken(result) && !namesToken(options))
       // `ray start` uses the token in ~/.ray by default, `ray.init` does not, and must not if there is none.
       ownToken = true
-    else if (inLocal && startedTooSlowly(result) && slowStarts++ === 0)
-      notice('Ray did not start in time on this machine, which seems busy; starting it once more')
+    else if (startedTooSlowly(result) && slowStarts++ === 0)
+      notice(
+        inLocal
+          ? 'Ray did not start in time on this machine, which seems busy; starting it once more'
+          : `the Ray cluster at ${address} did not start a server for this driver in time, and seems busy; trying once more`,
+      )
     else {
       const what = inLocal ? 'cannot start Ray on this machine' : `cannot use the Ray cluster at ${address}`
       throw await connectError(what, result, address)

@@ -21,6 +21,16 @@ const CONNECTING: readonly Known[] = [
     () => 'the cluster wants another token: give its own as ray.tokenFile or ray.token (or RAY_AUTH_TOKEN_PATH)',
   ],
   [
+    /No node info found matching|cannot find a local Raylet|Have you run 'ray start' on this node/,
+    () =>
+      'the head of the cluster answers, but this machine is not part of the cluster, as Ray requires for host:port: add it with `ray start --address=…`, or give the address of a Ray Client server, ray://host:10001',
+  ],
+  [
+    /Starting Ray client server failed|Server startup failed/,
+    () =>
+      "the head could not start a Ray Client server for this driver in time, twice: its machine is too busy, or short of memory. Its log there is ray_client_server_….err in Ray's session folder",
+  ],
+  [
     /Could not find any running Ray instance|No running Ray|Failed to connect to GCS|Timed out|Unable to connect|ConnectionError|failed to connect|Deadline Exceeded/i,
     () =>
       'no Ray cluster answers there: is the address right, and is it reachable from here? Start one with `ray start --head`, or use inLocal: true',
@@ -56,8 +66,9 @@ const FINAL = /^(RuntimeEnvSetupError|ActorUnschedulableError|ValueError|TypeErr
 /** Errors that Ray logs on stderr long before it throws. */
 export const SAID_BEFORE_THROWN = /InvalidAuthToken|Unauthenticated|Failed to get cluster ID from GCS server: TimedOut/i
 
-/** A local Ray did not start within Ray's own time limit. */
-export const startedTooSlowly = (words: string): boolean => /timed out during startup/i.test(words)
+/** A local Ray, or the Ray Client server that the head starts for each driver, did not start within Ray's own time limit. */
+export const startedTooSlowly = (words: string): boolean =>
+  /timed out during startup|Starting Ray client server failed|Server startup failed/i.test(words)
 
 const NO_ANSWER = /Failed to get cluster ID from GCS server: TimedOut/
 

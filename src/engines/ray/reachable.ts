@@ -1,4 +1,6 @@
+import { connect } from 'node:http2'
 import { ManyworldsError } from '../../errors.ts'
+import { showAddress } from '../../network/address.ts'
 import { connectWords } from '../../network/error-words.ts'
 import { probeTcp } from '../../network/tcp-probe.ts'
 
@@ -16,11 +18,63 @@ export async function refuseUnreachable(address: string): Promise<void> {
   const place = placeOf(address)
   if (place === undefined) return
   const problem = await whyNot(place)
-  if (problem === undefined) return
+  const refused = `cannot use the Ray cluster at ${address}`
+  if (problem === undefined) {
+    const mistaken = await whichPort(address, place)
+    if (mistaken !== undefined) throw new ManyworldsError('RAY_FAILED', `${refused}: ${mistaken}`)
+    return
+  }
   throw new ManyworldsError(
     'RAY_FAILED',
-    `cannot use the Ray cluster at ${address}: ${problem}. Is the address right, and is it reachable from here? Start one with \`ray start --head\`, or use inLocal: true`,
+    `${refused}: ${problem}. Is the address right, and is it reachable from here? Start one with \`ray start --head\`, or use inLocal: true`,
   )
+}
+
+/** A method that only the head has, and one that only a Ray Client server has. */
+const METHODS = { head: '/ray.rpc.NodeInfoGcsService/CheckAlive', client: '/ray.rpc.RayletDriver/ClusterInfo' } as const
+/** The gRPC status UNIMPLEMENTED. */
+const UNIMPLEMENTED = '12'
+
+/** Says which of Ray's two ports this is, if it is the wrong one for the address. Ray itself says nothing, or retries for long. */
+async function whichPort(address: string, place: Place): Promise<string | undefined> {
+  const wanted = address.startsWith('ray://') ? 'client' : 'head'
+  const other = wanted === 'head' ? 'client' : 'head'
+  const [here, there] = await Promise.all([hasMethod(place, METHODS[wanted]), hasMethod(place, METHODS[other])])
+  if (here !== false || there !== true) return undefined
+  const { host } = place
+  return wanted === 'head'
+    ? `a Ray Client server answers there: give ray://${showAddress(place)}, or the port of \`ray start --head\` (6379 by default)`
+    : `the head of the cluster answers there, and ray:// needs the port of its Ray Client server (10001 by default): give ray://${showAddress({ host, port: 10_001 })}, or, on a machine of the cluster, ${showAddress(place)}`
+}
+
+/** Whether a gRPC server has this method. Undefined: it did not say. */
+function hasMethod({ host, port }: Place, path: string): Promise<boolean | undefined> {
+  return new Promise((resolve) => {
+    const session = connect(`http://${showAddress({ host, port })}`)
+    const end = (has?: boolean) => {
+      clearTimeout(timer)
+      session.destroy()
+      resolve(has)
+    }
+    const timer = setTimeout(end, ANSWER_MS)
+    session.on('error', () => end())
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    })
+    const judge = (headers: Readonly<Record<string, unknown>>) => {
+      const status = headers['grpc-status']
+      if (status !== undefined) end(String(status) !== UNIMPLEMENTED)
+    }
+    stream.on('response', judge)
+    stream.on('trailers', judge)
+    stream.on('error', () => end())
+    stream.resume()
+    // An empty message.
+    stream.end(Buffer.alloc(5))
+  })
 }
 
 /** Finds out what listens at an address that did not answer Ray. */

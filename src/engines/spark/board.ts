@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { sqlCommand } from './connect/plans.ts'
 import type { ConnectSession } from './connect/session.ts'
 import type { Member } from './shares.ts'
@@ -9,7 +10,7 @@ const PREFIX = 'manyworlds_'
 const DATABASE = 'spark.sql.globalTempDatabase'
 /** A post as `SHOW TABLE EXTENDED` prints it. The pattern is strict because any user of this Spark can write anything there. */
 const ENTRY =
-  /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12})\)/m
+  /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12}), '(\w{0,16})', (\d{1,10})\)/m
 
 /** Runs SQL on Spark, which may be restarted in between. */
 export type Ask = <Answer>(question: (session: ConnectSession) => Promise<Answer>) => Promise<Answer>
@@ -39,12 +40,13 @@ export class Board {
 
   /** Posts what this driver has and wants. Resolves with the posts of the others. */
   async post({ name, since, held, wanted, reserve }: Omit<Member, 'id'>): Promise<Member[]> {
-    const values = [`'${name.replace(/[^\w.:-]/g, '-').slice(0, 200)}'`, since, held, wanted, reserve, ++this.#beat]
+    const shown = `'${name.replace(/[^\w.:-]/g, '-').slice(0, 200)}'`
+    const values = [shown, since, held, wanted, reserve, ++this.#beat, `'${MACHINE}'`, process.pid]
     this.#posted = true
     return this.#ask(async (session) => {
       await session.run(
         sqlCommand(
-          `CREATE OR REPLACE GLOBAL TEMPORARY VIEW ${this.#id} AS SELECT * FROM VALUES (${values.join(', ')}) AS t(driver, since, held, wanted, reserve, beat)`,
+          `CREATE OR REPLACE GLOBAL TEMPORARY VIEW ${this.#id} AS SELECT * FROM VALUES (${values.join(', ')}) AS t(driver, since, held, wanted, reserve, beat, machine, pid)`,
         ),
       )
       return this.#read(session)
@@ -63,9 +65,9 @@ export class Board {
       sqlCommand(`SHOW TABLE EXTENDED IN ${this.#database} LIKE '${PREFIX}*'`),
     )) {
       const id = String(tableName)
-      const [, name, since, held, wanted, reserve, beat] = ENTRY.exec(String(information)) ?? []
+      const [, name, since, held, wanted, reserve, beat, machine, pid] = ENTRY.exec(String(information)) ?? []
       if (id === this.#id || name === undefined) continue
-      if (this.#isAlive(id, beat!))
+      if (this.#isAlive(id, beat!) && !hasEnded(machine!, Number(pid)))
         found.push({
           ...{ id, name, since: Number(since), held: Number(held), wanted: Number(wanted), reserve: Number(reserve) },
         })
@@ -85,5 +87,29 @@ export class Board {
     if (heard?.beat === beat) return performance.now() - heard.at < GONE_MS
     this.#heard.set(id, { beat, at: performance.now() })
     return true
+  }
+}
+
+/** Names this boot of this machine and the process ids that are valid here. Empty: unknown. */
+const MACHINE = ((): string => {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')
+    return createHash('sha256')
+      .update(`${boot} ${readlinkSync('/proc/self/ns/pid')}`)
+      .digest('hex')
+      .slice(0, 16)
+  } catch {
+    return ''
+  }
+})()
+
+/** Whether a driver of this machine is gone for certain: the cores of one that was killed need not be waited for. */
+function hasEnded(machine: string, pid: number): boolean {
+  if (machine === '' || machine !== MACHINE) return false
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
 }

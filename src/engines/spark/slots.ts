@@ -180,6 +180,9 @@ export class Slots implements LoadedEngine {
 
   async #stop(): Promise<void> {
     clearInterval(this.#looks)
+    // Whoever waits for the end must see it: nothing else may keep this process alive.
+    this.#hosts.keepAlive(true)
+    this.#application?.keepAlive(true)
     const queries = this.#opened?.queries
     this.#starting = (queries?.running ?? 0) - this.#here.size
     // First, so that Spark starts nothing more on cores that become free.

@@ -1,10 +1,10 @@
 import { escapeControls } from '../text/escape-controls.ts'
 import { painter, wantsColor } from '../text/paint.ts'
-import { clock, count, counted } from '../text/quantities.ts'
+import { clock, counted } from '../text/quantities.ts'
 import { combined } from './combined.ts'
 import type { ObserveRun, RunStart } from './observer.ts'
 import { statusLine } from './status-line.ts'
-import { summaryText } from './summary.ts'
+import { sampleText, summaryText } from './summary.ts'
 import { surviveErrors } from './survive-errors.ts'
 import { finishedTask, Tally } from './tally.ts'
 
@@ -59,8 +59,8 @@ export function plainLines(stream: NodeJS.WritableStream = process.stderr): Obse
 }
 
 function startLine({ total, sampledFrom, engineName, workerNum, concurrency, resumed, file }: RunStart): string {
-  const sample = sampledFrom === undefined ? '' : `, a sample of ${count(sampledFrom)},`
-  const tasks = `${total === undefined ? 'tasks' : counted(total, 'task')}${sample}`
+  const sample = sampleText(total, sampledFrom)
+  const tasks = `${total === undefined ? 'tasks' : counted(total, 'task')}${sample === '' ? '' : `${sample},`}`
   const workers = workerNum === undefined ? 'all workers' : counted(workerNum, 'worker')
   const where = `on ${engineName}, ${workers} x ${concurrency}`
   return `${resumed ? 'resumed' : 'started'}: ${tasks} ${where}${file === undefined ? '' : `; ${escapeControls(file)}`}`

@@ -66,6 +66,7 @@ export interface ModelUse {
 export interface FailureGroup {
   readonly code: string
   readonly count: number
+  /** The first of them. */
   readonly example: { readonly id: string; readonly message: string }
 }
 

@@ -64,7 +64,7 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
   const time = TIME_WORDS[state] === '' ? '' : ` ${TIME_WORDS[state]} ${clock(elapsedMs)}`
   const tasks =
     total === undefined || total === done ? counted(done, 'task') : `${count(done)} of ${count(total)} tasks`
-  const sample = sampledFrom === undefined ? '' : `, a sample of ${count(sampledFrom)}`
+  const sample = sampleText(total ?? done, sampledFrom)
   const speed = perSecond === undefined || elapsedMs < SPEED_AFTER_MS ? '' : `, ${rate(perSecond)}`
   const byStatus = Object.entries(counts)
     .filter(([, tasks]) => tasks > 0)
@@ -81,20 +81,32 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
   ]
 }
 
+/** `, sampled from 8,000`; nothing if the limit was no smaller than the number of tasks. */
+export const sampleText = (tasks: number | undefined, from: number | undefined): string =>
+  from === undefined || (tasks !== undefined && from <= tasks) ? '' : `, sampled from ${count(from)}`
+
 function stateColor({ state, counts, done }: SummaryData): Parameters<Paint>[0] {
   if (state === 'running') return 'cyan'
   return state !== 'finished' ? 'red' : counts.success === done ? 'green' : 'yellow'
 }
 
+/** The most causes of failures that are listed. */
+const MOST_CAUSES = 10
+
 /** `     10  TASK_THREW    task-17: fetch failed` */
 function failureLines({ failures }: SummaryData, width: number, paint: Paint): string[] {
-  const numberWidth = Math.max(0, ...failures.map((failure) => count(failure.count).length))
-  const codeWidth = Math.max(0, ...failures.map(({ code }) => code.length))
-  return failures.map(({ code, count: tasks, example }) => {
+  const shown = failures.slice(0, MOST_CAUSES)
+  const numberWidth = Math.max(0, ...shown.map((failure) => count(failure.count).length))
+  const codeWidth = Math.max(0, ...shown.map(({ code }) => code.length))
+  const others = failures.slice(MOST_CAUSES)
+  const lines = shown.map(({ code, count: tasks, example }) => {
     const start = `${padStart(count(tasks), numberWidth)}  ${padEnd(escapeControls(code), codeWidth)}  `
     const text = cut(firstLine(`${example.id}: ${firstLine(example.message)}`), width - start.length)
     return `${paint('red', start)}${text}`
   })
+  if (others.length === 0) return lines
+  const tasks = others.reduce((sum, failure) => sum + failure.count, 0)
+  return [...lines, `… and ${counted(others.length, 'other cause')}, of ${counted(tasks, 'task')}`]
 }
 
 function runTimeLines({ runMs }: SummaryData, width: number): string[] {

@@ -1,6 +1,7 @@
 import { type Outcome, outcomeOf } from '../grade/outcome.ts'
 import type { EvaluationSummary } from '../grade/summarize.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
+import { Causes } from '../text/failure-causes.ts'
 import { addUsage, type Usage } from '../trajectory/usage.ts'
 import { remainingMs } from './eta.ts'
 import { EvaluationTally } from './evaluation-tally.ts'
@@ -10,15 +11,15 @@ import { RecentRate } from './recent-rate.ts'
 import type { FailureGroup, RunProgress, SlowTask } from './run-progress.ts'
 
 const SLOWEST = 5
-/** The most characters of an example's message that are kept. */
-const MESSAGE_LENGTH = 2000
+/** The most causes of failures that are counted: progress is written often. */
+const MOST_CAUSES = 100
 
 /** The part of a finished task that a tally needs, from a response or a row of a run file. */
 export interface FinishedTask {
   readonly id: string
   readonly status: TaskStatus
   readonly code?: string | undefined
-  /** Read only for the first task of each code, because it may be a getter. */
+  /** Read only for tasks that failed, because it may be a getter. */
   readonly message?: string | undefined
   readonly runMs: number
   readonly waitedMs?: number | undefined
@@ -57,7 +58,9 @@ export class Tally {
   readonly #clock: () => number
   readonly #startedAt: number
   readonly #counts: Record<TaskStatus, number> = { success: 0, failed: 0, timeout: 0, crashed: 0, cancelled: 0 }
-  readonly #failures = new Map<string, { count: number; readonly example: FailureGroup['example'] }>()
+  readonly #causes = new Causes(MOST_CAUSES)
+  /** By the key of their cause. */
+  readonly #failures = new Map<number, { count: number; readonly example: string }>()
   readonly #percentiles = new Percentiles()
   readonly #evaluation = new EvaluationTally()
   readonly #slowest: SlowTask[] = []
@@ -134,7 +137,10 @@ export class Tally {
       etaMs: remainingMs({ total: this.#total, done: this.#done, restored: this.#restored, running, perSecond }),
       runMs: count === 0 ? undefined : { p50, p90, p99, max },
       failures: [...this.#failures]
-        .map(([code, { count, example }]) => ({ code, count, example }))
+        .map(([key, { count, example: id }]): FailureGroup => {
+          const { code, message } = this.#causes.get(key)
+          return { code, count, example: { id, message } }
+        })
         .sort((a, b) => b.count - a.count),
       slowest: [...this.#slowest],
       usage: { ...this.#usage },
@@ -146,10 +152,11 @@ export class Tally {
   }
 
   #addFailure(task: FinishedTask): void {
-    const { id, code = 'UNKNOWN' } = task
-    const group = this.#failures.get(code)
+    const { id, code = 'UNKNOWN', message = '' } = task
+    const key = this.#causes.keyOf(code, message)
+    const group = this.#failures.get(key)
     if (group) group.count++
-    else this.#failures.set(code, { count: 1, example: { id, message: task.message?.slice(0, MESSAGE_LENGTH) ?? '' } })
+    else this.#failures.set(key, { count: 1, example: id })
   }
 
   #addSlow({ id, status, runMs }: FinishedTask): void {

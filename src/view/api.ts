@@ -31,6 +31,7 @@ import type { RunOverview } from '../store/stored-task.ts'
 import type { TrainingOverview } from '../store/trainings/training-overview.ts'
 import type { At, EvalRow, PlanRow, UpdateRow, VersionRow } from '../store/trainings/training-rows.ts'
 import type { WorkerName } from '../task.ts'
+import type { Cause } from '../text/failure-causes.ts'
 import type { Branch } from '../trajectory/branches.ts'
 import type { Episode } from '../trajectory/episode.ts'
 import type { Step } from '../trajectory/step.ts'
@@ -161,13 +162,7 @@ export interface TaskChunk {
   readonly cursor: string
 }
 
-/** Why tasks failed: errors with the same code and, apart from numbers and ids, the same message. */
-export interface Cause {
-  readonly key: number
-  readonly code: string
-  /** The message of the first such error, cut. */
-  readonly message: string
-}
+export type { Cause }
 
 /** Rows of the timeline, column by column, in the order in which they ended; those that are unfinished last. */
 export interface AttemptChunk {

@@ -1,6 +1,6 @@
 import { PagedRun, type Positions } from '../store/paged/paged-run.ts'
+import { Causes } from '../text/failure-causes.ts'
 import { Pulses } from './live/pulse.ts'
-import { Causes } from './read/causes.ts'
 import { OpenStores } from './read/open-stores.ts'
 import type { Place } from './read/place.ts'
 

@@ -14,9 +14,16 @@ const agent = defineAgent({
     return i < ctx.params.solves ? 'right' : 'wrong'
   },
 })
-const right = defineGrader({ name: 'right', grade: ({ answer, groundTruth }) => answer === groundTruth })
+const right = defineGrader({
+  name: 'right',
+  grade: ({ answer, groundTruth }) => {
+    if (groundTruth === 'lost') throw new Error('the judge is away')
+    return answer === groundTruth
+  },
+})
+const [, , , others = 0, lost = 0] = process.argv.map(Number)
 const tasks = Array.from({ length: 40 }, (_, i) =>
-  agent.task(i, { id: 'q' + i, groundTruth: i < Number(process.argv[3] ?? 0) ? 'other' : 'right', metadata: { level: i < 20 ? 'easy' : 'hard' } }))
+  agent.task(i, { id: 'q' + i, groundTruth: i < others ? 'other' : i < lost ? 'lost' : 'right', metadata: { level: i < 20 ? 'easy' : 'hard' } }))
 await Runners.runTask(tasks, { grade: right })
 `
 
@@ -49,6 +56,13 @@ it('--fail-under fails a run whose interval begins below, and lets others pass, 
   expect(bad.code).toBe(1)
   expect(bad.stderr).toContain('expected at least 80.0 % of tasks to be solved')
   expect(bad.stderr).toMatch(/unsolved: .*q38 \(TASK_THREW\)/)
+  // The others are all solved, which says nothing about those whose grader threw.
+  const lost = await manyworlds([...words('38', '0.5'), '0', '20'], options)
+  expect(lost.code).toBe(1)
+  expect(lost.stderr).toContain('20 of 40 rollouts have no result, more than 2.0 %')
+  expect(lost.stderr).toMatch(/not counted: 20 rollouts without a result: 20 GRADER_THREW; of (q\d+(, )?){20}$/m)
+  const allowed = ['--max-ungraded', '0.6', ...words('38', '0.5').slice(2), '0', '20']
+  expect((await manyworlds(['run', 'run.ts', ...allowed], options)).code).toBe(0)
   const wrong = await manyworlds(words('30', '90'), options)
   expect(wrong.code).toBe(2)
   expect(wrong.stderr).toContain('--fail-under must be at most')

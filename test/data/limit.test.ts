@@ -151,10 +151,10 @@ describe('manyworlds run --limit', () => {
     const { options, path } = project({ 'many.ts': script(40, 1) })
     const ended = await manyworlds(['run', 'many.ts', '--run-id', 'r', '--limit', '6', '--seed', '1'], options)
     expect(ended).toMatchObject({ code: 0, stdout: 'the script got 6\n' })
-    expect(ended.stderr).toMatch(/\[r\] started: 6 tasks, a sample of 40, on local/)
-    expect(ended.stderr).toMatch(/^run r finished in [\d:]+: 6 tasks, a sample of 40/m)
+    expect(ended.stderr).toMatch(/\[r\] started: 6 tasks, sampled from 40, on local/)
+    expect(ended.stderr).toMatch(/^run r finished in [\d:]+: 6 tasks, sampled from 40/m)
     expect((await manyworlds(['show', 'r'], options)).stdout).toMatch(
-      /^run r finished in [\d:]+: 6 tasks, a sample of 40/,
+      /^run r finished in [\d:]+: 6 tasks, sampled from 40/,
     )
     const again = await manyworlds(
       ['run', 'many.ts', '--resume', 'r', '--limit', '6', '--seed', '1', '--json'],

@@ -49,6 +49,22 @@ run file   .manyworlds/runs/brave-otter.db
     )
   })
 
+  it('lists the ten most frequent causes of failures, and counts the others', () => {
+    const tally = new Tally({ runId: 'r', total: 25 })
+    for (let i = 0; i < 25; i++)
+      tally.add(finishedTask(response(`t${i}`, { status: 'failed', message: `${'abcdefghijklm'[i % 13]} is broken` })))
+    const text = summaryText(tally, { color: false, width: 100 })
+    expect(text.match(/TASK_THREW/g)).toHaveLength(10)
+    expect(text).toContain('… and 3 other causes, of 5 tasks')
+  })
+
+  it('of a sample, says from how many it is, unless it has all of them', () => {
+    const said = (sampledFrom: number) =>
+      summaryText(new Tally({ runId: 'r', total: 600, sampledFrom }), { color: false })
+    expect(said(8000)).toContain('600 tasks, sampled from 8,000')
+    expect(said(600)).not.toContain('sample')
+  })
+
   it('of a sample, says what all tasks would cost if they are like it', () => {
     const tally = new Tally({ runId: 'r', total: 2, sampledFrom: 100 })
     for (const id of ['a', 'b'])

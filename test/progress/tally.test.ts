@@ -38,12 +38,31 @@ describe('percentiles', () => {
 })
 
 describe('a tally', () => {
-  it('counts by status, groups failures by code and keeps the first of each', () => {
+  it('groups failures by code and message, apart from numbers and ids', () => {
+    const { tally } = tallyAt0()
+    for (let i = 1; i <= 6; i++)
+      tally.add(
+        finishedTask(response(`t${i}`, { status: 'failed', message: i % 3 === 0 ? 'no disk' : `page ${i} is blank` })),
+      )
+    tally.add(finishedTask(response('t7', { status: 'failed', code: 'UNCAUGHT_IN_TASK', message: 'no disk' })))
+    expect(tally.snapshot().failures).toEqual([
+      { code: 'TASK_THREW', count: 4, example: { id: 't1', message: 'page 1 is blank' } },
+      { code: 'TASK_THREW', count: 2, example: { id: 't3', message: 'no disk' } },
+      { code: 'UNCAUGHT_IN_TASK', count: 1, example: { id: 't7', message: 'no disk' } },
+    ])
+    const word = (i: number) => String.fromCharCode(97 + (i % 26), 97 + Math.floor(i / 26))
+    for (let i = 0; i < 300; i++) tally.add(finishedTask(response(`u${i}`, { status: 'failed', message: word(i) })))
+    const { failures } = tally.snapshot()
+    expect(failures).toHaveLength(101)
+    expect(failures[0]).toMatchObject({ code: 'OTHER', count: 300 - 97 })
+  })
+
+  it('counts by status, and keeps the first failure of each cause', () => {
     const { tally } = tallyAt0(10)
     tally.add(finishedTask(response('a')))
     tally.add(finishedTask(response('b', { status: 'failed', message: 'first' })))
     tally.add(finishedTask(response('c', { status: 'timeout', code: 'TASK_TIMEOUT', message: 'slow' })))
-    tally.add(finishedTask(response('d', { status: 'timeout', code: 'TASK_TIMEOUT' })))
+    tally.add(finishedTask(response('d', { status: 'timeout', code: 'TASK_TIMEOUT', message: 'slow' })))
     tally.retried()
     expect(tally.snapshot()).toMatchObject({
       total: 10,

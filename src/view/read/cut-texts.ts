@@ -1,3 +1,4 @@
+import { beginningOf } from '../../text/beginning.ts'
 import { type Json, setField, toLossless } from '../../trajectory/lossless-json.ts'
 
 /** Longer texts are cut, unless the client requests them. */
@@ -42,11 +43,4 @@ export function wholeJson(value: unknown, mostChars: number): Json | undefined {
   const json = toLossless(value)
   spend(json)
   return left < 0 ? undefined : json
-}
-
-/** Does not cut a surrogate pair in two. */
-export function beginningOf(text: string, most: number): string {
-  if (text.length <= most) return text
-  const last = text.charCodeAt(most - 1)
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most)
 }

@@ -1,5 +1,6 @@
+import { beginningOf } from '../../text/beginning.ts'
 import type { LogLines } from '../api.ts'
-import { beginningOf, MOST_CHARS } from './cut-texts.ts'
+import { MOST_CHARS } from './cut-texts.ts'
 
 const MOST_LINES = 500
 const MOST_LOG_CHARS = 100_000

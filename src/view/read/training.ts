@@ -1,9 +1,9 @@
 import type { FoundTraining } from '../../store/trainings/find-training.ts'
 import { StoredTraining } from '../../store/trainings/stored-training.ts'
 import type { VersionRow } from '../../store/trainings/training-rows.ts'
+import { beginningOf } from '../../text/beginning.ts'
 import { unpackTexts } from '../../train/prompts/texts.ts'
 import type { TrainingDetails } from '../api.ts'
-import { beginningOf } from './cut-texts.ts'
 
 /** The most versions whose texts are read: the newest. */
 const MOST_TEXTS = 100

@@ -1,7 +1,14 @@
-import type { Cause } from '../api.ts'
-import { beginningOf } from './cut-texts.ts'
+import { beginningOf } from './beginning.ts'
 
-/** The most causes of a run. Errors beyond them share one. */
+/** Why tasks failed: errors with the same code and, apart from numbers and ids, the same message. */
+export interface Cause {
+  readonly key: number
+  readonly code: string
+  /** The message of the first such error, cut. */
+  readonly message: string
+}
+
+/** The default for the most causes of a run. */
 const MOST = 1000
 /**
  * Errors have the same cause if this many characters of their messages are equal after ids were replaced. Ids may differ
@@ -13,19 +20,23 @@ const LOOKED_AT_CHARS = 600
 const SHOWN_CHARS = 2000
 const CODE_CHARS = 100
 
-const OTHERS: Omit<Cause, 'key'> = { code: 'OTHER', message: `errors beyond the first ${MOST} causes` }
-
 /** Numbers the causes of failures of one run, in the order in which they are found. */
 export class Causes {
   readonly #keys = new Map<string, number>()
   readonly #causes: Cause[] = []
+  readonly #most: number
+
+  /** `most`: errors beyond so many causes share one. */
+  constructor(most = MOST) {
+    this.#most = most
+  }
 
   keyOf(code: string, message: string): number {
     const beginning = withoutIds(message.slice(0, LOOKED_AT_CHARS)).slice(0, ALIKE_CHARS)
     const alike = `${code.slice(0, CODE_CHARS)}\0${beginning}`
     const known = this.#keys.get(alike)
     if (known !== undefined) return known
-    if (this.#causes.length >= MOST) return this.#others()
+    if (this.#causes.length >= this.#most) return this.#others()
     const text = beginningOf(message, SHOWN_CHARS)
     const key = this.#add({ code: code.slice(0, CODE_CHARS), message: text === message ? text : `${text}…` })
     this.#keys.set(alike, key)
@@ -37,7 +48,8 @@ export class Causes {
   }
 
   #others(): number {
-    return this.#causes.length > MOST ? MOST : this.#add(OTHERS)
+    if (this.#causes.length > this.#most) return this.#most
+    return this.#add({ code: 'OTHER', message: `errors beyond the first ${this.#most} causes` })
   }
 
   #add(cause: Omit<Cause, 'key'>): number {

@@ -1,0 +1,6 @@
+/** Does not cut a surrogate pair in two. */
+export function beginningOf(text: string, most: number): string {
+  if (text.length <= most) return text
+  const last = text.charCodeAt(most - 1)
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most)
+}

@@ -209,7 +209,7 @@ export interface RunConfig {
   /** Replaces a worker that uses more than this many megabytes of memory. Default: never. */
   readonly recycleAboveMb?: number
   /**
-   * More environment variables for the workers. Local workers inherit the driver's, except the API keys of model providers;
+   * More environment variables for the workers. Local workers inherit the driver's, except those that look like secrets (`GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DATABASE_URL`);
    * workers on other machines inherit none.
    */
   readonly env?: Readonly<Record<string, string | undefined>>

@@ -23,6 +23,8 @@ export interface SessionHooks {
   drained(): void
   /** Whether all processes of the other end are known to have ended. Asked while there is no connection. */
   isGone(): boolean
+  /** Nothing is said to the other end any more; the session is over when its lease must have ended. */
+  abandoned?(reason: string): void
   /** The session is over: the other end was away for too long or broke the protocol. */
   ended(reason: string): void
 }
@@ -131,7 +133,7 @@ export class Session {
     this.#keptBytes += message.byteLength + MESSAGE_COST_BYTES
     if (this.#keptBytes > MAX_KEPT_BYTES) {
       this.#peer?.socket.terminate()
-      return this.end(`it stopped reading; the send buffer exceeded ${MAX_KEPT_BYTES / 2 ** 20} MB`)
+      return this.lose(`it stopped reading; the send buffer exceeded ${MAX_KEPT_BYTES / 2 ** 20} MB`)
     }
     this.#peer?.send(message)
   }
@@ -173,6 +175,7 @@ export class Session {
     this.#silentMs = 0
     this.#heard = false
     this.#wake()
+    this.#hooks.abandoned?.(reason)
   }
 
   /** Nothing listens where the other end did. For a driver that proves nothing: it may be a proxy that has ended. */

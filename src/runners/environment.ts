@@ -8,6 +8,14 @@ import { ARGV_VARIABLE, WORKER_VARIABLE } from '../worker/role.ts'
 const MODEL_KEY =
   /^(OPENAI|ANTHROPIC|AZURE(_OPENAI)?|GOOGLE(_GENERATIVE_AI)?|GEMINI|VERTEX|MISTRAL|GROQ|COHERE|DEEPSEEK|XAI|TOGETHER(_AI)?|FIREWORKS|PERPLEXITY|OPENROUTER|REPLICATE|CEREBRAS|DEEPINFRA|MOONSHOT|DASHSCOPE|HUGGINGFACE|AI_GATEWAY)_API_(KEY|TOKEN)$|^(HF_TOKEN|REPLICATE_API_TOKEN|HUGGING_FACE_HUB_TOKEN)$/
 
+/** Other names of secrets: of clouds, code hosts, registries and databases. `MAX_TOKENS` and `TOKENIZERS_PARALLELISM` are none. */
+const SECRET_NAME =
+  /(^|_)(TOKEN|SECRET|PASS(WORD|WD|PHRASE)|PWD|CREDENTIALS?|APIKEY|PAT|DSN)(_|$)|(^|_)KEY(_(ID|FILE|PEM|BASE64))?$|(^|_)(DATABASE|DB|REDIS|MONGO(DB)?|POSTGRES(QL)?|MYSQL|AMQP)_UR[LI]$|^PGPASSWORD$|^SSH_AUTH_SOCK$/i
+/** Workers need them: the working directories of a shell, our own variables, and the way to the network. */
+const NO_SECRET = /^(PWD|OLDPWD|MANYWORLDS_\w+|(https?|all)_proxy)$/i
+/** A URL with a password. */
+const PASSWORD_IN_URL = /^[a-z][\w+.-]*:\/\/[^\s/@]*:[^\s/@]+@/i
+
 /** Flags that concern the driver alone: a debugger's port, a watcher, a test runner, code on the command line. */
 const DRIVER_FLAG = /^--?(inspect|watch|test|eval|print|check|interactive|input-type|e$|p$|pe$|c$|i$)/
 const FLAGS_WITH_VALUE =
@@ -20,7 +28,9 @@ const WATCH_VARIABLE = 'WATCH_REPORT_DEPENDENCIES'
 const TRAVELS =
   /^--(max-old-space-size|max-semi-space-size|stack-size|stack-trace-limit|expose-gc|no-warnings|unhandled-rejections|dns-result-order)(=|$)/
 
-export const isModelKey = (name: string): boolean => MODEL_KEY.test(name)
+/** Whether a variable looks like a secret, by its name or its value. */
+export const isSecretVariable = (name: string, value: string): boolean =>
+  MODEL_KEY.test(name) || (!NO_SECRET.test(name) && (SECRET_NAME.test(name) || PASSWORD_IN_URL.test(value)))
 
 /** What a worker on this machine is started with. */
 export interface LocalPlacement extends Omit<Placement, 'workers'> {
@@ -61,7 +71,7 @@ function makePlacement(
   const withheld: string[] = []
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined || name === WORKER_VARIABLE || name === WATCH_VARIABLE) continue
-    if ((isModelKey(name) || withhold.includes(name)) && extraEnv[name] === undefined) withheld.push(name)
+    if ((isSecretVariable(name, value) || withhold.includes(name)) && extraEnv[name] === undefined) withheld.push(name)
     else env[name] = value
   }
   // Two processes cannot listen for a debugger on one port, and --inspect-brk would wait forever.

@@ -161,6 +161,18 @@ test.each(CASES)('it $what of the $from: the connection ends, and says why', asy
   await until(node, /has left: it sent a message that was forged, or altered on its way/)
 })
 
+test('it alters a message of a run: every task is answered once, by another node', { timeout: 120_000 }, async () => {
+  // A short lease, so that the test is short.
+  const victim = await startNode({ args: ['--workers', '1', '--lease', '2s'] })
+  closing.push(() => victim.kill('SIGTERM'))
+  const relay = await relayTo(victim.port, (frame, number) => {
+    const payload = Buffer.from(frame.payload)
+    if (frame.from === 'called' && number === 12) payload[0]! ^= 1
+    return [payload]
+  })
+  await expectRun({ addresses: [relay.address, node.address] }, 60)
+})
+
 test('it cannot use a handshake that it has seen', async () => {
   const relay = await relayTo(node.port)
   const { peer } = await call(relay.port)

@@ -99,6 +99,7 @@ class End {
   readonly waiting = new Set<number>()
   readonly taking: number[] = []
   ended: string | undefined
+  abandoned: string | undefined
   otherIsGone = false
   mostKept = 0
   readonly #sizes: number[] = []
@@ -118,6 +119,9 @@ class End {
         message: (kind, bytes) => this.#onMessage(kind, bytes),
         drained: () => this.mux.pump(),
         isGone: () => this.otherIsGone,
+        abandoned: (reason) => {
+          this.abandoned = reason
+        },
         ended: (reason) => {
           expect(this.ended, 'it ends once').toBeUndefined()
           this.ended = reason
@@ -448,6 +452,7 @@ describe('an end that is not heard', () => {
     theirs.send('forged')
     theirs.deliver(1)
     expect(session.attached).toBe(false)
+    expect(end.abandoned).toBe('it sent a message that was forged, or altered on its way')
     expect(ours.closed).toEqual({ code: 1008, reason: 'a message that was forged, or altered on its way' })
     // It is told, so that it need not wait for the end of its lease.
     expect(ours.underWay.map(({ bytes }) => bytes[0])).toEqual([KIND.broken])

@@ -63,19 +63,66 @@ it('a sub-task with a secret in its id is refused to its parent', async () => {
   expect(error!.message).toContain("the id of a sub-task contains a secret of the run: 'p/[redacted]'")
 })
 
+it('variables that look like secrets are kept from workers, and others are not', () => {
+  const secrets = {
+    ...{
+      OPENAI_API_KEY: 'x',
+      TAVILY_API_KEY: 'x',
+      GITHUB_TOKEN: 'x',
+      GH_TOKEN: 'x',
+      NPM_TOKEN: 'x',
+      SSH_AUTH_SOCK: '/s',
+    },
+    ...{ AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x', AWS_SESSION_TOKEN: 'x', AZURE_CLIENT_SECRET: 'x' },
+    ...{ GOOGLE_APPLICATION_CREDENTIALS: '/k.json', DATABASE_URL: 'postgres://db', PGPASSWORD: 'x', MYSQL_PWD: 'x' },
+    ...{
+      SENTRY_DSN: 'x',
+      GITLAB_PAT: 'x',
+      my_password: 'x',
+      BROKER: 'amqp://me:secret@broker/',
+      REDIS_URL: 'redis://r',
+    },
+  }
+  const others = {
+    ...{ MAX_TOKENS: '9', TOKENIZERS_PARALLELISM: 'false', KEYBOARD: 'us', PWD: '/', OLDPWD: '/', AWS_REGION: 'eu' },
+    ...{
+      API_URL: 'https://me@api/v1',
+      https_proxy: 'http://me:secret@proxy:1',
+      PGHOST: 'db',
+      MONKEY: 'x',
+      COMPASS: 'n',
+    },
+    ...{ MANYWORLDS_TOKEN_FILE: '/t' },
+  }
+  const before = { ...process.env }
+  Object.assign(process.env, secrets, others)
+  try {
+    const { env, withheld } = placementOf({}, 'drop')
+    expect(Object.keys(secrets).filter((name) => name in env)).toEqual([])
+    expect(withheld).toEqual(expect.arrayContaining(Object.keys(secrets)))
+    expect(env).toMatchObject(others)
+    expect(placementOf({ GH_TOKEN: 'x' }, 'drop').env).toMatchObject({ GH_TOKEN: 'x' })
+  } finally {
+    for (const name of Object.keys({ ...secrets, ...others })) {
+      if (before[name] === undefined) delete process.env[name]
+      else process.env[name] = before[name]
+    }
+  }
+})
+
 it('a variable that is to be withheld is kept from workers, unless the run passes it on', () => {
-  process.env.TEST_VENDOR_SECRET = KEY
+  process.env.TEST_VENDOR = KEY
   try {
     const open = placementOf({}, 'drop')
-    expect(open.env.TEST_VENDOR_SECRET).toBe(KEY)
-    const withheld = placementOf({}, 'drop', ['TEST_VENDOR_SECRET'])
-    expect(withheld.env).not.toHaveProperty('TEST_VENDOR_SECRET')
-    expect(withheld.withheld).toContain('TEST_VENDOR_SECRET')
+    expect(open.env.TEST_VENDOR).toBe(KEY)
+    const withheld = placementOf({}, 'drop', ['TEST_VENDOR'])
+    expect(withheld.env).not.toHaveProperty('TEST_VENDOR')
+    expect(withheld.withheld).toContain('TEST_VENDOR')
     expect(withheld.identity).not.toBe(open.identity)
-    const passed = placementOf({ TEST_VENDOR_SECRET: 'mine' }, 'drop', ['TEST_VENDOR_SECRET'])
-    expect(passed.env.TEST_VENDOR_SECRET).toBe('mine')
+    const passed = placementOf({ TEST_VENDOR: 'mine' }, 'drop', ['TEST_VENDOR'])
+    expect(passed.env.TEST_VENDOR).toBe('mine')
   } finally {
-    delete process.env.TEST_VENDOR_SECRET
+    delete process.env.TEST_VENDOR
   }
 })
 

@@ -1,8 +1,7 @@
-import { isModelKey } from '../../runners/environment.ts'
+import { isSecretVariable } from '../../runners/environment.ts'
 import { UsageError } from '../frame/usage-error.ts'
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-const SECRET = /(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/i
 
 /** The variables of `--env`, with their values. A name without a value keeps the value out of `ps`, shell histories and logs. */
 export function typedEnv(words: readonly string[], own: NodeJS.ProcessEnv = process.env): Record<string, string> {
@@ -19,7 +18,7 @@ function variable(word: string, own: NodeJS.ProcessEnv): [name: string, value: s
       throw new UsageError(`--env ${name}: the environment variable ${name} is not set; set it, or write ${name}=VALUE`)
     return [name, value]
   }
-  if (typed !== '' && (isModelKey(name) || SECRET.test(name)))
+  if (typed !== '' && isSecretVariable(name, typed))
     throw new UsageError(
       `--env ${name}=… contains a secret, which every user of this machine could see; set the variable ${name}, and write --env ${name}`,
     )

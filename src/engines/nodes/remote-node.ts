@@ -78,6 +78,8 @@ export class RemoteNode {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
       drained: () => this.#mux.pump(),
       isGone: () => this.info !== undefined && haveEnded(this.info, this.#pids),
+      abandoned: (reason) =>
+        hooks.notice(`node ${this.name}: ${reason}; its tasks run on other nodes when it must have ended them`),
       ended: (reason) => this.#onEnded(reason),
     })
     this.#mux = new Mux(this.session)

@@ -2,13 +2,14 @@ import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { isMarked } from '../protocol/split-wire.ts'
-import { printableOutput } from '../redaction/unattributed.ts'
+import { withoutKnownSecrets } from '../redaction/unattributed.ts'
 import { stderrTail } from '../stderr-tail.ts'
 import { FDS_VARIABLE } from '../worker/role.ts'
 import { compileCache } from './compile-cache.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
 import { WatchdogReader } from './watchdog-reader.ts'
+import { linesOf, readLines } from './worker-output.ts'
 
 /** A link to a worker process on this machine. */
 export interface ProcessLink extends WorkerLink {
@@ -22,6 +23,9 @@ export interface ProcessLink extends WorkerLink {
   /** Ends the process; its exit will have this reason. */
   killFor(reason: string): void
 }
+
+/** Gets whole lines that this worker printed outside of any task. */
+export type ShowOutput = (lines: string, worker: string) => void
 
 /** All live workers, so that the driver's exit leaves nothing behind even if the engine was not stopped. */
 const alive = new Set<number>()
@@ -37,7 +41,7 @@ export function startWorkerProcess(
   placement: Placement,
   id: string,
   generation: number,
-  show: (text: Buffer) => void = (text) => void process.stderr.write(printableOutput(text)),
+  show: ShowOutput = (lines, worker) => void process.stderr.write(linesOf(worker, withoutKnownSecrets(lines))),
 ): ProcessLink {
   // Loaded here: workers import this module too, and start no processes.
   const { spawn } = process.getBuiltinModule('node:child_process')
@@ -64,9 +68,9 @@ export function startWorkerProcess(
     heard.hear(text)
   })
   // Output outside of any task is dropped unless the run asks for it; the end of stderr is kept for the worker's crash.
-  const print = placement.output === 'show' ? show : () => {}
-  child.stdout?.on('data', print)
-  child.stderr?.on('data', print)
+  for (const stream of [child.stdout, child.stderr])
+    if (placement.output === 'show') readLines(stream, (lines) => show(lines, id))
+    else stream?.resume()
   const stderr = stderrTail(child.stderr)
 
   for (const stream of [frames, watchdog, side]) stream.on('error', () => {})

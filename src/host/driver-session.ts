@@ -219,7 +219,8 @@ export class DriverSession {
     if (this.session.over) return this.#removeFolder()
     const engine = new LocalRuntime({
       // Output is worth less than answers: it is dropped if the connection is too slow for both.
-      show: (text) => this.session.hasRoom && this.say({ type: 'output', text: text.toString().slice(0, 100_000) }),
+      show: (lines, worker) =>
+        this.session.hasRoom && this.say({ type: 'output', place: placeOf(worker), text: lines.slice(0, 100_000) }),
     })
     this.#engine = engine
     const events: EngineEvents = {
@@ -262,7 +263,7 @@ export class DriverSession {
       },
     })
     const { pid } = link.info
-    const place = Number(link.id.replace(/\D/g, ''))
+    const place = placeOf(link.id)
     this.say({ type: 'started', worker, place, ...(pid === undefined ? {} : { pid }) })
     link.onDrain(() => this.#mux.taken(worker))
     link.onFrame((frame) => {
@@ -312,3 +313,6 @@ export class DriverSession {
     if (this.#folder !== undefined) await rm(this.#folder, { recursive: true, force: true }).catch(() => {})
   }
 }
+
+/** The number of a worker of the local engine: `local-3`. */
+const placeOf = (worker: string) => Number(worker.replace(/\D/g, ''))

@@ -85,8 +85,8 @@ const hostMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('blob-refuse'), sha256, reason: text() }),
   /** This host is going away: its workers must get no new tasks. */
   z.object({ type: z.literal('drain'), reason: text() }),
-  /** Output that workers print outside of any task. */
-  z.object({ type: z.literal('output'), text: text(1024 * 1024) }),
+  /** Lines that a worker printed outside of any task. */
+  z.object({ type: z.literal('output'), place: count, text: text(1024 * 1024) }),
   z.object({ type: z.literal('notice'), line: text() }),
   /** Another driver waits for workers that this one keeps idle. */
   z.object({ type: z.literal('others-wait') }),

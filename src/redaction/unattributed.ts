@@ -22,11 +22,3 @@ export function withoutKnownSecrets(text: string): string {
   for (const redactor of known.values()) clean = redactor.text(clean)
   return clean
 }
-
-/** The output of a worker, without known secrets. */
-export function printableOutput(output: Buffer): Buffer | string {
-  if (known.size === 0) return output
-  const text = output.toString()
-  const clean = withoutKnownSecrets(text)
-  return clean === text ? output : clean
-}

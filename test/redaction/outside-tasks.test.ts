@@ -2,6 +2,7 @@ import { DistributedExecutor, Runners } from 'manyworlds'
 import { afterAll, expect, it } from 'vitest'
 import { placementOf } from '../../src/runners/environment.ts'
 import { envious, nosy } from '../agents/leaky.ts'
+import { nodeForTest } from '../cli/background.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { project } from '../cli/project.ts'
 import { storeFolder } from '../store/store-folder.ts'
@@ -21,13 +22,18 @@ const responses = ${call}, { redact: [key], showLogs: true })
 if ((responses.get?.('a') ?? responses).answer === key) console.log('the program has its answer')
 `
 
-it('what workers print while they load code is shown without secrets', async () => {
-  const { options } = project({ 'loud.ts': script("if (isWorker) console.log('loading with', key)") })
-  const { stdout, stderr } = await manyworlds(['run', 'loud.ts'], options)
-  expect(stderr).toContain('loading with [redacted]')
-  expect(stdout).toContain('the program has its answer')
-  expectWithout([KEY], stdout + stderr, 'the output')
-})
+it.each(['local', 'nodes'])(
+  'what workers print while they load code is shown without secrets, behind their id: %s',
+  async (engine) => {
+    const { options } = project({ 'loud.ts': script("if (isWorker) console.log('loading\\nwith', key)") })
+    const node = engine === 'nodes' ? await nodeForTest() : undefined
+    const { stdout, stderr } = await manyworlds(['run', 'loud.ts', ...(node ? ['--nodes', node.address] : [])], options)
+    const id = node ? `${node.address}/0` : 'local-0'
+    expect(stderr).toContain(`[${id}] loading\n[${id}] with [redacted]\n`)
+    expect(stdout).toContain('the program has its answer')
+    expectWithout([KEY], stdout + stderr, 'the output')
+  },
+)
 
 it('code that cannot be loaded, and errors of no task, are reported without secrets', async () => {
   const broken = "if (isWorker) throw new Error('no access with ' + key)"

@@ -4,7 +4,7 @@ import { BLOBS_VARIABLE } from '../../worker/role.ts'
 import { BlobFiles } from '../blob-files.ts'
 import { noCompileCache } from '../compile-cache.ts'
 import type { BlobContent, EngineEvents, Placement, RuntimeEngine, WorkerExit } from '../engine.ts'
-import { type ProcessLink, startWorkerProcess } from '../worker-process.ts'
+import { type ProcessLink, type ShowOutput, startWorkerProcess } from '../worker-process.ts'
 
 const BEAT_CHECK_MS = 1000
 /** Checks without a heartbeat before a process counts as hung (SIGSTOP, swapping). Checks, not time, so that a laptop's sleep does not count. */
@@ -31,7 +31,7 @@ export class LocalRuntime implements RuntimeEngine {
   readonly maxWorkers: number = localMaxWorkers()
   readonly #links = new Map<number, ProcessLink>()
   readonly #missed = new Map<ProcessLink, number>()
-  readonly #show: ((text: Buffer) => void) | undefined
+  readonly #show: ShowOutput | undefined
   readonly #blobs = new BlobFiles()
   #placement: Placement | undefined
   #events: EngineEvents | undefined
@@ -42,8 +42,8 @@ export class LocalRuntime implements RuntimeEngine {
   #stopped = false
   #beats: NodeJS.Timeout | undefined
 
-  /** `show`: receives output that workers print outside of any task. Default: stderr. */
-  constructor({ show }: { show?: (text: Buffer) => void } = {}) {
+  /** `show`: receives lines that workers print outside of any task. Default: stderr, each line behind the worker's id. */
+  constructor({ show }: { show?: ShowOutput } = {}) {
     this.#show = show
   }
 

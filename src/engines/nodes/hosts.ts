@@ -8,6 +8,7 @@ import { thisMachine } from '../../network/same-machine.ts'
 import { withoutKnownSecrets } from '../../redaction/unattributed.ts'
 import { escapeControls } from '../../text/escape-controls.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
+import { linesOf } from '../worker-output.ts'
 import { RemoteNode } from './remote-node.ts'
 
 /** How long to wait for the end of a host's workers. */
@@ -129,7 +130,8 @@ export class Hosts {
           this.#waitedFor.add(one)
           this.#giveBack()
         },
-        output: (text) => void process.stderr.write(escapeControls(withoutKnownSecrets(String(text)))),
+        output: (worker, lines) =>
+          void process.stderr.write(escapeControls(linesOf(worker, withoutKnownSecrets(lines)))),
         emptied: (one) => this.#policy.emptied?.(one),
         gone: (one, reason) => {
           this.#all.delete(one)

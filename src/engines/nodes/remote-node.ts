@@ -26,7 +26,7 @@ export interface NodeHooks {
   notice(line: string): void
   /** Another driver could use its workers. */
   othersWait(node: RemoteNode): void
-  output(text: string): void
+  output(worker: string, lines: string): void
   /** Its last worker has ended. */
   emptied(node: RemoteNode): void
   /** It is gone with its workers. */
@@ -246,7 +246,7 @@ export class RemoteNode {
         this.#hooks.notice(`node ${this.name} is going away (${message.reason}); it gets no new tasks`)
         return this.#hooks.changed(this)
       case 'output':
-        return this.#hooks.output(message.text)
+        return this.#hooks.output(`${this.name}/${message.place}`, message.text)
       case 'others-wait':
         return this.#hooks.othersWait(this)
       case 'notice':

@@ -4,7 +4,7 @@ import { keyOf, REMOVED, STEP_SPAN } from './keys.ts'
 import { lockPath } from './lock.ts'
 import { lastSession } from './run-writer.ts'
 import { StoreDb } from './store-db.ts'
-import { storeError } from './store-errors.ts'
+import { corrupt, storeError } from './store-errors.ts'
 
 /** The most that one transaction removes. Large runs are removed in pieces so that other drivers can write in between. */
 const PIECE_ROWS = 5000
@@ -102,7 +102,8 @@ class Piece {
       if (found.length === 0) return true
       for (const { start } of found) {
         if (!this.#removeFrom('_steps', 'key', STEP_BYTES, [start * STEP_SPAN, (start + 1) * STEP_SPAN])) return false
-        this.#store.statement('DELETE FROM _starts WHERE start = ?').run(start)
+        const { changes } = this.#store.statement('DELETE FROM _starts WHERE start = ?').run(start)
+        if (changes === 0) throw this.#damaged('_starts')
         if (--this.#rows <= 0) return false
       }
     }
@@ -114,16 +115,24 @@ class Piece {
       `SELECT ${key} AS key, ${bytes} AS bytes FROM ${table} WHERE ${key} >= ? AND ${key} < ? ORDER BY ${key} LIMIT ?`,
     )
     let end = before
+    let found = 0
     for (const row of rows.all(from, before, this.#rows + 1) as { key: number; bytes: number }[]) {
       if (this.#rows <= 0 || this.#bytes <= 0) {
         end = row.key
         break
       }
+      found++
       this.#rows--
       this.#bytes -= row.bytes
     }
-    this.#store.statement(`DELETE FROM ${table} WHERE ${key} >= ? AND ${key} < ?`).run(from, end)
+    const { changes } = this.#store.statement(`DELETE FROM ${table} WHERE ${key} >= ? AND ${key} < ?`).run(from, end)
+    if (found > 0 && changes === 0) throw this.#damaged(table)
     return end === before
+  }
+
+  /** Rows that are found and cannot be removed would be tried again without end. */
+  #damaged(table: string): Error {
+    return corrupt(this.#store.path, `rows of ${table} cannot be removed`)
   }
 }
 

@@ -6,6 +6,7 @@ import { plainError } from '../response.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { Usage } from '../trajectory/usage.ts'
+import { nextKey } from './ascending.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
 import { type FoundRun, findRun, listRuns, runFolder, runIn } from './find-run.ts'
@@ -229,9 +230,11 @@ export class RunFile implements Disposable {
        WHERE ${OF_TASKS} ${failed ? `AND a.status <> 'success'` : ''} ORDER BY a.seq`,
       ...this.#tasksAfter(after),
     )
+    let last = after
     for (const row of rows as Iterable<ResponseRow>)
       yield this.#reading(() => {
         this.#blobs.refill()
+        last = nextKey(numberOf(row.seq), last, 'a response')
         return { seq: numberOf(row.seq), response: this.#response(row.id, row.agentName, row) }
       })
   }

@@ -1,5 +1,6 @@
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
+import { ascending } from './ascending.ts'
 import { BlobReader } from './blobs.ts'
 import { keyOf, numberOf } from './keys.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns } from './rows.ts'
@@ -235,7 +236,9 @@ export class RunRows {
   *#pages<Row extends object>(sql: string, key: string, last: number): Generator<Row> {
     const page = this.#reading(() => this.#db.prepare(sql))
     for (let after = keyOf(this.#run, 0); ; ) {
-      const rows = this.#reading(() => page.all(after, last)) as Record<string, unknown>[]
+      const rows = this.#reading(() =>
+        ascending(page.all(after, last) as Record<string, unknown>[], (row) => row[key], after, 'a row'),
+      )
       yield* rows as Iterable<Row>
       if (rows.length < PAGE) return
       after = rows.at(-1)![key] as number

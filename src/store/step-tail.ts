@@ -1,5 +1,6 @@
 import type { Step } from '../trajectory/step.ts'
 import { StepUnpacker } from '../trajectory/unpack-steps.ts'
+import { nextKey } from './ascending.ts'
 import { BlobReader } from './blobs.ts'
 import { STEP_SPAN } from './keys.ts'
 import type { DatabaseSync } from './sqlite.ts'
@@ -57,7 +58,7 @@ export class StepTail {
       const read = (): Step | undefined => {
         const row = next.get(open.key, (start + 1) * STEP_SPAN) as (StepRow & { key: number }) | undefined
         if (row === undefined) return undefined
-        open.key = row.key
+        open.key = nextKey(row.key, open.key, 'a step')
         this.#blobs.refill()
         return open.decoder.next(row, this.#blobs)
       }
@@ -74,7 +75,7 @@ export class StepTail {
     for (const row of starts.all(this.#lastStart, ...this.#range)) {
       const columns = checkedRow(row, START, 'a start')
       const { start } = columns
-      this.#lastStart = start
+      this.#lastStart = nextKey(start, this.#lastStart, 'a start')
       const decoder = new StepDecoder(new StepUnpacker())
       this.#open.set(start, { ...columns, decoder, key: start * STEP_SPAN - 1 })
     }

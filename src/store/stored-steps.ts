@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StepSource } from '../response.ts'
 import type { Step } from '../trajectory/step.ts'
 import { MOST_ELEMENTS_AT_ONCE, StepUnpacker, tooLarge } from '../trajectory/unpack-steps.ts'
+import { nextKey } from './ascending.ts'
 import { BlobReader, TooManyBytes } from './blobs.ts'
 import { keyOf, STEP_SPAN } from './keys.ts'
 import type { Begun } from './messages.ts'
@@ -101,7 +102,7 @@ class StepCursor {
     }
     const row = prepared(db, NEXT).get(this.#key, (this.#start + 1) * STEP_SPAN) as KeyedRow | undefined
     if (row === undefined) return undefined
-    this.#key = row.key
+    this.#key = nextKey(row.key, this.#key, 'a step')
     const before = blobs.bytesRead
     if (!this.#atOnce) blobs.refill()
     const step = this.#read(row, blobs)

@@ -6,6 +6,13 @@ import { serialize } from 'node:v8'
 import { zstdCompressSync } from 'node:zlib'
 import { ManyworldsError, Runners, type TaskLike } from 'manyworlds'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { FoundRun } from '../../src/store/find-run.ts'
+import { openForReading } from '../../src/store/open-for-reading.ts'
+import { endedPage } from '../../src/store/paged/attempt-pages.ts'
+import { outcomePage } from '../../src/store/paged/outcome-pages.ts'
+import { PagedRun } from '../../src/store/paged/paged-run.ts'
+import { attemptTexts, startsOfTasks, stepBodies, taskTexts } from '../../src/store/paged/search-pages.ts'
+import { taskPage } from '../../src/store/paged/task-pages.ts'
 import { echo } from '../agents/basics.ts'
 import { succeedsAt, thrower } from '../agents/failing.ts'
 import { chat, ledger, odd, parent } from '../agents/ledger.ts'
@@ -94,6 +101,57 @@ async function expectClearResume(what: string): Promise<string> {
   }
 }
 
+/** The leaf pages of each table, by their offset. */
+function leafPages(file: string, bytes: Buffer): { table: string; pages: number[] }[] {
+  writeFileSync(file, bytes)
+  using db = new DatabaseSync(file, { readOnly: true })
+  const size = bytes.readUInt16BE(16) === 1 ? 65_536 : bytes.readUInt16BE(16)
+  const below = (offset: number): number[] => {
+    if (bytes[offset] === LEAF) return [offset]
+    if (bytes[offset] !== INTERIOR) return []
+    const children = Array.from({ length: bytes.readUInt16BE(offset + 3) }, (_, at) =>
+      bytes.readUInt32BE(offset + bytes.readUInt16BE(offset + 12 + 2 * at)),
+    )
+    return [...children, bytes.readUInt32BE(offset + 8)].flatMap((child) => below((child - 1) * size))
+  }
+  return db
+    .prepare(`SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND name LIKE '\\_%' ESCAPE '\\'`)
+    .all()
+    .map(({ name, rootpage }) => ({ table: String(name), pages: below((Number(rootpage) - 1) * size) }))
+}
+
+const LEAF = 13
+const INTERIOR = 5
+
+/** Puts the rows of a leaf page into another order. */
+function reorder(bytes: Buffer, offset: number, order: (cells: readonly number[]) => number[]): void {
+  const count = bytes.readUInt16BE(offset + 3)
+  const cells = Array.from({ length: count }, (_, at) => bytes.readUInt16BE(offset + 8 + 2 * at))
+  if (count > 1) for (const [at, cell] of order(cells).entries()) bytes.writeUInt16BE(cell, offset + 8 + 2 * at)
+}
+
+/** Reads pages of few rows, as the viewer reads pages of many. */
+async function readPaged(file: string): Promise<void> {
+  const all = (read: (run: PagedRun, after: number) => number | undefined) => {
+    try {
+      using db = openForReading(file)
+      const run = new PagedRun(db, { path: file, runId: 'r' } as FoundRun)
+      for (let after: number | undefined = 0; after !== undefined; ) after = read(run, after)
+    } catch (error) {
+      if (!ManyworldsError.is(error)) throw error
+    }
+  }
+  all((run, after) => taskPage(run, after, 2).at(-1)?.[0])
+  all((run, after) => endedPage(run, after, 2).at(-1)?.seq)
+  all((run, after) => taskTexts(run, after, 2, true).at(-1)?.task)
+  all((run, after) => attemptTexts(run, after, 2, 'logs').at(-1)?.seq)
+  all((run, after) => outcomePage(run, after, 2).next)
+  all((run) => {
+    for (const { start } of startsOfTasks(run, 0, 1000)) for (const _ of stepBodies(run, start));
+    return undefined
+  })
+}
+
 describe('a run file with something wrong in it is shown, or refused in one clear line', () => {
   it('whatever type of value stands in whatever column', async () => {
     const found = new Set<string>()
@@ -117,6 +175,26 @@ describe('a run file with something wrong in it is shown, or refused in one clea
         if (spoil(changed, table, column, value))
           found.add(await expectClearResume(`${table}.${column} = ${String(value)}`))
     expect([...found].sort()).toEqual(['RESUME_MISMATCH', 'STORE_CORRUPT', 'done'])
+  }, 600_000)
+
+  it('if its rows are out of order, so that a reader could read them without end', async () => {
+    const found = new Set<string>()
+    const orders: readonly ((cells: readonly number[]) => number[])[] = [
+      (cells) => cells.toReversed(),
+      (cells) => [...cells.slice(1), cells[0]!],
+      (cells) => cells.map((_, at) => cells[(at * 7 + 3) % cells.length]!),
+      (cells) => cells.map(() => cells.at(-1)!),
+    ]
+    for (const { table, pages } of leafPages(path, sound))
+      for (const [number, order] of orders.entries()) {
+        const bytes = Buffer.from(sound)
+        for (const page of pages) reorder(bytes, page, order)
+        writeFileSync(path, bytes)
+        const commands = [...commandsOn(path), ['show', path, 'chat', '--full'], ['export', path, '--format', 'jsonl']]
+        for (const code of await expectClearWords(`${table}, order ${number}`, commands)) found.add(code)
+        await readPaged(path)
+      }
+    expect(found).toContain('STORE_CORRUPT')
   }, 600_000)
 
   it('if bytes of it are flipped, or the end of it is missing', async () => {

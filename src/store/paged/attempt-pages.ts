@@ -32,7 +32,7 @@ const ENDED_SQL = `SELECT seq % ${RUN_SPAN} AS seq, task % ${RUN_SPAN} AS task, 
 
 /** The attempts after a position in the order of commits. */
 export function endedPage(run: PagedRun, after: number, limit: number): EndedAttempt[] {
-  return run.rows(ENDED_SQL, ENDED, 'an attempt', run.key(after), run.range[1], limit)
+  return run.page(after, ({ seq }) => seq, ENDED_SQL, ENDED, 'an attempt', limit)
 }
 
 /** An attempt that has started and has not ended. */

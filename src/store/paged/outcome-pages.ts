@@ -1,4 +1,5 @@
 import type { Outcome } from '../../grade/outcome.ts'
+import { ascending } from '../ascending.ts'
 import { ROLLOUTS, type RolloutOptions, rolloutOf } from '../rollout-rows.ts'
 import { prepared } from '../sqlite.ts'
 import { isWhole } from '../stored-shapes.ts'
@@ -14,7 +15,12 @@ export interface OutcomePage {
 export function outcomePage(run: PagedRun, after: number, limit: number, wanted: RolloutOptions = {}): OutcomePage {
   const sql = `${ROLLOUTS} LIMIT ?`
   return run.reading(() => {
-    const rows = prepared(run.db, sql).all(run.key(0), run.key(after + 1), run.range[1], limit)
+    const rows = ascending(
+      prepared(run.db, sql).all(run.key(0), run.key(after + 1), run.range[1], limit),
+      ({ task }) => task,
+      run.key(after),
+      'a rollout',
+    )
     const outcomes = rows.map((row) => {
       run.blobs.refill()
       return rolloutOf(row, run.blobs, wanted)

@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../../errors.ts'
+import { ascending } from '../ascending.ts'
 import { BlobReader } from '../blobs.ts'
 import { readRun } from '../checks.ts'
 import type { FoundRun } from '../find-run.ts'
@@ -84,6 +85,16 @@ export class PagedRun {
       for (const row of rows) checkedRow(row, columns, what)
       return rows as unknown as Row[]
     })
+  }
+
+  /** At most `limit` rows of the run after a number. The statement takes the key to read after, the end of the run, and the limit. */
+  page<Row extends object>(
+    after: number,
+    numberOf: (row: Row) => number,
+    ...[sql, columns, what, limit]: [sql: string, columns: Columns<Row>, what: string, limit: number]
+  ): Row[] {
+    const rows = this.rows(sql, columns, what, this.key(after), this.range[1], limit)
+    return this.reading(() => ascending(rows, numberOf, after, what))
   }
 
   row<Row extends object>(

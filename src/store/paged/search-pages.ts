@@ -1,3 +1,4 @@
+import { ascending } from '../ascending.ts'
 import { RUN_SPAN, STEP_SPAN } from '../keys.ts'
 import { prepared } from '../sqlite.ts'
 import { StepBodies } from '../step-rows.ts'
@@ -19,7 +20,7 @@ const IDS = `SELECT task % ${RUN_SPAN} AS task, id, NULL AS input FROM _tasks t 
 
 /** Ids and stored inputs of the tasks after a number. */
 export const taskTexts = (run: PagedRun, after: number, limit: number, onlyIds: boolean): TaskTexts[] =>
-  run.rows(onlyIds ? IDS : TASKS, TASK, 'a task', run.key(after), run.range[1], limit)
+  run.page(after, ({ task }) => task, onlyIds ? IDS : TASKS, TASK, 'a task', limit)
 
 export interface AttemptTexts {
   readonly seq: number
@@ -48,7 +49,7 @@ const LOGS = `SELECT seq % ${RUN_SPAN} AS seq, task % ${RUN_SPAN} AS task, attem
 
 /** Stored answers and errors, or logs and the steps of version 1, of the attempts after a position. */
 export const attemptTexts = (run: PagedRun, after: number, limit: number, of: 'endings' | 'logs'): AttemptTexts[] =>
-  run.rows(of === 'endings' ? ENDINGS : LOGS, ATTEMPT, 'an attempt', run.key(after), run.range[1], limit)
+  run.page(after, ({ seq }) => seq, of === 'endings' ? ENDINGS : LOGS, ATTEMPT, 'an attempt', limit)
 
 export interface StartedAttempt {
   readonly start: number
@@ -79,7 +80,7 @@ export function* stepBodies(
     const rows = run.reading(() => {
       const statement = prepared(run.db, BODIES)
       statement.setReturnArrays(true)
-      return statement.all(from, end, PAGE) as unknown as BodyRow[]
+      return ascending(statement.all(from, end, PAGE) as unknown as BodyRow[], ([key]) => key, from - 1, 'a step')
     })
     for (const [key, kind, record] of rows) {
       const body = isLarge(run, record)

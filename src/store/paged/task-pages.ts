@@ -1,4 +1,5 @@
 import type { TaskStatus } from '../../task.ts'
+import { ascending } from '../ascending.ts'
 import { RUN_SPAN } from '../keys.ts'
 import { ROLE } from '../schema.ts'
 import { prepared } from '../sqlite.ts'
@@ -91,7 +92,9 @@ const ONE = `${SELECT} WHERE t.task = ?`
 
 /** The tasks after a number, in order. */
 export const taskPage = (run: PagedRun, after: number, limit: number): TaskLine[] =>
-  linesOf(run, PAGE, run.key(after), run.range[1], limit)
+  run.reading(() =>
+    ascending(linesOf(run, PAGE, run.key(after), run.range[1], limit), ([task]) => task, after, 'a task'),
+  )
 
 /** The tasks with these numbers. */
 export const tasksByNumber = (run: PagedRun, numbers: Iterable<number>): TaskLine[] =>

@@ -11,7 +11,7 @@ const tests = (folder: string, names: string) =>
 export const UNIT: readonly string[] = [
   ...tests('', 'blob-folder docs projects scan-v8 special-tasks'),
   ...tests('cli', 'chart'),
-  ...tests('data', 'csv jsonl parquet'),
+  ...tests('data', 'csv jsonl'),
   ...tests('environments', 'parse-action to-prompt'),
   ...tests('executor', 'budget deque load-buckets pace queue retry-decision turns verdict window'),
   ...tests('grade', 'compare intervals judgement summary'),

@@ -44,11 +44,12 @@ const parsers = {
 
 const floorDivide = (value: bigint, by: bigint) => (value - (((value % by) + by) % by)) / by
 
-export async function* readParquet(
+/** The rows of each row group. */
+export async function* parquetGroups(
   path: string,
   file: string,
   columns: readonly string[] | undefined,
-): AsyncGenerator<Iterable<ParsedRow>> {
+): AsyncGenerator<ParsedRow[]> {
   const handle = await open(path).catch((cause: unknown) => {
     throw unreadable(file, cause)
   })
@@ -71,10 +72,8 @@ export async function* readParquet(
   }
 }
 
-function* parsedRows(rows: readonly Row[], first: number, convert: (row: Row) => Row): Generator<ParsedRow> {
-  let line = first
-  for (const row of rows) yield { line: line++, row: convert(row) }
-}
+const parsedRows = (rows: readonly Row[], first: number, convert: (row: Row) => Row): ParsedRow[] =>
+  rows.map((row, at) => ({ line: first + at, row: convert(row) }))
 
 async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
   const { size } = await handle.stat()

@@ -58,8 +58,8 @@ export function fromParquet(
       file: name,
       isStream: false,
       async *read() {
-        const { readParquet } = await import('./parquet-rows.ts')
-        yield* readParquet(file, name, columns)
+        const { readParquet } = await import('./parquet-thread.ts')
+        yield* readParquet({ path: file, file: name, columns })
       },
     },
     map,

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { fromParquet } from 'manyworlds/data'
 import { describe, expect, it } from 'vitest'
+import { type ParquetLimits, readParquet } from '../../src/data/parquet-thread.ts'
 import { dataFile, toArray } from './files.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}.parquet`, import.meta.url))
@@ -73,5 +75,64 @@ describe('fromParquet refuses', () => {
   it('addresses, and options that it does not know', () => {
     expect(() => fromParquet('https://host/a.parquet')).toThrow(/download the file first/)
     expect(() => fromParquet('a.parquet', { column: ['a'] } as object)).toThrow(/did you mean 'columns'\?/)
+  })
+})
+
+describe('a Parquet file that is damaged', () => {
+  // Two columns fail at once, and the library handles the rejection of one of them only: that ended the process.
+  it.each<[string, [at: number, value: number][]]>([
+    [
+      'none',
+      [
+        [419, 0],
+        [3998, 64],
+        [3032, 0],
+      ],
+    ],
+    [
+      'gzip',
+      [
+        [1412, 0],
+        [6348, 0],
+      ],
+    ],
+    [
+      'gzip',
+      [
+        [7064, 0],
+        [7352, 0],
+        [5912, 0],
+      ],
+    ],
+    [
+      'zstd',
+      [
+        [3840, 0],
+        [1549, 128],
+        [3633, 0],
+      ],
+    ],
+  ])('in several columns (%s) is refused, and the program goes on', async (codec, flips) => {
+    const bytes = Buffer.from(readFileSync(fixture(`pyarrow-${codec}`)))
+    for (const [at, value] of flips) bytes[at] = value
+    await expect(toArray(fromParquet(dataFile('damaged.parquet', bytes)))).rejects.toMatchObject({
+      code: 'DATA_INVALID',
+    })
+  })
+
+  it('can neither take all memory nor run for ever', async () => {
+    const data = Array.from({ length: 100_000 }, (_, n) => `a text of its own, number ${n}`)
+    const bytes = parquetWriteBuffer({ columnData: [{ name: 's', data, type: 'STRING' }], rowGroupSize: 100_000 })
+    const request = {
+      path: dataFile('large.parquet', new Uint8Array(bytes)),
+      file: 'large.parquet',
+      columns: undefined,
+    }
+    const read = (limits: Partial<ParquetLimits>) =>
+      toArray(readParquet(request, { ms: 60_000, msPerMb: 1000, heapMb: 512, ...limits }))
+    expect((await read({})).flatMap((rows) => [...rows])).toHaveLength(100_000)
+    const refused = (why: string) => ({ code: 'DATA_INVALID', message: expect.stringContaining(why) })
+    await expect(read({ heapMb: 8 })).rejects.toMatchObject(refused('it needs too much memory'))
+    await expect(read({ ms: 1, msPerMb: 0 })).rejects.toMatchObject(refused('it took longer than 0 s'))
   })
 })

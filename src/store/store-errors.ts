@@ -1,4 +1,4 @@
-import { closeSync, openSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ManyworldsError } from '../errors.ts'
 import { fileKind } from './file-kind.ts'
@@ -65,7 +65,10 @@ export function storeError(error: unknown, path: string, doing: 'open' | 'write'
         )
       if (isFolder(path)) return notAStore(path, 'a folder', error)
       if (doing === 'read') return make('STORE_NOT_WRITABLE', `cannot read ${path} (${message}). ${READABLE(path)}`)
-      return make('STORE_NOT_WRITABLE', `cannot ${doing} the run file ${path} (${message}). ${ELSEWHERE}`)
+      return make(
+        'STORE_NOT_WRITABLE',
+        `cannot ${doing} the run file ${path} (${whyNot(path) ?? message}). ${ELSEWHERE}`,
+      )
     case IOERR:
       // SQLite reports a full disk as SQLITE_IOERR for its -shm file.
       if (noSpaceAt(path))
@@ -123,6 +126,17 @@ function noSpaceAt(path: string): boolean {
     return bavail * bsize < NO_SPACE_BYTES
   } catch {
     return false
+  }
+}
+
+/** Why the folder cannot be written: SQLite only says that it cannot open the file. */
+function whyNot(path: string): string | undefined {
+  try {
+    accessSync(dirname(path), constants.W_OK)
+    return undefined
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return code === 'EROFS' ? `the file system is read-only, ${message}` : message
   }
 }
 

@@ -61,7 +61,10 @@ describe('a folder that cannot be written', () => {
     const disk = ownDisk('size=4m', 'ro')
     const ended = await runScript('store/read-only.ts', { ...disk, args: [disk.path] })
     expect(printed(ended), ended.stderr).toEqual([
-      { code: 'STORE_NOT_WRITABLE', message: expect.stringContaining('`store: "path"`') },
+      {
+        code: 'STORE_NOT_WRITABLE',
+        message: expect.stringMatching(/the file system is read-only, EROFS.*`store: "path"`/),
+      },
       { code: 'RUN_NOT_FOUND', message: expect.stringContaining("no run 'old'") },
     ])
   })

@@ -85,7 +85,9 @@ export function RunHeader({ data }: { readonly data: RunData }) {
           To run what is left:{' '}
           <code>
             npx manyworlds run {overview.script.split(/[\\/]/).at(-1)} --resume {overview.runId}
+            {overview.sample && ` --limit ${overview.sample.limit} --sample-seed ${overview.sample.seed}`}
           </code>
+          , with the other options that it was started with, such as --model
         </p>
       )}
       <Sessions sessions={details.sessions} />

@@ -51,7 +51,7 @@ class Tally:
             "clipFraction": sums["clipped"] / count,
             "cappedShare": sums["capped"] / count,
             "largestWeight": self.largest_weight,
-            "effectiveSampleSize": sums["importance"] ** 2 / sums["squared"] if sums["squared"] > 0 else 0,
+            "effectiveSampleShare": sums["importance"] ** 2 / (sums["squared"] * count) if sums["squared"] > 0 else 0,
             "klFromBehavior": sums["behavior"] / count,
             "policyLoss": sums["policy"],
             "entropy": sums["entropy"] / count,

@@ -25,7 +25,7 @@ export const UNIT: readonly string[] = [
   ...tests('store', 'body-delta same-value'),
   ...tests(
     'train',
-    'advantages best-rollouts collection-ahead divergence gradient-learner-died learner-calls lora-batcher lora-requests lora-tool-calls loss-tally losses returns rl-trainer sampler-mismatch softmax-core staleness-gate tinker-wire token-lines value-loss',
+    'advantages best-rollouts collection-ahead divergence gradient-learner-died learner-calls lora-batcher lora-requests lora-tool-calls loss-tally losses returns rl-trainer sampler sampler-mismatch softmax-core staleness-gate tinker-wire token-lines value-loss',
   ),
   ...tests('trajectory', 'digest lossless-json numbers token-rows trajectory'),
   ...tests('view', 'events histogram markdown-pieces needle pulse run-sort shown-value task-table timeline'),

@@ -18,7 +18,7 @@ export interface EpisodeRows {
   readonly single: number
   /** The number of episodes that the rows were made from. */
   readonly episodes: number
-  /** The return of each episode, for a running baseline. */
+  /** The return of each action, for a running baseline. */
   readonly returns: readonly number[]
   /**
    * With 'gae': the fraction of the returns' variance that the values explain; undefined if the returns do not vary.
@@ -72,7 +72,7 @@ export function rowsOf(
     flat: compared?.flat.length ?? 0,
     single: compared?.single.length ?? 0,
     episodes: all.length,
-    returns: episodeReturns.map((values) => values[0]!),
+    returns: episodeReturns.flatMap((values) => [...values]),
     explainedVariance: settings.name === 'gae' ? explainedByValues(all, rows) : undefined,
   }
 }

@@ -71,9 +71,9 @@ export function lossMetrics(tally: Readonly<LossTally>): Readonly<Record<string,
     // Fraction of samples whose proximal / behavior exceeded `maxWeight`, and the largest value before the cap.
     cappedShare: tally.capped / samples,
     largestWeight: tally.largestWeight,
-    // Kish's effective sample size: the number of on-policy samples with the same information.
-    effectiveSampleSize:
-      tally.squaredImportance > 0 ? (tally.importance * tally.importance) / tally.squaredImportance : 0,
+    // Kish's effective sample size, as a fraction of the samples: how many on-policy samples have the same information.
+    effectiveSampleShare:
+      tally.squaredImportance > 0 ? (tally.importance * tally.importance) / (tally.squaredImportance * samples) : 0,
     // KL(behavior ‖ p), estimated by k3 from samples of `behavior`.
     klFromBehavior: tally.kl / samples,
   }

@@ -33,10 +33,10 @@ describe('figures of the policy loss', () => {
       'clipFraction',
       'cappedShare',
       'largestWeight',
-      'effectiveSampleSize',
+      'effectiveSampleShare',
       'klFromBehavior',
     ])
-    expectNear(Object.values(metrics), [4, (-1 - 1.2 + 0.8 - 2) / 4, 1, 1.5, 0.5, 0.25, 4, 49 / 19.5, kl])
+    expectNear(Object.values(metrics), [4, (-1 - 1.2 + 0.8 - 2) / 4, 1, 1.5, 0.5, 0.25, 4, 49 / 19.5 / 4, kl])
   })
 
   it('count on-policy samples in full', () => {
@@ -44,7 +44,7 @@ describe('figures of the policy loss', () => {
       fc.property(fc.array(logProbs, { minLength: 1 }), (behavior) => {
         const ones = behavior.map(() => 1)
         const metrics = metricsOf({ logProbs: behavior, behavior, advantages: ones, weights: ones })
-        expectNear([metrics.effectiveSampleSize!], [behavior.length])
+        expectNear([metrics.effectiveSampleShare!], [1])
         expect(metrics).toMatchObject({ ratio: 1, clipFraction: 0, cappedShare: 0, klFromBehavior: 0 })
       }),
     )

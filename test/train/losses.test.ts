@@ -185,7 +185,7 @@ describe('the loss `sft`', () => {
     const samples = { logProbs: [-1, -3], behavior: [-900, 0], advantages: [0, -7], weights: [0.5, 0.5] }
     const { loss, byLogProb } = policyLoss(samples, lossRule({ name: 'sft' }), tally)
     expect({ loss, byLogProb: [...byLogProb] }).toEqual({ loss: 2, byLogProb: [-0.5, -0.5] })
-    expect(lossMetrics(tally)).toMatchObject({ ratio: 1, effectiveSampleSize: 2, klFromBehavior: 0, cappedShare: 0 })
+    expect(lossMetrics(tally)).toMatchObject({ ratio: 1, effectiveSampleShare: 1, klFromBehavior: 0, cappedShare: 0 })
   })
 
   it('refuses what has no effect on it', () => {

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../dist/random.js'
+import { nextRunningMean } from '../../dist/train/advantages.js'
+import { rowsOf } from '../../dist/train/episode-rows.js'
+import type { Episode } from '../../dist/train/episodes.js'
 import { gradientLearner } from '../../dist/train/gradient-learner.js'
 import { RLTrainer, type TrainerOptions } from '../../dist/train/rl-trainer.js'
 import { softmaxCore } from '../../dist/train/softmax/softmax-core.js'
@@ -123,6 +126,32 @@ describe('a batch', () => {
   })
 })
 
+test('a running baseline is the mean of the returns of all actions, as it is subtracted from each', () => {
+  const actions = Array.from({ length: 4 }, (_, index) => ({
+    ...{ index, observation: 'x', candidates: ['a'], action: 'a', choice: 0, logProb: 0, mode: 'sample', reward: 1 },
+    policy: { name: 'p', version: 0 },
+  }))
+  const one = {
+    ...{ task: 'a', rollout: 1, group: 'a', reward: 4, actions, lines: [], decisions: 4, isCut: false },
+  } as unknown as Episode
+  const made = rowsOf([[one]], { name: 'reinforce', baseline: 'running' }, 'actions', { mean: 0, weight: 0 })
+  expect(made.returns).toEqual([4, 3, 2, 1])
+  const next = nextRunningMean({ mean: 0, weight: 0 }, made.returns)
+  const { rows } = rowsOf([[one]], { name: 'reinforce', baseline: 'running' }, 'actions', next)
+  expect(rows.map(({ advantage }) => advantage)).toEqual([1.5, 0.5, -0.5, -1.5])
+})
+
+test('metrics of several steps are those of one, if the steps are alike', async () => {
+  const report = async (more: object) => {
+    const algorithm = { loss: { name: 'clip' }, lr: 1e-9, ...more } as const
+    const trainer = newTrainer({ learner: gradientLearner(softmaxCore(policy), algorithm) })
+    await trainer.start({ seed: 1 })
+    return (await trainer.trainStep(await batch(trainer, 0))).metrics
+  }
+  expect((await report({})).effectiveSampleShare).toBeCloseTo(1, 6)
+  expect((await report({ epochs: 3, miniBatches: 4 })).effectiveSampleShare).toBeCloseTo(1, 6)
+})
+
 describe('a batch that an older version has collected', () => {
   const offPolicy = (maxWeight?: number) => {
     const loss = { name: 'clip', ...(maxWeight && { maxWeight }) } as const
@@ -137,7 +166,7 @@ describe('a batch that an older version has collected', () => {
       const { staleness, metrics } = await trainer.trainStep(await batch(trainer, round))
       expect(staleness).toEqual({ mean: 0, max: 0 })
       expect(metrics).toMatchObject({ ratio: 1, cappedShare: 0, largestWeight: 1 })
-      expect(metrics.effectiveSampleSize).toBeCloseTo(metrics.samples!, 9)
+      expect(metrics.effectiveSampleShare).toBeCloseTo(1, 9)
     }
     const fresh = await batch(trainer, 7, ['e', 'f'])
     const { staleness, metrics } = await trainer.trainStep([...old, ...fresh])
@@ -146,7 +175,7 @@ describe('a batch that an older version has collected', () => {
     expect(staleness!.mean).toBeLessThan(6)
     // The ratio that is clipped is to the learner as it was when the update began; how old samples are is in their weight.
     expect(metrics.ratio).toBeCloseTo(1, 12)
-    expect(metrics.effectiveSampleSize).toBeLessThan(0.95 * metrics.samples!)
+    expect(metrics.effectiveSampleShare).toBeLessThan(0.95)
     expect(metrics.largestWeight).toBeGreaterThan(1)
   })
 

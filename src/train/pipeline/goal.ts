@@ -18,7 +18,10 @@ export function trainingGoal(
   { tasksPerEpoch, epochs }: EpochTarget,
 ): TrainingGoal {
   const { every = 1, rollouts = 0, testRollouts = 0 } = settings.evaluate ?? {}
-  const tasks = (epochs - epoch + 1) * tasksPerEpoch - updates.tasksOf(epoch)
+  // Updates are full, so an epoch may have a few tasks more.
+  const tasksPerUpdate = Math.min(settings.tasksPerUpdate, sets.train.length)
+  const perEpoch = Math.ceil(tasksPerEpoch / tasksPerUpdate) * tasksPerUpdate
+  const tasks = (epochs - epoch + 1) * perEpoch - updates.tasksOf(epoch)
   const untrained = updates.rows.length === 0 ? 1 : 0
   // The last epoch is always evaluated.
   const validations = untrained + Math.ceil(epochs / every) - Math.floor((epoch - 1) / every)

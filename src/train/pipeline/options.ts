@@ -80,9 +80,12 @@ export interface PipelineOptions extends Omit<RunConfig, NotForTrainings> {
   readonly learnerTimeoutMs?: number
   /** Rollouts per task of an update: the group size. Default 8. */
   readonly rollouts?: number
-  /** Tasks per update. Default 16. */
+  /** Tasks per update, which has each task once; all, if there are fewer. Default 16. */
   readonly tasksPerUpdate?: number
-  /** Tasks per epoch, after which the policy is validated. Default: 8 updates. */
+  /**
+   * Tasks per epoch, after which the policy is validated; rounded up to full updates. Default: eight times
+   * `tasksPerUpdate`.
+   */
   readonly tasksPerEpoch?: number
   /** Epochs of `train()`, unless it is given a number. Default 10. */
   readonly epochs?: number

@@ -6,6 +6,8 @@ export interface SamplerState {
   /** The number of complete passes over the tasks, and the position in the current pass. */
   readonly pass: number
   readonly at: number
+  /** The tasks that the update in which the pass began had before it; omitted if there are none. */
+  readonly carried?: readonly string[]
   /** The next update to draw for; plans may exist for more updates than were trained on. */
   readonly update: number
   /** With a curriculum: for each task, how often it was tried and solved. */
@@ -13,8 +15,9 @@ export interface SamplerState {
 }
 
 /**
- * Selects the tasks of an update. Without a curriculum, it passes through all tasks in an order that is reshuffled for
- * each pass; an update never spans two passes, so the last update of a pass may have fewer tasks. With a curriculum,
+ * Selects the tasks of an update. Every update is full, unless there are fewer tasks, and has each task once. Without a
+ * curriculum, it passes through all tasks in an order that is reshuffled for each pass; an update may span two passes,
+ * because a small one would move the policy as far as a full one, with more noise. With a curriculum,
  * tasks are drawn without replacement with weights p(1 − p), where p is the smoothed success rate: tasks that are
  * solved sometimes teach most. The fraction `floor` of the draws is uniform, because a task that failed eight times may
  * still be solved one time in ten; no task is ever excluded.
@@ -26,6 +29,7 @@ export class Sampler {
   readonly #seen = new Map<string, [tried: number, solved: number]>()
   #pass = 0
   #at = 0
+  #carried: readonly string[] = []
   #update = 0
   #order: readonly string[] | undefined
 
@@ -36,6 +40,7 @@ export class Sampler {
     if (state === undefined) return
     this.#pass = state.pass
     this.#at = state.at
+    this.#carried = state.carried ?? []
     this.#update = state.update
     for (const [task, [tried, solved]] of Object.entries(state.seen ?? {})) this.#seen.set(task, [tried, solved])
   }
@@ -60,20 +65,33 @@ export class Sampler {
   }
 
   state(): SamplerState {
-    const position = { pass: this.#pass, at: this.#at, update: this.#update }
+    const carried = this.#carried.length > 0 ? { carried: this.#carried } : {}
+    const position = { pass: this.#pass, at: this.#at, ...carried, update: this.#update }
     return this.#floor === undefined ? position : { ...position, seen: Object.fromEntries(this.#seen) }
   }
 
   #next(count: number): string[] {
-    this.#order ??= shuffled(this.#tasks, this.#random(this.#pass))
-    const drawn = this.#order.slice(this.#at, this.#at + count)
-    this.#at += drawn.length
-    if (this.#at === this.#order.length) {
+    const drawn: string[] = []
+    const wanted = Math.min(count, this.#tasks.length)
+    while (drawn.length < wanted) {
+      this.#order ??= this.#orderOfPass()
+      const taken = this.#order.slice(this.#at, this.#at + wanted - drawn.length)
+      drawn.push(...taken)
+      this.#at += taken.length
+      if (this.#at < this.#order.length) break
       this.#pass++
       this.#at = 0
+      this.#carried = drawn.length < wanted ? [...drawn] : []
       this.#order = undefined
     }
     return drawn
+  }
+
+  /** Tasks that the update already has come last. */
+  #orderOfPass(): readonly string[] {
+    const order = shuffled(this.#tasks, this.#random(this.#pass))
+    const carried = new Set(this.#carried)
+    return [...order.filter((task) => !carried.has(task)), ...order.filter((task) => carried.has(task))]
   }
 
   /** Takes the tasks with the largest u^(1 / weight), which is equivalent to weighted draws without replacement. */

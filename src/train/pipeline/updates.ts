@@ -105,7 +105,7 @@ export class Updates {
   plan(number: number, target: EpochTarget): PlanRow | undefined {
     const { record, settings, sampler, versions } = this.#parts
     const known = this.#earlier.has(number) ? this.#planned.get(number) : undefined
-    const { epoch, left } = known ? { epoch: known.epoch, left: 0 } : this.#following(target.tasksPerEpoch)
+    const epoch = known?.epoch ?? this.#nextEpoch(target.tasksPerEpoch)
     if (epoch > target.epochs) return undefined
     if (known) {
       sampler.skip(number, known.tasks)
@@ -115,7 +115,7 @@ export class Updates {
       ...{ number, epoch, version: versions.current.ref.version },
       run: this.#runOf(number),
       seed: runSeed(settings.seed, 'collect', number),
-      tasks: sampler.draw(number, Math.min(left, settings.tasksPerUpdate)),
+      tasks: sampler.draw(number, settings.tasksPerUpdate),
     }
     record.plan(plan)
     this.#planned.set(number, plan)
@@ -135,17 +135,15 @@ export class Updates {
     return plan
   }
 
-  /** The epoch that the next new plan belongs to, and how many of its tasks are not planned yet. */
-  #following(tasksPerEpoch: number): { readonly epoch: number; readonly left: number } {
+  /** The epoch that the next new plan belongs to. An epoch ends with the update that completes its tasks. */
+  #nextEpoch(tasksPerEpoch: number): number {
     const open = [...this.#planned.values()]
     const last = (open.at(-1) ?? this.#rows.at(-1))?.epoch ?? 0
     const planned = open.reduce(
       (sum, { epoch, tasks }) => sum + (epoch === last ? tasks.length : 0),
       this.tasksOf(last),
     )
-    return last > 0 && planned < tasksPerEpoch
-      ? { epoch: last, left: tasksPerEpoch - planned }
-      : { epoch: last + 1, left: tasksPerEpoch }
+    return last > 0 && planned < tasksPerEpoch ? last : last + 1
   }
 
   async collect(plan: PlanRow, watch: GroupWatch): Promise<Collected> {

@@ -85,10 +85,10 @@ test('nothing is learned from rewards that are dealt out at random, nor without 
   expect(new Set(off.map(({ reward }) => reward)).size).toBe(3)
 })
 
-test('trainEpoch trains one epoch at a time, of as many tasks as it is told', async () => {
+test('trainEpoch trains one epoch at a time, of as many tasks as it is told, in full updates', async () => {
   await using pipeline = new DistributedTrainingPipeline(OPTIONS)
   expect(await pipeline.trainEpoch()).toMatchObject({ epoch: 1, trajectories: 48, updates: 3 })
-  expect(await pipeline.trainEpoch({ tasksPerEpoch: 6 })).toMatchObject({ epoch: 2, trajectories: 24, updates: 5 })
+  expect(await pipeline.trainEpoch({ tasksPerEpoch: 6 })).toMatchObject({ epoch: 2, trajectories: 32, updates: 5 })
   expect(pipeline.id).toMatch(/^\d{8}-/)
 })
 

@@ -9,7 +9,10 @@ export interface AlarmSettings {
   readonly entropy?: number
   /** Episodes became longer or shorter by this factor. Default 5. */
   readonly length?: number
-  /** The fraction of actions that could not be parsed. Default .2. */
+  /**
+   * The fraction of actions that could not be parsed; for a language model, of the calls of its tools. An answer in text
+   * is parsed by its grader, which counts it as wrong. Default .2.
+   */
   readonly parseFailures?: number
   /** Mean KL divergence from the reference policy, in nats per decision. Default 1. */
   readonly kl?: number
@@ -32,6 +35,9 @@ const OFF_TASK_LOSS = 0.1
 
 /** Error texts for actions that an environment or a parser could not interpret. */
 const UNREADABLE = /ACTION_INVALID|cannot be parsed|no such tool/i
+/** What the AI SDK answers to a tool call with wrong arguments, or of an unknown tool. */
+const REFUSED_CALL = /^\W*(Invalid input for tool|Model tried to call unavailable tool)/
+const MATCHED_CHARS = 500
 
 /** Detects common ways in which a training goes wrong. */
 export class Alarms {
@@ -67,7 +73,9 @@ export class Alarms {
       )
     const share = unreadableShare(trajectories)
     if (share > this.#settings.parseFailures)
-      alarms.push(`${(share * 100).toFixed(0)} % of actions could not be parsed by the environment`)
+      alarms.push(
+        `${(share * 100).toFixed(0)} % of actions or tool calls could not be parsed by the environment or the agent`,
+      )
     return alarms
   }
 
@@ -90,17 +98,18 @@ export function offTaskAlarms(report: TestReport | null, { offTask = OFF_TASK_LO
   ]
 }
 
+/** Failed parses are tool steps with an error. Other tool steps count only without actions: they are the model's calls. */
 function unreadableShare(trajectories: readonly TrajectoryParts[]): number {
-  let [actions, unreadable] = [0, 0]
+  let [actions, calls, unreadable] = [0, 0, 0]
   for (const { steps } of trajectories)
     for (const step of steps) {
       if (step.kind === 'action') actions++
-      else if (
-        step.kind === 'tool' &&
-        step.error !== undefined &&
-        UNREADABLE.test(JSON.stringify(step.error).slice(0, 500))
-      )
-        unreadable++
+      if (step.kind !== 'tool') continue
+      calls++
+      const text = (value: unknown) => JSON.stringify(value ?? '').slice(0, MATCHED_CHARS)
+      const said = step.error === undefined ? text(step.result) : text(step.error)
+      if (REFUSED_CALL.test(said) || (step.error !== undefined && UNREADABLE.test(said))) unreadable++
     }
-  return actions === 0 ? 0 : unreadable / actions
+  const all = actions || calls
+  return all === 0 ? 0 : unreadable / all
 }

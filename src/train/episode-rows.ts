@@ -99,7 +99,7 @@ function explainedByValues(episodes: readonly Episode[], rows: readonly Row[]): 
 
 /** The return from each action on. A language model gets one return for the whole episode. */
 const returnsOf = (episode: Episode, discount: number): Float64Array =>
-  episode.lines.length > 0 ? Float64Array.of(episode.reward) : returns(rewardsOf(episode), discount)
+  episode.lines.length > 0 ? Float64Array.of(episode.reward) : returns(episode.rewards, discount)
 
 function episodeAdvantage(
   { task }: Episode,
@@ -160,17 +160,8 @@ function stepAdvantages(
   const values = episode.actions.map((step) => step.value ?? missingValue(episode, step.index))
   // A truncated episode would have continued from its final observation; after a terminated one nothing follows.
   const last = episode.isCut ? lasts.get(episode)! : 0
-  const { advantages, returns: targets } = gae(rewardsOf(episode), values, { discount, lambda, last })
+  const { advantages, returns: targets } = gae(episode.rewards, values, { discount, lambda, last })
   return { advantages, targets }
-}
-
-/** The rewards of the steps; the rest of the episode's reward is added to its last action. */
-function rewardsOf({ actions, reward }: Episode): Float64Array {
-  const rewards = Float64Array.from(actions, (step) => step.reward)
-  let sum = 0
-  for (const one of rewards) sum += one
-  rewards[rewards.length - 1]! += reward - sum
-  return rewards
 }
 
 function baselineOf(

@@ -1,6 +1,8 @@
 import type { ActionStep, Step } from '../trajectory/step.ts'
 import type { TrajectoryParts } from '../trajectory/trajectory.ts'
-import { type FailedPolicy, judge } from './failed-rollouts.ts'
+import { decisionRewards, indexesOf } from './decisions.ts'
+import { type FailedPolicy, trainingReward } from './failed-rollouts.ts'
+import type { DropReasons } from './rl-trainer.ts'
 import { compareRollouts } from './rollout-order.ts'
 import { type TokenLine, tokenLines } from './token-lines.ts'
 
@@ -12,6 +14,8 @@ export interface Episode {
   /** The reward of the whole episode: its grade, or the environment's reward. */
   readonly reward: number
   readonly actions: readonly (Step & ActionStep)[]
+  /** The rewards of the actions, which sum to `reward`. */
+  readonly rewards: Float64Array
   /** For a language model: the tokens it sampled, instead of actions. */
   readonly lines: readonly TokenLine[]
   /** The number of chosen actions or sampled tokens. */
@@ -27,10 +31,8 @@ export interface Episodes {
    * Groups sorted by name, with their members sorted by rollout: sums must not depend on which rollout finished first.
    */
   readonly groups: readonly (readonly Episode[])[]
-  /** Rollouts without a reward that were left out. */
-  readonly dropped: number
-  /** Episodes without any action chosen by a policy. */
-  readonly empty: number
+  /** How many rollouts were left out, by reason. */
+  readonly dropReasons: DropReasons
   /** Calls of language models that cannot be trained on, with the reason. */
   readonly refused: readonly string[]
   /** How often a reply came back with different tokens, which splits its conversation in two. */
@@ -41,17 +43,23 @@ export interface Episodes {
 export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: FailedPolicy): Episodes {
   const groups = new Map<string, Episode[]>()
   const refused: string[] = []
-  let [dropped, empty, drifted] = [0, 0, 0]
+  const dropReasons: Record<string, number> = {}
+  const drop = (why: keyof DropReasons) => {
+    dropReasons[why] = (dropReasons[why] ?? 0) + 1
+  }
+  let drifted = 0
   for (const trajectory of [...trajectories].sort(compareRollouts)) {
-    const { reward } = judge(trajectory, failed)
-    const actions = trajectory.steps.filter((step) => step.kind === 'action' && (step.branch ?? 0) === 0)
+    const judgement = trainingReward(trajectory, failed)
+    const { reward } = judgement
+    const places = indexesOf(trajectory.steps, (step) => step.kind === 'action' && (step.branch ?? 0) === 0)
+    const actions = places.map((place) => trajectory.steps[place]!)
     const tokens = reward === null || actions.length > 0 ? undefined : tokenLines(trajectory)
     const lines = tokens?.lines ?? []
     if (tokens)
       refused.push(...tokens.refused.map((why) => `task '${trajectory.task}', rollout ${trajectory.rollout}: ${why}`))
     drifted += tokens?.drifted ?? 0
-    if (reward === null) dropped++
-    else if (actions.length === 0 && lines.length === 0) empty++
+    if (reward === null) drop(judgement.why)
+    else if (actions.length === 0 && lines.length === 0) drop(tokens!.refused.length > 0 ? 'refused' : 'empty')
     else {
       const { task, rollout, group } = trajectory
       const name = group?.id ?? task
@@ -60,6 +68,7 @@ export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: Fail
       const episode: Episode = {
         ...{ task, rollout, group: name, reward, isCut, finalObservation, lines },
         actions: actions as (Step & ActionStep)[],
+        rewards: decisionRewards(trajectory, places, { of: 'steps', total: reward }),
         decisions: actions.length || lines.reduce((sum, { count }) => sum + count, 0),
       }
       const members = groups.get(name)
@@ -67,5 +76,5 @@ export function episodesOf(trajectories: Iterable<TrajectoryParts>, failed: Fail
       else groups.set(name, [episode])
     }
   }
-  return { groups: [...groups.values()], dropped, empty, refused, drifted }
+  return { groups: [...groups.values()], dropReasons, refused, drifted }
 }

@@ -9,7 +9,7 @@ import { ClosedGroups } from './closed-groups.ts'
 import type { ReturnsOf } from './decisions.ts'
 import { drawDistinct } from './draw-distinct.ts'
 import { type Experience, type ExperienceGroup, experienceOf, type ReturnsRule } from './experience.ts'
-import { judge } from './failed-rollouts.ts'
+import { trainingReward } from './failed-rollouts.ts'
 import type { HeldGroup } from './held-group.ts'
 import { groupKey, OpenGroup } from './open-group.ts'
 import { compareRollouts } from './rollout-order.ts'
@@ -195,7 +195,7 @@ export class ExperienceBuffer {
     if (!this.#splits.has(trajectory.split)) return 'held-out'
     const key = groupKey(trajectory)
     if (this.#closed.has(key) || this.#open.get(key)?.seen.has(trajectory.id)) return 'duplicate'
-    const judgement = judge(trajectory, this.#options.failed)
+    const judgement = trainingReward(trajectory, this.#options.failed)
     this.#checkFits(trajectory, size ?? 0, this.#open.get(key))
     const group = this.#open.get(key) ?? this.#begin(trajectory, key)
     group.seen.add(trajectory.id)

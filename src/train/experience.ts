@@ -50,7 +50,7 @@ function returnsOf(
   { discount, of }: ReturnsRule,
 ): Float64Array {
   const decisions = decisionsOf(trajectory)
-  // A failed rollout keeps the rewards of its steps; the penalty is added at its end.
-  const given = of === 'grade' ? { of, reward } : { of, extra: failed ? reward : 0 }
+  // The reward of a failed rollout is that of the whole rollout: what its steps earned before does not count.
+  const given = of === 'grade' ? { of, reward } : { of, ...(failed && { total: reward }) }
   return returns(decisionRewards(trajectory, decisions, given), discount)
 }

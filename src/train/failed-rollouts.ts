@@ -1,5 +1,5 @@
 import { ManyworldsError } from '../errors.ts'
-import { blameFor } from '../grade/blame.ts'
+import { type Judgement, judgementOfTrajectory } from '../grade/judgement.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 
 /**
@@ -14,33 +14,36 @@ import type { Trajectory } from '../trajectory/trajectory.ts'
 export type FailedPolicy = 'drop' | 'zero' | { readonly penalize: number }
 
 /** The reward that a rollout is trained with, or the reason why it is not trained on. */
-export type Judgement =
+export type TrainingReward =
   | { readonly reward: number; readonly failed: boolean }
   | { readonly reward: null; readonly why: 'failed' | 'lost' | 'ungraded' }
 
-/**
- * The reward of a trajectory: its grade or, without a grader, the environment's reward. Null if it failed, was
- * cancelled, or was not graded; a missing reward is never reported as 0.
- */
-export function rewardOf({ grade, episode, ending }: Pick<Trajectory, 'grade' | 'episode' | 'ending'>): number | null {
-  if (grade !== null) return finite(grade.reward)
-  if (ending.kind === 'failed' || ending.kind === 'cancelled') return null
-  return finite(episode?.reward)
-}
+type Rollout = Pick<Trajectory, 'grade' | 'episode' | 'ending'>
 
-/** A sum of rewards may have overflowed. */
-const finite = (reward: number | null | undefined): number | null => (Number.isFinite(reward) ? reward! : null)
+/** The reward of a trajectory by its judgement; a missing reward is never reported as 0. */
+export const rewardOf = (trajectory: Rollout): number | null => judgementOfTrajectory(trajectory).reward
 
-export function judge(trajectory: Pick<Trajectory, 'grade' | 'episode' | 'ending'>, policy: FailedPolicy): Judgement {
-  const reward = rewardOf(trajectory)
+export function trainingReward(trajectory: Rollout, policy: FailedPolicy): TrainingReward {
+  const { reward, basis } = judgementOfTrajectory(trajectory)
   if (reward !== null) return { reward, failed: false }
-  const { ending } = trajectory
-  if (ending.kind === 'cancelled') return { reward, why: 'lost' }
-  if (ending.kind !== 'failed') return { reward, why: 'ungraded' }
-  if (blameFor('failed', ending.error.code) !== 'agent') return { reward, why: 'lost' }
+  const { kind } = trajectory.ending
+  if (basis !== 'failure') return { reward, why: kind === 'failed' || kind === 'cancelled' ? 'lost' : 'ungraded' }
   if (policy === 'drop') return { reward, why: 'failed' }
   return { reward: policy === 'zero' ? 0 : -policy.penalize, failed: true }
 }
+
+/**
+ * Whether each rollout of a batch is solved; null if unknown. The return of an environment has a scale of its own: if
+ * nothing else judges the batch, nothing is known.
+ */
+export function solvedOf(batch: readonly Rollout[]): (boolean | null)[] {
+  const judgements = batch.map(judgementOfTrajectory)
+  if (!judgements.some(isVerdict)) return judgements.map(() => null)
+  return judgements.map((one) => (isVerdict(one) || one.basis === 'failure' ? one.solved : null))
+}
+
+/** Whether a grader or an environment judged a rollout as solved or not. */
+export const isVerdict = ({ basis }: Pick<Judgement, 'basis'>): boolean => basis === 'verdict' || basis === 'grade'
 
 /** Checks at run time, for programs without a type checker. */
 export function checkFailedPolicy(policy: unknown): asserts policy is FailedPolicy {

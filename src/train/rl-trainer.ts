@@ -6,7 +6,7 @@ import { type AlarmSettings, Alarms } from './alarms.ts'
 import { ByteReader, ByteWriter } from './bytes.ts'
 import { type LastValues, rowsOf } from './episode-rows.ts'
 import { type Episode, episodesOf } from './episodes.ts'
-import { checkFailedPolicy, type FailedPolicy } from './failed-rollouts.ts'
+import { checkFailedPolicy, type FailedPolicy, solvedOf } from './failed-rollouts.ts'
 import type { Learner, Metrics, Published } from './learner.ts'
 import type { Row } from './row.ts'
 
@@ -38,8 +38,9 @@ export interface TrainReport {
   readonly length: number | null
   /** Groups with identical rewards and groups of one, from which nothing can be learned. */
   readonly skippedGroups: number
-  /** Rollouts without a reward, which were left out. */
+  /** Rollouts that were left out, and how many for which reason. */
   readonly dropped: number
+  readonly dropReasons: DropReasons
   /**
    * How many versions older than the learner the acting policy was, over the rows that were trained on. Null if there
    * were none.
@@ -50,6 +51,15 @@ export interface TrainReport {
   /** Messages about what looks wrong. */
   readonly alarms: readonly string[]
 }
+
+/**
+ * - `failed`: the agent failed (`failed` of the algorithm says what that counts as).
+ * - `lost`: something else failed, or it was cancelled.
+ * - `ungraded`: it has no grade, or its grader failed.
+ * - `refused`: its model calls cannot be trained on; an alarm has the reason.
+ * - `empty`: no policy chose anything in it.
+ */
+export type DropReasons = Readonly<Partial<Record<'failed' | 'lost' | 'ungraded' | 'refused' | 'empty', number>>>
 
 export interface Staleness {
   readonly mean: number
@@ -121,7 +131,8 @@ export class RLTrainer {
         'the trainer was not started; call `start({ seed })` before trainStep()',
       )
     const all = [...trajectories]
-    const { groups, dropped, refused, drifted } = episodesOf(all, this.#failed)
+    const { groups, dropReasons, refused, drifted } = episodesOf(all, this.#failed)
+    const dropped = Object.values(dropReasons).reduce((sum, count) => sum + count, 0)
     if (groups.length === 0 && refused.length > 0)
       throw new ManyworldsError(
         'ROW_INVALID',
@@ -138,7 +149,7 @@ export class RLTrainer {
     this.#running = nextRunningMean(this.#running, made.returns)
     const episodes = groups.flat()
     const report = {
-      ...{ version: this.#version, episodes: all.length, trained: made.episodes, dropped, metrics },
+      ...{ version: this.#version, episodes: all.length, trained: made.episodes, dropped, dropReasons, metrics },
       ...{ skippedGroups: made.flat + made.single, staleness, ...figures(episodes, all) },
     }
     const alarms = this.#alarms.check({ ...report, trajectories: all })
@@ -209,10 +220,10 @@ function stalenessOf(rows: readonly Row[], version: number): Staleness | null {
 function figures(episodes: readonly Episode[], all: readonly TrajectoryParts[]) {
   const mean = (values: readonly number[]) =>
     values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
-  const judged = all.flatMap(({ grade, episode }) => (grade ? (grade.success ?? []) : (episode?.success ?? [])))
+  const judged = solvedOf(all).filter((solved) => solved !== null)
   return {
     reward: mean(episodes.map(({ reward }) => reward)),
-    successRate: mean(judged.map((success) => (success ? 1 : 0))),
+    successRate: mean(judged.map(Number)),
     length: mean(episodes.map(({ decisions }) => decisions)),
     rewarded: episodes.length,
     judged: judged.length,

@@ -1,5 +1,6 @@
 import type { ModelStep, Step } from '../trajectory/step.ts'
 import { type TokenRow as Line, type TokenSpan, tokenRows } from '../trajectory/token-rows.ts'
+import { whyUntrainable } from '../trajectory/trainable.ts'
 import type { Trajectory } from '../trajectory/trajectory.ts'
 import type { TokenRow } from './row.ts'
 
@@ -65,7 +66,7 @@ function lineOf(row: Line, steps: readonly Step[]): { line: TokenLine | undefine
   for (const span of row.spans) {
     const step = span.isTrained ? callOfPolicy(steps, span.step) : undefined
     if (step === undefined || step.policy === null) continue
-    const why = whyNot(step, span, temperature)
+    const why = whyNot(span, temperature)
     if (why !== undefined) {
       refused.push(`step ${span.step} ${why}`)
       continue
@@ -84,36 +85,16 @@ function callOfPolicy(steps: readonly Step[], index: number): (Step & ModelStep)
   return step?.kind === 'model' && step.role === 'agent' && step.policy !== null ? step : undefined
 }
 
-/** Calls that `tokenRows` does not report. */
+/** Calls without tokens, which `tokenRows` does not report unless they were redacted. */
 function* withoutTokens(steps: readonly Step[]): Generator<string> {
   for (const { index } of steps) {
     const step = callOfPolicy(steps, index)
-    if (step && step.tokens === null && step.redacted !== true)
-      yield `step ${index} has no token ids: the server does not return them, or they were not requested (\`tokens\` of the model)`
+    if (step && step.tokens === null && step.redacted !== true) yield `step ${index} ${whyUntrainable(step)!.why}`
   }
 }
 
-/** Why the learner's probabilities would differ from the sampler's; undefined if they would not. */
-function whyNot(
-  { tokens, sampling }: ModelStep,
-  { temperature }: TokenSpan,
-  othersTemperature: number,
-): string | undefined {
-  const { topP, topK, minP, other } = sampling
-  const { presence_penalty, frequency_penalty, repetition_penalty, logit_bias } = (other ?? {}) as Record<
-    string,
-    unknown
-  >
-  if (temperature === 0) return 'was sampled at temperature 0, which does not explore'
-  if (tokens!.constrained)
-    return 'was decoded under a grammar or schema: its log-probabilities are not those of the model alone'
-  if ((topP !== null && topP < 1) || (topK !== null && topK > 0) || (minP !== null && minP > 0))
-    return 'was sampled from a truncated distribution (top_p, top_k or min_p), but the learner computes the full distribution'
-  if ((repetition_penalty ?? 1) !== 1 || (presence_penalty ?? 0) !== 0 || (frequency_penalty ?? 0) !== 0 || logit_bias)
-    return 'was sampled with penalties or a logit bias, which the learner does not compute'
-  if (tokens!.of === 'raw' && temperature !== 1)
-    return `was sampled at temperature ${temperature}, but its log-probabilities are without temperature: configure the server to return processed log-probabilities, and set \`tokens: 'processed'\``
-  if (!Number.isNaN(othersTemperature) && temperature !== othersTemperature)
-    return `was sampled at temperature ${temperature}, but other calls of its conversation at ${othersTemperature}`
-  return undefined
-}
+/** A row has one temperature. */
+const whyNot = ({ temperature }: TokenSpan, othersTemperature: number): string | undefined =>
+  Number.isNaN(othersTemperature) || temperature === othersTemperature
+    ? undefined
+    : `was sampled at temperature ${temperature}, but other calls of its conversation at ${othersTemperature}`

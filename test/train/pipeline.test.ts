@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Runners } from 'manyworlds'
 import { randomPolicy, stepAgent } from 'manyworlds/agents'
+import { includes } from 'manyworlds/grade'
 import { StoredTraining } from 'manyworlds/runs'
 import { DistributedTrainingPipeline, type EpochReport, type PipelineOptions } from 'manyworlds/train'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
@@ -199,6 +200,16 @@ test('a learner that dies each time is given up', async () => {
     code: 'LEARNER_FAILED',
     message: expect.stringMatching(/died 4 times on the same batch: .*exited with code 7/),
   })
+})
+
+test('a grader that is for evaluation only is refused for training tasks, not for the others', async () => {
+  const sets = parts()
+  await expect(train({ grade: includes() })).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringMatching(/grader 'includes' of training task '\w+' is for evaluation only/),
+  })
+  const graded = { ...sets, test: sets.test.map((task) => ({ ...task, groundTruth: 'x', grade: includes() })) }
+  expect(await train({ tasks: graded }, 1)).toHaveLength(1)
 })
 
 test('a learner that takes longer than `learnerTimeoutMs` is restarted; its notices are shown', async () => {

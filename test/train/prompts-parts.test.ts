@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { loadPolicy, promptLearner, savePolicy, textPolicy } from 'manyworlds/train'
 import { expect, onTestFinished, test } from 'vitest'
 import { unifiedDiff } from '../../dist/text/line-diff.js'
+import { bestOf, evaluationFigures } from '../../dist/train/pipeline/evaluation.js'
 import { UnstoredTraining } from '../../dist/train/pipeline/unstored-training.js'
 import { isBetterOn } from '../../dist/train/prompts/compare.js'
 import { exampleText } from '../../dist/train/prompts/example-text.js'
@@ -234,4 +235,24 @@ test('without a store too, texts stay as long as one version has them', async ()
   expect(unpackTexts(await record.readFile(sha256))).toEqual({ instructions: 'The same.' })
   record.drop([2])
   expect(await record.readFile(sha256)).toBeUndefined()
+})
+
+test('the best text is chosen by what the search compares: partial credit counts, failures are 0', () => {
+  const outcome = (taskId: string, reward: number) => ({
+    ...{ taskId, status: 'success' as const, grade: { reward, success: reward === 1 } },
+  })
+  const failure = (taskId: string) => ({ taskId, status: 'failed' as const, code: 'TASK_THREW' })
+  const rows = [
+    [outcome('a', 1), outcome('b', 0.1), outcome('c', 0.1)],
+    // Fewer solutions, more partial credit.
+    [outcome('a', 0.9), outcome('b', 0.9), outcome('c', 0.9)],
+    // The mean of what was graded would be the highest.
+    [outcome('a', 1), failure('b'), failure('c')],
+  ].map((outcomes, version) => ({
+    ...{ version, split: 'validation' as const, run: 'r', tasks: 3, rollouts: 1 },
+    summary: evaluationFigures(outcomes, true),
+  }))
+  expect(rows.map(({ summary }) => summary.score!.toFixed(3))).toEqual(['0.400', '0.900', '0.333'])
+  expect(bestOf(rows)!.version).toBe(1)
+  expect(bestOf(rows.map(({ summary: { score: _, ...summary }, ...row }) => ({ ...row, summary })))!.version).toBe(2)
 })

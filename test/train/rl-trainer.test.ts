@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../dist/random.js'
 import { nextRunningMean } from '../../dist/train/advantages.js'
+import { Alarms } from '../../dist/train/alarms.js'
 import { rowsOf } from '../../dist/train/episode-rows.js'
-import type { Episode } from '../../dist/train/episodes.js'
+import { type Episode, episodesOf } from '../../dist/train/episodes.js'
+import { ExperienceBuffer } from '../../dist/train/experience-buffer.js'
+import { solvedOf } from '../../dist/train/failed-rollouts.js'
 import { gradientLearner } from '../../dist/train/gradient-learner.js'
 import { RLTrainer, type TrainerOptions } from '../../dist/train/rl-trainer.js'
 import { softmaxCore } from '../../dist/train/softmax/softmax-core.js'
@@ -133,12 +136,73 @@ test('a running baseline is the mean of the returns of all actions, as it is sub
   }))
   const one = {
     ...{ task: 'a', rollout: 1, group: 'a', reward: 4, actions, lines: [], decisions: 4, isCut: false },
+    rewards: Float64Array.of(1, 1, 1, 1),
   } as unknown as Episode
   const made = rowsOf([[one]], { name: 'reinforce', baseline: 'running' }, 'actions', { mean: 0, weight: 0 })
   expect(made.returns).toEqual([4, 3, 2, 1])
   const next = nextRunningMean({ mean: 0, weight: 0 }, made.returns)
   const { rows } = rowsOf([[one]], { name: 'reinforce', baseline: 'running' }, 'actions', next)
   expect(rows.map(({ advantage }) => advantage)).toEqual([1.5, 0.5, -0.5, -1.5])
+})
+
+const withHash = (reward: number | null) => ({ reward, success: null, grader: { name: 'g', sha256: 'ab' } })
+const failed = (code: string): Partial<TrajectoryParts> => ({
+  ending: { kind: 'failed', error: { code, message: 'no' } } as TrajectoryParts['ending'],
+})
+
+describe('what is left out, and what counts as solved', () => {
+  test('everything that is left out is counted, with a reason', async () => {
+    const trainer = newTrainer()
+    await trainer.start({ seed: 1 })
+    const report = await trainer.trainStep([
+      ...(await batch(trainer, 0)),
+      trajectoryOf({ task: 'a', rollout: 5, grade: withHash(1) }),
+      trajectoryOf({ task: 'a', rollout: 6, ...failed('TASK_THREW') }),
+      trajectoryOf({ task: 'a', rollout: 7, ...failed('MODEL_TRANSIENT') }),
+      trajectoryOf({ task: 'a', rollout: 8, grade: withHash(null) }),
+    ])
+    expect(report).toMatchObject({ episodes: 20, dropped: 4 })
+    expect(report.dropReasons).toEqual({ empty: 1, failed: 1, lost: 1, ungraded: 1 })
+  })
+
+  const episode = (reward: number, success: boolean | null = null) =>
+    ({ episode: { reward, success } }) as Pick<TrajectoryParts, 'episode'>
+
+  test.each<[string, Partial<TrajectoryParts>[], (boolean | null)[]]>([
+    ['the number of a grader', [{ grade: withHash(1) }, { grade: withHash(0.4) }], [true, false]],
+    ['a failure of the agent', [{ grade: withHash(1) }, failed('TASK_THREW')], [true, false]],
+    ['a failure of something else', [{ grade: withHash(1) }, failed('MODEL_TRANSIENT')], [true, null]],
+    ['the return of an environment has its own scale', [episode(200), failed('TASK_THREW')], [null, null]],
+    ['the verdict of an environment', [episode(200, true), episode(7, false)], [true, false]],
+  ])('%s', (_, all, expected) => {
+    const rollouts = all.map((parts, index) => trajectoryOf({ task: 'a', rollout: index + 1, ...parts }))
+    expect(solvedOf(rollouts)).toEqual(expected)
+  })
+
+  test('calls of tools that cannot be parsed raise an alarm, also of a language model', () => {
+    const call = (result: string) => ({ kind: 'tool', name: 't', arguments: {}, result, ms: 1 })
+    const steps = [call('Invalid input for tool t: x'), call('3'), call("Model tried to call unavailable tool 'u'.")]
+    const trajectories = [trajectoryOf({ task: 'a', rollout: 1, steps: steps as never })]
+    expect(new Alarms().check({ metrics: {}, length: 1, trajectories })).toEqual([
+      '67 % of actions or tool calls could not be parsed by the environment or the agent',
+    ])
+  })
+
+  test('the penalty of a failed rollout is its whole reward, wherever returns are computed', () => {
+    const step = { observation: 'x', candidates: ['a'], action: 'a', choice: 0, logProb: 0, mode: 'sample', reward: 1 }
+    const action = { kind: 'action', ...step, policy: { name: 'p', version: 0 } }
+    const noted = { kind: 'custom', name: 'n', data: null, reward: 1 }
+    const steps = [action, noted, action].map((one, index) => ({ ...one, index, at: 0 }))
+    const rollout = trajectoryOf({ task: 'a', rollout: 1, group: null, steps: steps as never, ...failed('TASK_THREW') })
+    const buffer = new ExperienceBuffer({ failed: { penalize: 0.5 } })
+    buffer.addTrajectory(rollout)
+    buffer.computeReturns(1, 'steps')
+    const [held] = buffer.sampleBatch(1)
+    const { groups } = episodesOf([rollout], { penalize: 0.5 })
+    // The reward of the step between the actions belongs to the action before it.
+    expect([...groups[0]![0]!.rewards]).toEqual([2, -2.5])
+    expect([...held!.returns!]).toEqual([-0.5, -2.5])
+  })
 })
 
 test('metrics of several steps are those of one, if the steps are alike', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Runners } from 'manyworlds'
+import { numeric } from 'manyworlds/grade'
 import { DistributedTrainingPipeline, type EpochReport, type PipelineOptions } from 'manyworlds/train'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { openForReading } from '../../dist/store/open-for-reading.js'
@@ -145,6 +146,34 @@ test('other settings are refused with a list of what changed; engine, workers an
   })
   const more = { workerNum: 1, concurrency: 2, evaluate: { every: 2 }, tasksPerEpoch: 16 } as const
   expect(await train(options(store, more), 2)).toHaveLength(2)
+})
+
+test('other solutions, metadata or graders are refused by name', async () => {
+  const store = newStore()
+  const tasks = (more: object) => lightsTasks(60).map((task) => ({ ...task, groundTruth: 1, ...more }))
+  const [lenient, strict] = [1, 2].map((limit) => numeric({ absolute: limit }))
+  await train(options(store, { tasks: tasks({}), grade: lenient! }), 1).catch(() => {})
+  const changed = async (more: object, grade = lenient!) => {
+    const error = await train(options(store, { tasks: tasks(more), grade }), 1).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'TRAINING_CHANGED' })
+    return (error as Error).message
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.trim().split(':')[0])
+  }
+  expect(await changed({ groundTruth: 2 })).toEqual(['tasks.groundTruths'])
+  expect(await changed({ metadata: { level: 3 } })).toEqual(['tasks.metadata'])
+  expect(await changed({}, strict)).toEqual(['tasks.graders'])
+  // The same question for a person, but another one for the agent.
+  const upper = lightsTasks(60).map(({ input, ...task }) => ({
+    ...task,
+    input: { ...input, note: 'A' },
+    groundTruth: 1,
+  }))
+  const other = newStore()
+  await train(options(other, { tasks: upper }), 1)
+  const lower = upper.map(({ input, ...task }) => ({ ...task, input: { ...input, note: 'a' } }))
+  await expect(train(options(other, { tasks: lower }), 1)).rejects.toThrow('tasks.inputs: ')
 })
 
 test('one process trains at a time; another is told who does', async () => {

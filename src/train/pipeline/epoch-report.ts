@@ -1,5 +1,5 @@
 import type { Metrics } from '../learner.ts'
-import type { Staleness } from '../rl-trainer.ts'
+import type { DropReasons, Staleness } from '../rl-trainer.ts'
 import type { EvaluationFigures, Figure, UpdateReport, UpdateRow } from './training-record.ts'
 
 /** The result of an epoch. */
@@ -26,7 +26,9 @@ export interface EpochReport {
   /** The learner's metrics, averaged over the updates of the epoch. */
   readonly metrics: Metrics
   readonly skippedGroups: number
+  /** Rollouts that were left out, and how many for which reason. */
   readonly dropped: number
+  readonly dropReasons: DropReasons
   /** How many versions older than the learner the acting policy was, over the rows that were trained on. */
   readonly staleness: Staleness | null
   readonly alarms: readonly string[]
@@ -83,11 +85,18 @@ export function figuresOf(updates: readonly UpdateRow[]) {
     metrics: meanMetrics(learned.map(({ metrics }) => metrics)),
     skippedGroups: sum(({ skippedGroups }) => skippedGroups),
     dropped: sum(({ dropped }) => dropped),
+    dropReasons: sumOf(reports.map(({ dropReasons }) => dropReasons)),
     staleness: stalenessOf(reports.flatMap(({ staleness }) => staleness ?? [])),
     alarms: [...new Set(reports.flatMap(({ alarms }) => alarms))],
     collectMs: updates.reduce((total, { collectMs }) => total + collectMs, 0),
     trainMs: updates.reduce((total, { trainMs }) => total + trainMs, 0),
   }
+}
+
+function sumOf(all: readonly DropReasons[]): DropReasons {
+  const sums: Record<string, number> = {}
+  for (const [why, count] of all.flatMap((reasons) => Object.entries(reasons))) sums[why] = (sums[why] ?? 0) + count
+  return sums
 }
 
 function stalenessOf(all: readonly Staleness[]): Staleness | null {

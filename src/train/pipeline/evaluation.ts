@@ -1,22 +1,20 @@
 import { compareRuns } from '../../grade/compare.ts'
 import type { Estimate } from '../../grade/intervals.ts'
-import { type Outcome, outcomeOf } from '../../grade/outcome.ts'
+import { judgementOf } from '../../grade/judgement.ts'
+import type { Outcome } from '../../grade/outcome.ts'
 import { summarizeOutcomes } from '../../grade/summarize.ts'
-import type { TaskResponse } from '../../task.ts'
+import { isVerdict } from '../failed-rollouts.ts'
+import { meanScore } from '../prompts/compare.ts'
 import type { EvalRow, EvaluationFigures, Figure } from './training-record.ts'
 
-/** The outcome of an episode. Without a grader, the environment's reward and success count. */
-export function outcomeOfEpisode(response: TaskResponse): Outcome {
-  const outcome = outcomeOf(response)
-  const { grade, episode } = response
-  if (grade || !episode) return outcome
-  return { ...outcome, grade: { reward: episode.reward, success: episode.success } }
-}
-
-/** The results of a version. `success` is null if no episode was judged a success or failure. */
-export function evaluationFigures(outcomes: readonly Outcome[]): EvaluationFigures {
+/**
+ * The results of a version. `success` is null if no episode was judged a success or failure. `byScore`: versions are
+ * selected by their score.
+ */
+export function evaluationFigures(outcomes: readonly Outcome[], byScore = false): EvaluationFigures {
   const { success, reward, withoutResult } = summarizeOutcomes(outcomes)
-  return { success: isJudged(outcomes) ? figure(success) : null, reward: figure(reward), withoutResult }
+  const figures = { success: isJudged(outcomes) ? figure(success) : null, reward: figure(reward), withoutResult }
+  return byScore ? { ...figures, score: meanScore(outcomes) } : figures
 }
 
 /** B minus A, paired by task: both ran the same tasks with the same seeds. */
@@ -25,8 +23,10 @@ export function compareFigures(a: readonly Outcome[], b: readonly Outcome[]): Fi
   return figure(isJudged(a) || isJudged(b) ? success : reward)
 }
 
-/** Compares the success rate or, if unknown, the reward. */
+/** Compares the score of learners that search by it, else the success rate or, if unknown, the reward. */
 export function isBetter(one: EvaluationFigures, other: EvaluationFigures): boolean {
+  if (one.score !== undefined && other.score !== undefined)
+    return one.score !== null && (other.score === null || one.score > other.score)
   const [a, b] = one.success && other.success ? [one.success, other.success] : [one.reward, other.reward]
   return a !== null && (b === null || a.value > b.value)
 }
@@ -40,7 +40,7 @@ export const bestOf = (rows: readonly EvalRow[]): EvalRow | undefined =>
     .sort((a, b) => a.version - b.version)
     .reduce<EvalRow | undefined>((best, row) => (best && isBetter(best.summary, row.summary) ? best : row), undefined)
 
-const isJudged = (outcomes: readonly Outcome[]) => outcomes.some(({ grade }) => typeof grade?.success === 'boolean')
+const isJudged = (outcomes: readonly Outcome[]) => outcomes.some((outcome) => isVerdict(judgementOf(outcome)))
 
 const figure = (estimate: Estimate | null): Figure | null =>
   estimate && { value: estimate.value, low: estimate.low, high: estimate.high }

@@ -4,6 +4,7 @@ import type { TestReport } from './epoch-report.ts'
 import { bestOf, compareFigures, evaluationFigures } from './evaluation.ts'
 import type { TrainingObserver } from './observer.ts'
 import { runSeed } from './seeds.ts'
+import { selfDirectedLearner } from './self-directed-learner.ts'
 import type { Settings } from './settings.ts'
 import type { TaskSets } from './task-sets.ts'
 import type { EvalRow, TrainingRecord } from './training-record.ts'
@@ -114,7 +115,14 @@ export class Evaluations {
     const outcomes = isIncomplete ? await runs.judge({ ...evaluation, retryFailed: true }) : once
     if (split !== 'validation') this.#outcomes.set(name, outcomes)
     if (known) return { row: known, outcomes }
-    const row: EvalRow = { version, split, run, tasks: tasks.length, rollouts, summary: evaluationFigures(outcomes) }
+    const row: EvalRow = {
+      version,
+      split,
+      run,
+      tasks: tasks.length,
+      rollouts,
+      summary: evaluationFigures(outcomes, selfDirectedLearner(settings) !== undefined),
+    }
     const { withoutResult } = row.summary
     if (withoutResult > 0) observer.notice(missingResults(row, withoutResult, outcomes))
     this.#rows.push(row)

@@ -1,25 +1,24 @@
 import type { TrajectoryParts } from '../../trajectory/trajectory.ts'
-import { rewardOf } from '../failed-rollouts.ts'
+import { rewardOf, solvedOf, trainingReward } from '../failed-rollouts.ts'
 import type { TrainReport } from '../rl-trainer.ts'
 
 /** The report of a batch that was not converted to rows. */
 export function plainReport(batch: readonly TrajectoryParts[], version: number): TrainReport {
   const rewards = batch.map(rewardOf).filter((reward) => reward !== null)
-  const judged = batch.flatMap(solved)
+  const judged = solvedOf(batch).filter((solved) => solved !== null)
+  const dropReasons: Record<string, number> = {}
+  for (const one of batch) {
+    const judgement = trainingReward(one, 'drop')
+    if (judgement.reward === null) dropReasons[judgement.why] = (dropReasons[judgement.why] ?? 0) + 1
+  }
   return {
     ...{ version, episodes: batch.length, trained: 0, skippedGroups: 0, metrics: {} },
-    ...{ reward: mean(rewards), successRate: mean(judged), alarms: [] },
+    ...{ reward: mean(rewards), successRate: mean(judged.map(Number)), alarms: [] },
     length: mean(batch.map(({ steps }) => steps.length)),
     ...{ rewarded: rewards.length, judged: judged.length },
-    dropped: batch.length - rewards.length,
+    ...{ dropped: batch.length - rewards.length, dropReasons },
     staleness: null,
   }
-}
-
-/** 1 if the episode succeeded, 0 if not; empty if unknown. */
-export function solved({ grade, episode }: TrajectoryParts): number[] {
-  const success = grade ? grade.success : (episode?.success ?? null)
-  return success === null ? [] : [success ? 1 : 0]
 }
 
 export const mean = (values: readonly number[]): number | null =>

@@ -31,7 +31,7 @@ export function storedSettings(
       validation: sets.validation.length,
       test: sets.test.length,
       ...(sets['off-task'].length > 0 && { offTask: sets['off-task'].length }),
-      digest: sets.digest,
+      ...sets.digests,
     },
   }
   // As it will be read back: without undefined values, and with null for Infinity, which JSON cannot represent.

@@ -1,6 +1,8 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { questionOf } from '../../data/question.ts'
 import { type SplitName, type SplitShares, splitOf } from '../../data/split.ts'
+import type { Grader } from '../../grade/grader.ts'
+import { canonical } from '../../trajectory/canonical.ts'
 import type { RolloutTask } from '../task-notes.ts'
 import type { TrainingTasks } from './options.ts'
 import { invalid, type Settings } from './settings.ts'
@@ -13,11 +15,22 @@ export interface TaskSets {
   readonly test: readonly NamedTask[]
   /** Tasks of another kind, at which the agent should not become worse. */
   readonly 'off-task': readonly NamedTask[]
-  /** A digest of all tasks: a training can only be resumed with the same tasks. */
-  readonly digest: string
+  /** Digests of all tasks: a training can only be resumed with the same tasks and graders. */
+  readonly digests: TaskDigests
+}
+
+/** By part, so that an error can name what has changed. */
+export interface TaskDigests {
+  /** Ids, parts and inputs. */
+  readonly inputs: string
+  readonly groundTruths: string
+  readonly metadata: string
+  /** The graders that the tasks, the training or the agent have. */
+  readonly graders: string
 }
 
 const SHARES: SplitShares = { train: 0.8, validation: 0.1, test: 0.1 }
+const DIGEST_CHARS = 16
 const PARTS: readonly SplitName[] = ['train', 'validation', 'test']
 
 /** Reads the tasks of a training, and splits them if they are one list. */
@@ -29,10 +42,39 @@ export async function taskSets(settings: Settings): Promise<TaskSets> {
   const sets = divided ? await readParts(tasks, settings) : await divide(tasks, settings)
   if (sets.train.length === 0) throw invalid('there are no training tasks')
   refuseSingleRollouts(settings, sets.train)
-  const all = PARTS.flatMap((part) => sets[part].map((task) => [part, task.id, questionOf(task)]))
-  const others = await readTasks(settings.offTask ?? [], settings.agent, 'offTask')
-  all.push(...others.map((task) => ['off-task', task.id, questionOf(task)]))
-  return { ...sets, 'off-task': others, digest: hash('sha256', JSON.stringify(all)) }
+  refuseEvaluationGraders(settings, sets.train)
+  const all = { ...sets, 'off-task': await readTasks(settings.offTask ?? [], settings.agent, 'offTask') }
+  return { ...all, digests: digestsOf(settings, all) }
+}
+
+function digestsOf(settings: Settings, sets: Omit<TaskSets, 'digests'>): TaskDigests {
+  const tasks = Object.entries(sets).flatMap(([part, list]) => list.map((task) => ({ part, task })))
+  const digest = (of: (one: (typeof tasks)[number]) => unknown) => {
+    const sum = createHash('sha256')
+    for (const one of tasks) sum.update(`${canonical(of(one))}\n`)
+    return sum.digest('hex').slice(0, DIGEST_CHARS)
+  }
+  return {
+    inputs: digest(({ part, task }) => [part, task.id, task.input]),
+    groundTruths: digest(({ task }) => task.groundTruth),
+    metadata: digest(({ task: { metadata, groupId, tools } }) => [metadata, groupId, tools]),
+    graders: digest(({ task }) => graderOf(task, settings)?.sha256),
+  }
+}
+
+/** As runs choose it. */
+const graderOf = ({ grade }: NamedTask, { run, agent }: Settings): Grader | undefined =>
+  grade ?? run.grade ?? agent.grader
+
+/** A learner finds out what a lenient grader accepts. Validation and test may use one. */
+function refuseEvaluationGraders(settings: Settings, train: readonly NamedTask[]): void {
+  for (const task of train) {
+    const grader = graderOf(task, settings)
+    if (grader?.evaluationOnly)
+      throw invalid(
+        `grader '${grader.name}' of training task '${task.id}' is for evaluation only, because a learner would exploit it (an answer that contains every solution passes); use a stricter grader, such as exactMatch(), numeric() or json()`,
+      )
+  }
 }
 
 /** GRPO and RLOO cannot learn from a single rollout per task. */

@@ -31,6 +31,11 @@ export interface EvaluationFigures {
   readonly success: Figure | null
   readonly reward: Figure | null
   readonly withoutResult: number
+  /**
+   * For learners that select their own training data, which search by rewards: the mean reward over tasks, with 0 for
+   * failures of the agent. The best version is the one with the highest score.
+   */
+  readonly score?: number | null
 }
 
 /** What earlier sessions stored. */

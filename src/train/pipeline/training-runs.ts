@@ -2,7 +2,7 @@ import type { AnyAgent } from '../../agent.ts'
 import type { PolicyMode } from '../../agents/policy.ts'
 import type { StepAgentParams } from '../../agents/step-agent.ts'
 import { ManyworldsError } from '../../errors.ts'
-import type { Outcome } from '../../grade/outcome.ts'
+import { type Outcome, outcomeOf } from '../../grade/outcome.ts'
 import type { RunObserver } from '../../progress/observer.ts'
 import type { RunConfig } from '../../run-config.ts'
 import { loadDriver } from '../../runners/load-driver.ts'
@@ -15,7 +15,6 @@ import type { Published } from '../learner.ts'
 import { distribute } from '../parallel-task-executor.ts'
 import { compareRollouts } from '../rollout-order.ts'
 import type { GroupWatch } from './collection-ahead.ts'
-import { outcomeOfEpisode } from './evaluation.ts'
 import type { ActingVersion, ServedVersions } from './served-versions.ts'
 import type { NamedTask } from './task-sets.ts'
 import type { EvalRow } from './training-record.ts'
@@ -106,7 +105,7 @@ export class TrainingRuns {
     const seen = await this.#served.use(run.by, async (acting) => {
       const found: { readonly id: string; readonly outcome: Outcome }[] = []
       for await (const response of this.#stream(this.#tasksOf(run, acting), this.#configOf(run, acting)))
-        found.push({ id: response.id, outcome: outcomeOfEpisode(response) })
+        found.push({ id: response.id, outcome: outcomeOf(response) })
       return found
     })
     this.#expectAll(run, seen.length)

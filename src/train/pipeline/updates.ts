@@ -2,7 +2,7 @@ import type { Policy } from '../../agents/policy.ts'
 import { ManyworldsError } from '../../errors.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { rewardOf } from '../failed-rollouts.ts'
+import { rewardOf, solvedOf } from '../failed-rollouts.ts'
 import type { Want } from '../learner.ts'
 import type { TrainReport } from '../rl-trainer.ts'
 import type { GroupWatch } from './collection-ahead.ts'
@@ -10,7 +10,7 @@ import { batchOf, EMPTY_CURVE, nextCurve } from './curve.ts'
 import type { LearnedFrom, Trainer } from './learning-trainer.ts'
 import { tasksOf } from './next-epoch.ts'
 import type { TrainingObserver } from './observer.ts'
-import { mean, plainReport, solved } from './plain-report.ts'
+import { mean, plainReport } from './plain-report.ts'
 import type { Sampler } from './sampler.ts'
 import { samplerMismatch } from './sampler-mismatch.ts'
 import { runSeed } from './seeds.ts'
@@ -193,6 +193,7 @@ export class Updates {
       ...this.#withoutVariance(report),
       ...samplerMismatch(report, algorithm, policy.learning),
       ...manyFailed(trajectories),
+      ...this.#withoutVerdicts(report),
     ]
     const update: UpdateRow = {
       ...{ number, epoch, members, batchSha, stateSha, collectMs },
@@ -251,15 +252,19 @@ export class Updates {
       : []
   }
 
+  #withoutVerdicts({ judged }: TrainReport): string[] {
+    if (this.#parts.settings.curriculum === undefined || judged > 0) return []
+    return [
+      '`curriculum` has no effect: nothing says whether an episode is solved; give the agent, its tasks or the training a grader, or have the environment return `success`',
+    ]
+  }
+
   #recordResults(trajectories: readonly Trajectory[]): void {
-    const byTask = Map.groupBy(trajectories, ({ task }) => task)
+    const solved = solvedOf(trajectories)
+    const byTask = Map.groupBy(trajectories.keys(), (index) => trajectories[index]!.task)
     for (const [task, rollouts] of byTask) {
-      const judged = rollouts.flatMap(solved)
-      this.#parts.sampler.recordResults(
-        task,
-        judged.length,
-        judged.reduce((sum, one) => sum + one, 0),
-      )
+      const judged = rollouts.flatMap((index) => solved[index] ?? [])
+      this.#parts.sampler.recordResults(task, judged.length, judged.filter(Boolean).length)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { judgementOf } from '../../grade/judgement.ts'
 import type { Outcome } from '../../grade/outcome.ts'
-import { judge } from '../failed-rollouts.ts'
+import { trainingReward } from '../failed-rollouts.ts'
 import type { LearnerGroup } from '../learner.ts'
 
 /** By task; null if unknown. */
@@ -8,13 +8,19 @@ export type Rewards = Readonly<Record<string, number | null>>
 
 /** The mean reward of each task. Failures of the agent count as 0; failures of its environment or model are ignored. */
 export const meanRewards = (groups: readonly LearnerGroup[]): Rewards =>
-  Object.fromEntries(groups.map(({ id, members }) => [id, mean(members.map((one) => judge(one, 'zero').reward))]))
+  Object.fromEntries(
+    groups.map(({ id, members }) => [id, mean(members.map((one) => trainingReward(one, 'zero').reward))]),
+  )
 
 /** The same for the outcomes of an evaluation. */
 export function scoresOf(outcomes: readonly Outcome[], tasks: readonly string[]): Record<string, number | null> {
   const byTask = Map.groupBy(outcomes, ({ taskId }) => taskId)
   return Object.fromEntries(tasks.map((task) => [task, mean((byTask.get(task) ?? []).map(scoreOf))]))
 }
+
+/** What versions are selected by: the mean over tasks of what the search compares. */
+export const meanScore = (outcomes: readonly Outcome[]): number | null =>
+  mean(Object.values(scoresOf(outcomes, [...new Set(outcomes.map(({ taskId }) => taskId))])))
 
 function scoreOf(outcome: Outcome): number | null {
   const { reward, solved } = judgementOf(outcome)

@@ -1,6 +1,6 @@
+import { judgementOfTrajectory } from '../../grade/judgement.ts'
 import type { Step } from '../../trajectory/step.ts'
 import type { Trajectory } from '../../trajectory/trajectory.ts'
-import { rewardOf } from '../failed-rollouts.ts'
 
 /** The maximum length of each part, so that a long tool result does not displace the feedback. */
 const CHARS = { input: 4000, answer: 3000, feedback: 3000, said: 600, tool: 600 }
@@ -27,9 +27,8 @@ export function exampleText(number: number, input: unknown, episode: Trajectory)
 export const feedbackOf = ({ grade }: Trajectory): string | undefined => grade?.feedback?.trim() || undefined
 
 function verdict(episode: Trajectory): string {
-  const reward = rewardOf(episode)
-  const success = episode.grade?.success ?? episode.episode?.success ?? null
-  const solved = success === null ? '' : success ? ', solved' : ', not solved'
+  const { reward, solved: is, basis } = judgementOfTrajectory(episode)
+  const solved = basis === 'return' || basis === 'trust' || is === null ? '' : is ? ', solved' : ', not solved'
   return `${reward === null ? 'no reward' : `reward ${Number(reward.toPrecision(4))}`}${solved}`
 }
 

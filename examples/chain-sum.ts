@@ -18,7 +18,7 @@ const adder = llmAgent({
     { role: 'assistant', content: begun },
   ],
   maxOutputTokens: 5,
-  grade: ({ answer, task }) => Number(numberIn(answer)) === task.input.answer,
+  grade: ({ answer, groundTruth }) => Number(numberIn(answer)) === groundTruth,
 })
 
 const sums = chainSums()

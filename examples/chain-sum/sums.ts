@@ -5,13 +5,14 @@ export interface Problem {
   readonly question: string
   /** `67 + 75 =` */
   readonly begun: string
-  readonly answer: number
 }
 
 /** Problems of one kind. The kind is in the metadata, so that `manyworlds show RUN --by kind` tells them apart. */
 const task = (kind: string, question: string, begun: string, answer: number) => ({
   id: `${kind} ${begun}`,
-  input: { question, begun, answer },
+  input: { question, begun },
+  // For the grader alone: the agent never sees it.
+  groundTruth: answer,
   metadata: { kind },
 })
 

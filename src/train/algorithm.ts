@@ -13,7 +13,10 @@ export interface Algorithm {
   readonly epochs?: number
   /** Optimizer steps per epoch; above 1, rows are shuffled by the seed. Default 1. */
   readonly miniBatches?: number
-  /** Rows passed to the core at a time. Affects memory, not results. Default 4096. */
+  /**
+   * Rows passed to the core at a time. Affects memory, not results; for LoRA the last bits of the gradient. Default 4096;
+   * 64 for LoRA.
+   */
   readonly microBatch?: number
   /**
    * The proximal policy of rows without a proximal log-probability: the policy that acted, or the learner at the start

@@ -13,7 +13,8 @@ import { checkRows, type Row } from './row.ts'
 const MAGIC = 0x4c47574d
 
 /**
- * Makes a learner from a core. The same seed and batches produce the same versions, bit for bit, for any `microBatch`.
+ * Makes a learner from a core. The same seed and batches produce the same versions, bit for bit; with softmax and neural cores
+ * for any `microBatch`.
  *
  * @example
  * const learner = gradientLearner(softmaxCore(policy), { loss: { name: 'clip' }, lr: 0.05 })

@@ -165,7 +165,7 @@ describe('returns', () => {
     expect(returnsOf(buffer)).toEqual([[2.75, 3.5, 3]])
   })
 
-  test('lose no reward of a step that is no decision, and charge a failure at the end', () => {
+  test('lose no reward of a step that is no decision; the penalty of a failure is its whole reward', () => {
     const [first, second] = rollout({ rewards: [1, 2] }).steps
     const note = { index: 1, atMs: 1, kind: 'note', reward: 10 } as const
     const before = { ...note, index: 0, reward: 100 }
@@ -179,7 +179,7 @@ describe('returns', () => {
     const buffer = new ExperienceBuffer({ failed: { penalize: 5 } })
     buffer.addTrajectory(rollout({ size: 1, failed: 'TASK_THREW', more: { steps } }))
     buffer.computeReturns(1, 'steps')
-    expect(returnsOf(buffer)).toEqual([[118, 7]])
+    expect(returnsOf(buffer)).toEqual([[-5, -116]])
   })
 })
 

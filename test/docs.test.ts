@@ -81,6 +81,16 @@ describe('the documentation keeps up with the source', () => {
     expect(read('examples/training-sinks/mlflow.ts')).toBe(shown)
   })
 
+  it('shows only formulas with a function that can be imported as functions', () => {
+    const exported = read('src/train/index.ts')
+    const rows = [...read('docs/training.md').matchAll(/^\| function \|.*\n\|---.*\n((?:\|.*\n)+)/gm)].flatMap(
+      ([, table]) => table!.trim().split('\n'),
+    )
+    const names = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)\(/g)].map(([, name]) => name!))
+    expect(names).toContain('grpo')
+    expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(exported))).toEqual([])
+  })
+
   it('has a route that leads to every page', () => {
     const linked = read('docs/README.md').match(/(?<=\]\()[\w-]+\.md(?=\))/g)!
     const pages = globSync('docs/*.md', { cwd: root }).map((page) => page.replace('docs/', ''))

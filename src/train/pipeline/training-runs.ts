@@ -116,7 +116,13 @@ export class TrainingRuns {
   async ask(runId: string, task: TaskLike, isResumed: boolean): Promise<TaskResponse> {
     // These options are for the episodes.
     const { grade: _, timeoutMs: __, blobs: ___, ...rest } = this.#config
-    const config = { ...rest, runId, seed: 0, rollouts: 1, ...(rest.store !== false && { resume: 'auto' }) }
+    const config = {
+      ...rest,
+      runId,
+      seed: 0,
+      rollouts: 1,
+      ...(rest.store !== false && { resume: 'auto', acceptChanges: true }),
+    }
     for (const retryFailed of isResumed ? [false, true] : [false]) {
       if (this.stopped) throw new Stopped()
       for await (const response of this.#stream([task], { ...config, ...(retryFailed && { retryFailed }) })) {

@@ -16,7 +16,7 @@ export const UNIT: readonly string[] = [
   ...tests('executor', 'budget deque load-buckets pace queue retry-decision turns verdict window'),
   ...tests('grade', 'compare intervals judgement summary'),
   ...tests('models', 'breaker cache-key chat-conversion completion-id conversations optional-peers response-format'),
-  ...tests('nodes', 'address bundle-store channel'),
+  ...tests('nodes', 'address bundle-store channel line-limit'),
   ...tests('progress', 'displays render-runs render-task status-line summary tally text'),
   ...tests('protocol', 'split-wire'),
   ...tests('ray', 'words'),

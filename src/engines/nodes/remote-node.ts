@@ -8,6 +8,7 @@ import { haveEnded } from '../../network/same-machine.ts'
 import { KIND, Session } from '../../network/session.ts'
 import type { CodeBundle, WorkerLink } from '../engine.ts'
 import { BlobDelivery } from './blob-delivery.ts'
+import { LineLimit } from './line-limit.ts'
 import { RemoteLink } from './remote-link.ts'
 
 const BUNDLE_STREAM = 0
@@ -60,6 +61,9 @@ export class RemoteNode {
   readonly blobs: BlobDelivery
   readonly #hooks: NodeHooks
   readonly #mux: Mux
+  readonly #printed = new LineLimit((lines) =>
+    this.#hooks.notice(`node ${this.name} printed too much: ${lines} lines were left out`),
+  )
   readonly #links = new Map<number, RemoteLink>()
   readonly #deliveries = new Map<string, Delivery>()
   /** Unanswered requests, and how many checks are left for each. */
@@ -243,14 +247,15 @@ export class RemoteNode {
       case 'drain':
         this.draining = true
         for (const link of this.#links.values()) this.#hooks.retire(link, message.reason)
-        this.#hooks.notice(`node ${this.name} is going away (${message.reason}); it gets no new tasks`)
+        this.#notice(`node ${this.name} is going away (${message.reason}); it gets no new tasks`)
         return this.#hooks.changed(this)
       case 'output':
-        return this.#hooks.output(`${this.name}/${message.place}`, message.text)
+        if (this.#printed.allows(message.text)) this.#hooks.output(`${this.name}/${message.place}`, message.text)
+        return
       case 'others-wait':
         return this.#hooks.othersWait(this)
       case 'notice':
-        return this.#hooks.notice(`node ${this.name}: ${message.line}`)
+        return this.#notice(`node ${this.name}: ${message.line}`)
       case 'credit':
         return this.#mux.onCredit(message.worker, message.bytes)
       case 'bye':
@@ -258,6 +263,10 @@ export class RemoteNode {
       default:
         message satisfies never
     }
+  }
+
+  #notice(line: string): void {
+    if (this.#printed.allows(line)) this.#hooks.notice(line)
   }
 
   #deliver(sha256: string): void {

@@ -243,7 +243,7 @@ export class RunHistory {
     const now = answerSettings(config)
     const sql = 'SELECT config FROM _sessions WHERE epoch > ? AND epoch < ? ORDER BY epoch DESC LIMIT 1'
     const last = this.#reading(() => this.#db.prepare(sql).get(...this.#range))?.config
-    if (now === undefined || !isText(last)) return []
+    if (now === undefined || !isText(last) || !this.#hasAnswers) return []
     // An earlier session may have redacted fewer secrets.
     const was = answerSettings((this.#redactor ? this.#redactor.encoded(last as string) : last) as string)
     const changes = was === undefined ? [] : settingChanges(was, now)
@@ -253,6 +253,12 @@ export class RunHistory {
         `run '${this.#runId}' (${this.#path}) has answers with other settings: ${changes.map(changeText).join('; ')}. Change them back, ${GO_ON}`,
       )
     return changes
+  }
+
+  /** Cancelled tasks run again: a corrected model name, of a model that was not available, mixes nothing. */
+  get #hasAnswers(): boolean {
+    const sql = 'SELECT success + failed + timeout + crashed AS answers FROM _run WHERE run = ?'
+    return Number(this.#reading(() => this.#db.prepare(sql).get(this.#run))?.answers ?? 0) > 0
   }
 
   get #range(): [number, number] {

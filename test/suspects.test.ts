@@ -3,7 +3,8 @@ import type { WorkerExit } from '../src/engines/engine.ts'
 import { explain, judge, type Verdict } from '../src/executor/suspects.ts'
 import type { Lease, TaskEntry } from '../src/executor/task-entry.ts'
 import type { WorkerHandle } from '../src/executor/worker-handle.ts'
-import { runScripted } from './scripted-worker.ts'
+import type { TaskItem } from '../src/protocol/messages.ts'
+import { runScripted, type ScriptedWorker } from './scripted-worker.ts'
 
 /** The rules by which a lost worker is judged, each by itself. */
 
@@ -259,4 +260,28 @@ describe('a run whose places are lost', () => {
     expect(await run(1000, 0)).toMatchObject({ status: 'crashed', attempts: 1, starts: 6, message })
     expect(await run(1000, 40, 2)).toMatchObject({ status: 'crashed', attempts: 2, starts: 9, message })
   })
+})
+
+test('a long task whose neighbors call process.exit one after the other is rerun each time, and never charged', async () => {
+  const guilty = Array.from({ length: 60 }, (_, n) => `exits-${n}`)
+  let left = guilty.length
+  const error = { code: 'PROCESS_EXIT' as const, name: 'TaskError', message: 'it exited', stack: undefined }
+  const held = new Map<ScriptedWorker, TaskItem>()
+  const responses = await runScripted(['long', ...guilty], (message, worker) => {
+    if (message.type !== 'run') return
+    for (const item of message.tasks) {
+      if (item[3] === 'long') {
+        if (left === 0) return worker.answer(item, 'done')
+        held.set(worker, item)
+        worker.say({ type: 'hungry' })
+      } else if (held.delete(worker)) {
+        left--
+        worker.say({ type: 'exiting', lease: item[0], error })
+        return worker.die()
+      }
+    }
+  })
+  expect(responses.get('long')).toMatchObject({ status: 'success', attempts: 1 })
+  for (const id of guilty)
+    expect(responses.get(id)).toMatchObject({ status: 'crashed', error: { code: 'PROCESS_EXIT' } })
 })

@@ -47,8 +47,9 @@ export class Losses {
     const lost = leases.lose(worker)
     if (guilty) explain(guilty.entry)
     if (guilty && lost.has(guilty)) outcomes.charge(guilty.entry, status, error ?? crashError(exit))
+    // A crash that has a culprit is paid for by its attempts, so it does not count against the others.
     const again = (those: readonly Lease[]) =>
-      those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit))
+      those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit, guilty === undefined))
     // Waiting tasks come last: the sub-tasks they wait for may be among the others.
     for (const group of [suspects, waiting]) special.suspect(again(group).map((lease) => lease.entry))
     putFirst(again(innocent))
@@ -63,13 +64,13 @@ export class Losses {
   }
 
   /** Answers the task if it must not run twice or is being cancelled; then returns false. */
-  #mayRunAgain({ entry, started }: Lease, exit: WorkerExit): boolean {
+  #mayRunAgain({ entry, started }: Lease, exit: WorkerExit, counts: boolean): boolean {
     const { responses } = this.#parts
     if (startsNoMore(entry)) {
       responses.stopped(entry)
       return false
     }
-    if (!entry.options.neverRerun || !started) return this.#mayGoOn(entry, exit)
+    if (!entry.options.neverRerun || !started) return !counts || this.#mayGoOn(entry, exit)
     entry.attempts++
     responses.fail(entry, 'crashed', crashError(exit), 0)
     return false

@@ -18,6 +18,9 @@ interface Parts {
   finished(run: Run): void
 }
 
+/** So many tasks of a run may wait for labels or agents, however few the workers could take: others behind them can run. */
+const MIN_ASIDE = 64
+
 /** Reads tasks from the runs' sources, no further ahead than workers can take, and makes entries of them. */
 export class Intake {
   readonly runs: Run[] = []
@@ -57,11 +60,11 @@ export class Intake {
   }
 
   /**
-   * Reads until it finds a task whose agent is loaded; tasks of other agents are held. Reads nothing while as many tasks of the
-   * run as the workers could take wait for labels or for their agents: even a task behind them that could run has to wait.
+   * Reads until it finds a task whose agent is loaded; tasks of other agents are held. Reads nothing while many tasks of the
+   * run wait for labels or for their agents: even a task behind them that could run has to wait.
    */
   #pull(run: Run): TaskEntry | undefined {
-    const room = this.#parts.fleet.room()
+    const room = Math.max(MIN_ASIDE, this.#parts.fleet.room())
     while (run.sourceState === 'open' && run.aside < room) {
       const entry = this.read(run)
       if (entry === undefined) return undefined

@@ -122,6 +122,35 @@ test('while the agent of one run loads, the tasks of another that end do not rea
   await executor.shutdown()
 })
 
+test('tasks behind a few whose agent loads slowly do not wait for it', async () => {
+  const answered: string[] = []
+  const executor = new ScriptedExecutor(
+    (message, worker) => {
+      if (message.type === 'agent' && message.ref.name === 'slow') {
+        const loaded = () => worker.say({ type: 'loaded', agent: message.key })
+        void expect
+          .poll(() => answered.length)
+          .toBe(50)
+          .then(loaded)
+        return false
+      }
+      if (message.type === 'run') for (const task of message.tasks) worker.answer(task, 'done')
+      return true
+    },
+    { answered: (id) => answered.push(id) },
+  )
+  const quick = Array.from({ length: 50 }, (_, n) => `quick${n}`)
+  await executor.run(['first'])
+  answered.length = 0
+  await executor.run([
+    { id: 'slow1', agent: scriptedAgent('slow') },
+    { id: 'slow2', agent: scriptedAgent('slow') },
+    ...quick,
+  ])
+  expect(answered).toEqual([...quick, 'slow1', 'slow2'])
+  await executor.shutdown()
+})
+
 const plain = { id: 'child', ref: SCRIPTED_REF, params: undefined, input: 'child', options: {} }
 const askChild = (worker: ScriptedWorker, [lease]: TaskItem) =>
   worker.say({ ...SUB_TASKS_ASK, request: 1, lease, body: { ordinal: 0, tasks: [plain] } })

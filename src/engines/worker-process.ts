@@ -1,11 +1,14 @@
 import type { ChildProcess } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
+import { OWNER_VARIABLE } from '../owned-processes.ts'
 import { isMarked } from '../protocol/split-wire.ts'
 import { withoutKnownSecrets } from '../redaction/unattributed.ts'
 import { stderrTail } from '../stderr-tail.ts'
 import { FDS_VARIABLE } from '../worker/role.ts'
 import { compileCache } from './compile-cache.ts'
+import { sweepAfter, sweepNow } from './ended-workers.ts'
 import type { Placement, WorkerExit, WorkerLink } from './engine.ts'
 import { frameReader, writeFrame } from './frames.ts'
 import { WatchdogReader } from './watchdog-reader.ts'
@@ -28,14 +31,19 @@ export interface ProcessLink extends WorkerLink {
 export type ShowOutput = (lines: string, worker: string) => void
 
 /** All live workers, so that the driver's exit leaves nothing behind even if the engine was not stopped. */
-const alive = new Set<number>()
+const alive = new Map<number, string>()
 process.on('exit', () => {
-  for (const pid of alive) killGroup(pid)
+  for (const [pid, owner] of alive) {
+    killGroup(pid)
+    sweepAfter(owner)
+  }
+  sweepNow()
 })
 
 /**
  * Starts a worker: frames on fd 3, its watchdog on fd 4, and frames of its side thread on fd 5. It leads its own process group,
- * so that processes started by tasks end with it, and so that Ctrl-C at the terminal reaches only the driver.
+ * so that processes started by tasks end with it, and so that Ctrl-C at the terminal reaches only the driver. Processes that
+ * left the group have its mark in their environment.
  */
 export function startWorkerProcess(
   placement: Placement,
@@ -45,10 +53,12 @@ export function startWorkerProcess(
 ): ProcessLink {
   // Loaded here: workers import this module too, and start no processes.
   const { spawn } = process.getBuiltinModule('node:child_process')
+  // The worker compares the pid with that of its parent: a worker started in another way may have inherited another's mark.
+  const owner = `${process.pid}-${randomUUID()}`
   const child = spawn(process.execPath, [...placement.execArgv, placement.workerEntry], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     cwd: placement.cwd,
-    env: { ...compileCache(placement.env), ...placement.env, [FDS_VARIABLE]: '3,4,5' },
+    env: { ...compileCache(placement.env), ...placement.env, [FDS_VARIABLE]: '3,4,5', [OWNER_VARIABLE]: owner },
     detached: true,
   })
   // If no file descriptors are left, there is no stdio, and the error comes as an event.
@@ -57,7 +67,7 @@ export function startWorkerProcess(
   const watchdog = child.stdio[4] as unknown as Socket
   const side = (child.stdio as unknown as Socket[])[5]!
   const { pid } = child
-  if (pid !== undefined) alive.add(pid)
+  if (pid !== undefined) alive.set(pid, owner)
 
   let beats = 0
   const heard = new WatchdogReader()
@@ -78,6 +88,7 @@ export function startWorkerProcess(
     if (pid !== undefined) {
       killGroup(pid)
       alive.delete(pid)
+      sweepAfter(owner)
     }
     watchdog.destroy()
     const { lastWords } = heard

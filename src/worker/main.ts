@@ -14,8 +14,8 @@ import { keepOutputWithTasks } from './output.ts'
 import { ARGV_VARIABLE, BLOBS_VARIABLE, becomeWorker, parkNow } from './role.ts'
 import { guardPorts, markIntervals, outsideTasks, refuseRuns } from './script-guard.ts'
 import { serveDriver } from './serve.ts'
-import { endProcess, SHARED } from './watchdog-contract.ts'
-import { framesFd, sideFd, watchdog } from './watchdog-start.ts'
+import { endWorker, SHARED } from './watchdog-contract.ts'
+import { framesFd, ownMark, sideFd, watchdog } from './watchdog-start.ts'
 
 const TASK_COUNT_MS = 500
 
@@ -26,7 +26,7 @@ const leaving = new AbortController()
 // The driver is gone or closed the connection: end this process and everything that its tasks started.
 const leave = () => {
   leaving.abort()
-  endProcess()
+  endWorker(ownMark)
 }
 socket.on('error', leave)
 socket.on('close', leave)

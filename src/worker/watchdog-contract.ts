@@ -1,4 +1,5 @@
 // Shared by a worker and its watchdog thread. Importing this module starts nothing.
+import { endOwnedProcesses } from '../owned-processes.ts'
 
 /** Name of the global that the watchdog evaluates in the stopped event loop, to learn whose code is running. */
 export const BLAME = 'manyworlds.blame'
@@ -19,7 +20,13 @@ export const SHARED = {
 /** The watchdog's only message: it is watching. Node may post messages of its own on the same port. */
 export const WATCHING = 'manyworlds.watching'
 
-/** Ends this process and everything that its tasks started: a worker leads a process group of its own. */
+/** Ends this worker and everything that its tasks started, also what left its process group. */
+export function endWorker(owner: string | undefined): void {
+  if (owner !== undefined) endOwnedProcesses(new Set([owner]))
+  endProcess()
+}
+
+/** Ends this process and its process group: a worker leads one of its own. */
 export function endProcess(): void {
   try {
     process.kill(-process.pid, 'SIGKILL')

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { OWNER_VARIABLE } from '../owned-processes.ts'
 import { FDS_VARIABLE } from './role.ts'
 import { BLAME, SHARED, WATCHING } from './watchdog-contract.ts'
 
@@ -10,6 +11,9 @@ export const framesFd: number = frames
 /** The file descriptor of the side thread; undefined: its frames go through the main one. */
 export const sideFd: number | undefined = side
 const watchdogFd = beats
+const mark = process.env[OWNER_VARIABLE]
+/** What marks processes of this worker's tasks. Undefined if an engine of another kind started it, perhaps in a task. */
+export const ownMark: string | undefined = mark?.startsWith(`${process.ppid}-`) ? mark : undefined
 
 interface Watchdog {
   /** Memory shared with the thread: see `SHARED`. */
@@ -29,7 +33,7 @@ function startWatchdog(): Watchdog {
   // `.ts` in this repository, `.js` in the package, `.mjs` if the worker's program was sent to another machine.
   const extension = extname(new URL(import.meta.url).pathname)
   const thread = new Worker(new URL(`./watchdog${extension}`, import.meta.url), {
-    workerData: { shared, fd: watchdogFd },
+    workerData: { shared, fd: watchdogFd, owner: ownMark },
     // Without the user's flags, loaders and variables: this thread must start whatever they do.
     execArgv: [],
     env: {},

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { type InspectorNotification, Session } from 'node:inspector'
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BLAME, endProcess, SHARED, WATCHING } from './watchdog-contract.ts'
+import { BLAME, endWorker, SHARED, WATCHING } from './watchdog-contract.ts'
 
 /**
  * A thread beside the user's event loop, for what a blocked event loop cannot do itself:
@@ -33,13 +33,14 @@ interface Blamed {
   readonly deadline: number | null
 }
 
-const { shared: memory, fd } = workerData as { shared: Float64Array; fd: number }
+const { shared: memory, fd, owner } = workerData as { shared: Float64Array; fd: number; owner: string | undefined }
+const end = () => endWorker(owner)
 watch(memory)
 
 function watch(shared: Float64Array): void {
   const socket = new Socket({ fd, readable: true, writable: true })
-  socket.on('error', endProcess)
-  socket.on('close', endProcess)
+  socket.on('error', end)
+  socket.on('close', end)
   socket.resume()
   parentPort!.postMessage(WATCHING)
   setInterval(() => socket.write(`${shared[SHARED.tasks]}.`), HEARTBEAT_MS)
@@ -74,7 +75,7 @@ function watch(shared: Float64Array): void {
       } catch {
         // The other end is gone; end the process anyway.
       }
-      endProcess()
+      end()
     })
   }, CHECK_MS)
 }

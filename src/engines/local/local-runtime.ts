@@ -3,6 +3,7 @@ import { ManyworldsError } from '../../errors.ts'
 import { BLOBS_VARIABLE } from '../../worker/role.ts'
 import { BlobFiles } from '../blob-files.ts'
 import { noCompileCache } from '../compile-cache.ts'
+import { sweepNow } from '../ended-workers.ts'
 import type { BlobContent, EngineEvents, Placement, RuntimeEngine, WorkerExit } from '../engine.ts'
 import { type ProcessLink, type ShowOutput, startWorkerProcess } from '../worker-process.ts'
 
@@ -96,6 +97,7 @@ export class LocalRuntime implements RuntimeEngine {
     const links = [...this.#links.values()]
     for (const link of links) link.kill()
     await Promise.all(links.map((link) => link.closed))
+    sweepNow()
     await this.#blobs.remove()
   }
 

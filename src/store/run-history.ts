@@ -245,7 +245,9 @@ export class RunHistory {
     const last = this.#reading(() => this.#db.prepare(sql).get(...this.#range))?.config
     if (now === undefined || !isText(last) || !this.#hasAnswers) return []
     // An earlier session may have redacted fewer secrets.
-    const was = answerSettings((this.#redactor ? this.#redactor.encoded(last as string) : last) as string)
+    const was = this.#reading(() =>
+      answerSettings((this.#redactor ? this.#redactor.encoded(last as string) : last) as string),
+    )
     const changes = was === undefined ? [] : settingChanges(was, now)
     if (changes.length > 0 && !this.#acceptChanges)
       throw new ManyworldsError(

@@ -3,7 +3,7 @@ import { keyOf, numberOf } from './keys.ts'
 import { isSameValue } from './same-value.ts'
 import { answerSettings, changesIn, type SettingChange, settingChanges } from './settings-changes.ts'
 import { type DatabaseSync, prepared } from './sqlite.ts'
-import { type Columns, checkedRow, isAnything, isText, isWhole } from './stored-shapes.ts'
+import { type Columns, checkedRow, isAnything, isFields, isText, isWhole } from './stored-shapes.ts'
 
 /** Consecutive sessions of a run with the same settings. */
 export interface SettingsPart {
@@ -41,8 +41,8 @@ export function settingsParts(db: DatabaseSync, run: number, blobs: BlobReader):
     const { epoch, config } = checkedRow(row, SESSION, 'a session')
     const number = numberOf(epoch)
     const settings = answerSettings(config)
-    const { acceptChanges } = JSON.parse(config) as { acceptChanges?: unknown }
-    const isAccepted = acceptChanges === true
+    const parsed: unknown = JSON.parse(config)
+    const isAccepted = isFields(parsed) && parsed.acceptChanges === true
     if (isAccepted) byAgents ??= agentChanges(db, range, blobs)
     const changes = isAccepted
       ? [...(before && settings ? settingChanges(before, settings) : []), ...(byAgents?.get(number) ?? [])]

@@ -21,7 +21,7 @@ const metrics = some([], {
     prompt_tokens: fc.nat(),
     completion_tokens: fc.nat(),
     cached_tokens: fc.nat(),
-    cost_usd: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    cost_usd: fc.double({ min: 0, max: 1e6, noNaN: true }),
   },
   ...{ prompt_token_ids: ids, completion_token_ids: ids, extra: free },
 }).chain((fields) => {

@@ -131,12 +131,11 @@ test('a process that computes is not killed, one that is stopped is', async () =
   const learner = await runLearnerInProcess({ module, export: 'faulty', options: 'computes for 6 s' }, limits)
   await learner.start({ seed: 1 })
   expect(await learner.update({ rows })).toEqual({ loss: 1 })
-  const told = expect(learner.publish()).rejects.toMatchObject({
+  process.kill(learner.pid!, 'SIGSTOP')
+  await expect(learner.publish()).rejects.toMatchObject({
     code: 'LEARNER_FAILED',
     message: 'the process of the learner was killed, because it sent no heartbeat for 4 s',
   })
-  process.kill(learner.pid!, 'SIGSTOP')
-  await told
   expect(learner.ended).toBe(true)
 })
 

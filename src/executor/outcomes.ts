@@ -56,7 +56,8 @@ export class Outcomes {
     const { run } = entry
     if (run.options.budget?.isSpent && run.stopping === undefined && !run.over) this.#hooks.overBudget(run)
     if (lines.length === 0 || lease !== entry.lease) return
-    if (entry.run.options.showLogs) for (const line of lines) showLog(entry.id, line)
+    if (run.options.showLogs) for (const line of lines) showLog(entry.id, line)
+    else run.hiddenLines += lines.length
   }
 
   /** Returns how long the task had its slot. */

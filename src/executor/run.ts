@@ -86,6 +86,8 @@ export class Run {
   over = false
   /** Requests that cost money and were repeated because a process died before their answers were stored. */
   repeatedCalls = 0
+  /** Lines that its tasks printed and that were not shown. */
+  hiddenLines = 0
   /** Its blobs, until it is over. */
   blobs: RunBlobs | undefined
   /** Listens to the caller's signal. */

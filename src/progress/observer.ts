@@ -39,6 +39,8 @@ export interface StepEvent {
 export interface RunEnding {
   readonly error: Error | undefined
   readonly interrupted: boolean
+  /** Lines that tasks printed and that were not shown. */
+  readonly hiddenLines?: number
 }
 
 /** Receives the events of a run. Responses are reported after their commit. */

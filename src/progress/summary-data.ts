@@ -25,6 +25,8 @@ export interface SummaryData extends Omit<RunProgress, 'running' | 'etaMs' | 'wa
   readonly state: RunState
   readonly error: Error | string | undefined
   readonly file: string | undefined
+  /** Lines that tasks printed in this session and that were not shown. */
+  readonly hiddenLines: number
   /** The mean rate of the whole run, without restored tasks. */
   readonly perSecond: number | undefined
   /** The evaluation; undefined if no answer is graded. */
@@ -39,5 +41,15 @@ export function summaryData(tally: Tally, facts: SummaryFacts = {}): SummaryData
   const ran = progress.done - progress.restored
   const perSecond = state !== 'died' && elapsedMs > 0 && ran > 0 ? (1000 * ran) / elapsedMs : undefined
   const evaluation = facts.evaluation ?? tally.evaluation()
-  return { ...progress, state, error: facts.error ?? ending?.error, file, elapsedMs, perSecond, evaluation }
+  const { hiddenLines = 0 } = ending ?? {}
+  return {
+    ...progress,
+    state,
+    error: facts.error ?? ending?.error,
+    file,
+    hiddenLines,
+    elapsedMs,
+    perSecond,
+    evaluation,
+  }
 }

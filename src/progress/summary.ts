@@ -54,6 +54,7 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
     ...labelled('restored', data.restored === 0 ? [] : [`${count(data.restored)}, done in an earlier session`], paint),
     ...labelled('models', modelLines(data, width - LABEL), paint),
     ...labelled('usage', usageLines(data), paint),
+    ...labelled('printed', printedLines(data, width - LABEL), paint),
     ...labelled('run file', fileLines(data, options.state === undefined, paint), paint),
   ]
   return lines.join('\n')
@@ -158,10 +159,20 @@ function usageLines({ usage, graderUsage = {}, done, sampledFrom }: SummaryData)
   return [used, `all ${count(sampledFrom)} tasks, if they are like these: about ${usageText(all)}`]
 }
 
+/** Hints at what agents print with `console.log`. */
+function printedLines({ hiddenLines, file, runId }: SummaryData, width: number): string[] {
+  if (hiddenLines === 0) return []
+  const hint = `agents printed ${counted(hiddenLines, 'line')}; --show-logs (showLogs: true) prints them`
+  return wrap(file === undefined ? hint : `${hint}, or: ${showCommand(runId, file)} --logs`, width)
+}
+
+const showCommand = (runId: string, file: string) =>
+  [...ownCommand(), 'show', runArgument(runId, file)].map(shellWord).join(' ')
+
 /** `ended`: the run has just ended, so also print the commands that show it. */
 function fileLines({ file, runId, failures }: SummaryData, ended: boolean, paint: Paint): string[] {
   if (file === undefined) return []
-  const show = [...ownCommand(), 'show', runArgument(runId, file)].map(shellWord).join(' ')
+  const show = showCommand(runId, file)
   const commands = [
     ...(ended ? [show] : []),
     ...(failures[0] === undefined ? [] : [`${show} ${shellWord(failures[0].example.id)}`]),

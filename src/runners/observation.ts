@@ -1,7 +1,7 @@
 import type { RunRecorder } from '../executor/recorder.ts'
 import type { RunSink } from '../executor/run.ts'
 import type { TaskSource } from '../executor/source.ts'
-import type { ObserveRun, RunObserver, RunStart } from '../progress/observer.ts'
+import type { ObserveRun, RunEnding, RunObserver, RunStart } from '../progress/observer.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import { shownResponse } from '../redaction/shown-response.ts'
 import type { TaskResponse } from '../task.ts'
@@ -44,8 +44,8 @@ export class Observation {
     for (const observer of this.#observers) observer.total(tasks)
   }
 
-  end(error: Error | undefined, interrupted: boolean): void {
-    for (const observer of this.#observers) observer.end({ error, interrupted })
+  end(ending: RunEnding): void {
+    for (const observer of this.#observers) observer.end(ending)
   }
 
   /** Tells the observers how many tasks there were when the source ends. */

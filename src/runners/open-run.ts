@@ -57,7 +57,7 @@ export async function openRun(
   const blobs = userBlobs(config.blobs)
   const models = await openModels(config, failed)
   let grading: Grading | undefined
-  const recorded = await record(identity, config, tasks, blobs, redactor, observation, (error) => {
+  const recorded = await record(identity, config, tasks, blobs, redactor, observation, host?.command, (error) => {
     grading?.abandon()
     failed(error)
   }).catch((error: unknown) => {
@@ -131,7 +131,7 @@ export async function openRun(
     models?.models.close()
     if (ended.repeatedCalls > 0) observation.notice(repeated(ended.repeatedCalls))
     if (redactor && redactor.skipped > 0) observation.notice(notStored(redactor.skipped))
-    observation.end(reason, interrupted)
+    observation.end({ error: reason, interrupted, hiddenLines: ended.hiddenLines })
     if (!host?.ended(control)) sink.end(reason, ended)
   }
   const chain = runChain(tasks.source, sink, {
@@ -180,6 +180,7 @@ async function record(
   blobs: ReadonlyMap<string, BlobSource> | undefined,
   redactor: Redactor | undefined,
   observation: Observation,
+  command: RunHost['command'],
   failed: RecordedRunOptions['failed'],
 ): Promise<RecordedRun | undefined> {
   if (place === undefined) return undefined
@@ -193,6 +194,7 @@ async function record(
       {
         ...withoutSecrets(config),
         ...(sample && { sample }),
+        ...(command && { command }),
         ...(blobs && { blobs: await hashesOf(blobs) }),
       },
       redactor,

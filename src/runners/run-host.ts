@@ -24,6 +24,8 @@ export interface TrainingOverrides {
 /** A program around the user's script, such as the command line: it may change how runs are made, and is told of them. */
 export interface RunHost {
   configure(config: RunConfig): RunConfig
+  /** The words after the program's name that started it, as they may be stored. */
+  readonly command?: readonly string[]
   readonly observe: ObserveRun
   readonly observeTraining?: ObserveTraining
   readonly training?: TrainingOverrides

@@ -82,6 +82,8 @@ export interface RunDetails {
   /** The id of the training that the run belongs to. */
   readonly training?: string
   readonly sessions: readonly SessionEntry[]
+  /** The command line that resumes it. */
+  readonly resume?: string
   readonly agents: readonly AgentEntry[]
   readonly workers: readonly WorkerEntry[]
   /** Of graded runs with at most 5,000 tasks; of larger ones, ask `/api/evaluation`. */

@@ -1,4 +1,5 @@
 import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { RunFile } from 'manyworlds/runs'
 import { describe, expect, it } from 'vitest'
 import { manyworlds } from './manyworlds.ts'
@@ -31,6 +32,22 @@ describe('manyworlds run', () => {
     expect(ended.stderr).toContain('run first finished')
     expect(ended.stderr).toContain('8 succeeded (100%)')
     expect(stored(path, 'first')).toMatchObject({ status: 'finished', counts: { success: 8 }, script: path('good.ts') })
+  })
+
+  it('stores its options for a resume, and says what agents printed', async () => {
+    const printing = script(3, 1).replace('return { n }', "console.log('at', n)\n    return { n }")
+    const { path, options } = project({ 'good.ts': printing })
+    const run = (...words: string[]) => manyworlds(['run', 'good.ts', ...words], options)
+    const ended = await run('--run-id', 'first', '--seed', '7', '--limit', '2', '--', '--depth', '3')
+    expect(ended.stderr.replaceAll(/\n {11}/g, ' ')).toMatch(
+      /^printed +agents printed 2 lines; --show-logs \(showLogs: true\) prints them, or: .* show first --logs$/m,
+    )
+    using db = new DatabaseSync(stored(path, 'first').file, { readOnly: true })
+    const { config } = db.prepare('SELECT config FROM _sessions').get() as { config: string }
+    const words = ['run', 'good.ts', '--seed', '7', '--limit', '2', '--', '--depth', '3']
+    expect(JSON.parse(config)).toMatchObject({ command: words })
+    expect((await run('--show-logs')).stderr).not.toContain('agents printed')
+    expect((await run('--quiet')).stderr).toBe('')
   })
 
   it('leaves 1 when some failed, and shows them by code with an example', async () => {

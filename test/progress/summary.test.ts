@@ -13,6 +13,9 @@ const FILE = '.manyworlds/runs/brave-otter.db'
 // It is not a file of the folder where runs are looked for, and so is named by its path.
 const SHOW = [...ownCommand(), 'show', FILE].join(' ')
 
+/** The text with rows that were wrapped joined again. */
+const stripWraps = (text: string): string => text.replaceAll(/\n {11}/g, ' ')
+
 function someRun(): Tally {
   const tally = new Tally({ runId: 'brave-otter', total: 1000 })
   for (let i = 1; i <= 1000; i++) {
@@ -47,6 +50,17 @@ run file   .manyworlds/runs/brave-otter.db
            ${SHOW}
            ${SHOW} t400`.trimStart(),
     )
+  })
+
+  it('says that agents printed what was not shown', () => {
+    const options = { color: false, width: 200, ending: { error: undefined, interrupted: false } }
+    const text = (hiddenLines: number, file?: string) =>
+      summaryText(someRun(), { ...options, ending: { ...options.ending, hiddenLines }, file })
+    const hint = 'printed    agents printed 12 lines; --show-logs (showLogs: true) prints them'
+    expect(text(12).split('\n')).toContain(hint)
+    expect(stripWraps(text(12, FILE))).toContain(`${hint}, or: ${SHOW} --logs`)
+    expect(text(0, FILE)).not.toContain('printed')
+    expect(summaryText(someRun(), { file: FILE, color: false })).not.toContain('printed')
   })
 
   it('lists the ten most frequent causes of failures, and counts the others', () => {

@@ -11,7 +11,7 @@ import { reportError } from '../frame/error-report.ts'
 import { UsageError } from '../frame/usage-error.ts'
 import { Interruption } from './interruption.ts'
 import { Outcome } from './outcome.ts'
-import { resumeCommand } from './resume-command.ts'
+import { resumeCommand, storedCommand } from './resume-command.ts'
 import { ViewerBeside } from './viewer-beside.ts'
 
 /** How long the runs of a script that threw may take to end. */
@@ -75,6 +75,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   }
   setRunHost({
     configure,
+    command: storedCommand(words),
     ...(training && { training }),
     observe: (start) => outcome.watch(start, shown(display?.(start))),
     observeTraining: (start) => {

@@ -9,6 +9,7 @@ import {
 } from '../../store/paged/run-parts.ts'
 import type { RunDetails, SessionEntry, WorkerEntry } from '../api.ts'
 import { evaluationOf } from './figures.ts'
+import { resumeLine } from './resume-line.ts'
 
 /** With more tasks, an evaluation takes too long for this request. */
 const MOST_EVALUATED = 5000
@@ -17,10 +18,16 @@ export async function runDetails(run: PagedRun, signal: AbortSignal): Promise<Ru
   const training = trainingOf(run)
   const overview = run.overview()
   const evaluation = run.positions().task > MOST_EVALUATED ? null : await evaluationOf(run, signal)
+  const sessions = sessionsOf(run).map(sessionEntry)
+  const resume = resumeLine(
+    overview,
+    sessions.map(({ config }) => config),
+  )
   return {
     ...{ overview, now: Date.now() },
     ...(training !== undefined && { training }),
-    sessions: sessionsOf(run).map(sessionEntry),
+    sessions,
+    ...(resume !== undefined && { resume }),
     agents: agentsOf(run),
     workers: workersOf(run).map(workerEntry),
     ...(evaluation && { evaluation }),

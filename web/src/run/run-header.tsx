@@ -80,14 +80,12 @@ export function RunHeader({ data }: { readonly data: RunData }) {
           </ScrollRegion>
         </div>
       )}
-      {canResume(overview) && details.training === undefined && (
+      {isUnfinished(overview) && details.training === undefined && details.resume !== undefined && (
         <p class="dim">
           To run what is left:{' '}
           <code>
-            npx manyworlds run {overview.script.split(/[\\/]/).at(-1)} --resume {overview.runId}
-            {overview.sample && ` --limit ${overview.sample.limit} --sample-seed ${overview.sample.seed}`}
+            <SafeText text={details.resume} />
           </code>
-          , with the other options that it was started with, such as --model
         </p>
       )}
       <Sessions sessions={details.sessions} />
@@ -138,11 +136,7 @@ function Workers({ sessions, data }: { readonly sessions: readonly SessionEntry[
   )
 }
 
-/** The command is shown only if it needs no quotes. */
-const canResume = (overview: RunOverview): overview is RunOverview & { readonly script: string } =>
-  (overview.status === 'died' || overview.status === 'interrupted') &&
-  /^[\w.-]+$/.test(overview.runId) &&
-  /[\\/][\w.-]+$/.test(overview.script ?? '')
+const isUnfinished = ({ status }: RunOverview) => status === 'died' || status === 'interrupted'
 
 function useTick(isOn: boolean): void {
   const [, tick] = useState(0)

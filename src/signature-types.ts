@@ -5,6 +5,7 @@
 export type { AnyAgent, NoInput as TaskInput, RunSubTask } from './agent.ts'
 export type { BlobSource } from './blobs.ts'
 export type { LazyEngine, LoadedEngine } from './engines/lazy-engine.ts'
+export type { ShowOutput } from './engines/worker-process.ts'
 export type { ModelErrorCode } from './errors.ts'
 export type { ExecutorConfig } from './executor/executor.ts'
 export type { GradeContext } from './grade/grader.ts'

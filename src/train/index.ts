@@ -85,7 +85,7 @@ export type { PromptBudget, PromptLearnerOptions } from './prompts/prompt-option
 export { type OpenTextPolicy, type TextPolicy, type TextPolicyOptions, textPolicy } from './prompts/text-policy.ts'
 export type { Texts } from './prompts/texts.ts'
 export { type Gae, type GaeSettings, gae, returns } from './returns.ts'
-export { RLTrainer, type Staleness, type TrainerOptions, type TrainReport } from './rl-trainer.ts'
+export { type DropReasons, RLTrainer, type Staleness, type TrainerOptions, type TrainReport } from './rl-trainer.ts'
 export { compareRollouts, type RolloutPlace } from './rollout-order.ts'
 export type { ActionRow, Row, TokenRow } from './row.ts'
 export { type OpenSinks, openSinks } from './sinks/open-sinks.ts'

@@ -76,8 +76,10 @@ describe.skipIf(missing)('a real model', () => {
     for await (const trajectory of file.trajectories()) {
       expect(checkTrajectory(trajectory)).toEqual([])
       // The ids of all turns are one row: each step has only what is new.
-      const { rows, refused } = tokenRows(trajectory)
+      const { rows, refused } = tokenRows(trajectory, { allowed: ['RAW_LOG_PROBS'] })
       expect([rows.length, refused]).toEqual([1, []])
+      // This server samples at 0.8, and its log-probabilities are of temperature 1: not to be trained on.
+      expect(tokenRows(trajectory).refused.map(({ step }) => step)).toEqual(says.map((_, step) => step))
       expect(rows[0]!.spans).toHaveLength(says.length)
     }
   })

@@ -656,7 +656,8 @@ const KINDS: [title: string, count: number, send: (count: number) => Promise<voi
           await driver.hear('send')
           for (let i = 0; i < 9; i++) driver.send(piece(0, Buffer.alloc(CHUNK_BYTES), false))
         }
-        expect((await driver.fate).code).toBe(1008)
+        // If more bytes are on their way when the node closes the connection, its reason may be lost with a reset.
+        expect([1006, 1008]).toContain((await driver.fate).code)
       })
     },
   ],

@@ -81,6 +81,7 @@ export class DriverSession {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
       drained: () => this.#mux.pump(),
       isGone: () => this.#caller !== undefined && haveEnded(this.#caller),
+      altered: (line) => hooks.log(`${this.driver}: ${line}`),
       ended: (reason) => void this.#end(reason),
     })
     this.#mux = new Mux(this.session)

@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import { type Address, showAddress } from '../network/address.ts'
-import { type ClientTls, type DialError, dial } from '../network/dial.ts'
+import { type ClientTls, type DialError, dial, REFUSALS, UNPROVED_ADVICE } from '../network/dial.ts'
 import { newSessionId } from '../network/handshake.ts'
 import { nap, reconnect } from '../network/reconnect.ts'
 import type { DriverSession } from './driver-session.ts'
@@ -40,21 +40,34 @@ async function keepJoining(host: NodeHost, options: JoinOptions): Promise<void> 
   let wait = FIRST_MS
   let tried = performance.now()
   let said = ''
+  let joined = false
+  let refusals = 0
   while (!signal.aborted) {
     try {
       const session = await joinOnce(host, options)
       log(`joined the driver at ${name}`)
+      joined = true
+      refusals = 0
       await reconnect(session.session, () => call(options, session), signal)
       if (session.dismissed && !stay) return
       wait = FIRST_MS
       tried = performance.now()
       said = ''
     } catch (error) {
-      const { hopeless, nobodyThere, message } = error as DialError
+      const { hopeless, unproved, nobodyThere, message } = error as DialError
       if (signal.aborted) return
       const text = `the driver at ${name}: ${message}`
-      if (!stay && (hopeless || performance.now() - tried > (nobodyThere ? absentMs : giveUpMs)))
-        throw new ManyworldsError(hopeless ? 'NODE_REFUSED' : 'NODES_UNREACHABLE', text, { cause: error })
+      refusals = unproved ? refusals + 1 : 0
+      // A wrong token is soon known, however long the driver was not there.
+      if (refusals === 1) wait = FIRST_MS
+      // A refusal that nobody proved may come from a program in between; one message of it does not end this node.
+      const refused = hopeless || (!joined && refusals >= REFUSALS)
+      if (!stay && (refused || performance.now() - tried > (nobodyThere ? absentMs : giveUpMs)))
+        throw new ManyworldsError(
+          hopeless || unproved ? 'NODE_REFUSED' : 'NODES_UNREACHABLE',
+          unproved ? `${text}. ${UNPROVED_ADVICE}` : text,
+          { cause: error },
+        )
       if (said !== text) log(`${text}; trying again`)
       said = text
     }

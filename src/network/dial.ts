@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
+import { type Reason, reasonOf } from '../text/reason.ts'
 import { type Address, isLoopback, showAddress } from './address.ts'
 import { SEAL_BYTES } from './channel.ts'
 import { connectWords, tlsWords } from './error-words.ts'
@@ -28,27 +29,41 @@ export interface Call {
   readonly hello: Hello
 }
 
-type DialFailure = 'absent' | 'hopeless' | 'session-ended' | 'session-unknown' | 'other'
+type DialFailure = 'absent' | 'hopeless' | 'unproved' | 'session-ended' | 'session-unknown' | 'other'
 
 /** Why a call failed. */
 export class DialError extends Error {
   /** Nothing listens there (ECONNREFUSED). */
   readonly nobodyThere: boolean
-  /** Retrying is useless until somebody changes the setup. */
+  /** Retrying is useless until somebody changes the setup: we know it ourselves, or the other end has proved that it says so. */
   readonly hopeless: boolean
+  /** The same, but nobody has proved it: the setup is wrong, or a program in between wants us to think so. */
+  readonly unproved: boolean
   /** The other end had our session, and has ended it and everything in it. */
   readonly sessionEnded: boolean
   /** The other end never had our session: it may be another process than the one that has. */
   readonly sessionUnknown: boolean
 
+  /** The message, which is never empty. */
+  readonly reason: Reason
+
   constructor(message: string, kind: DialFailure, cause?: unknown) {
-    super(message, { cause })
+    const reason = reasonOf(message, 'the call failed for an unknown reason')
+    super(reason, { cause })
+    this.reason = reason
     this.nobodyThere = kind === 'absent'
     this.hopeless = kind === 'hopeless'
+    this.unproved = kind === 'unproved'
     this.sessionEnded = kind === 'session-ended'
     this.sessionUnknown = kind === 'session-unknown'
   }
 }
+
+/** After so many `unproved` errors in a row, about 1.5 s, an end that never had a connection gives up. */
+export const REFUSALS = 4
+/** What to do about an `unproved` error that persists. */
+export const UNPROVED_ADVICE =
+  'Such an answer is not authenticated by the token: it is true, or a program in between sent it. Compare token, version and certificates of both ends; if they fit, find out what listens at that address'
 
 /** Connects and authenticates. `received`: how many of our messages the other end has. */
 export async function dial({ address, token, tls, hello }: Call): Promise<{ peer: Peer; received: number }> {
@@ -132,14 +147,17 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
       case 'VERSION':
       case 'ROLE':
       case 'MALFORMED':
-        return new DialError(error.message, 'hopeless', error)
+        return new DialError(error.message, error.proved ? 'hopeless' : 'unproved', error)
       default:
         return new DialError(error.message, 'other', error)
     }
   }
   const { code = '' } = error
-  const message = tlsWords(error.message)
-  const because = (text: string, kind: 'absent' | 'hopeless' | 'other' = 'hopeless') => new DialError(text, kind, error)
+  // An AggregateError, for a name with several addresses, has no message of its own.
+  const [first] = error instanceof AggregateError ? (error.errors as Error[]) : []
+  const message = tlsWords(error.message || first?.message || code)
+  // Certificates too are shown by whoever answers.
+  const because = (text: string, kind: 'absent' | 'unproved' | 'other' = 'unproved') => new DialError(text, kind, error)
   const unconnected = connectWords(code)
   if (unconnected !== undefined) return because(unconnected, code === 'ECONNREFUSED' ? 'absent' : 'other')
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')

@@ -53,9 +53,12 @@ const UNPROVED: ReadonlySet<RefusalCode> = new Set(['TOKEN', 'NO_TOKEN', 'VERSIO
 /** The other end refuses us, or could not authenticate itself. */
 export class Refusal extends Error {
   readonly code: RefusalCode
-  constructor(code: RefusalCode, message: string) {
+  /** The other end has proved that it knows the token. If not, the refusal may come from anybody in between. */
+  readonly proved: boolean
+  constructor(code: RefusalCode, message: string, { proved = false }: { proved?: boolean } = {}) {
     super(message)
     this.code = code
+    this.proved = proved
   }
 }
 
@@ -137,13 +140,15 @@ export async function makeCall(
     const { code, reason, proof } = refused.data
     const proved = proof !== undefined && isSame(proof, prove(keys.calledProof, ['refused', code, reason]))
     if (!proved && !UNPROVED.has(code)) throw new Error('it refused, and did not prove that it knows the token')
-    throw new Refusal(code, tokenAdvice(code, given) ?? firstLine(reason))
+    throw proved
+      ? new Refusal(code, firstLine(reason) || `it refused (${code})`, { proved })
+      : new Refusal(code, unprovedWords(code, given))
   }
   const welcome = welcomeSchema.safeParse(answer)
   if (!welcome.success) throw new Refusal('MALFORMED', 'it answered with something else than a welcome')
   const { received, proof } = welcome.data
   if (!isSame(proof, prove(keys.calledProof, ['welcome', received])))
-    throw new Refusal('NO_TOKEN', tokenAdvice('NO_TOKEN', given)!)
+    throw new Refusal('NO_TOKEN', unprovedWords('NO_TOKEN', given))
   peer.secure(new Channel(keys.callerMessages, keys.calledMessages))
   return received
 }
@@ -183,14 +188,22 @@ function agreedKeys(own: Ephemeral, theirs: string, token: string | undefined, t
   }
 }
 
-/** Rewords the server's reason from the client's point of view; undefined if it is not about tokens. */
-function tokenAdvice(code: RefusalCode, given: boolean): string | undefined {
-  if (code === 'TOKEN')
-    return given
-      ? 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
-      : 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
-  if (code === 'NO_TOKEN') return given ? OTHER_TOKEN : OTHER_USER
-  return undefined
+/** A refusal in our words: a text that anybody may have written is not printed. */
+function unprovedWords(code: RefusalCode, given: boolean): string {
+  switch (code) {
+    case 'TOKEN':
+      return given
+        ? 'it has another token than the one that was given (nodes.tokenFile, --token-file)'
+        : 'it wants a token, and none was given (nodes.tokenFile, --token-file)'
+    case 'NO_TOKEN':
+      return given ? OTHER_TOKEN : OTHER_USER
+    case 'VERSION':
+      return `it wants another version than manyworlds ${ourVersion()}; install the same version on both`
+    case 'SILENT':
+      return `it refused: nothing was heard from here within ${HANDSHAKE_MS / 1000} s`
+    default:
+      return `it refused the handshake (${code})`
+  }
 }
 
 const OTHER_TOKEN = 'it does not have the token that was given here (it may run without one)'

@@ -16,6 +16,10 @@ const MAX_KEPT_BYTES = 16 * WINDOW_BYTES
 /** The approximate memory overhead of a message. */
 const MESSAGE_COST_BYTES = 64
 
+/** So many connections in a row may end by an altered message, each sooner than this; then the session does. */
+const MAX_ALTERED = 3
+const UNALTERED_MS = 10_000
+
 export interface SessionHooks {
   /** A message arrived (without its session header). */
   message(kind: number, bytes: Buffer): void
@@ -23,6 +27,8 @@ export interface SessionHooks {
   drained(): void
   /** Whether all processes of the other end are known to have ended. Asked while there is no connection. */
   isGone(): boolean
+  /** A message was forged, or altered on its way, not by the other end: another connection is made. */
+  altered?(line: string): void
   /** Nothing is said to the other end any more; the session is over when its lease must have ended. */
   abandoned?(reason: string): void
   /** The session is over: the other end was away for too long or broke the protocol. */
@@ -56,6 +62,8 @@ export class Session {
   /** The connection was closed, not by us. */
   #closed = false
   #over = false
+  /** How many connections in a row have ended by an altered message. */
+  #altered = 0
   /** Why nothing is said to the other end any more. */
   #abandoned: string | undefined
   readonly #waiting: (() => void)[] = []
@@ -91,6 +99,10 @@ export class Session {
     return this.#abandoned !== undefined
   }
 
+  get whyAbandoned(): string | undefined {
+    return this.#abandoned
+  }
+
   /** Whether frames may be sent, in addition to host messages. */
   get hasRoom(): boolean {
     return this.#peer !== undefined && this.#keptBytes < WINDOW_BYTES
@@ -107,13 +119,18 @@ export class Session {
   attach(peer: Peer, theirs: number): void {
     if (this.#over || this.abandoned) return peer.socket.terminate()
     this.#peer?.socket.terminate()
+    // An earlier hello that was held back on its way: its end has made another connection since.
+    if (theirs >= 0 && theirs < this.#sent - this.#kept.length) {
+      this.#peer = undefined
+      this.#closed = true
+      return peer.socket.terminate()
+    }
     this.#peer = peer
     this.#heard = true
     this.#heardAt = this.#steadyFrom = performance.now()
     this.#silentMs = 0
     this.#closed = false
-    if (theirs > this.#sent || theirs < this.#sent - this.#kept.length)
-      return this.#break('an impossible acknowledgement count')
+    if (theirs > this.#sent || theirs < 0) return this.#break('an impossible acknowledgement count')
     this.#forget(theirs)
     for (const message of this.#kept) peer.send(message)
     peer.listen(
@@ -245,10 +262,15 @@ export class Session {
 
   #onClose(peer: Peer): void {
     if (this.#peer !== peer) return
+    const { connectedForMs } = this
     this.#peer = undefined
     if (peer.altered) {
-      this.#tellBroken(peer, ALTERED)
-      return this.lose(`it sent ${ALTERED}`)
+      this.#altered = connectedForMs > UNALTERED_MS ? 1 : this.#altered + 1
+      if (this.#altered > MAX_ALTERED) {
+        this.#tellBroken(peer, ALTERED)
+        return this.lose(`it sent ${ALTERED}`)
+      }
+      this.#hooks.altered?.(`${ALTERED} has ended the connection; it is made again`)
     }
     // If we closed it, SILENT_MS have passed already.
     this.#closed = this.#silentMs < SILENT_MS

@@ -28,9 +28,9 @@ export function readToken(path: string, option: string): string {
   try {
     token = readFileSync(path, 'utf8').trim()
   } catch (cause) {
-    throw new ManyworldsError('CONFIG_INVALID', `${option}: the token cannot be read: ${(cause as Error).message}`, {
-      cause,
-    })
+    const { code, message } = cause as NodeJS.ErrnoException
+    const why = code === 'EISDIR' ? `${path} is a folder` : message
+    throw new ManyworldsError('CONFIG_INVALID', `${option}: the token cannot be read: ${why}`, { cause })
   }
   const wrong = whyNotToken(token)
   if (wrong !== undefined) throw new ManyworldsError('CONFIG_INVALID', `${option}: ${path} ${wrong}`)

@@ -6,7 +6,7 @@ import type { RemoteNode } from './remote-node.ts'
 /** Waits between calls, doubled each time. */
 const FIRST_MS = 200
 const LONGEST_MS = 10_000
-/** The wait after an error that persists until somebody changes the setup. */
+/** The wait after an error that certainly persists until somebody changes the setup. */
 const HOPELESS_MS = 15_000
 
 export interface CallerOptions {
@@ -25,6 +25,7 @@ export interface CallerOptions {
 export async function keepCalling(options: CallerOptions): Promise<void> {
   const { address, signal, newNode, failed, reached } = options
   let wait = FIRST_MS
+  let refused = false
   while (!signal.aborted) {
     const node = newNode(showAddress(address))
     try {
@@ -33,11 +34,16 @@ export async function keepCalling(options: CallerOptions): Promise<void> {
       node.session.end((error as Error).message)
       if (signal.aborted) return
       failed(error as DialError)
-      await nap((error as DialError).hopeless ? HOPELESS_MS : wait, signal)
+      const { hopeless, unproved } = error as DialError
+      // A wrong token is soon known, however long the node was not there.
+      if (unproved && !refused) wait = FIRST_MS
+      refused = unproved
+      await nap(hopeless ? HOPELESS_MS : wait, signal)
       wait = Math.min(LONGEST_MS, 2 * wait)
       continue
     }
-    reached()
+    // It may be lost already, by what it sent with its welcome.
+    if (!node.session.over) reached()
     const since = performance.now()
     await reconnect(node.session, () => call(options, node, false), signal)
     // A node that is lost again after each connection is called less and less often.

@@ -7,6 +7,7 @@ import { BEAT_MS } from '../../network/limits.ts'
 import { thisMachine } from '../../network/same-machine.ts'
 import { withoutKnownSecrets } from '../../redaction/unattributed.ts'
 import { escapeControls } from '../../text/escape-controls.ts'
+import type { Reason } from '../../text/reason.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import { linesOf } from '../worker-output.ts'
 import { RemoteNode } from './remote-node.ts'
@@ -25,7 +26,7 @@ export interface HostsPolicy {
   equipped(host: RemoteNode): void
   /** A host cannot be used: `broken` says why. */
   broke(host: RemoteNode): void
-  gone(host: RemoteNode, reason: string): void
+  gone(host: RemoteNode, reason: Reason): void
   /** The last worker of a host has ended. */
   emptied?(host: RemoteNode): void
 }

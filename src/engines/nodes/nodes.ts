@@ -3,8 +3,10 @@ import { ManyworldsError } from '../../errors.ts'
 import { type Address, showAddress } from '../../network/address.ts'
 import type { DialError } from '../../network/dial.ts'
 import { tokenForThisMachine } from '../../network/token.ts'
+import { type Reason, reasonOf } from '../../text/reason.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import type { LoadedEngine } from '../lazy-engine.ts'
+import { CalledNodes } from './called-nodes.ts'
 import { keepCalling } from './caller.ts'
 import type { Credentials } from './credentials.ts'
 import { Hosts } from './hosts.ts'
@@ -20,16 +22,13 @@ export class Nodes implements LoadedEngine {
   readonly #events: EngineEvents
   readonly #stop = new AbortController()
   readonly #hosts: Hosts
-  /** Addresses without a connected node, and why. */
-  readonly #missing = new Map<string, DialError | undefined>()
-  /** Addresses whose node was lost. */
-  readonly #lost = new Set<string>()
+  readonly #called: CalledNodes
   #waitTimer: NodeJS.Timeout | undefined
 
   constructor(credentials: Credentials, placement: Placement, events: EngineEvents) {
     this.#credentials = credentials
     this.#events = events
-    for (const address of credentials.addresses) this.#missing.set(showAddress(address), undefined)
+    this.#called = new CalledNodes(credentials.addresses.map(showAddress))
     this.#hosts = new Hosts(placement, events, {
       share: (wanted, hosts) =>
         share(
@@ -53,7 +52,7 @@ export class Nodes implements LoadedEngine {
   }
 
   get elastic(): boolean {
-    if (this.#credentials.listen !== undefined || this.#missing.size > 0) return true
+    if (this.#credentials.listen !== undefined || this.#called.someMissing) return true
     return this.#hosts.all.some(({ usable, draining, broken }) => (!usable || draining) && broken === undefined)
   }
 
@@ -132,13 +131,11 @@ export class Nodes implements LoadedEngine {
     this.#hosts.share()
   }
 
-  #onGone(node: RemoteNode, reason: string): void {
-    if (node.info === undefined) return
-    const called = this.#credentials.addresses.some((address) => showAddress(address) === node.name)
-    if (called) {
-      this.#missing.set(node.name, undefined)
-      this.#lost.add(node.name)
-    }
+  #onGone(node: RemoteNode, reason: Reason): void {
+    const called = this.#called.has(node.name)
+    // One that was never connected: `keepCalling` reports the call.
+    if (node.info === undefined && !(called && node.wasConnected)) return
+    if (called) this.#called.lost(node.name, reason)
     this.#events.notice(
       node.draining
         ? `node ${node.name} has left`
@@ -148,18 +145,13 @@ export class Nodes implements LoadedEngine {
   }
 
   #onReached(name: string): void {
-    this.#missing.delete(name)
-    if (this.#lost.delete(name)) this.#events.notice(`node ${name} is back`)
+    if (this.#called.connected(name)) this.#events.notice(`node ${name} is back`)
   }
 
   #onUnreachable(name: string, error: DialError): void {
-    const before = this.#missing.get(name)
-    this.#missing.set(name, error)
-    // A lost node was already reported; don't repeat it.
-    if (before?.message !== error.message && !(error.nobodyThere && this.#lost.has(name)))
+    if (this.#called.failed(name, error))
       this.#events.notice(`node ${name}: ${error.message}${error.hopeless ? '' : '; trying again'}`)
-    const hopeless = [...this.#missing.values()].every((problem) => problem?.hopeless)
-    if (hopeless && this.#hosts.all.length === 0 && this.#credentials.listen === undefined) this.#giveUp()
+    if (this.#called.hopeless && this.#credentials.listen === undefined) this.#giveUp()
   }
 
   /** Fails the run if no node connects in time, unless nodes join on their own (`listen`). */
@@ -173,14 +165,10 @@ export class Nodes implements LoadedEngine {
 
   #giveUp(): void {
     if (this.#stop.signal.aborted) return
-    const problems = [...this.#missing].map(
-      ([name, error]) => `${name}: ${error?.message ?? 'it was lost and has not reconnected'}`,
+    const { code, text } = this.#called.giveUp(
+      (name) => this.#hosts.all.find((node) => node.name === name)?.unusable ?? reasonOf('', 'it has just left'),
     )
-    const refused = [...this.#missing.values()].some((error) => error?.hopeless)
-    const text = `no node can be used: ${problems.join('; ')}`
-    const nobody = [...this.#missing.values()].every((error) => error === undefined || error.nobodyThere)
-    const advice = nobody ? '. Start one there with `manyworlds node --listen HOST:PORT`' : ''
-    this.#events.failed(new ManyworldsError(refused ? 'NODE_REFUSED' : 'NODES_UNREACHABLE', text + advice))
+    this.#events.failed(new ManyworldsError(code, text))
   }
 
   async #listen(listen: Address): Promise<void> {

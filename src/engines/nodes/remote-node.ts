@@ -6,9 +6,10 @@ import { Mux } from '../../network/mux.ts'
 import type { Peer } from '../../network/peer.ts'
 import { haveEnded } from '../../network/same-machine.ts'
 import { KIND, Session } from '../../network/session.ts'
+import { type Reason, reasonOf } from '../../text/reason.ts'
 import type { CodeBundle, WorkerLink } from '../engine.ts'
+import { LineLimit } from '../line-limit.ts'
 import { BlobDelivery } from './blob-delivery.ts'
-import { LineLimit } from './line-limit.ts'
 import { RemoteLink } from './remote-link.ts'
 
 const BUNDLE_STREAM = 0
@@ -31,7 +32,7 @@ export interface NodeHooks {
   /** Its last worker has ended. */
   emptied(node: RemoteNode): void
   /** It is gone with its workers. */
-  gone(node: RemoteNode, reason: string): void
+  gone(node: RemoteNode, reason: Reason): void
 }
 
 /** How many checks (one per beat) a node may take for a cheap answer. */
@@ -56,7 +57,7 @@ export class RemoteNode {
   /** It has received the code and may run workers. */
   usable = false
   /** Why it cannot start workers. */
-  broken: string | undefined
+  broken: Reason | undefined
   draining = false
   readonly blobs: BlobDelivery
   readonly #hooks: NodeHooks
@@ -82,6 +83,7 @@ export class RemoteNode {
       message: (kind, bytes) => this.#onMessage(kind, bytes),
       drained: () => this.#mux.pump(),
       isGone: () => this.info !== undefined && haveEnded(this.info, this.#pids),
+      altered: (line) => this.#notice(`node ${this.name}: ${line}`),
       abandoned: (reason) =>
         hooks.notice(`node ${this.name}: ${reason}; its tasks run on other nodes when it must have ended them`),
       ended: (reason) => this.#onEnded(reason),
@@ -101,6 +103,22 @@ export class RemoteNode {
     return this.usable && !this.draining && this.broken === undefined
       ? Math.min(this.info?.workers ?? 0, MOST_WORKERS)
       : 0
+  }
+
+  get wasConnected(): boolean {
+    return this.#peer !== undefined
+  }
+
+  /** Why it has no workers although it is connected, or was a moment ago. */
+  get unusable(): Reason {
+    if (this.broken !== undefined) return this.broken
+    const { whyAbandoned, attached } = this.session
+    if (whyAbandoned !== undefined)
+      return reasonOf(`${whyAbandoned}; it is called again when its lease must have ended`, 'it was given up')
+    if (!attached) return reasonOf('', 'its connection broke and was not made again')
+    if (this.info === undefined) return reasonOf('', 'it is connected and has not introduced itself')
+    if (this.draining) return reasonOf('', 'it is going away')
+    return reasonOf('', 'it is connected and has not received all of its code')
   }
 
   /** How many workers were requested from it. */
@@ -164,7 +182,7 @@ export class RemoteNode {
 
   /** Marks it as unusable, for this reason. */
   breaks(reason: string): void {
-    this.broken = reason
+    this.broken = reasonOf(reason, 'it cannot be used, and did not say why')
     this.#hooks.changed(this)
   }
 
@@ -298,7 +316,8 @@ export class RemoteNode {
     else if (this.#links.has(worker)) this.#owed.set(`${worker}`, { what: 'end of a worker', looks: ANSWER_LOOKS })
   }
 
-  #onEnded(reason: string): void {
+  #onEnded(why: string): void {
+    const reason = reasonOf(why, 'it did not say why')
     const links = [...this.#links.values()]
     this.#links.clear()
     this.usable = false

@@ -1,9 +1,9 @@
-/** What one node may have the driver print in this time: a node can print faster than anybody reads. */
+/** What one node or Ray worker may have the driver print in this time: it can print faster than anybody reads. */
 const WINDOW_MS = 10_000
 const MAX_LINES = 1000
 const MAX_CHARS = 256 * 1024
 
-/** Bounds the lines that are printed for a node, and says how many were left out. */
+/** Bounds the lines that are printed for a node or Ray worker, and says how many were left out. */
 export class LineLimit {
   readonly #leftOut: (lines: number) => void
   #timer: NodeJS.Timeout | undefined

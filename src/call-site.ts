@@ -45,6 +45,25 @@ export function caller(): Caller | undefined {
   return undefined
 }
 
+/** Longer stacks and lines are not searched: they may be of any length. */
+const STACK_LINES = 50
+const LINE_CHARS = 1000
+
+const FRAME = /^\s+at (?:async )?(?:.*? \()?((?:file:\/\/|\/|[A-Za-z]:\\).*:\d+:\d+)\)?$/
+/** The first line of the stack of a SyntaxError. */
+const BROKEN_FILE = /^(file:\/\/.*:\d+)$/
+
+/** Where the user's code threw an error, for a message: ` (at file:///project/tasks.ts:12:9)`. Empty if its stack does not say. */
+export function thrownAt(error: unknown): string {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return ''
+  const lines = error.stack.split('\n', STACK_LINES).map((line) => line.slice(0, LINE_CHARS))
+  const places = lines.map((line, index) => ((index === 0 && BROKEN_FILE.exec(line)) || FRAME.exec(line))?.[1])
+  const isUsers = (place: string | undefined) =>
+    place !== undefined && !place.startsWith(OWN_FOLDER) && !/\/node_modules\/|<anonymous>/.test(place)
+  const place = places.find(isUsers)
+  return place === undefined || place.includes(BUNDLE_FILE) ? '' : ` (at ${place})`
+}
+
 /** Throws if a bundler has put this package into the user's program. Bundles that we make for other machines are allowed. */
 export function refuseBundled(): void {
   if (registry.bundled || /\/call-site\.[jt]s$/.test(OWN_URL) || OWN_URL.endsWith(BUNDLE_FILE)) return

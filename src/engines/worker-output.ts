@@ -4,19 +4,38 @@ import { StringDecoder } from 'node:string_decoder'
 /** A longer line is passed on in parts. */
 const MOST_CHARS = 64 * 1024
 
-/** Passes on what a stream says in whole lines, so that lines of several workers do not mix. */
+export interface LineSplitter {
+  add(text: string): void
+  /** Passes on an unfinished line. */
+  end(): void
+}
+
+/** Passes on text in whole lines, so that lines of several workers do not mix. */
+export function lineSplitter(show: (lines: string) => void): LineSplitter {
+  let rest = ''
+  return {
+    add(text) {
+      const end = rest.length + text.length > MOST_CHARS ? text.length : text.lastIndexOf('\n') + 1
+      const lines = end > 0 ? rest + text.slice(0, end) : ''
+      rest = end > 0 ? text.slice(end) : rest + text
+      if (lines !== '') show(ended(lines))
+    },
+    end() {
+      const last = rest
+      rest = ''
+      if (last !== '') show(ended(last))
+    },
+  }
+}
+
+/** Passes on what a stream says in whole lines. */
 export function readLines(stream: Readable | null, show: (lines: string) => void): void {
   const decoder = new StringDecoder()
-  let rest = ''
-  stream?.on('data', (bytes: Buffer) => {
-    const text = rest + decoder.write(bytes)
-    const end = text.length > MOST_CHARS ? text.length : text.lastIndexOf('\n') + 1
-    rest = text.slice(end)
-    if (end > 0) show(ended(text.slice(0, end)))
-  })
+  const lines = lineSplitter(show)
+  stream?.on('data', (bytes: Buffer) => lines.add(decoder.write(bytes)))
   stream?.once('end', () => {
-    rest += decoder.end()
-    if (rest !== '') show(ended(rest))
+    lines.add(decoder.end())
+    lines.end()
   })
 }
 

@@ -14,6 +14,10 @@ import { frameReader, writeFrame } from './frames.ts'
 import { WatchdogReader } from './watchdog-reader.ts'
 import { linesOf, readLines } from './worker-output.ts'
 
+/** How often the streams of an ended worker that are still open are checked, and how often at most. */
+const HELD_CHECK_MS = 500
+const MAX_HELD_CHECKS = 20
+
 /** A link to a worker process on this machine. */
 export interface ProcessLink extends WorkerLink {
   /** Whether a frame has arrived: a process that ends without one could not start. */
@@ -84,12 +88,13 @@ export function startWorkerProcess(
   const stderr = stderrTail(child.stderr)
 
   for (const stream of [frames, watchdog, side]) stream.on('error', () => {})
-  const closed = Promise.all([exitOf(child), ended(frames), ended(side)]).then(([exit]): WorkerExit => {
+  const closed = exitOf(child).then(async (exit): Promise<WorkerExit> => {
     if (pid !== undefined) {
       killGroup(pid)
       alive.delete(pid)
       sweepAfter(owner)
     }
+    await readToEnd([frames, side])
     watchdog.destroy()
     const { lastWords } = heard
     const said = stderr()
@@ -104,6 +109,10 @@ export function startWorkerProcess(
   const kill = () => {
     if (pid !== undefined) killGroup(pid)
   }
+  const killFor = (why: string) => {
+    reason ??= why
+    kill()
+  }
 
   return {
     id,
@@ -117,7 +126,11 @@ export function startWorkerProcess(
       for (const stream of [frames, side]) stream.on('drain', () => !isFull() && listener())
     },
     onFrame: (listener) => {
-      for (const stream of [frames, side]) stream.on('data', frameReader(listener, kill))
+      for (const stream of [frames, side])
+        stream.on(
+          'data',
+          frameReader(listener, (what) => killFor(`it sent ${what}`)),
+        )
     },
     get spoke() {
       return frames.bytesRead > 0
@@ -133,10 +146,7 @@ export function startWorkerProcess(
     },
     closed,
     kill,
-    killFor(why) {
-      reason ??= why
-      kill()
-    },
+    killFor,
     takeBeats() {
       const taken = beats
       beats = 0
@@ -170,8 +180,27 @@ function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: str
   })
 }
 
+/**
+ * Reads what an ended worker has sent. A process that a task started may have inherited the streams and hold them open: they are
+ * closed if nothing came for a while, and in any case after some time.
+ */
+async function readToEnd(streams: readonly Socket[]): Promise<void> {
+  let read = 0
+  let checks = 0
+  const timer = setInterval(() => {
+    // The driver is busy: what has come is still to be read.
+    if (streams.some((stream) => stream.isPaused())) return
+    const before = read
+    read = streams.reduce((sum, stream) => sum + stream.bytesRead, 0)
+    if (++checks > MAX_HELD_CHECKS || read === before) for (const stream of streams) stream.destroy()
+  }, HELD_CHECK_MS)
+  await Promise.all(streams.map(ended))
+  clearInterval(timer)
+}
+
 /** The end of a stream, with all of its data read. */
-const ended = (stream: Socket): Promise<void> => new Promise((resolve) => stream.once('close', () => resolve()))
+const ended = (stream: Socket): Promise<void> =>
+  new Promise((resolve) => (stream.closed ? resolve() : stream.once('close', () => resolve())))
 
 function killGroup(pid: number): void {
   try {

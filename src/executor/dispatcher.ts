@@ -9,10 +9,11 @@ import { BlobService } from './blob-service.ts'
 import { Blobs } from './blobs.ts'
 import { Fleet, type FleetOptions } from './fleet.ts'
 import { Intake } from './intake.ts'
-import { Leases } from './leases.ts'
+import { Leases, noteStart } from './leases.ts'
 import { Losses } from './losses.ts'
 import { onceService } from './once-service.ts'
 import { Outcomes } from './outcomes.ts'
+import { Pings } from './pings.ts'
 import { Placing } from './placing.ts'
 import { Profiles } from './profiles.ts'
 import type { RunRecorder } from './recorder.ts'
@@ -62,6 +63,7 @@ export class Dispatcher {
   readonly #losses: Losses
   readonly #placing: Placing
   readonly #blobs: Blobs
+  readonly #pings: Pings
   readonly #saidWaiting = new Set<string>()
   readonly #closing = Promise.withResolvers<void>()
   #closed = false
@@ -86,6 +88,7 @@ export class Dispatcher {
         for (const run of [...this.#intake.runs]) this.failRun(run, error)
       },
     })
+    this.#pings = new Pings(this.#fleet, this.#profiles, options.notice)
     this.#shipping = shippingFor(options)
     this.#blobs = new Blobs(options.engine, options.notice)
     const blobService = new BlobService(this.#blobs)
@@ -266,6 +269,7 @@ export class Dispatcher {
   async shutdown(): Promise<void> {
     this.#closed = true
     this.#placing.stop()
+    this.#pings.stop()
     this.#closing.resolve()
     for (const run of [...this.#intake.runs])
       this.failRun(run, new ManyworldsError('EXECUTOR_CLOSED', 'the executor was shut down'))
@@ -299,19 +303,24 @@ export class Dispatcher {
       case 'started':
         for (const id of message.leases) {
           const lease = worker.leases.get(id)
-          if (lease) lease.started = true
+          if (lease) noteStart(lease)
         }
         return
       case 'running':
         for (const [id, ms] of message.tasks) {
           const lease = worker.leases.get(id) ?? worker.lost.get(id)
           if (!lease) continue
-          lease.started = true
+          noteStart(lease, ms)
           if (!lease.entry.run.over) lease.entry.run.recorder?.running(lease, ms)
         }
         return
       case 'may-start':
         return this.#onMayStart(worker, message.lease)
+      case 'pong':
+        return this.#pings.answered(worker)
+      case 'preparing':
+        worker.preparing = message.agents
+        return
       case 'cancel-seen':
         return worker.cancelSeen(message.lease)
       case 'returned':
@@ -321,15 +330,14 @@ export class Dispatcher {
         return this.#placing.now()
       case 'retire':
         this.#losses.returned(worker, message.unstarted)
-        worker.retire()
-        this.#fleet.refresh(worker)
-        return this.#placing.soon()
+        return this.#retire(worker)
       case 'exiting':
-        worker.exiting ??= { lease: message.lease, error: message.error }
+        worker.exiting ??= { lease: message.lease, error: message.error, runMs: message.runMs }
         return
       case 'stray':
         return this.#notice(
-          `worker ${worker.name.id}: an error outside of any running task: ${withoutKnownSecrets(message.error.stack ?? message.error.message)}`,
+          // Indented: no line of it looks like one of the driver.
+          `worker ${worker.name.id}: an error outside of any running task: ${withoutKnownSecrets(message.error.stack ?? message.error.message).replaceAll('\n', '\n  ')}`,
         )
       case 'ask':
       case 'unask':
@@ -358,7 +366,7 @@ export class Dispatcher {
     const go = () => {
       if (worker.leases.get(id) !== lease) return
       // From here on the task may run. The worker's own report of that could be lost in a crash.
-      lease.started = true
+      noteStart(lease)
       worker.channel.control({ type: 'go', lease: id })
     }
     const { recorder } = lease.entry.run
@@ -382,7 +390,10 @@ export class Dispatcher {
     for (const worker of this.#fleet.workers) if (worker.state === 'ready') worker.recall()
   }
 
-  /** The worker's machine is going away: tasks it has not started are taken back, running tasks may finish. */
+  /**
+   * The worker is to be replaced, or its machine is going away: tasks it has not started are taken back, running tasks may finish.
+   * It may have returned its tasks already; but a task can say that in its name, and leave out others.
+   */
   #retire(worker: WorkerHandle): void {
     if (worker.state === 'ready') worker.recall()
     worker.retire()

@@ -242,13 +242,18 @@ export class Fleet {
       this.#paces.of(link.info.place ?? link.info.host),
       (from, message, by) => this.#hooks.receive(from, message, by),
       (from, error) => {
-        this.#options.notice(`worker ${from.name.id}: ${error.message}; it is replaced`)
-        from.link.kill()
+        this.replace(from, error.message)
       },
     )
     worker.spare = this.#used() >= this.workerNum
     this.workers.add(worker)
     void link.closed.then((exit) => this.#onClosed(worker, exit))
+  }
+
+  /** Ends a worker that does not do what a worker does. */
+  replace(worker: WorkerHandle, reason: string): void {
+    this.#options.notice(`worker ${worker.name.id}: ${reason}; it is replaced`)
+    worker.endFaulty(`the driver ended it: ${reason}`)
   }
 
   #onClosed(worker: WorkerHandle, exit: WorkerExit): void {
@@ -257,7 +262,7 @@ export class Fleet {
     worker.state = 'closed'
     clearTimeout(worker.unseenTimer)
     this.useSpare()
-    this.#hooks.closed(worker, exit)
+    this.#hooks.closed(worker, worker.faulty === undefined ? exit : { ...exit, reason: worker.faulty })
     if (this.#failure && this.workers.size === 0) this.#hooks.failed(this.#failure)
   }
 

@@ -150,6 +150,7 @@ export class Leases {
       worker,
       attempt: entry.attempts + 1,
       started: false,
+      startedAt: undefined,
       waitingCalls: 0,
       awaySince: 0,
       awayMs: 0,
@@ -189,6 +190,22 @@ export class Leases {
     worker.load += by
     this.#fleet.refresh(worker)
   }
+}
+
+/** The task is known to run, for `ms` milliseconds by now if the worker said so. */
+export function noteStart(lease: Lease, ms?: number): void {
+  lease.started = true
+  if (ms !== undefined || lease.startedAt === undefined) lease.startedAt = performance.now() - (ms ?? 0)
+}
+
+/**
+ * How long a task ran that ended with its worker: as the worker `said`, else since the driver knew that it ran. 0: unknown.
+ * `said` may be made up by a task.
+ */
+export function ranMs({ entry, startedAt }: Lease, said?: number): number {
+  const now = performance.now()
+  if (said !== undefined) return Math.min(said, now - entry.submittedAt)
+  return startedAt === undefined ? 0 : now - startedAt
 }
 
 /** How long the task was without its slot because it waited for requests. */

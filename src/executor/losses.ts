@@ -1,5 +1,5 @@
 import type { WorkerExit } from '../engines/engine.ts'
-import type { Leases } from './leases.ts'
+import { type Leases, ranMs } from './leases.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
@@ -42,11 +42,12 @@ export class Losses {
   /** The worker is gone: charges the guilty task, runs suspects apart, and runs all others again. */
   closed(worker: WorkerHandle, exit: WorkerExit): void {
     const { leases, outcomes, special } = this.#parts
-    const { guilty, status, error, suspects, waiting, innocent } = judge(worker, exit)
+    const { guilty, status, error, runMs, suspects, waiting, innocent } = judge(worker, exit)
     // A task that has a second lease goes on under that one.
     const lost = leases.lose(worker)
     if (guilty) explain(guilty.entry)
-    if (guilty && lost.has(guilty)) outcomes.charge(guilty.entry, status, error ?? crashError(exit))
+    if (guilty && lost.has(guilty))
+      outcomes.charge(guilty.entry, status, error ?? crashError(exit), ranMs(guilty, runMs))
     // A crash that has a culprit is paid for by its attempts, so it does not count against the others.
     const again = (those: readonly Lease[]) =>
       those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit, guilty === undefined))
@@ -64,15 +65,16 @@ export class Losses {
   }
 
   /** Answers the task if it must not run twice or is being cancelled; then returns false. */
-  #mayRunAgain({ entry, started }: Lease, exit: WorkerExit, counts: boolean): boolean {
+  #mayRunAgain(lease: Lease, exit: WorkerExit, counts: boolean): boolean {
     const { responses } = this.#parts
+    const { entry, started } = lease
     if (startsNoMore(entry)) {
-      responses.stopped(entry)
+      responses.stopped(entry, ranMs(lease))
       return false
     }
     if (!entry.options.neverRerun || !started) return !counts || this.#mayGoOn(entry, exit)
     entry.attempts++
-    responses.fail(entry, 'crashed', crashError(exit), 0)
+    responses.fail(entry, 'crashed', crashError(exit), ranMs(lease))
     return false
   }
 

@@ -2,7 +2,7 @@ import { type ErrorItem, type Experience, OUTCOME, type WorkerMessage } from '..
 import { readExperience, readOutcome } from '../protocol/read-outcome.ts'
 import { escapeControls, oneLine } from '../text/escape-controls.ts'
 import type { PackedStep } from '../trajectory/packed-step.ts'
-import { awayMs, type Leases } from './leases.ts'
+import { awayMs, type Leases, noteStart } from './leases.ts'
 import { addRecords, stepBytes } from './records.ts'
 import type { Responses } from './responses.ts'
 import type { Run } from './run.ts'
@@ -50,7 +50,7 @@ export class Outcomes {
   #records(worker: WorkerHandle, id: number, steps: PackedStep[], logs: string[]): void {
     const lease = worker.leases.get(id) ?? worker.lost.get(id)
     if (!lease) return worker.stored(stepBytes(steps))
-    lease.started = true
+    noteStart(lease)
     const { entry } = lease
     const lines = addRecords(lease, steps, logs)
     const { run } = entry

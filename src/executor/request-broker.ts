@@ -1,3 +1,4 @@
+import { whyTooManyKeys } from '../protocol/count-keys.ts'
 import {
   type Ask,
   BLOBS,
@@ -90,6 +91,7 @@ export class RequestBroker {
     if (served === undefined)
       return say({ speaker, lease, id: ask.request }, false, true, unknownService(ask.service, this.#names(lease)))
     const { service } = served
+    checkKeys(ask.body)
     service.check(ask.body)
     if (!service.unlimited && limited(asks.open, speaker) >= MAX_OPEN_REQUESTS)
       throw new RangeError(`more than ${MAX_OPEN_REQUESTS} open requests of one task`)
@@ -174,6 +176,7 @@ export class RequestBroker {
 
   #handIn(request: OpenRequest, value: Packed): void {
     if (request.ask.kind !== 'own') throw new TypeError('a result without a request')
+    checkKeys(value)
     this.#answered(request, value)
   }
 
@@ -268,3 +271,9 @@ function limited(requests: ReadonlyMap<number, OpenRequest>, by: Speaker): numbe
 }
 
 const sizeOf = (value: Packed) => (value instanceof Uint8Array || value instanceof String ? value.length : 64)
+
+/** Workers of ours check it before they ask. */
+function checkKeys(value: Packed): void {
+  const tooMany = whyTooManyKeys(value)
+  if (tooMany !== undefined) throw new RangeError(tooMany)
+}

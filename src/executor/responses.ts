@@ -118,6 +118,7 @@ export class Responses {
     // Its parent failed for the same reason, if it fails.
     const { parent } = entry
     if (parent?.lease) parent.lease.unavailable ??= error
+    if (!parent) entry.run.unavailable ??= error
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, runMs, performance.now()), 0)
   }
 

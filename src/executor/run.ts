@@ -1,5 +1,6 @@
 import type { BlobSource } from '../blobs.ts'
 import { Deque } from '../deque.ts'
+import type { ErrorItem } from '../protocol/messages.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { TrajectorySource } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
@@ -83,6 +84,8 @@ export class Run {
   /** The reason of the caller's signal, if it was aborted. */
   aborted: AbortReason | undefined
   error: Error | undefined
+  /** Why a task of it was cancelled, if something that it needs was not available: a later session runs it. */
+  unavailable: ErrorItem | undefined
   over = false
   /** Requests that cost money and were repeated because a process died before their answers were stored. */
   repeatedCalls = 0

@@ -50,6 +50,8 @@ export interface Verdict {
   readonly guilty?: Lease
   readonly status: 'crashed' | 'timeout'
   readonly error?: ErrorItem
+  /** How long the guilty task ran, if the worker said so. */
+  readonly runMs?: number | undefined
   /** Suspects that ran and suspects that wait for sub-tasks are run again in halves, apart from each other. */
   readonly suspects: readonly Lease[]
   readonly waiting: readonly Lease[]
@@ -63,7 +65,7 @@ export function judge(worker: WorkerHandle, exit: WorkerExit): Verdict {
   if (exit.placeLost) return judgeLostPlace(leases, exit)
   const named = namedBy(worker, exit)
   const guilty = named && worker.leases.get(named.lease)
-  if (guilty && mayHaveRun(guilty)) return verdict(leases, { guilty, status: named.status, error: named.error })
+  if (guilty && mayHaveRun(guilty)) return verdict(leases, { ...named, guilty })
   return judgeCrash(leases, exit, named !== undefined)
 }
 
@@ -108,11 +110,11 @@ function judgeLostPlace(leases: readonly Lease[], exit: WorkerExit): Verdict {
 /** All leases that are neither guilty nor suspect are innocent. */
 function verdict(
   leases: readonly Lease[],
-  { guilty, status = 'crashed', error, suspects = [], waiting = [] }: Partial<Verdict> = {},
+  { guilty, status = 'crashed', error, runMs, suspects = [], waiting = [] }: Partial<Verdict> = {},
 ): Verdict {
   const accused = new Set([guilty, ...suspects, ...waiting])
   const innocent = leases.filter((lease) => !accused.has(lease))
-  return { status, suspects, waiting, innocent, ...(guilty && { guilty }), ...(error && { error }) }
+  return { status, runMs, suspects, waiting, innocent, ...(guilty && { guilty }), ...(error && { error }) }
 }
 
 /** The task is charged: its crashes are explained and no longer count against other tasks. */
@@ -132,11 +134,11 @@ const mayHaveRun = ({ group, entry, started }: Lease): boolean => started || !(g
 function namedBy(
   worker: WorkerHandle,
   exit: WorkerExit,
-): { lease: number; status: 'crashed' | 'timeout'; error: ErrorItem } | undefined {
+): { lease: number; status: 'crashed' | 'timeout'; error: ErrorItem; runMs: number | undefined } | undefined {
   if (worker.exiting) return { ...worker.exiting, status: 'crashed' }
   const words = parseLastWords(exit)
   if (words?.lease === undefined) return undefined
-  return { lease: words.lease, status: 'timeout', error: blockedError(words.stack) }
+  return { lease: words.lease, status: 'timeout', error: blockedError(words.stack), runMs: words.runMs }
 }
 
 function parseLastWords(exit: WorkerExit): LastWords | undefined {
@@ -153,6 +155,7 @@ function parseLastWords(exit: WorkerExit): LastWords | undefined {
 const isLastWords = object({
   blocked: oneOf(true),
   lease: optional(whole),
+  runMs: optional(whole),
   stack: text(MAX_STACK_CHARS),
 }) as unknown as (words: unknown) => words is LastWords
 
@@ -184,10 +187,13 @@ export function rerunLimitError(exit: WorkerExit | undefined): ErrorItem {
 /** The error of a crash without a better explanation. */
 export function crashError(exit: WorkerExit): ErrorItem {
   const said = exit.stderr === undefined ? '' : `; its last words on stderr:\n${exit.stderr}`
+  const blocked = parseLastWords(exit)
+    ? ', because a task blocked its event loop beyond a timeout: this one or one beside it'
+    : ''
   return {
     code: 'WORKER_CRASHED',
     name: 'TaskError',
-    message: `the worker that ran this task ended (${exitText(exit)})${said}`,
+    message: `the worker that ran this task ended (${exitText(exit)})${blocked}${said}`,
     stack: undefined,
   }
 }

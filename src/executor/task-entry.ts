@@ -138,6 +138,8 @@ export interface Lease {
   readonly worker: WorkerHandle
   /** The driver knows that it started: the worker announced it, or sent something that only a running task has. */
   started: boolean
+  /** When it started, as far as the driver knows: it may have been earlier. */
+  startedAt: number | undefined
   /** When it was given out, for runs with `speculate`; else 0. */
   readonly givenAt: number
   /** Which attempt of the task it is, from 1. */

@@ -58,9 +58,13 @@ export class WorkerHandle implements Loaded {
   /** It runs only suspects, and reports the start of each. */
   careful = false
   /** The task that called `process.exit`, as the worker reported it; the first report counts. */
-  exiting: { lease: number; error: ErrorItem } | undefined
+  exiting: { lease: number; error: ErrorItem; runMs: number | undefined } | undefined
   /** The driver ended it: all its tasks are innocent. */
   expected = false
+  /** Why the driver ended it, if it did for a fault of the worker. */
+  faulty: string | undefined
+  /** How many of its agents are being imported or set up. */
+  preparing = 0
   /** Cancellations that it has not acknowledged. */
   readonly #unseen = new Set<number>()
   unseenTimer: NodeJS.Timeout | undefined
@@ -251,6 +255,12 @@ export class WorkerHandle implements Loaded {
 
   end(): void {
     this.expected = true
+    this.link.kill()
+  }
+
+  /** Ends it because it does not do what a worker does. Any of its tasks may be the reason. */
+  endFaulty(reason: string): void {
+    this.faulty ??= reason
     this.link.kill()
   }
 

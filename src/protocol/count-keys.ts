@@ -1,8 +1,8 @@
 import { lastKeys, scanV8 } from './scan-v8.ts'
 
 /**
- * The keys of objects and the entries of Maps and Sets that an answer may have in all. The driver reads an answer at once, and
- * a million takes up to a second; nothing else of the driver runs meanwhile.
+ * The keys of objects and the entries of Maps and Sets that an answer or a request of a task may have in all. The driver reads
+ * it at once, and a million takes up to a second; nothing else of the driver runs meanwhile.
  */
 const MAX_ANSWER_KEYS = 1_000_000
 /** The shortest key with its value, `"":0,`. */
@@ -11,12 +11,12 @@ const COLON = ':'.charCodeAt(0)
 const BACKSLASH = '\\'.charCodeAt(0)
 const SPACE = ' '.charCodeAt(0)
 
-/** Undefined if the driver may read this packed answer, else why not. */
+/** Undefined if the driver may read this packed value, else why not. */
 export function whyTooManyKeys(packed: unknown, most: number = MAX_ANSWER_KEYS): string | undefined {
   const keys = packed instanceof String ? keysOfJson(packed.valueOf(), most) : keysOfBytes(packed, most)
   return keys <= most
     ? undefined
-    : `it has ${keys} keys and entries, and at most ${most} can be sent; return it as text or bytes, or write it to a file and return the path`
+    : `it has ${keys} keys and entries, and at most ${most} can be sent; send it as text or bytes, or write it to a file and send the path`
 }
 
 function keysOfBytes(packed: unknown, most: number): number {

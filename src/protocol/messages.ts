@@ -27,6 +27,8 @@ export type DriverMessage =
   /** The answer to `may-start`. */
   | { type: 'go'; lease: number }
   | { type: 'cancel'; lease: number; reason: 'cancelled' | 'deadline' }
+  /** Does the event loop still read and answer? */
+  | { type: 'ping' }
   /** This many bytes of steps are on disk: see STEP_WINDOW. */
   | { type: 'stored'; bytes: number }
   /** The answer of a service. A stream is answered part by part; the `last` message then has no value. */
@@ -113,8 +115,12 @@ export type WorkerMessage =
   /** The worker takes no new tasks, and asks to be replaced once it is empty. */
   | { type: 'retire'; reason: string; unstarted: number[] }
   /** The worker is about to exit because of this task; the other tasks here are not to blame. */
-  | { type: 'exiting'; lease: number; error: ErrorItem }
+  | { type: 'exiting'; lease: number; error: ErrorItem; runMs?: number }
   | { type: 'cancel-seen'; lease: number }
+  /** The answer to `ping`. */
+  | { type: 'pong' }
+  /** So many agents are being imported or set up now. Neither has a timeout, and the event loop may be blocked meanwhile. */
+  | { type: 'preparing'; agents: number }
   /** An error that belongs to no running task. Plain, since it may come before a codec is agreed. */
   | { type: 'stray'; error: ErrorItem }
   | Ask

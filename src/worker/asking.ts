@@ -1,6 +1,7 @@
 import type { AskOptions } from '../agent.ts'
 import { didYouMean } from '../did-you-mean.ts'
 import { ManyworldsError } from '../errors.ts'
+import { whyTooManyKeys } from '../protocol/count-keys.ts'
 import { LIMITS, type LimitAsked, ONCE, OWN_SERVICES, type Packed } from '../protocol/messages.ts'
 import { lastPackedSize, NotPackable, pack } from '../protocol/pack.ts'
 import { type Asking, DEFAULT_LIMIT_MS } from './requests.ts'
@@ -92,6 +93,8 @@ const invalid = (call: string, why: string) => new ManyworldsError('REQUEST_INVA
 function bodyOf(value: unknown, what: string): { body: Packed; size: number } {
   try {
     const body = pack(value)
+    const tooMany = whyTooManyKeys(body)
+    if (tooMany !== undefined) throw new NotPackable(tooMany)
     return { body, size: lastPackedSize(body) }
   } catch (error) {
     if (!(error instanceof NotPackable)) throw error

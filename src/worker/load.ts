@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { AgentRef, RunnableDefinition } from '../agent.ts'
+import { thrownAt } from '../call-site.ts'
 import { ManyworldsError } from '../errors.ts'
 import { registry } from '../registry.ts'
 import { importModule } from './bundles.ts'
@@ -127,7 +128,7 @@ function loadFailed(module: string, ref: AgentRef, error: unknown): LoadError {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   const failure = new LoadError(
     'AGENT_LOAD_FAILED',
-    `a worker could not import ${module} to find agent '${ref.name}': ${reason}${loadAdvice(error, module)}`,
+    `a worker could not import ${module} to find agent '${ref.name}': ${reason}${thrownAt(error)}${loadAdvice(error, module)}`,
     {
       cause: error,
     },

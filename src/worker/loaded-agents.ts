@@ -19,6 +19,8 @@ interface Hooks {
   ready(items: readonly TaskItem[]): void
   /** The agent's `setup` has failed; these tasks waited for it. */
   failed(items: readonly TaskItem[], definition: RunnableDefinition, error: unknown): void
+  /** So many agents are being imported or set up now. */
+  preparing(agents: number): void
   /** A `setup` begins; these tasks wait for it. */
   blobsFor(waiting: readonly TaskItem[]): SetupBlobs
 }
@@ -28,6 +30,7 @@ export class LoadedAgents {
   readonly #byKey = new Map<number, LoadedAgent>()
   readonly #leaving: AbortSignal
   readonly #hooks: Hooks
+  #preparing = 0
 
   constructor(leaving: AbortSignal, hooks: Hooks) {
     this.#leaving = leaving
@@ -53,6 +56,12 @@ export class LoadedAgents {
       this.#byKey.set(key, agent)
     }
     return agent
+  }
+
+  /** An import or a `setup` begins (1) or has ended (-1). */
+  prepares(change: 1 | -1): void {
+    this.#preparing += change
+    this.#hooks.preparing(this.#preparing)
   }
 
   /** The agent's code is loaded: starts the tasks that waited for it. */
@@ -92,6 +101,7 @@ export class LoadedAgents {
   async #setUp(agent: LoadedAgent, definition: RunnableDefinition): Promise<void> {
     const setup = this.#hooks.blobsFor(agent.waiting)
     agent.setup = setup
+    this.prepares(1)
     const ctx: SetupContext = { signal: this.#leaving, blob: (sha256) => setup.get(sha256) }
     try {
       agent.state = await outsideTasks.run('setup', () => definition.setup!(agent.params, ctx))
@@ -100,6 +110,7 @@ export class LoadedAgents {
       // Not remembered: the next task tries again, so that a temporary failure does not make this worker fail all tasks.
       this.#hooks.failed(agent.waiting.splice(0), definition, error)
     }
+    this.prepares(-1)
     setup.end()
     agent.setup = undefined
     this.ready(agent)

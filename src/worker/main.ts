@@ -7,7 +7,7 @@ import { guardExit } from '../guard-exit.ts'
 import { type BundlePlace, OUTCOME, type WorkerMessage } from '../protocol/messages.ts'
 import { pack } from '../protocol/pack.ts'
 import { moduleInBundle } from './bundles.ts'
-import { isLeftover } from './context.ts'
+import { isLeftover, type TaskContext } from './context.ts'
 import { errorItem } from './error-item.ts'
 import { loadAgent, readScripts } from './load.ts'
 import { keepOutputWithTasks } from './output.ts'
@@ -18,6 +18,8 @@ import { endWorker, SHARED } from './watchdog-contract.ts'
 import { framesFd, ownMark, sideFd, watchdog } from './watchdog-start.ts'
 
 const TASK_COUNT_MS = 500
+
+const runMs = ({ startedAt }: TaskContext) => Math.round(performance.now() - startedAt)
 
 /** The child side. Frames come and go on fd 3; fd 4 belongs to the watchdog thread. */
 
@@ -47,7 +49,7 @@ delete process.env[BLOBS_VARIABLE]
 watchdog.blameBy(() => {
   const task = runner.current()
   // Code of a task that was already answered may not block the event loop at all: its deadline is 0.
-  return task && { lease: task.lease, deadline: task.settled ? 0 : task.deadline }
+  return task && { lease: task.lease, deadline: task.settled ? 0 : task.deadline, runMs: runMs(task) }
 })
 void watchdog.watching.then(() => runner.open())
 // The number of tasks in heartbeats. Updated by a timer, because updating it with each task would cost too much.
@@ -96,7 +98,8 @@ process.exit = ((code?: number) => {
   const task = runner.current()
   if (task !== undefined && !task.settled) {
     const { stack, message } = errorItem('PROCESS_EXIT', new Error(`the task called process.exit(${code ?? ''})`))
-    exiting = { type: 'exiting', lease: task.lease, error: { code: 'PROCESS_EXIT', name: 'TaskError', message, stack } }
+    const error = { code: 'PROCESS_EXIT', name: 'TaskError', message, stack } as const
+    exiting = { type: 'exiting', lease: task.lease, error, runMs: runMs(task) }
   }
   // If the script itself calls process.exit() while the worker imports it, park the script; the worker must go on.
   if (task === undefined && callerModule() !== undefined) parkNow('process.exit()')

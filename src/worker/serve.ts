@@ -82,6 +82,8 @@ export function serveDriver(around: WorkerHost): ServedDriver {
         return runner.go(message.lease)
       case 'cancel':
         return runner.cancel(message.lease, message.reason)
+      case 'ping':
+        return channel.control({ type: 'pong' })
       case 'stored':
         return runner.outbox.stored(message.bytes)
       case 'answer':
@@ -98,6 +100,7 @@ export function serveDriver(around: WorkerHost): ServedDriver {
   async function load({ key, ref, params, entry, bundle }: Extract<DriverMessage, { type: 'agent' }>): Promise<void> {
     const agent = runner.agents.get(key)
     agent.params = unpack(params)
+    runner.agents.prepares(1)
     try {
       agent.definition = await around.load(ref, entry, bundle)
     } catch (error) {
@@ -105,6 +108,8 @@ export function serveDriver(around: WorkerHost): ServedDriver {
       const { message, stack } = errorItem('SETUP_FAILED', error)
       channel.control({ type: 'load-failed', agent: key, code, message, stack })
       return
+    } finally {
+      runner.agents.prepares(-1)
     }
     channel.control({ type: 'loaded', agent: key })
     runner.agents.ready(agent)

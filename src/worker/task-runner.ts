@@ -126,6 +126,7 @@ export class TaskRunner {
         const value = this.endings.error('SETUP_FAILED', error, `setup of agent '${name}' failed: `)
         for (const item of items) this.#outcome([item[0], OUTCOME.failed, value, 0], 0)
       },
+      preparing: (agents) => channel.control({ type: 'preparing', agents }),
       blobsFor: (waiting) => new SetupBlobs(this.blobs, this.requests, waiting),
     })
   }

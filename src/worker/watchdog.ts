@@ -25,12 +25,15 @@ export interface LastWords {
   readonly blocked: true
   /** The task whose code blocked the event loop; undefined if unknown. */
   readonly lease: number | undefined
+  /** How long it has run. */
+  readonly runMs?: number
   readonly stack: string
 }
 
 interface Blamed {
   readonly lease: number
   readonly deadline: number | null
+  readonly runMs: number
 }
 
 const { shared: memory, fd, owner } = workerData as { shared: Float64Array; fd: number; owner: string | undefined }
@@ -69,7 +72,7 @@ function watch(shared: Float64Array): void {
         leftAlone = { deadline, until: shared[SHARED.latest]! + BLOCKED_GRACE_MS }
         return
       }
-      const words: LastWords = { blocked: true, lease: blamed?.lease, stack }
+      const words: LastWords = { blocked: true, lease: blamed?.lease, ...(blamed && { runMs: blamed.runMs }), stack }
       try {
         writeSync(fd, `!${JSON.stringify(words)}\n`)
       } catch {

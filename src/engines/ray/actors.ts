@@ -6,7 +6,7 @@ import type { Receiver } from './fetches.ts'
 import type { RayOptions } from './options.ts'
 import { RayLink } from './ray-link.ts'
 import { actorOptions } from './ray-settings.ts'
-import { START_TRIES, StartTries } from './start-tries.ts'
+import { KILLED_TRIES, START_TRIES, StartTries } from './start-tries.ts'
 
 /**
  * How often to check for silent actors, and after how many checks one counts as lost. Checks, not time: see the local engine.
@@ -175,7 +175,9 @@ export class Actors {
   #onStarted(place: Place, { pid, generation }: Extract<BridgeEvent, { event: 'started' }>): void {
     const { events, bridge } = this.#with
     const info = { host: place.host, pid }
-    place.link = new RayLink(bridge(), place.worker, `ray-${place.number}`, generation, info)
+    place.link = new RayLink(bridge(), place.worker, `ray-${place.number}`, generation, info, (line) =>
+      events.notice(line),
+    )
     events.link(place.link)
     if (place.number >= this.#wanted) events.retire(place.link, 'fewer workers are wanted')
   }
@@ -195,8 +197,9 @@ export class Actors {
       this.#tries.worked(place.number)
       return this.#startProcess(place)
     }
-    if (signal === 'SIGKILL' && stderr === null && this.#othersWork()) {
-      // Somebody killed it, which does not prove that it cannot start.
+    // Somebody killed it, which does not prove that it cannot start.
+    const wasKilled = signal === 'SIGKILL' && stderr === null && this.#othersWork()
+    if (wasKilled && this.#tries.killed(place.number)) {
       setTimeout(() => {
         if (!this.#stopped && this.#byWorker.get(place.worker) === place) this.#startProcess(place)
       }, RESPAWN_MS)
@@ -204,8 +207,8 @@ export class Actors {
     }
     const said = stderr === null ? ' and said nothing' : `; the last one said:\n${stderr}`
     const how = signal === null ? `exit code ${code}` : `signal ${signal}`
-    const text = `workers on Ray end before they are ready (${how} on ${place.host}, ${START_TRIES} times in a row)${said}`
-    this.#startFailed(place.number, false, new ManyworldsError('WORKER_START_FAILED', text))
+    const text = `workers on Ray end before they are ready (${how} on ${place.host}, ${wasKilled ? KILLED_TRIES : START_TRIES} times in a row)${said}`
+    this.#startFailed(place.number, wasKilled, new ManyworldsError('WORKER_START_FAILED', text))
     if (this.#tries.allows(place.number)) this.#startProcess(place)
     else this.#release(place)
   }

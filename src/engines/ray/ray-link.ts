@@ -3,6 +3,8 @@ import { escapeControls } from '../../text/escape-controls.ts'
 import type { WorkerExit, WorkerInfo, WorkerLink } from '../engine.ts'
 import { frameReader } from '../frames.ts'
 import { HeldFrames } from '../held-frames.ts'
+import { LineLimit } from '../line-limit.ts'
+import { lineSplitter, linesOf } from '../worker-output.ts'
 import type { Bridge } from './bridge.ts'
 
 /** Bytes on their way to a worker before the executor is told to wait. */
@@ -23,7 +25,8 @@ export class RayLink implements WorkerLink {
   /** The executor was told to wait. Only `taken` clears this; sending an urgent frame does not. */
   #senderWaits = false
   #over = false
-  #printed = ''
+  readonly #printed = lineSplitter((lines) => this.#show(lines))
+  readonly #limit: LineLimit
   #onDrain: () => void = () => {}
   readonly #frames = new HeldFrames()
   #close: (exit: WorkerExit) => void = () => {}
@@ -34,12 +37,14 @@ export class RayLink implements WorkerLink {
     id: string,
     generation: number,
     info: WorkerInfo,
+    notice: (line: string) => void,
   ) {
     this.#bridge = bridge
     this.#worker = worker
     this.id = id
     this.generation = generation
     this.info = info
+    this.#limit = new LineLimit((lines) => notice(`worker ${id} printed too much: ${lines} lines were left out`))
     this.#read = frameReader(
       (frame) => this.#frames.add(frame),
       () => this.kill(),
@@ -98,19 +103,17 @@ export class RayLink implements WorkerLink {
 
   /** Shows what the worker has printed outside of any task, in whole lines. */
   printed(text: string): void {
-    const lines = (this.#printed + text).split('\n')
-    this.#printed = lines.pop()!
-    for (const line of lines) this.#show(line)
+    this.#printed.add(text)
   }
 
-  #show(line: string): void {
-    process.stderr.write(`[${this.id}] ${escapeControls(withoutKnownSecrets(line))}\n`)
+  #show(lines: string): void {
+    if (this.#limit.allows(lines)) process.stderr.write(escapeControls(linesOf(this.id, withoutKnownSecrets(lines))))
   }
 
   ended(exit: WorkerExit): void {
     if (this.#over) return
     this.#frames.flush()
-    if (this.#printed !== '') this.#show(this.#printed)
+    this.#printed.end()
     this.#over = true
     this.#close(exit)
   }

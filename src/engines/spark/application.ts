@@ -6,12 +6,16 @@ import { slotQuery } from './launcher.ts'
 import { findRoom, type Room } from './room.ts'
 import type { Server } from './server.ts'
 import { makeSlotProgram } from './slot-program.ts'
+import { within } from './within.ts'
 
 /** Spark settings of our session. */
 const SETTINGS = {
   // One partition per row.
   'spark.sql.leafNodeDefaultParallelism': '100000',
 }
+
+/** How long to wait for the server when sessions are released. */
+const RELEASE_MS = 5000
 
 /** A slot prints one word when it ends; longer output comes from some other program and goes into an error. */
 const PRINTED_CHARS = 500
@@ -89,7 +93,7 @@ export class Application {
   /** Makes Spark start no more slots. Running ones are not ended: Spark only stops waiting for them. */
   async interrupt(): Promise<void> {
     const session = await this.#session?.catch(() => undefined)
-    await session?.interrupt().catch(() => {})
+    await session?.interrupt()
   }
 
   keepAlive(alive: boolean): void {
@@ -103,13 +107,14 @@ export class Application {
   }
 
   async end(): Promise<void> {
-    const sessions = await Promise.all([this.#session, this.#asking].map((one) => one?.catch(() => undefined)))
-    await Promise.all(
-      sessions.map(async (session) => {
-        await session?.release()
-        session?.close()
-      }),
-    )
+    const ending = [this.#session, this.#asking].map(async (one) => {
+      const session = await one?.catch(() => undefined)
+      // Calls to a server that does not answer would be retried for longer.
+      if (session !== undefined) await within(RELEASE_MS, session.release())
+      session?.close()
+    })
+    // A session that is still being opened is closed when it is open.
+    await within(RELEASE_MS, Promise.all(ending))
     for (const session of this.#forgotten) session.close()
     await this.#server.release(true)
   }

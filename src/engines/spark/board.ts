@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { haveEnded, thisMachine } from '../../network/same-machine.ts'
 import { sqlCommand } from './connect/plans.ts'
 import type { ConnectSession } from './connect/session.ts'
 import type { Member } from './shares.ts'
@@ -10,7 +10,7 @@ const PREFIX = 'manyworlds_'
 const DATABASE = 'spark.sql.globalTempDatabase'
 /** A post as `SHOW TABLE EXTENDED` prints it. The pattern is strict because any user of this Spark can write anything there. */
 const ENTRY =
-  /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12}), '(\w{0,16})', (\d{1,10})\)/m
+  /^View Text: SELECT \* FROM VALUES \('([\w.:-]{1,200})', (\d{1,15}), (\d{1,7}), (\d{1,7}), (\d{1,7}), (\d{1,12}), '(\w{0,64})', (\d{1,10})\)/m
 
 /** Runs SQL on Spark, which may be restarted in between. */
 export type Ask = <Answer>(question: (session: ConnectSession) => Promise<Answer>) => Promise<Answer>
@@ -41,7 +41,7 @@ export class Board {
   /** Posts what this driver has and wants. Resolves with the posts of the others. */
   async post({ name, since, held, wanted, reserve }: Omit<Member, 'id'>): Promise<Member[]> {
     const shown = `'${name.replace(/[^\w.:-]/g, '-').slice(0, 200)}'`
-    const values = [shown, since, held, wanted, reserve, ++this.#beat, `'${MACHINE}'`, process.pid]
+    const values = [shown, since, held, wanted, reserve, ++this.#beat, `'${thisMachine() ?? ''}'`, process.pid]
     this.#posted = true
     return this.#ask(async (session) => {
       await session.run(
@@ -67,7 +67,8 @@ export class Board {
       const id = String(tableName)
       const [, name, since, held, wanted, reserve, beat, machine, pid] = ENTRY.exec(String(information)) ?? []
       if (id === this.#id || name === undefined) continue
-      if (this.#isAlive(id, beat!) && !hasEnded(machine!, Number(pid)))
+      // The cores of a driver that was killed on this machine need not be waited for.
+      if (this.#isAlive(id, beat!) && !haveEnded({ machine, pid: Number(pid) }))
         found.push({
           ...{ id, name, since: Number(since), held: Number(held), wanted: Number(wanted), reserve: Number(reserve) },
         })
@@ -87,29 +88,5 @@ export class Board {
     if (heard?.beat === beat) return performance.now() - heard.at < GONE_MS
     this.#heard.set(id, { beat, at: performance.now() })
     return true
-  }
-}
-
-/** Names this boot of this machine and the process ids that are valid here. Empty: unknown. */
-const MACHINE = ((): string => {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')
-    return createHash('sha256')
-      .update(`${boot} ${readlinkSync('/proc/self/ns/pid')}`)
-      .digest('hex')
-      .slice(0, 16)
-  } catch {
-    return ''
-  }
-})()
-
-/** Whether a driver of this machine is gone for certain: the cores of one that was killed need not be waited for. */
-function hasEnded(machine: string, pid: number): boolean {
-  if (machine === '' || machine !== MACHINE) return false
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
 }

@@ -14,6 +14,7 @@ import { SlotHosts } from './slot-hosts.ts'
 import { SlotQueries } from './slot-queries.ts'
 import { SlotRoom } from './slot-room.ts'
 import { SlotTroubles } from './slot-troubles.ts'
+import { within } from './within.ts'
 
 const LOOK_MS = 1000
 /** Checks between two queries for other drivers, as long as there is none. */
@@ -180,24 +181,37 @@ export class Slots implements LoadedEngine {
 
   async #stop(): Promise<void> {
     clearInterval(this.#looks)
-    // Whoever waits for the end must see it: nothing else may keep this process alive.
-    this.#hosts.keepAlive(true)
-    this.#application?.keepAlive(true)
-    const queries = this.#opened?.queries
+    // The retries of an idle engine do not keep the process alive, and the end may have to wait for them.
+    const awake = setInterval(() => {}, LEAVE_MS)
+    try {
+      this.#hosts.keepAlive(true)
+      this.#application?.keepAlive(true)
+      await this.#leave()
+      if (this.#application) await this.#application.end()
+      else await (await this.#opening.catch(() => undefined))?.release(true)
+    } finally {
+      clearInterval(awake)
+    }
+  }
+
+  /** Ends the slots. The server may be gone: every wait for it has a limit, and one that was reached is the last. */
+  async #leave(): Promise<void> {
+    const { queries, share } = this.#opened ?? {}
     this.#starting = (queries?.running ?? 0) - this.#here.size
     // First, so that Spark starts nothing more on cores that become free.
-    if (this.#waiting > 0) await this.#application?.interrupt()
+    const interrupting = this.#waiting > 0 ? this.#application?.interrupt() : undefined
+    const answers = await within(LEAVE_MS, interrupting ?? Promise.resolve())
     const leaving = Promise.all(this.#here.all.map((host) => host.leave(LEAVE_MS)))
-    await until(() => this.#starting <= 0, STARTING_MS)
+    if (answers) await until(() => this.#starting <= 0, STARTING_MS)
     await leaving
-    // Spark has seen the last process end.
-    await until(() => (queries?.all.size ?? 0) === 0, LEAVE_MS)
+    if (answers)
+      await Promise.all([
+        // Spark has seen the last process end.
+        until(() => (queries?.all.size ?? 0) === 0, LEAVE_MS),
+        // A server that is gone has no post of ours.
+        this.#troubles.heard ? within(LEAVE_MS, share?.leave() ?? Promise.resolve()) : undefined,
+      ])
     await this.#hosts.stop()
-    // A server that is gone has no post of ours; don't wait for one that does not answer.
-    if (this.#troubles.heard)
-      await Promise.race([this.#opened?.share.leave(), sleep(LEAVE_MS, undefined, { ref: false })])
-    if (this.#application) await this.#application.end()
-    else await (await this.#opening.catch(() => undefined))?.release(true)
   }
 
   // ---- how many slots

@@ -1,5 +1,5 @@
 import { isAgent } from './agent.ts'
-import { didYouMean } from './did-you-mean.ts'
+import { didYouMean, nearest } from './did-you-mean.ts'
 import { ManyworldsError } from './errors.ts'
 import { isGrader } from './grade/grader.ts'
 import { lastPackedSize, NotPackable, pack } from './protocol/pack.ts'
@@ -71,7 +71,12 @@ function agentProblem(task: object, agent: unknown): string {
   if (isAgent(task)) return 'is an agent, not a task; give agent.task(input)'
   if (Array.isArray(task)) return 'is an array; give one flat array of tasks'
   if (task instanceof Promise) return 'is a Promise; await it first'
-  if (agent === undefined) return 'has no `agent`; give what defineAgent() returned'
+  if (agent === undefined) {
+    const typo = Object.keys(task).find((key) => !KNOWN.has(key) && nearest(key, [...KNOWN]) === 'agent')
+    return typo === undefined
+      ? 'has no `agent`; give what defineAgent() returned'
+      : `has no \`agent\`, but an unknown key '${typo}'${didYouMean(typo, ['agent'])}`
+  }
   return `\`agent\` must be what defineAgent() returned, it is ${show(agent)}`
 }
 

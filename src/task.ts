@@ -121,7 +121,10 @@ export interface ResponseBase {
   readonly timing: {
     /** Milliseconds from reading the task to the start of its last attempt: queues, dependencies, earlier attempts. */
     readonly queuedMs: number
-    /** Milliseconds that the last attempt ran, measured in the worker. */
+    /**
+     * Milliseconds that the last attempt ran, measured in the worker. If the task ended with its worker (it blocked, exited or crashed), as
+     * far as is known, at least since the driver was told of its start. 0: it did not run, or its run time is unknown; percentiles leave it out.
+     */
     readonly runMs: number
     /** The part of `runMs` that does not count toward `timeoutMs`, because the task waited for the driver. */
     readonly waitedMs: number

@@ -26,8 +26,12 @@ if (isAtLeast(process.versions.node, ownPackage.oldestNode) || words[0] === 'doc
   process.exitCode = 1
 }
 
-/** `manyworlds runs | head -1` closes stdout early, which is not an error. A full disk is an error. */
+/**
+ * `manyworlds runs | head -1` closes stdout early, which is not an error. A full disk is an error. Runs and trainings continue without
+ * a pipe's reader or a closed terminal: their results are in the store.
+ */
 function leave(error: NodeJS.ErrnoException): void {
+  if ((error.code === 'EPIPE' || error.code === 'EIO') && ['run', 'train'].includes(words[0] ?? '')) return
   if (error.code === 'EPIPE') process.exit(SIGPIPE_EXIT)
   process.stderr.write(`manyworlds: cannot write the output: ${error.message}\n`)
   process.exit(1)

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { DataError } from './data-error.ts'
@@ -47,7 +47,13 @@ export async function* readParquet(
   limits: ParquetLimits = defaultLimits(),
 ): AsyncGenerator<Iterable<ParsedRow>> {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-  const thread = new Worker(new URL(`./parquet-thread-main${extension}`, import.meta.url), {
+  const program = new URL(`./parquet-thread-main${extension}`, import.meta.url)
+  // A bundle does not have this file. It runs in workers, which the driver ends and replaces if the decoder hangs.
+  if (!existsSync(program)) {
+    const { parquetGroups } = await import('./parquet-rows.ts')
+    return yield* parquetGroups(request.path, request.file, request.columns)
+  }
+  const thread = new Worker(program, {
     workerData: request,
     // Don't pass on the user's flags (loaders, --import).
     execArgv: [],
@@ -110,8 +116,13 @@ class Answers {
     const { code, message } = (cause ?? {}) as NodeJS.ErrnoException
     const why =
       code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'it needs too much memory' : (message ?? 'its thread ended unexpectedly')
-    this.#over ??= this.#damaged(why, cause)
+    this.#over ??= code === 'ERR_MODULE_NOT_FOUND' ? this.#notInstalled(why, cause) : this.#damaged(why, cause)
     this.#settle?.(this.#over)
+  }
+
+  #notInstalled(why: string, cause: Error | undefined): DataError {
+    const what = `cannot read the file, because a module is missing: ${why}. Install manyworlds again`
+    return new DataError('DATA_UNREADABLE', { file: this.#file }, what, { cause })
   }
 
   #damaged(why: string, cause: Error | undefined): DataError {

@@ -1,17 +1,22 @@
+import { nearest } from '../did-you-mean.ts'
 import type { Grade, GradePart } from './grade.ts'
 
 /** The name of the error for an invalid return value of a grader. */
 export const GRADE_INVALID = 'GradeInvalid'
 
+const KEYS: readonly string[] = ['reward', 'success', 'parts', 'feedback'] satisfies (keyof Grade)[]
+
 /** Converts the return value of a grader to a grade. Throws if it is invalid, and says what to return. */
 export function checkGrade(value: unknown, grader: string): Grade {
   const wrong = (what: string): never => {
-    const text = `grader '${grader}' ${what}; return true, false, a number, or { reward, success, parts, feedback }`
+    const text = `grader '${grader}' ${what}${what.endsWith('?') ? ' Return' : '; return'} true, false, a number, or { ${KEYS.join(', ')} }`
     throw Object.assign(new TypeError(text), { name: GRADE_INVALID })
   }
   if (typeof value === 'boolean') return { reward: value ? 1 : 0, success: value }
   if (typeof value === 'number') return checkGrade({ reward: value }, grader)
   if (typeof value !== 'object' || value === null) return wrong(`returned ${value === null ? 'null' : typeof value}`)
+  const unknown = Object.keys(value).find((key) => !KEYS.includes(key))
+  if (unknown !== undefined) return wrong(`returned the ${unknownKey(unknown)}`)
   const { reward = sumOf(value as Grade), success = null, parts, feedback } = value as Partial<Grade>
   if (reward === undefined) return wrong('returned an object without `reward`')
   if (reward !== null && !Number.isFinite(reward))
@@ -28,6 +33,11 @@ const isPart = (part: unknown): part is GradePart =>
   part !== null &&
   Number.isFinite((part as GradePart).value) &&
   Number.isFinite((part as GradePart).weight)
+
+function unknownKey(key: string): string {
+  const near = nearest(key, KEYS)
+  return `unknown key '${key}'${near === undefined ? '' : `, did you mean '${near}'?`}`
+}
 
 /** The weighted mean of the parts. */
 function sumOf({ parts }: Grade): number | undefined {

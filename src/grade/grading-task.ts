@@ -25,8 +25,16 @@ export function gradeFrom(grader: Grader, response: TaskResponse): TaskGrade {
     return { ...used, ...grade, success, grader: nameOf(grader) }
   }
   const { name, message } = response.error
-  return { ...used, ...noGrade(grader, name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response), message) }
+  const code = name === GRADE_INVALID ? 'GRADE_INVALID' : codeOf(response)
+  return { ...used, ...noGrade(grader, code, isOurs(code) ? ofGrader(grader, message) : message) }
 }
+
+/** Whether the executor wrote the message, not the grader. */
+const isOurs = (code: GradingErrorCode) => code !== 'GRADER_THREW' && code !== 'GRADE_INVALID'
+
+/** To the executor, a grader is a task. Only the first line is its own; after it, it may quote stderr. */
+const ofGrader = ({ name }: Grader, message: string): string =>
+  message.replace(/^.*/, (line) => line.replaceAll(/\b(the|this) task\b/g, () => `grader '${name}'`))
 
 export const noGrade = (grader: Grader, code: GradingErrorCode, message: string): TaskGrade => ({
   reward: null,

@@ -1,6 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
 import { duration } from '../text/quantities.ts'
 import { checkReply, failureWithout } from './check-reply.ts'
+import { count, tokenCount } from './completion.ts'
 import type { Permit, PermitOutcome, PermitRequest } from './driver/limiter.ts'
 import { CODES, type Failure, isNotFound, isRetryable, sharedKind } from './failures.ts'
 import type { HttpReply } from './http.ts'
@@ -19,7 +20,7 @@ export interface Calling<Answer> {
   readonly maxRetries: number
   /**
    * The model's breaker decides about failures that all its calls share: until then they are tried again, by
-   * asking for another permit. Without it, or with `maxRetries: 0`, such a failure ends the call.
+   * asking for another permit. Without it, or with `maxRetries: 0`, such a failure ends the call; the breaker is told in any case.
    */
   readonly hasBreaker?: boolean
   /** The server may be loading the model: "not found" says nothing about other calls. */
@@ -58,6 +59,9 @@ const MAX_REFUSED = 5
 const REFUSED_WAIT_MS = 200
 /** The same for a server that only this call cannot reach, as a multiple of the patience. The breaker opens earlier. */
 const LONGEST_PATIENCE = 5
+const NO_RETRIES_PATIENCE_MS = 10_000
+/** Longer than the back-off before the first retry. */
+const LEAST_PATIENCE_MS = 1000
 /** Rate-limited calls normally end by `permitMs`; this limits servers whose refusals cause no waiting. */
 const MAX_LIMITED = 1000
 
@@ -123,12 +127,13 @@ export async function callModel<Answer>(calling: Calling<Answer>): Promise<Calle
 /** Before the nth retry. */
 const backoffOf = (nth: number) => Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** (nth - 1)) * (0.5 + Math.random() / 2)
 
-/** How long so many retries take: the time that an unreachable server gets. */
-export const patienceOf = (maxRetries: number): number =>
-  Array.from({ length: maxRetries }, (_, nth) => Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** nth) * 0.75).reduce(
-    (sum, ms) => sum + ms,
-    0,
-  )
+/** How long so many retries take: the time that an unreachable server gets. Without retries it gets some time, too. */
+export function patienceOf(maxRetries: number): number {
+  if (maxRetries === 0) return NO_RETRIES_PATIENCE_MS
+  let ms = 0
+  for (let nth = 0; nth < maxRetries; nth++) ms += Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** nth) * 0.75
+  return Math.max(ms, LEAST_PATIENCE_MS)
+}
 
 const hasBreaker = ({ hasBreaker, maxRetries }: Pick<Calling<unknown>, 'hasBreaker' | 'maxRetries'>) =>
   hasBreaker === true && maxRetries > 0
@@ -175,11 +180,10 @@ export async function attemptOf(send: () => Promise<HttpReply>): Promise<Attempt
   }
   const { completion, failure } = checkReply(reply)
   if (failure) return { failure }
-  const total = completion.usage?.total_tokens
+  const { input, output } = tokenCount(completion.usage)
   const { again = 0 } = reply
-  // Servers may report anything.
-  const known = typeof total === 'number' && total >= 0 && Number.isFinite(total)
-  return { answer: reply, tokens: known ? total : undefined, again }
+  const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0)
+  return { answer: reply, tokens: count(completion.usage?.total_tokens) ?? sum, again }
 }
 
 /** `late`: there was no time for another attempt. */

@@ -4,7 +4,7 @@ import type { ModelQueue, RunProgress } from './run-progress.ts'
 export type StatusFigures = Pick<
   RunProgress,
   'total' | 'done' | 'running' | 'restored' | 'retries' | 'perSecond' | 'etaMs' | 'waiting'
-> & { readonly succeeded: number }
+> & { readonly succeeded: number; readonly failed: number; readonly cancelled: number }
 
 /** Combines several runs into one. A figure that is unknown for one run is unknown for all. */
 export function combined(runs: readonly RunProgress[]): StatusFigures {
@@ -14,6 +14,8 @@ export function combined(runs: readonly RunProgress[]): StatusFigures {
     total: runs.some(({ total }) => total === undefined) ? undefined : sum(({ total }) => total!),
     done: sum(({ done }) => done),
     succeeded: sum(({ counts }) => counts.success),
+    failed: sum(({ counts: { failed, crashed, timeout } }) => failed + crashed + timeout),
+    cancelled: sum(({ counts }) => counts.cancelled),
     running: sum(({ running }) => running),
     restored: sum(({ restored }) => restored),
     retries: sum(({ retries }) => retries),

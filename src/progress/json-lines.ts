@@ -23,6 +23,7 @@ export function jsonLines(stream: NodeJS.WritableStream = process.stdout): Obser
         tally.add(finishedTask(response))
         say('response', responseFields(response))
       },
+      notRun: (response) => tally.notRun(response),
       retry(id, code, message) {
         tally.retried()
         say('retry', { id, code, message })

@@ -18,6 +18,7 @@ export function liveLine(
     row.show()
     return {
       response: (response) => tally.add(finishedTask(response)),
+      notRun: (response) => tally.notRun(response),
       retry: () => tally.retried(),
       total: (tasks) => tally.setTotal(tasks),
       notice: (line) => row.print(painter(color)('dim', `manyworlds: ${escapeControls(line)}`)),

@@ -19,6 +19,8 @@ export interface RunStart {
   readonly resumed: boolean
   /** Tasks that are with a worker now. */
   running(): number
+  /** Whether it starts no more tasks: the rest is cancelled. */
+  stopping?(): boolean
   /** For a run with models: waiting calls and usage per model. */
   readonly models?: RunModelFigures | undefined
 }
@@ -46,6 +48,8 @@ export interface RunEnding {
 /** Receives the events of a run. Responses are reported after their commit. */
 export interface RunObserver {
   response(response: TaskResponse): void
+  /** A task that was cancelled before it started, because the run stopped. It is not done; an evaluation counts it as without a result. */
+  notRun?(response: TaskResponse): void
   /** A step of an attempt, after its commit. */
   step?(event: StepEvent): void
   /** An attempt failed and the task will be tried again. */

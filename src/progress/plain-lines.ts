@@ -43,6 +43,7 @@ export function plainLines(stream: NodeJS.WritableStream = process.stderr): Obse
         quarter = Math.floor((4 * done) / total)
         if (performance.now() - saidAt >= QUARTER_MS) sayProgress()
       },
+      notRun: (response) => tally.notRun(response),
       retry: () => tally.retried(),
       total(tasks) {
         total = tasks

@@ -8,10 +8,11 @@ export interface RunProgress {
   readonly total: number | undefined
   /** Set if the tasks are a sample: the number of all tasks. */
   readonly sampledFrom?: number
+  /** Tasks that have ended. Cancelled tasks are not done, because a resumed run runs them; those whose dependency failed are. */
   readonly done: number
   /** Tasks that are with a worker now. */
   readonly running: number
-  /** Finished tasks, by status. */
+  /** Tasks that ran, by status. */
   readonly counts: Readonly<Record<TaskStatus, number>>
   /** How many finished tasks were restored from the run file. They did not run in this session. */
   readonly restored: number
@@ -20,7 +21,7 @@ export interface RunProgress {
   readonly elapsedMs: number
   /** The recent number of finished tasks per second; undefined until there is enough data. */
   readonly perSecond: number | undefined
-  /** The estimated remaining time; undefined until there is enough data. */
+  /** The estimated remaining time; undefined until there is enough data, and while the run is being stopped. */
   readonly etaMs: number | undefined
   /** The run time of tasks, without restored ones; percentiles are within 1 %. Undefined if no task ran. */
   readonly runMs: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number } | undefined
@@ -47,6 +48,8 @@ export interface ModelQueue {
   readonly perSecond: number
   /** The number of failed calls, if none was answered yet: the server may be down. */
   readonly failed?: number
+  /** The same for calls that the server refused because of a rate limit. */
+  readonly rateLimited?: number
 }
 
 /** The usage of a model in this session of a run. */

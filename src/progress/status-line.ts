@@ -25,14 +25,14 @@ export function statusLine(progress: StatusFigures, { width, paint, bar, label }
 
 /** The fields, in the order in which they are shown. */
 function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
-  const { done, total, succeeded, running, retries, restored, perSecond, etaMs, waiting } = progress
-  const failed = done - succeeded
+  const { done, total, succeeded, failed, cancelled, running, retries, restored, perSecond, etaMs, waiting } = progress
   const fields: (Field | undefined)[] = [
     { text: total === undefined ? `${count(done)} done` : `${count(done)}/${count(total)}`, rank: 1 },
     label === undefined ? undefined : { text: escapeControls(label).replaceAll('\n', ' '), rank: 7, format: 'bold' },
     total === undefined ? undefined : { text: percent(done, total), rank: 0 },
     { text: `ok ${count(succeeded)}`, rank: 8, format: 'green' },
     failed === 0 ? undefined : { text: `failed ${count(failed)}`, rank: 2, format: 'red' },
+    cancelled === 0 ? undefined : { text: `cancelled ${count(cancelled)}`, rank: 11, format: 'dim' },
     { text: `running ${count(running)}`, rank: 6 },
     waiting.length === 0 ? undefined : { text: waitingText(waiting), rank: 4, format: 'yellow' },
     retries === 0 ? undefined : { text: `retries ${count(retries)}`, rank: 9, format: 'yellow' },
@@ -48,8 +48,13 @@ function fieldsOf(progress: StatusFigures, label: string | undefined): Field[] {
  * nothing yet, the failures instead of the rate.
  */
 function waitingText([first, ...others]: StatusFigures['waiting']): string {
-  const { model, queued, perSecond, failed = 0 } = first!
+  const { model, queued, perSecond, failed = 0, rateLimited = 0 } = first!
   const pace = perSecond > 0 && Number.isFinite(perSecond) ? `, ${rate(perSecond)}` : ''
+  const unanswered = [
+    ...(failed > 0 ? [`${count(failed)} failed`] : []),
+    ...(rateLimited > 0 ? [`${count(rateLimited)} rate-limited`] : []),
+  ]
+  const state = unanswered.length === 0 ? pace : `, no answer yet, ${unanswered.join(', ')}`
   const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'model')} more)`
-  return `waiting for ${firstLine(model)}: ${count(queued)} queued${failed > 0 ? `, no answer yet, ${count(failed)} failed` : pace}${more}`
+  return `waiting for ${firstLine(model)}: ${count(queued)} queued${state}${more}`
 }

@@ -12,6 +12,7 @@ export function summaryOnly(stream: NodeJS.WriteStream): ObserveRun {
     const tally = new Tally(start)
     return {
       response: (response) => tally.add(finishedTask(response)),
+      notRun: (response) => tally.notRun(response),
       retry: () => tally.retried(),
       total: (tasks) => tally.setTotal(tasks),
       notice: (line) => void stream.write(`manyworlds: ${escapeControls(line)}\n`),

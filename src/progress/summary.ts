@@ -41,27 +41,36 @@ export function summaryText(tally: Tally, options: SummaryFacts & SummaryLayout)
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width || DEFAULT_WIDTH))
   const { isPipe = options.width === undefined } = options
   const paint = painter(options.color)
+  const ofSession = (lines: readonly string[]) => (data.restored === 0 ? lines : thisSession(lines, width - LABEL))
   const lines = [
     ...headLines(data, width, paint),
     ...(data.evaluation ? evaluationLines(data.evaluation, width - LABEL) : []).flatMap(({ label, lines }) =>
       labelled(label, lines, paint),
     ),
     ...labelled('failures', failureLines(data, isPipe ? PIPE_WIDTH : width - LABEL, paint), paint),
-    ...labelled('run time', runTimeLines(data, width - LABEL), paint),
+    ...labelled('run time', ofSession(runTimeLines(data, width - LABEL)), paint),
     ...labelled('waited', waitedLines(data), paint),
-    ...labelled('slowest', slowestLines(data, width - LABEL), paint),
-    ...labelled('retries', data.retries === 0 ? [] : [count(data.retries)], paint),
+    ...labelled('slowest', ofSession(slowestLines(data, width - LABEL)), paint),
+    ...labelled('retries', ofSession(data.retries === 0 ? [] : [count(data.retries)]), paint),
     ...labelled('restored', data.restored === 0 ? [] : [`${count(data.restored)}, done in an earlier session`], paint),
-    ...labelled('models', modelLines(data, width - LABEL), paint),
+    ...labelled('models', ofSession(modelLines(data, width - LABEL)), paint),
     ...labelled('usage', usageLines(data), paint),
-    ...labelled('printed', printedLines(data, width - LABEL), paint),
+    ...labelled('printed', ofSession(printedLines(data, width - LABEL)), paint),
     ...labelled('run file', fileLines(data, options.state === undefined, paint), paint),
   ]
   return lines.join('\n')
 }
 
+/** Marks figures without restored tasks, beside those of all sessions. */
+function thisSession(lines: readonly string[], width: number): readonly string[] {
+  const [line, ...others] = lines
+  if (line === undefined) return []
+  const marked = `${line} (this session)`
+  return others.length === 0 && displayWidth(marked) <= width ? [marked] : ['this session:', ...lines]
+}
+
 function headLines(data: SummaryData, width: number, paint: Paint): string[] {
-  const { runId, state, error, done, total, sampledFrom, counts, elapsedMs, perSecond } = data
+  const { runId, state, error, done, restored, total, sampledFrom, counts, elapsedMs, perSecond } = data
   const time = TIME_WORDS[state] === '' ? '' : ` ${TIME_WORDS[state]} ${clock(elapsedMs)}`
   const tasks =
     total === undefined || total === done ? counted(done, 'task') : `${count(done)} of ${count(total)} tasks`
@@ -75,7 +84,9 @@ function headLines(data: SummaryData, width: number, paint: Paint): string[] {
         : paint('red', `${count(tasks)} ${status}`),
     )
   return [
-    `run ${escapeControls(runId)} ${paint(stateColor(data), state)}${time}: ${tasks}${sample}${speed}`,
+    restored === 0
+      ? `run ${escapeControls(runId)} ${paint(stateColor(data), state)}${time}: ${tasks}${sample}${speed}`
+      : `run ${escapeControls(runId)} ${paint(stateColor(data), state)}: ${tasks}${sample}; this session: ${count(done - restored)}${time}${speed}`,
     ...(byStatus.length === 0 ? [] : [`  ${byStatus.join(', ')}`]),
     // An error that ends a run is reported by the caller; here it comes from the run file.
     ...(typeof error === 'string' ? wrap(firstLine(error), width - 2).map((line) => `  ${paint('red', line)}`) : []),

@@ -50,7 +50,8 @@ export function finishedTask(response: TaskResponse): FinishedTask {
 }
 
 /** The part of a run that a tally needs. */
-type TalliedRun = Pick<RunStart, 'runId' | 'sampledFrom' | 'models'> & Partial<Pick<RunStart, 'total' | 'running'>>
+type TalliedRun = Pick<RunStart, 'runId' | 'sampledFrom' | 'models'> &
+  Partial<Pick<RunStart, 'total' | 'running' | 'stopping'>>
 
 /** Counts the tasks of a run. Its memory does not grow with their number. */
 export class Tally {
@@ -83,7 +84,6 @@ export class Tally {
   }
 
   add(task: FinishedTask): void {
-    this.#done++
     this.#counts[task.status]++
     if (task.status !== 'success') this.#addFailure(task)
     addUsage(this.#usage, task.usage)
@@ -91,17 +91,25 @@ export class Tally {
     addUsage(this.#graderUsage, task.graderUsage)
     if (task.outcome) this.#evaluation.add(task.outcome)
     this.#waitedMs += task.waitedMs ?? 0
+    // A resumed run runs it again.
+    const isDone = task.status !== 'cancelled' || task.code === 'DEPENDENCY_FAILED'
+    if (isDone) this.#done++
     if (task.restored) {
       this.#restored++
       // Restored tasks come before all others, and the time to read them is not part of the rate.
       if (this.#restored === this.#done) this.#rate.skip(this.#clock())
       return
     }
-    this.#rate.add()
-    // A task that was cancelled before it started has no run time.
-    if (task.status === 'cancelled' && task.runMs === 0) return
+    if (isDone) this.#rate.add()
+    // A task that was cancelled before it started has no run time, and that of a task that died with its worker may be unknown.
+    if (task.status !== 'success' && task.runMs === 0) return
     this.#percentiles.add(task.runMs)
     this.#addSlow(task)
+  }
+
+  /** The task was cancelled before it started. */
+  notRun(response: TaskResponse): void {
+    this.#evaluation.add(outcomeOf(response))
   }
 
   retried(): void {
@@ -134,7 +142,10 @@ export class Tally {
       retries: this.#retries,
       elapsedMs: now - this.#startedAt,
       perSecond,
-      etaMs: remainingMs({ total: this.#total, done: this.#done, restored: this.#restored, running, perSecond }),
+      // The tasks that are left will not run.
+      etaMs: this.#run.stopping?.()
+        ? undefined
+        : remainingMs({ total: this.#total, done: this.#done, restored: this.#restored, running, perSecond }),
       runMs: count === 0 ? undefined : { p50, p90, p99, max },
       failures: [...this.#failures]
         .map(([key, { count, example: id }]): FailureGroup => {

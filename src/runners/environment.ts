@@ -10,7 +10,7 @@ const MODEL_KEY =
 
 /** Other names of secrets: of clouds, code hosts, registries and databases. `MAX_TOKENS` and `TOKENIZERS_PARALLELISM` are none. */
 const SECRET_NAME =
-  /(^|_)(TOKEN|SECRET|PASS(WORD|WD|PHRASE)|PWD|CREDENTIALS?|APIKEY|PAT|DSN)(_|$)|(^|_)KEY(_(ID|FILE|PEM|BASE64))?$|(^|_)(DATABASE|DB|REDIS|MONGO(DB)?|POSTGRES(QL)?|MYSQL|AMQP)_UR[LI]$|^PGPASSWORD$|^SSH_AUTH_SOCK$/i
+  /(^|_)(TOKEN|SECRET|PASS(WORD|WD|PHRASE)?|PWD|CREDENTIALS?|APIKEY|PAT|DSN)(_|$)|(^|_)KEY(_(ID|FILE|PEM|BASE64))?$|(^|_)(DATABASE|DB|REDIS|MONGO(DB)?|POSTGRES(QL)?|MYSQL|AMQP|WEBHOOK)_UR[LI]$|^PGPASSWORD$|^SSH_AUTH_SOCK$/i
 /** Workers need them: the working directories of a shell, our own variables, and the way to the network. */
 const NO_SECRET = /^(PWD|OLDPWD|MANYWORLDS_\w+|(https?|all)_proxy)$/i
 /** A URL with a password. */

@@ -59,10 +59,11 @@ export class Observation {
     return {
       ...sink,
       response: (index, response, bytes, entry) => {
-        if (!neverRan(response)) {
-          const shown = shownResponse(response, this.#redactor)
-          for (const observer of this.#observers) observer.response(shown)
-        }
+        const shown = shownResponse(response, this.#redactor)
+        const isNotRun = neverRan(response)
+        for (const observer of this.#observers)
+          if (isNotRun) observer.notRun?.(shown)
+          else observer.response(shown)
         sink.response(index, response, bytes, entry)
       },
     }

@@ -2,6 +2,7 @@ import type { AnyAgent } from '../agent.ts'
 import { didYouMean } from '../did-you-mean.ts'
 import { definitionOf } from '../engines/make-engine.ts'
 import { ManyworldsError } from '../errors.ts'
+import type { BudgetLimits } from '../executor/budget.ts'
 import type { Service } from '../executor/service.ts'
 import type { ReadyTask } from '../executor/source.ts'
 import type { CacheStore } from '../models/driver/cache.ts'
@@ -32,7 +33,7 @@ export async function openModels(
   config: ResolvedConfig,
   failed: (error: Error) => void,
 ): Promise<OpenedModels | undefined> {
-  const { models: given, engineName, inLocal, cache, unusableModels, maxCostUsd } = config
+  const { models: given, engineName, inLocal, cache, unusableModels, maxCostUsd, maxTokens } = config
   if (given === undefined) return undefined
   const [{ RunModels }, { modelServices }, { CachedCalls }, { ReplyCache }] = await Promise.all([
     import('../models/driver/run-models.ts'),
@@ -47,6 +48,7 @@ export async function openModels(
       cache,
       // A replay calls no model.
       unpriced: maxCostUsd === undefined || cache === 'replay' ? undefined : failed,
+      budget: budgetText({ maxCostUsd, maxTokens }),
     },
     unusableModels,
   )
@@ -57,6 +59,12 @@ export async function openModels(
       return modelServices(models, new CachedCalls(replies, redactor), notice)
     },
   }
+}
+
+/** Such as `maxCostUsd` and `maxTokens`; undefined without a budget. */
+function budgetText(limits: BudgetLimits): string | undefined {
+  const keys = (['maxCostUsd', 'maxTokens'] as const).filter((key) => limits[key] !== undefined)
+  return keys.length === 0 ? undefined : keys.map((key) => `\`${key}\``).join(' and ')
 }
 
 /** If an agent declares the models that it calls, they are checked before its first task starts. */

@@ -82,6 +82,7 @@ export async function openRun(
     concurrency,
     resumed: recorded?.resumed ?? false,
     running,
+    stopping: () => run?.stopping !== undefined,
     models: models?.models,
   })
 
@@ -119,13 +120,14 @@ export async function openRun(
     wake: () => dispatcher.wake(run!),
   })
   const end = async (failure: Error | undefined, ended: Run) => {
-    const interrupted = ended.stopping !== undefined && ended.stopping !== 'failed'
+    const { stopping, unavailable } = ended
+    const interrupted = stopping !== 'failed' && (stopping ?? unavailable) !== undefined
     // The last responses are graded after their commit.
     await recorded?.flush()
     const ungraded = await grading!.finish(interrupted || failure !== undefined)
     const error = failure ?? ungraded
     const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
-    const why = error ? String(error) : whyStopped(ended)
+    const why = error ? String(error) : whyStopped(ended, redactor)
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
     const reason = redactedFailure(error ?? problem ?? undefined, redactor)
     models?.models.close()
@@ -161,9 +163,10 @@ function redactedFailure(error: Error | undefined, redactor: Redactor | undefine
 const repeated = (calls: number) =>
   `${counted(calls, 'model call')} ${calls === 1 ? 'was' : 'were'} made again: a process died before the answer was stored`
 
-function whyStopped({ stopping, aborted, options }: Run): string | null {
+function whyStopped({ stopping, aborted, options, unavailable }: Run, redactor: Redactor | undefined): string | null {
   if (stopping === 'budget') return `it reached its budget (${options.budget})`
   if (stopping === 'deadline') return `it reached its deadline (deadlineMs: ${options.deadlineMs})`
+  if (stopping === undefined && unavailable) return redactor?.text(unavailable.message) ?? unavailable.message
   return aborted ? `its signal was aborted${aborted.text === undefined ? '' : `: ${aborted.text}`}` : null
 }
 

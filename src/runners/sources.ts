@@ -1,3 +1,4 @@
+import { thrownAt } from '../call-site.ts'
 import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import { automaticId, type TaskLike } from '../task.ts'
@@ -197,7 +198,7 @@ function sourceFailed(cause: unknown): ManyworldsError {
   if (ManyworldsError.is(cause) && (cause.code === 'DATA_INVALID' || cause.code === 'DATA_UNREADABLE')) return cause
   return new ManyworldsError(
     'SOURCE_FAILED',
-    `the source of tasks failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+    `the source of tasks failed: ${cause instanceof Error ? cause.message : String(cause)}${thrownAt(cause)}`,
     { cause },
   )
 }

@@ -93,8 +93,8 @@ export function runBlocking(tasks: readonly TaskLike[], given: RunConfig | undef
     )
   }
   const observer = around && observe(around, config!, tasks.length)
-  // No listener could run now, so restore the default action of Ctrl-C.
-  withoutListeners('SIGINT', () => Atomics.wait(flag, 0, 0))
+  // No listener could run now, so restore the default action of Ctrl-C and of a closed terminal.
+  withoutListeners(['SIGINT', 'SIGHUP'], () => Atomics.wait(flag, 0, 0))
   const reply = receiveMessageOnPort(port)?.message as SyncReply | undefined
   if (reply === undefined) {
     thread = undefined
@@ -126,13 +126,13 @@ function observe(around: RunHost, config: RunConfig, tasks: number): RunObserver
   return around.observe({ ...start, resumed: mode === 'resume', running: () => 0 })
 }
 
-function withoutListeners(signal: NodeJS.Signals, block: () => void): void {
-  const listeners = process.listeners(signal)
-  process.removeAllListeners(signal)
+function withoutListeners(signals: readonly NodeJS.Signals[], block: () => void): void {
+  const listeners = signals.map((signal) => [signal, process.listeners(signal)] as const)
+  for (const signal of signals) process.removeAllListeners(signal)
   try {
     block()
   } finally {
-    for (const listener of listeners) process.on(signal, listener)
+    for (const [signal, those] of listeners) for (const listener of those) process.on(signal, listener)
   }
 }
 

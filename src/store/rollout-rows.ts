@@ -5,7 +5,7 @@ import { type Outcome, taskOfRollout } from '../grade/outcome.ts'
 import { currentCode } from '../renamed-codes.ts'
 import { canonical } from '../trajectory/canonical.ts'
 import type { BlobReader } from './blobs.ts'
-import { RUN_SPAN } from './keys.ts'
+import { GRADER_OF_TASK } from './rows.ts'
 import { ROLE } from './schema.ts'
 import { gradeOf } from './stored-experience.ts'
 import {
@@ -21,14 +21,10 @@ import {
   usageOf,
 } from './stored-shapes.ts'
 
-/**
- * Reads all tasks of a run with the outcome that evaluation needs. A session may have added a grader: it grades the answers of
- * earlier ones too.
- */
+/** Reads all tasks of a run with the outcome that evaluation needs. */
 export const ROLLOUTS = `SELECT t.task, t.id, t.rollout, t.input, t.info, a.status, a.error_code AS code, a.usage, a.run_us AS runUs, a.epoch AS session,
   (SELECT n.record FROM _grades n WHERE n.task = t.task ORDER BY n.grade DESC LIMIT 1) AS grade,
-  coalesce(t.options ->> '$.grader', (SELECT config ->> '$.grade' FROM _sessions WHERE epoch =
-    (SELECT ?1 + r.epoch FROM _run r WHERE r.run = ?1 / ${RUN_SPAN}))) AS grader,
+  ${GRADER_OF_TASK} AS grader,
   a.episode_reward AS reward, a.episode_success AS success
   FROM _tasks t LEFT JOIN _attempts a ON a.task = t.task AND a.role = ${ROLE.final}
   WHERE t.parent = ?1 AND t.task >= ?2 AND t.task < ?3 ORDER BY t.task`

@@ -3,6 +3,7 @@ import { makeResponse, type ResponseEnd, type StepSource, type TrajectorySource 
 import type { TaskResponse, TaskStatus, WorkerName } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
 import type { BlobReader } from './blobs.ts'
+import { RUN_SPAN } from './keys.ts'
 import type { RunInStore } from './read-connections.ts'
 import { RemovedSteps } from './removed-steps.ts'
 import { ROLE } from './schema.ts'
@@ -24,13 +25,21 @@ import {
 } from './stored-shapes.ts'
 import { StoredSteps } from './stored-steps.ts'
 
+/**
+ * The name of the grader of a task `t`. A session may have added one: it grades the answers of earlier sessions too. Sub-tasks
+ * have none.
+ */
+export const GRADER_OF_TASK = `coalesce(t.options ->> '$.grader', (SELECT s.config ->> '$.grade' FROM _run r
+  JOIN _sessions s ON s.epoch = t.parent + r.epoch
+  WHERE r.run = t.task / ${RUN_SPAN} AND t.parent = r.run * ${RUN_SPAN}))`
+
 /** The columns of an attempt that make a response. */
 export const ATTEMPT_COLUMNS = `
   a.role, a.status, a.attempt, a.ended_at AS endedAt, a.queued_us AS queuedUs, a.run_us AS runUs, a.waited_us AS waitedUs, a.answer, a.error,
   a.start, a.trajectory, a.logs, a.usage, a.worker, w.id AS workerId, w.host AS workerHost, w.pid AS workerPid,
   a.episode_reward AS reward, a.episode_success AS success, a.ending, a.final_observation AS finalObservation, a.digest, a.removed_steps AS removedSteps, t.group_id AS groupId, t.rollout,
   CASE a.role WHEN ${ROLE.final} THEN (SELECT n.record FROM _grades n WHERE n.task = a.task ORDER BY n.grade DESC LIMIT 1) END AS grade,
-  CASE WHEN a.role = ${ROLE.final} AND a.status = 'success' THEN t.options ->> '$.grader' END AS grader`
+  CASE WHEN a.role = ${ROLE.final} AND a.status = 'success' THEN ${GRADER_OF_TASK} END AS grader`
 
 export const ATTEMPT_JOIN = `LEFT JOIN _workers w ON w.worker = a.worker`
 

@@ -105,10 +105,11 @@ export function locked(
   )
 }
 
+/** SQLite quotes what it read in its messages, which may have several lines. */
 export const corrupt = (path: string, detail: string, cause?: unknown): ManyworldsError =>
   new ManyworldsError(
     'STORE_CORRUPT',
-    `${path} is damaged or is not a manyworlds store (${detail}). It was not changed; \`sqlite3 ${path} .recover\` extracts the rows that are still readable. Move the file away, or use another folder: \`store\` (--store)`,
+    `${path} is damaged or is not a manyworlds store (${detail.replaceAll(/\s+/g, ' ')}). It was not changed; \`sqlite3 ${path} .recover\` extracts the rows that are still readable. Move the file away, or use another folder: \`store\` (--store)`,
     { cause },
   )
 

@@ -14,9 +14,10 @@ export const counted = (value: number, noun: string): string => `${count(value)}
 export const percent = (part: number, whole: number): string =>
   `${whole === 0 ? 100 : Math.floor((100 * part) / whole)}%`
 
-/** Like `percent`, with one decimal if it is not whole, because few of many tasks may have failed. */
+/** A rounded percentage, with one decimal if it is not whole. It is 100 only if nothing is missing, and 0 only if nothing is there. */
 export function precisePercent(part: number, whole: number): string {
-  const tenths = whole === 0 ? 1000 : Math.floor((1000 * part) / whole)
+  const rounded = Math.round((1000 * part) / whole)
+  const tenths = part === whole ? 1000 : part === 0 ? 0 : Math.min(999, Math.max(1, rounded))
   return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`
 }
 

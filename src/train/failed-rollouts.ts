@@ -33,12 +33,13 @@ export function trainingReward(trajectory: Rollout, policy: FailedPolicy): Train
 }
 
 /**
- * Whether each rollout of a batch is solved; null if unknown. The return of an environment has a scale of its own: if
- * nothing else judges the batch, nothing is known.
+ * Whether each rollout of a batch is solved; null if unknown. The return of an environment has a scale of its own, and an
+ * answer that nothing grades may be wrong: if a batch has one of these and no verdict, nothing is known of its failures either.
  */
 export function solvedOf(batch: readonly Rollout[]): (boolean | null)[] {
   const judgements = batch.map(judgementOfTrajectory)
-  if (!judgements.some(isVerdict)) return judgements.map(() => null)
+  const isUnjudged = judgements.some(({ basis }) => basis === 'return' || basis === 'trust')
+  if (isUnjudged && !judgements.some(isVerdict)) return judgements.map(() => null)
   return judgements.map((one) => (isVerdict(one) || one.basis === 'failure' ? one.solved : null))
 }
 

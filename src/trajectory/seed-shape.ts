@@ -32,7 +32,7 @@ export function seedShape(trajectory: TrajectoryParts): SeedTrajectory {
     agentId: agent,
     steps: steps.map(seedStep),
     finalResult: answer === undefined ? finalObservation : answer,
-    success: grade?.success ?? episode?.success ?? null,
+    success: (grade ?? episode)?.success ?? null,
     tokenCount: steps.reduce((sum, step) => sum + tokensOf(step), 0),
     executionTime: ms / 1000,
     metadata: meta,

@@ -109,8 +109,9 @@ function movedBranch({ id, parent, ...rest }: Branch, sub: Trajectory, offset: n
 function rootOf(sub: Trajectory): Pick<Branch, 'task' | 'end'> {
   const { id, ending, episode, grade } = sub
   const final = 'finalObservation' in sub ? { finalObservation: sub.finalObservation } : {}
-  const reward = grade ? grade.reward : (episode?.reward ?? null)
-  return { task: id, end: { ending, ...final, reward, success: grade?.success ?? episode?.success ?? null } }
+  // A grade that is pending or has failed is no result: the environment's does not replace it.
+  const { reward = null, success = null } = grade ?? episode ?? {}
+  return { task: id, end: { ending, ...final, reward, success } }
 }
 
 const shifted = (step: number | null, offset: number) => (step === null ? null : step + offset)

@@ -8,9 +8,25 @@ import { UsageError } from './usage-error.ts'
 const FAILED = 1
 const USAGE = 2
 
-/** Codes of errors that the user fixes on the command line or in the configuration. */
+/** Codes of errors that the user fixes on the command line, in the configuration or in the tasks. Nearly all are found before work starts. */
 const ABOUT_WHAT_WAS_ASKED: ReadonlySet<ErrorCode> = new Set([
   'CONFIG_INVALID',
+  'MODEL_NO_PRICE',
+  'MODEL_UNKNOWN',
+  'TASK_INVALID',
+  'TASK_DUPLICATE_ID',
+  'INPUT_NOT_SERIALIZABLE',
+  'DEPENDENCY_UNKNOWN',
+  'DEPENDENCY_CYCLE',
+  'DEPENDENCY_NEEDS_ARRAY',
+  'SYNC_UNSUPPORTED',
+  'GRADER_INVALID',
+  'AGENT_INVALID',
+  'AGENT_REDEFINED',
+  'ENVIRONMENT_INVALID',
+  'ENGINE_INVALID',
+  'POLICY_INVALID',
+  'LEARNER_INVALID',
   'RUN_NOT_FOUND',
   'NOT_A_STORE',
   'TASK_NOT_FOUND',

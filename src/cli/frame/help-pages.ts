@@ -8,8 +8,14 @@ export interface Look {
   readonly paint: Paint
 }
 
-const EXIT_CODES = { 0: 'everything succeeded', 1: 'something did not succeed', 130: 'interrupted with Ctrl-C' }
-const EXIT_CODE_EVERYWHERE = { 2: 'a wrong option, run or configuration' }
+const EXIT_CODES = {
+  0: 'everything succeeded',
+  1: 'something did not succeed',
+  130: 'interrupted with Ctrl-C; 143 by SIGTERM, 129 by SIGHUP',
+}
+const EXIT_CODE_EVERYWHERE = {
+  2: 'a mistake in what was asked: a wrong option, run, task or configuration',
+}
 const HELP_OPTION = { type: 'flag', short: 'h', description: 'print this' } as const
 
 /** The page that `manyworlds` without a command prints. */

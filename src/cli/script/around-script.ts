@@ -12,6 +12,7 @@ import { UsageError } from '../frame/usage-error.ts'
 import { Interruption } from './interruption.ts'
 import { Outcome } from './outcome.ts'
 import { resumeCommand, storedCommand } from './resume-command.ts'
+import { uncaughtError } from './uncaught.ts'
 import { ViewerBeside } from './viewer-beside.ts'
 
 /** How long the runs of a script that threw may take to end. */
@@ -64,7 +65,7 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   const viewer = args.view ? new ViewerBeside(tell) : undefined
   const interruption = new Interruption(args.grace, {
     say: tell,
-    farewell: () => sayHowToGoOn(words, outcome.stored),
+    farewell: () => sayHowToGoOn('interrupted', words, outcome.stored),
     goodbye: async () => {
       if (outcome.remote) await shutdown()
     },
@@ -97,9 +98,12 @@ export async function aroundScript(call: ScriptCall): Promise<number> {
   process.on('exit', (code) => {
     if (code === 0 && !interruption.interrupted) process.exitCode = call.nothingDone(outcome)
     // The script exits by itself, possibly with failed or unfinished tasks.
-    const { failed, leftHalfDone } = outcome
+    const { failed, leftHalfDone, stopped } = outcome
     outcome.sayErrors()
-    if (leftHalfDone && !interruption.interrupted) sayHowToGoOn(words, outcome.stored)
+    if ((leftHalfDone || stopped) && !interruption.interrupted) {
+      const why = leftHalfDone ? 'the script exited before its run was done' : 'stopped before everything was done'
+      sayHowToGoOn(why, words, outcome.stored)
+    }
     if ((failed || leftHalfDone) && !process.exitCode) process.exitCode = 1
   })
   const code = await execute(script, call, outcome, interruption)
@@ -118,14 +122,15 @@ async function execute(
   interruption: Interruption,
 ): Promise<number> {
   const idle = new Promise<'idle'>((done) => process.once('beforeExit', () => done('idle')))
+  const uncaught = uncaughtError()
   try {
-    const loaded = await Promise.race([import(pathToFileURL(script).href), idle])
+    const loaded = await Promise.race([import(pathToFileURL(script).href), idle, uncaught])
     if (loaded === 'idle') {
       say(`${script}: a top-level await never settled and the event loop is empty`)
       return 1
     }
-    await idle
-    await afterwards?.(loaded as object, outcome)
+    await Promise.race([idle, uncaught])
+    await Promise.race([afterwards?.(loaded as object, outcome), uncaught])
     // Tell nodes that have joined to leave; otherwise they would wait for this driver to reconnect.
     if (outcome.remote) await shutdown()
   } catch (error) {
@@ -138,10 +143,10 @@ async function execute(
   return typeof code === 'number' && code !== 0 ? code : outcome.failed ? 1 : 0
 }
 
-function sayHowToGoOn(words: readonly string[], run: string | undefined): void {
+function sayHowToGoOn(why: string, words: readonly string[], run: string | undefined): void {
   const text =
     run === undefined
-      ? 'interrupted; the run has no file, so it cannot be resumed'
-      : `interrupted; finished tasks are kept. Resume with:\n  ${resumeCommand(words, run)}`
+      ? `${why}; the run has no file, so it cannot be resumed`
+      : `${why}; finished tasks are kept. Resume with:\n  ${resumeCommand(words, run)}`
   say(text)
 }

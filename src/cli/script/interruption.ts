@@ -3,7 +3,7 @@ import type { RunControl } from '../../runners/run-host.ts'
 import { counted } from '../../text/quantities.ts'
 
 /** The exit codes that shells use for programs that a signal ended. */
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
+const EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 /** How long the goodbye to other machines may take. */
 const GOODBYE_MS = 3000
 type Signal = keyof typeof EXIT_CODES
@@ -17,7 +17,7 @@ interface Hooks {
   goodbye(): Promise<void>
 }
 
-/** Ctrl-C once: no new tasks are started, and running ones may finish. Twice: stops at once. */
+/** Ctrl-C, SIGTERM or SIGHUP once: no new tasks are started, and running ones may finish. Ctrl-C or SIGTERM twice: stops at once. */
 export class Interruption {
   readonly #graceMs: number
   readonly #hooks: Hooks
@@ -63,6 +63,8 @@ export class Interruption {
 
   readonly #interrupt = (signal: Signal): void => {
     const again = this.#signal !== undefined
+    // When a terminal closes, the kernel and the shell may each send one.
+    if (again && signal === 'SIGHUP') return
     this.#signal = signal
     if (again || this.#going.size === 0) return this.#leave()
     const running = [...this.#going].reduce((sum, run) => sum + run.running(), 0)

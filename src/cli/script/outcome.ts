@@ -14,6 +14,8 @@ export class Outcome {
   runs = 0
   trainings = 0
   sweeps = 0
+  /** Whether a run or training ended with work left, which a resume does: at its deadline, its budget, without its model. */
+  stopped = false
   /** Whether workers on other machines were used. */
   remote = false
   /** The first stored run or training, by its name on the command line. */
@@ -65,6 +67,10 @@ export class Outcome {
         if (!response.success && !evaluation) this.failed = true
         shown?.response(response)
       },
+      notRun: (response) => {
+        evaluation?.add(outcomeOf(response))
+        shown?.notRun?.(response)
+      },
       retry: (...retry) => shown?.retry(...retry),
       total: (tasks) => {
         total = tasks
@@ -115,12 +121,13 @@ export class Outcome {
   #ended(what: string, ending: { error: Error | undefined; interrupted: boolean }, isBusy: () => boolean): void {
     this.#open.delete(isBusy)
     if (ending.error || ending.interrupted) this.failed = true
+    if (ending.interrupted) this.stopped = true
     if (ending.error) this.#errors.set(ending.error, what)
   }
 
   /** Reports whether enough tasks are solved. */
   #judge(evaluation: EvaluationTally, runId: string): void {
-    const summary = evaluation.summary()
+    const summary = evaluation.gated()
     if (!summary) {
       this.failed = true
       return say(

@@ -41,5 +41,10 @@ function withoutSecret(word: string, before = ''): string {
   return isSecretVariable(before.startsWith('-') ? variableName(before) : '', word) ? '...' : word
 }
 
-/** `--api-key` as a variable: API_KEY. */
-const variableName = (flag: string) => flag.replace(/^-+/, '').replaceAll(/[-.]/g, '_').toUpperCase()
+/** `--api-key` or `--apiKey` as a variable: API_KEY. */
+const variableName = (flag: string) =>
+  flag
+    .replace(/^-+/, '')
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/[-.]/g, '_')
+    .toUpperCase()

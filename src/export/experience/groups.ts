@@ -8,14 +8,14 @@ export interface GroupMember {
   /** The id of the response. */
   readonly id: string
   readonly rollout: number
-  /** Null: the rollout failed, or its reward is unknown. */
+  /** Null: the rollout failed and was not graded, or its reward is unknown. */
   readonly reward: number | null
 }
 
 /** The group of a trajectory. One without a group is a group of its own. */
 export const groupOf = ({ id, group }: Pick<Trajectory, 'id' | 'group'>): string => group?.id ?? id
 
-/** The rollouts of a run by group, in order. A failed one has no reward, even if its environment gave some. */
+/** The rollouts of a run by group, in order. A failed one has a reward only if it was graded. */
 export function groupsOf(run: RunFile): Map<string, GroupMember[]> {
   const groups = new Map<string, GroupMember[]>()
   for (const { response } of run.rows().responses()) {

@@ -29,7 +29,12 @@ export class Breaker {
   #refusals = 0
   #unreachable = 0
   #last: SharedFailure | undefined
+  /** Calls that have begun and not ended. */
+  #underWay = 0
+  /** Runs from the first call that did not reach the server. */
   #timer: NodeJS.Timeout | undefined
+  /** The time is over, but a call is under way, which may have reached the server. */
+  #isOverdue = false
 
   constructor(settings: BreakerSettings) {
     this.#settings = settings
@@ -46,14 +51,27 @@ export class Breaker {
     return () => this.#listeners.delete(listener)
   }
 
+  begins(): void {
+    this.#underWay++
+  }
+
+  /** The server gave an answer that can be used. */
   answered(): void {
+    this.#underWay--
     this.#answered = true
     this.#refusals = 0
     this.close()
   }
 
-  failed(failure: SharedFailure): void {
-    if (this.#error !== undefined) return
+  /** `shared`: the failure, if other calls will fail for the same reason. */
+  failed(shared: SharedFailure | undefined): void {
+    this.#underWay--
+    if (shared?.kind !== 'unreachable') this.close()
+    if (shared !== undefined && this.#error === undefined) this.#note(shared)
+    if (this.#isOverdue && this.#underWay === 0) this.#expire()
+  }
+
+  #note(failure: SharedFailure): void {
     // Some servers answer 403 to a single prompt; 401, 402 and 404 do not depend on it.
     if (failure.status === 403 && this.#answered) return
     this.#last = failure
@@ -62,17 +80,27 @@ export class Breaker {
       return
     }
     this.#unreachable++
-    if (this.#timer !== undefined) return
+    if (this.#isOverdue) return this.#expire()
+    this.#timer ??= setTimeout(() => {
+      this.#isOverdue = true
+      if (this.#underWay === 0) this.#expire()
+    }, this.#patienceMs).unref()
+  }
+
+  get #patienceMs(): number {
     const { patienceMs } = this.#settings
-    const ms = patienceMs * (this.#answered ? ANSWERED_PATIENCE : 1)
-    const why = () => `${counted(this.#unreachable, 'call')} failed within ${duration(ms)}`
-    this.#timer = setTimeout(() => this.#open(why()), ms).unref()
+    return patienceMs * (this.#answered ? ANSWERED_PATIENCE : 1)
+  }
+
+  #expire(): void {
+    this.#open(`${counted(this.#unreachable, 'call')} failed within ${duration(this.#patienceMs)}`)
   }
 
   /** The server was reached, or the run is over. */
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    this.#isOverdue = false
     this.#unreachable = 0
   }
 

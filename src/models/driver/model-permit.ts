@@ -17,14 +17,17 @@ export async function modelPermit(
     permitFor(limiterOf(model), call, { ...wanted, tokens: reservedOf(model, wanted.tokens) }, signal),
   )
   await call.begins()
+  model.breaker.begins()
   let settled = false
   return {
     settle(outcome) {
       // Only the first outcome of a call counts.
       if (!settled) {
         count(model.use, outcome)
-        if (outcome.kind === 'ok') model.breaker.answered()
-        else if (outcome.shared) model.breaker.failed(outcome.shared)
+        if (outcome.kind === 'ok') {
+          model.breaker.answered()
+          if (!outcome.tokens) model.uncounted()
+        } else model.breaker.failed(outcome.shared)
       }
       settled = true
       permit.settle(outcome)

@@ -30,6 +30,8 @@ export interface ServedModel {
   readonly via: 'driver' | 'direct'
   readonly use: ModelUse
   readonly breaker: Breaker
+  /** An answer did not report its tokens. */
+  readonly uncounted: () => void
 }
 
 /** A model of a run that is a provider object. */
@@ -40,6 +42,8 @@ export interface ObjectModel {
   readonly limiter: Limiter
   readonly use: ModelUse
   readonly breaker: Breaker
+  /** An answer did not report its tokens. */
+  readonly uncounted: () => void
 }
 
 /** The limiters of provider objects, for all runs of this process: they keep the rate that they have learned. */
@@ -72,6 +76,8 @@ export interface ModelsMode extends WorkersPlace {
   readonly cache: CacheMode
   /** The run has a `maxCostUsd`, so models without a price cannot be called. Fails the run. */
   readonly unpriced?: ((error: Error) => void) | undefined
+  /** The limits of the run that tokens count toward, such as `maxTokens`; undefined if it has none. */
+  readonly budget?: string | undefined
 }
 
 /** The models of one run. */
@@ -79,6 +85,7 @@ export class RunModels {
   readonly #models = new Map<string, RunModel>()
   readonly #unusable: Readonly<Record<string, string>>
   readonly #unpriced: ModelsMode['unpriced']
+  readonly #budget: ModelsMode['budget']
   readonly #releases: (() => void)[] = []
   /** Names of the same model on the same server with the same key share one. */
   readonly #breakers = new Map<string | GivenModel, Breaker>()
@@ -89,6 +96,7 @@ export class RunModels {
   constructor(config: ModelsConfig, place: ModelsMode, unusable: Readonly<Record<string, string>> = {}) {
     this.#unusable = unusable
     this.#unpriced = place.unpriced
+    this.#budget = place.budget
     try {
       for (const [name, given] of Object.entries(config)) this.#models.set(name, this.#open(name, given, place))
     } catch (error) {
@@ -123,8 +131,8 @@ export class RunModels {
     for (const model of this.#models.values()) {
       const limiter = limiterOf(model)
       const { queued, ratePerSecond } = limiter.state
-      const { calls, failed } = model.use
-      const failing = calls === 0 && failed > 0 ? { failed } : {}
+      const { calls, failed, rateLimited } = model.use
+      const failing = calls === 0 ? { ...(failed > 0 && { failed }), ...(rateLimited > 0 && { rateLimited }) } : {}
       if (queued > 0 && !seen.has(limiter))
         found.push({ model: model.name, queued, perSecond: ratePerSecond, ...failing })
       seen.add(limiter)
@@ -156,14 +164,28 @@ export class RunModels {
   #open(name: string, given: ModelSettings | GivenModel, place: ModelsMode): RunModel {
     if (isLanguageModel(given)) {
       const breaker = this.#breakerOf(given, name, whereOf(given), DEFAULT_RETRIES)
-      return { kind: 'object', name, object: given, limiter: limiterOfObject(given), use: noUse(), breaker }
+      const limiter = limiterOfObject(given)
+      return { kind: 'object', name, object: given, limiter, use: noUse(), breaker, uncounted: this.#uncounted(name) }
     }
     const key = place.cache === 'replay' ? undefined : keyOf(name, given)
     this.#checkLimits(name, given, key)
     const { server, release } = useServer(name, given, key)
     this.#releases.push(release)
     const breaker = this.#breakerOf(identityOf(given, key), name, whereOf(given), timesOf(given).maxRetries)
-    return { kind: 'server', name, settings: given, key, server, via: routeOf(given, place), use: noUse(), breaker }
+    const own = { via: routeOf(given, place), use: noUse(), breaker, uncounted: this.#uncounted(name) }
+    return { kind: 'server', name, settings: given, key, server, ...own }
+  }
+
+  /** Says once that the budget of the run cannot be enforced. */
+  #uncounted(name: string): () => void {
+    let isSaid = this.#budget === undefined
+    return () => {
+      if (!isSaid)
+        this.notice(
+          `model '${name}' reports no tokens (\`usage\`), so its calls do not count toward ${this.#budget}: the budget cannot be enforced`,
+        )
+      isSaid = true
+    }
   }
 
   #breakerOf(identity: string | GivenModel, name: string, where: string, maxRetries: number): Breaker {

@@ -36,10 +36,10 @@ export function jsonTraining(stream: NodeJS.WritableStream = process.stdout): Ob
       },
       notice: (message) => say('notice', { message }),
       end({ error, interrupted }) {
-        const { epoch, updates, episodes, version, elapsedMs } = tally.snapshot()
+        const { epoch, updates, episodes, sessionEpisodes, version, elapsedMs } = tally.snapshot()
         const state = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
         say('summary', {
-          ...{ state, error, epoch, updates, episodes, version, elapsedMs },
+          ...{ state, error, epoch, updates, episodes, sessionEpisodes, version, elapsedMs },
           ...{ best: tally.best?.version ?? null, test: tally.test ?? null, digest: tally.digest ?? null },
         })
       },

@@ -53,15 +53,19 @@ function briefly({ best, test }: TrainingTally): string[] {
 }
 
 function headLine(tally: TrainingTally, { error, interrupted }: TrainingEnding, paint: Paint): string {
-  const { id, epoch, updates, episodes, elapsedMs } = tally.snapshot()
+  const { id, epoch, updates, episodes, sessionEpisodes, elapsedMs } = tally.snapshot()
   const [state, format, word] = error
     ? (['failed', 'red', 'after'] as const)
     : interrupted
       ? (['interrupted', 'red', 'after'] as const)
       : (['finished', 'green', 'in'] as const)
-  const speed = elapsedMs < SPEED_AFTER_MS || episodes === 0 ? '' : `, ${rate((1000 * episodes) / elapsedMs)}`
+  const time = `${word} ${clock(elapsedMs)}`
+  const hasSpeed = elapsedMs >= SPEED_AFTER_MS && sessionEpisodes > 0
+  const speed = hasSpeed ? `, ${rate((1000 * sessionEpisodes) / elapsedMs)}` : ''
   const figures = `${counted(epoch, 'epoch')}, ${counted(updates, 'update')}, ${counted(episodes, 'episode')}`
-  return `training ${escapeControls(id)} ${paint(format, state)} ${word} ${clock(elapsedMs)}: ${figures}${speed}`
+  const head = `training ${escapeControls(id)} ${paint(format, state)}`
+  if (tally.start.updates.length === 0) return `${head} ${time}: ${figures}${speed}`
+  return `${head}: ${figures}; this session: ${counted(sessionEpisodes, 'episode')} ${time}${speed}`
 }
 
 /** `96.2 % [95.1, 97.0] by version 24; 8.1 % [7.0, 9.4] before training; difference 88.1 points [86.0, 90.3]` */

@@ -25,8 +25,10 @@ export interface TrainingProgress {
   /** The number of updates, including earlier sessions. */
   readonly updates: number
   readonly version: number
-  /** Episodes of this session that updates were trained on. */
+  /** Episodes that updates were trained on, including earlier sessions. */
   readonly episodes: number
+  /** The same of this session alone. */
+  readonly sessionEpisodes: number
   /** The result of each update's episodes, by `measure`. */
   readonly curve: readonly number[]
   readonly measure: Measure
@@ -48,6 +50,7 @@ export class TrainingTally {
   /** Runs in progress, in the order in which they started: collections may overlap. */
   readonly #runs = new Map<string, { readonly what: string; readonly total: number; done: number }>()
   #episodes = 0
+  #sessionEpisodes = 0
   #goal: TrainingGoal | undefined
   /** Finished episodes since the goal was reported, including restored ones. */
   #sinceGoal = 0
@@ -84,7 +87,7 @@ export class TrainingTally {
   }
 
   update(row: UpdateRow): void {
-    this.#episodes += row.report.episodes
+    this.#sessionEpisodes += row.report.episodes
     this.#add(row)
   }
 
@@ -120,7 +123,7 @@ export class TrainingTally {
     return {
       ...{ id: this.start.id, what, done, total, perSecond },
       ...{ epoch: this.#epoch, epochs: this.#goal?.epochs ?? Number.POSITIVE_INFINITY, updates: this.#updates.length },
-      ...{ version: this.#version, episodes: this.#episodes, measure },
+      ...{ version: this.#version, episodes: this.#episodes, sessionEpisodes: this.#sessionEpisodes, measure },
       curve: this.#updates.flatMap(({ successRate, reward }) => (measure === 'success' ? successRate : reward) ?? []),
       validation: this.#evaluations.findLast(({ split }) => split === 'validation'),
       etaMs: this.#etaMs(perSecond),
@@ -129,7 +132,8 @@ export class TrainingTally {
   }
 
   #add({ epoch, report, versionOut, curveSha }: UpdateRow): void {
-    const { successRate, reward } = report
+    const { successRate, reward, episodes } = report
+    this.#episodes += episodes
     this.#updates.push({ successRate, reward })
     this.#epoch = epoch
     this.#version = versionOut ?? this.#version

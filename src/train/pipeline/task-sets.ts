@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { questionOf } from '../../data/question.ts'
 import { type SplitName, type SplitShares, splitOf } from '../../data/split.ts'
-import type { Grader } from '../../grade/grader.ts'
+import { type Grader, graderFor } from '../../grade/grader.ts'
 import { canonical } from '../../trajectory/canonical.ts'
 import type { RolloutTask } from '../task-notes.ts'
 import type { TrainingTasks } from './options.ts'
@@ -62,9 +62,8 @@ function digestsOf(settings: Settings, sets: Omit<TaskSets, 'digests'>): TaskDig
   }
 }
 
-/** As runs choose it. */
 const graderOf = ({ grade }: NamedTask, { run, agent }: Settings): Grader | undefined =>
-  grade ?? run.grade ?? agent.grader
+  graderFor({ agent, ...(grade && { grade }) }, run.grade)
 
 /** A learner finds out what a lenient grader accepts. Validation and test may use one. */
 function refuseEvaluationGraders(settings: Settings, train: readonly NamedTask[]): void {

@@ -1,22 +1,28 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { TaskGrade } from '../../../grade/grade.ts'
 import { type Grader, isGrader } from '../../../grade/grader.ts'
 import { regradeRun } from '../../../runners/regrade.ts'
 import { shutdown } from '../../../runners/runners.ts'
 import { findRun, runFolder } from '../../../store/find-run.ts'
+import { newRunId } from '../../../store/run-path.ts'
 import { jsonLine } from '../../../text/json.ts'
 import { count, counted } from '../../../text/quantities.ts'
 import { UsageError } from '../../frame/usage-error.ts'
+import { exportsOf, onlyOwnRuns } from '../../script/exports-of.ts'
+import { orUncaught } from '../../script/uncaught.ts'
 import type { RegradeArgs } from './spec.ts'
 
 /** Grades the answers of a run again. */
-export async function run(args: RegradeArgs): Promise<number> {
+export const run = (args: RegradeArgs): Promise<number> => orUncaught(regrade(args))
+
+async function regrade(args: RegradeArgs): Promise<number> {
   if (args.grade === undefined) throw new UsageError('--grade FILE is missing: a module that exports a grader')
   const found = findRun(args.run, runFolder(args.dir))
-  const grader = await graderIn(args.grade)
+  const runId = newRunId()
+  const grader = await graderIn(args.grade, runId)
   const config = {
+    runId,
     gradeTimeoutMs: args.timeout,
     ...(args.workers !== undefined && { workerNum: args.workers }),
     ...(args.concurrency !== undefined && { concurrency: args.concurrency }),
@@ -42,11 +48,12 @@ const isOther = (before: TaskGrade | undefined, after: TaskGrade) =>
   before?.reward !== after.reward || before?.success !== after.success
 
 /** `graders.ts`, or `graders.ts#name` if the module exports several. */
-async function graderIn(words: string): Promise<Grader> {
+async function graderIn(words: string, runId: string): Promise<Grader> {
   const [file, name] = split(words)
   const path = resolve(file)
   if (!existsSync(path)) throw new UsageError(`file not found: ${file}`)
-  const exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  onlyOwnRuns(path, new Set([runId]))
+  const exported = await exportsOf(path)
   const graders = Object.entries(exported).filter(([, value]) => isGrader(value)) as [string, Grader][]
   const names = graders.map(([key]) => key).join(', ')
   if (name !== undefined) {

@@ -5,7 +5,7 @@ export const regradeSpec = {
   name: 'regrade',
   summary: 'Grade the answers of a run again, with another grader',
   about: [
-    'The grader runs in workers, as in a run; the tasks themselves are not run again. Earlier grades stay in the store; the new ones count.',
+    'The grader runs in workers, as in a run; the tasks themselves are not run again, and a file that makes a run when it is imported is refused. Earlier grades stay in the store; the new ones count.',
   ],
   positionals: { run: runReference },
   options: {

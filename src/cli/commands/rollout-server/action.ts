@@ -8,7 +8,7 @@ import type { RolloutRequest } from '../../../rollout-server/request.ts'
 import { runGroups } from '../../../rollout-server/run-groups.ts'
 import { type RolloutAnswer, serveRollouts } from '../../../rollout-server/serve.ts'
 import type { RunConfig } from '../../../run-config.ts'
-import { type RunControl, setRunHost } from '../../../runners/run-host.ts'
+import type { RunControl } from '../../../runners/run-host.ts'
 import { shutdown } from '../../../runners/runners.ts'
 import { newRunId } from '../../../store/run-path.ts'
 import { counted, duration } from '../../../text/quantities.ts'
@@ -16,9 +16,11 @@ import { say } from '../../../text/say.ts'
 import { TOKEN_VARIABLE, tokenOf } from '../../options/access.ts'
 import { serverTls } from '../../options/certificates.ts'
 import { scriptOf } from '../../script/around-script.ts'
+import { onlyOwnRuns } from '../../script/exports-of.ts'
 import { readTypedModels } from '../../script/model-options.ts'
 import { Naming } from '../../script/naming.ts'
 import { typedConfig } from '../../script/typed-config.ts'
+import { orUncaught } from '../../script/uncaught.ts'
 import { loadServed, type ServedFile } from './served-agent.ts'
 import type { RolloutServerArgs } from './spec.ts'
 
@@ -27,14 +29,16 @@ const MEGABYTE = 1024 * 1024
 const CLOSE_MS = 10_000
 
 /** Serves rollouts of an agent until it is stopped. */
-export async function run(args: RolloutServerArgs): Promise<number> {
+export const run = (args: RolloutServerArgs): Promise<number> => orUncaught(serve(args))
+
+async function serve(args: RolloutServerArgs): Promise<number> {
   const { host, port, quiet } = args
   const script = scriptOf(args.script)
   const configure = configuring(args)
   const tls = serverTls(args)
   const { token, where } = tokenFor(args, tls)
   const log = (line: string) => (quiet ? undefined : say(line))
-  const runs = new Runs(configure)
+  const runs = new Runs(script, configure)
   process.argv = [process.argv[0]!, script, ...args.scriptArgs]
   const served = await loadServed(script, args.agent)
   const server = await serveRollouts({
@@ -96,17 +100,14 @@ class Runs {
   readonly #configure: (config: RunConfig) => RunConfig
   readonly #going = new Map<string, RunControl>()
   readonly #files = new Map<string, string | undefined>()
-  /** Ids of the runs of requests, whose configuration is complete. All other runs are made by the file itself. */
+  /** Ids of the runs of requests. */
   readonly #own = new Set<string>()
   readonly #base = newRunId()
   #number = 0
 
-  constructor(configure: (config: RunConfig) => RunConfig) {
+  constructor(script: string, configure: (config: RunConfig) => RunConfig) {
     this.#configure = configure
-    const nothing = () => {}
-    setRunHost({
-      configure: (config) => (this.#own.has(config.runId ?? '') ? config : configure(config)),
-      observe: () => ({ response: nothing, retry: nothing, total: nothing, notice: say, end: nothing }),
+    onlyOwnRuns(script, this.#own, {
       started: (control) => {
         this.#going.set(control.runId, control)
         this.#files.set(control.runId, control.file)

@@ -1,7 +1,7 @@
-import { pathToFileURL } from 'node:url'
 import { type AnyAgent, isAgent } from '../../../agent.ts'
 import type { RunConfig } from '../../../run-config.ts'
 import { UsageError } from '../../frame/usage-error.ts'
+import { exportsOf } from '../../script/exports-of.ts'
 
 /** The exports of a file that a rollout server uses. */
 export interface ServedFile {
@@ -10,12 +10,8 @@ export interface ServedFile {
   readonly config: RunConfig
 }
 
-/** Loads the file. It may take any time, but its top-level code must finish. */
 export async function loadServed(script: string, name: string | undefined): Promise<ServedFile> {
-  const idle = new Promise<'idle'>((done) => process.once('beforeExit', () => done('idle')))
-  const loaded = (await Promise.race([import(pathToFileURL(script).href), idle])) as object | 'idle'
-  if (loaded === 'idle') throw new UsageError(`${script}: a top-level await never settled and the event loop is empty`)
-  const exported = loaded as Record<string, unknown>
+  const exported = await exportsOf(script)
   const { config = {} } = exported
   if (typeof config !== 'object' || config === null)
     throw new UsageError(`${script} exports \`config\`, which is not a RunConfig`)

@@ -16,7 +16,7 @@ export const rolloutServerSpec = {
   name: 'rollout-server',
   summary: 'Run groups of rollouts for another trainer, over HTTP',
   about: [
-    'FILE exports an agent (as default, as "agent", or as its only agent), and optionally "config", a RunConfig. A trainer sends tasks to POST /v1/rollouts, and gets rows of tokens with log-probabilities, masks and rewards. The agent calls the model that the request names, on the server of the trainer.',
+    'FILE exports an agent (as default, as "agent", or as its only agent), and optionally "config", a RunConfig. It must not make runs when it is imported. A trainer sends tasks to POST /v1/rollouts, and gets rows of tokens with log-probabilities, masks and rewards. The agent calls the model that the request names, on the server of the trainer.',
     'Each request is a run in the store. If a caller disconnects, its rollouts are cancelled. Ctrl-C once: no more requests are accepted, and running rollouts may finish. Ctrl-C twice: it stops at once.',
     'The folder python/hooks of this package has code that calls it from TRL and verl.',
   ],

@@ -22,7 +22,7 @@ export async function run(args: RunArgs): Promise<number> {
     nothingDone: ({ runs, trainings, sweeps }) => {
       if (runs + trainings + sweeps > 0) return 0
       say(
-        `${args.script} made no run: call Runners.runTask or Runners.streamTask in it. It is imported here, so code that is guarded by import.meta.main does not run`,
+        `${args.script} made no run before it ended: call Runners.runTask or Runners.streamTask in it, and await it. The script is imported here, so code that is guarded by import.meta.main does not run`,
       )
       return USAGE
     },

@@ -149,7 +149,7 @@ export const runSpec = {
   exitCodes: {
     0: 'every task succeeded; with --fail-under: enough tasks are solved',
     1: 'some tasks did not succeed, or the script failed',
-    130: 'interrupted with Ctrl-C',
+    130: 'interrupted with Ctrl-C; 143 by SIGTERM, 129 by SIGHUP',
   },
 } as const satisfies Spec
 

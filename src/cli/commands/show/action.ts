@@ -1,8 +1,10 @@
 import { nearest } from '../../../did-you-mean.ts'
 import { ManyworldsError } from '../../../errors.ts'
-import type { Outcome } from '../../../grade/outcome.ts'
-import { type EvaluationSummary, summarizeOutcomes } from '../../../grade/summarize.ts'
+import { judgementOf } from '../../../grade/judgement.ts'
+import { type Outcome, outcomeOf } from '../../../grade/outcome.ts'
+import type { EvaluationSummary } from '../../../grade/summarize.ts'
 import { describeRate } from '../../../grade/words.ts'
+import { evaluationOf } from '../../../progress/evaluation-tally.ts'
 import { summaryText } from '../../../progress/summary.ts'
 import { Tally } from '../../../progress/tally.ts'
 import { withTrajectory } from '../../../response.ts'
@@ -61,7 +63,7 @@ function* runTexts(file: RunFile, args: ShowArgs, training: string | undefined):
   const paint = painterFor(process.stdout)
   const overview = file.overview()
   const outcomes = [...file.rollouts({ metadata: args.by !== undefined })]
-  const evaluation = evaluationOf(outcomes, args.by)
+  const evaluation = evaluationOf(outcomes, args.by === undefined ? {} : { groupBy: args.by })
   yield summary(file, overview, evaluation)
   yield* sessionLines(overview, training, paint)
   const thinned = file.thinned()
@@ -75,29 +77,31 @@ function* runTexts(file: RunFile, args: ShowArgs, training: string | undefined):
     shown++
     yield args.logs ? `${taskText(file, response.id, args)}\n` : taskLine(response, paint)
   }
-  const { success, ...others } = overview.counts
-  const failed = Object.values(others).reduce((sum, number) => sum + number, 0)
-  const more = (args.failed ? failed : success + failed) - shown
+  const more = outcomes.filter((outcome) => isWanted(outcome, args)).length - shown
   if (more > 0)
-    yield paint('dim', `… and ${count(more)} more; --limit N shows more, --failed only tasks that did not succeed`)
+    yield paint(
+      'dim',
+      `… and ${count(more)} more; --limit N shows more, --failed only tasks that did not succeed, --unsolved only those that are not solved`,
+    )
 }
+
+/** Whether a task is listed: it has a response, and is one of those asked for. */
+const isWanted = (outcome: Outcome, { failed, unsolved }: Pick<ShowArgs, 'failed' | 'unsolved'>): boolean =>
+  outcome.status !== 'not-run' &&
+  !(failed && outcome.status === 'success') &&
+  !(unsolved && judgementOf(outcome).solved !== false)
 
 function* responses(
   file: RunFile,
-  { failed, limit = Number.POSITIVE_INFINITY }: Partial<ShowArgs>,
+  args: Pick<ShowArgs, 'failed' | 'unsolved'> & { readonly limit?: number | undefined },
 ): Generator<TaskResponse> {
-  let left = limit
+  let left = args.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
-  for (const { response } of file.seen(0, { failed: failed === true })) {
+  for (const { response } of file.seen(0, { failed: args.failed })) {
+    if (!isWanted(outcomeOf(response), args)) continue
     yield response
     if (--left <= 0) return
   }
-}
-
-/** The evaluation of the run; undefined if no answer is graded. */
-function evaluationOf(outcomes: readonly Outcome[], by: string | undefined): EvaluationSummary | undefined {
-  if (!outcomes.some(({ grade }) => grade !== undefined)) return undefined
-  return summarizeOutcomes(outcomes, by === undefined ? {} : { groupBy: by })
 }
 
 /** The figures of each part of a run that was resumed with other settings, and what changed. */
@@ -108,8 +112,8 @@ function* partLines(parts: readonly SettingsPart[], outcomes: readonly Outcome[]
     const own = outcomes.filter(({ session = 0 }) => session >= first && session <= last)
     const sessions = first === last ? `session ${first}` : `sessions ${first} to ${last}`
     const answers = counted(own.filter(({ status }) => status === 'success').length, 'answer')
-    const { success } = summarizeOutcomes(own)
-    const figure = success && own.some(({ grade }) => grade !== undefined) ? `, ${describeRate(success)}` : ''
+    const success = evaluationOf(own)?.success
+    const figure = success ? `, ${describeRate(success)}` : ''
     yield `           ${sessions}: ${answers} of ${counted(own.length, 'task')}${figure}`
     for (const change of changes) yield `             ${firstLine(changeText(change))}`
   }
@@ -137,9 +141,7 @@ function* groupLines(
 function summary(file: RunFile, overview: RunOverview, evaluation: EvaluationSummary | undefined): string {
   const { runId, total, sample } = overview
   const tally = new Tally({ runId, total, sampledFrom: sample?.of })
-  // Cancelled tasks do not count as done: a resumed run runs them, unless their dependency failed.
-  for (const outcome of file.outcomes())
-    if (outcome.status !== 'cancelled' || outcome.code === 'DEPENDENCY_FAILED') tally.add(outcome)
+  for (const outcome of file.outcomes()) tally.add(outcome)
   const { status: state, elapsedMs, file: path, error } = overview
   const head = { state, elapsedMs, file: path, error, evaluation }
   return summaryText(tally, {
@@ -163,12 +165,13 @@ function* sessionLines(
   if (sessions > 1) yield `${label('sessions')}${sessions}`
 }
 
-/** `success  120 ms  task-17  { answer: 42 }` */
+/** `success  120 ms  task-17  { answer: 42 }`; `unsolved` for an answer that is not solved. */
 function taskLine(response: TaskResponse, paint: Paint): string {
   const { id, status, timing, success } = response
   const text = success ? inline(response.answer) : `${response.error.code}: ${response.error.message}`
-  const start = `${status.padEnd(9)}  ${duration(timing.runMs).padStart(8)}  ${firstLine(id)}  `
-  return `${paint(success ? 'green' : 'red', start)}${cut(firstLine(text), Math.max(20, width() - displayWidth(start)))}`
+  const isWrong = success && judgementOf(outcomeOf(response)).solved === false
+  const start = `${(isWrong ? 'unsolved' : status).padEnd(9)}  ${duration(timing.runMs).padStart(8)}  ${firstLine(id)}  `
+  return `${paint(isWrong ? 'yellow' : success ? 'green' : 'red', start)}${cut(firstLine(text), Math.max(20, width() - displayWidth(start)))}`
 }
 
 function noTask(file: RunFile, id: string): ManyworldsError {

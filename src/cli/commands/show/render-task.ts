@@ -129,4 +129,4 @@ const workerText = ({ id, host, pid }: NonNullable<StoredAttempt['worker']>): st
 
 /** The waiting time, in which the timeout is paused, is shown only if there was any: most tasks never wait. */
 const timeText = ({ queuedMs, runMs, waitedMs }: StoredAttempt['timing']): string =>
-  `queued ${duration(queuedMs)}, ran ${duration(runMs)}${waitedMs < 1 ? '' : `, of which it waited ${duration(waitedMs)}`}`
+  `queued ${duration(queuedMs)}, ${runMs === 0 ? 'run time unknown' : `ran ${duration(runMs)}`}${waitedMs < 1 ? '' : `, of which it waited ${duration(waitedMs)}`}`

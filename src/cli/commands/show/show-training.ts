@@ -24,7 +24,12 @@ export async function showTraining(found: FoundTraining, args: ShowArgs): Promis
       'TASK_NOT_FOUND',
       `${id} is a training; name one of its runs to see a task: manyworlds show ${name}.u00000 ${args.task}`,
     )
-  for (const [option, isGiven] of Object.entries({ by: args.by !== undefined, failed: args.failed, logs: args.logs }))
+  for (const [option, isGiven] of Object.entries({
+    by: args.by !== undefined,
+    failed: args.failed,
+    unsolved: args.unsolved,
+    logs: args.logs,
+  }))
     if (isGiven) throw new UsageError(`--${option} is for runs, but ${id} is a training; name one of its runs`)
   if (args.json) {
     print(jsonLine(everything(training)))

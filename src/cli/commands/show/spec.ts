@@ -20,6 +20,7 @@ export const showSpec = {
       description: "the success rate for each value of this key of the tasks' metadata",
     },
     failed: { type: 'flag', description: 'only tasks that did not succeed' },
+    unsolved: { type: 'flag', description: 'only tasks that have a result and are not solved, such as wrong answers' },
     logs: { type: 'flag', description: 'show each task step by step, with the lines that it printed' },
     limit: {
       type: 'integer',
@@ -35,6 +36,7 @@ export const showSpec = {
   examples: [
     { about: 'the newest run', line: 'manyworlds show last' },
     { about: 'its failed tasks, with their logs', line: 'manyworlds show last --failed --logs' },
+    { about: 'its wrong answers', line: 'manyworlds show last --unsolved' },
     { about: 'its success rate, by level', line: 'manyworlds show last --by level' },
     { about: 'the progress of a training', line: 'manyworlds show desk-training' },
     { about: 'one task of a run, step by step', line: 'manyworlds show nightly-7 task42' },

@@ -106,7 +106,7 @@ export const trainSpec = {
   exitCodes: {
     0: 'the training finished',
     1: 'the training or the script failed',
-    130: 'interrupted with Ctrl-C',
+    130: 'interrupted with Ctrl-C; 143 by SIGTERM, 129 by SIGHUP',
   },
 } as const satisfies Spec
 
